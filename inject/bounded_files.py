@@ -1,9 +1,9 @@
 """Files from outside, opened so that none can make a reader wait for ever or fill its memory.
 
 Only regular files are read, after links are resolved: a pipe, a socket or a device is refused by
-name, without waiting for it. What a compressed file unpacks to is bounded by its own size, and
-what is held of any file at a time is bounded, too; readers stop at the bound, not behind it. Cost:
-one `stat` a file and a comparison a line.
+name, without waiting for it. The unpacked size of a compressed file is bounded by its own size, and
+so is the part of any file in memory at a time; readers stop at the bound, not after it. Cost: one
+`stat` per file and one comparison per line.
 """
 
 import gzip
@@ -25,7 +25,7 @@ FREE_BYTES = 1 << 24
 ROW_BYTES = 1 << 27
 """Longest line, or row of CSV."""
 WHOLE_BYTES = 1 << 30
-"""Largest file of those that are held as a whole: an array in `.json`, a `.txt`."""
+"""Largest file that is read into memory as a whole: an array in `.json`, a `.txt`."""
 
 _PIECE = 1 << 22
 _KINDS = (
@@ -37,64 +37,64 @@ _KINDS = (
 )
 
 
-def check_regular(path: Path, *, what: str = "") -> None:
-    """Refuse whatever is no regular file, and what is missing or hidden; nothing is opened.
+def check_regular(path: Path, *, purpose: str = "") -> None:
+    """Reject a path that is missing, hidden or not a regular file, without opening it.
 
     Args:
         path: links are followed.
-        what: what the file is for; begins the message.
+        purpose: what the file is for; begins the message.
 
     Raises:
-        InputError: naming the path and what it is.
+        InputError: naming the path and its kind.
     """
     try:
         mode = path.stat().st_mode
     except OSError as error:
-        raise _unreadable(path, what, error) from error
-    _refuse_others(mode, path, what)
+        raise _unreadable(path, purpose, error) from error
+    _refuse_others(mode, path, purpose)
 
 
-def open_regular(path: Path, *, what: str = "") -> BinaryIO:
+def open_regular(path: Path, *, purpose: str = "") -> BinaryIO:
     """Open a regular file for reading, unbuffered by text; a pipe is never waited for.
 
     Raises:
-        InputError: it is no regular file, or cannot be opened.
+        InputError: not a regular file, or cannot be opened.
     """
-    check_regular(path, what=what)
+    check_regular(path, purpose=purpose)
     try:
         # The file may have been replaced since: a pipe would hold a blocking open for ever.
         handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     except OSError as error:
-        raise _unreadable(path, what, error) from error
+        raise _unreadable(path, purpose, error) from error
     try:
-        _refuse_others(os.fstat(handle).st_mode, path, what)
+        _refuse_others(os.fstat(handle).st_mode, path, purpose)
         return os.fdopen(handle, "rb")
     except BaseException:
         os.close(handle)
         raise
 
 
-def read_lines(path: Path, what: str) -> Iterator[bytes]:
+def read_lines(path: Path, purpose: str) -> Iterator[bytes]:
     """Yield the lines of a file with their ends; one named `.gz` or `.zst` is unpacked on the way.
 
     Raises:
-        InputError: it cannot be read, is truncated or damaged, unpacks to more than its size
-            explains, or holds a line of more than `ROW_BYTES`.
+        InputError: a file that cannot be read, is truncated or damaged, unpacks to more than its
+            size explains, or has a line of more than `ROW_BYTES`.
     """
     number = total = 0
-    with _opened(path, what) as (raw, file):
+    with _open_unpacked(path, purpose) as (raw, file):
         packed = file is not raw
         while True:
             pieces: list[bytes] = []
             length = 0
             while True:
-                piece = _piece(file, path, number, what)
+                piece = _read_piece(file, path, number, purpose)
                 total += len(piece)
                 length += len(piece)
                 if packed and total > FREE_BYTES and total > LARGEST_RATIO * raw.tell():
-                    raise _too_dense(path, what, total, raw.tell())
+                    raise _too_dense(path, purpose, total, raw.tell())
                 if length > ROW_BYTES:
-                    raise _too_long(f"{path}:{number + 1}", what, "a line")
+                    raise _too_long(f"{path}:{number + 1}", purpose, "a line")
                 pieces.append(piece)
                 if len(piece) < _PIECE or piece.endswith(b"\n"):
                     break
@@ -104,24 +104,24 @@ def read_lines(path: Path, what: str) -> Iterator[bytes]:
             yield pieces[0] if len(pieces) == 1 else b"".join(pieces)
 
 
-def check_row(length: int, place: str, what: str) -> None:
+def check_row(length: int, place: str, purpose: str) -> None:
     """Refuse a row of several lines that is longer than `ROW_BYTES`."""
     if length > ROW_BYTES:
-        raise _too_long(place, what, "a row")
+        raise _too_long(place, purpose, "a row")
 
 
-def check_whole(length: int, path: Path, what: str) -> None:
-    """Refuse a file of more than `WHOLE_BYTES` that would be held as a whole."""
+def check_whole(length: int, path: Path, purpose: str) -> None:
+    """Reject a file of more than `WHOLE_BYTES` that would be read into memory as a whole."""
     if length > WHOLE_BYTES:
         raise InputError(
-            f"{what}: holds more than {_size(WHOLE_BYTES)}, and is read as a whole",
+            f"{purpose}: larger than {_size(WHOLE_BYTES)}, and is read as a whole",
             where=str(path),
             hint="Write it as JSON Lines (.jsonl), which is read line by line.",
         )
 
 
 def check_unpacked(
-    unpacked: int, packed: int, path: Path, what: str, *, hint: str | None = None
+    unpacked: int, packed: int, path: Path, purpose: str, *, hint: str | None = None
 ) -> None:
     """Refuse content that unpacks to more than the packed size explains.
 
@@ -129,17 +129,17 @@ def check_unpacked(
         unpacked: bytes, announced or counted so far.
         packed: bytes.
         path: begins the message.
-        what: what the file is for.
-        hint: what to do; None for unpacking it oneself.
+        purpose: what the file is for.
+        hint: the remedy; None for unpacking it oneself.
     """
     if unpacked > FREE_BYTES and unpacked > LARGEST_RATIO * packed:
-        raise _too_dense(path, what, unpacked, packed, hint)
+        raise _too_dense(path, purpose, unpacked, packed, hint)
 
 
 @contextmanager
-def _opened(path: Path, what: str) -> Iterator[tuple[BinaryIO, IO[bytes]]]:
-    """Yield the file as it lies and the file as it is read; the same one where not packed."""
-    with open_regular(path, what=what) as raw:
+def _open_unpacked(path: Path, purpose: str) -> Iterator[tuple[BinaryIO, IO[bytes]]]:
+    """Yield the raw file and the unpacked one; the same file twice if it is not compressed."""
+    with open_regular(path, purpose=purpose) as raw:
         packing = path.name.lower().rpartition(".")[2]
         if packing == "gz":
             with gzip.GzipFile(fileobj=raw, mode="rb") as file:
@@ -154,61 +154,61 @@ def _opened(path: Path, what: str) -> Iterator[tuple[BinaryIO, IO[bytes]]]:
             yield raw, raw
 
 
-def _piece(file: IO[bytes], path: Path, number: int, what: str) -> bytes:
+def _read_piece(file: IO[bytes], path: Path, number: int, purpose: str) -> bytes:
     try:
         return file.readline(_PIECE)
     except (EOFError, zlib.error, OSError) as error:
         # An error of the system has a number, one of a decompressor has none.
         if isinstance(error, OSError) and error.errno is not None:
-            raise _unreadable(path, what, error) from error
+            raise _unreadable(path, purpose, error) from error
         raise InputError(
-            f"{what}: the compressed file is truncated or damaged after line {number} ({error})",
+            f"{purpose}: the compressed file is truncated or damaged after line {number} ({error})",
             where=str(path),
             hint="Copy or download it again.",
         ) from error
 
 
-def _refuse_others(mode: int, path: Path, what: str) -> None:
+def _refuse_others(mode: int, path: Path, purpose: str) -> None:
     if stat.S_ISREG(mode):
         return
-    kind = next((name for is_kind, name in _KINDS if is_kind(mode)), "no regular file")
+    kind = next((name for is_kind, name in _KINDS if is_kind(mode)), "not a regular file")
     raise InputError(
-        f"{_begun(what)}is {kind}",
+        f"{_prefix(purpose)}is {kind}",
         where=str(path),
         allowed="regular files, and links to them",
         hint="Move it out of the folder, or name the files that are meant.",
     )
 
 
-def _unreadable(path: Path, what: str, error: OSError) -> InputError:
+def _unreadable(path: Path, purpose: str, error: OSError) -> InputError:
     if not isinstance(error, FileNotFoundError):
         reason = f"cannot be read: {error.strerror or error}"
     else:
         reason = "a link to nothing" if path.is_symlink() else "no such file"
-    return InputError(f"{_begun(what)}{reason}", where=str(path))
+    return InputError(f"{_prefix(purpose)}{reason}", where=str(path))
 
 
 def _too_dense(
-    path: Path, what: str, unpacked: int, packed: int, hint: str | None = None
+    path: Path, purpose: str, unpacked: int, packed: int, hint: str | None = None
 ) -> InputError:
     return InputError(
-        f"{_begun(what)}unpacks to more than {LARGEST_RATIO} times its size "
+        f"{_prefix(purpose)}unpacks to more than {LARGEST_RATIO} times its size "
         f"({_size(unpacked)} of {_size(packed)} so far), as a decompression bomb does",
         where=str(path),
-        hint=hint or "If it is honest, unpack it yourself and give the unpacked file.",
+        hint=hint or "If the file is sound, unpack it yourself and pass the unpacked file.",
     )
 
 
-def _too_long(place: str, what: str, part: str) -> InputError:
+def _too_long(place: str, purpose: str, part: str) -> InputError:
     return InputError(
-        f"{_begun(what)}{part} of more than {_size(ROW_BYTES)}",
+        f"{_prefix(purpose)}{part} of more than {_size(ROW_BYTES)}",
         where=place,
         hint="Split it into several rows.",
     )
 
 
-def _begun(what: str) -> str:
-    return f"{what}: " if what else ""
+def _prefix(purpose: str) -> str:
+    return f"{purpose}: " if purpose else ""
 
 
 def _size(number: int) -> str:

@@ -41,7 +41,7 @@ def file_digest(path: Path) -> str:
     """Return the SHA-256 (hex) of a file's content, read in blocks of 1 MiB.
 
     Raises:
-        InputError: it is no regular file (a pipe would never end), or cannot be read.
+        InputError: not a regular file (a pipe would never end), or cannot be read.
     """
     state = hashlib.sha256()
     with open_regular(path) as file:
@@ -50,12 +50,12 @@ def file_digest(path: Path) -> str:
     return state.hexdigest()
 
 
-def plain_values(value: Any, where: str = "$") -> Any:
+def plain_values(value: Any, place: str = "$") -> Any:
     """Return a value as JSON holds it: tuples become lists, keys keep their order.
 
     Args:
         value: made of None, bool, int, float, str, lists, tuples, mappings.
-        where: what to call the value in messages.
+        place: what to call the value in messages.
 
     Raises:
         TypeError: as `canonical` does; names the place inside the value.
@@ -66,13 +66,13 @@ def plain_values(value: Any, where: str = "$") -> Any:
         return value
     if type(value) is float:
         if not math.isfinite(value):
-            raise TypeError(f"{where}: {value} has no canonical form")
+            raise TypeError(f"{place}: {value} has no canonical form")
         return value
     if isinstance(value, list | tuple):
-        return [plain_values(item, f"{where}[{index}]") for index, item in enumerate(value)]
+        return [plain_values(item, f"{place}[{index}]") for index, item in enumerate(value)]
     if isinstance(value, Mapping):
         for key in value:
             if type(key) is not str:
-                raise TypeError(f"{where}: key {key!r} is not a string")
-        return {key: plain_values(item, f"{where}.{key}") for key, item in value.items()}
-    raise TypeError(f"{where}: {type(value).__name__} has no canonical form")
+                raise TypeError(f"{place}: key {key!r} is not a string")
+        return {key: plain_values(item, f"{place}.{key}") for key, item in value.items()}
+    raise TypeError(f"{place}: {type(value).__name__} has no canonical form")

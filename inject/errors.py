@@ -1,4 +1,4 @@
-"""Errors that a user can act on: what was given, where, what is allowed, what to do.
+"""Errors that a user can act on: the value, its place, the allowed values, the remedy.
 
 Every error that bad input can cause is an `InputError`; the command line prints its text
 without a traceback and exits with 2. Anything else that escapes is a defect of ours.
@@ -13,17 +13,17 @@ class SpikeinError(Exception):
     """Base of all errors raised on purpose by this project."""
 
     exit_code: ClassVar[int] = 2
-    """What the command line ends with."""
+    """Exit code of the command line."""
 
 
 class InputError(SpikeinError):
     """Bad input, with its place and its remedy.
 
     Args:
-        problem: what was given and why it cannot be used, one sentence.
+        problem: the value and why it cannot be used, one sentence.
         where: file, row or key, as the user wrote it.
         allowed: the values or the form that would have been accepted.
-        hint: what to do next.
+        hint: the next action.
     """
 
     def __init__(
@@ -49,7 +49,7 @@ class InputError(SpikeinError):
 
 
 class Unreachable(InputError):
-    """Something that can be had over the network alone, and the network gave no answer."""
+    """A resource that is only available over the network, which gave no answer."""
 
 
 class InputErrors(InputError):
@@ -61,9 +61,9 @@ class InputErrors(InputError):
         super().__init__(f"{title}\n{lines}")
 
 
-def did_you_mean(given: str, known: Iterable[str]) -> str:
+def did_you_mean(text: str, choices: Iterable[str]) -> str:
     """Return ` Did you mean 'x'?` (leading blank), or an empty string when nothing is close."""
-    close = difflib.get_close_matches(given, list(known), n=2, cutoff=0.6)
+    close = difflib.get_close_matches(text, list(choices), n=2, cutoff=0.6)
     if not close:
         return ""
     return f" Did you mean {' or '.join(repr(name) for name in close)}?"

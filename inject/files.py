@@ -1,4 +1,4 @@
-"""Files that are whole or absent: write beside, flush to disk, rename.
+"""Files that are whole or absent: write to a sibling, flush to disk, rename.
 
 A reader never sees a half-written file, and a kill at any moment leaves at most a hidden
 temporary sibling (`.NAME.PID.tmp`).
@@ -56,8 +56,8 @@ def fsync(path: Path) -> None:
 def fsync_all(paths: Sequence[Path]) -> None:
     """Flush several files and directory entries to disk, side by side.
 
-    A journal writes down together what is asked for at one time: three small files took 4 ms
-    so, and 16 ms one after the other.
+    A journal commits concurrent requests together: three small files took 4 ms this way, and 16 ms
+    one after the other.
     """
     with ThreadPoolExecutor(max_workers=max(min(len(paths), _FLUSHES), 1)) as threads:
         for _ in threads.map(fsync, paths):

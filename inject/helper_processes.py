@@ -20,8 +20,8 @@ def die_with_parent(parent: int | None = None) -> None:
     """End this process as soon as its parent is gone.
 
     Args:
-        parent: the parent's id, as it knows itself: tells a parent that was gone before this call;
-            None takes the present one.
+        parent: the parent's id, from the parent itself: reveals a parent that ended before this
+            call; None takes the present one.
     """
     expected = os.getppid() if parent is None else parent
     if sys.platform == "linux":

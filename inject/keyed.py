@@ -2,7 +2,7 @@
 
 Philox4x64-10 (Salmon et al., SC 2011) is used as a block cipher: the key is
 (seed, stream), the counter is (item, number, draw, 0). So the draw for one item does not
-depend on which other items exist, in what order they are asked for, or on which worker:
+depend on which other items exist, on the order of requests, or on the worker:
 adding an example, a dataset or a process moves no other draw.
 
 All functions are vectorised over items; about a million draws a second and core. Equal bit for
@@ -28,7 +28,7 @@ _ROUNDS = 10
 
 
 class Stream(IntEnum):
-    """What a draw decides; part of the key, so that no two decisions share their numbers."""
+    """The purpose of a draw; part of the key, so that no two purposes share their numbers."""
 
     DOCUMENT_ORDER = 1
     SIDE = 2
@@ -78,7 +78,7 @@ def words(
 
     Args:
         seed: the experiment's seed, 0 <= seed < 2**64.
-        stream: what the draw decides.
+        stream: the purpose of the draw.
         items: 64-bit item keys.
         numbers: which one of the item's draws (the copy, the epoch, …).
         draws: how often it was re-drawn.
@@ -109,7 +109,7 @@ def unit(random_words: U64) -> npt.NDArray[np.float64]:
 
 
 def generator(seed: int, stream: Stream, item: int) -> np.random.Generator:
-    """Return a numpy generator of its own for one item, for draws of unknown number."""
+    """Return a separate numpy generator for one item, for an unknown number of draws."""
     # Without the type numpy would make doubles of the list, and lose the low bits of large items.
     key = np.array([seed & _MASK, int(stream)], dtype=np.uint64)
     counter = np.array([0, 0, 1 << 63, item & _MASK], dtype=np.uint64)

@@ -1,10 +1,10 @@
-"""The folder of a saved model or tokenizer: which of its files count, and that none lies elsewhere.
+"""The folder of a saved model or tokenizer: which of its files count; none may be elsewhere.
 
 `from_pretrained` finds files by many names, more with each release, so every file counts but those
 that certainly do not (`UNREAD`, each with its reason). A file that names others (an index of
-weights, a tokenizer's configuration) may name files of its own folder only: what lies outside is in
-nobody's identity. Links are followed, and count by what they lead to: they are made by whoever
-keeps the folder, not by what stands in it. Cost: one reading of the files a process.
+weights, a tokenizer's configuration) may only name files of the same folder: files outside are in
+no identity. Links are followed, and their targets count: the owner of the folder makes them, not a
+file in it. Cost: one reading of the files per process.
 """
 
 import json
@@ -46,8 +46,8 @@ OTHER_WEIGHTS: Mapping[str, str] = {
 
 NOT_A_TOKENIZERS: Mapping[str, str] = {
     "*.safetensors": "weights",
-    "*.index.json": "says where weights lie",
-    "config.json": "of the model; what decides the tokenizer's class counts by itself",
+    "*.index.json": "names the files of weights",
+    "config.json": "of the model; keys that determine the tokenizer's class are counted separately",
     "generation_config.json": "how a model answers",
     "adapter_config.json": "of an adapter to weights",
     "*.jinja": "chat templates, which change no id of a plain text",
@@ -76,33 +76,33 @@ def tokenizer_files(folder: Path) -> dict[str, str]:
 
 
 def tokenizer_class(folder: Path) -> dict[str, Any]:
-    """Return what the model's configuration says about the class of its tokenizer."""
+    """Return the model configuration's keys for the class of its tokenizer."""
     config = json_object(folder / "config.json")
     return {key: config[key] for key in _CLASS_KEYS if key in config}
 
 
 def require_own_files(folder: Path) -> None:
-    """Check that no file of the folder sends a loader to files outside of it.
+    """Check that no file of the folder refers a loader to files outside it.
 
     Raises:
-        InputError: naming the file, and what it names.
+        InputError: naming the file and its reference.
     """
     for index in sorted(folder.glob("*.index.json")):
         named = json_object(index).get("weight_map")
         for name in sorted(set(map(str, named.values()))) if isinstance(named, dict) else ():
-            inside(folder, name, where=str(index))
+            inside(folder, name, source=str(index))
     for config, keys in (
         ("config.json", ("transformers_weights",)),
         ("tokenizer_config.json", None),
     ):
         for key, value in json_object(folder / config).items():
-            wanted = key.endswith(("_file", "_files")) if keys is None else key in keys
-            for name in _texts(value) if wanted else ():
-                inside(folder, name, where=f"{folder / config}: {key}")
+            names_files = key.endswith(("_file", "_files")) if keys is None else key in keys
+            for name in _texts(value) if names_files else ():
+                inside(folder, name, source=f"{folder / config}: {key}")
 
 
-def inside(folder: Path, name: str, *, where: str) -> Path:
-    """Return the path of a file that data names, which must lie in the folder of the data.
+def inside(folder: Path, name: str, *, source: str) -> Path:
+    """Return the path of a file that data names, which must be in the folder of the data.
 
     Raises:
         InputError: an absolute path, or one that goes up.
@@ -110,8 +110,8 @@ def inside(folder: Path, name: str, *, where: str) -> Path:
     parts = PurePosixPath(name.replace("\\", "/")).parts
     if not parts or parts[0] == "/" or ".." in parts or PureWindowsPath(name).drive:
         raise InputError(
-            f"names {name!r}, which lies outside of its folder",
-            where=where,
+            f"names {name!r}, which is outside its folder",
+            where=source,
             allowed="files of the same folder and below it",
             hint="Put the file there, and name it without a path.",
         )
@@ -137,7 +137,7 @@ def _texts(value: Any) -> Iterator[str]:
     if isinstance(value, str):
         yield value
     elif isinstance(value, list):
-        yield from (one for one in value if isinstance(one, str))
+        yield from (item for item in value if isinstance(item, str))
 
 
 def json_object(path: Path) -> dict[str, Any]:

@@ -1,14 +1,15 @@
-"""What is taken up again is what was written: its digest was written with it, and is checked.
+"""Verified files: content is reused only if its digest, written with it, still agrees.
 
 A folder (a checkpoint, a first stage's model, a chunk of tokens, counted frequencies) has a
-manifest with size and digest of each of its files, written last; a value (answers of a model) lies
-in a file with its digest. A folder without a manifest was never finished. What is not what was
-written (cut off, a byte changed, emptied, missing, added, replaced by a link) is damaged and says
-which file and how; nothing of it is used. Every file is flushed to disk before the manifest is.
+manifest with size and digest of each of its files, written last; a value (answers of a model) is in
+a file with its digest. A folder without a manifest was never finished. A folder or value that
+differs from what was written (cut off, a byte changed, emptied, missing, added, replaced by a link)
+is damaged: the error names the file and the damage, and nothing of it is used. Every file is
+flushed to disk before the manifest is.
 
-The digest is xxh3 of 128 bits: it finds damage, and whoever could forge files here could as well
-forge the manifest. Cost: one reading of what was just written, at memory speed, and the disk's
-own time to flush it (`python -m scripts.bench.checkpoints`).
+The digest is xxh3 of 128 bits: it finds damage, not forgery: a forger of files could also forge the
+manifest. Cost: one reading of the new files, at memory speed, and the disk's own time to flush it
+(`python -m scripts.bench.checkpoints`).
 """
 
 import json
@@ -28,7 +29,7 @@ _log = logging.getLogger(__name__)
 
 
 class Damaged(Exception):
-    """Something is not what was written; the message names the file and the damage."""
+    """Content differs from what was written; the message names the file and the damage."""
 
 
 def flush(folder: Path) -> None:
@@ -53,10 +54,10 @@ def seal(folder: Path, facts: Mapping[str, Any]) -> None:
 
 
 def read_facts(folder: Path) -> dict[str, Any]:
-    """Return what a folder's manifest says, without looking at the files.
+    """Return the facts in a folder's manifest, without reading the files.
 
     Raises:
-        Damaged: there is no manifest, or it is not what was written.
+        Damaged: no manifest, or one that differs from what was written.
     """
     facts: dict[str, Any] = _manifest(folder)["facts"]
     return facts
@@ -66,7 +67,7 @@ def verify(folder: Path) -> dict[str, Any]:
     """Check every file of a folder against its manifest; return its facts.
 
     Raises:
-        Damaged: names the first file that is not what was written.
+        Damaged: names the first damaged file.
     """
     manifest = _manifest(folder)
     facts: dict[str, Any] = manifest["facts"]
@@ -81,7 +82,7 @@ def verify(folder: Path) -> dict[str, Any]:
 
 
 def whole(folder: Path) -> dict[str, Any] | None:
-    """Return the facts of a folder that is what was written, or None; of a damaged one, say so."""
+    """Return the facts of an undamaged folder, else None; damage is logged."""
     try:
         return verify(folder)
     except Damaged as damage:
@@ -91,19 +92,19 @@ def whole(folder: Path) -> dict[str, Any] | None:
 
 
 def write_sealed(path: Path, value: Mapping[str, Any]) -> None:
-    """Write plain JSON values under names of their own into a file, with their digest."""
+    """Write plain JSON values under their names into a file, with their digest."""
     write_text(path, json.dumps({**value, "digest": checksum(value)}, indent=1))
 
 
 def read_sealed(path: Path) -> dict[str, Any]:
-    """Return what `write_sealed` wrote.
+    """Return the value that `write_sealed` wrote.
 
     Raises:
-        FileNotFoundError: there is no such file.
-        Damaged: it is not what was written.
+        FileNotFoundError: no such file.
+        Damaged: the value differs from what was written.
     """
     if path.is_symlink():
-        raise Damaged("a link stands in its place")
+        raise Damaged("replaced by a link")
     try:
         value: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
         own = value.pop("digest")
@@ -118,7 +119,7 @@ def read_sealed(path: Path) -> dict[str, Any]:
 
 
 def kept_value(path: Path, make: Callable[[], Any]) -> Any:
-    """Return the value of a sealed file; make and write it where there is none, or a damaged one.
+    """Return the value of a sealed file; make and write it if the file is missing or damaged.
 
     Args:
         path: the file.
@@ -157,19 +158,19 @@ def file_digests(folder: Path, names: Iterable[str]) -> dict[str, tuple[int, str
 
 
 def require_files(folder: Path, expected: Mapping[str, tuple[int, str]]) -> None:
-    """Check files of a folder against `file_digests`; others may lie there.
+    """Check files of a folder against `file_digests`; the folder may have others.
 
     Raises:
-        Damaged: names the first file that is not what was written.
+        Damaged: names the first damaged file.
     """
     for name, (size, digest) in expected.items():
         path = folder / name
         try:
             if path.is_symlink():
                 raise Damaged(f"{name} is a link")
-            found = path.stat().st_size
-            if found != size:
-                raise Damaged(f"{name} has {found:,} bytes, and {size:,} were written")
+            n_bytes = path.stat().st_size
+            if n_bytes != size:
+                raise Damaged(f"{name} has {n_bytes:,} bytes, and {size:,} were written")
             if quick_digest(path) != digest:
                 raise Damaged(f"the content of {name} was changed after it was written")
         except FileNotFoundError:
@@ -180,7 +181,7 @@ def require_files(folder: Path, expected: Mapping[str, tuple[int, str]]) -> None
 
 def _manifest(folder: Path) -> dict[str, Any]:
     if folder.is_symlink():
-        raise Damaged("a link stands in its place")
+        raise Damaged("replaced by a link")
     try:
         return read_sealed(folder / MANIFEST)
     except FileNotFoundError:

@@ -1,7 +1,7 @@
-"""Passwords and keys: found where nobody should write them, masked where others might print them.
+"""Passwords and keys: detected in files to share, masked in messages of others.
 
 An experiment file is copied into every run's folder, which is made to be shared; so a URL with a
-password in it, or a key, is refused there and never becomes part of an identity. Texts that come
+password in it, or a key, is rejected there and never becomes part of an identity. Texts that come
 from elsewhere (a server's answer, a library's message) are masked before they are shown. A message
 about a secret never repeats it.
 """
@@ -47,7 +47,7 @@ _MAKERS = {
     # RFC 7519: header and payload are JSON objects in base64url
     r"eyJ[A-Za-z0-9_-]{8,}\.eyJ": r"[A-Za-z0-9_.-]{8,}",
 }
-"""How keys and tokens begin, and go on, by the pages of those who make them."""
+"""The forms of keys and tokens, by the pages of their issuers."""
 _PEM = r"(?:[A-Z0-9]+ )*PRIVATE KEY-----"
 """RFC 7468."""
 _KEY = re.compile(
@@ -59,7 +59,7 @@ _KEY = re.compile(
     ),
     re.DOTALL,
 )
-# In a message, a key may be cut short, or be of a maker nobody here has heard of.
+# In a message, a key may be cut short, or have a form that is unknown here.
 _SHOWN = (
     (re.compile(r"(?i)\b(?P<kept>bearer\s+)[^\s'\",;]{4,}"), rf"\g<kept>{MASK}"),
     (re.compile(r"(?<![A-Za-z0-9])sk-[A-Za-z0-9_*.-]{6,}"), MASK),
@@ -73,16 +73,16 @@ Path = tuple[str | int, ...]
 
 
 def secret_in(text: str) -> str | None:
-    """Return what kind of secret a text holds, in words, or None; an ordinary path has none."""
+    """Return the kind of secret in a text, in words, or None; an ordinary path has none."""
     if _USER.search(text):
         return "a user name or password in a URL"
     if _QUERY.search(text) and "://" in text:
         return "a key or password in a URL"
-    return "what looks like a key" if _KEY.search(text) else None
+    return "text that looks like a key" if _KEY.search(text) else None
 
 
 def secrets_in(values: Any, path: Path = ()) -> Iterator[tuple[Path, str]]:
-    """Yield (place, kind) for every text with a secret in nested mappings and lists, keys too."""
+    """Yield (place, kind) for every text or key with a secret in nested mappings and lists."""
     if isinstance(values, str):
         kind = secret_in(values)
         if kind:
@@ -95,25 +95,25 @@ def secrets_in(values: Any, path: Path = ()) -> Iterator[tuple[Path, str]]:
             yield from secrets_in(value, (*path, index))
 
 
-def masked(text: str, *known: str | None) -> str:
+def masked(text: str, *secrets: str | None) -> str:
     """Return a text to be shown, with `***` in place of secrets.
 
     Args:
         text: such as a server's error message.
         known: secrets by their value, as they were sent. The values of environment variables
-            whose names say that they are keys, tokens or passwords are known anyway.
+            whose names mark them as keys, tokens or passwords are masked in any case.
     """
-    values = {value for value in (*known, *_from_environment()) if value}
+    values = {value for value in (*secrets, *_from_environment()) if value}
     # The longest first: one may be part of another.
     for value in sorted(values, key=len, reverse=True):
         text = text.replace(value, MASK)
-    for pattern, shown in _SHOWN:
-        text = pattern.sub(shown, text)
+    for pattern, replacement in _SHOWN:
+        text = pattern.sub(replacement, text)
     return text
 
 
 def without_secrets(values: Any) -> Any:
-    """Return nested mappings and lists with every text masked that holds a secret."""
+    """Return nested mappings and lists with the secrets in all texts masked."""
     if isinstance(values, str):
         return masked(values) if secret_in(values) else values
     if isinstance(values, Mapping):

@@ -1,6 +1,6 @@
 """The base of all settings.
 
-Settings are what a user writes in an experiment file. They are frozen, refuse unknown
+Settings are the values that a user writes in an experiment file. They are frozen, reject unknown
 keys, and carry a sentence under every field, which the documentation quotes.
 """
 
@@ -10,7 +10,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 
 class Settings(BaseModel):
-    """Base: frozen, unknown keys refused, no NaN or infinity."""
+    """Base: frozen, unknown keys rejected, no NaN or infinity."""
 
     model_config = ConfigDict(
         frozen=True, extra="forbid", allow_inf_nan=False, use_attribute_docstrings=True

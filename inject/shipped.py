@@ -2,9 +2,9 @@
 
 A text is a *name* when it has no folder and does not end in `.yaml` or `.yml`; anything else is a
 path. A name always means the shipped file, so that it means the same in every folder; a file of
-one's own is given by its path, `quickstart.yaml`. Only where nothing of that name is shipped is a
-name tried as a path. A wheel holds `configs/` in this folder; a clone, and so an editable
-installation, has it beside the packages.
+one's own is given by its path, `quickstart.yaml`. Only if nothing of that name is shipped is a name
+tried as a path. A wheel has `configs/` in this folder; a clone, and so an editable installation,
+has it next to the packages.
 """
 
 import os
@@ -15,7 +15,7 @@ from pathlib import Path
 from inject.errors import InputError, did_you_mean
 
 _PACKAGE = Path(__file__).resolve().parent
-# Beside the packages of a wheel may lie a `configs` of somebody else.
+# Next to the packages of a wheel there may be a foreign `configs`.
 CONFIGS = next(
     (folder / "configs" for folder in (_PACKAGE, _PACKAGE.parent) if (folder / "configs").is_dir()),
     _PACKAGE / "configs",
@@ -30,9 +30,9 @@ class Catalogue:
     """The shipped files of one kind."""
 
     kind: str
-    """What a file is, for messages: `experiment`, `model shape`."""
+    """The kind of a file, for messages: `experiment`, `model shape`."""
     folders: Sequence[str]
-    """Where they lie, below `CONFIGS`."""
+    """Their folders, below `CONFIGS`."""
     only: frozenset[str] | None = None
     """The names that are of this kind; None: all but `without`."""
     without: frozenset[str] = frozenset()
@@ -40,10 +40,10 @@ class Catalogue:
 
     def files(self) -> dict[str, Path]:
         """Return the shipped files by their names, sorted."""
-        found = [path for folder in self.folders for path in (CONFIGS / folder).glob("*.yaml")]
+        paths = [path for folder in self.folders for path in (CONFIGS / folder).glob("*.yaml")]
         return {
             path.stem: path
-            for path in sorted(found, key=lambda path: path.stem)
+            for path in sorted(paths, key=lambda path: path.stem)
             if path.stem not in self.without and (self.only is None or path.stem in self.only)
         }
 
@@ -52,29 +52,29 @@ class Catalogue:
 
         Args:
             text: the name or path.
-            folder: what a relative path starts from; None for the working directory.
+            folder: start of a relative path; None for the working directory.
 
         Raises:
-            InputError: when nothing of that name is shipped, or there is no such file.
+            InputError: a name that is not shipped, or a missing file.
         """
         path = (folder or Path()) / os.path.expanduser(text)
-        known = self.files()
+        files = self.files()
         if is_name(text):
-            if shipped := known.get(str(text)):
+            if shipped := files.get(str(text)):
                 return shipped
             if _may_exist(path) and path.is_file():
                 return path
-        # A name that no file can have is no folder either, and no error.
+        # A name that no file can have is not a folder either, and not an error.
         if os.path.isdir(path):
             raise InputError(f"is a folder; an {self.kind} is a file", where=str(path))
         if is_name(text):
-            raise self._no_name(str(text), path, known)
+            raise self._no_name(str(text), path, files)
         if not _may_exist(path):
-            raise self._no_file(path, known)
+            raise self._no_file(path, files)
         return path
 
     def clash(self, text: str | Path, *, folder: Path | None = None) -> str | None:
-        """Return a sentence where a name means a shipped file and a local one is called alike."""
+        """Return a sentence if a name means a shipped file and a local one has the same name."""
         shipped = self.files().get(str(text)) if is_name(text) else None
         if shipped is None:
             return None
@@ -87,7 +87,7 @@ class Catalogue:
                 )
         return None
 
-    def _no_name(self, name: str, path: Path, known: Iterable[str]) -> InputError:
+    def _no_name(self, name: str, path: Path, names: Iterable[str]) -> InputError:
         beside = next((end for end in _ENDINGS if path.with_name(path.name + end).is_file()), None)
         hint = f"For a file of your own give its path, such as {name}.yaml."
         if beside:
@@ -98,30 +98,30 @@ class Catalogue:
                 "again, from its wheel or, with `pip install -e`, from its clone."
             )
         return InputError(
-            f"no {self.kind} of this name comes with spikein.{did_you_mean(name, known)}",
+            f"no {self.kind} of this name comes with spikein.{did_you_mean(name, names)}",
             where=name,
-            allowed=", ".join(known) or None,
+            allowed=", ".join(names) or None,
             hint=hint,
         )
 
-    def _no_file(self, path: Path, known: Iterable[str]) -> InputError:
+    def _no_file(self, path: Path, names: Iterable[str]) -> InputError:
         near = (
-            sorted(one.name for one in path.parent.glob("*.y*ml")) if path.parent.is_dir() else []
+            sorted(file.name for file in path.parent.glob("*.y*ml")) if path.parent.is_dir() else []
         )
         return InputError(
             f"there is no such file.{did_you_mean(path.name, near)}",
             where=str(path),
             allowed=", ".join(near) or None,
             hint=(
-                f"The {self.kind} that comes with spikein is asked for by its name, {path.stem}."
-                if path.stem in known
-                else f"Names that spikein knows: {', '.join(known)}."
+                f"Use the name {path.stem} for the {self.kind} that comes with spikein."
+                if path.stem in names
+                else f"Names that spikein knows: {', '.join(names)}."
             ),
         )
 
 
 def _may_exist(path: Path) -> bool:
-    """Return whether there is such a file, or nobody can know; then reading it says why."""
+    """Return whether the file exists, or its existence is unknown; then reading it reports why."""
     try:
         return path.exists()
     except OSError:

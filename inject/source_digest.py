@@ -2,12 +2,13 @@
 
 The code of a step is the module of its function and all of our modules that this one imports,
 directly or not, imports inside functions included. Each counts whole, without comments, docstrings
-and the wording of errors. So what a step's function needs not import stays
-out by lying in another module. What is found by a name (a dataset, a detector) is not imported by
-who finds it: its module is named beside the function's.
+and the wording of errors. So code that a step's function need not import stays out by being in
+another module. An object found by a name (a dataset, a detector) is not imported by its user: its
+module is named along with the function's.
 
 A module that reads data files of its own folder lists them in the constant `DATA_FILES`; they count
-with it. A test traces what runs. Cost: each file is read and parsed once a process, 4 ms a file.
+with it. A test traces the code that runs. Cost: each file is read and parsed once per process, 4 ms
+per file.
 """
 
 import ast
@@ -25,13 +26,13 @@ from inject.errors import InputError
 _SKIPPED = frozenset({"ctx", "kind", "type_comment", "type_ignores"})
 
 PACKAGES = ("inject", "train", "detect", "analysis", "spikein")
-"""Whose code is followed; libraries count by their versions."""
+"""Packages whose code is followed; libraries count by their versions."""
 
 Reader = Callable[[str], bytes | None]
 """From a dotted name to the source of that module; None if there is no such module."""
 
 DataReader = Callable[[str, str], bytes]
-"""From a module's dotted name and a file's name to the content of that file beside the module."""
+"""From a module's dotted name and a file's name to the file's content, in the module's folder."""
 
 
 class SourceModule(NamedTuple):
@@ -40,13 +41,13 @@ class SourceModule(NamedTuple):
     text: str
     """The same for any formatting, comments, docstrings and wording of errors."""
     imports: tuple[str, ...]
-    """Dotted names: `inject.keyed` for a module, `inject.keyed.words` for what is taken out of one;
-    which of the two a name is, its source does not say."""
+    """Dotted names: `inject.keyed` for a module, `inject.keyed.words` for a name taken from one;
+    the source does not distinguish the two."""
     lazy: Mapping[str, str]
-    """Names that are imported for type checkers alone, to the dotted name of each: where the module
-    has a `__getattr__`, others can import these from it."""
+    """Names that are only imported for type checkers, to the dotted name of each: if the module has
+    a `__getattr__`, others can import these from it."""
     data_files: tuple[str, ...]
-    """What the constant `DATA_FILES` lists."""
+    """The names in the constant `DATA_FILES`."""
 
 
 @dataclass(kw_only=True, eq=False)
@@ -89,22 +90,22 @@ class Sources:
 
     def reached(self, roots: Iterable[str]) -> frozenset[str]:
         """Return the modules that the roots lead to, packages around them included."""
-        waiting = [one.partition(":")[0] for one in roots]
-        found: set[str] = set()
+        waiting = [root.partition(":")[0] for root in roots]
+        modules: set[str] = set()
         while waiting:
             module = waiting.pop()
-            if module not in found:
-                found.add(module)
+            if module not in modules:
+                modules.add(module)
                 waiting.extend(self._imports(module))
-        return frozenset(found)
+        return frozenset(modules)
 
     def module_of(self, dotted: str) -> str | None:
-        """Return the module of ours that a dotted name lies in or is; None in a library.
+        """Return the module of ours that a dotted name is or belongs to; None in a library.
 
         A name that its module brings along when it is first used (`spikein`) leads to its own.
 
         Raises:
-            LookupError: there is no such module.
+            LookupError: no such module.
         """
         if dotted.partition(".")[0] not in PACKAGES:
             return None
@@ -119,10 +120,10 @@ class Sources:
     def _imports(self, module: str) -> tuple[str, ...]:
         if module not in self._imported:
             imports = self._known_module(module).imports
-            found = {name for dotted in imports if (name := self.module_of(dotted))}
+            modules = {name for dotted in imports if (name := self.module_of(dotted))}
             # The packages around a module are executed before it.
             package = module.rpartition(".")[0]
-            self._imported[module] = tuple(sorted({*found, *([package] if package else [])}))
+            self._imported[module] = tuple(sorted({*modules, *([package] if package else [])}))
         return self._imported[module]
 
     def _digest(self, module: str) -> str:
@@ -153,7 +154,7 @@ class Sources:
 def read_source(name: str) -> bytes | None:
     """Return the source of a module, or None if there is no such module.
 
-    One that is not ours holds the function of a step, as those of tests do.
+    A module that is not ours has the function of a step, as in tests.
     """
     if name.partition(".")[0] not in PACKAGES:
         spec = find_spec(name)
@@ -166,14 +167,14 @@ def read_source(name: str) -> bytes | None:
 
 
 def read_data_file(module: str, name: str) -> bytes:
-    """Return the content of a file beside one of our modules.
+    """Return the content of a file in the folder of one of our modules.
 
     Raises:
         LookupError: the module lists a file that is not there.
     """
     path = Path(__file__).parents[1].joinpath(*module.split(".")[:-1], name)
     if not path.is_file():
-        raise LookupError(f"{module} lists {name} in DATA_FILES, and there is no such file")
+        raise LookupError(f"{module} lists {name} in DATA_FILES, but there is no such file")
     return path.read_bytes()
 
 
@@ -195,7 +196,7 @@ def module_of(dotted: str) -> str | None:
 
 
 def require_unedited(roots: tuple[str, ...]) -> None:
-    """Check, before the code runs, that Python will import what was hashed.
+    """Check, before the code runs, that Python will import the hashed source.
 
     Raises:
         InputError: a module was edited since; names it.
@@ -204,7 +205,7 @@ def require_unedited(roots: tuple[str, ...]) -> None:
         raise InputError(
             "the source was edited since this run began, and was not imported before",
             where=", ".join(sorted(edited)),
-            hint="Run again: what is finished is kept, and the rest is made by the new source.",
+            hint="Run again: finished artifacts are kept; the new source builds the others.",
         )
 
 
@@ -212,7 +213,7 @@ def parse_module(name: str, source: bytes) -> SourceModule:
     """Parse a module.
 
     Raises:
-        ValueError: it has a relative import, or `DATA_FILES` is not a tuple of texts.
+        ValueError: a relative import, or `DATA_FILES` is not a tuple of texts.
     """
     tree = ast.parse(source)
     reader = _Reader()
@@ -224,7 +225,7 @@ def parse_module(name: str, source: bytes) -> SourceModule:
 
 
 def _imports(body: Iterable[ast.AST], module: str, unread: list[ast.AST]) -> Iterator[str]:
-    """Yield what is imported; statements for type checkers alone are added to `unread`."""
+    """Yield the imported names; statements only for type checkers are added to `unread`."""
     waiting = list(body)
     while waiting:
         node = waiting.pop()
@@ -249,10 +250,13 @@ def _data_files(tree: ast.Module, module: str) -> tuple[str, ...]:
     for statement in tree.body:
         if not isinstance(statement, ast.Assign):
             continue
-        if any(isinstance(one, ast.Name) and one.id == "DATA_FILES" for one in statement.targets):
+        if any(
+            isinstance(target, ast.Name) and target.id == "DATA_FILES"
+            for target in statement.targets
+        ):
             items = statement.value.elts if isinstance(statement.value, ast.Tuple) else []
             names = [getattr(item, "value", None) for item in items]
-            if not names or not all(isinstance(one, str) for one in names):
+            if not names or not all(isinstance(name, str) for name in names):
                 raise ValueError(f"{module}.DATA_FILES is not a tuple of texts")
             return tuple(map(str, names))
     return ()
@@ -286,7 +290,7 @@ class _Reader:
         elif isinstance(node, ast.Name):
             self.text.append(f"{node.id},")
         elif isinstance(node, ast.Raise) and self._worded:
-            # What an error says decides nothing, since no artifact comes of it.
+            # The text of an error has no effect on identities, since it makes no artifact.
             self._worded = False
             self._write_fields(node)
             self._worded = True

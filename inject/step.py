@@ -1,4 +1,4 @@
-"""A step: one artifact, the function that makes it, and what that function is given.
+"""A step: one artifact, the function that makes it, and the function's inputs.
 
 A step is data. Its function is named (`inject.plan.step:build`) and found by that name wherever it
 runs; its settings and its execution are plain JSON, so a graph is a file that a person can read. A
@@ -38,7 +38,7 @@ class Report(Protocol):
 
 @dataclass(frozen=True, kw_only=True)
 class StepContext:
-    """What a step's function is given."""
+    """The argument of a step's function."""
 
     out: Path
     """An empty folder; everything written below it becomes the artifact."""
@@ -49,27 +49,27 @@ class StepContext:
     execution: Mapping[str, Any]
     """Of the step."""
     unfinished: Path
-    """A folder for parts that a killed build leaves behind and the next one takes up. It is
-    created by whoever needs it, lies on the file system of `out`, and goes when the artifact is
-    published; nothing in it may bear on the content."""
+    """A folder for parts that a killed build leaves and the next one reuses. It is
+    created on demand, on the file system of `out`, and is removed when the artifact is
+    published; nothing in it may affect the content."""
     report: Report
     protected: bool = False
-    """The artifact holds texts that must not be shared, or is built from such."""
+    """The artifact contains texts that must not be shared, or is built from such."""
     notice: Callable[[str], None] = lambda _text: None
     """Called with a message for the user, such as that a checkpoint was damaged."""
 
 
 class Reading(NamedTuple):
-    """What a step reads of one of its inputs."""
+    """The part of an input that a step reads."""
 
     facet: str | None = None
     """A part that the input's step names in `Step.facets`; None for its files."""
     files: tuple[str, ...] = ("*",)
-    """Patterns of the files that are opened; `*` matches `/`, too."""
+    """Patterns of the files that are opened; `*` also matches `/`."""
 
 
 class ContentRead(NamedTuple):
-    """What a step read of one of its inputs, with its digest."""
+    """The part of an input that a step read, with its digest."""
 
     digest: str
     facet: str | None
@@ -77,13 +77,13 @@ class ContentRead(NamedTuple):
 
     @property
     def reading(self) -> Reading:
-        """What was read."""
+        """The part that was read."""
         return Reading(self.facet, self.files)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Cost:
-    """What a step is expected to take, for `spikein plan`; None if that is not known."""
+    """The expected cost of a step, for `spikein plan`; None if unknown."""
 
     tokens: int | None = None
     """Tokens passed through a model."""
@@ -96,7 +96,7 @@ class Cost:
 
 @dataclass(frozen=True, kw_only=True)
 class Recipe:
-    """What bears on an artifact's content, and nothing else."""
+    """Inputs that determine an artifact's content, and nothing else."""
 
     kind: str
     function: str
@@ -110,7 +110,7 @@ class Recipe:
     """Digest of the code that decides the content (`inject.source_digest`)."""
 
     def identity(self) -> dict[str, Any]:
-        """Return what is hashed."""
+        """Return the values that are hashed."""
         return {
             "kind": self.kind,
             "function": self.function,
@@ -126,11 +126,11 @@ class Recipe:
         return digest(self.identity())
 
     def content_key(self, read: Mapping[str, ContentRead]) -> str:
-        """Return the digest of what decides the content: inputs by what is read of them.
+        """Return the digest of everything that determines the content: inputs by the parts read.
 
         Two recipes of one key have the same content, although their inputs' recipes differ.
         """
-        inputs = {name: [one.facet, one.digest] for name, one in read.items()}
+        inputs = {name: [projection.facet, projection.digest] for name, projection in read.items()}
         return digest({**self.identity(), "inputs": inputs})
 
 
@@ -143,33 +143,33 @@ class Step:
     label: str
     """For people: part of the folder's name."""
     function: str
-    """What makes the artifact, `module:name`: a function of a `StepContext`, at the top of its
-    module, that writes the artifact's files and touches nothing else."""
+    """The function that makes the artifact, `module:name`: a function of a `StepContext`, at the
+    top of its module, that writes the artifact's files and touches nothing else."""
     settings: Mapping[str, Any]
     """Everything else that bears on the content, as plain JSON values."""
     inputs: Mapping[str, "Step"] = field(default_factory=dict)
     code: tuple[str, ...] = ()
-    """Modules that the function finds by a name, beside those that it imports: `module` or
+    """Modules that the function finds by a name, in addition to those that it imports: `module` or
     `module:name` each."""
     libraries: tuple[str, ...] = ()
-    """What has a version that bears on the content: distributions such as `torch`, and what Python
-    brings (`RUNTIME`)."""
+    """Libraries whose version affects the content: distributions such as `torch`, and parts that
+    Python brings (`RUNTIME`)."""
     volatile: tuple[str, ...] = ()
     """Patterns of files that differ from build to build."""
     protected: bool = False
-    """The artifact holds texts that must not be shared; so does every artifact that is built from
-    it."""
+    """The artifact contains texts that must not be shared; so does every artifact that is built
+    from it."""
     execution: Mapping[str, Any] = field(default_factory=dict)
-    """Where and how it runs, as plain JSON values; never part of the identity."""
+    """The place and manner of execution, as plain JSON values; never part of the identity."""
     processes: int = 1
-    """Processes of its own that it starts on this machine, which share its threads."""
+    """Number of processes that it starts on this machine, which share its threads."""
     cost: Cost | None = None
     reads: Mapping[str, Reading] = field(default_factory=dict)
     """Input name to the part of it that the function reads, where that is not everything: when only
     the rest changes, the artifact is not built again."""
     facets: Mapping[str, str] = field(default_factory=dict)
-    """Parts of the content that later steps may read alone: name to the function, `module:name`,
-    from the artifact's folder to the digest of the part."""
+    """Parts of the content that later steps may read separately: name to the function,
+    `module:name`, from the artifact's folder to the digest of the part."""
 
     @cached_property
     def recipe(self) -> Recipe:
@@ -185,7 +185,7 @@ class Step:
 
     @property
     def roots(self) -> tuple[str, ...]:
-        """Where the code begins that decides the content, for `inject.source_digest`."""
+        """The entry modules of the code that determines the content, for `inject.source_digest`."""
         return tuple(sorted({self.function, *self.code}))
 
     @property
@@ -197,7 +197,7 @@ class Step:
         """Return settings and execution as JSON holds them: the same in every process.
 
         Raises:
-            TypeError: a value is no plain JSON; names the step and the key.
+            TypeError: a value is not plain JSON; names the step and the key.
         """
         return (
             plain_values(self.settings, f"the step {self.name}: settings"),
@@ -211,12 +211,12 @@ class Step:
 
 
 class StepGroup(NamedTuple):
-    """What a step that compares many models is given of one of them."""
+    """The input on one model for a step that compares many."""
 
     values: Mapping[str, Any]
-    """What its settings say of the model, such as seed and role; plain JSON values."""
+    """The settings of the model, such as seed and role; plain JSON values."""
     steps: Mapping[str, Step | None]
-    """By name; what is None is left out."""
+    """By name; None values are omitted."""
 
 
 def axis_pairs(axes: Mapping[str, str]) -> list[list[str]]:
@@ -228,7 +228,7 @@ def numbered_inputs(groups: Sequence[Mapping[str, Step | None]]) -> dict[str, St
     """Return the inputs of a step that compares many models: a group of steps for each of them.
 
     Args:
-        groups: for each model its steps by name; what is None is left out.
+        groups: for each model its steps by name; None values are omitted.
 
     Returns:
         The steps by numbered names such as `0003-scores`.
@@ -264,9 +264,9 @@ def comparing_step(
 
     Args:
         function: as in `Step`, like kind, label, libraries and code.
-        groups: their values name `axes` (pairs) and what else the function takes of a model.
-        settings: that hold for all models.
-        reading: what is read of the steps named `model`.
+        groups: their values name `axes` (pairs) and the function's other inputs on a model.
+        settings: of all models.
+        reading: the part read of the steps named `model`.
     """
     inputs = numbered_inputs([group.steps for group in groups])
     return Step(
@@ -295,7 +295,7 @@ def compared_models(
 
 
 def numbered_reads(inputs: Mapping[str, Step], name: str, reading: Reading) -> dict[str, Reading]:
-    """Return, for the inputs of one name in all groups, what a step reads of them."""
+    """Return, for the inputs of one name in all groups, the part that a step reads."""
     return {full: reading for full in inputs if full.partition("-")[2] == name}
 
 
@@ -306,8 +306,8 @@ def _numbered(number: int, name: str) -> str:
 def find_function(name: str) -> Callable[..., Any]:
     """Return the function that `module:name` names, its module imported."""
     module, _, function = name.partition(":")
-    found: Callable[..., Any] = getattr(import_module(module), function)
-    return found
+    step_function: Callable[..., Any] = getattr(import_module(module), function)
+    return step_function
 
 
 RUNTIME: Mapping[str, Callable[[], str]] = {
@@ -318,7 +318,7 @@ RUNTIME: Mapping[str, Callable[[], str]] = {
 library that it compresses with."""
 
 distribution_version = cache(version)
-"""Looking a version up parses the distribution's metadata, and every step asks for several."""
+"""Looking a version up parses the distribution's metadata, and every step needs several."""
 
 
 def library_versions(names: Iterable[str]) -> dict[str, str]:
@@ -330,13 +330,13 @@ def library_versions(names: Iterable[str]) -> dict[str, str]:
     Raises:
         InputError: when one is not installed.
     """
-    found = {}
+    versions = {}
     for name in names:
         try:
             version = RUNTIME[name]() if name in RUNTIME else distribution_version(name)
-            found[name] = version.partition("+")[0]
+            versions[name] = version.partition("+")[0]
         except PackageNotFoundError:
             raise InputError(
                 f"the library {name} is not installed", hint=f"Install it: pip install {name}"
             ) from None
-    return found
+    return versions

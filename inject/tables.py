@@ -1,6 +1,6 @@
 """Tables: Parquet and Arrow files whose errors name the file, and CSV that runs nowhere.
 
-Arrow's own messages say what is wrong with some bytes and not in which file they lie. A spreadsheet
+Arrow's own messages describe the problem with some bytes but do not name their file. A spreadsheet
 takes a cell that begins with `=`, `+`, `@`, or `-` with something after it for a formula; ids and
 names are other people's.
 """
@@ -25,7 +25,7 @@ _FORMULA = re.compile(r"[=+@\t\r]|-.", re.DOTALL)
 _WIDTHS = {"BOOLEAN": 1, "INT32": 4, "FLOAT": 4, "INT64": 8, "DOUBLE": 8, "INT96": 12}
 """Bytes of a value by its physical type in Parquet; a column of fixed length has its own."""
 _COLUMNS = {str: pa.string(), bool: pa.bool_(), int: pa.int64(), float: pa.float64()}
-_HINT = "If it lies in the store, run again: what is damaged is built anew."
+_HINT = "If it is in the store, run again: damaged artifacts are rebuilt."
 
 
 @contextmanager
@@ -56,7 +56,7 @@ def read_parquet(
     Args:
         path: the file.
         columns: those that are read; None for all.
-        schema: what the file must hold; None for whatever it holds.
+        schema: the required columns; None for any columns.
         repeated: columns of few different texts, which are kept once each.
 
     Raises:
@@ -94,7 +94,7 @@ def unpacked_bytes(path: Path, *, hint: str | None = _HINT) -> Iterator[int]:
                     for part, column in zip(parts, columns, strict=True)
                 ),
             )
-        texts = [one.path for one in columns if one.physical_type == "BYTE_ARRAY"]
+        texts = [column.path for column in columns if column.physical_type == "BYTE_ARRAY"]
         with pq.ParquetFile(path, read_dictionary=texts) as file:
             # Nested texts of several row groups cannot be in one batch.
             for number in range(metadata.num_row_groups):
@@ -131,7 +131,7 @@ def write_compact(table: pa.Table, path: Path) -> None:
 
 
 def _leaf_of_floats(name: str, kind: pa.DataType) -> str:
-    """Return what Parquet calls the column of floats in it; empty for other types."""
+    """Return Parquet's name for the column of floats in it; empty for other types."""
     while pa.types.is_list(kind) or pa.types.is_fixed_size_list(kind):
         name, kind = f"{name}.list.element", kind.value_type
     return name if pa.types.is_floating(kind) else ""
@@ -140,7 +140,7 @@ def _leaf_of_floats(name: str, kind: pa.DataType) -> str:
 def write_records(
     path: Path, schema: pa.Schema, example_ids: Sequence[str], records: Sequence[Any]
 ) -> None:
-    """Write one row an example, in order: its id, and a record's fields by their names.
+    """Write one row per example, in order: its id, and a record's fields by their names.
 
     Args:
         path: the Parquet file.
@@ -156,7 +156,7 @@ def write_records(
 
 
 def read_records(path: Path, schema: pa.Schema, make: Callable[..., T]) -> dict[str, T]:
-    """Return what `write_records` wrote, by example id (rows of one id are alike).
+    """Return the records that `write_records` wrote, by example id (rows of one id are equal).
 
     Args:
         path: the Parquet file.
@@ -175,7 +175,7 @@ def read_records(path: Path, schema: pa.Schema, make: Callable[..., T]) -> dict[
 
 
 Write = Callable[[Path, Sequence[str], Sequence[T]], None]
-"""Writes one row per example into a folder, in order: its id, and what is known of it."""
+"""Writes one row per example into a folder, in order: its id, and its values."""
 Read = Callable[[Path], dict[str, T]]
 """Reads them back by example id (rows of one id are alike); raises as `read_parquet`."""
 
@@ -211,12 +211,17 @@ def part_table(name: str, part: type[T]) -> tuple[Write[Sequence[T]], Read[list[
         part: a class whose fields are texts and numbers.
     """
     narrow = {pa.int64(): pa.int32(), pa.float64(): pa.float32()}
-    columns = [(one.name, pa.list_(narrow.get(one.type, one.type))) for one in record_schema(part)]
+    columns = [
+        (column.name, pa.list_(narrow.get(column.type, column.type)))
+        for column in record_schema(part)
+    ]
     schema = pa.schema([("example_id", pa.string()), *columns])
 
     def write(folder: Path, example_ids: Sequence[str], rows: Sequence[Sequence[T]]) -> None:
         lists = [
-            SimpleNamespace(**{key: [getattr(one, key) for one in parts] for key, _ in columns})
+            SimpleNamespace(
+                **{key: [getattr(record, key) for record in parts] for key, _ in columns}
+            )
             for parts in rows
         ]
         write_records(folder / name, schema, example_ids, lists)
@@ -238,7 +243,7 @@ def record_schema(record: type[Any]) -> pa.Schema:
 
 
 def _column(hint: Any) -> pa.DataType:
-    inner = [one for one in get_args(hint) if one not in (type(None), ...)]
+    inner = [argument for argument in get_args(hint) if argument not in (type(None), ...)]
     if get_origin(hint) is tuple:
         return pa.list_(_column(inner[0]))
     return _column(inner[0]) if inner else _COLUMNS[hint]

@@ -1,12 +1,13 @@
-r"""What a word is: the one definition that everything compares texts by.
+r"""The definition of a word, by which all comparisons of texts work.
 
 A text is read as units. A unit is a word, a run of letters, digits and their marks, or a single
 character of a script without spaces. Compatibility forms (full width, ligatures), composed and
-decomposed accents, capitals, and characters that nobody sees (soft hyphens, zero-width spaces,
-variation selectors) make no difference; everything else, underscores too, separates words.
+decomposed accents, capitals, and invisible characters (soft hyphens, zero-width spaces, variation
+selectors) make no difference; everything else, including underscores, separates words.
 
 A text with markup is read twice: without it (tags, entities, links' targets, footnote marks), and
-as it stands, since what looks like markup may be text. Two texts share what any readings share.
+unchanged, since apparent markup may be text. Two texts share the words that any of their readings
+share.
 
 A character of a script without spaces counts as a share of a word (`weight`), so that runs of n
 words and runs of characters of the same weight are equally rare: shares that make them so in
@@ -46,7 +47,7 @@ _WEIGHED = tuple((re.compile(f"[{ranges}]"), weight) for ranges, weight in _WEIG
 _ASCII_WORD = re.compile(r"[a-z0-9]+")
 _WORD = re.compile(r"\w+")
 _RARE = re.compile("[\U000101fd-\U0001e94a]")
-"""Where the marks beyond the basic plane are."""
+"""The ranges of marks beyond the basic plane."""
 _UNSEEN_CHARACTERS = (
     "\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u202a-\u202e"
     "\u2060-\u206f\ufe00-\ufe0f\ufeff\uffa0\U000e0000-\U000e0fff"
@@ -58,7 +59,7 @@ _INLINE += "|strike|strong|sub|sup|tt|u|var|wbr"
 
 
 _Markup = tuple[str, re.Pattern[str], Callable[[re.Match[str]], str]]
-"""One kind of markup: a sign without which a text has none of it, its pattern, and what replaces it
+"""One kind of markup: a sign without which a text has none of it, its pattern, and its replacement
 in the reading without markup."""
 
 
@@ -94,7 +95,7 @@ _MARKUP: tuple[_Markup, ...] = (
 
 
 class Place(NamedTuple):
-    """Where a unit stands in the text as it was given."""
+    """The span of a unit in the original text."""
 
     start: int
     stop: int
@@ -106,7 +107,7 @@ def words_of(text: str) -> list[str]:
 
 
 def readings(text: str) -> list[list[str]]:
-    """Return the units of a text without its markup and, where that differs, of all of it."""
+    """Return the units of a text without its markup and, if that differs, of all of it."""
     bare = _without_markup(text)
     first = _units(bare)
     if bare == text:
@@ -123,29 +124,30 @@ def weight(unit: str) -> int:
 
 
 def run_stops(units: Sequence[str], size: int) -> list[int]:
-    """Return where the run of `size` words that starts at each unit ends, as far as runs fit.
+    """Return the end of the run of `size` words that starts at each unit, as far as runs fit.
 
-    A run is as many units as reach the weight of `size` words; words alone make runs of `size`.
+    A run is as many units as reach the weight of `size` words; without characters that count as
+    shares, it has `size` units.
     """
-    stops, stop, held, wanted = [], 0, 0, size * WORD_WEIGHT
+    stops, stop, reached_weight, run_weight = [], 0, 0, size * WORD_WEIGHT
     weights = [weight(unit) for unit in units]
     for own in weights:
-        while held < wanted and stop < len(weights):
-            held += weights[stop]
+        while reached_weight < run_weight and stop < len(weights):
+            reached_weight += weights[stop]
             stop += 1
-        if held < wanted:
+        if reached_weight < run_weight:
             break
         stops.append(stop)
-        held -= own
+        reached_weight -= own
     return stops
 
 
 def places(text: str, reading: int) -> list[Place]:
-    """Return where each unit of a reading stands in the text; slow, for what was found.
+    """Return the place of each unit of a reading in the text; slow, so only for matches.
 
     Args:
         text: as given to `readings`.
-        reading: which one of them.
+        reading: its index.
     """
     marked = reading == 0 and any(sign in text for sign, _, _ in _MARKUP)
     if not marked and (same := _normalised_in_place(text)) is not None:
@@ -154,16 +156,16 @@ def places(text: str, reading: int) -> list[Place]:
     for kind in _MARKUP if marked else ():
         signs, origins = _replaced(signs, origins, kind)
     out: list[str] = []
-    where: list[Place] = []
+    spans: list[Place] = []
     for start, stop in _clusters("".join(signs)):
-        given = "".join(signs[start:stop])
-        own = _normalised(given)
+        part = "".join(signs[start:stop])
+        own = _normalised(part)
         out.append(own)
-        if given.isascii():
-            where += origins[start:stop]
+        if part.isascii():
+            spans += origins[start:stop]
         else:
-            where += [Place(origins[start].start, origins[stop - 1].stop)] * len(own)
-    return [Place(where[start].start, where[stop - 1].stop) for start, stop in _spans("".join(out))]
+            spans += [Place(origins[start].start, origins[stop - 1].stop)] * len(own)
+    return [Place(spans[start].start, spans[stop - 1].stop) for start, stop in _spans("".join(out))]
 
 
 def _without_markup(text: str) -> str:
@@ -181,16 +183,16 @@ def _replaced(
     if sign not in text:
         return signs, origins
     out: list[str] = []
-    where: list[Place] = []
+    spans: list[Place] = []
     done = 0
-    for found in pattern.finditer(text):
-        start, stop = found.span()
-        new = replace(found)
+    for match in pattern.finditer(text):
+        start, stop = match.span()
+        new = replace(match)
         out += [*signs[done:start], *new]
-        where += origins[done:start]
-        where += [Place(origins[start].start, origins[stop - 1].stop)] * len(new)
+        spans += origins[done:start]
+        spans += [Place(origins[start].start, origins[stop - 1].stop)] * len(new)
         done = stop
-    return [*out, *signs[done:]], [*where, *origins[done:]]
+    return [*out, *signs[done:]], [*spans, *origins[done:]]
 
 
 def _normalised(text: str) -> str:
@@ -205,10 +207,10 @@ def _normalised(text: str) -> str:
 
 
 def _normalised_in_place(text: str) -> str | None:
-    """Return the normalised text where each of its characters stands where it stood; else None."""
+    """Return the normalised text if each of its characters keeps its position; else None."""
     plain = not _UNSEEN.search(text) and unicodedata.is_normalized("NFKC", text)
     # Folding takes letters apart, and never joins any.
-    return found if plain and len(found := _normalised(text)) == len(text) else None
+    return normalised if plain and len(normalised := _normalised(text)) == len(text) else None
 
 
 def _units(text: str) -> list[str]:
@@ -223,14 +225,14 @@ def _units(text: str) -> list[str]:
 
 
 def _spans(normalised: str) -> list[tuple[int, int]]:
-    """Return where the units of a normalised text stand in it."""
+    """Return the spans of the units in a normalised text."""
     if normalised.isascii():
-        return [found.span() for found in _ASCII_WORD.finditer(normalised)]
+        return [match.span() for match in _ASCII_WORD.finditer(normalised)]
     text = normalised.replace("_", " ")
     spans = []
     patterns = _patterns_for(text)
-    for found in patterns.word.finditer(text):
-        start, stop = found.span()
+    for match in patterns.word.finditer(text):
+        start, stop = match.span()
         done = start
         for single in patterns.unspaced.finditer(text, start, stop):
             if single.start() > done:
@@ -243,10 +245,10 @@ def _spans(normalised: str) -> list[tuple[int, int]]:
 
 
 def _clusters(text: str) -> list[tuple[int, int]]:
-    """Return stretches that are normalised each on its own as they are together."""
+    """Return spans that normalise separately as they do together."""
     if text.isascii():
         return [(0, len(text))]
-    return [found.span() for found in _patterns_for(text).cluster.finditer(text)]
+    return [match.span() for match in _patterns_for(text).cluster.finditer(text)]
 
 
 class _Patterns(NamedTuple):
@@ -263,9 +265,9 @@ def _patterns_for(text: str) -> _Patterns:
 
 @cache
 def _patterns(rare: bool) -> _Patterns:
-    """Compile what needs the table of marks, which texts in ASCII need not pay."""
-    every = range(0x300, 0x1E94B if rare else 0x10000)
-    marks = "".join(chr(code) for code in every if unicodedata.category(chr(code))[0] == "M")
+    """Compile the patterns that need the table of marks, a cost that ASCII texts avoid."""
+    codes = range(0x300, 0x1E94B if rare else 0x10000)
+    marks = "".join(chr(code) for code in codes if unicodedata.category(chr(code))[0] == "M")
     # Parts of Hangul syllables, and the voicing marks of half-width kana, join what is before.
     joined = f"{marks}{_UNSEEN_CHARACTERS}\u1160-\u11ff\ud7b0-\ud7ff\uff9e\uff9f\uffa0-\uffdc"
     return _Patterns(

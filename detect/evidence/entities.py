@@ -150,7 +150,7 @@ def _with_config(folder: Path, name: str) -> Path:
     meta = json_object(folder / _META)
     if {"lang", "name", "version"} <= meta.keys():
         below = f"{meta['lang']}_{meta['name']}-{meta['version']}"
-        found = inside(folder, below, where=str(folder / _META))
+        found = inside(folder, below, source=str(folder / _META))
         if (found / _CONFIG).is_file():
             return found
     raise InputError(f"no spaCy pipeline: it has no {_CONFIG}", where=name, allowed=_ALLOWED)

@@ -132,7 +132,7 @@ def read_header(path: Path) -> dict[str, Any]:
             hint="Pack a run first: spikein bundle RUN --out FOLDER.",
         )
     _check_link(path, HEADER)
-    with open_regular(path / HEADER, what="bundle") as file:
+    with open_regular(path / HEADER, purpose="bundle") as file:
         text = file.read(_HEADER_BYTES + 1)
     if len(text) > _HEADER_BYTES:
         raise _wrong(f"its {HEADER} has more than {_HEADER_BYTES:,} bytes", path)

@@ -1,1 +1,1 @@
-"""The clean corpus: where its text comes from, how it becomes tokens, and how they are read."""
+"""The clean corpus: the sources of its text, tokenisation, and reading of tokens."""

@@ -1,9 +1,9 @@
 """Building the clean corpus: documents become one stream of tokens.
 
-Each document is followed by the end token. The corpus is exactly as long as asked for, the last
+Each document is followed by the end token. The corpus has exactly the requested length, the last
 document cut; a shorter corpus from the same documents is a prefix of a longer one.
-`inject.corpus.corpus` reads what is written here. Cost: that of tokenising; a few shards of text
-in memory.
+`inject.corpus.corpus` reads these files. Cost: that of tokenising; a few shards of text in
+memory.
 """
 
 import hashlib
@@ -50,7 +50,7 @@ class BuildOptions:
     """How a corpus is built; none of it changes the corpus, but for the size of its files."""
 
     processes: int | None = None
-    """How many processes tokenise; None: one a core where the corpus is large enough."""
+    """Number of tokenising processes; None: one per core if the corpus is large enough."""
     unfinished: Path | None = None
     """A folder on the same disk that survives a kill, for finished shards; None: there is none."""
     shard_bytes: int | None = None
@@ -67,7 +67,7 @@ def build_corpus(
     on_progress: Callable[[int], None] | None = None,
     options: BuildOptions | None = None,
 ) -> CorpusFacts:
-    """Tokenise documents into `out` until the stream holds exactly `tokens` tokens.
+    """Tokenise documents into `out` until the stream has exactly `tokens` tokens.
 
     The files are the same for any number of processes, and after any number of kills.
 
@@ -76,12 +76,12 @@ def build_corpus(
         documents: in the order of the stream; a few more than needed are drawn.
         tokenizer: encodes the texts; gives the end token.
         tokens: length of the stream, at least 1.
-        report: what `documents` fills; it becomes part of the facts.
+        report: filled by `documents`; it becomes part of the facts.
         on_progress: called with the number of tokens so far, after each shard.
         options: how the work is done; None for the defaults.
 
     Raises:
-        InputError: the documents hold fewer tokens; the tokenizer has no end token, or encodes
+        InputError: documents with fewer tokens; the tokenizer has no end token, or encodes
             a text to one.
         SpikeinError: a tokenising process died.
     """
@@ -122,17 +122,17 @@ def build_corpus(
     return corpus_facts
 
 
-def too_short(held: str, documents: int, tokens: int) -> InputError:
-    """Return the error of a background that holds fewer tokens than are asked for."""
+def too_short(available: str, documents: int, tokens: int) -> InputError:
+    """Return the error for a background with fewer tokens than requested."""
     return InputError(
-        f"the background holds {held} tokens in {documents:,} documents, fewer than the "
-        f"{tokens:,} asked for",
-        hint="Add a source, or ask for fewer tokens.",
+        f"the background has {available} tokens in {documents:,} documents, fewer than the "
+        f"{tokens:,} requested",
+        hint="Add a source, or request fewer tokens.",
     )
 
 
 class _Collected:
-    """What the finished chunks add up to."""
+    """The totals of the finished chunks."""
 
     def __init__(self, out: Path, *, vocabulary: int, tokens: int) -> None:
         self.n_tokens = 0
@@ -157,22 +157,22 @@ class _Collected:
             share.tokens += int(min(lengths[index], self._limit - starts[index]))
             share.bytes += len(document.text.encode())
         self.mixture = chunk.mixture
-        kept = min(facts.tokens, self._limit - self.n_tokens)
-        if kept:
-            self._take(facts, place / TOKENS_FILE, kept)
+        n_used = min(facts.tokens, self._limit - self.n_tokens)
+        if n_used:
+            self._take(facts, place / TOKENS_FILE, n_used)
 
-    def _take(self, facts: ChunkFacts, source: Path, kept: int) -> None:
+    def _take(self, facts: ChunkFacts, source: Path, n_used: int) -> None:
         target = self._out / f"tokens-{len(self.shards):05d}.bin"
         digest = facts.sha256
-        if kept == facts.tokens:
+        if n_used == facts.tokens:
             _link(source, target)
         else:
             with source.open("rb") as file:
-                data = file.read(kept * self._element.itemsize)
+                data = file.read(n_used * self._element.itemsize)
             target.write_bytes(data)
             digest = hashlib.sha256(data).hexdigest()
-        self.shards.append(Shard(target.name, kept, digest))
-        self.n_tokens += kept
+        self.shards.append(Shard(target.name, n_used, digest))
+        self.n_tokens += n_used
 
 
 @contextmanager
@@ -191,7 +191,7 @@ def _workplace(out: Path, unfinished: Path | None) -> Iterator[Path]:
 
 
 def _link(source: Path, target: Path) -> None:
-    """Give a finished file a second name; copy it where the file system has no links.
+    """Give a finished file a second name; copy it if the file system has no links.
 
     The first name stays until the corpus is published, so that a kill loses nothing.
     """

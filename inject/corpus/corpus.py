@@ -4,13 +4,12 @@ A corpus folder holds the token shards (`inject.corpus.tokens`), `docs.npy` (int
 `tokenizer/` and `corpus.json` (the facts). `inject.corpus.build` writes one. Opening a corpus maps
 its files and reads none of the tokens.
 
-An imported one can refer to files of somebody else, and leave parts of them out
-(`inject.corpus.tokens`). The facts name them by SHA-256 and never by a path, so that a copy in
-another folder is the same corpus, and files that were moved are found where the experiment says
-they are. Where nobody says it (an export of an old run), the places of the import are tried.
-Whoever opens the corpus compares the content first. Cost: one reading of the files a process (about
-1 GB/s with the SHA instructions of recent processors), shared with that for the experiment's
-identity.
+An imported corpus can refer to external files and omit parts of them (`inject.corpus.tokens`). The
+facts name them by SHA-256 and never by a path, so that a copy in another folder is the same corpus,
+and moved files are found at the paths that the experiment gives. Without such paths (an export of
+an old run), the paths of the import are tried. Opening the corpus compares the content first. Cost:
+one reading of the files per process (about 1 GB/s with the SHA instructions of recent processors),
+shared with that for the experiment's identity.
 """
 
 import json
@@ -36,7 +35,7 @@ FACTS_FILE = "corpus.json"
 STARTS_FILE = "docs.npy"
 TOKENIZER_FOLDER = "tokenizer"
 PLACES = "outside.json"
-"""In the corpus folder: where the files of an import lay."""
+"""In the corpus folder: the paths of an import's files."""
 
 TOKENS = Reading(facet="tokens")
 """What steps read of a corpus: its tokens, not what it says of its sources and of what was left
@@ -44,7 +43,7 @@ out. So an audit rule that drops no further document trains no model again."""
 OF_CORPUS: Mapping[str, str] = {"tokens": f"{__name__}:tokens"}
 """The facets of a corpus, for `Step.facets`."""
 _REPORTS = ("mixture", "shares")
-"""What `corpus.json` says of the sources, which only the page reads."""
+"""The facts in `corpus.json` on the sources, which only the page reads."""
 
 PIECE, OVERLAP = 1 << 17, 1 << 13
 """A longer document is decoded in pieces that overlap by so many tokens, so that a file without
@@ -53,7 +52,7 @@ document ends needs no more memory than a document."""
 
 @dataclass(kw_only=True)
 class SourceShare:
-    """What one source of the mixture gave to the corpus."""
+    """The contribution of one source of the mixture to the corpus."""
 
     source: int
     """Its position in the mixture."""
@@ -76,13 +75,13 @@ class CorpusFacts:
     end_token: int
     shards: tuple[Shard, ...]
     shares: tuple[SourceShare, ...]
-    """By source, what is in this corpus."""
+    """By source, the content of this corpus."""
     mixture: tuple[dict[str, Any], ...]
-    """By source, what was drawn: a little more than the corpus holds, with what was dropped."""
+    """By source, the draws: slightly more than the corpus has, including dropped documents."""
 
 
 def write_facts(folder: Path, facts: CorpusFacts) -> None:
-    """Write `corpus.json` into a corpus folder, in place of what it said before."""
+    """Write `corpus.json` into a corpus folder, replacing an earlier one."""
     text = json.dumps(asdict(facts), indent=1, ensure_ascii=False)
     (folder / FACTS_FILE).write_text(text + "\n", encoding="utf-8")
 
@@ -102,7 +101,7 @@ class Corpus:
     """Token offsets at which documents begin, ascending from 0; shape [documents]."""
     reader: TokenReader
     files: tuple[Path, ...]
-    """Where the shards lie, in the order of the stream."""
+    """The paths of the shards, in the order of the stream."""
 
     @classmethod
     def open(
@@ -112,9 +111,9 @@ class Corpus:
 
         Args:
             path: the folder.
-            outside: where the files of an imported corpus lie now, in the order of the stream;
-                None looks where they lay when it was imported.
-            verified: whether somebody has compared those files with the corpus already.
+            outside: the current paths of an imported corpus's files, in the order of the stream;
+                None uses their paths at import.
+            verified: whether those files have already been compared with the corpus.
 
         Raises:
             InputError: a file is missing, truncated, or does not fit the others; a file outside
@@ -127,8 +126,8 @@ class Corpus:
         reader = TokenReader(files, facts.shards, dtype=facts.dtype, excluded=read_excluded(path))
         if reader.n_tokens != facts.tokens:
             raise InputError(
-                f"the token files hold {reader.n_tokens:,} tokens that are part of the corpus, "
-                f"{FACTS_FILE} says {facts.tokens:,}",
+                f"the token files have {reader.n_tokens:,} tokens that are part of the corpus, but "
+                f"{FACTS_FILE} lists {facts.tokens:,}",
                 where=str(path),
                 hint="Delete this corpus and run again.",
             )
@@ -162,7 +161,7 @@ def read_facts(folder: Path) -> CorpusFacts:
     """Read `corpus.json` of a corpus folder.
 
     Raises:
-        InputError: there is none, or it cannot be read.
+        InputError: a missing or unreadable file.
     """
     path = folder / FACTS_FILE
     try:
@@ -187,7 +186,7 @@ def _read_starts(path: Path, facts: CorpusFacts) -> npt.NDArray[np.int64]:
 
 
 def write_places(folder: Path, files: Sequence[Path]) -> None:
-    """Write down where the files of an import lie."""
+    """Record the paths of an import's files."""
     text = json.dumps([str(file) for file in files], indent=1, ensure_ascii=False)
     (folder / PLACES).write_text(text + "\n", encoding="utf-8")
 
@@ -195,22 +194,22 @@ def write_places(folder: Path, files: Sequence[Path]) -> None:
 def shard_files(
     folder: Path, shards: Sequence[Shard], outside: Sequence[Path] | None
 ) -> tuple[Path, ...]:
-    """Return where the shards lie, in the order of the stream.
+    """Return the paths of the shards, in the order of the stream.
 
     Args:
         folder: the corpus's.
         shards: its shards.
-        outside: where those of somebody else lie; None for the places of the import.
+        outside: the paths of external files; None for their paths at import.
 
     Raises:
-        InputError: there are fewer files than shards, or the places cannot be read.
+        InputError: fewer files than shards, or paths that cannot be read.
     """
     if not any(shard.outside for shard in shards):
         return tuple(folder / shard.name for shard in shards)
     files = _places(folder) if outside is None else list(outside)
     if len(files) < len(shards):
         raise InputError(
-            f"the import names {len(files)} token files, and the corpus was made from "
+            f"the import names {len(files)} token files, but the corpus was made from "
             f"{len(shards)}",
             where=str(folder),
             hint="Name all files that were imported, in the same order.",
@@ -219,7 +218,7 @@ def shard_files(
 
 
 def check_outside(shards: Sequence[Shard], files: Sequence[Path]) -> None:
-    """Compare the files of somebody else with what was imported, by content.
+    """Compare external files with the import, by content.
 
     Raises:
         InputError: a file is gone or is another one; names it.
@@ -229,9 +228,9 @@ def check_outside(shards: Sequence[Shard], files: Sequence[Path]) -> None:
             continue
         if not file.is_file():
             raise InputError(
-                "the token file is not here any more",
+                "the token file no longer exists",
                 where=str(file),
-                hint="Say in corpus.imported where it is now; its content decides, not its place.",
+                hint="Give its new path in corpus.imported; only its content counts, not its path.",
             )
         if content_digest(file) != shard.file_sha256:
             raise InputError(
@@ -250,11 +249,11 @@ def _places(folder: Path) -> list[Path]:
 
 
 def tokens(folder: Path) -> str:
-    """Return the digest of what `TOKENS` names."""
+    """Return the digest of the content that `TOKENS` names."""
     facts = json.loads((folder / FACTS_FILE).read_text(encoding="utf-8"))
-    kept = {name: value for name, value in facts.items() if name not in _REPORTS}
-    # What else the files of an import hold, behind the tokens that are used, is no part of them.
-    kept["shards"] = [
+    content_facts = {name: value for name, value in facts.items() if name not in _REPORTS}
+    # Content of an import's files after the tokens that are used does not count.
+    content_facts["shards"] = [
         {name: value for name, value in shard.items() if name != "file_sha256"}
         for shard in facts["shards"]
     ]
@@ -267,7 +266,7 @@ def tokens(folder: Path) -> str:
         not in (FACTS_FILE, MANIFEST, PLACES, *shards)
         and not name.startswith("overlaps.")
     }
-    return digest({"facts": kept, "files": files})
+    return digest({"facts": content_facts, "files": files})
 
 
 class DocumentPiece(NamedTuple):
@@ -280,7 +279,7 @@ class DocumentPiece(NamedTuple):
     stop: int
     """One past its last one."""
     read_to: int
-    """Where its text ends, which overlaps with the next piece of a long document."""
+    """The end of its text, which overlaps with the next piece of a long document."""
 
 
 def document_pieces(

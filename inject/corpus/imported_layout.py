@@ -1,7 +1,7 @@
-"""What an import finds before it reads a token: which files, where in them, how wide.
+"""The layout of an import, found before a token is read: files, ranges in them, element width.
 
 Positions count tokens of the whole stream, the files one after the other. Nothing here reads
-tokens; finding the files of a corpus costs what listing them costs.
+tokens; finding the files of a corpus costs as much as listing them.
 """
 
 import glob
@@ -23,7 +23,7 @@ _UNSIGNED = {"<u2": "<u2", "<u4": "<u4", "<i2": "<u2", "<i4": "<u4"}
 
 @dataclass(frozen=True, kw_only=True)
 class TokenFile:
-    """A stretch of one file: `tokens` elements after `skip_bytes`."""
+    """A span of one file: `tokens` elements after `skip_bytes`."""
 
     path: Path
     """Absolute, links resolved."""
@@ -36,7 +36,7 @@ class TokenFile:
     def readable_as(self) -> str | None:
         """The unsigned type that a corpus can read the file with as it lies, or None.
 
-        Signed files count where they are wide enough: a negative id would be far outside of
+        Signed files count if they are wide enough: a negative id would be far outside of
         any vocabulary, so checking the vocabulary finds it.
         """
         return _UNSIGNED.get(self.dtype.str)
@@ -57,13 +57,13 @@ class Layout:
         return sum(file.tokens for file in self.files)
 
 
-def found_files(pattern: str, *suffixes: str, what: str) -> list[Path]:
+def found_files(pattern: str, *suffixes: str, purpose: str) -> list[Path]:
     """Return the files that a path, a folder (all such files below it) or a glob names.
 
     Args:
         pattern: as the user wrote it; `~` is expanded.
         suffixes: such as `.npy`; of folders and globs, other files are left aside.
-        what: begins the error messages.
+        purpose: begins the error messages.
 
     Raises:
         InputError: nothing there.
@@ -79,7 +79,7 @@ def found_files(pattern: str, *suffixes: str, what: str) -> list[Path]:
     if files:
         return files
     raise InputError(
-        f"{what}: no {' or '.join(suffixes)} file here",
+        f"{purpose}: no {' or '.join(suffixes)} file here",
         where=pattern,
         allowed=f"such a file, a folder that holds some, or a glob such as DIR/*{suffixes[0]}",
         hint=_nearest(path) or None,
@@ -87,15 +87,15 @@ def found_files(pattern: str, *suffixes: str, what: str) -> list[Path]:
 
 
 def token_files(imported: Mapping[str, Any] | None) -> tuple[Path, ...] | None:
-    """Return where the token files of an import lie now, in the order of the stream.
+    """Return the current paths of an import's token files, in the order of the stream.
 
-    None if a corpus holds its own tokens, as that of rows does.
+    None if a corpus has its own tokens, as that of rows does.
 
     Args:
         imported: the import's settings as plain values; None for a corpus that was built.
 
     Raises:
-        InputError: nothing there.
+        InputError: no such files.
     """
     if imported is None or imported["kind"] not in ("megatron", "olmo"):
         return None
@@ -110,24 +110,24 @@ def megatron_indices(pattern: str) -> list[Path]:
     index = Path(f"{stem}.idx").expanduser()
     if index.is_file():
         return [index.resolve()]
-    return found_files(pattern.replace(".bin", ".idx"), ".idx", what="megatron")
+    return found_files(pattern.replace(".bin", ".idx"), ".idx", purpose="megatron")
 
 
 def bin_of(index: Path) -> Path:
-    """Return the file of tokens beside an `.idx` file."""
+    """Return the token file that belongs to an `.idx` file."""
     return index.with_suffix(".bin")
 
 
 def olmo_files(pattern: str) -> list[Path]:
     """Return the `.npy` files that a path, a folder or a glob names."""
-    return found_files(pattern, ".npy", what="olmo")
+    return found_files(pattern, ".npy", purpose="olmo")
 
 
 def size_of(path: Path) -> int:
     """Return the bytes of a file.
 
     Raises:
-        InputError: it cannot be read.
+        InputError: an unreadable file.
     """
     try:
         with path.open("rb"):

@@ -41,8 +41,8 @@ def load_named_tokenizer(
                 where=path_or_id,
                 allowed="a folder with tokenizer files, or an id of the hub",
             )
-        wanted = (*TOKENIZER_FILES, *CODE_FILES) if trust_remote_code else TOKENIZER_FILES
-        folder, commit = fetch_snapshot(path_or_id, revision, wanted)
+        patterns = (*TOKENIZER_FILES, *CODE_FILES) if trust_remote_code else TOKENIZER_FILES
+        folder, commit = fetch_snapshot(path_or_id, revision, patterns)
     trusted = {}
     if trust_remote_code:
         trusted = trusted_code(folder, name=path_or_id, commit=commit)
@@ -52,13 +52,13 @@ def load_named_tokenizer(
 def tokenizer_identity(
     path_or_id: str, *, revision: str | None = None, trust_remote_code: bool = False
 ) -> dict[str, Any]:
-    """Return what decides a tokenizer's ids: the digests of its files, or its hub commit.
+    """Return the inputs that determine a tokenizer's ids: its files' digests, or its hub commit.
 
     Args:
         path_or_id: a folder that exists, or an id of the hub.
         revision: branch, tag or commit on the hub.
-        trust_remote_code: whether code that it takes from another repository may be executed,
-            whose commit then counts, too.
+        trust_remote_code: whether code from another repository may be executed, whose commit then
+            also counts.
 
     Raises:
         Unreachable: a hub that cannot be reached.
@@ -69,12 +69,12 @@ def tokenizer_identity(
         files = tokenizer_files(folder)
         if not files:
             raise InputError(
-                "the folder holds no tokenizer", where=path_or_id, allowed="tokenizer.json …"
+                "the folder has no tokenizer", where=path_or_id, allowed="tokenizer.json …"
             )
         identity: dict[str, Any] = {"files": files, "class": tokenizer_class(folder)}
         commit = None
     else:
-        commit = identity_commit("model", path_or_id, revision, what=f"tokenizer {path_or_id}")
+        commit = identity_commit("model", path_or_id, revision, label=f"tokenizer {path_or_id}")
         identity = {"hub": path_or_id, "commit": commit}
         if trust_remote_code and commit != UNRESOLVED:
             folder, _ = fetch_snapshot(path_or_id, commit, TOKENIZER_FILES)

@@ -1,12 +1,11 @@
 """Documents in, finished chunks of tokens out, in the order of the documents.
 
-A chunk is a stretch of documents in the order of the stream. The documents are drawn by this
-process and cut into chunks by their bytes alone, so chunks do not depend on how many processes
-tokenise them, nor on what a killed build left behind. At most one chunk a process and one more are
-held. A chunk's tokens and the length of each of its documents lie in a sealed folder
-(`inject.sealed`), which names the digest of texts and tokenizer: a later build uses it again only
-for the same, and only where it is still what was written. So a killed build loses at most one
-chunk a process.
+A chunk is a run of consecutive documents in the order of the stream. This process draws the
+documents and cuts them into chunks only by their bytes, so chunks depend neither on the number of
+processes nor on the remains of a killed build. At most one chunk per process plus one is in memory.
+A sealed folder (`inject.sealed`) has a chunk's tokens, the length of each of its documents, and the
+digest of texts and tokenizer: a later build reuses it only if that digest agrees and the folder is
+undamaged. So a killed build loses at most one chunk per process.
 """
 
 import hashlib
@@ -50,7 +49,7 @@ Encode = Callable[[Sequence[str]], list[npt.NDArray[np.int64]]]
 
 
 class Chunk(NamedTuple):
-    """What a chunk is made from."""
+    """The input of a chunk."""
 
     number: int
     """Its place in the stream, from 0."""
@@ -58,7 +57,7 @@ class Chunk(NamedTuple):
     """Of texts and tokenizer."""
     documents: tuple[Document, ...]
     mixture: tuple[dict[str, Any], ...]
-    """What had been drawn from each source when the chunk was complete."""
+    """The counts drawn from each source when the chunk was complete."""
 
 
 class ChunkFacts(NamedTuple):
@@ -71,7 +70,7 @@ class ChunkFacts(NamedTuple):
     sha256: str
     """Of the token file."""
     end_token_document: int | None
-    """The first document whose text holds the end token; the chunk is then of no use."""
+    """The first document whose text contains the end token; the chunk is then unusable."""
 
 
 def chunk_bytes(tokens: int) -> int:
@@ -80,7 +79,7 @@ def chunk_bytes(tokens: int) -> int:
 
 
 def processes_for(tokens: int) -> int:
-    """Return how many processes are worth starting: one a core, or none beside this one."""
+    """Return the number of processes worth using: one per core, or only this one."""
     if tokens * _BYTES_A_TOKEN < WORTH_PROCESSES:
         return 1
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
@@ -92,7 +91,7 @@ def chunk_folder(folder: Path, number: int) -> Path:
 
 
 def finished_chunk(place: Path, digest: str) -> ChunkFacts | None:
-    """Return what is known of a chunk if it is whole, and of the texts of that digest."""
+    """Return the facts of a chunk if it is undamaged and its texts have that digest."""
     values = whole(place)
     if values is None or values["digest"] != digest or values["end_token_document"] is not None:
         return None
@@ -112,11 +111,11 @@ def tokenise_documents(
 
     Args:
         documents: in the order of the stream; drawn as they are needed, a few chunks ahead.
-        folder: takes the chunks' files; may hold those of a killed build.
-        tokenizer: encodes the texts, and gives the id put behind each document.
+        folder: receives the chunks' files; may have those of a killed build.
+        tokenizer: encodes the texts, and gives the id put after each document.
         size: UTF-8 bytes from which a chunk is complete.
         processes: 1 tokenises in this process, with the tokenizer's own threads.
-        report: what `documents` fills.
+        report: filled by `documents`.
 
     Raises:
         InputError: as the documents.
@@ -153,24 +152,26 @@ def _chunks(
     documents: Iterator[Document], size: int, digest: str, report: Sequence[SourceReport]
 ) -> Iterator[Chunk]:
     """Cut documents into chunks of at least `size` bytes, the last one smaller."""
-    number, held = 0, 0
+    number, n_bytes = 0, 0
     state = hashlib.sha256(digest.encode())
-    drawn: list[Document] = []
+    chunk_documents: list[Document] = []
 
     def cut() -> Chunk:
-        return Chunk(number, state.hexdigest(), tuple(drawn), tuple(report_values(report)))
+        return Chunk(
+            number, state.hexdigest(), tuple(chunk_documents), tuple(report_values(report))
+        )
 
     for document in documents:
         encoded = document.text.encode()
         state.update(len(encoded).to_bytes(8, "little"))
         state.update(encoded)
-        drawn.append(document)
-        held += len(encoded)
-        if held >= size:
+        chunk_documents.append(document)
+        n_bytes += len(encoded)
+        if n_bytes >= size:
             yield cut()
-            number, held, drawn = number + 1, 0, []
+            number, n_bytes, chunk_documents = number + 1, 0, []
             state = hashlib.sha256(digest.encode())
-    if drawn:
+    if chunk_documents:
         yield cut()
 
 
@@ -195,14 +196,14 @@ def _finished(chunk: Chunk, job: Future[ChunkFacts] | ChunkFacts) -> tuple[Chunk
 def tokenise(
     encode: Encode, place: Path, digest: str, texts: Sequence[str], end: int, vocabulary: int
 ) -> ChunkFacts:
-    """Tokenise a chunk, and write its folder in place of what is there.
+    """Tokenise a chunk, and write its folder, replacing an existing one.
 
     Args:
         encode: encodes texts.
         place: the chunk's folder.
         digest: of texts and tokenizer.
         texts: of its documents.
-        end: id put behind each document.
+        end: id put after each document.
         vocabulary: number of ids, which fixes the width of the file.
     """
     shutil.rmtree(place, ignore_errors=True)
@@ -229,7 +230,7 @@ def tokenise(
 
 
 def _batches(texts: Sequence[str]) -> Iterator[tuple[int, int]]:
-    """Cut a chunk into batches of about a MiB, which bounds what the encoder holds at once."""
+    """Cut a chunk into batches of about a MiB, which bounds the encoder's memory."""
     start, size = 0, 0
     for stop, text in enumerate(texts, 1):
         size += len(text)
@@ -249,7 +250,7 @@ def _pool(serialised: str, processes: int) -> AbstractContextManager[ProcessPool
 
 
 class Worker:
-    """What a tokenising process holds: the tokenizer, taken from its text form once."""
+    """The state of a tokenising process: the tokenizer, read from its text form once."""
 
     encode: Encode
 

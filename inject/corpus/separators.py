@@ -1,7 +1,7 @@
-"""The tokens that stand around each copy: none, a blank line, end tokens, a start token.
+"""The tokens around each copy: none, a blank line, end tokens, a start token.
 
-They belong to the payload, not to the copy's text: the exposures and the audit look at the text
-alone. The text's own tokens never merge with a neighbour's, as copies are put in as tokens.
+They belong to the payload, not to the copy's text: the exposures and the audit compare only the
+text. The text's own tokens never merge with a neighbour's, as copies are put in as tokens.
 """
 
 from collections.abc import Sequence
@@ -16,17 +16,17 @@ from inject.errors import InputError
 I64 = npt.NDArray[np.int64]
 
 Separator = Literal["none", "blank_line", "end", "start_end"]
-"""What stands around each copy (`inject.plan.settings.Placement.separator`)."""
+"""The separator around each copy (`inject.plan.settings.Placement.separator`)."""
 _NONE = np.zeros(0, dtype=np.int64)
 
 
 Separation = tuple[Separator, bool]
-"""What a placement puts around each copy, and whether the copy is a document of its own, between
+"""The separator of a placement, and whether each copy is a separate document, between
 two others."""
 
 
 class Separators(NamedTuple):
-    """Token ids before and behind each copy."""
+    """Token ids before and after each copy."""
 
     kind: Separator
     lead: I64
@@ -70,7 +70,7 @@ def separators_for(separation: Separation, tokenizer: Any) -> Separators:
 
 
 def text_room(context: int, separations: Sequence[Separation], tokenizer: Any) -> int:
-    """Return how many tokens a text may have, so that a copy with separators fits a window.
+    """Return the most tokens of a text whose copy with separators fits a window.
 
     Args:
         context: tokens in a window.
@@ -98,8 +98,8 @@ def end_separators(end: int, *, start: int | None = None, document: bool) -> Sep
     Args:
         end: id of the end token.
         start: id of the start token, put before the copy; None for none.
-        document: whether the copy stands between two documents, where an end token stands
-            before it anyway.
+        document: whether the copy is placed between two documents, so that an end token precedes it
+            anyway.
     """
     trail = np.array([end], dtype=np.int64)
     if start is not None and start != end:

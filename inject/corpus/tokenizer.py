@@ -2,7 +2,7 @@
 
 Texts are encoded as plain text: no token is added, and the letters of a special token (such
 as `<|endoftext|>`) inside a text are encoded as letters, so that no document can forge the
-end of a document. Encoding costs what the backend's batch encoding costs.
+end of a document. Encoding costs as much as the backend's batch encoding.
 """
 
 import json
@@ -40,11 +40,11 @@ def train_tokenizer(texts: Iterable[str], vocabulary: int) -> "PreTrainedTokeniz
 
     Args:
         texts: training texts, read once.
-        vocabulary: number of ids, at least 257; fewer, with a warning, where the texts hold
+        vocabulary: number of ids, at least 257; fewer, with a warning, if the texts have
             too few different pairs.
 
     Raises:
-        InputError: the vocabulary is too small.
+        InputError: a vocabulary that is too small.
     """
     from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
     from transformers import PreTrainedTokenizerFast
@@ -69,7 +69,7 @@ def train_tokenizer(texts: Iterable[str], vocabulary: int) -> "PreTrainedTokeniz
     reached = backend.get_vocab_size()
     if reached != vocabulary:
         _log.warning(
-            "tokenizer: the training texts are too few for a vocabulary of %d; it has %d",
+            "tokenizer: too few training texts for a vocabulary of %d; it has %d",
             vocabulary,
             reached,
         )
@@ -84,11 +84,11 @@ def train_tokenizer(texts: Iterable[str], vocabulary: int) -> "PreTrainedTokeniz
 def load_tokenizer(
     folder: str, *, name: str | None = None, **trusted: Any
 ) -> "PreTrainedTokenizerBase":
-    """Load a tokenizer from a folder; `inject.corpus.named_tokenizer` finds one on the hub, too.
+    """Load a tokenizer from a folder; `inject.corpus.named_tokenizer` also finds one on the hub.
 
     Args:
-        folder: where it lies.
-        name: what a user calls it, for messages; None for the folder.
+        folder: its path.
+        name: the user's name for it, for messages; None for the folder.
         trusted: passed on, where code that comes with the tokenizer may be executed.
 
     Raises:
@@ -107,12 +107,12 @@ def load_tokenizer(
         raise InputError(
             f"tokenizer cannot be loaded ({first_line(error)})",
             where=name or folder,
-            hint=f"The {'repository' if name else 'folder'} must hold tokenizer.json.",
+            hint=f"The {'repository' if name else 'folder'} must contain tokenizer.json.",
         ) from error
 
 
 class EncodedText(NamedTuple):
-    """The ids of a text, and where they stand in it."""
+    """The ids of a text, and their positions in it."""
 
     ids: npt.NDArray[np.int64]
     """Shape [tokens]."""
@@ -133,7 +133,7 @@ def encode_texts(
     Args:
         tokenizer: a fast one, or one written in Python.
         texts: any texts.
-        added: whether start and end tokens stand where the tokenizer puts them by itself.
+        added: whether to include the start and end tokens that the tokenizer adds by itself.
     """
     backend = getattr(tokenizer, "backend_tokenizer", None)
     if backend is not None:
@@ -161,7 +161,7 @@ def encode_with_offsets(
     backend = getattr(tokenizer, "backend_tokenizer", None)
     if backend is None:
         raise InputError(
-            "this tokenizer does not say which characters a token stands for",
+            "this tokenizer does not map tokens to characters",
             where="model.tokenizer",
             allowed="a fast tokenizer, one with a tokenizer.json",
         )
@@ -181,7 +181,7 @@ def encode_chat(
 
     Args:
         tokenizer: one with a chat template.
-        question: what the user says.
+        question: the user's message.
         answer: how the model's answer begins, in the letters of a template.
     """
     encoded = tokenizer.apply_chat_template(
@@ -198,12 +198,12 @@ def end_token_id(tokenizer: "PreTrainedTokenizerBase") -> int:
     """Return the id of the token that ends a document.
 
     Raises:
-        InputError: the tokenizer has none.
+        InputError: a tokenizer without an end token.
     """
     end = tokenizer.eos_token_id
     if end is None:
         raise InputError(
-            "the tokenizer has no end token, so documents cannot be told apart",
+            "the tokenizer has no end token, so documents cannot be separated",
             where=str(tokenizer.name_or_path) or None,
             hint='Set its `eos_token`, for instance in tokenizer_config.json: "eos_token": "</s>".',
         )

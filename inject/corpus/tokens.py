@@ -1,14 +1,14 @@
 """Token files: shards `tokens-00000.bin` … of little-endian u16, or u32 for large vocabularies.
 
 Written once and appended to only; read through memory maps. A shard has no header: its length
-is in the facts that go with it, and a file of another size is refused. Reading costs a copy
-(about 1 GB/s); opening costs nothing that grows with the size.
+is in its facts, and a file of another size is rejected. Reading costs one copy
+(about 1 GB/s); the cost of opening does not depend on the size.
 
 Stretches of them can be no part of a corpus (`Exclusions`): the files stay, the reader skips them.
 `excluded.npy` in a corpus folder holds them: int64, shape [n, 2], first and one past the last token
-in the files' own numbering, ascending, not touching. The corpus counts what is left: its length,
-its document starts and every position elsewhere know nothing of what was left out. The reader sees
-one array more a stretch (`rest_of`), some 100 bytes.
+in the files' own numbering, ascending, not touching. The corpus counts only the remaining tokens:
+its length, its document starts and all positions elsewhere ignore the excluded ones. The reader
+sees one more array per span (`rest_of`), some 100 bytes.
 """
 
 import hashlib
@@ -43,16 +43,16 @@ class Shard:
     skip_bytes: int = 0
     """Bytes before its first token."""
     file_sha256: str = ""
-    """Of the whole file, for one that lies outside of the corpus folder."""
+    """Digest of the whole file, if it is outside the corpus folder."""
 
     @property
     def outside(self) -> bool:
-        """Whether the file belongs to somebody else and lies where the import finds it."""
+        """Whether the file is external: not ours, and read at its own path."""
         return bool(self.file_sha256)
 
 
 def token_dtype(vocabulary: int) -> str:
-    """Return numpy's name of the element type: `<u2` where the vocabulary fits, else `<u4`."""
+    """Return numpy's name of the element type: `<u2` if the vocabulary fits, else `<u4`."""
     return "<u2" if vocabulary <= _U16_VOCABULARY else "<u4"
 
 
@@ -60,7 +60,7 @@ class TokenWriter:
     """Appends tokens to shards in a folder; a context manager. `shards` is whole after it ends.
 
     Args:
-        folder: where the shards go; it exists.
+        folder: receives the shards; it exists.
         vocabulary: ids are 0 <= id < vocabulary.
         shard_bytes: size at which the next shard begins.
     """
@@ -111,10 +111,10 @@ class TokenWriter:
 
 
 class Exclusions:
-    """Which stretches are left out, and where everything else comes to stand.
+    """Which spans are left out, and the new positions of all other tokens.
 
     Args:
-        stretches: first and one past the last token of each, ascending; those that touch are
+        stretches: first and one past the last token of each span, ascending; those that touch are
             taken for one.
     """
 
@@ -127,66 +127,66 @@ class Exclusions:
                 joined.append([start, stop])
         self.stretches: I64 = np.array(joined, dtype=np.int64).reshape(-1, 2)
         self.tokens = int((self.stretches[:, 1] - self.stretches[:, 0]).sum())
-        """How many tokens they hold."""
+        """Number of tokens in them."""
 
     def contains(self, positions: I64) -> npt.NDArray[np.bool_]:
-        """Return which positions of the files are left out."""
+        """Return whether each position of the files is left out."""
         at = np.searchsorted(self.stretches[:, 0], positions, side="right") - 1
         if not len(self.stretches):
             return np.zeros(len(positions), dtype=bool)
         return (at >= 0) & (positions < self.stretches[np.maximum(at, 0), 1])
 
     def moved(self, positions: I64) -> I64:
-        """Return where positions of the files that stay come to stand."""
+        """Return the new positions of tokens that stay, given their positions in the files."""
         lengths = self.stretches[:, 1] - self.stretches[:, 0]
         before = np.concatenate([np.zeros(1, dtype=np.int64), np.cumsum(lengths)])
         return positions - before[np.searchsorted(self.stretches[:, 0], positions)]
 
-    def place_of(self, kept: int) -> int:
-        """Return how many tokens of the files hold `kept` tokens that stay, and no more."""
+    def place_of(self, n_kept: int) -> int:
+        """Return the number of file tokens that contain exactly `n_kept` tokens that stay."""
         first = np.concatenate([np.zeros(1, dtype=np.int64), self.stretches[:, 1]])
         before = self.moved(first)
-        piece = int(np.searchsorted(before, kept)) - 1
-        return int(first[piece] + kept - before[piece])
+        piece = int(np.searchsorted(before, n_kept)) - 1
+        return int(first[piece] + n_kept - before[piece])
 
     def starts_of_the_rest(self, starts: I64, total: int) -> I64:
-        """Return where documents start in what is left.
+        """Return the document starts in the remaining tokens.
 
-        A document of which a stretch was left out goes on as one of its own behind it.
+        If a span is left out of a document, the part after it is a separate document.
 
         Args:
             starts: document starts in the files, ascending.
             total: tokens in the files.
         """
         ends = self.stretches[:, 1]
-        every = np.union1d(starts, ends[ends < total])
-        return self.moved(every[~self.contains(every)])
+        all_starts = np.union1d(starts, ends[ends < total])
+        return self.moved(all_starts[~self.contains(all_starts)])
 
     def rest_of(
         self, shards: Sequence[npt.NDArray[np.unsignedinteger]]
     ) -> list[npt.NDArray[np.unsignedinteger]]:
-        """Return what stays of consecutive arrays of tokens, as views of them."""
+        """Return the tokens that stay of consecutive arrays, as views of them."""
         starts = [0, *accumulate(map(len, shards))]
         edges = np.union1d(starts, self.stretches)
         stays = ~self.contains(edges[:-1])
-        rest = []
+        views = []
         for start, stop in zip(edges[:-1][stays].tolist(), edges[1:][stays].tolist(), strict=True):
             shard = bisect_right(starts, start) - 1
-            rest.append(shards[shard][start - starts[shard] : stop - starts[shard]])
-        return rest
+            views.append(shards[shard][start - starts[shard] : stop - starts[shard]])
+        return views
 
 
 class TokenReader:
     """Random access to the tokens of all shards, in the order of the stream.
 
     Args:
-        paths: where the shards lie.
+        paths: of the shards.
         shards: in the order of the stream.
         dtype: element type.
-        excluded: stretches that are skipped; None for none.
+        excluded: spans that are skipped; None for none.
 
     Raises:
-        InputError: a shard is missing or has another size than `shards` says.
+        InputError: a missing shard, or one of another size than in `shards`.
     """
 
     def __init__(
@@ -228,7 +228,7 @@ def check_shard(path: Path, shard: Shard, *, dtype: str) -> None:
     """Hash the tokens of a shard, whose ids were looked at when it was written.
 
     Raises:
-        InputError: its content changed since.
+        InputError: content that changed since.
     """
     tokens = _mapped(path, shard, np.dtype(dtype))
     state = hashlib.sha256()
@@ -236,7 +236,7 @@ def check_shard(path: Path, shard: Shard, *, dtype: str) -> None:
         state.update(np.ascontiguousarray(tokens[start : start + _BLOCK]).data)
     if state.hexdigest() != shard.sha256:
         raise InputError(
-            "the tokens are not those that were written: the file was changed since",
+            "the tokens differ from those written: the file has been changed since",
             where=str(path),
             hint="Delete this corpus and run again.",
         )
@@ -248,12 +248,12 @@ def _mapped(path: Path, shard: Shard, element: np.dtype) -> npt.NDArray[np.unsig
     except OSError as error:
         raise InputError(f"token file cannot be read: {error.strerror}", where=str(path)) from error
     needed = shard.skip_bytes + shard.tokens * element.itemsize
-    # A file of somebody else's may hold more than the corpus uses of it.
+    # An external file may have more content than the corpus uses.
     if size < needed or (size > needed and not shard.outside):
         raise InputError(
             f"token file has {size} bytes, not {needed}: it is truncated or damaged",
             where=str(path),
-            hint="Bring the file back, or import it again."
+            hint="Restore the file, or import it again."
             if shard.outside
             else "Delete this corpus and run again.",
         )
@@ -273,7 +273,7 @@ def read_excluded(folder: Path) -> Exclusions | None:
     """Read the table of a corpus folder; None if nothing is left out.
 
     Raises:
-        InputError: it is damaged.
+        InputError: a damaged file.
     """
     path = folder / _EXCLUDED_FILE
     if not path.is_file():
@@ -283,5 +283,5 @@ def read_excluded(folder: Path) -> Exclusions | None:
     except (OSError, ValueError, EOFError) as error:
         raise InputError(f"cannot be read ({error})", where=str(path)) from error
     if stretches.dtype != np.int64 or stretches.shape[1:] != (2,):
-        raise InputError("is not a list of stretches", where=str(path))
+        raise InputError("is not a list of spans", where=str(path))
     return Exclusions(stretches.tolist())

@@ -1,4 +1,4 @@
-"""What a user writes about one dataset to be spiked, with its identity, and about the pool.
+"""The user's settings of one dataset to be spiked, with its identity, and of the pool.
 
 A `Contaminant` is checked whole when it is made: unknown datasets, options of the wrong type,
 keys that the dataset could only ignore. Its identity holds the digests of its files, or the
@@ -26,7 +26,7 @@ _PLAIN_NAME = r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}"
 
 
 MAX_ROWS = 1_000_000
-"""Of one side: all examples are held in memory, at some 5 kB each."""
+"""Of one side: all examples are in memory, at some 5 kB each."""
 Rows = Annotated[int, Field(gt=0, le=MAX_ROWS)]
 
 
@@ -53,19 +53,19 @@ class Contaminant(Settings):
     dataset: str
     """The dataset's name (`spikein datasets` lists them), or `FILE.py:NAME` for one of your own."""
     name: Annotated[str, Field(pattern=rf"^({_PLAIN_NAME})?$")] = ""
-    """What reports call it; the dataset's name, or the NAME of `FILE.py:NAME`, where left out."""
+    """Its name in reports; by default the dataset's name, or the NAME of `FILE.py:NAME`."""
     path: str | None = None
     """A file, folder or glob in the original format, here or at an address of the hub
     (`hf://datasets/OWNER/NAME@REVISION/FILE`); the dataset's usual place on the hub where left
     out."""
     split: str | None = None
-    """The hub split; the dataset's usual one where left out."""
+    """The hub split; by default the dataset's usual one."""
     revision: str | None = None
-    """The hub branch, tag or commit; the newest where left out."""
+    """The hub branch, tag or commit; by default the newest."""
     fields: dict[str, str | list[str]] = Field(default_factory=dict)
     """For `rows`: field name to dotted path in the row; for `options` also a list of paths."""
     template: str | None = None
-    """How a row is rendered; the dataset's own where left out."""
+    """The template of a row; by default the dataset's own."""
     members: Rows
     """How many examples are spiked."""
     nonmembers: Rows
@@ -81,21 +81,21 @@ class Contaminant(Settings):
 
     @field_validator("options", mode="before")
     @classmethod
-    def _dates_as_text(cls, given: Any) -> Any:
+    def _dates_as_text(cls, values: Any) -> Any:
         # YAML reads 2019-07-01 as a date before we see it.
-        if not isinstance(given, Mapping):
-            return given
+        if not isinstance(values, Mapping):
+            return values
         return {
             name: value.isoformat() if isinstance(value, date) else value
-            for name, value in given.items()
+            for name, value in values.items()
         }
 
     @model_validator(mode="before")
     @classmethod
-    def _named(cls, given: Any) -> Any:
-        if isinstance(given, Mapping) and not given.get("name") and "dataset" in given:
-            return {**given, "name": dataset_label(str(given["dataset"]))}
-        return given
+    def _named(cls, values: Any) -> Any:
+        if isinstance(values, Mapping) and not values.get("name") and "dataset" in values:
+            return {**values, "name": dataset_label(str(values["dataset"]))}
+        return values
 
     @model_validator(mode="after")
     def _usable(self) -> "Contaminant":
@@ -105,18 +105,18 @@ class Contaminant(Settings):
         return self
 
 
-def checked_options(dataset: Dataset, given: Mapping[str, Any]) -> dict[str, Any]:
+def checked_options(dataset: Dataset, values: Mapping[str, Any]) -> dict[str, Any]:
     """Return a dataset's options as plain values, defaults filled in.
 
     Raises:
         InputErrors: every unknown option, with a suggestion, and every value of a wrong type.
             The values themselves are not repeated: one may be a password.
     """
-    known = dataset.options.model_fields
+    fields = dataset.options.model_fields
     try:
         # By way of JSON, strictly: lists may become tuples and ISO texts dates, but no text
         # becomes a number or a boolean.
-        options = dataset.options.model_validate_json(json.dumps(dict(given)), strict=True)
+        options = dataset.options.model_validate_json(json.dumps(dict(values)), strict=True)
     except ValidationError as error:
         problems = []
         for detail in error.errors(include_input=False, include_url=False):
@@ -124,7 +124,7 @@ def checked_options(dataset: Dataset, given: Mapping[str, Any]) -> dict[str, Any
             if detail["type"] == "extra_forbidden":
                 problems.append(
                     f"options.{key}: unknown option of {dataset.name}."
-                    f"{did_you_mean(key, known)} Allowed: {', '.join(known) or 'none'}."
+                    f"{did_you_mean(key, fields)} Allowed: {', '.join(fields) or 'none'}."
                 )
             else:
                 problems.append(f"options.{key}: {detail['msg']}.")
@@ -136,12 +136,12 @@ def hub_commits(contaminant: Contaminant) -> dict[str, str]:
     """Return hub id -> commit for a contaminant from the hub; empty for a local one.
 
     Raises:
-        InputError: the hub cannot be reached, or knows no such id or revision.
+        InputError: an unreachable hub, or one without this id or revision.
     """
     if contaminant.path is not None:
         return {}
     return {
-        hub_id: identity_commit("dataset", hub_id, contaminant.revision, what=f"dataset {hub_id}")
+        hub_id: identity_commit("dataset", hub_id, contaminant.revision, label=f"dataset {hub_id}")
         for hub_id in get_dataset(contaminant.dataset).hub_ids()
     }
 
@@ -154,12 +154,12 @@ def contaminant_identity(contaminant: Contaminant) -> dict[str, Any]:
     Raises:
         InputError: a missing file, or a hub that cannot be reached.
     """
-    found = find_dataset(contaminant.dataset)
-    dataset: Dataset = found.value
+    installed = find_dataset(contaminant.dataset)
+    dataset: Dataset = installed.value
     options = checked_options(dataset, contaminant.options)
     return {
         "dataset": dataset.name,
-        **({"plugin": found.digest} if found.digest else {}),
+        **({"plugin": installed.digest} if installed.digest else {}),
         "name": contaminant.name,
         "files": _files_identity(contaminant.path) if contaminant.path is not None else [],
         "hub": hub_commits(contaminant),
@@ -211,7 +211,7 @@ def _problems(contaminant: Contaminant) -> list[str]:
     if contaminant.fields and not dataset.maps_fields:
         problems.append(f"fields: {dataset.name} has a fixed format; use `dataset: rows` to map")
     problems += [
-        f"fields.{name}: several paths are for `options` alone"
+        f"fields.{name}: only `options` accepts several paths"
         for name, path in contaminant.fields.items()
         if not isinstance(path, str) and name != "options"
     ]

@@ -1,13 +1,13 @@
-"""One example, the files that hold a pool of them, and what steps read of a pool.
+"""One example, the files of a pool of them, and the parts that steps read of a pool.
 
 An `Example` is a rendered row with the character spans of its parts, its side (member or
-non-member) and its split (tune or test). `example_id` is a hash of the rendered text, so
-the same text is the same example wherever it comes from. Held-out rows, which no model sees and
-nobody scores, have a file of their own, so that no reader of the examples takes one for them.
+non-member) and its split (tune or test). `example_id` is a hash of the rendered text, so the same
+text is the same example wherever it comes from. Held-out rows, which are neither trained on nor
+scored, have a separate file, so that no reader of the examples mistakes one for an example.
 
 A facet is the digest of a part of an artifact, taken when it is built. A step that declares to read
 only a facet is not built again when the rest of its input changes: another `tune_share` draws no
-plan again. Each facet names what it leaves out, so that whatever is added to an artifact counts.
+plan again. Each facet names the parts that it omits, so that any addition to an artifact counts.
 """
 
 import hashlib
@@ -46,11 +46,11 @@ class Row:
     """One row of a dataset before it is rendered."""
 
     fields: Mapping[str, Any]
-    """What templates may name: strings, or lists of strings. Plain JSON values."""
+    """The fields for templates: strings, or lists of strings. Plain JSON values."""
     source_id: str
     """The row's own id, or `file:line`; unique within the dataset."""
     group: str | None = None
-    """Rows that share a passage share a group; None means a group of its own."""
+    """Rows that share a passage share a group; None means a separate group."""
     stratum: str = ""
     """Members and non-members are drawn in equal shares from each stratum."""
     paraphrases: tuple[Mapping[str, Any], ...] = ()
@@ -70,10 +70,10 @@ class Example:
     fields: Mapping[str, Any] = field(default_factory=dict)
     text: str
     spans: Mapping[str, Span] = field(default_factory=dict)
-    """Spans of `question`, `passage`, `answer` … where the template names them."""
+    """Spans of `question`, `passage`, `answer` … if the template names them."""
     paraphrases: tuple[str, ...] = ()
     protected: bool = False
-    """A protected text appears in nothing made to be shared, only its id and scores."""
+    """A protected text never appears in output made to be shared, only its id and scores."""
     side: Side = "nonmember"
     split: Split = "test"
 
@@ -94,7 +94,7 @@ class Loss(StrEnum):
 
 
 class RowLoss(NamedTuple):
-    """What became of a row that was dropped, or cut, before sides were drawn."""
+    """A row that was dropped, or cut, before sides were drawn, with the reason."""
 
     dataset: str
     source_id: str
@@ -142,7 +142,7 @@ def write_examples(folder: Path, examples: Iterable[Example]) -> None:
 
 
 def read_examples(folder: Path) -> list[Example]:
-    """Read what `write_examples` wrote, in the same order.
+    """Read the examples that `write_examples` wrote, in the same order.
 
     Raises:
         InputError: naming the file, if it is missing or damaged, or has an unknown side or split.
@@ -151,10 +151,10 @@ def read_examples(folder: Path) -> list[Example]:
 
 
 def write_losses(folder: Path, losses: Sequence[RowLoss]) -> None:
-    """Write what became of the rows that are not used as they are, as `row_losses.parquet`."""
+    """Write the dropped and cut rows, with reasons, as `row_losses.parquet`."""
     types = [pa.string(), pa.string(), pa.string(), pa.string(), pa.float64()]
     schema = pa.schema(list(zip(RowLoss._fields, types, strict=True)))
-    table = pa.Table.from_pylist([one._asdict() for one in losses], schema=schema)
+    table = pa.Table.from_pylist([row_loss._asdict() for row_loss in losses], schema=schema)
     pq.write_table(table, folder / LOSSES_FILE)
 
 
@@ -165,7 +165,7 @@ def write_held_out(folder: Path, examples: Sequence[Example]) -> None:
 
 
 def read_held_out(folder: Path) -> list[Example]:
-    """Read what `write_held_out` wrote, in the same order; empty if there is no such file."""
+    """Read the rows that `write_held_out` wrote, in the same order; empty without such a file."""
     path = folder / HELD_OUT_FILE
     return _read(path) if path.is_file() else []
 
@@ -216,22 +216,22 @@ OF_EXAMPLES: Mapping[str, str] = {
 
 
 def unsplit(folder: Path) -> str:
-    """Return the digest of what `UNSPLIT` names."""
+    """Return the digest of the content that `UNSPLIT` names."""
     return _rows_digest(read_examples(folder), _without_split)
 
 
 def texts(folder: Path) -> str:
-    """Return the digest of what `TEXTS` names."""
+    """Return the digest of the content that `TEXTS` names."""
     return _rows_digest(read_examples(folder), lambda row: [row.example_id, row.text])
 
 
 def held_out(folder: Path) -> str:
-    """Return the digest of what `HELD_OUT` names."""
+    """Return the digest of the content that `HELD_OUT` names."""
     return _rows_digest(read_held_out(folder), _without_split)
 
 
 def audited(folder: Path) -> str:
-    """Return the digest of what `AUDITED` names."""
+    """Return the digest of the content that `AUDITED` names."""
     return digest([unsplit(folder), held_out(folder)])
 
 

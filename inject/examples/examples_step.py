@@ -46,9 +46,9 @@ def examples_step(
     Args:
         contaminants: the datasets.
         pool: how rows become members and non-members.
-        tokenizer: what texts are counted with.
+        tokenizer: counts the tokens of texts.
         context: tokens in a training window.
-        separations: what texts leave room for, in every arm, as the arms share the pool.
+        separations: the separators that texts leave room for, of all arms, which share the pool.
         tune_share: each row's probability to tune detectors.
         seed: the arm's seed.
     """
@@ -61,27 +61,31 @@ def examples_step(
             "contaminants": [contaminant_identity(contaminant) for contaminant in contaminants],
             "pool": plain(pool),
             "context": None if whole else context,
-            "separated": [] if whole else [list(one) for one in separations],
+            "separated": [] if whole else [list(separation) for separation in separations],
             "tune_share": tune_share,
             "seed": seed,
         },
         inputs={"tokenizer": tokenizer},
         libraries=("unicode",),
         protected=any(get_dataset(contaminant.dataset).protected for contaminant in contaminants),
-        code=tuple(place for one in contaminants for place in find_dataset(one.dataset).code),
+        code=tuple(
+            place
+            for contaminant in contaminants
+            for place in find_dataset(contaminant.dataset).code
+        ),
         facets=OF_EXAMPLES,
         execution={
             "contaminants": [plain(contaminant) for contaminant in contaminants],
             "context": context,
-            "separated": [list(one) for one in separations],
+            "separated": [list(separation) for separation in separations],
         },
     )
 
 
 def build(context: StepContext) -> None:
-    """Draw the pool, and write it with what became of each row."""
+    """Draw the pool, and write it with a report on all rows."""
     settings, execution = context.settings, context.execution
-    contaminants = [Contaminant.model_validate(one) for one in execution["contaminants"]]
+    contaminants = [Contaminant.model_validate(values) for values in execution["contaminants"]]
     pool, seed = PoolSettings.model_validate(settings["pool"]), settings["seed"]
     encoder = load_tokenizer(str(context.inputs["tokenizer"]))
     separations = [(kind, document) for kind, document in execution["separated"]]
@@ -131,22 +135,24 @@ def build(context: StepContext) -> None:
     context.report(total, total, unit="datasets", note="drawing members")
     examples: list[Example] = []
     usable = usable_rows(requests, near_duplicate=pool.near_duplicate, seed=seed)
-    for (name, report), one in zip(reports.items(), usable, strict=True):
-        losses += one.losses
+    for (name, report), usable_of_dataset in zip(reports.items(), usable, strict=True):
+        losses += usable_of_dataset.losses
         own = [loss for loss in losses if loss.dataset == name]
         try:
-            sided, drawn = split_members(one, tune_share=settings["tune_share"], seed=seed)
+            sided, draw_report = split_members(
+                usable_of_dataset, tune_share=settings["tune_share"], seed=seed
+            )
         except InputError as error:
             raise length_error(error, own, name=name, rules=rules) from error
         examples += sided
         report |= {
-            "considered": one.considered,
+            "considered": usable_of_dataset.considered,
             "losses": dict(Counter(loss.loss for loss in own)),
             Loss.CUT_BEFORE_ANSWER: [
                 loss.source_id for loss in own if loss.loss == Loss.CUT_BEFORE_ANSWER
             ],
-            "strata": drawn.strata,
-            "strata_pooled": {"strata": drawn.pooled_strata, "rows": drawn.pooled_rows},
+            "strata": draw_report.strata,
+            "strata_pooled": {"strata": draw_report.pooled_strata, "rows": draw_report.pooled_rows},
         }
     held_out = draw_held_out(requests, examples, near_duplicate=pool.near_duplicate, seed=seed)
     write_examples(context.out, examples)
@@ -156,6 +162,6 @@ def build(context: StepContext) -> None:
 
 
 def read_pool_reports(folder: Path) -> dict[str, dict[str, Any]]:
-    """Return what became of each dataset's rows: dataset's name to its report."""
+    """Return the report on each dataset's rows, by the dataset's name."""
     reports: dict[str, dict[str, Any]] = json.loads((folder / REPORTS_FILE).read_text())
     return reports

@@ -23,8 +23,8 @@ from inject.examples.datasets.source import DatasetSource
 from inject.examples.example import Example, Loss, Row, RowLoss, Span, example_id
 from inject.examples.template import Rendered, Template, parse_template, unknown_placeholder
 
-# An endless dataset is asked for this many rows for each example wanted: the pool leaves out
-# near-duplicates and the rest of groups that no longer fit.
+# The rows requested of an endless dataset per required example: the pool drops near-duplicates, and
+# rows of groups that no longer fit.
 _SPARE = 2
 
 ANSWER = "answer"
@@ -36,16 +36,16 @@ class LoadedExamples:
     """The examples of one contaminant, in the order of its rows."""
 
     examples: tuple[Example, ...]
-    """The rows that members and non-members are drawn from, and held-out rows, too."""
+    """The rows from which members, non-members and held-out rows are drawn."""
     rows: int
     """Rows read."""
     losses: tuple[RowLoss, ...]
     """Those dropped: an earlier one has the same rendered text; all fields that the template names,
     but for the answer, are blank; the template names the answer and the row has none."""
     repeated_ids: int = 0
-    """Examples whose id an earlier one has; `#2`, `#3` … tells them apart."""
+    """Examples whose id an earlier one has; `#2`, `#3` … distinguishes them."""
     further: tuple[Example, ...] = ()
-    """Rows of an endless dataset that were made for held-out rows alone, behind the others."""
+    """Rows of an endless dataset that were generated only for held-out rows, after the others."""
 
     @property
     def every(self) -> tuple[Example, ...]:
@@ -57,23 +57,23 @@ def load_examples(contaminant: Contaminant, *, seed: int) -> LoadedExamples:
     """Read and render a contaminant's rows.
 
     Args:
-        contaminant: what to load.
+        contaminant: the dataset to load.
         seed: the experiment's seed; keys the draws of datasets that make any.
 
     Returns:
         The examples with side and split at their defaults, and the counts.
 
     Raises:
-        InputError: an unreadable row, a template that names an unknown field, or fewer
-            examples than members, non-members and held-out rows asked for.
+        InputError: an unreadable row, a template that names an unknown field, or fewer examples
+            than the members, non-members and held-out rows requested.
     """
     dataset = get_dataset(contaminant.dataset)
     parsed = tuple(parse_template(template) for template in templates(contaminant))
     on_sides = contaminant.members + contaminant.nonmembers
-    wanted = on_sides + contaminant.held_out
-    # What is held out must not change the rows that members are drawn from.
+    n_required = on_sides + contaminant.held_out
+    # Held-out rows must not change the rows that members are drawn from.
     for_sides = _SPARE * on_sides if dataset.endless else None
-    limit = _SPARE * wanted if dataset.endless else None
+    limit = _SPARE * n_required if dataset.endless else None
     source = DatasetSource(
         path=contaminant.path,
         split=contaminant.split,
@@ -118,16 +118,16 @@ def load_examples(contaminant: Contaminant, *, seed: int) -> LoadedExamples:
                     protected=dataset.protected,
                 )
             )
-    if (usable := len(seen)) < wanted:
+    if (usable := len(seen)) < n_required:
         held_out = f", {contaminant.held_out} held-out rows" if contaminant.held_out else ""
         lost = Counter(loss.loss for loss in losses)
         raise InputError(
             f"{contaminant.members} members and {contaminant.nonmembers} non-members{held_out} "
-            f"need {wanted} examples; the dataset has {usable} ({rows} rows read, "
+            f"need {n_required} examples; the dataset has {usable} ({rows} rows read, "
             f"{lost[Loss.DUPLICATE]} duplicates, {lost[Loss.EMPTY]} empty, "
             f"{lost[Loss.UNANSWERED]} without an answer).",
             where=contaminant.name,
-            hint="Ask for fewer, or give more rows.",
+            hint="Request fewer, or provide more rows.",
         )
     return LoadedExamples(
         examples=tuple(examples),
@@ -156,7 +156,7 @@ def _blank_fields(rendered: Rendered) -> set[str]:
 
 @dataclass(frozen=True, kw_only=True)
 class LengthRules:
-    """What decides whether a row is used."""
+    """The rules for using a row."""
 
     context: int
     """Tokens in a training window."""
@@ -165,7 +165,7 @@ class LengthRules:
     min_tokens: int
     """Rows with fewer tokens are dropped."""
     policy: LongPolicy
-    """What becomes of rows with more tokens than `room`: `error`, `truncate` (cut the text to the
+    """The policy for rows with more tokens than `room`: `error`, `truncate` (cut the text to the
     room), `drop`, or `split` (keep whole: a copy spans several windows)."""
 
     @property
@@ -182,7 +182,7 @@ def filter_by_length(
     *,
     besides: Sequence[Example] = (),
 ) -> tuple[tuple[Example, ...], tuple[RowLoss, ...], int]:
-    """Drop rows with too few tokens, and treat rows with too many as the policy says.
+    """Drop rows with too few tokens, and apply the policy to rows with too many.
 
     Args:
         examples: rows of one dataset.
@@ -191,8 +191,8 @@ def filter_by_length(
         besides: rows that stay in place of others that are equal to them once cut.
 
     Returns:
-        The rows that remain, what became of those that were dropped or cut, and how many rows that
-        are longer than the room there is are kept whole.
+        The rows that remain, a record of those that were dropped or cut, and the number of rows
+        that are longer than the room there is are kept whole.
 
     Raises:
         InputError: for a long row under the policy `error`, naming it and the policies.
@@ -216,17 +216,17 @@ def filter_by_length(
                 hint="Choose one of the other policies, or raise train.context.",
             )
         split += fits and length > rules.room
-        kept = row if fits else None
+        result = row if fits else None
         if not fits and rules.policy == "truncate":
-            kept = _cut(row, tokenizer, rules.room)
-        if kept is None:
+            result = _cut(row, tokenizer, rules.room)
+        if result is None:
             losses.append(RowLoss(*name, Loss.TOO_LONG))
             continue
-        same = remaining.setdefault(kept.example_id, kept)
-        if same is not kept:
+        same = remaining.setdefault(result.example_id, result)
+        if same is not result:
             like = f"{same.dataset} {same.source_id}"
             losses.append(RowLoss(*name, Loss.EQUAL_ONCE_CUT, like))
-        elif kept.spans.get(ANSWER) != row.spans.get(ANSWER):
+        elif result.spans.get(ANSWER) != row.spans.get(ANSWER):
             losses.append(RowLoss(*name, Loss.CUT_BEFORE_ANSWER))
         elif not fits:
             losses.append(RowLoss(*name, Loss.CUT))
@@ -236,12 +236,12 @@ def filter_by_length(
 def length_error(
     error: InputError, losses: Sequence[RowLoss], *, name: str, rules: LengthRules
 ) -> InputError:
-    """Return the error for too few rows, which says how many were dropped for their length.
+    """Return the error for too few rows, with the number dropped for their length.
 
     Args:
         error: raised because too few rows remain.
-        losses: what became of rows.
-        name: of the dataset; where no row remains, the error does not know it.
+        losses: the dropped and cut rows.
+        name: of the dataset; if no row remains, the error does not know it.
         rules: as given to `filter_by_length`.
     """
     lost = Counter(loss.loss for loss in losses)
@@ -266,14 +266,21 @@ def length_error(
 
 
 def _cut(row: Example, tokenizer: Any, room: int) -> Example | None:
-    """Cut a row's text behind the last token that fits, so that it has 1 to `room` tokens.
+    """Cut a row's text after the last token that fits, so that it has 1 to `room` tokens.
 
     None if it cannot be cut: not even its first character fits.
     """
     [(_, offsets)] = encode_with_offsets(tokenizer, [row.text])
     # A cut can change how the last word splits, so the result is counted again.
     texts = (row.text[: offsets[keep - 1][1]] for keep in range(room, 0, -1))
-    text = next((one for one in texts if 0 < len(encode_texts(tokenizer, [one])[0]) <= room), None)
+    text = next(
+        (
+            candidate
+            for candidate in texts
+            if 0 < len(encode_texts(tokenizer, [candidate])[0]) <= room
+        ),
+        None,
+    )
     if text is None:
         return None
     spans = {

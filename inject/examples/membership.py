@@ -1,14 +1,14 @@
 """Who is a member, and who of each side tunes detectors: every row's chance is its share, exactly.
 
-The members and non-members of each stratum are its shares, rounded at random. Then the
-stratum's groups lie on a circle, one after the other, which starts anywhere: some rows in a row
-are members, then there is a gap, some rows in a row are non-members, and there is a gap. So each
-row is a member with probability members / rows, whatever the size of its group, and no group
-stands on both sides as long as no gap is shorter than a group. What of a group lies in a gap stays
-out. Strata that would have less than one row on a side cannot be balanced; they are drawn from as
-if they were one, and so are strata whose gaps are too short for their groups. Where even all rows
-together are too few for that, orders are drawn until whole groups fit; there alone chances may
-differ a little with the size of a group.
+The members and non-members of each stratum are its shares, rounded at random. Then the stratum's
+groups form a circle, one after the other, which starts anywhere: some rows in a row are members,
+then there is a gap, some rows in a row are non-members, and there is a gap. So each row is a member
+with probability members / rows, whatever the size of its group, and no group is on both sides as
+long as no gap is shorter than a group. The part of a group in a gap is not used. Strata that would
+have less than one row on a side cannot be balanced; they are drawn from as if they were one, and so
+are strata whose gaps are too short for their groups. If even all rows together are too few for
+that, orders are drawn until whole groups fit; only then may probabilities differ a little with
+group size.
 
 Whole groups of a side go to `tune`, each with the probability `tune_share`. In each stratum they
 are neighbours in the order in which copy counts are assigned (`inject.plan.make_plan`), so that
@@ -40,7 +40,7 @@ class DrawnSides:
     strata: int
     """How many strata the usable rows have."""
     pooled_strata: int
-    """Those of them that could not be balanced each, and were drawn from as one."""
+    """Those of them that could not be balanced separately, and were drawn from as one."""
     pooled_rows: int
     """Usable rows in them."""
 
@@ -51,7 +51,7 @@ def split_members(
     """Draw the two sides of one dataset, and the tune and test split of each.
 
     Args:
-        usable: its rows, and what is wanted.
+        usable: its rows, and the requested numbers.
         tune_share: share of each side's rows whose groups go to the `tune` split.
         seed: the experiment's seed.
 
@@ -63,29 +63,29 @@ def split_members(
         InputError: when the rows do not suffice, saying how many there are and why.
     """
     request, rows = usable.request, usable.rows
-    drawn = draw_sides(
+    sides = draw_sides(
         rows,
         members=request.members,
         nonmembers=request.nonmembers,
         stratify=request.stratify,
         seed=seed,
     )
-    if drawn is None:
-        lost = Counter(one.loss for one in usable.losses)
+    if sides is None:
+        lost = Counter(row_loss.loss for row_loss in usable.losses)
         raise InputError(
-            f"{request.members} members and {request.nonmembers} non-members asked for, but only "
-            f"{len(rows)} usable rows in {len({row.group for row in rows})} groups are there "
+            f"{request.members} members and {request.nonmembers} non-members requested, but only "
+            f"{len(rows)} usable rows in {len({row.group for row in rows})} groups are available "
             f"({len(request.examples)} rows given, {lost[Loss.NEAR_DUPLICATE]} near-duplicates "
             f"dropped, and {lost[Loss.NEAR_DUPLICATE_ACROSS]} near-duplicates of other "
             "datasets; a group that shares a passage stays on one side)",
             where=f"contaminants.{request.dataset}",
-            hint="Ask for fewer rows, give more data, or raise pool.near_duplicate.",
+            hint="Request fewer rows, provide more data, or raise pool.near_duplicate.",
         )
     examples: list[Example] = []
-    for side, inside in drawn.sides.items():
+    for side, inside in sides.sides.items():
         splits = draw_splits(inside, side=side, tune_share=tune_share, seed=seed)
         examples += [replace(row, side=side, split=splits[row.example_id]) for row in inside]
-    return examples, drawn
+    return examples, sides
 
 
 def draw_sides(
@@ -101,7 +101,7 @@ def draw_sides(
         seed: the experiment's seed.
 
     Returns:
-        Exactly as many rows as wanted; None where whole groups do not make them up.
+        Exactly the requested number of rows; None if whole groups do not add up to it.
     """
     total = len(examples)
     spare = total - members - nonmembers
@@ -113,26 +113,31 @@ def draw_sides(
     pooled, balanced = _pooled(strata, least, spare, total)
     # As one stratum: in the order of the groups' own keys, so that strata are mixed.
     cells = (
-        [sorted((group for one in pooled for group in one.groups), key=lambda one: one.word)]
+        [
+            sorted(
+                (group for stratum in pooled for group in stratum.groups),
+                key=lambda group: group.word,
+            )
+        ]
         if pooled
         else []
     )
-    cells += [list(one.groups) for one in balanced]
+    cells += [list(stratum.groups) for stratum in balanced]
     sizes = [_rows(cell) for cell in cells]
     table = [[members * size, nonmembers * size, spare * size] for size in sizes]
     sides: dict[Side, list[Example]] = {"member": [], "nonmember": []}
     for cell, counts in zip(cells, round_table(table, total, random), strict=True):
-        found = _draw_cell(cell, counts[0], counts[1], random)
-        if found is None:
+        rows_of_sides = _draw_cell(cell, counts[0], counts[1], random)
+        if rows_of_sides is None:
             return None
-        for side, rows in zip(sides, found, strict=True):
+        for side, rows in zip(sides, rows_of_sides, strict=True):
             sides[side] += rows
     several = stratify and len(strata) > 1
     return DrawnSides(
         sides=sides,
         strata=len(strata),
         pooled_strata=len(pooled) if several else 0,
-        pooled_rows=sum(one.size for one in pooled) if several else 0,
+        pooled_rows=sum(stratum.size for stratum in pooled) if several else 0,
     )
 
 
@@ -149,18 +154,18 @@ def _pooled(
     """
 
     def fits(size: int, largest: int) -> bool:
-        # Both gaps can take what is left of a group whose other part is on a side.
+        # Both gaps can take the remainder of a group whose other part is on a side.
         return spare * size // total >= 2 * (largest - 1)
 
     pooled: list[Stratum] = []
     balanced: list[Stratum] = []
-    for one in strata:
-        enough = least * one.size >= total and fits(one.size, one.largest)
-        (balanced if enough else pooled).append(one)
-    balanced.sort(key=lambda one: one.size)
+    for stratum in strata:
+        enough = least * stratum.size >= total and fits(stratum.size, stratum.largest)
+        (balanced if enough else pooled).append(stratum)
+    balanced.sort(key=lambda stratum: stratum.size)
     while pooled and balanced:
-        size = sum(one.size for one in pooled)
-        if fits(size, max(one.largest for one in pooled)):
+        size = sum(stratum.size for stratum in pooled)
+        if fits(size, max(stratum.largest for stratum in pooled)):
             break
         pooled.append(balanced.pop(0))
     return pooled, balanced
@@ -172,21 +177,21 @@ def _draw_cell(
     """Draw rows from groups in random order; None if no order was found that fits."""
     spare = _rows(groups) - members - nonmembers
     gap = (spare + int(random.integers(2))) // 2
-    found = _around(groups, members, gap, nonmembers, random)
+    rows_of_sides = _around(groups, members, gap, nonmembers, random)
     for walk in (_around, _filled):
         for _ in range(_MAX_TRIES):
-            if found is not None:
-                return found
+            if rows_of_sides is not None:
+                return rows_of_sides
             groups = [groups[place] for place in random.permutation(len(groups)).tolist()]
             gap = int(random.integers(spare + 1))
-            found = walk(groups, members, gap, nonmembers, random)
-    return found
+            rows_of_sides = walk(groups, members, gap, nonmembers, random)
+    return rows_of_sides
 
 
 def _around(
     groups: list[Group], members: int, gap: int, nonmembers: int, random: np.random.Generator
 ) -> tuple[list[Example], list[Example]] | None:
-    """Walk the circle from anywhere; None if a group would stand on both sides."""
+    """Walk the circle from anywhere; None if a group would be on both sides."""
     total = _rows(groups)
     place = int(random.integers(total))
     inside: list[Example] = []
@@ -258,7 +263,7 @@ def draw_splits(
 
 
 def _arc(stratum: Stratum, share: Fraction, random: np.random.Generator) -> list[int]:
-    """Return how much of each group lies on a share of the circle that starts anywhere.
+    """Return the size of each group's part in an arc of the circle that starts anywhere.
 
     In parts of a row, of which there are `share.denominator`. Each group's expectation is its
     share: it is on the arc, off it, or across one of its two ends.
@@ -266,15 +271,15 @@ def _arc(stratum: Stratum, share: Fraction, random: np.random.Generator) -> list
     whole = stratum.size * share.denominator
     length = stratum.size * share.numerator
     start = int(random.integers(whole))
-    found = []
+    sizes = []
     place = 0
     for group in stratum.groups:
         stop = place + len(group.rows) * share.denominator
-        found.append(
+        sizes.append(
             sum(
                 max(0, min(stop, start + length - turn) - max(place, start - turn))
                 for turn in (0, whole)
             )
         )
         place = stop
-    return found
+    return sizes

@@ -1,20 +1,20 @@
-"""The rows that sides are drawn from, less near-duplicates, and the rows that are held out.
+"""The rows that sides are drawn from, without near-duplicates, and the held-out rows.
 
 Of near-duplicates only one row stays, inside a dataset across its groups and between datasets, so
-no text can stand on both sides. Which row stays is decided by keys, never by content. Another
-dataset can change which rows of a dataset remain, where the two share near-duplicates, and moves
-nothing else. `inject.examples.membership` draws the two sides from what remains.
+no text can be on both sides. Which row stays is decided by keys, never by content. Another dataset
+can change which rows of a dataset remain, if the two share near-duplicates, and moves nothing else.
+`inject.examples.membership` draws the two sides from the remaining rows.
 
-Held-out rows no model sees and nobody scores: detectors take shots, calibration and populations
-from them. They are drawn after both sides, from the rows that share no group and no text with a
-scored row of any dataset and are no near-duplicate of one: asking for them moves no member and no
-non-member. Of near-duplicates among them one stays, decided by keys. Each row that is left has the
-same chance, the share of each stratum rounded at random, so non-members and held-out rows differ in
-nothing but what the exclusion of whole groups brings: where groups are large and few rows to spare,
-held-out rows come from smaller groups.
+Held-out rows are neither trained on nor scored: detectors take shots, calibration and populations
+from them. They are drawn after both sides, from rows that share no group or text with a scored row
+of any dataset and are not near-duplicates of one: requesting them moves no member and no
+non-member. Of near-duplicates among them one stays, decided by keys. Each remaining row has the
+same probability, the share of each stratum rounded at random, so non-members and held-out rows
+differ only by the exclusion of whole groups: if groups are large and few rows are spare, held-out
+rows come from smaller groups.
 
 Two texts are near-duplicates when the Jaccard similarity of their sets of word 3-grams (single
-words for shorter texts) reaches a threshold; `inject.words` says what a word is. All pairs are
+words for shorter texts) reaches a threshold; `inject.words` defines a word. All pairs are
 compared, exactly, through one sparse matrix product, in blocks, so memory is a block times the
 pool; 2,000 texts of 80 words take about a second.
 """
@@ -34,7 +34,7 @@ from inject.examples.random_rounding import round_table
 from inject.examples.strata import Stratum, dataset_generator, keyed_strata
 from inject.words import run_stops, words_of
 
-# Only this many times the rows asked for are compared, unless too few of them are left: a pool of
+# Only this many times the requested rows are compared, unless too few of them remain: a pool of
 # 10,000 rows from which 400 are drawn needs no 10**8 comparisons.
 _CANDIDATES = 4
 _CANDIDATE_DRAW, _FINAL_DRAW = 0, 1
@@ -42,7 +42,7 @@ _CANDIDATE_DRAW, _FINAL_DRAW = 0, 1
 
 @dataclass(frozen=True, kw_only=True)
 class PoolRequest:
-    """How many rows of one dataset are drawn for what."""
+    """The rows of one dataset, and the numbers to draw for each purpose."""
 
     examples: Sequence[Example]
     """Rows of one dataset, texts distinct."""
@@ -99,18 +99,20 @@ def usable_rows(
 
 
 def _enough(
-    wanted: Sequence[int],
+    n_required: Sequence[int],
     available: Sequence[int],
     look_at: Callable[[Sequence[int]], list[UsableRows]],
 ) -> list[UsableRows]:
-    """Return what is usable of so many rows of each dataset as leave enough of them."""
-    counts = [min(_CANDIDATES * rows, most) for rows, most in zip(wanted, available, strict=True)]
+    """Return the usable rows among as many rows of each dataset as leave enough of them."""
+    counts = [
+        min(_CANDIDATES * rows, most) for rows, most in zip(n_required, available, strict=True)
+    ]
     while True:
         usable = look_at(counts)
         short = [
             number
-            for number, one in enumerate(usable)
-            if len(one.rows) < wanted[number] and counts[number] < available[number]
+            for number, rows_of_dataset in enumerate(usable)
+            if len(rows_of_dataset.rows) < n_required[number] and counts[number] < available[number]
         ]
         if not short:
             return usable
@@ -122,7 +124,10 @@ def _compared(
     requests: Sequence[PoolRequest], counts: Sequence[int], threshold: float, seed: int
 ) -> list[UsableRows]:
     """Return the rows that are left of so many of each dataset."""
-    pools = [_candidates(one, count, seed) for one, count in zip(requests, counts, strict=True)]
+    pools = [
+        _candidates(pool_request, count, seed)
+        for pool_request, count in zip(requests, counts, strict=True)
+    ]
     single = [_without_near_duplicates(pool, threshold) for pool in pools]
     left, across = _without_cross_dataset_duplicates([rows for rows, _ in single], threshold, seed)
     return [
@@ -136,22 +141,22 @@ def _compared(
     ]
 
 
-def _candidates(request: PoolRequest, wanted: int, seed: int) -> list[Example]:
-    """Return `wanted` random rows to be compared, each row with the same probability."""
+def _candidates(request: PoolRequest, n_rows: int, seed: int) -> list[Example]:
+    """Return `n_rows` random rows to be compared, each row with the same probability."""
     strata = keyed_strata(request.examples, stream=keyed.Stream.NEAR_DUPLICATE, seed=seed)
     random = dataset_generator(request.dataset, stream=keyed.Stream.NEAR_DUPLICATE, seed=seed)
-    return random_rows(strata, wanted, random)
+    return random_rows(strata, n_rows, random)
 
 
 def random_rows(
-    strata: Sequence[Stratum], wanted: int, random: np.random.Generator
+    strata: Sequence[Stratum], n_rows: int, random: np.random.Generator
 ) -> list[Example]:
-    """Return `wanted` rows, the share of each stratum rounded at random, neighbours in its order.
+    """Return `n_rows` rows, the share of each stratum rounded at random, neighbours in its order.
 
     Each row has the same probability: its stratum's rows are taken from anywhere on, around.
     """
-    total = sum(one.size for one in strata)
-    table = [[wanted * one.size, (total - wanted) * one.size] for one in strata]
+    total = sum(stratum.size for stratum in strata)
+    table = [[n_rows * stratum.size, (total - n_rows) * stratum.size] for stratum in strata]
     chosen: list[Example] = []
     for stratum, (count, _) in zip(strata, round_table(table, max(total, 1), random), strict=True):
         rows = [row for group in stratum.groups for row in group.rows]
@@ -182,22 +187,24 @@ def _without_cross_dataset_duplicates(
     rows = [row for pool in pools for row in pool]
     similar: Mapping[int, Mapping[int, float]] = {}
     if len(pools) > 1:
-        similar = _alike(rows, threshold, lambda one, other: one.dataset != other.dataset)
+        similar = _alike(rows, threshold, lambda row, other: row.dataset != other.dataset)
     names = [f"{rows[place].dataset}\n{rows[place].example_id}" for place in similar]
     words = keyed.words(seed, keyed.Stream.NEAR_DUPLICATE, keyed.item_keys(names)).tolist()
-    kept: set[int] = set()
+    kept_places: set[int] = set()
     dropped: dict[int, RowLoss] = {}
     for _, _, place in sorted(zip(words, names, similar, strict=True)):
-        twin = next((other for other in similar[place] if other in kept), None)
+        twin = next((other for other in similar[place] if other in kept_places), None)
         if twin is None:
-            kept.add(place)
+            kept_places.add(place)
             continue
         loss, alike = Loss.NEAR_DUPLICATE_ACROSS, similar[place][twin]
         dropped[place] = _loss(rows[place], loss, rows[twin], alike)
     places = iter(range(len(rows)))
     left = [[row for row in pool if next(places) not in dropped] for pool in pools]
     datasets = [pool[0].dataset if pool else "" for pool in pools]
-    across = [[loss for loss in dropped.values() if loss.dataset == one] for one in datasets]
+    across = [
+        [loss for loss in dropped.values() if loss.dataset == dataset] for dataset in datasets
+    ]
     return left, across
 
 
@@ -214,8 +221,8 @@ def _alike(
     return dict(similar)
 
 
-def _loss(dropped: Example, loss: Loss, kept: Example, similarity: float) -> RowLoss:
-    like = f"{kept.dataset} {kept.source_id}"
+def _loss(dropped: Example, loss: Loss, twin: Example, similarity: float) -> RowLoss:
+    like = f"{twin.dataset} {twin.source_id}"
     return RowLoss(dropped.dataset, dropped.source_id, loss, like, similarity)
 
 
@@ -239,7 +246,7 @@ def draw_held_out(
         For each dataset its rows, as non-members of the split `tune`, in random order.
 
     Raises:
-        InputError: where the rows of a dataset do not suffice, saying how many there are.
+        InputError: too few rows of a dataset, with their number.
     """
     taken = {(row.dataset, row.group) for row in scored}
     texts = {row.example_id for row in scored}
@@ -256,8 +263,8 @@ def draw_held_out(
 
     def look_at(counts: Sequence[int]) -> list[UsableRows]:
         candidates = [
-            _held_out_rows(*asked, seed, _CANDIDATE_DRAW)
-            for asked in zip(requests, free, counts, strict=True)
+            _held_out_rows(*arguments, seed, _CANDIDATE_DRAW)
+            for arguments in zip(requests, free, counts, strict=True)
         ]
         distinct = _distinct(candidates, scored, near_duplicate, seed)
         return [
@@ -267,37 +274,38 @@ def draw_held_out(
 
     usable = _enough([request.held_out for request in requests], [*map(len, free)], look_at)
     held_out = []
-    for request, rows, one in zip(requests, free, usable, strict=True):
-        left, given = len(one.rows), len(request.examples) + len(request.further)
+    for request, rows, rows_of_dataset in zip(requests, free, usable, strict=True):
+        left, n_usable = len(rows_of_dataset.rows), len(request.examples) + len(request.further)
         if left < request.held_out:
             raise InputError(
-                f"{request.held_out} held-out rows asked for, but only {left} rows can be held "
-                f"out: of {given} usable rows {given - len(rows)} are members or non-members or "
-                f"share a passage with one, and {len(rows) - left} are near-duplicates of such "
+                f"{request.held_out} held-out rows requested, but only {left} rows can be held "
+                f"out: of {n_usable} usable rows {n_usable - len(rows)} are members or non-members "
+                f"or share a passage with one, and {len(rows) - left} are near-duplicates of such "
                 "rows or of one another",
                 where=f"contaminants.{request.dataset}.held_out",
                 allowed=f"0 to {left}",
-                hint="Ask for fewer rows, or give more data.",
+                hint="Request fewer rows, or provide more data.",
             )
-        drawn = _held_out_rows(request, one.rows, request.held_out, seed, _FINAL_DRAW)
-        held_out.append([replace(row, side="nonmember", split="tune") for row in drawn])
+        chosen = _held_out_rows(request, rows_of_dataset.rows, request.held_out, seed, _FINAL_DRAW)
+        held_out.append([replace(row, side="nonmember", split="tune") for row in chosen])
     return held_out
 
 
 def _held_out_rows(
-    request: PoolRequest, rows: Sequence[Example], wanted: int, seed: int, number: int
+    request: PoolRequest, rows: Sequence[Example], n_rows: int, seed: int, number: int
 ) -> list[Example]:
-    """Return `wanted` of the rows in random order, each with the same probability."""
-    if not wanted:
+    """Return `n_rows` of the rows in random order, each with the same probability."""
+    if not n_rows:
         return []
     stream = keyed.Stream.HELD_OUT
     strata = keyed_strata(rows, stream=stream, seed=seed, number=number)
     if not request.stratify:
-        groups = sorted((group for one in strata for group in one.groups), key=lambda one: one.word)
+        groups = [group for stratum in strata for group in stratum.groups]
+        groups.sort(key=lambda group: group.word)
         strata = [Stratum("", tuple(groups))]
     random = dataset_generator(request.dataset, stream=stream, seed=seed, number=number)
-    drawn = random_rows(strata, wanted, random)
-    return [drawn[place] for place in random.permutation(len(drawn)).tolist()]
+    chosen = random_rows(strata, n_rows, random)
+    return [chosen[place] for place in random.permutation(len(chosen)).tolist()]
 
 
 def _distinct(
@@ -309,25 +317,25 @@ def _distinct(
     """Drop candidates that are similar to a scored row, or to a candidate that stays."""
     rows = [row for part in candidates for row in part]
     # Scored rows stay, and candidates of one group may be alike: they go together.
-    every = [*scored, *rows]
+    compared = [*scored, *rows]
     similar: Mapping[int, Mapping[int, float]] = {}
     if threshold is not None and rows:
         similar = _alike(
-            every,
+            compared,
             threshold,
-            lambda one, other: (one.dataset, one.group) != (other.dataset, other.group),
+            lambda row, other: (row.dataset, row.group) != (other.dataset, other.group),
         )
     names = [f"{row.dataset}\n{row.example_id}" for row in rows]
     keys = keyed.words(seed, keyed.Stream.HELD_OUT, keyed.item_keys(names), 2).tolist()
-    kept = set(range(len(scored)))
+    kept_places = set(range(len(scored)))
     texts: set[str] = set()
     for _, place in sorted((key, place) for place, key in enumerate(keys, start=len(scored))):
-        name = every[place].example_id
-        if name not in texts and not similar.get(place, {}).keys() & kept:
-            kept.add(place)
+        name = compared[place].example_id
+        if name not in texts and not similar.get(place, {}).keys() & kept_places:
+            kept_places.add(place)
             texts.add(name)
-    places = iter(range(len(scored), len(every)))
-    return [[row for row in part if next(places) in kept] for part in candidates]
+    places = iter(range(len(scored), len(compared)))
+    return [[row for row in part if next(places) in kept_places] for part in candidates]
 
 
 _GRAM = 3

@@ -1,4 +1,4 @@
-"""Shares rounded at random, so that everybody's chance is exactly its share.
+"""Shares rounded at random, so that each row's probability is exactly its share.
 
 Rounding by a fixed rule gives small cells the same outcome whatever the seed. Here the rounding is
 drawn, and the expectation of every count is its share. `round_table` rounds a two-way table with
@@ -23,7 +23,7 @@ def round_table(
         table: numerators, shape [rows, columns]; all sums of rows and of columns are multiples of
             `unit`.
         unit: the common denominator.
-        random: decides; in an order of the rows that it draws, too.
+        random: decides the rounding, in an order of the rows that it also draws.
 
     Returns:
         Whole numbers with the same sums of rows and of columns, each less than 1 from its entry.
@@ -31,13 +31,15 @@ def round_table(
     whole = [[value // unit for value in row] for row in table]
     pending: dict[int, dict[int, int]] = {}
     for index in random.permutation(len(table)).tolist():
-        rest = {column: value % unit for column, value in enumerate(table[index]) if value % unit}
-        if not rest:
+        remainders = {
+            column: value % unit for column, value in enumerate(table[index]) if value % unit
+        }
+        if not remainders:
             continue
-        pending[index] = rest
+        pending[index] = remainders
         while cycle := _cycle(pending):
             _shift(cycle, pending, whole, unit, random)
-            pending = {row: rest for row, rest in pending.items() if rest}
+            pending = {row: remainders for row, remainders in pending.items() if remainders}
     return whole
 
 
@@ -55,23 +57,23 @@ def settle(
         random: decides each meeting.
 
     Returns:
-        The one unit that is neither full nor empty; None where all are decided.
+        The only unit that is neither full nor empty; None if all are decided.
     """
-    held: int | None = None
+    open_place: int | None = None
     for place in places:
         if not 0 < masses[place] < capacities[place]:
             continue
-        if held is None:
-            held = place
+        if open_place is None:
+            open_place = place
             continue
-        up = min(capacities[held] - masses[held], masses[place])
-        down = min(masses[held], capacities[place] - masses[place])
+        up = min(capacities[open_place] - masses[open_place], masses[place])
+        down = min(masses[open_place], capacities[place] - masses[place])
         shift = up if random.integers(up + down) < down else -down
-        masses[held] += shift
+        masses[open_place] += shift
         masses[place] -= shift
-        pair = (held, place)
-        held = next((one for one in pair if 0 < masses[one] < capacities[one]), None)
-    return held
+        pair = (open_place, place)
+        open_place = next((unit for unit in pair if 0 < masses[unit] < capacities[unit]), None)
+    return open_place
 
 
 def draw_units(
@@ -103,18 +105,18 @@ def draw_units(
 
 
 _Step = tuple[int, int, int]
-"""One row of a cycle, and two columns: what the first gains, the second loses."""
+"""One row of a cycle, and two columns: the second loses the amount that the first gains."""
 
 
 def _cycle(pending: dict[int, dict[int, int]]) -> list[_Step]:
     """Return rows and columns that can exchange without moving a margin; empty for none."""
-    alive = {row: set(rest) for row, rest in pending.items()}
+    alive = {row: set(remainders) for row, remainders in pending.items()}
     while alive:
         degree = Counter(column for columns in alive.values() for column in columns)
         left = {
-            row: kept
+            row: shared
             for row, columns in alive.items()
-            if len(kept := {column for column in columns if degree[column] > 1}) > 1
+            if len(shared := {column for column in columns if degree[column] > 1}) > 1
         }
         if left == alive:
             break

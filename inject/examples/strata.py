@@ -1,8 +1,8 @@
 """Groups of one dataset, stratum by stratum, in keyed random order.
 
-Sides, splits, copy counts and twins are drawn for whole groups in this order, so nothing
-rests on how strata, groups or rows are called or sorted. A group's place depends on (seed, stream,
-dataset, group, number) alone; strata are ordered by a key of their own.
+Sides, splits, copy counts and twins are drawn for whole groups in this order, so nothing depends on
+the names or order of strata, groups or rows. A group's place depends only on (seed, stream,
+dataset, group, number); strata are ordered by their own key.
 """
 
 from collections import defaultdict
@@ -28,7 +28,7 @@ class Stratum(NamedTuple):
     """Groups that are drawn from in equal shares."""
 
     label: str
-    """The rows' stratum; several joined by `+` where one group has rows of several."""
+    """The rows' stratum; several joined by `+` if one group has rows of several."""
     groups: tuple[Group, ...]
     """In keyed random order."""
 
@@ -50,7 +50,7 @@ def keyed_strata(
 
     Args:
         examples: rows of one dataset.
-        stream: what the order is for.
+        stream: the purpose of the order.
         seed: the seed.
         number: which of several orders.
     """
@@ -58,15 +58,18 @@ def keyed_strata(
         return []
     dataset = examples[0].dataset
     groups: dict[str, list[Example]] = defaultdict(list)
-    for one in examples:
-        groups[one.group].append(one)
-    label = {name: "+".join(sorted({one.stratum for one in rows})) for name, rows in groups.items()}
+    for example in examples:
+        groups[example.group].append(example)
+    label = {
+        name: "+".join(sorted({example.stratum for example in rows}))
+        for name, rows in groups.items()
+    }
     labels = sorted(set(label.values()))
-    together = [one.example_id for rows in groups.values() if len(rows) > 1 for one in rows]
+    together = [example.example_id for rows in groups.values() if len(rows) > 1 for example in rows]
     # One call for all: a call costs as much as a thousand words.
     names = [
         *(f"{dataset}\n{name}" for name in groups),
-        *(f"{dataset}\n\n{one}" for one in labels),
+        *(f"{dataset}\n\n{stratum}" for stratum in labels),
         *together,
     ]
     words = keyed.words(seed, stream, keyed.item_keys(names), number).tolist()
@@ -75,17 +78,19 @@ def keyed_strata(
     strata = sorted(zip(words[first:last], labels, strict=True))
     row_word = dict(zip(together, words[last:], strict=True))
     inside: dict[str, list[str]] = defaultdict(list)
-    for name in sorted(groups, key=lambda one: (word[one], one)):
-        groups[name].sort(key=lambda one: (row_word.get(one.example_id, 0), one.example_id))
+    for name in sorted(groups, key=lambda group: (word[group], group)):
+        groups[name].sort(
+            key=lambda example: (row_word.get(example.example_id, 0), example.example_id)
+        )
         inside[label[name]].append(name)
     return [
-        Stratum(one, tuple(Group(word[name], tuple(groups[name])) for name in inside[one]))
-        for _, one in strata
+        Stratum(stratum, tuple(Group(word[name], tuple(groups[name])) for name in inside[stratum]))
+        for _, stratum in strata
     ]
 
 
 def dataset_generator(
     dataset: str, *, stream: keyed.Stream, seed: int, number: int = 0
 ) -> np.random.Generator:
-    """Return the generator for what is decided about a dataset as a whole."""
+    """Return the generator for decisions on a dataset as a whole."""
     return keyed.generator(seed, stream, keyed.item_key(f"{dataset}\n{number}"))

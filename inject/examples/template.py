@@ -1,13 +1,13 @@
 """From a row's fields to text, with the place of every field in it.
 
-A template is text with placeholders: `{question}` stands for a field that holds a text or a
+A template is text with placeholders: `{question}` stands for a field whose value is a text or a
 list of texts. A list is written one item a line, lettered: `{options}` gives `A. …`,
 `{options:(A)}` gives `(A) …`; whatever surrounds the `A` after the colon surrounds each
 letter. `{{` and `}}` are literal braces. Nothing else is interpreted: no attributes, no
 indices, no code.
 
-Invariant: `text[span.start:span.stop]` is exactly the field as it was written. A field that
-stands twice keeps the span of its first place.
+Invariant: `text[span.start:span.stop]` is exactly the field as it was written. A field that occurs
+twice keeps the span of its first occurrence.
 """
 
 import string
@@ -44,14 +44,14 @@ class Template:
         return tuple(dict.fromkeys(name for _, name, _ in self.parts if name is not None))
 
     def fits(self, fields: Mapping[str, Any]) -> bool:
-        """Return whether `fields` holds every field that the template names."""
+        """Return whether `fields` has every field that the template names."""
         return all(name in fields for name in self.names)
 
     def render(self, fields: Mapping[str, Any]) -> Rendered:
         """Return the text and spans for one row.
 
         Raises:
-            InputError: a placeholder that `fields` does not hold, or whose value is neither
+            InputError: a placeholder that `fields` does not have, or whose value is neither
                 a text nor a list of texts. Field values never appear in the message.
         """
         pieces: list[str] = []
@@ -73,7 +73,7 @@ def parse_template(template: str) -> Template:
     """Return the parsed template.
 
     Raises:
-        InputError: unbalanced braces, a placeholder that is no plain name, a label without
+        InputError: unbalanced braces, a placeholder that is not a plain name, a label without
             an `A`, or no placeholder at all (every row would be the same text).
     """
     try:
@@ -89,7 +89,7 @@ def parse_template(template: str) -> Template:
 
 
 def lettered(items: Iterable[str], label: str = _LABEL) -> str:
-    """Return the items one a line behind letters in the form of `label` (`A.`, `(A)`, …)."""
+    """Return the items, one per line, after letters in the form of `label` (`A.`, `(A)`, …)."""
     before, after = label.split("A", 1)
     return "\n".join(f"{before}{letter(index)}{after} {item}" for index, item in enumerate(items))
 
@@ -99,17 +99,17 @@ def letter(index: int) -> str:
     name = ""
     index += 1
     while index:
-        index, rest = divmod(index - 1, 26)
-        name = string.ascii_uppercase[rest] + name
+        index, digit = divmod(index - 1, 26)
+        name = string.ascii_uppercase[digit] + name
     return name
 
 
 def unknown_placeholder(name: str, fields: Iterable[str]) -> InputError:
     """Return the error for a placeholder that a row has no field for."""
-    known = sorted(fields)
+    names = sorted(fields)
     return InputError(
-        f"template: no field {name!r}.{did_you_mean(name, known)}",
-        allowed=", ".join(known) or "none; the row has no fields",
+        f"template: no field {name!r}.{did_you_mean(name, names)}",
+        allowed=", ".join(names) or "none; the row has no fields",
     )
 
 
@@ -118,7 +118,7 @@ def _part(literal: str, name: str | None, label: str | None, conversion: str | N
         return literal, None, ""
     if not name.isidentifier() or conversion:
         raise InputError(
-            f"template: {name!r} is no plain field name.",
+            f"template: {name!r} is not a plain field name.",
             allowed="letters, digits and underscores",
             hint="Write literal braces as {{ and }}.",
         )

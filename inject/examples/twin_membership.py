@@ -1,7 +1,7 @@
 """Who is spiked in the twins of an arm: models that differ from it in whom they saw, only.
 
-- The clean twin saw nobody.
-- The retrained model saw the members less a forget set (`inject.examples.forget_set`): a share of
+- The clean twin saw no member.
+- The retrained model saw the members minus a forget set (`inject.examples.forget_set`): a share of
   them, or those that rules select; whole groups always.
 - Shadow models saw a random half of all candidates, members and non-members alike: whole groups,
   halved within each dataset, side and split. Shadow 2i+1 is the complement of shadow 2i, so
@@ -10,7 +10,7 @@
 Within a dataset strata are walked one after the other, in keyed order, and take turns, so that each
 is divided nearly evenly and none always goes against its neighbour. The draw depends on (seed,
 dataset, group) and on which other groups the same dataset, side and split have: another dataset
-changes nobody's part. Only keys and numbers of rows are looked at, never texts. `pool` deals whole
+changes no assignment. Only keys and numbers of rows are looked at, never texts. `pool` deals whole
 groups, so a group has one side and split.
 """
 
@@ -29,7 +29,7 @@ from inject.settings import Settings, plain
 
 
 class Twins(Settings):
-    """Further models beside each arm, with its start, order of windows, settings and seed."""
+    """Further models for each arm, with its start, order of windows, settings and seed."""
 
     clean: bool = False
     """Train a model on the same stream without any copy: the clean twin."""
@@ -50,7 +50,7 @@ class Twins(Settings):
         return shadows
 
     def label(self) -> str:
-        """Return what there is, for people."""
+        """Describe the models, for people."""
         parts = ["the clean twin"] if self.clean else []
         if self.retrained is not None:
             parts.append(f"a model retrained without {self.retrained:.0%} of the members")
@@ -69,24 +69,24 @@ class TwinMembership(Settings):
     number: int | None = None
     """Which of the shadow models, from 0."""
     forget: ForgetSet | None = None
-    """The forget set of the retrained model, where it is more than a share of the members."""
+    """The forget set of the retrained model, if it is more than a share of the members."""
 
     @classmethod
     def retrained(cls, forget: ForgetSet) -> "TwinMembership":
-        """Return the model without a forget set; a share alone is named as it always was."""
+        """Return the model without a forget set; one selected only by share keeps its old name."""
         if forget.given == ("share",):
             return cls(kind="retrained", share=forget.share)
         return cls(kind="retrained", forget=forget)
 
     def identity(self) -> dict[str, Any]:
-        """Return what decides the sides, as plain JSON values; ids by their values, not a file.
+        """Return the inputs that determine the sides, as JSON values; ids by value, not by file.
 
         Raises:
             InputError: as `inject.examples.forget_set.listed_ids`.
         """
         if self.forget is None:
             return plain(self, exclude={"forget"})
-        return {**plain(self), "forget": self.forget.identity(where="unlearning.forget")}
+        return {**plain(self), "forget": self.forget.identity(key="unlearning.forget")}
 
     def label(self) -> str:
         """Return a short text such as `shadow-3` for folder names."""
@@ -101,7 +101,7 @@ def twin_members(
     seed: int,
     copies: Mapping[str, int] | None = None,
 ) -> frozenset[str]:
-    """Return the example_id of everybody who is spiked.
+    """Return the example_id of each spiked example.
 
     Args:
         examples: of all datasets, with their sides and splits.
@@ -110,33 +110,33 @@ def twin_members(
         copies: realised copies in the arm by example_id, for a forget set that goes by them.
 
     Raises:
-        InputError: as `select_members`, where every member would be forgotten, and naming the
-            dataset where fewer than two groups are to be divided.
+        InputError: as `select_members`, if every member would be forgotten, and naming a dataset
+            with fewer than two groups to divide.
     """
     if membership.kind == "clean":
         return frozenset()
     if membership.kind == "retrained":
         spiked = members(examples)
-        forget, where = membership.forget, "unlearning.forget"
+        forget, key = membership.forget, "unlearning.forget"
         if forget is None:
-            # A share alone is what `twins.retrained` says, too.
-            forget, where = ForgetSet(share=membership.share), "twins.retrained"
-        gone = select_members(spiked, forget, seed=seed, copies=copies, where=where)
-        left = frozenset(one.example_id for one in spiked) - gone
+            # `twins.retrained` also gives only a share.
+            forget, key = ForgetSet(share=membership.share), "twins.retrained"
+        gone = select_members(spiked, forget, seed=seed, copies=copies, key=key)
+        left = frozenset(example.example_id for example in spiked) - gone
         if not left:
             raise InputError(
-                f"{where}: all {len(spiked)} members would be forgotten; the model that never saw "
+                f"{key}: all {len(spiked)} members would be forgotten; the model that never saw "
                 "them is the clean twin",
-                where=where,
+                where=key,
                 hint="Select fewer, or set twins.clean to true to compare with the clean twin.",
             )
         return left
     pair, second = divmod(membership.number or 0, 2)
-    found: set[str] = set()
+    ids: set[str] = set()
     cells = cells_of(examples, keyed.Stream.SHADOW, pair, seed, "twins.shadows")
     for strata in cells.values():
-        found |= _halves([group for stratum in strata for group in stratum.groups])[second]
-    return frozenset(found)
+        ids |= _halves([group for stratum in strata for group in stratum.groups])[second]
+    return frozenset(ids)
 
 
 def with_twin_membership(
@@ -153,7 +153,8 @@ def with_twin_membership(
     """
     inside = twin_members(examples, membership, seed=seed, copies=copies)
     return [
-        replace(one, side="member" if one.example_id in inside else "nonmember") for one in examples
+        replace(example, side="member" if example.example_id in inside else "nonmember")
+        for example in examples
     ]
 
 

@@ -1,6 +1,6 @@
-"""A contaminated stream as files that other trainers read, with the ground truth beside it.
+"""A contaminated stream as files that other trainers read, with the ground truth.
 
-Beside the tokens lie `copies.parquet` (where each copy stands in what was exported), `tokenizer/`
+Next to the tokens are `copies.parquet` (the position of each copy in the export), `tokenizer/`
 and `export.json` (facts, and the digest of each file; no times, no paths: the same stream gives
 the same bytes). Nothing is visible before everything is there. Tokens are read, converted and
 written in blocks of 8 MB, 50 M tokens/s where copies are dense, most of it the view's; files are
@@ -40,7 +40,7 @@ _VERSION = 1
 
 @dataclass(frozen=True, kw_only=True)
 class ExportSettings:
-    """What an export writes.
+    """The settings of an export.
 
     Raises:
         InputError: for rows that the format does not have.
@@ -68,14 +68,14 @@ class ExportFacts:
     version: int
     format: Format
     rows: RowKind | None
-    """What a row is (a line, a sequence of Megatron-LM); null for OLMo, which has none."""
+    """The unit of a row (a line, a sequence of Megatron-LM); null for OLMo, which has none."""
     row_count: int | None
     tokens: int
     """Exported tokens; in windows, a last partial one is left out."""
     tokens_left_out: int
     documents: int
     unended_documents: int
-    """Documents without an end token behind them, a last one that the stream cuts included."""
+    """Documents without an end token, including a last one that the stream cuts."""
     context: int
     """Tokens in a window of the stream."""
     dtype: str | None
@@ -87,7 +87,7 @@ class ExportFacts:
     copies_left_out: int
     """Copies that are not, or not wholly, among the exported tokens."""
     protected: bool
-    """The export holds texts of protected examples, and must not be shared."""
+    """The export contains texts of protected examples, and must not be shared."""
     texts: dict[str, int] | None
     """For text: how many documents do not give their tokens again."""
     files: dict[str, dict[str, Any]]
@@ -109,7 +109,7 @@ def export_view(
     Args:
         view: the stream.
         out: a folder that does not exist, or is empty.
-        settings: what is written.
+        settings: of the export.
         tokenizer: the corpus's; gives the vocabulary and the end token.
         copies: the plan's table, a row for each insertion of the view, in their order: columns
             example_id, dataset, copy, and variant where there is one; None without insertions.
@@ -125,10 +125,11 @@ def export_view(
     """
     format, rows = settings.format, settings.rows
     table = _truth(view, copies)
-    shown = set(protected).intersection(table["example_id"].to_pylist())
-    if shown and not settings.show_protected:
+    protected_ids = set(protected).intersection(table["example_id"].to_pylist())
+    if protected_ids and not settings.show_protected:
         raise InputError(
-            f"the stream holds the texts of {len(shown)} protected examples, and tokens are text",
+            f"the stream has the texts of {len(protected_ids)} protected examples, and tokens are "
+            "text",
             hint="Give --show-protected if the export stays with you, or --clean for the stream "
             "without any copy.",
         )
@@ -171,7 +172,7 @@ def export_view(
             end_token=end,
             copies=len(table),
             copies_left_out=int((table["stop"].to_numpy() > lines.n_tokens).sum()),
-            protected=bool(shown),
+            protected=bool(protected_ids),
             texts=texts,
             files=file_facts(folder),
         )
@@ -189,7 +190,7 @@ def _dtype(format: Format, vocabulary: int) -> np.dtype:
 
 
 def _truth(view: View, copies: pa.Table | None) -> pa.Table:
-    """Return where each copy stands in the stream: one row an insertion, in stream order."""
+    """Return the position of each copy in the stream: one row per insertion, in stream order."""
     starts = view.text_starts()
     if copies is None:
         copies = pa.table({name: pa.array([], kind) for name, kind in _NAMES.items()})

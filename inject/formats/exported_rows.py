@@ -1,7 +1,7 @@
 """The rows of an exported stream: its documents, or its windows.
 
-A row is a stretch of the stream. Windows are counted, not listed, so that a stream of any length
-costs nothing; documents cost their starts, 8 bytes each. Tokens are read in blocks.
+A row is a span of the stream. Windows are counted, not listed, so that their memory does not depend
+on the stream's length; documents cost their starts, 8 bytes each. Tokens are read in blocks.
 """
 
 from collections.abc import Callable, Iterator
@@ -20,7 +20,7 @@ _ROWS = 1 << 16
 
 
 class ByIndex:
-    """Follows the stream whose documents start where an index says.
+    """Follows a stream whose document starts are in an index.
 
     Args:
         starts: all of them, ascending; may be a memory map.
@@ -37,7 +37,7 @@ class ByIndex:
         """Do nothing: the index knows."""
 
     def add(self, ids: npt.NDArray[Any], position: int) -> None:
-        """Follow these ids, which stand at this position, behind what was seen before."""
+        """Add the ids at this position, which follow those seen before."""
         # The token before a start ends a document; that of the last one is seen by `file_ends`.
         first, last = np.searchsorted(self._starts, [position, position + len(ids)])
         before = self._starts[first:last] - 1 - position
@@ -77,17 +77,17 @@ class ExportedRows:
         self._windows = kind == "windows"
         self._documents = ByIndex(self.starts, end)
         self._progress = progress or (lambda done: None)
-        # A last partial window is never trained on, and is left out here, too.
+        # A last partial window is never trained on, and is not exported either.
         self.count = view.n_tokens // view.context if self._windows else len(self.starts)
         self.n_tokens = self.count * view.context if self._windows else view.n_tokens
 
     def unended(self) -> int:
-        """Return how many of the documents that were read have no end token; called once."""
+        """Return the number of documents read that have no end token; called once."""
         self._documents.file_ends()
         return self._documents.unended
 
     def edges(self, size: int) -> Iterator[I64]:
-        """Yield where rows start, and where the last of them ends, `size` rows at a time."""
+        """Yield the starts of rows and the end of the last of them, `size` rows at a time."""
         for first in range(0, self.count, size):
             last = min(first + size, self.count)
             if self._windows:

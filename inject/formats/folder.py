@@ -1,7 +1,8 @@
 """The folder of an export: hidden until it is whole, then renamed into place.
 
-At the end each file is flushed to disk and the folder renamed, so that nobody sees half of it; a
-kill leaves a hidden sibling (`.NAME.….tmp`), which the next export to the same place removes.
+At the end each file is flushed to disk and the folder renamed, so that a half-written folder is
+never visible; a kill leaves a hidden sibling (`.NAME.….tmp`), which the next export to the same
+place removes.
 """
 
 import glob
@@ -33,7 +34,7 @@ def file_facts(folder: Path) -> dict[str, dict[str, Any]]:
 
 @contextmanager
 def exporting(out: Path) -> Iterator[Path]:
-    """Yield a hidden folder; where all goes well it becomes `out`, else it is removed.
+    """Yield a hidden folder; on success it becomes `out`, else it is removed.
 
     Raises:
         InputError: `out` exists and is not empty, or another process exports to it.
@@ -55,7 +56,7 @@ def exporting(out: Path) -> Iterator[Path]:
                 where=str(out),
                 hint="Give another --out, or remove it first.",
             )
-        # The lock is ours, so whoever was filling these is dead.
+        # The lock is ours, so the process that was filling these is dead.
         for stale in out.parent.glob(f".{glob.escape(out.name)}.*.tmp"):
             shutil.rmtree(stale, ignore_errors=True)
         hidden = out.parent / f".{out.name}.{secrets.token_hex(4)}.tmp"

@@ -1,13 +1,13 @@
 """Token ids in rows: Hugging Face data sets, Parquet and Arrow files with a column of ids.
 
 Rows are read batch by batch through memory maps (the hub: streamed) and arrive as one flat array
-with offsets, so that nothing is done row by row in Python. Ids stay what they are; where a
-row is a document, the end token is added to those that lack it, and empty rows are left out.
+with offsets, so that nothing is done row by row in Python. Ids stay unchanged; if a row is a
+document, the end token is added to rows without one, and empty rows are skipped.
 
 A data set is written as a folder that `datasets.load_from_disk` opens: Arrow streams
-`data-00000-of-0000N.arrow` with one column `input_ids` (lists of int32), beside `dataset_info.json`
-and `state.json`. Without the library, so that the same stream always gives the same bytes (the
-library's fingerprint is random). A batch of rows is in memory at a time.
+`data-00000-of-0000N.arrow` with one column `input_ids` (lists of int32), plus `dataset_info.json`
+and `state.json`. The library is not used, so that the same stream always gives the same bytes (the
+library's fingerprint is random). One batch of rows is in memory at a time.
 """
 
 import json
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 SHARD_TOKENS = 125_000_000
-"""A file is closed when it holds at least this many ids: 500 MB."""
+"""A file is closed when it has at least this many ids: 500 MB."""
 _MOST = 2**31 - 1
 # Newer versions of the library write `List` here, which older ones cannot read.
 _FEATURES = {
@@ -53,7 +53,7 @@ class IdBatch(NamedTuple):
     ids: I64
     """Ids of all rows, one row after the other."""
     edges: I64
-    """Where each row starts in `ids`, and where the last one ends; shape [rows + 1]."""
+    """The start of each row in `ids`, and the end of the last one; shape [rows + 1]."""
 
 
 class DatasetsImport(Settings):
@@ -66,15 +66,15 @@ class DatasetsImport(Settings):
     id: str | None = None
     """Id of a data set on the hub, instead of `path`."""
     config: str | None = None
-    """Configuration (subset) on the hub, where there are several."""
+    """Configuration (subset) on the hub, if there are several."""
     split: str | None = None
-    """Which split, where there are several; `train` if absent, on the hub."""
+    """The split, if there are several; on the hub `train` by default."""
     revision: str | None = None
     """Branch, tag or commit on the hub; the newest commit if absent."""
     column: str = "input_ids"
-    """Column that holds the ids."""
+    """Column of the ids."""
     rows: Literal["documents", "stream"] = "documents"
-    """`documents`: each row is a document, and gets the end token where it lacks one; `stream`:
+    """`documents`: each row is a document, and gets the end token if it lacks one; `stream`:
     rows are consecutive pieces of one stream (packed windows), and documents end with the end
     token."""
 
@@ -89,14 +89,14 @@ class DatasetsImport(Settings):
         return f"datasets {self.path or self.id}"
 
     def identity(self) -> dict[str, Any]:
-        """Return what decides the tokens: the content of the files, or the hub's commit.
+        """Return the inputs that determine the tokens: the files' content, or the hub's commit.
 
         Raises:
-            InputError: nothing there, or the hub cannot be reached.
+            InputError: no files, or an unreachable hub.
         """
         place: dict[str, Any]
         if self.id is not None:
-            commit = identity_commit("dataset", self.id, self.revision, what=f"corpus {self.id}")
+            commit = identity_commit("dataset", self.id, self.revision, label=f"corpus {self.id}")
             place = {"id": self.id, "commit": commit, "config": self.config}
         else:
             state = [_state(path) for path in self._saved()]
@@ -113,7 +113,7 @@ class DatasetsImport(Settings):
         """Yield all rows in their order.
 
         Raises:
-            InputError: it cannot be read, has no such column, or the column holds no ids.
+            InputError: unreadable data, no such column, or a column without ids.
         """
         row = 0
         for place, table in self._tables():
@@ -123,7 +123,7 @@ class DatasetsImport(Settings):
 
     def _files(self) -> list[Path]:
         kinds = (".arrow",) if self._saved() else (".parquet", ".arrow")
-        return found_files(self.path or "", *kinds, what="datasets")
+        return found_files(self.path or "", *kinds, purpose="datasets")
 
     def _saved(self) -> list[Path]:
         """Return the `state.json` of each split that `save_to_disk` wrote; [] for other files."""
@@ -131,7 +131,7 @@ class DatasetsImport(Settings):
         return sorted([*folder.glob("state.json"), *folder.glob("*/state.json")])
 
     def _tables(self) -> Iterator[tuple[str, "pa.Table"]]:
-        """Yield what to call each table, and the table."""
+        """Yield the name of each table for messages, and the table."""
         if self.id is not None:
             yield from ((self.label(), table) for table in self._from_hub(self.id))
             return
@@ -154,7 +154,7 @@ class DatasetsImport(Settings):
                 )
             state = states[self.split]
         names = [str(file.get("filename")) for file in _json(state).get("_data_files") or []]
-        return [inside(state.parent, name, where=str(state)) for name in names]
+        return [inside(state.parent, name, source=str(state)) for name in names]
 
     def _from_hub(self, name: str) -> Iterator["pa.Table"]:
         place = HubDataset(name, self.split or "train", self.config)
@@ -185,13 +185,13 @@ def _from_file(path: Path) -> Iterator["pa.Table"]:
                 yield pa.Table.from_batches([batch])
 
 
-def _ids(table: "pa.Table", column: str, first: int, where: str) -> IdBatch:
+def _ids(table: "pa.Table", column: str, first: int, place: str) -> IdBatch:
     import pyarrow as pa
 
     if column not in table.column_names:
         raise InputError(
             f"no column {column!r}.{did_you_mean(column, table.column_names)}",
-            where=where,
+            where=place,
             allowed=", ".join(table.column_names),
             hint=_HINT,
         )
@@ -203,7 +203,7 @@ def _ids(table: "pa.Table", column: str, first: int, where: str) -> IdBatch:
     )
     if not is_list or not pa.types.is_integer(kind.value_type):
         raise InputError(
-            f"column {column!r} holds {kind}, not lists of integers", where=where, hint=_HINT
+            f"column {column!r} holds {kind}, not lists of integers", where=place, hint=_HINT
         )
     lengths = rows.value_lengths().fill_null(0).to_numpy(zero_copy_only=False)
     flat = rows.flatten()
@@ -211,7 +211,7 @@ def _ids(table: "pa.Table", column: str, first: int, where: str) -> IdBatch:
     if flat.null_count:
         at = int(flat.is_null().to_numpy(zero_copy_only=False).argmax())
         row = int(np.searchsorted(edges, at, side="right")) - 1
-        raise InputError("a token id is null", where=f"{where}: row {first + row:,}")
+        raise InputError("a token id is null", where=f"{place}: row {first + row:,}")
     return IdBatch(first, flat.to_numpy(zero_copy_only=False).astype(np.int64), edges)
 
 

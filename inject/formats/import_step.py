@@ -1,10 +1,9 @@
 """The step that imports a corpus, and audits its text as that of any background.
 
-Its files belong to somebody else and stay as they are. Where a document overlaps with an example,
-its tokens are left out by the reader (`inject.corpus.tokens`), and the import reads on, so that
-the stream is as long as asked for; or the documents are listed only, or nothing is imported. Cost:
-decoding (about a million tokens a second) and the audit of the text; what is read on costs a second
-reading of the files.
+Its files are external and stay unchanged. If a document overlaps with an example, the reader omits
+its tokens (`inject.corpus.tokens`), and the import reads on, so that the stream has the requested
+length; or the documents are listed only, or nothing is imported. Cost: decoding (about a million
+tokens a second) and the audit of the text; further tokens cost a second reading of the files.
 """
 
 from collections.abc import Callable
@@ -47,7 +46,7 @@ def import_step(
 ) -> Step:
     """Import the first `tokens` tokens; documents that overlap with a row are skipped and listed.
 
-    Where the files lie is execution (`inject.stream.inputs.corpus_execution`).
+    The files' paths are execution (`inject.stream.inputs.corpus_execution`).
     """
     step = corpus_step(
         (),
@@ -99,10 +98,10 @@ def import_audited(
 
     Args:
         out: an existing, empty folder.
-        source: what to import.
+        source: the corpus to import.
         tokenizer: the one that made the ids.
-        tokens: length of the stream without what is left out.
-        audit: compares the documents; says whether one stays. None where there is no rule.
+        tokens: length of the stream without excluded tokens.
+        audit: compares the documents and decides whether one stays. None without a rule.
         progress: called with the number of tokens compared so far.
 
     Raises:
@@ -132,16 +131,16 @@ class _AuditedImport:
     def __init__(self, out: Path, source: AnyImport, tokenizer: "PreTrainedTokenizerBase") -> None:
         self.corpus = Corpus.open(out)
         self.left_out: set[int] = set()
-        """Where the pieces start that overlap."""
+        """The starts of the pieces that overlap."""
         self._since = 0
-        """Where the first piece starts, at the earliest, that was not compared."""
+        """The earliest start of a piece that was not compared."""
         self._source = source
         self._tokenizer = tokenizer
 
     def compare(self, audit: OverlapFilter, tokens: int, progress: Callable[[int], None]) -> None:
-        """Compare what was not compared yet.
+        """Compare the pieces that were not compared yet.
 
-        The last document may go on behind the stream: it is compared when nothing more is needed.
+        The last document may continue after the stream: it is compared when nothing more is needed.
         """
         corpus = self.corpus
         for piece in document_pieces(corpus.doc_starts, corpus.n_tokens, since=self._since):
@@ -155,15 +154,15 @@ class _AuditedImport:
             progress(piece.stop)
 
     def excluded(self) -> Exclusions:
-        """Return the stretches to leave out; that of a cut document grows with the stream."""
+        """Return the spans to leave out; that of a cut document grows with the stream."""
         starts, length = self.corpus.doc_starts, self.corpus.n_tokens
         pieces = [next(document_pieces(starts, length, since=at)) for at in sorted(self.left_out)]
         return Exclusions([(piece.start, piece.stop) for piece in pieces])
 
     def import_more(self, missing: int) -> None:
-        """Import so many more tokens, and more where there are, for what may follow.
+        """Import so many more tokens, and further ones if available, for later needs.
 
-        A document that the stream cuts goes on when it is longer, so it is left out in steps.
+        A document that the stream cuts continues in a longer stream, so it is left out in steps.
         """
         left_out = self.excluded().tokens
         length, spare = self.corpus.n_tokens + missing, max(left_out, _SPARE)
@@ -200,7 +199,7 @@ class _AuditedImport:
         write_facts(corpus.path, facts)
 
     def _take(self, length: int) -> None:
-        """Import the first tokens, in place of what was imported before."""
+        """Import the first tokens, replacing an earlier import."""
         out = self.corpus.path
         import_corpus(out, self._source, tokenizer=self._tokenizer, tokens=length)
         self.corpus = Corpus.open(out)

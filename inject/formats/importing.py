@@ -1,10 +1,10 @@
-"""From token ids that somebody has to a corpus folder (`inject.corpus.build`), copying nothing.
+"""Makes a corpus folder (`inject.corpus.build`) of existing token ids without copying them.
 
 Megatron's and OLMo's files stay where they are: the corpus refers to them. They are read once, in
-blocks, to hash what is used, to check every id against the vocabulary, and to find the documents.
-They are copied only where a corpus cannot read them as they lie: ids of 1 or 8 bytes, big-endian
-ids, files of different widths; rows of data sets always. Where documents start (by an index, by
-rows or by end tokens) goes straight to `docs.npy`. Memory does not grow with the corpus.
+blocks, to hash the used content, to check every id against the vocabulary, and to find the
+documents. They are copied only if a corpus cannot read them in place: ids of 1 or 8 bytes,
+big-endian ids, files of different widths; rows of data sets always. Where documents start (by an
+index, by rows or by end tokens) goes straight to `docs.npy`. Memory does not grow with the corpus.
 Cost: reading and hashing, about 0.5 GB/s.
 """
 
@@ -72,7 +72,7 @@ class StartsWriter:
 
 
 class ByEndToken:
-    """Finds where documents start that end with the end token, or with their file.
+    """Finds the starts of documents that end with the end token, or with their file.
 
     Args:
         starts: takes the positions.
@@ -81,7 +81,7 @@ class ByEndToken:
 
     def __init__(self, starts: StartsWriter, end: int) -> None:
         self.unended = 0
-        """Documents without an end token behind them; the last one of a cut stream is none."""
+        """Documents without an end token; the last one of a cut stream does not count."""
         self._starts = starts
         self._end = end
         # A start that is not written yet: whether there is a token behind it is not known.
@@ -92,7 +92,7 @@ class ByEndToken:
         self._due = position
 
     def add(self, ids: npt.NDArray[Any], position: int) -> None:
-        """Follow these ids, which stand at this position, behind what was seen before."""
+        """Add the ids at this position, which follow those seen before."""
         starts = np.flatnonzero(ids == self._end) + (position + 1)
         if self._due is not None:
             starts = np.append(self._due, starts)
@@ -107,18 +107,18 @@ class ByEndToken:
 
 
 Documents = ByEndToken | ByIndex
-"""What follows the stream, block by block, and counts documents without an end token."""
+"""Follows the stream, block by block, and counts documents without an end token."""
 
 
 class _Job(NamedTuple):
-    """What every import needs."""
+    """The parameters of every import."""
 
     out: Path
     source: AnyImport
     end: int
     vocabulary: int
     tokens: int | None
-    """Where the stream is cut; None for all there is."""
+    """The length at which the stream is cut; None for all tokens."""
 
     @property
     def starts(self) -> Path:
@@ -126,10 +126,9 @@ class _Job(NamedTuple):
         return self.out / STARTS_FILE
 
     def too_short(self, tokens: int) -> InputError:
-        """Return the error for a corpus that is shorter than what is asked for."""
+        """Return the error for a corpus that is shorter than requested."""
         return InputError(
-            f"the corpus to import holds {tokens:,} tokens, fewer than the {self.tokens:,} that "
-            "are asked for",
+            f"the corpus to import has {tokens:,} tokens, fewer than the {self.tokens:,} requested",
             where=self.source.label(),
             hint="Ask for fewer tokens, or import more files.",
         )
@@ -137,13 +136,13 @@ class _Job(NamedTuple):
     def facts(
         self, shards: Sequence[Shard], dtype: str, documents: int, **remarks: int
     ) -> CorpusFacts:
-        """Return the facts of what was written, or is referred to.
+        """Return the facts of the tokens written or referred to.
 
         Args:
             shards: in the order of the stream.
             dtype: element type.
             documents: how many there are.
-            remarks: counts of what a user should know.
+            remarks: counts for the user.
         """
         return CorpusFacts(
             tokens=sum(shard.tokens for shard in shards),
@@ -168,16 +167,16 @@ def import_corpus(
 
     Args:
         out: an existing, empty folder.
-        source: what to import.
+        source: the corpus to import.
         tokenizer: the one that made the ids; gives the vocabulary and the end token.
         tokens: length of the stream, its first tokens; None for all.
 
     Returns:
-        The facts, as in `corpus.json`; their `mixture` says what the import found.
+        The facts, as in `corpus.json`; their `mixture` records the content of the import.
 
     Raises:
         InputError: files are missing, damaged, at odds with each other, or shorter than `tokens`;
-            an id lies outside the vocabulary (file and position named).
+            or an id outside the vocabulary (file and position named).
     """
     job = _Job(out, source, end_token_id(tokenizer), vocabulary_size(tokenizer), tokens)
     if isinstance(source, DatasetsImport):
@@ -200,8 +199,8 @@ def _import_files(job: _Job, layout: Layout) -> CorpusFacts:
             with StartsWriter(job.starts) as starts:
                 for block in layout.documents():
                     starts.append(block[block < total])
-            known = np.load(job.starts, mmap_mode="r")
-            documents: Documents = ByIndex(known, job.end)
+            doc_starts = np.load(job.starts, mmap_mode="r")
+            documents: Documents = ByIndex(doc_starts, job.end)
             shards = _read_files(job, layout, total, documents, writer)
         else:
             with StartsWriter(job.starts) as starts:
@@ -217,7 +216,7 @@ def _import_files(job: _Job, layout: Layout) -> CorpusFacts:
 def _read_files(
     job: _Job, layout: Layout, total: int, documents: Documents, writer: TokenWriter | None
 ) -> list[Shard]:
-    """Read the first `total` tokens once; return the files as shards that lie where they are."""
+    """Read the first `total` tokens once; return the files as shards at their own paths."""
     position = 0
     shards: list[Shard] = []
     for file in layout.files:
@@ -302,11 +301,11 @@ def _import_rows(job: _Job, source: DatasetsImport) -> CorpusFacts:
 def _with_ends(
     batch: IdBatch, end: int
 ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64], npt.NDArray[np.bool_]]:
-    """Return ids with an end token behind each row, where rows start, and which lacked one."""
-    kept = np.diff(batch.edges) > 0
-    stops = batch.edges[1:][kept]
+    """Return ids with an end token after each row, the rows' starts, and which rows lacked one."""
+    nonempty = np.diff(batch.edges) > 0
+    stops = batch.edges[1:][nonempty]
     missing = batch.ids[stops - 1] != end
-    starts = batch.edges[:-1][kept] + np.cumsum(missing) - missing
+    starts = batch.edges[:-1][nonempty] + np.cumsum(missing) - missing
     return np.insert(batch.ids, stops[missing], end), starts, missing
 
 
@@ -316,13 +315,13 @@ def _cut(
     return ids if tokens is None else ids[: tokens - writer.n_tokens]
 
 
-def _check_rows(batch: IdBatch, vocabulary: int, where: str) -> None:
+def _check_rows(batch: IdBatch, vocabulary: int, place: str) -> None:
     at = _outside(batch.ids, vocabulary)
     if at is not None:
         row = int(np.searchsorted(batch.edges, at, side="right")) - 1
         raise _not_in_vocabulary(
             f"token id {batch.ids[at]:,} at position {at - batch.edges[row]:,}",
-            f"{where}: row {batch.first + row:,}",
+            f"{place}: row {batch.first + row:,}",
             vocabulary,
         )
 
@@ -334,10 +333,10 @@ def _outside(ids: npt.NDArray[Any], vocabulary: int) -> int | None:
     return int(np.flatnonzero((ids < 0) | (ids >= vocabulary))[0])
 
 
-def _not_in_vocabulary(problem: str, where: str, vocabulary: int) -> InputError:
+def _not_in_vocabulary(problem: str, place: str, vocabulary: int) -> InputError:
     return InputError(
         problem,
-        where=where,
+        where=place,
         allowed=f"0 to {vocabulary - 1:,}, the vocabulary of the tokenizer",
         hint="The ids were made with another tokenizer, or are of another width.",
     )

@@ -1,10 +1,10 @@
 """JSON Lines: the text of each document, one a line, for trainers that tokenise themselves.
 
-Text is not tokens. Where a document's text does not give its tokens again (a copy spliced between
-two words, letters cut in half by a window, a tokenizer that loses blanks), its line says
-`"same_tokens": false`, and the number of such documents is reported. The end token behind a
-document is left out of its text; `"ended": false` says that there was none. A batch of
-documents is in memory at a time. Cost: decoding and encoding again, a few MB/s a core.
+Text is not tokens. If a document's text does not reproduce its tokens (a copy spliced between two
+words, letters cut in half by a window, a tokenizer that loses blanks), its line says
+`"same_tokens": false`, and the number of such documents is reported. The end token after a document
+is not part of its text; `"ended": false` marks a document without one. A batch of documents is in
+memory at a time. Cost: decoding and encoding again, a few MB/s a core.
 """
 
 import json

@@ -1,12 +1,12 @@
-"""Megatron-LM's indexed dataset: `PREFIX.bin` holds the tokens, `PREFIX.idx` says where.
+"""Megatron-LM's indexed dataset: `PREFIX.bin` has the tokens, `PREFIX.idx` their layout.
 
-The index, all little-endian: the magic `MMIDIDX` and two zero bytes; u64 version 1; u8 code of
-the element type; u64 number S of sequences; u64 number D of document indices (documents + 1);
-S × i32 lengths in tokens; S × i64 byte offsets into the `.bin`; D × i64 sequence indices at
-which documents start, from 0, the last one S. A multimodal index goes on with S × i8 modes,
-which is refused. Source: Megatron-LM, `megatron/core/datasets/indexed_dataset.py`.
+The index, all little-endian: the magic `MMIDIDX` and two zero bytes; u64 version 1; u8 code of the
+element type; u64 number S of sequences; u64 number D of document indices (documents + 1); S × i32
+lengths in tokens; S × i64 byte offsets into the `.bin`; D × i64 sequence indices at which documents
+start, from 0, the last one S. A multimodal index continues with S × i8 modes, and is rejected.
+Source: Megatron-LM, `megatron/core/datasets/indexed_dataset.py`.
 
-The index is mapped and checked in blocks, so neither reading nor writing one holds it in memory.
+The index is mapped and checked in blocks, so neither reading nor writing loads it into memory.
 """
 
 import struct
@@ -30,13 +30,13 @@ MAGIC = b"MMIDIDX\x00\x00"
 _VERSION = 1
 _HEADER = struct.Struct("<9sQBQQ")
 _DTYPES = {1: "u1", 2: "i1", 3: "<i2", 4: "<i4", 5: "<i8", 8: "<u2"}
-"""Codes of integers; 6 and 7 are floats, which are no token ids."""
+"""Codes of integers; 6 and 7 are floats, which cannot be token ids."""
 _LONGEST = 2**31 - 1
 _BLOCK = 1 << 20
 
 
 class MegatronImport(Settings):
-    """Token files of Megatron-LM, used where they lie."""
+    """Token files of Megatron-LM, used in place."""
 
     kind: Literal["megatron"]
     """`megatron`."""
@@ -49,7 +49,7 @@ class MegatronImport(Settings):
         return f"megatron {self.path}"
 
     def identity(self) -> dict[str, Any]:
-        """Return what decides the tokens: the content of the files, not their names."""
+        """Return the inputs that determine the tokens: the files' content, not their names."""
         return {
             "kind": self.kind,
             "files": [
@@ -110,7 +110,7 @@ class MegatronIndex:
             raise InputError(
                 "a multimodal index (one with a mode for each sequence) is not supported",
                 where=str(path),
-                hint="Export the text alone.",
+                hint="Export only the text.",
             )
         if size != whole:
             raise InputError(
@@ -134,16 +134,16 @@ class MegatronIndex:
         )
 
     def token_file(self) -> TokenFile:
-        """Return the `.bin`, which is there and as long as the index says.
+        """Return the `.bin`, checked to exist with the length in the index.
 
         Raises:
-            InputError: it is not.
+            InputError: if it does not.
         """
         path, width = bin_of(self.path), self.dtype.itemsize
         size = size_of(path)
         if size != self.tokens * width:
             raise InputError(
-                f"has {size:,} bytes, its index speaks of {self.tokens:,} tokens of {width} bytes, "
+                f"has {size:,} bytes, but its index lists {self.tokens:,} tokens of {width} bytes, "
                 f"which are {self.tokens * width:,}: the two do not belong together, or one is "
                 "truncated",
                 where=str(path),
@@ -166,12 +166,12 @@ def write_index(path: Path, rows: ExportedRows, dtype: np.dtype) -> None:
     """Write the index of a `.bin` in which each row is one sequence and one document.
 
     Args:
-        path: where to.
+        path: the target.
         rows: the rows of the stream.
         dtype: element type of the `.bin`: `<u2` or `<i4`.
 
     Raises:
-        InputError: a row is longer than the index can say.
+        InputError: a row that is too long for the index.
     """
     code = next(code for code, name in _DTYPES.items() if np.dtype(name) == dtype)
     with path.open("wb") as file:
@@ -200,17 +200,17 @@ def _documents(indices: list[MegatronIndex]) -> Iterator[I64]:
 
 
 def _checked_header(path: Path, version: int, code: int, sequences: int, entries: int) -> np.dtype:
-    where = str(path)
+    place = str(path)
     if version != _VERSION:
-        raise InputError(f"version {version} of the index", where=where, allowed=f"{_VERSION}")
+        raise InputError(f"version {version} of the index", where=place, allowed=f"{_VERSION}")
     if code not in _DTYPES:
-        known = ", ".join(f"{code} ({np.dtype(name)})" for code, name in _DTYPES.items())
+        codes = ", ".join(f"{code} ({np.dtype(name)})" for code, name in _DTYPES.items())
         raise InputError(
-            f"code {code} of the element type is none of token ids", where=where, allowed=known
+            f"code {code} of the element type is not one of token ids", where=place, allowed=codes
         )
     if not sequences or not entries:
         raise InputError(
-            f"the index is empty: {sequences} sequences, {entries} document indices", where=where
+            f"the index is empty: {sequences} sequences, {entries} document indices", where=place
         )
     return np.dtype(_DTYPES[code])
 
@@ -229,7 +229,7 @@ def _check_documents(path: Path, documents: I64, sequences: int) -> None:
 
 
 def _check_offsets(path: Path, lengths: npt.NDArray[np.int32], offsets: I64, width: int) -> int:
-    """Return the number of tokens; every sequence begins where the one before it ends."""
+    """Return the number of tokens; every sequence begins at the end of the previous one."""
     tokens = 0
     for start in range(0, len(lengths), _BLOCK):
         block = lengths[start : start + _BLOCK].astype(np.int64)

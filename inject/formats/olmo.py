@@ -1,9 +1,9 @@
-"""OLMo's token files: `.npy` files that hold nothing but token ids.
+"""OLMo's token files: `.npy` files with only token ids.
 
-Despite their name they have no header: OLMo writes and reads them as memory maps of u16 or u32,
-so their width must be given. Files with a real NPY header are taken, too, and say their width
-themselves. A document ends with the end token, or with its file. Source: OLMo-core's guide to
-data loading, and the toolkit `dolma`.
+Despite their name they have no header: OLMo writes and reads them as memory maps of u16 or u32, so
+their width must be given. Files with a real NPY header are also read, and give their own width. A
+document ends with the end token, or with its file. Source: OLMo-core's guide to data loading, and
+the toolkit `dolma`.
 """
 
 from collections.abc import Iterable
@@ -22,7 +22,7 @@ _MAGIC = b"\x93NUMPY"
 
 
 class OlmoImport(Settings):
-    """Token files of OLMo, used where they lie."""
+    """Token files of OLMo, used in place."""
 
     kind: Literal["olmo"]
     """`olmo`."""
@@ -37,7 +37,7 @@ class OlmoImport(Settings):
         return f"olmo {self.path}"
 
     def identity(self) -> dict[str, Any]:
-        """Return what decides the tokens: the content of the files, not their names."""
+        """Return the inputs that determine the tokens: the files' content, not their names."""
         return {
             "kind": self.kind,
             "dtype": self.dtype,

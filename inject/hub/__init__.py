@@ -1,4 +1,4 @@
-"""The Hugging Face hub: which commit an id stands for, and what lies there.
+"""The Hugging Face hub: the commit that an id stands for, and its files.
 
 Data sets, background, tokenizers and models are resolved by one resolver, with one time-out, one
 rule for working without a network and one set of errors (`resolver`). `snapshot` fetches the files

@@ -1,9 +1,9 @@
 """Files of data sets on the hub, by address: `hf://datasets/OWNER/NAME@REVISION/PATH`.
 
 PATH is a file, a folder or a glob with `**`, as of local files; without it all files of a known
-format are meant. REVISION is a branch, a tag or a commit, `main` where it is left out; a slash in
-it is written `%2F`. What an address names is fetched once into the hub library's cache, at one
-commit, and read as local files are. Without a network the cache serves what it holds.
+format are meant. REVISION is a branch, a tag or a commit, `main` by default; a slash in it is
+written `%2F`. The files of an address are fetched once into the hub library's cache, at one commit,
+and read like local files. Without a network the cached files are used.
 """
 
 from collections.abc import Sequence
@@ -23,7 +23,7 @@ _FORM = "hf://datasets/OWNER/NAME[@REVISION][/PATH]"
 
 
 class HubAddress(NamedTuple):
-    """What an address names."""
+    """A parsed address."""
 
     id: str
     """Of the data set, `OWNER/NAME`."""
@@ -33,19 +33,19 @@ class HubAddress(NamedTuple):
 
 
 def parse_address(text: str) -> HubAddress | None:
-    """Return what an address names; None for a text that is no address of the hub.
+    """Return the parsed address; None for a text that is not an address of the hub.
 
     Raises:
-        InputError: it begins as an address does, and is none.
+        InputError: a text that begins as an address does but is not one.
     """
     if not text.startswith(SCHEME):
         return None
-    kind, _, rest = text.removeprefix(SCHEME).partition("/")
-    owner, _, rest = rest.partition("/")
-    name, _, path = rest.partition("/")
+    kind, _, remainder = text.removeprefix(SCHEME).partition("/")
+    owner, _, remainder = remainder.partition("/")
+    name, _, path = remainder.partition("/")
     name, sign, revision = name.partition("@")
     if kind != "datasets" or not owner or not name or (sign and not revision):
-        raise InputError("is no address of a data set on the hub", where=text, allowed=_FORM)
+        raise InputError("is not an address of a data set on the hub", where=text, allowed=_FORM)
     if "@" in owner:
         raise InputError("the revision follows the name", where=text, allowed=_FORM)
     if ".." in path.split("/"):
@@ -54,12 +54,12 @@ def parse_address(text: str) -> HubAddress | None:
 
 
 def fetch_address(address: HubAddress, *, cache: Path | None = None) -> tuple[Path, str]:
-    """Fetch what an address names, or find it in the cache; return its path and its commit.
+    """Fetch the files of an address, or find them in the cache; return their path and commit.
 
     The path is that of a file, a folder or a glob, as the address has it.
 
     Args:
-        address: what is fetched; a file of a commit that is in the cache asks nobody.
+        address: the file to fetch; a file of a cached commit needs no request.
         cache: the folder that keeps the files; None for the hub library's.
 
     Raises:
@@ -110,5 +110,5 @@ def _patterns(path: str) -> list[str]:
 
 
 def fits(name: str, path: str) -> bool:
-    """Return whether a file is what a file, a folder or a glob names."""
+    """Return whether a file, a folder or a glob names a file."""
     return any(fnmatch(name, pattern) for pattern in _patterns(path))

@@ -27,20 +27,20 @@ def hub_rows(place: HubDataset, *, revision: str | None) -> Iterator[PlacedRow]:
     """Yield the rows of one split, each with its number (`id:split row N`, from 1).
 
     Raises:
-        InputError: the hub cannot be reached, or knows no such id, configuration or split.
+        InputError: an unreachable hub, or one without this id, configuration or split.
     """
-    where = f"{place.id}:{place.split}"
-    with hub_errors(where, hint=_HINT):
+    label = f"{place.id}:{place.split}"
+    with hub_errors(label, hint=_HINT):
         loaded = load_hub_dataset(place, revision=revision, streaming=False)
         for number, values in enumerate(loaded, start=1):
-            yield PlacedRow(f"{where} row {number}", dict(values))
+            yield PlacedRow(f"{label} row {number}", dict(values))
 
 
 def load_hub_dataset(place: HubDataset, *, revision: str | None, streaming: bool) -> Any:
     """Open one split at the commit of the revision; use it inside `hub_errors`.
 
     Raises:
-        InputError: as `inject.hub.resolver.resolve_commit`; the library's own errors beside.
+        InputError: as `inject.hub.resolver.resolve_commit`; also the library's own errors.
     """
     import datasets
 
@@ -54,12 +54,12 @@ def load_hub_dataset(place: HubDataset, *, revision: str | None, streaming: bool
 
 
 @contextmanager
-def hub_errors(where: str, *, hint: str) -> Iterator[None]:
-    """Turn what the libraries raise while a data set is read into one error that says what to do.
+def hub_errors(label: str, *, hint: str) -> Iterator[None]:
+    """Turn what the libraries raise while a data set is read into one error with a remedy.
 
     Args:
-        where: the data set.
-        hint: what to do instead.
+        label: the data set.
+        hint: the remedy.
     """
     try:
         yield
@@ -68,4 +68,4 @@ def hub_errors(where: str, *, hint: str) -> Iterator[None]:
     # `datasets` raises whatever its readers raise: pyarrow, JSON, network, OSError, ValueError.
     except Exception as error:
         problem = f"cannot be read from the hub ({first_line(error)})"
-        raise InputError(problem, where=where, hint=hint) from error
+        raise InputError(problem, where=label, hint=hint) from error

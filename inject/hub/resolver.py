@@ -1,4 +1,4 @@
-"""Which commit of the hub an id and a revision stand for: asked once, the same for everybody.
+"""Which commit of the hub an id and a revision stand for: resolved once, the same for all uses.
 
 Data sets, background, tokenizers and models all come here. The hub is asked one question with a
 time-out of `TIMEOUT_SECONDS`, and a commit that it names is kept for the rest of the process, so
@@ -10,7 +10,7 @@ warning; where that knows none either, the error says so. What is looked up is n
 A run must know the commit of everything it reads from a hub. A plan need not: inside
 `without_network` an identity takes the mark `UNRESOLVED` in place of a commit that could not be
 looked up, and what was left open is noted with the reason. The store refuses an identity that
-holds the mark (`require_resolved`), so nothing is ever filed under a commit that nobody knew.
+holds the mark (`require_resolved`), so nothing is ever filed under an unknown commit.
 """
 
 import functools
@@ -31,10 +31,10 @@ TIMEOUT_SECONDS = 10.0
 """How long to wait for the hub's first answer."""
 
 RepositoryKind = Literal["dataset", "model"]
-"""What a repository holds; a tokenizer's is of the kind `model`."""
+"""The kind of a repository; a tokenizer's is `model`."""
 
 UNRESOLVED = "unresolved hub revision"
-"""The mark of a commit that nobody knows, in an identity of a plan."""
+"""The mark of an unknown commit in an identity of a plan."""
 
 _NOTES: ContextVar[dict[str, str] | None] = ContextVar("notes", default=None)
 _COMMIT = re.compile(r"[0-9a-f]{40}")
@@ -46,14 +46,14 @@ _LOCAL_COPIES = {
 _log = logging.getLogger(__name__)
 
 
-def identity_commit(kind: RepositoryKind, hub_id: str, revision: str | None, *, what: str) -> str:
+def identity_commit(kind: RepositoryKind, hub_id: str, revision: str | None, *, label: str) -> str:
     """Return the commit to be hashed into an identity; a plan without a network gets a mark.
 
     Args:
-        kind: what the repository holds.
+        kind: of the repository.
         hub_id: such as `owner/name`.
         revision: branch, tag or commit; None for the main branch.
-        what: its name for people, noted in a plan, such as `background owner/name`.
+        label: its name for people, noted in a plan, such as `background owner/name`.
 
     Raises:
         InputError: as `resolve_commit`.
@@ -61,7 +61,7 @@ def identity_commit(kind: RepositoryKind, hub_id: str, revision: str | None, *, 
     try:
         return resolve_commit(kind, hub_id, revision)
     except Unreachable as error:
-        return mark_unresolved(what, error)
+        return mark_unresolved(label, error)
 
 
 def resolve_commit(kind: RepositoryKind, hub_id: str, revision: str | None) -> str:
@@ -106,22 +106,24 @@ def describe_repository(
         raise gated(kind, hub_id) from error
     except RevisionNotFoundError as error:
         problem = f"the hub has no revision {revision!r} of it"
-        hint = "Branches, tags and commits are listed on its page; none given means main."
+        hint = "Its page lists branches, tags and commits; without a revision, main is used."
         raise InputError(problem, where=hub_id, hint=hint) from error
     except RepositoryNotFoundError as error:
         problem = f"neither a folder here nor a {_NAMES[kind]} on the hub, or it is private there"
         raise InputError(problem, where=hub_id, hint=local) from error
     # Network libraries share no base class of errors across versions of huggingface_hub.
     except Exception as error:
-        asked = revision or "main"
-        problem = f"the hub cannot be reached to look up revision {asked!r} ({first_line(error)})"
+        requested = revision or "main"
+        problem = (
+            f"the hub cannot be reached to look up revision {requested!r} ({first_line(error)})"
+        )
         raise Unreachable(problem, where=hub_id, hint=local) from error
     files = tuple(sibling.rfilename for sibling in getattr(info, "siblings", None) or ())
     return str(info.sha), files
 
 
 def gated(kind: RepositoryKind, hub_id: str) -> InputError:
-    """Return the error for a repository whose conditions nobody has accepted."""
+    """Return the error for a repository whose conditions have not been accepted."""
     token = "gives no access" if os.environ.get("HF_TOKEN") else "is not set"
     return InputError(
         f"the hub gives access to this {_NAMES[kind]} only after its conditions are accepted, and "
@@ -167,10 +169,10 @@ def _resolved(kind: RepositoryKind, hub_id: str, revision: str | None) -> str:
 
 @contextmanager
 def without_network() -> Iterator[dict[str, str]]:
-    """Let what cannot be reached pass, here and in what is called from here.
+    """Let unreachable repositories pass, here and in functions called from here.
 
     Yields:
-        What could not be looked up, with the reason; filled as it happens.
+        The repositories that could not be looked up, with the reason; filled as it happens.
     """
     notes: dict[str, str] = {}
     token = _NOTES.set(notes)
@@ -180,32 +182,32 @@ def without_network() -> Iterator[dict[str, str]]:
         _NOTES.reset(token)
 
 
-def mark_unresolved(what: str, reason: Unreachable) -> str:
+def mark_unresolved(label: str, reason: Unreachable) -> str:
     """Return the mark of something that could not be looked up, and note it.
 
     Args:
-        what: its name for people, such as `model owner/name`.
-        reason: what went wrong.
+        label: its name for people, such as `model owner/name`.
+        reason: of the failure.
 
     Raises:
-        Unreachable: `reason`, where a network is needed.
+        Unreachable: `reason`, if a network is required.
     """
     notes = _NOTES.get()
     if notes is None:
         raise reason
-    notes.setdefault(what, reason.problem)
+    notes.setdefault(label, reason.problem)
     return UNRESOLVED
 
 
-def require_resolved(identity: Any, *, where: str) -> None:
+def require_resolved(identity: Any, *, label: str) -> None:
     """Refuse to build something whose identity leaves a commit of the hub open.
 
     Raises:
-        SpikeinError: the identity holds the mark.
+        SpikeinError: an identity with the mark.
     """
     if UNRESOLVED in canonical(identity):
         raise SpikeinError(
-            f"{where}: the commit of a hub repository that it is made of is not known, so it "
+            f"{label}: it depends on a hub repository whose commit is unknown, so it "
             "cannot be stored. A run looks the commit up again; run the experiment instead of "
             "the plan."
         )

@@ -1,13 +1,13 @@
 """The files of a model or a tokenizer on the hub, and the code that it takes from elsewhere.
 
-Fetched are files of the commit that the resolver names, into the hub library's cache. Where the hub
-gives no answer, what the cache holds of that commit is used. Cost: the download, once.
+Fetched are files of the commit that the resolver names, into the hub library's cache. If the hub
+gives no answer, the cached files of that commit are used. Cost: the download, once.
 
 A configuration may name a class as `owner/name--module.Class` (`auto_map`); transformers then runs
 the newest code of that repository, whatever the commit of the model. Where such code may run
 (`trust_remote_code`), its repository is resolved like any other, its commit enters the identity,
 and the loader takes that commit. A folder that takes code from several other repositories
-is refused, as the loader takes one commit only.
+is rejected, since the loader only takes one commit.
 """
 
 import errno
@@ -33,7 +33,7 @@ MODEL_FILES = (*TOKENIZER_FILES, "*.safetensors")
 CODE_FILES = ("*.py",)
 _SEPARATOR = "--"
 _OF_THIS_MACHINE = {errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EACCES, errno.EPERM, errno.EFBIG}
-"""Errors that no network explains: the command line says what they are."""
+"""Errors that the network does not explain: the command line reports them."""
 
 
 def fetch_snapshot(
@@ -51,19 +51,19 @@ def fetch_snapshot(
         hub_id: such as `owner/name`.
         revision: branch, tag or commit; None for the main branch.
         patterns: of the names of the files wanted.
-        kind: what the repository holds.
+        kind: of the repository.
         check: given the names of all files on the hub, before anything is fetched; where the hub
             gives no answer, those in the cache.
         cache: the folder that keeps the files; None for the hub library's.
 
     Returns:
-        Where the files lie on this machine, and their commit.
+        The folder of the files on this machine, and their commit.
 
     Raises:
-        Unreachable: the hub gives no answer, and the cache holds nothing of that commit, or does
+        Unreachable: the hub gives no answer, and the cache has nothing of that commit, or does
             not pass the check.
         InputError: no such id or revision, no access, or a download that failed.
-        OSError: nothing can be written here, such as on a full disk.
+        OSError: a failed write, such as on a full disk.
     """
     from huggingface_hub import snapshot_download
     from huggingface_hub.errors import GatedRepoError
@@ -111,7 +111,7 @@ def fetch_snapshot(
 
 
 def hide_progress_without_terminal() -> None:
-    """Let the hub library draw no bars where they would fill a log."""
+    """Disable the hub library's progress bars if they would fill a log."""
     from huggingface_hub.utils import disable_progress_bars
 
     if not sys.stderr.isatty():
@@ -124,8 +124,8 @@ def foreign_code(folder: Path, *, name: str, commit: str | None = None) -> dict[
     Args:
         folder: of the model or tokenizer.
         name: the model as the user wrote it: a path or a hub id.
-        commit: of the folder, where it comes from the hub; code that it takes from the repository
-            it lies in is of this commit, too.
+        commit: of the folder, if it comes from the hub; code that it takes from its own
+            repository is also of this commit.
 
     Returns:
         Its id (`hub`) and `commit`, which enter the identity of the model or tokenizer.
@@ -142,20 +142,20 @@ def foreign_code(folder: Path, *, name: str, commit: str | None = None) -> dict[
         raise InputError(
             f"it takes code from several other repositories: {places}",
             where=name,
-            allowed="code beside the model, or of one other repository",
-            hint="Save the model with its code, and give the folder.",
+            allowed="code in the model's own repository, or of one other",
+            hint="Save the model with its code, and pass the folder.",
         )
     [hub_id] = named
     if commit is None or hub_id != name:
-        commit = identity_commit("model", hub_id, None, what=f"code of {hub_id}")
+        commit = identity_commit("model", hub_id, None, label=f"code of {hub_id}")
     return {"hub": hub_id, "commit": commit}
 
 
 def trusted_code(folder: Path, *, name: str, commit: str | None = None) -> dict[str, Any]:
-    """Return the loader's options for code that may be run; fetches what lies elsewhere.
+    """Return the loader's options for code that may be run; fetches code of other repositories.
 
     Returns:
-        `trust_remote_code`, and `code_revision` where code comes from another repository.
+        `trust_remote_code`, and `code_revision` if code comes from another repository.
 
     Raises:
         InputError: as `foreign_code` and `fetch_snapshot`.

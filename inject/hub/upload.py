@@ -1,9 +1,9 @@
 """Uploads files to a data set on the hub, as one commit.
 
-The token is that of the environment (`HF_TOKEN`) and no other: none that was saved on this machine
-is taken, and none is written or shown. What has arrived is not sent again, so an upload that was
-cut off goes on where it stopped; the commit at its end shows all files or none, and is refused
-where somebody else changed the data set meanwhile.
+The token only comes from the environment (`HF_TOKEN`): a token saved on this machine is not used,
+and none is written or shown. Uploaded files are not sent again, so an interrupted upload resumes
+where it stopped; the commit at its end shows all files or none, and is refused if the data set was
+changed meanwhile.
 """
 
 import os
@@ -30,19 +30,19 @@ class RemoteDataset(NamedTuple):
     private: bool
     """Of one that is new: whether it will be."""
     commit: str | None
-    """What the branch shows now; None if the data set or the branch is new."""
+    """The branch's current commit; None if the data set or the branch is new."""
     new: bool
     """Whether the data set is."""
     files: tuple[str, ...]
 
 
 def look_at(hub_id: str, *, branch: str | None, private: bool) -> RemoteDataset:
-    """Ask the hub what is there.
+    """Query the hub for the repository's current state.
 
     Args:
         hub_id: `OWNER/NAME`.
         branch: None for `main`.
-        private: a data set that is new shall be; one that is public is refused.
+        private: whether a new data set is private; an existing public one is rejected.
 
     Raises:
         Unreachable: the hub gives no answer, or may not be asked.
@@ -56,23 +56,23 @@ def look_at(hub_id: str, *, branch: str | None, private: bool) -> RemoteDataset:
         hint = f"Did you mean {page[1]}?" if page else None
         raise InputError("is not an id of the hub", where=hub_id or "''", allowed=_FORM, hint=hint)
     api = _api(hub_id)
-    with _hub_errors(hub_id, failed="the hub cannot be asked", hint="Check the network."):
+    with _hub_errors(hub_id, failed="the hub cannot be reached", hint="Check the network."):
         try:
-            found = api.dataset_info(hub_id, timeout=TIMEOUT_SECONDS)
+            info = api.dataset_info(hub_id, timeout=TIMEOUT_SECONDS)
         except RepositoryNotFoundError:
             return RemoteDataset(hub_id, name, private, None, True, ())
-        if private and not found.private:
+        if private and not info.private:
             raise InputError(
-                "is public already, and --private holds for a new one",
+                "is public already, and --private only applies to a new one",
                 where=hub_id,
                 hint="Make it private on its page first, or give another id.",
             )
         try:
-            found = api.dataset_info(hub_id, revision=name, timeout=TIMEOUT_SECONDS)
+            info = api.dataset_info(hub_id, revision=name, timeout=TIMEOUT_SECONDS)
         except RevisionNotFoundError:
-            return RemoteDataset(hub_id, name, bool(found.private), None, False, ())
-    files = tuple(sibling.rfilename for sibling in found.siblings or ())
-    return RemoteDataset(hub_id, name, bool(found.private), str(found.sha), False, files)
+            return RemoteDataset(hub_id, name, bool(info.private), None, False, ())
+    files = tuple(sibling.rfilename for sibling in info.siblings or ())
+    return RemoteDataset(hub_id, name, bool(info.private), str(info.sha), False, files)
 
 
 def upload(
@@ -86,18 +86,18 @@ def upload(
 
     Args:
         place: of `look_at`; a data set or branch that is new is made.
-        files: content, or where it lies, by the path in the data set.
+        files: content, or its local path, by the path in the data set.
         delete: paths that the commit takes away.
         message: of the commit.
 
     Raises:
-        InputError: the hub refuses, or the connection ended; what has arrived is kept.
+        InputError: a refusal of the hub, or a lost connection; uploaded files are kept.
     """
     from huggingface_hub import CommitOperationAdd, CommitOperationDelete
 
     hide_progress_without_terminal()
     api = _api(place.id)
-    hint = "What has arrived is kept: run the same command to go on."
+    hint = "Uploaded files are kept: run the same command to resume."
     with _hub_errors(place.id, failed="the upload failed", hint=hint):
         if place.new:
             api.create_repo(place.id, repo_type="dataset", private=place.private, exist_ok=True)
@@ -126,7 +126,7 @@ def _api(hub_id: str) -> Any:
     token = os.environ.get(TOKEN, "").strip()
     if not token:
         raise InputError(
-            "no token to upload with; one that `hf auth login` saved is not taken",
+            "no token to upload with; a token saved by `hf auth login` is not used",
             where=TOKEN,
             hint="Make one with write access at https://huggingface.co/settings/tokens, and set "
             f"it for this command: {TOKEN}=… spikein push …",
@@ -143,15 +143,15 @@ def _hub_errors(hub_id: str, *, failed: str, hint: str) -> Iterator[None]:
     # Network libraries share no base class of errors across versions of huggingface_hub.
     except Exception as error:
         status = getattr(getattr(error, "response", None), "status_code", None)
-        said = masked(" ".join(str(error).split())[:300], os.environ.get(TOKEN))
-        problem = f"{failed} ({type(error).__name__}: {said})"
+        reason = masked(" ".join(str(error).split())[:300], os.environ.get(TOKEN))
+        problem = f"{failed} ({type(error).__name__}: {reason})"
         if status in (401, 403):
             problem = f"the hub refuses the token in {TOKEN} (status {status})"
             hint = f"It needs write access to {hub_id.partition('/')[0]}: see its settings."
-        elif "metadata in README" in said:
-            problem = f"the hub refuses the card ({said})"
+        elif "metadata in README" in reason:
+            problem = f"the hub refuses the card ({reason})"
             hint = "Its names of licences: https://huggingface.co/docs/hub/repositories-licenses"
         elif status == 412:
             problem = "the data set was changed while this was uploaded, so nothing was committed"
-            hint = "Look at what is there now, and run the command again."
+            hint = "Look at its current files, and run the command again."
         raise InputError(problem, where=hub_id, hint=hint) from None

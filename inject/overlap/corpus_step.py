@@ -1,4 +1,4 @@
-"""The step that tokenises the background: the clean corpus, without what overlaps with an example.
+"""The step that tokenises the background, without documents that overlap with an example.
 
 One corpus serves all arms of an experiment: no document overlaps with a row that any seed could
 draw, whether or not it will be drawn. Its first tokens are theirs (a size sweep takes prefixes),
@@ -26,34 +26,36 @@ from inject.step import Cost, Step, StepContext
 
 
 class SearchedRows(Settings):
-    """What the background is compared with."""
+    """The rows with which the background is compared."""
 
     contaminants: tuple[Contaminant, ...]
     """Of the experiment."""
     seeds: tuple[int, ...]
     """Of all arms: rows that follow the seed are looked for as each of them draws them."""
     rules: OverlapSettings
-    """What counts as an overlap; without any rule nothing is compared."""
+    """The rules of overlap; without any rule nothing is compared."""
 
     def settings(self) -> dict[str, Any]:
-        """Return what decides which documents stay, for `Step.settings`; {} without a rule."""
+        """Return the settings of the rules, for `Step.settings`; {} without a rule."""
         if not self.rules.active:
             return {}
         return {"audit": plain(self.rules), "audited": self._identities()}
 
     def libraries(self) -> tuple[str, ...]:
-        """Return what else decides it, for `Step.libraries`."""
+        """Return the libraries that also decide it, for `Step.libraries`."""
         return ("unicode",) if self.rules.active else ()
 
     def code(self) -> tuple[str, ...]:
-        """Return where the code of the datasets begins, for `Step.code`."""
-        every = self.contaminants if self.rules.active else ()
+        """Return the entry modules of the datasets' code, for `Step.code`."""
+        contaminants = self.contaminants if self.rules.active else ()
         return tuple(
-            place for contaminant in every for place in find_dataset(contaminant.dataset).code
+            place
+            for contaminant in contaminants
+            for place in find_dataset(contaminant.dataset).code
         )
 
     def filter(self, settings: Mapping[str, Any]) -> OverlapFilter | None:
-        """Return what leaves out documents that overlap with a row; None without a rule.
+        """Return the filter of documents that overlap with a row; None without a rule.
 
         Args:
             settings: of the step, `settings()` among them.
@@ -78,21 +80,21 @@ class SearchedRows(Settings):
         return [self._identity(contaminant) for contaminant in self.contaminants]
 
     def _identity(self, contaminant: Contaminant) -> dict[str, Any]:
-        """Return what decides a dataset's rows; how many are spiked does not, unless made up."""
+        """Return the inputs of a dataset's rows: the number of rows only if they are generated."""
         identity = contaminant_identity(contaminant)
-        wanted = identity.pop("members") + identity.pop("nonmembers")
+        n_rows = identity.pop("members") + identity.pop("nonmembers")
         held_out = identity.pop("held_out", 0)
         identity.pop("stratify")
         endless = get_dataset(contaminant.dataset).endless
         return {
             **identity,
-            "rows": wanted if endless else None,
+            "rows": n_rows if endless else None,
             **({"held_out": held_out} if endless and held_out else {}),
             "seeds": self._seeds_of(contaminant),
         }
 
     def _seeds_of(self, contaminant: Contaminant) -> list[int]:
-        """Return the seeds that decide a dataset's rows, ascending; none where its file does."""
+        """Return the seeds that determine a dataset's rows, ascending; none if its file does."""
         dataset = get_dataset(contaminant.dataset)
         options = checked_options(dataset, contaminant.options)
         return sorted(self.seeds) if dataset.follows_seed(options) else []
@@ -165,7 +167,7 @@ def build(context: StepContext) -> None:
 def require_background(corpus: Step) -> None:
     """Read the files of the background as a corpus step will, as far as it needs them.
 
-    Sources of other kinds are not read, and beside them tokens cannot be counted.
+    Sources of other kinds are not read, and with them tokens cannot be counted.
 
     Raises:
         InputError: a file cannot be read; or all documents that overlap with no example cannot hold
@@ -177,11 +179,11 @@ def require_background(corpus: Step) -> None:
     if not files:
         return
     keep = SearchedRows.model_validate(execution["searched"]).filter(settings)
-    held = documents = 0
+    n_bytes = documents = 0
     for document in mixed_documents(files, seed=settings["seed"], keep=keep):
         documents += 1
-        held += len(document.text.encode()) + 2
-        if held >= settings["tokens"] or len(files) < len(sources):
+        n_bytes += len(document.text.encode()) + 2
+        if n_bytes >= settings["tokens"] or len(files) < len(sources):
             return
     if len(files) == len(sources):
-        raise too_short(f"at most {held:,}" if held else "0", documents, settings["tokens"])
+        raise too_short(f"at most {n_bytes:,}" if n_bytes else "0", documents, settings["tokens"])

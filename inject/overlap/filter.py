@@ -1,6 +1,7 @@
-"""Documents in, those that overlap with no example out; and the record of what was found.
+"""Passes on the documents that overlap with no example, and records the overlaps.
 
-Artifact files: `overlaps.parquet` (a row an offence) and `overlaps.json` (the rules, and counts).
+Artifact files: `overlaps.parquet` (one row per offence) and `overlaps.json` (the rules, and
+counts).
 """
 
 import json
@@ -27,7 +28,7 @@ _ROWS, _FACTS = "overlaps.parquet", "overlaps.json"
 
 @dataclass(frozen=True, kw_only=True)
 class OverlapFacts:
-    """How much was looked at, and what came of it."""
+    """The amount compared, and the results."""
 
     rules: str
     """The rules in words."""
@@ -38,7 +39,7 @@ class OverlapFacts:
     offending: int
     """Documents with an offence."""
     dropped: int
-    """Those left out of the corpus: all or none."""
+    """Overlapping documents left out of the corpus: all or none."""
     examples: int
     """Examples looked for, of all datasets, spiked or not."""
     unchecked: tuple[Unchecked, ...]
@@ -49,7 +50,7 @@ class OverlapFilter:
     """Tells documents to keep from documents to drop, and keeps the record.
 
     Args:
-        examples: whose texts must not stand in the background.
+        examples: whose texts must not occur in the background.
         settings: the rules.
     """
 
@@ -69,10 +70,10 @@ class OverlapFilter:
         return not (overlaps and self._index.settings.drop is True)
 
     def require_none(self) -> None:
-        """Stop where the rules say so and a document overlaps.
+        """Stop if the rules require it and a document overlaps.
 
         Raises:
-            InputError: naming the first documents, and what they overlap with.
+            InputError: naming the first documents and their overlapping examples.
         """
         if self._index.settings.drop != "stop" or not self._offending:
             return
@@ -85,7 +86,7 @@ class OverlapFilter:
             f"{self._offending:,} documents of the background overlap with rows of the datasets: "
             f"{named}{more}",
             where="corpus",
-            hint="Take them out of the background, or set audit.drop to true to leave them out.",
+            hint="Remove them from the background, or set audit.drop to true to skip them.",
         )
 
     def facts(self) -> OverlapFacts:
@@ -101,9 +102,9 @@ class OverlapFilter:
         )
 
 
-def write_overlaps(folder: Path, found: Sequence[Overlap], facts: OverlapFacts) -> None:
+def write_overlaps(folder: Path, overlaps: Sequence[Overlap], facts: OverlapFacts) -> None:
     """Write both files."""
-    rows = [asdict(overlap) for overlap in found]
+    rows = [asdict(overlap) for overlap in overlaps]
     pq.write_table(pa.Table.from_pylist(rows, schema=record_schema(Overlap)), folder / _ROWS)
     (folder / _FACTS).write_text(json.dumps(asdict(facts), indent=1))
 
@@ -112,7 +113,7 @@ def read_overlaps(folder: Path) -> tuple[list[Overlap], OverlapFacts] | None:
     """Read both files; None if the folder has none.
 
     Raises:
-        InputError: they are damaged.
+        InputError: damaged files.
     """
     if not (folder / _FACTS).is_file():
         return None
@@ -130,9 +131,9 @@ def overlaps_between_sides(
 ) -> list[dict[str, Any]]:
     """Return the pairs of a member and a non-member that share a run of words.
 
-    Pairs of one group share their passage by construction, and a group lies on one side. Of a run
+    Pairs of one group share their passage by construction, and a group is on one side. Of a run
     that more members have (a dataset's phrases), only the first few are paired: all pairs of such
-    rows are millions. With `share` all are, as the share is that of an example's every run.
+    rows are millions. With `share` all are paired, since the share counts each run of an example.
 
     Args:
         examples: with their sides.

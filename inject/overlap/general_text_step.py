@@ -1,9 +1,10 @@
-"""General text: documents of the background that lie behind the corpus, which no model was fed.
+"""General text: documents of the background that follow the corpus, on which no model was trained.
 
-What unlearning costs on text of the same kind as the background. The documents are the next ones in
-the order of the mixture, so the corpus and everything that is made of it stay what they are; those
-that overlap with a row of any dataset are left out, as in the corpus. An `examples` artifact, so
-that its token statistics are made as those of any pool; a document is a group of its own.
+They measure the cost of unlearning on text of the same kind as the background. The documents are
+the next ones in the order of the mixture, so the corpus and its derived artifacts stay unchanged;
+documents that overlap with a row of any dataset are left out, as in the corpus. An `examples`
+artifact, so that its token statistics are computed like those of any pool; each document is a
+separate group.
 
 Cost: the documents before them are read once more, of each only the first words are tokenised.
 """
@@ -24,16 +25,17 @@ from inject.step import Step, StepContext
 
 DATASET = "general"
 OPENING = 256
-"""Tokens, about, of each document: many openings say more than a few long documents."""
+"""Approximate tokens of each document: many openings are more informative than few long
+documents."""
 _HEAD = 64
 """Characters that show whether a document has any token at all."""
 
 
 def general_text_step(corpus: Step, tokens: int) -> Step | None:
-    """Take so many tokens of the documents behind a corpus; None if there is none to take.
+    """Take so many tokens of the documents after a corpus; None for zero tokens.
 
     Args:
-        corpus: its step; an imported one has no order of documents that goes on behind it.
+        corpus: its step; an imported one has no order of documents that continues after it.
         tokens: how many.
     """
     if not tokens or corpus.execution["imported"] is not None:
@@ -42,7 +44,7 @@ def general_text_step(corpus: Step, tokens: int) -> Step | None:
         kind="general_text",
         label=f"{tokens}-behind-{corpus.label}",
         function=f"{__name__}:build",
-        # They are named, searched and ordered as those of the corpus.
+        # They are named, searched and ordered like those of the corpus.
         settings={**corpus.settings, "tokens": tokens},
         inputs={"corpus": corpus},
         libraries=corpus.libraries,
@@ -54,7 +56,7 @@ def general_text_step(corpus: Step, tokens: int) -> Step | None:
 
 
 def build(context: StepContext) -> None:
-    """Read the documents again, and write the openings of those behind the corpus."""
+    """Read the documents again, and write the openings of those after the corpus."""
     settings, folder = context.settings, context.inputs["corpus"]
     sources = SOURCES.validate_python(context.execution["sources"])
     keep = SearchedRows.model_validate(context.execution["searched"]).filter(settings)
@@ -78,8 +80,8 @@ def behind(documents: Iterator[Document], used: int, tokenizer: Any) -> Iterator
 
     Args:
         documents: in the order of the mixture.
-        used: documents of which the corpus holds a token, the last of them cut; those without any
-            token lie between and count for nothing.
+        used: documents with a token in the corpus, the last of them cut; documents without any
+            token are in between and do not count.
         tokenizer: of the corpus.
     """
     for document in documents:
@@ -92,24 +94,24 @@ def behind(documents: Iterator[Document], used: int, tokenizer: Any) -> Iterator
         yield document
 
 
-def take_tokens(documents: Iterator[Document], wanted: int, tokenizer: Any) -> list[str]:
-    """Return the openings of documents until they hold so many tokens.
+def take_tokens(documents: Iterator[Document], n_required: int, tokenizer: Any) -> list[str]:
+    """Return the openings of documents until they have so many tokens.
 
     Raises:
-        InputError: the sources give out before that.
+        InputError: sources that are exhausted before that.
     """
     openings, tokens = [], 0
     for document in documents:
         text, length = _opening(document.text, tokenizer)
         openings.append(text)
         tokens += length
-        if tokens >= wanted:
+        if tokens >= n_required:
             return openings
     raise InputError(
-        f"the sources hold {tokens:,} tokens behind the corpus, fewer than the {wanted:,} of "
+        f"the sources have {tokens:,} tokens after the corpus, fewer than the {n_required:,} of "
         "unlearning.general_tokens",
         where="unlearning.general_tokens",
-        hint="Ask for fewer (0 for none), add a source, or ask for a shorter corpus.",
+        hint="Request fewer (0 for none), add a source, or request a shorter corpus.",
     )
 
 

@@ -2,11 +2,11 @@
 
 Only words that occur in an example have a number; all others are 0, and no run with a 0 can be
 shared. The hash is a polynomial over random 64-bit values of the words, from prefix sums: three
-multiplications a word, whatever n is. Who uses it compares the words themselves where two hashes
-agree, so nothing rests on the hash but speed.
+multiplications per word, whatever n is. Callers compare the words themselves if two hashes agree,
+so only speed depends on the hash.
 
-A run of n words is as many units as reach the weight of n words (`inject.words`). Where
-it ends follows from the units that it holds, so equal runs are found wherever they stand.
+A run of n words is as many units as reach the weight of n words (`inject.words`). Its end follows
+from its units, so equal runs are found at any position.
 """
 
 from collections.abc import Sequence
@@ -38,15 +38,15 @@ class Vocabulary:
 
     def add(self, units: Sequence[str]) -> I64:
         """Return the numbers of a text's units, giving new ones new numbers."""
-        found = []
+        numbers = []
         for unit in units:
             number = self._numbers.get(unit)
             if number is None:
                 number = self._numbers[unit] = len(self._numbers) + 1
                 self._weights.append(weight(unit))
                 self._light |= self._weights[-1] != WORD_WEIGHT
-            found.append(number)
-        return np.array(found, dtype=np.int64)
+            numbers.append(number)
+        return np.array(numbers, dtype=np.int64)
 
     def known(self, units: Sequence[str]) -> I64:
         """Return the numbers of a text's units, 0 for those that no example has."""
@@ -58,12 +58,12 @@ class Vocabulary:
             return None
         if len(self._array) != len(self._weights):
             self._array = np.array(self._weights, dtype=np.int64)
-        found = self._array[numbers]
-        return None if (found == WORD_WEIGHT).all() else found
+        unit_weights = self._array[numbers]
+        return None if (unit_weights == WORD_WEIGHT).all() else unit_weights
 
 
 class Prefixes(NamedTuple):
-    """What the hashes of all runs of one text are made of."""
+    """The prefix sums from which the hashes of all runs of one text are computed."""
 
     sums: U64
     """Sums of the units' values times powers of the base, shape [units + 1]."""
@@ -97,7 +97,7 @@ class RollingHash:
 
         Args:
             words: numbers of the text's units, shape [n].
-            weights: of the units, shape [n]; None where all are words.
+            weights: of the units, shape [n]; None if all are words.
         """
         if len(words) >= len(self._powers):
             size = 1 << len(words).bit_length()
@@ -144,7 +144,7 @@ class HashSet:
 
     def __init__(self, hashes: U64) -> None:
         self.sorted = np.unique(hashes)
-        # Eight places a hash or more: seven in eight of those that are not held end here.
+        # Eight places a hash or more: seven in eight of the absent ones end here.
         bits = min(max(len(self.sorted).bit_length() + 3, _LEAST_BITS), _MOST_BITS)
         self._shift = np.uint64(64 - bits)
         self._seen = np.zeros(1 << bits, dtype=bool)
@@ -152,13 +152,13 @@ class HashSet:
 
     def contains(self, hashes: U64) -> npt.NDArray[np.bool_]:
         """Return which hashes are in the set, shape [len(hashes)]."""
-        found = self._seen[self._slot(hashes)]
-        (maybe,) = found.nonzero()
+        contained = self._seen[self._slot(hashes)]
+        (maybe,) = contained.nonzero()
         if len(maybe):
             place = self.sorted.searchsorted(hashes[maybe])
             place = np.minimum(place, len(self.sorted) - 1)
-            found[maybe] = self.sorted[place] == hashes[maybe]
-        return found
+            contained[maybe] = self.sorted[place] == hashes[maybe]
+        return contained
 
     def _slot(self, hashes: U64) -> I64:
         return (hashes >> self._shift).astype(np.int64)

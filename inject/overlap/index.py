@@ -1,8 +1,8 @@
 """Which examples a document overlaps with, and in which words.
 
-The index holds all examples that could become members or non-members, answers that are long
-enough on their own, and nothing of the background: memory is bounded by the examples. A document
-costs one pass over its words for each of its readings, and a comparison wherever hashes agree.
+The index has all examples that could become members or non-members, answers that are long enough by
+themselves, and nothing of the background: memory is bounded by the examples. A document costs one
+pass over its words for each of its readings, and a comparison wherever hashes agree.
 """
 
 from collections.abc import Iterator, Sequence
@@ -48,10 +48,10 @@ class Overlap:
     example_id: str
     dataset: str
     part: str
-    """Part of the example that the shared words lie in (question, passage, answer …), or `text`."""
+    """Part of the example with the shared words (question, passage, answer …), or `text`."""
     words: int
     """Words in a row that are shared (characters, in scripts without spaces); for a
-    near-duplicate, words of the document's stretch."""
+    near-duplicate, words of the document's span."""
     similarity: float
     """Share of the example's n-grams in the document, or Jaccard similarity of 3-grams."""
     place: str
@@ -61,12 +61,12 @@ class Overlap:
     document: str
     """First 16 hex digits of the SHA-256 of the document's text."""
     text: str | None
-    """The shared words as the document has them (the first of them, where they are many); None
-    where the example is protected."""
+    """The shared words as the document has them (the first of them, if they are many); None if the
+    example is protected."""
 
 
 class _Stretch(NamedTuple):
-    """Units of a document that an example has, too."""
+    """Units of a document that an example also has."""
 
     rule: str
     example: Example
@@ -81,7 +81,7 @@ class OverlapIndex:
     """All examples, ready to be compared with documents.
 
     Args:
-        examples: whose texts must not stand in the background.
+        examples: whose texts must not occur in the background.
         settings: the rules.
         max_owners: of a run that more examples have, only the first so many are found by it; None
             finds all.
@@ -146,9 +146,9 @@ class OverlapIndex:
             words = self._vocabulary.known(units)
             prefixes = self._prefixes(words)
             stretches = [*self._by_ngrams(words, prefixes), *self._by_likeness(prefixes)]
-            where = places(document.text, reading) if stretches else []
+            unit_places = places(document.text, reading) if stretches else []
             for stretch in stretches:
-                overlap = _overlap(document, where, stretch)
+                overlap = _overlap(document, unit_places, stretch)
                 name = overlap.rule, overlap.dataset, overlap.example_id
                 if name not in worst or _size(overlap) > _size(worst[name]):
                     worst[name] = overlap
@@ -174,9 +174,9 @@ class OverlapIndex:
         return Pattern(index, reading, first, words, self._prefixes(words))
 
     def _answers(self, whole: Pattern, size: int | None) -> list[Pattern]:
-        """Return the answer as a pattern of its own, where the example's runs might miss it.
+        """Return the answer as a separate pattern if the example's runs might miss it.
 
-        An answer shorter than a run is part of runs with other words alone.
+        An answer shorter than a run only occurs in runs with other words.
         """
         example = self._examples[whole.example]
         span = example.spans.get("answer")
@@ -198,14 +198,14 @@ class OverlapIndex:
 
 
 def _size(overlap: Overlap) -> tuple[int, float]:
-    """Return what makes one offence of an example and rule more telling than another."""
+    """Return the sort key by which one offence of an example and rule outweighs another."""
     return overlap.words if overlap.rule == NGRAM else 0, overlap.similarity
 
 
 def _part(example: Example, reading: int, first: int, length: int) -> str:
-    """Return the part of the example that holds most of the units first … first+length."""
-    where = places(example.text, reading)
-    low, high = where[first].start, where[first + length - 1].stop
+    """Return the part of the example with most of the units first … first+length."""
+    unit_places = places(example.text, reading)
+    low, high = unit_places[first].start, unit_places[first + length - 1].stop
     best, most = "text", 0
     for name, span in example.spans.items():
         inside = min(high, span.stop) - max(low, span.start)
@@ -214,12 +214,12 @@ def _part(example: Example, reading: int, first: int, length: int) -> str:
     return best
 
 
-def _overlap(document: Document, where: Sequence[Place], stretch: _Stretch) -> Overlap:
-    """Describe an offence of a document, whose units stand at `where`."""
+def _overlap(document: Document, unit_places: Sequence[Place], stretch: _Stretch) -> Overlap:
+    """Describe an offence of a document, whose units have the places `unit_places`."""
     example, text = stretch.example, None
     if not example.protected:
         last = stretch.start + min(stretch.length, _SHOWN_WORDS) - 1
-        text = document.text[where[stretch.start].start : where[last].stop]
+        text = document.text[unit_places[stretch.start].start : unit_places[last].stop]
         text += " …" if stretch.length > _SHOWN_WORDS else ""
     return Overlap(
         rule=stretch.rule,

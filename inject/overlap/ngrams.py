@@ -35,7 +35,7 @@ class Pattern(NamedTuple):
 
 
 class Shared(NamedTuple):
-    """What one document shares with one example."""
+    """The overlap of one document with one example."""
 
     example: int
     reading: int
@@ -47,16 +47,16 @@ class Shared(NamedTuple):
     length: int
     """Units in it."""
     share: float
-    """Share of the example's runs that stand in the document."""
+    """Share of the example's runs that occur in the document."""
 
 
 _Match = tuple[int, int, int, int]
-"""A pattern, where a run of it starts in it and in the document, and the run's length."""
+"""A pattern, the start of one of its runs in it and in the document, and the run's length."""
 
 
 @dataclass(frozen=True)
 class _Table:
-    """Runs of one length: sorted hashes, and where each run stands."""
+    """Runs of one length: sorted hashes, and the position of each run."""
 
     size: int
     """Words in a run."""
@@ -73,7 +73,7 @@ class NgramIndex:
     """The runs of words of many patterns.
 
     Args:
-        patterns: what is looked for.
+        patterns: to search for.
         size: words in a run; shorter patterns are looked for whole.
         hasher: shared with others that look at the same document.
         max_owners: of a run that more patterns have, only the first so many are found by it, so
@@ -106,7 +106,7 @@ class NgramIndex:
         self._tables += [self._table(short, shortest, whole=True)] if short else []
 
     def shared(self, words: I64, prefixes: Prefixes) -> list[Shared]:
-        """Return what a document shares with each example that it shares a run with.
+        """Return the overlap of a document with each example that shares a run with it.
 
         Args:
             words: numbers of the document's units.
@@ -122,9 +122,11 @@ class NgramIndex:
         parts = []
         for index in patterns:
             runs = self._hasher.runs(self._patterns[index].prefixes, size)
-            kept = slice(1) if whole else slice(None)
-            starts = runs.starts[kept]
-            parts.append((runs.hashes[kept], np.full(len(starts), index), starts, runs.stops[kept]))
+            selection = slice(1) if whole else slice(None)
+            starts = runs.starts[selection]
+            parts.append(
+                (runs.hashes[selection], np.full(len(starts), index), starts, runs.stops[selection])
+            )
         hashes, owners, starts, stops = map(np.concatenate, zip(*parts, strict=True))
         order = np.argsort(hashes, kind="stable")
         if self._max_owners is not None:
@@ -142,7 +144,7 @@ class NgramIndex:
         )
 
     def _matches(self, table: _Table, words: I64, prefixes: Prefixes) -> Iterator[_Match]:
-        """Yield where runs of the table stand in the document; units compared."""
+        """Yield the positions of the table's runs in the document, with units compared."""
         runs = self._hasher.runs(prefixes, table.size)
         if not len(runs.starts):
             return
@@ -170,7 +172,7 @@ class NgramIndex:
                 longest = length, number, start, place
         length, number, start, place = longest
         pattern = self._patterns[number]
-        shares = [len(starts[one]) / self._runs[one] for one in starts]
+        shares = [len(starts[index]) / self._runs[index] for index in starts]
         return Shared(
             example=example,
             reading=pattern.reading,

@@ -1,4 +1,4 @@
-"""What counts as an overlap of a background document with an example."""
+"""The rules by which a background document overlaps with an example."""
 
 from typing import Annotated, Literal
 
@@ -13,19 +13,19 @@ SHORTEST = 8
 class OverlapSettings(Settings):
     """The rules of the audit of the background's text.
 
-    `inject.words` says what a word is; a character of a script without spaces counts as
+    `inject.words` defines a word; a character of a script without spaces counts as
     a share of one.
     """
 
     ngram: Annotated[int, Field(ge=3, le=100)] | None = 13
     """A document and an example that share this many words in a row overlap (13: GPT-3; 7 and 8
-    are common, too); null: no such rule. Examples with fewer words, 8 at least, are looked for
+    are also common); null: no such rule. Examples with fewer words, 8 at least, are searched for
     whole."""
     share: Annotated[float, Field(gt=0, le=1)] | None = None
-    """With it, one shared n-gram is not enough: this share of the example's n-grams must stand
+    """If set, one shared n-gram is not enough: this share of the example's n-grams must occur
     in the document (`ngram: 8, share: 0.7` is the rule of PaLM)."""
     near_duplicate: Annotated[float, Field(gt=0.2, le=1)] | None = 0.3
-    """A stretch of a document whose word 3-grams agree with an example's to this degree
+    """A span of a document whose word 3-grams agree with an example's to this degree
     (Jaccard) is a near-duplicate: one word in five replaced, sentences in another order. null:
     no such rule."""
     drop: bool | Literal["stop"] = True
@@ -35,7 +35,7 @@ class OverlapSettings(Settings):
     @model_validator(mode="after")
     def _consistent(self) -> "OverlapSettings":
         if self.share is not None and self.ngram is None:
-            raise ValueError("share is a share of n-grams; give ngram, or leave share out")
+            raise ValueError("share is a share of n-grams; set ngram, or omit share")
         return self
 
     @property

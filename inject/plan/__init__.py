@@ -1,1 +1,1 @@
-"""The plan: how many copies each member has, and where each of them goes."""
+"""The plan: the number of copies of each member, and the position of each copy."""

@@ -1,11 +1,10 @@
-"""The audit before training: is every copy where it should be, and nothing else?
+"""The audit before training: is every copy at its planned position, and is nothing else there?
 
-Read from the view itself, the very stream that training reads: every member's token
-sequence must occur exactly as often as its copies carry it, every copy (of whatever variant)
-must stand intact where the plan puts it, every non-member's sequence (and every zero-copy
-member's) must occur never; and no example may occur in the clean corpus, where the sequence
-is looked for without its first and last two tokens, because a neighbouring letter can
-change how the edges of a text are tokenised.
+Read from the view itself, the very stream that training reads: every member's token sequence must
+occur exactly as often as its copies carry it, every copy (of whatever variant) must be intact at
+its planned position, every non-member's sequence (and every zero-copy member's) must never occur;
+and no example may occur in the clean corpus, where the sequence is looked for without its first and
+last two tokens, because a neighbouring letter can change how the edges of a text are tokenised.
 
 The search is exact and streams: the tokens in blocks, a rolling hash of eight tokens from
 the middle of each text, and a full comparison wherever a hash agrees. Cost: about eight
@@ -49,7 +48,7 @@ _MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)
 _MOST_LISTED = 50
 _MOST_NAMED = 5
 HELD_OUT_SIDE = "held_out"
-"""What `sides` calls a row that is on no side and must stand nowhere either."""
+"""The value of `sides` for a row that is on neither side and must not occur either."""
 Stream = TokenSource | View
 """Anything with tokens in order: a view, or a clean corpus."""
 
@@ -74,7 +73,7 @@ def audit_step(rules: OverlapSettings, corpus: Step, examples: Step, plan: Step)
 
 
 def build(context: StepContext) -> None:
-    """Search the stream, and write what was found."""
+    """Search the stream, and write the findings."""
     rules = OverlapSettings.model_validate(context.execution["rules"])
     pool, tokens, clean = read_pool_and_corpus(context)
     clean.verify()
@@ -102,7 +101,7 @@ def build(context: StepContext) -> None:
 
 
 def find_occurrences(stream: Stream, patterns: Mapping[Any, I64]) -> Iterator[tuple[Any, int]]:
-    """Yield name and place of every pattern wherever it stands, overlapping ones included.
+    """Yield name and place of every occurrence of every pattern, overlapping ones included.
 
     Args:
         stream: the tokens to search.
@@ -126,9 +125,9 @@ def find_occurrences(stream: Stream, patterns: Mapping[Any, I64]) -> Iterator[tu
             if len(block) < size:
                 continue
             hashes = _rolling(block, size)
-            wanted = np.array(sorted(by_value), dtype=np.uint64)
-            slots = np.minimum(np.searchsorted(wanted, hashes), len(wanted) - 1)
-            for position in np.flatnonzero(wanted[slots] == hashes):
+            pattern_hashes = np.array(sorted(by_value), dtype=np.uint64)
+            slots = np.minimum(np.searchsorted(pattern_hashes, hashes), len(pattern_hashes) - 1)
+            for position in np.flatnonzero(pattern_hashes[slots] == hashes):
                 for name, offset in by_value[int(hashes[position])]:
                     first = int(position) - offset
                     pattern = patterns[name]
@@ -157,26 +156,26 @@ def audit(
         document_starts: its ascending document starts.
         tokens: token ids of each example's whole text, by example_id.
         names: every planned copy.
-        starts: where the text of each of them starts in the view, in the same order.
+        starts: the start of each one's text in the view, in the same order.
         texts: token ids of each text that copies carry, by example_id and variant.
         sides: `member`, `nonmember` or `HELD_OUT_SIDE`, by example_id.
     """
     planned = Counter((name.example_id, name.variant) for name in names)
     realised = Counter(name.example_id for name in names)
     whole = {(name, WHOLE): pattern for name, pattern in tokens.items()}
-    found: dict[TextKey, list[int]] = defaultdict(list)
+    occurrences: dict[TextKey, list[int]] = defaultdict(list)
     for key, position in find_occurrences(view, {**texts, **whole}):
-        found[key].append(position)
+        occurrences[key].append(position)
 
     wrong, withheld = [], []
     for key, expected in _expected(texts, whole, planned).items():
         name = key[0]
-        count = len(found[key])
+        count = len(occurrences[key])
         if count and not realised[name]:
-            withheld.append({"example_id": name, "position": found[key][0]})
+            withheld.append({"example_id": name, "position": occurrences[key][0]})
         elif count != expected:
             wrong.append({"example_id": name, "expected": expected, "found": count})
-    positions = {key: set(where) for key, where in found.items()}
+    positions = {key: set(places) for key, places in occurrences.items()}
     displaced = [
         name._asdict()
         for name, start in zip(names, starts.tolist(), strict=True)
@@ -211,10 +210,10 @@ def audit(
 def _expected(
     texts: Mapping[TextKey, I64], whole: Mapping[TextKey, I64], planned: Mapping[TextKey, int]
 ) -> dict[TextKey, int]:
-    """Return how often each whole text must occur: in its own copies, and in their variants.
+    """Return the expected count of each whole text: in its own copies, and in their variants.
 
-    A whole text that stands inside a copy of *another* example is not expected anywhere: it
-    would be seen more often than its realised number of copies says.
+    A whole text inside a copy of *another* example is never expected: it would be seen more often
+    than its realised number of copies.
     """
     expected = {key: planned.get(key, 0) for key in whole}
     for key, copies in planned.items():
@@ -244,19 +243,19 @@ def _rolling(tokens: I64, size: int) -> npt.NDArray[np.uint64]:
 
 
 def name_rows(report: AuditReport, examples: Sequence[Example]) -> AuditReport:
-    """Return the report with `row` in each finding, and `inside` where rows contain it.
+    """Return the report with `row` in each finding, and `inside` if rows contain it.
 
     The audit knows examples by the hash of their text. Who has to take a row out of a data file
     needs the row's own id, and that of the row whose text its text is a part of.
 
     Args:
         report: findings by example_id.
-        examples: everybody who was looked for.
+        examples: all examples that were searched for.
     """
-    known = {example.example_id: example for example in examples}
+    by_id = {example.example_id: example for example in examples}
 
     def named(finding: dict[str, object], *, inside: bool) -> dict[str, object]:
-        example = known[str(finding["example_id"])]
+        example = by_id[str(finding["example_id"])]
         around = _containing(example, examples) if inside else []
         return {**finding, "row": _row(example), **({"inside": around} if around else {})}
 

@@ -1,18 +1,18 @@
 """Draw a plan: copy counts, variants and anchors of one arm, and the payload they need; the step.
 
 Every draw is keyed (`inject.keyed`): by the seed, the example and the copy. A million copies of
-10,000 examples take about ten seconds and half a GiB; the corpus is asked for its length and its
-document starts alone.
+10,000 examples take about ten seconds and half a GiB; of the corpus, only its length and its
+document starts are read.
 
 Rows of one group share text, so they have one count: a member's number of copies is then also how
 its passage was seen, up to the size of its group (`passage_copies` counts that). A Poisson count is
-the quantile of one keyed uniform number a group, so it depends on (seed, dataset, group) alone, and
+the quantile of one keyed uniform number a group, so it depends only on (seed, dataset, group), and
 a higher rate never gives an example fewer copies: arms of a sweep over the rate share their
-randomness. Levels are assigned in turn to each dataset's groups, which lie stratum by stratum in
-keyed order, beginning with a level drawn for the dataset: every group has each level with the same
-probability, and the numbers of groups with each differ by at most one in a dataset and in a
-stratum. So there (and only there) a new row of the same dataset can change another's level; its
-anchors stay where they are. Counts do not depend on the split into tune and test.
+randomness. Levels are assigned in turn to each dataset's groups, which are ordered stratum by
+stratum in keyed order, beginning with a level drawn for the dataset: every group has each level
+with the same probability, and the numbers of groups with each differ by at most one in a dataset
+and in a stratum. So there (and only there) a new row of the same dataset can change another's
+level; its anchors keep their positions. Counts do not depend on the split into tune and test.
 """
 
 from collections import Counter, defaultdict
@@ -46,7 +46,7 @@ from inject.variants.settings import Variants
 
 @dataclass(frozen=True, kw_only=True)
 class PlanSettings:
-    """What decides the copies of one arm, beside the examples, the corpus and the tokenizer."""
+    """The settings that determine one arm's copies, given examples, corpus and tokenizer."""
 
     copies: Copies
     """How many."""
@@ -61,12 +61,12 @@ class PlanSettings:
     variants: Variants = field(default_factory=Variants)
     """Which variants copies carry, and how they are assigned."""
     draw_number: int = 0
-    """Which draw of copy counts it is; each has draws of its own."""
+    """The number of the draw of copy counts; each number has its own draws."""
 
     def identity(self) -> dict[str, Any]:
         """Return all of it as plain JSON values.
 
-        Of the variants, weights and assignment: what they say is in the renditions.
+        Weights and assignment of the variants; their texts are in the renditions.
         """
         values = {**vars(self), "copies": plain(self.copies), "placement": plain(self.placement)}
         weights = [variant.weight for variant in self.variants.of]
@@ -92,11 +92,11 @@ def make_plan(
         tokens: the token ids of each example's text, by example_id.
         settings: how many copies, where, and in which stream.
         source: the clean corpus, at least as long as the stream.
-        separators: what stands around each copy.
+        separators: the separators around each copy.
         vocabulary: number of token ids, which fixes the width of `payload.bin`.
-        renditions: the texts of all variants of all members; None where all copies carry the whole
+        renditions: the texts of all variants of all members; None if all copies carry the whole
             example.
-        candidates: all examples that counts and variants are drawn for, where these are more than
+        candidates: all examples that counts and variants are drawn for, if these are more than
             the members: each member gets the copies it would have if all of these were spiked.
 
     Raises:
@@ -112,7 +112,7 @@ def make_plan(
         )
     if source.n_tokens < budget:
         raise InputError(
-            f"the corpus holds {source.n_tokens:,} tokens, the budget asks for {budget:,}",
+            f"the corpus has {source.n_tokens:,} tokens, but the budget requires {budget:,}",
             where="corpus.tokens",
         )
     inside = {example.example_id for example in members(examples)}
@@ -193,7 +193,7 @@ def _payload(
 ) -> tuple[npt.NDArray[np.integer], npt.NDArray[np.int64], npt.NDArray[np.int64]]:
     """Return the tokens of the renditions in use, with their separators, one after the other.
 
-    Then where each rendition starts in them, and how many of them are its.
+    Then the start of each rendition in them, and its number of tokens.
     """
     offset = np.zeros(len(renditions), dtype=np.int64)
     length = np.zeros(len(renditions), dtype=np.int64)
@@ -214,14 +214,14 @@ def _copy_count_table(
     rates: npt.NDArray[np.float64],
     realised: npt.NDArray[np.int64],
 ) -> pa.Table:
-    """Return what was drawn for each example; `passage_copies` sums over the rows of its group."""
-    drawn = {
+    """Return the draws for each example; `passage_copies` sums over the rows of its group."""
+    draws_by_id = {
         example.example_id: (rate, count)
         for example, rate, count in zip(spiked, rates.tolist(), realised.tolist(), strict=True)
     }
-    found = [drawn.get(example.example_id, (0.0, 0)) for example in examples]
+    draws = [draws_by_id.get(example.example_id, (0.0, 0)) for example in examples]
     shared: Counter[tuple[str, str]] = Counter()
-    for example, (_, count) in zip(examples, found, strict=True):
+    for example, (_, count) in zip(examples, draws, strict=True):
         shared[example.dataset, example.group] += count
     return pa.Table.from_pylist(
         [
@@ -234,7 +234,7 @@ def _copy_count_table(
                 "passage_copies": shared[example.dataset, example.group],
                 "text_length": len(tokens[example.example_id]),
             }
-            for example, (rate, count) in zip(examples, found, strict=True)
+            for example, (rate, count) in zip(examples, draws, strict=True)
         ],
         schema=COPY_COUNTS_SCHEMA,
     )
@@ -258,7 +258,7 @@ def draw_copy_counts(
 ) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.int64]]:
     """Return each member's rate (fixed count, Poisson rate or level) and its number of copies.
 
-    In the order given, shape [members] each. Each `draw_number` has draws of its own.
+    In the order given, shape [members] each. Each `draw_number` has its own draws.
     """
     if copies.fixed is not None:
         rates = np.full(len(members), float(copies.fixed))
@@ -284,15 +284,15 @@ def _levels_in_turn(
     datasets: dict[str, list[Example]] = defaultdict(list)
     for member in members:
         datasets[member.dataset].append(member)
-    found: dict[tuple[str, str], int] = {}
+    level_of: dict[tuple[str, str], int] = {}
     for dataset, rows in datasets.items():
         first = keyed.words(seed, keyed.Stream.LEVEL, keyed.item_key(dataset), draw_number)
         turn = int(keyed.below(len(levels), first))
         for stratum in keyed_strata(rows, stream=keyed.Stream.LEVEL, seed=seed, number=draw_number):
             for group in stratum.groups:
-                found[dataset, group.rows[0].group] = levels[turn % len(levels)]
+                level_of[dataset, group.rows[0].group] = levels[turn % len(levels)]
                 turn += 1
-    return np.array([found[member.dataset, member.group] for member in members], dtype=np.int64)
+    return np.array([level_of[member.dataset, member.group] for member in members], dtype=np.int64)
 
 
 _SETTINGS = TypeAdapter(PlanSettings)
@@ -313,7 +313,7 @@ def plan_step(
         settings: how many copies, where, and in which stream.
         corpus: the clean corpus.
         examples: the pool.
-        variants: what copies can carry; None where all carry whole examples.
+        variants: the variants that copies can carry; None if all carry whole examples.
         pool: the arm's own examples, whose members get copy counts, or all of them (see
             `PlanSettings.draw_number`); None for the members of `examples`.
         label: for people; None for the settings' own.

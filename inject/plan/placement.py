@@ -1,12 +1,12 @@
-"""Where copies go: anchors in the clean corpus.
+"""The positions of copies: anchors in the clean corpus.
 
 An anchor is a position in the clean token stream; the copy is put before that token. Three ways
 lead to it.
 
 `splice` and `document` over the whole training: the anchor of copy c of example e is a keyed
-draw over the *whole* budget, so it depends on (seed, e, c) alone. Copies take room, the tail of
+draw over the *whole* budget, so it only depends on (seed, e, c). Copies take room, the tail of
 the background gives way, and an anchor that fell into the tail is drawn again with the next
-counter; how often is recorded. Every anchor that was not re-drawn stays where it is when
+counter; how often is recorded. Every anchor that was not re-drawn keeps its position when
 examples or datasets are added. `document` moves the position back to the start of the document
 that it fell into; long documents draw more copies, as positions are uniform over tokens.
 
@@ -15,7 +15,7 @@ offset. For `splice` these are positions of the contaminated stream, so the anch
 corpus follows from the payload before it.
 
 `document` with copies kept inside windows: the same draw, then the first place between two
-documents from there on where the copy fits into an allowed window.
+documents from there on at which the copy fits into an allowed window.
 """
 
 from bisect import bisect_left
@@ -42,7 +42,7 @@ class Anchors:
     """Anchors of many copies, each array of shape [number of copies]."""
 
     position: I64
-    """Position in the clean corpus; the copy stands before this token."""
+    """Position in the clean corpus; the copy precedes this token."""
     drawn: I64
     """Position that was drawn: in the clean corpus, or, for copies kept inside windows, in the
     contaminated stream as if no other copy were in the window."""
@@ -53,7 +53,7 @@ class Anchors:
 
 
 def background_left(budget: int, payload: int) -> int:
-    """Return how many background tokens remain in a budget that holds `payload` tokens.
+    """Return the number of background tokens in a budget that includes `payload` tokens.
 
     Raises:
         InputError: if the payload is larger than the budget, or leaves less than 1 % of it.
@@ -87,7 +87,7 @@ class UnplacedCopies:
     lengths: I64
     """Payload tokens, separators included."""
     name: Callable[[int], str]
-    """What to call a copy in a message."""
+    """The name of a copy in a message."""
 
 
 def place_copies(
@@ -170,18 +170,20 @@ def _over_the_budget(
     document_starts: I64 | None,
 ) -> Anchors:
     draws = np.zeros(len(copies), dtype=np.int64)
-    drawn = _draw(example_keys, copies, draws, seed, budget)
-    outside = np.flatnonzero(drawn >= background)
+    positions = _draw(example_keys, copies, draws, seed, budget)
+    outside = np.flatnonzero(positions >= background)
     while len(outside):
         draws[outside] += 1
-        drawn[outside] = _draw(example_keys[outside], copies[outside], draws[outside], seed, budget)
-        outside = outside[drawn[outside] >= background]
-    position = drawn
+        positions[outside] = _draw(
+            example_keys[outside], copies[outside], draws[outside], seed, budget
+        )
+        outside = outside[positions[outside] >= background]
+    position = positions
     if document_starts is not None:
-        position = document_starts[np.searchsorted(document_starts, drawn, side="right") - 1]
+        position = document_starts[np.searchsorted(document_starts, positions, side="right") - 1]
     return Anchors(
         position=position,
-        drawn=drawn,
+        drawn=positions,
         redraws=draws,
         tiebreak=keyed.words(seed, keyed.Stream.SAME_ANCHOR, example_keys, copies),
     )
@@ -216,16 +218,24 @@ def _between_documents(
             context=context,
             allowed_windows=allowed_windows,
         )
-        drawn = window * context + offset
+        positions = window * context + offset
         position, order = _walked(
-            np.lexsort((keys, drawn)), drawn, lengths, context, n_windows, allowed, document_starts
+            np.lexsort((keys, positions)),
+            positions,
+            lengths,
+            context,
+            n_windows,
+            allowed,
+            document_starts,
         )
         left = np.flatnonzero(position < 0)
         if not len(left):
-            return Anchors(position=position, drawn=drawn, redraws=draws, tiebreak=_ranks(order))
+            return Anchors(
+                position=position, drawn=positions, redraws=draws, tiebreak=_ranks(order)
+            )
         draws[left] += 1
     raise InputError(
-        f"{len(left):,} copies fit between no two documents of the windows they may lie in "
+        f"{len(left):,} copies fit between no two documents of their allowed windows "
         f"({len(document_starts):,} documents, windows of {context:,} tokens)",
         where="placement",
         hint="Use policy window with separator end, widen placement.between, or allow straddling.",
@@ -234,7 +244,7 @@ def _between_documents(
 
 def _walked(
     order: I64,
-    drawn: I64,
+    positions: I64,
     lengths: I64,
     context: int,
     n_windows: int,
@@ -254,17 +264,17 @@ def _walked(
     at = 0
     while at < len(starts) and (waiting or next_copy < len(order)):
         if not waiting:
-            at = bisect_left(starts, int(drawn[order[next_copy]]) - payload, at)
+            at = bisect_left(starts, int(positions[order[next_copy]]) - payload, at)
             if at == len(starts):
                 break
-        here = starts[at] + payload
-        while next_copy < len(order) and drawn[order[next_copy]] <= here:
+        end = starts[at] + payload
+        while next_copy < len(order) and positions[order[next_copy]] <= end:
             waiting.append(int(order[next_copy]))
             next_copy += 1
         still: list[int] = []
         for copy in waiting:
-            here = starts[at] + payload
-            window, inside = divmod(here, context)
+            end = starts[at] + payload
+            window, inside = divmod(end, context)
             length = int(lengths[copy])
             fits = inside + length <= context and window < n_windows
             if fits and allowed(window):

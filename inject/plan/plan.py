@@ -1,10 +1,10 @@
-"""The plan: every copy of every member, where it goes, and the tokens that go there.
+"""The plan: every copy of every member, its position, and its tokens.
 
-Artifact: `plan.parquet` (a row a copy), `copy_counts.parquet` (a row an example, zero copies and
-non-members included; `passage_copies` counts the copies of all rows of its group),
-`payload.bin` (each spiked example's tokens once) and `plan.json` (budget, background left,
-context, seed). A plan and a clean corpus make a `View`; the plan holds no background, so an arm
-costs bytes in proportion to its payload. `inject.plan.make_plan` draws it.
+Artifact: `plan.parquet` (one row per copy), `copy_counts.parquet` (one row per example, zero copies
+and non-members included; `passage_copies` counts the copies of all rows of its group),
+`payload.bin` (each spiked example's tokens once) and `plan.json` (budget, background left, context,
+seed). A plan and a clean corpus make a `View`; the plan has no background, so an arm costs bytes
+in proportion to its payload. `inject.plan.make_plan` draws it.
 """
 
 import json
@@ -62,7 +62,7 @@ COPY_COUNTS_SCHEMA = pa.schema(
 
 @dataclass(frozen=True, kw_only=True)
 class PlanFacts:
-    """What holds for the plan as a whole."""
+    """Facts about the plan as a whole."""
 
     budget: int
     """Tokens in the training stream, payload included."""
@@ -73,7 +73,7 @@ class PlanFacts:
     seed: int
     policy: str
     separator: Separator
-    """What stands around each copy."""
+    """The separator around each copy."""
     vocabulary: int
 
 
@@ -110,7 +110,7 @@ class Plan:
         )
 
     def names(self) -> list[CopyName]:
-        """Return what each copy is, in the order of the table."""
+        """Return the name of each copy, in the order of the table."""
         columns = [self.copies[name].to_pylist() for name in CopyName._fields]
         return [CopyName(*values) for values in zip(*columns, strict=True)]
 
@@ -129,7 +129,7 @@ def write_plan(out: Path, plan: Plan) -> None:
 
 
 def read_plan(folder: Path) -> Plan:
-    """Read what `write_plan` wrote."""
+    """Read the plan that `write_plan` wrote."""
     facts = PlanFacts(**json.loads((folder / FACTS_FILE).read_text()))
     return Plan(
         facts=facts,

@@ -32,7 +32,7 @@ def twin_membership_step(
         examples: the arm's pool.
         membership: which twin it is.
         seed: the arm's seed.
-        plan: the arm's own plan; read where the forget set goes by numbers of copies.
+        plan: the arm's own plan; read if the forget set selects by copy count.
     """
     counted = membership.forget is not None and membership.forget.copies is not None
     if counted and plan is None:
@@ -50,7 +50,7 @@ def twin_membership_step(
 
 
 def write_membership(context: StepContext) -> None:
-    """Write the rows with the sides that hold for the twin."""
+    """Write the rows with the sides of the twin."""
     membership = TwinMembership.model_validate(context.execution["membership"])
     folder = context.inputs["examples"]
     pool = read_examples(folder)
@@ -89,7 +89,7 @@ def write_relearned(context: StepContext) -> None:
         MemberSelection(share=context.settings["relearned"]),
         seed=context.settings["seed"],
         draw=RELEARNING_DRAW,
-        where="unlearning.relearn",
+        key="unlearning.relearn",
     )
     write_examples(
         context.out,

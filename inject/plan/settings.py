@@ -1,4 +1,4 @@
-"""The settings of a plan: how many copies of each member, and where they go."""
+"""The settings of a plan: copies per member, and their positions."""
 
 from collections.abc import Iterable
 from typing import Annotated, Literal
@@ -14,7 +14,7 @@ Count = Annotated[int, Field(gt=0, le=MAX_COPIES)]
 
 
 class Copies(Settings):
-    """How many copies of each member: exactly one of the three rules."""
+    """The number of copies of each member: exactly one of the three rules."""
 
     fixed: Count | None = None
     """Every member is spiked this many times."""
@@ -25,13 +25,13 @@ class Copies(Settings):
 
     @model_validator(mode="after")
     def _exactly_one(self) -> "Copies":
-        given = [name for name in ("fixed", "poisson", "levels") if getattr(self, name) is not None]
-        if len(given) != 1:
+        forms = [name for name in ("fixed", "poisson", "levels") if getattr(self, name) is not None]
+        if len(forms) != 1:
             raise ValueError(
-                f"give exactly one of fixed, poisson, levels; got {', '.join(given) or 'none'}"
+                f"give exactly one of fixed, poisson, levels; got {', '.join(forms) or 'none'}"
             )
         if twice := [level for level in self.levels or () if (self.levels or ()).count(level) > 1]:
-            raise ValueError(f"levels: {twice[0]} stands twice; each level gets as many members")
+            raise ValueError(f"levels: {twice[0]} appears twice; each level gets as many members")
         return self
 
     @property
@@ -55,7 +55,7 @@ Policy = Literal["splice", "window", "document"]
 
 
 class Placement(Settings):
-    """Where the copies go, and what stands around them."""
+    """Positions of the copies, and the separators around them."""
 
     policy: Policy = "splice"
     """`splice`: at any token boundary of the stream; `window`: inside one packed window, which
@@ -71,9 +71,9 @@ class Placement(Settings):
     """Whether a copy may lie across two windows. null: `allow` for `splice` and `document` over
     the whole training, else `forbid`."""
     separator: Separator | None = None
-    """What stands around each copy: `none`; `blank_line` on both sides; `end`: an end token on both
-    sides (behind it only, for `document`); `start_end`: a start token before, an end token behind.
-    null: `end` for `document`, else `none`."""
+    """The separator around each copy: `none`; `blank_line` on both sides; `end`: an end token on
+    both sides (for `document`, only after it); `start_end`: a start token before, an end token
+    after. null: `end` for `document`, else `none`."""
 
     @model_validator(mode="after")
     def _consistent(self) -> "Placement":
@@ -83,7 +83,7 @@ class Placement(Settings):
         if self.straddle == "allow" and self.policy == "window":
             raise ValueError(
                 "policy `window` puts each copy inside one window, so straddle cannot be `allow`; "
-                "use `splice` for copies that lie across windows"
+                "use `splice` for copies that straddle windows"
             )
         if self.straddle == "allow" and self.timed:
             raise ValueError(
@@ -99,7 +99,7 @@ class Placement(Settings):
 
     @property
     def timed(self) -> bool:
-        """Whether copies are restricted to a stretch of the training."""
+        """Whether copies are restricted to a part of the training."""
         return self.between != (0.0, 1.0)
 
     @property
@@ -114,7 +114,7 @@ class Placement(Settings):
 
     @property
     def separation(self) -> Separation:
-        """What stands around each copy."""
+        """The separator around each copy."""
         return self.separated_by, self.policy == "document"
 
     def label(self) -> str:
@@ -133,7 +133,7 @@ def separations(placements: Iterable[Placement]) -> tuple[Separation, ...]:
     """Return each kind of separators that take room in a copy's only window, once, sorted.
 
     Args:
-        placements: of all arms; those that let copies lie across windows ask for no room.
+        placements: of all arms; those that let copies straddle windows require no room.
     """
     kinds = {
         placement.separation

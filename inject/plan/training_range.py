@@ -1,18 +1,18 @@
-"""Which windows are trained on in a stretch of the first epoch, in memory that is bounded.
+"""The windows that are trained on in a part of the first epoch, in bounded memory.
 
-The order of windows is a sort by a keyed 64-bit hash (`inject.stream.order`), so a stretch of the
+The order of windows is a sort by a keyed 64-bit hash (`inject.stream.order`), so a part of the
 training is a set of windows with neighbouring hashes. Up to `EXACT` windows the order is computed
-and the stretch holds exactly the windows with those ranks: 40 bytes and a microsecond a window.
+and the part has exactly the windows with those ranks: 40 bytes and a microsecond per window.
 
-Beyond, no order is computed. A window belongs to the stretch when its hash lies between the two
-shares of the range of hashes, each moved inwards by the margin by which a window's rank can
-differ from its hash: by the Dvoretzky-Kiefer-Wolfowitz inequality (Massart 1990) no rank of n
-windows is further than sqrt(ln(2 / d) / 2 n) from its hash, but for a probability d of 1e-18. So a
-copy never lies outside the stretch that was asked for; what is given up are the windows within
-0.02 % of the training at either end (10^12 tokens, windows of 2,048). The windows that belong are
-counted once, block by block; a copy draws one of their numbers, and its block is looked at again.
-Memory: a number a block. Cost: 16 ns a window and look, so 8 s to count 10^12 tokens and at most as
-much for any number of copies, whatever the stretch's share.
+Beyond, no order is computed. A window belongs to the part when its hash is between the two shares
+of the range of hashes, each moved inwards by the margin by which a window's rank can differ from
+its hash: by the Dvoretzky-Kiefer-Wolfowitz inequality (Massart 1990) no rank of n windows is
+further than sqrt(ln(2 / d) / 2 n) from its hash, but for a probability d of 1e-18. So a copy is
+never outside the requested range; the cost is the windows within 0.02 % of the training at either
+end (10^12 tokens, windows of 2,048). The windows that belong are counted once, block by block; a
+copy draws one of their numbers, and its block is looked at again. Memory: one number per block.
+Cost: 16 ns a window and look, so 8 s to count 10^12 tokens and at most as much for any number of
+copies, whatever the part's share.
 """
 
 import math
@@ -46,14 +46,14 @@ def training_range(between: tuple[float, float], *, seed: int, n_windows: int) -
         n_windows: whole windows in the stream.
 
     Raises:
-        InputError: when the stretch holds no window.
+        InputError: a part without windows.
     """
     if between == (0.0, 1.0):
         return WholeTraining(count=n_windows)
     low, high = (int(share * n_windows) for share in between)
     if low == high:
         raise InputError(
-            f"placement.between: [{between[0]:g}, {between[1]:g}] of {n_windows:,} windows holds "
+            f"placement.between: [{between[0]:g}, {between[1]:g}] of {n_windows:,} windows has "
             "no window",
             where="placement.between",
             hint="Widen it, or raise corpus.tokens.",
@@ -65,13 +65,13 @@ def training_range(between: tuple[float, float], *, seed: int, n_windows: int) -
 
 def _hashed(between: tuple[float, float], *, seed: int, n_windows: int) -> "HashedRange":
     margin = rank_margin(n_windows)
-    # At the ends of the training there is no rank beyond, so nothing has to be given up.
+    # At the ends of the training there is no rank beyond, so no window is lost.
     low = 0.0 if between[0] == 0.0 else between[0] + margin
     high = 1.0 if between[1] == 1.0 else between[1] - margin
     if high - low < margin:
         raise InputError(
-            f"placement.between: [{between[0]:g}, {between[1]:g}] is too short a stretch of "
-            f"{n_windows:,} windows: at so many, a window's place in the order is known "
+            f"placement.between: [{between[0]:g}, {between[1]:g}] is too short a range of "
+            f"{n_windows:,} windows: with so many, a window's place in the order is known "
             f"to {margin:.2%} of the training",
             where="placement.between",
             hint=f"Widen it to {4 * margin:.2%} or more.",
@@ -86,7 +86,7 @@ def _hashed(between: tuple[float, float], *, seed: int, n_windows: int) -> "Hash
 
 
 def rank_margin(n_windows: int) -> float:
-    """Return how far a window's rank can be from its hash, as a share of the training."""
+    """Return the largest distance of a window's rank from its hash, as a share of the training."""
     return math.sqrt(math.log(2 / _DOUBT) / (2 * n_windows))
 
 
@@ -100,12 +100,12 @@ class WholeTraining:
     """Whether it is the whole training."""
 
     def draw(self, seed: int, keys: keyed.U64, copies: I64, draws: I64) -> I64:
-        """Return a window for each (example, copy, draw), uniform over the stretch."""
+        """Return a window for each (example, copy, draw), uniform over the part."""
         words = keyed.words(seed, keyed.Stream.ANCHOR, keys, copies, draws)
         return keyed.below(self.count, words).astype(np.int64)
 
     def contains(self, windows: I64) -> Bools:
-        """Return whether each window belongs to the stretch."""
+        """Return whether each window belongs to the part."""
         return np.ones(len(windows), dtype=np.bool_)
 
 
@@ -135,7 +135,7 @@ class RankedRange:
 
 @dataclass(frozen=True, kw_only=True)
 class HashedRange:
-    """The windows whose hash lies in a range; see the module."""
+    """The windows whose hash is in a range; see the module."""
 
     seed: int
     n_windows: int
@@ -160,12 +160,12 @@ class HashedRange:
         blocks = np.searchsorted(self._before, numbers, side="right") - 1
         order = np.argsort(blocks, kind="stable")
         edges = np.flatnonzero(np.diff(blocks[order], prepend=-1, append=-1))
-        found = np.empty(len(keys), dtype=np.int64)
+        windows = np.empty(len(keys), dtype=np.int64)
         for first, stop in pairwise(edges.tolist()):
             part = order[first:stop]
             block = int(blocks[part[0]])
-            found[part] = self._of_block(block)[numbers[part] - self._before[block]]
-        return found
+            windows[part] = self._of_block(block)[numbers[part] - self._before[block]]
+        return windows
 
     @cached_property
     def _before(self) -> I64:
@@ -184,9 +184,9 @@ class HashedRange:
         return self._belong(window_hashes(self.seed, 0, windows))
 
     def _belong(self, hashes: keyed.U64) -> Bools:
-        found: Bools = (hashes >= np.uint64(self.low)) & (hashes <= np.uint64(self.last))
-        return found
+        in_range: Bools = (hashes >= np.uint64(self.low)) & (hashes <= np.uint64(self.last))
+        return in_range
 
 
 TrainingRange = WholeTraining | RankedRange | HashedRange
-"""The windows that copies may lie in."""
+"""The windows allowed for copies."""

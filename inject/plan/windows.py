@@ -1,15 +1,15 @@
-"""Where copies go that must lie inside one window: which window, and where in it.
+"""The positions of copies that must be inside one window: the window, and the offset in it.
 
-A window and an offset in it are keyed draws that depend on (seed, example, copy) and on the
-copy's own length alone. A window holds copies as long as they fit in it; where they do not, the
-copy with the later key is drawn again with the next counter, and how often is recorded. Copies
-are laid out in the order of their offsets, ties by key; an offset beyond the background that a
-window has left is moved back to its end. The draws are over the windows of a range of the
-training (`inject.plan.training_range`), which may be all.
+A window and an offset in it are keyed draws that depend only on (seed, example, copy) and on the
+copy's own length. A window takes copies as long as they fit in it; if they do not, the copy with
+the later key is drawn again with the next counter, and how often is recorded. Copies are laid out
+in the order of their offsets, ties by key; an offset beyond the background that a window has left
+is moved back to its end. The draws are over the windows of a range of the training
+(`inject.plan.training_range`), which may be all.
 
 So a copy that was not drawn again stays in its window when examples or datasets are added, and
 at its offset unless another copy came to share its window.
-Cost: a few draws a copy, all vectorised; crowded windows are settled one by one.
+Cost: a few draws per copy, all vectorised; crowded windows are settled one by one.
 """
 
 from collections.abc import Callable
@@ -29,17 +29,17 @@ MAX_ROUNDS = 1000
 
 @dataclass(frozen=True, kw_only=True)
 class WindowPlacements:
-    """Where copies lie in the contaminated stream, each array of shape [number of copies]."""
+    """Positions of copies in the contaminated stream, each array of shape [number of copies]."""
 
     window: I64
     gap: I64
-    """Background tokens of the window that stand before the copy."""
+    """Background tokens of the window before the copy."""
     start: I64
     """Position in the contaminated stream."""
     drawn: I64
-    """Position drawn: that of a copy that is alone in its window."""
+    """Position drawn: that of a copy without others in its window."""
     redraws: I64
-    """How many windows had no room for it."""
+    """Number of windows that had no room for it."""
 
 
 def check_room(
@@ -49,7 +49,7 @@ def check_room(
 
     Args:
         lengths: payload tokens of each copy.
-        name: what to call a copy in a message.
+        name: gives a copy's name in messages.
         context: tokens in a window.
         allowed_windows: the windows that may be used.
 
@@ -62,7 +62,7 @@ def check_room(
     if lengths[longest] > context:
         raise InputError(
             f"{name(longest)} takes {int(lengths[longest]):,} tokens with its separators and "
-            f"cannot lie inside one window of {context:,}",
+            f"does not fit inside one window of {context:,}",
             where="placement",
             allowed="straddle: allow (policy splice or document), or shorter examples",
             hint="Set pool.long_examples to truncate or drop, or raise train.context.",
@@ -72,7 +72,7 @@ def check_room(
     if needed > windows * context:
         raise InputError(
             f"the copies need {needed:,} tokens, more than the {windows:,} windows of {context:,} "
-            f"tokens ({windows * context:,}) that they may lie in",
+            f"tokens ({windows * context:,}) that are allowed for them",
             where="corpus.tokens" if allowed_windows.whole else "placement.between",
             hint="Widen placement.between, raise corpus.tokens, or lower copies or members.",
         )
@@ -122,7 +122,7 @@ def draw_in_windows(
     windows = allowed_windows.count
     raise InputError(
         f"no window with room was found for {len(pending):,} copies in {MAX_ROUNDS:,} draws: "
-        f"the copies fill {lengths.sum() / (windows * context):.0%} of the windows they may lie in",
+        f"the copies fill {lengths.sum() / (windows * context):.0%} of their allowed windows",
         where="placement",
         hint="Widen placement.between, raise corpus.tokens, or lower the copies.",
     )
@@ -138,7 +138,7 @@ def drawn_places(
     context: int,
     allowed_windows: TrainingRange,
 ) -> tuple[I64, I64]:
-    """Return the window that each copy's draw names, and where in it the copy stands alone."""
+    """Return each copy's drawn window, and its position in it without other copies."""
     window = allowed_windows.draw(seed, keys, copies, draws)
     offsets = keyed.words(seed, keyed.Stream.OFFSET, keys, copies, draws)
     return window, keyed.below(context - lengths + 1, offsets).astype(np.int64)
@@ -168,14 +168,14 @@ def _laid_out(
     window: I64, offset: I64, draws: I64, lengths: I64, tiebreak: keyed.U64, context: int
 ) -> WindowPlacements:
     """Put the copies of each window in the order of their offsets."""
-    # One window's copies stand together in both orders, so one sum over them serves both.
+    # One window's copies are adjacent in both orders, so one sum over them serves both.
     by_window = np.argsort(window, kind="stable")
-    held = np.empty(len(window), dtype=np.int64)
+    copy_tokens = np.empty(len(window), dtype=np.int64)
     first = np.searchsorted(window[by_window], window[by_window], side="left")
     last = np.searchsorted(window[by_window], window[by_window], side="right")
     ends = np.append(0, np.cumsum(lengths[by_window]))
-    held[by_window] = ends[last] - ends[first]
-    gap = np.minimum(offset, context - held)
+    copy_tokens[by_window] = ends[last] - ends[first]
+    gap = np.minimum(offset, context - copy_tokens)
     order = np.lexsort((tiebreak, gap, window))
     before = np.cumsum(lengths[order]) - lengths[order]
     first = np.searchsorted(window[order], window[order], side="left")

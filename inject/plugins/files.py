@@ -1,10 +1,10 @@
 """Plug-ins by file: `FILE.py:NAME`.
 
-Its digest is that of the file and of the modules beside it that it imports. Loaded again unchanged,
-it is the same object; edited meanwhile, it is executed anew and has another digest. What else it
-reads (data files) does not count, nor do versions of libraries. Modules beside it go before
-installed ones, as in a script, while the file is executed; afterwards they are taken out of
-`sys.modules` again, so that two plug-ins may both have a `helper.py` beside them.
+Its digest covers the file and the modules of its folder that it imports. Loaded again unchanged, it
+is the same object; edited meanwhile, it is executed again and has another digest. Other inputs
+(data files) do not count, nor do versions of libraries. Modules of its folder precede installed
+ones, as in a script, while the file is executed; afterwards they are removed from `sys.modules`, so
+that two plug-ins may each have a `helper.py`.
 """
 
 import importlib
@@ -37,7 +37,7 @@ _REFERENCE = re.compile(r"(?P<file>.+?\.py):(?P<name>[^:=]*)(?P<rest>:.*)?", re.
 
 
 class FileReference(NamedTuple):
-    """`FILE.py:NAME`, and what stands behind it."""
+    """`FILE.py:NAME`, and any text after it."""
 
     file: str
     name: str
@@ -55,9 +55,9 @@ def file_reference(text: str) -> FileReference | None:
     whose name is missing.
     """
     text = text.strip()
-    found = _REFERENCE.fullmatch(text)
-    if found:
-        return FileReference(found["file"], found["name"].strip(), (found["rest"] or "")[1:])
+    match = _REFERENCE.fullmatch(text)
+    if match:
+        return FileReference(match["file"], match["name"].strip(), (match["rest"] or "")[1:])
     return FileReference(text, "", "") if text.endswith(".py") else None
 
 
@@ -65,8 +65,8 @@ def load_file(reference: FileReference, expected: Expected) -> Plugin:
     """Load the object that `FILE.py:NAME` names; a relative path starts at the current folder.
 
     Raises:
-        InputError: the file is missing or no Python, raises when it is executed (names the line),
-            has no such name, or the object is of another kind.
+        InputError: a file that is missing, is not Python, raises when it is executed (names the
+            line) or has no such name, or an object of another kind.
     """
     path = Path(reference.file).expanduser()
     if not path.is_file():
@@ -93,7 +93,7 @@ def load_file(reference: FileReference, expected: Expected) -> Plugin:
     except BaseException as error:
         raise _not_imported(error, reference.file, sources) from error
     value = _named(module, reference, expected)
-    expected.check(value, where=str(reference))
+    expected.check(value, label=str(reference))
     return Plugin(
         name=reference.name,
         value=value,
@@ -128,7 +128,7 @@ def _modules_beside(folder: Path, sources: Mapping[str, Source]) -> Iterator[Non
     hidden = {name: sys.modules[name] for name in sys.modules if name.partition(".")[0] in local}
     cached, sys.dont_write_bytecode = sys.dont_write_bytecode, True
     for package in PACKAGES:
-        # A folder `train` beside the file does not stand for ours.
+        # A folder `train` next to the file does not replace ours.
         importlib.import_module(package)
     for name in hidden:
         del sys.modules[name]

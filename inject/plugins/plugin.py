@@ -1,6 +1,6 @@
 """A loaded plug-in, the modules it is made of, and those that installed packages offer.
 
-A plug-in of a file is made of that file and of what it imports from the same folder. Imports are
+A plug-in of a file consists of that file and its imports from the same folder. Imports are
 read from the source. A module of the folder goes before an installed one of the same name, as in a
 script; our own packages are never taken from there. Folders without `__init__.py` are not packages
 here.
@@ -35,7 +35,7 @@ class Plugin:
     """NAME of `FILE.py:NAME`, or the entry point's name."""
     value: Any
     origin: str
-    """Where it comes from: `FILE.py:NAME` as given, or a distribution and its version."""
+    """Its origin: `FILE.py:NAME` as given, or a distribution and its version."""
     digest: str
     """SHA-256 (hex) of the source that was executed, and of which object in it; a part of the
     identity of whatever the plug-in decides. Folders do not enter."""
@@ -45,7 +45,7 @@ class Plugin:
 
 @dataclass(frozen=True, kw_only=True)
 class Expected:
-    """What kind of object a plug-in must be."""
+    """The kind of object that a plug-in must be."""
 
     noun: str
     """For messages: `detector`."""
@@ -54,11 +54,11 @@ class Expected:
     allowed: str
     """For messages: `a spikein.Detector, or a function from ExampleEvidence to a float`."""
 
-    def check(self, value: Any, *, where: str) -> None:
+    def check(self, value: Any, *, label: str) -> None:
         """Refuse an object of another kind.
 
         Raises:
-            InputError: with its type, and what is allowed.
+            InputError: with its type, and the allowed one.
         """
         if not self.accepts(value):
             kind = (
@@ -67,7 +67,7 @@ class Expected:
                 else f"an object of type {type(value).__name__}"
             )
             raise InputError(
-                f"is {kind}, not {with_article(self.noun)}", where=where, allowed=self.allowed
+                f"is {kind}, not {with_article(self.noun)}", where=label, allowed=self.allowed
             )
 
 
@@ -76,23 +76,23 @@ def with_article(noun: str) -> str:
     return f"{'an' if noun[0].lower() in 'aeiou' else 'a'} {noun}"
 
 
-def require_same_source(digest: str | None, named: str | None, *, where: str) -> None:
-    """Check that what was loaded again is what a step was named by, wherever the step runs.
+def require_same_source(digest: str | None, named: str | None, *, label: str) -> None:
+    """Check that a plug-in loaded again has the source of the step's identity, on any machine.
 
     Args:
-        digest: of the plug-in; None for what is no plug-in.
+        digest: of the plug-in; None if the object is not a plug-in.
         named: the same when the step was named, from its settings.
-        where: the plug-in, as the user named it.
+        label: the plug-in, as the user named it.
 
     Raises:
-        InputError: its source was edited since.
+        InputError: a source that was edited since.
     """
     if digest != named:
         raise InputError(
             "the source was edited since this run was named",
-            where=where,
-            hint="Run the same command again: what it decides is made by the edited source, and "
-            "the rest is kept.",
+            where=label,
+            hint="Run the same command again: the edited source makes the artifacts that depend on "
+            "it, and the rest is kept.",
         )
 
 
@@ -110,13 +110,13 @@ def read_sources(
     """Read a module, and all that it imports from `folder`, directly or not.
 
     Args:
-        folder: where local modules lie.
+        folder: of local modules.
         name: dotted name of the module, from `folder`.
         path: its file.
         only: top-level names that count as local; None: all that are found, but our own.
 
     Returns:
-        The sources by dotted name; packages stand before their modules.
+        The sources by dotted name; packages precede their modules.
 
     Raises:
         InputError: a file that cannot be read, or that is not Python; names the line.
@@ -129,16 +129,16 @@ def read_sources(
         if current in sources:
             continue
         sources[current] = source
-        for line, wanted, late in _imported(current, source):
-            top = wanted.partition(".")[0]
+        for line, dotted, late in _imported(current, source):
+            top = dotted.partition(".")[0]
             if top in PACKAGES if only is None else top not in only:
                 continue
-            local = _modules_of(folder, wanted)
+            local = _modules_of(folder, dotted)
             if local and late and only is None:
                 raise InputError(
-                    f"line {line}: imports {wanted} inside a function",
+                    f"line {line}: imports {dotted} inside a function",
                     where=str(source.path),
-                    hint="Import modules that lie beside a plug-in at the top of the file.",
+                    hint="Import modules of a plug-in's own folder at the top of the file.",
                 )
             waiting += local
     return dict(sorted(sources.items()))
@@ -153,22 +153,22 @@ def sources_digest(sources: Mapping[str, Source]) -> str:
 
 def own_code(sources: Mapping[str, Source]) -> tuple[str, ...]:
     """Return the modules of our own packages that the modules import."""
-    wanted = {
-        wanted
+    dotted_names = {
+        dotted
         for name, source in sources.items()
-        for _, wanted, _ in _imported(name, source)
-        if wanted.partition(".")[0] in PACKAGES
+        for _, dotted, _ in _imported(name, source)
+        if dotted.partition(".")[0] in PACKAGES
     }
-    return tuple(sorted({module for name in wanted if (module := module_of(name))}))
+    return tuple(sorted({module for name in dotted_names if (module := module_of(name))}))
 
 
 def _read(path: Path) -> Source:
-    with open_regular(path, what="plug-in") as file:
+    with open_regular(path, purpose="plug-in") as file:
         return Source(path, file.read(), path.name == "__init__.py")
 
 
 def _imported(name: str, source: Source) -> Iterator[tuple[int, str, bool]]:
-    """Yield what a module may import: line, dotted name, and whether it is inside a function."""
+    """Yield a module's possible imports: line, dotted name, and whether it is inside a function."""
     try:
         tree = ast.parse(source.content)
     except SyntaxError as error:
@@ -194,13 +194,13 @@ def _imported(name: str, source: Source) -> Iterator[tuple[int, str, bool]]:
                 continue
             base = parts[: len(parts) + 1 - node.level] if node.level else []
             module = ".".join([*base, *([node.module] if node.module else [])])
-            # The module itself comes with the name, whether or not that is a module, too.
+            # The module itself comes with the name, whether or not the name is also a module.
             for alias in node.names:
                 yield node.lineno, f"{module}.{alias.name}".lstrip("."), node in late
 
 
 def _modules_of(folder: Path, name: str) -> list[tuple[str, Source]]:
-    """Return what of a dotted name is a module, packages first: a and a.b of `a.b.function`."""
+    """Return the modules in a dotted name, packages first: a and a.b of `a.b.function`."""
     modules: list[tuple[str, Source]] = []
     parts = name.split(".") if name else []
     for index, part in enumerate(parts, start=1):
@@ -243,10 +243,10 @@ class InstalledPlugin:
             InputError: several packages offer the name, the object cannot be imported, or it is of
                 another kind; names the package.
         """
-        where = f"{expected.noun} {self.name} ({self.origin})"
+        label = f"{expected.noun} {self.name} ({self.origin})"
         if len(self.offers) > 1:
             raise InputError(
-                "several installed packages offer this name", where=where, hint="Uninstall one."
+                "several installed packages offer this name", where=label, hint="Uninstall one."
             )
         (entry,) = self.offers
         try:
@@ -256,9 +256,9 @@ class InstalledPlugin:
         # An import that exits must not end the command in silence.
         except BaseException as error:
             raise InputError(
-                f"its {entry.value} cannot be imported: {first_line(error)}", where=where
+                f"its {entry.value} cannot be imported: {first_line(error)}", where=label
             ) from error
-        expected.check(value, where=f"{where}: {entry.value}")
+        expected.check(value, label=f"{label}: {entry.value}")
         source, code = _source(entry.value.partition(":")[0].strip())
         return Plugin(
             name=self.name,
@@ -276,8 +276,10 @@ def installed_plugins(group: Group) -> dict[str, InstalledPlugin]:
         # A package that is found twice on Python's path is still one.
         offers.setdefault(entry.name, {}).setdefault((entry.value, _origin(entry)), entry)
     return {
-        name: InstalledPlugin(name=name, offers=tuple(sorted(found.values(), key=_origin)))
-        for name, found in sorted(offers.items())
+        name: InstalledPlugin(
+            name=name, offers=tuple(sorted(offers_by_origin.values(), key=_origin))
+        )
+        for name, offers_by_origin in sorted(offers.items())
     }
 
 
@@ -288,8 +290,8 @@ def load_installed(
 
     Args:
         group: which one.
-        expected: what its objects must be.
-        taken: names that are in use, each with where it comes from; they win.
+        expected: the kind of its objects.
+        taken: names in use, each with its origin; they take precedence.
     """
     plugins: dict[str, Plugin] = {}
     warnings = []

@@ -1,4 +1,4 @@
-"""The public data sets that the presets read: where each is on the hub, and what becomes of it.
+"""The public data sets that the presets read: their place on the hub, and their conversion.
 
 They are listed in `catalogue.yaml`. A `DataFile` is one file of the layout that presets read below
 `data=DIR`, made of one file (or of a few) of a repository at a pinned commit. What is too large is
@@ -19,7 +19,7 @@ class DataFile(Settings):
     """One file of the layout."""
 
     path: str
-    """Where presets look for it, below the data folder."""
+    """Its path for presets, below the data folder."""
     hub: str
     """Id of the data set on the hub."""
     commit: str
@@ -44,18 +44,18 @@ class DataFile(Settings):
 
 
 class DataSet(Settings):
-    """What is fetched by one name."""
+    """The files that are fetched by one name."""
 
     name: str
-    """What users call it."""
+    """Its name for users."""
     what: str
     """A line about it."""
     licence: str
-    """As its own page, or that of its authors, states it."""
+    """The licence on its own page, or that of its authors."""
     files: tuple[DataFile, ...]
-    """What is made of it."""
+    """The files made of it."""
     terms: str = ""
-    """What must be agreed to before it is fetched; `` for nothing."""
+    """Conditions to accept before it is fetched; `` for none."""
 
     @property
     def pages(self) -> str:
@@ -77,16 +77,16 @@ def data_sets(names: Iterable[str] = ()) -> tuple[DataSet, ...]:
     """Return data sets by name, each once, in the order of the catalogue; all without a name.
 
     Raises:
-        InputError: there is none of that name.
+        InputError: an unknown name.
     """
-    wanted, known = list(names), _catalogue()
-    for name in wanted:
-        if name not in known:
+    selected, by_name = list(names), _catalogue()
+    for name in selected:
+        if name not in by_name:
             raise InputError(
-                f"no data set of this name can be fetched.{did_you_mean(name, known)}",
+                f"no data set of this name can be fetched.{did_you_mean(name, by_name)}",
                 where=name,
-                allowed=", ".join(known),
+                allowed=", ".join(by_name),
                 hint="`spikein data list` says what each is, and a preset's name means what it "
                 "reads. Any other data set: `path: hf://datasets/OWNER/NAME/FILE`.",
             )
-    return tuple(known[name] for name in known if not wanted or name in wanted)
+    return tuple(by_name[name] for name in by_name if not selected or name in selected)

@@ -1,13 +1,13 @@
-"""From rows of the hub to the files of the layout: what becomes of a row, and how rows are written.
+"""From rows of the hub to the files of the layout: conversion of a row, and writing of rows.
 
 Everything is deterministic: keys sorted, no times, one way to write a value; the same rows give the
 same bytes wherever the compression library is the same.
 
-A protected benchmark lies in a zip with a password, which Python's `zipfile` reads and cannot
-write. The cipher is the old one of PKZIP (its APPNOTE, section 6.1): it keeps a text from search
-engines and from whoever gathers training corpora, which is what the authors ask, and not from
-anybody who knows the password. Times are 1980, and the twelve random bytes before each file are
-drawn from its checksum. Cost: a second a megabyte.
+A protected benchmark is in a zip with a password, which Python's `zipfile` reads and cannot write.
+The cipher is the old one of PKZIP (its APPNOTE, section 6.1): it protects a text from search
+engines and from collectors of training corpora, as the authors request, but not from readers who
+know the password. Times are 1980, and the twelve random bytes before each file are drawn from its
+checksum. Cost: one second per megabyte.
 """
 
 import csv
@@ -61,7 +61,7 @@ def _arxiv(row: Mapping[str, Any]) -> Mapping[str, Any] | None:
 CONVERSIONS: Mapping[str | None, Callable[[Mapping[str, Any]], Mapping[str, Any] | None]] = {
     None: lambda row: row,
     "truthfulqa": _truthfulqa,
-    # The first task, which the preset asks for where a file holds several.
+    # The first task, which the preset selects if a file has several.
     "tofu_forget": lambda row: {**row, "task_id": "1"},
     "wikipedia": _wikipedia,
     "arxiv": _arxiv,
@@ -70,7 +70,7 @@ CONVERSIONS: Mapping[str | None, Callable[[Mapping[str, Any]], Mapping[str, Any]
 
 
 def encoded(rows: Sequence[Mapping[str, Any]], name: str) -> bytes:
-    """Return rows in the format that a file's name says.
+    """Return rows in the format of a file's name.
 
     Args:
         rows: at least one.
@@ -106,7 +106,7 @@ def encrypted_zip(files: Mapping[str, bytes], *, password: str) -> bytes:
         squeeze = zlib.compressobj(9, zlib.DEFLATED, -15)
         packed = squeeze.compress(content) + squeeze.flush()
         seed = hashlib.sha256(f"{name} {checksum}".encode()).digest()[: _HEADER - 1]
-        # The last byte tells a reader whether the password is right.
+        # By the last byte a reader checks the password.
         payload = _encrypted(seed + bytes([checksum >> 24]) + packed, password.encode())
         coded = name.encode()
         facts = struct.pack(

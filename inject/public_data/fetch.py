@@ -1,9 +1,9 @@
 """Fetches public data sets into a folder, in the layout that the presets read.
 
-A file of the layout is whole or absent, and its entry in `spikein-data.json` (where it comes from,
-its SHA-256 and that of its source) is written right after it, so that a call that was cut off goes
-on with the next file. A file that has an entry is checked and never fetched again; one that was
-changed since is named and left alone; one without an entry is somebody's own and stays.
+A file of the layout is whole or absent, and its entry in `spikein-data.json` (its origin, its
+SHA-256 and that of its source) is written right after it, so that an interrupted call continues
+with the next file. A file that has an entry is checked and never fetched again; one that was
+changed since is named and kept; one without an entry is the user's own and stays.
 
 Sources come through the cache of the hub library, which serves them without a network from then on,
 and are checked against the digest that the hub gives for the pinned commit. Those of a data set
@@ -43,7 +43,7 @@ _BATCH = 64
 
 
 class FileState(NamedTuple):
-    """What became of one file of the layout."""
+    """The result for one file of the layout."""
 
     path: str
     state: str
@@ -59,16 +59,17 @@ def fetch(
     *,
     on_file: Callable[[FileState], None] = lambda _: None,
 ) -> list[FileState]:
-    """Fetch data sets; what is there already is checked.
+    """Fetch data sets; existing files are checked.
 
     Args:
         sets: which; their terms have been agreed to.
-        folder: where the layout is; made where it is missing.
+        folder: of the layout; made if it is missing.
         on_file: called after each file.
 
     Raises:
-        InputErrors: what could not be fetched or was changed since, and why; all else was fetched.
-        InputError: the folder cannot be used.
+        InputErrors: the files that could not be fetched or were changed since, and why; all others
+            were fetched.
+        InputError: an unusable folder.
     """
     from filelock import FileLock
 
@@ -78,7 +79,7 @@ def fetch(
     silences: dict[str, Unreachable] = {}
     with FileLock(folder / f".{MANIFEST}.lock"):
         manifest = read_manifest(folder)
-        # What a call that was killed has left.
+        # The remains of a killed call.
         shutil.rmtree(folder / _HIDDEN, ignore_errors=True)
         for data_set in sets:
             try:
@@ -95,13 +96,13 @@ def fetch(
         hint += "that has one, and copy the folder: it is complete."
         problems.append(Unreachable(first.problem, where=", ".join(silences), hint=hint))
     if problems:
-        done = f"{len(states)} of {sum(len(one.files) for one in sets)} files are in {folder}"
+        done = f"{len(states)} of {sum(len(group.files) for group in sets)} files are in {folder}"
         raise InputErrors(problems, title=f"Not everything could be fetched; {done}:")
     return states
 
 
 def _state(data_set: DataSet, file: DataFile, folder: Path, manifest: dict[str, Any]) -> FileState:
-    """Fetch one file, or say what is there."""
+    """Fetch one file, or report its state."""
     target = folder / file.path
     entry = manifest["files"].get(file.path)
     if target.is_dir():
@@ -143,7 +144,7 @@ def _state(data_set: DataSet, file: DataFile, folder: Path, manifest: dict[str, 
 
 
 def _made(file: DataFile, cache: Path | None) -> tuple[bytes, int, list[dict[str, Any]]]:
-    """Return the content of a file of the layout, its rows, and what the manifest says of sources.
+    """Return the content of a file of the layout, its rows, and the manifest's record of sources.
 
     Args:
         file: which.
@@ -151,7 +152,7 @@ def _made(file: DataFile, cache: Path | None) -> tuple[bytes, int, list[dict[str
 
     Raises:
         Unreachable: the hub gives no answer, and the cache lacks a source.
-        InputError: it has no such file, gives no access, or what arrived is not what it has.
+        InputError: no such file, no access, or a checksum mismatch.
     """
     if file.rows is not None:
         content, rows = _table(file, [_first_rows(file, source) for source in file.sources])
@@ -160,7 +161,7 @@ def _made(file: DataFile, cache: Path | None) -> tuple[bytes, int, list[dict[str
     if file.path.endswith(".zip"):
         content, rows = _zipped(file, [path.read_bytes() for path in paths])
     else:
-        # `.json` of the hub holds lines or one array; the parser knows both.
+        # `.json` of the hub has lines or one array; the parser reads both.
         parsed = [PARSERS[format_of(path) or ""](path, "download") for path in paths]
         content, rows = _table(file, [(row.values for row in part) for part in parsed])
     sources = [
@@ -175,8 +176,8 @@ def _table(file: DataFile, parts: list[Iterator[dict[str, Any]]]) -> tuple[bytes
     rows = chain.from_iterable(parts)
     first = next(rows, {})
     _require_columns(file, list(first))
-    kept = filter(None, map(CONVERSIONS[file.convert], chain([first], rows)))
-    taken = list(islice(kept, 0, file.rows and file.rows * file.every, file.every))
+    converted = filter(None, map(CONVERSIONS[file.convert], chain([first], rows)))
+    taken = list(islice(converted, 0, file.rows and file.rows * file.every, file.every))
     if len(taken) < (file.rows or 1):
         raise InputError(
             f"only {len(taken):,} rows could be made of it", where=_where(file), allowed=file.part()
@@ -185,7 +186,7 @@ def _table(file: DataFile, parts: list[Iterator[dict[str, Any]]]) -> tuple[bytes
 
 
 def _checked(file: DataFile, source: str, cache: Path | None) -> Path:
-    """Return where a file of the hub is on this machine, fetched and checked."""
+    """Return the local path of a file of the hub, fetched and checked."""
     path, _ = fetch_address(HubAddress(file.hub, file.commit, source), cache=cache)
     content, blob = path.read_bytes(), path.resolve()
     digest = hashlib.sha256(content).hexdigest()
@@ -195,8 +196,8 @@ def _checked(file: DataFile, source: str, cache: Path | None) -> Path:
         path.unlink()
         blob.unlink()
         raise InputError(
-            f"what arrived of {source} is not what the hub has (digest {digest[:12]}…, and not "
-            f"{blob.name[:12]}…)",
+            f"checksum mismatch for {source}: the file differs from the hub's (digest "
+            f"{digest[:12]}…, not {blob.name[:12]}…)",
             where=f"datasets/{file.hub}",
             hint="Nothing was kept of it. Give the same command again; a proxy may alter files.",
         )
@@ -211,7 +212,7 @@ def _first_rows(file: DataFile, source: str) -> Iterator[dict[str, Any]]:
     require_listed(HubAddress(file.hub, file.commit, source), names)
     place = f"datasets/{file.hub}@{file.commit}/{source}"
     with (
-        hub_errors(_where(file), hint="Give the same command again; nothing was kept of it."),
+        hub_errors(_where(file), hint="Run the same command again; nothing of it was kept."),
         HfFileSystem().open(place, "rb", block_size=_BLOCK) as remote,
     ):
         if source.endswith(".parquet"):
@@ -258,7 +259,7 @@ def _where(file: DataFile) -> str:
 
 
 def _require_folder(folder: Path) -> None:
-    """Make a folder where there is none.
+    """Make a folder if it is missing.
 
     Raises:
         InputError: something else is there, or none can be made there.
@@ -274,10 +275,10 @@ def _require_folder(folder: Path) -> None:
 
 
 def read_manifest(folder: Path) -> dict[str, Any]:
-    """Return what was fetched into a folder: `files`, by their paths.
+    """Return the record of a folder's fetched files: `files`, by their paths.
 
     Raises:
-        InputError: the manifest is not what was written.
+        InputError: a damaged manifest.
     """
     path = folder / MANIFEST
     try:

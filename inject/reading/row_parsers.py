@@ -1,8 +1,8 @@
-"""The parsers behind `inject.reading.rows`: JSON lines, JSON, CSV, TSV, Parquet and plain text.
+"""The parsers of `inject.reading.rows`: JSON lines, JSON, CSV, TSV, Parquet and plain text.
 
-Text is strict UTF-8; a byte order mark at the start of a file is taken off, one inside is
-kept. Lines end at `\\n` alone, so a line number here is the one an editor shows. Columns of CSV are
-separated by commas and those of TSV by tabs, or by what separates the names in their first line.
+Text is strict UTF-8; a byte order mark at the start of a file is removed, one inside is kept. Lines
+only end at `\\n`, so a line number here is the one an editor shows. Columns of CSV are separated
+by commas and those of TSV by tabs, or by the separator of the names in their first line.
 """
 
 import csv
@@ -28,9 +28,9 @@ _NO_TEXT = {
     b"PK\x03\x04": "a ZIP archive",
     b"PAR1": "Parquet, whose name ends in .parquet",
 }
-"""What other files begin with."""
+"""The first bytes of other kinds of files."""
 _SIGNS = ",;\t|"
-"""What may separate columns."""
+"""Possible separators of columns."""
 _SEPARATOR_HINT = (
     "Put names and fields that contain the separator, a quote or a line end in quotes; "
     "`--delimiter` of `spikein detect` sets another separator."
@@ -41,32 +41,32 @@ _FIELD_LIMIT = (1 << 31) - 1
 
 
 class PlacedRow(NamedTuple):
-    """One row and where it stands: `file:line`, or `file:row N` (N from 1) in CSV and Parquet."""
+    """One row and its place: `file:line`, or `file:row N` (N from 1) in CSV and Parquet."""
 
     place: str
     values: dict[str, Any]
 
 
 Parser = Callable[..., Iterator[PlacedRow]]
-"""Called with the file and what its rows are for."""
+"""Called with the file and the purpose of its rows."""
 
 
 def format_of(path: Path) -> str | None:
     """Return the extension that names the format (`.jsonl.gz` …), or None if unknown."""
     name = path.name.lower()
-    return max((known for known in PARSERS if name.endswith(known)), key=len, default=None)
+    return max((suffix for suffix in PARSERS if name.endswith(suffix)), key=len, default=None)
 
 
-def _lines(path: Path, what: str) -> Iterator[tuple[int, str]]:
+def _lines(path: Path, purpose: str) -> Iterator[tuple[int, str]]:
     """Yield (line number from 1, text with its line end)."""
-    for number, line in enumerate(read_lines(path, what), start=1):
+    for number, line in enumerate(read_lines(path, purpose), start=1):
         if number == 1:
-            check_text(line, str(path), what)
+            check_text(line, str(path), purpose)
             line = line.removeprefix(_MARK)
-        yield number, _decoded(line, f"{path}:{number}", what)
+        yield number, _decoded(line, f"{path}:{number}", purpose)
 
 
-def check_text(beginning: bytes, where: str, what: str) -> None:
+def check_text(beginning: bytes, place: str, purpose: str) -> None:
     """Refuse content that is not UTF-8 text, by its first bytes.
 
     Raises:
@@ -78,8 +78,8 @@ def check_text(beginning: bytes, where: str, what: str) -> None:
         kind = "UTF-16"
     if kind is not None:
         raise InputError(
-            f"{what}: its content is {kind}",
-            where=where,
+            f"{purpose}: its content is {kind}",
+            where=place,
             allowed="UTF-8",
             hint="Convert the file, for instance with `iconv -f utf-16 -t utf-8`."
             if kind == "UTF-16"
@@ -87,22 +87,22 @@ def check_text(beginning: bytes, where: str, what: str) -> None:
         )
 
 
-def _whole(lines: Iterator[tuple[int, str]], path: Path, what: str) -> str:
+def _whole(lines: Iterator[tuple[int, str]], path: Path, purpose: str) -> str:
     # Millions of short lines in a list would take many times their letters.
     whole = io.StringIO(newline="")
     length = 0
     for _, text in lines:
         length += whole.write(text)
-        check_whole(length, path, what)
+        check_whole(length, path, purpose)
     return whole.getvalue()
 
 
-def _decoded(line: bytes, place: str, what: str) -> str:
+def _decoded(line: bytes, place: str, purpose: str) -> str:
     try:
         return line.decode("utf-8")
     except UnicodeDecodeError as error:
         raise InputError(
-            f"{what}: invalid UTF-8 (byte 0x{line[error.start]:02x} at byte {error.start + 1} "
+            f"{purpose}: invalid UTF-8 (byte 0x{line[error.start]:02x} at byte {error.start + 1} "
             "of this line)",
             where=place,
             hint="Convert the file, for instance with `iconv -f cp1252 -t utf-8`.",
@@ -114,63 +114,63 @@ def _clipped(text: str) -> str:
     return repr(text if len(text) <= _CLIP else text[:_CLIP] + "…")
 
 
-def _row(place: str, values: object, source: str, what: str) -> PlacedRow:
+def _row(place: str, values: object, source: str, purpose: str) -> PlacedRow:
     if not isinstance(values, dict):
         raise InputError(
-            f"{what}: the row is {type(values).__name__}, not an object: {_clipped(source)}",
+            f"{purpose}: the row is {type(values).__name__}, not an object: {_clipped(source)}",
             where=place,
             allowed='rows such as {"text": "..."}',
             hint=_ARRAY if isinstance(values, list) else None,
         )
-    # JSON can spell half a surrogate pair, which no UTF-8 file could hold later on.
+    # JSON can spell half a surrogate pair, which no UTF-8 file could represent later.
     if "\\u" in source and "\\ud" in source.lower():
         try:
             json.dumps(values, ensure_ascii=False).encode()
         except UnicodeEncodeError as error:
             raise InputError(
-                f"{what}: half a surrogate pair, not valid text: {_clipped(source)}", where=place
+                f"{purpose}: half a surrogate pair, not valid text: {_clipped(source)}", where=place
             ) from error
     return PlacedRow(place, values)
 
 
-def _broken(place: str, source: str, reason: str, what: str) -> InputError:
+def _broken(place: str, source: str, reason: str, purpose: str) -> InputError:
     return InputError(
-        f"{what}: broken JSON ({reason}): {_clipped(source)}",
+        f"{purpose}: broken JSON ({reason}): {_clipped(source)}",
         where=place,
         hint=_ARRAY if source.lstrip().startswith("[") else None,
     )
 
 
-def json_lines(path: Path, what: str) -> Iterator[PlacedRow]:
+def json_lines(path: Path, purpose: str) -> Iterator[PlacedRow]:
     """Yield the objects of a file of JSON Lines, whatever its name."""
-    for number, line in _lines(path, what):
+    for number, line in _lines(path, purpose):
         if line.strip():
-            yield _json_row(f"{path}:{number}", line, what)
+            yield _json_row(f"{path}:{number}", line, purpose)
 
 
-def _json_row(place: str, line: str, what: str) -> PlacedRow:
+def _json_row(place: str, line: str, purpose: str) -> PlacedRow:
     try:
         values = json.loads(line)
     except json.JSONDecodeError as error:
-        raise _broken(place, line, f"{error.msg} at column {error.colno}", what) from error
+        raise _broken(place, line, f"{error.msg} at column {error.colno}", purpose) from error
     except (ValueError, RecursionError) as error:
-        raise _broken(place, line, str(error), what) from error
-    return _row(place, values, line, what)
+        raise _broken(place, line, str(error), purpose) from error
+    return _row(place, values, line, purpose)
 
 
-def _json(path: Path, what: str) -> Iterator[PlacedRow]:
-    """Yield the elements of one array, or, where the file does not begin with `[`, its lines."""
-    lines = _lines(path, what)
+def _json(path: Path, purpose: str) -> Iterator[PlacedRow]:
+    """Yield the elements of one array, or, if the file does not begin with `[`, its lines."""
+    lines = _lines(path, purpose)
     for number, line in lines:
         if not line.strip():
             continue
         if line.lstrip().startswith("["):
-            yield from _array(path, line + _whole(lines, path, what), number, what)
+            yield from _array(path, line + _whole(lines, path, purpose), number, purpose)
             return
-        yield _json_row(f"{path}:{number}", line, what)
+        yield _json_row(f"{path}:{number}", line, purpose)
 
 
-def _array(path: Path, text: str, first_line: int, what: str) -> Iterator[PlacedRow]:
+def _array(path: Path, text: str, first_line: int, purpose: str) -> Iterator[PlacedRow]:
     """Decode the elements one by one, so that an error knows its line and memory stays low."""
     decoder = json.JSONDecoder()
     place, line = text.index("[") + 1, first_line
@@ -185,7 +185,7 @@ def _array(path: Path, text: str, first_line: int, what: str) -> Iterator[Placed
         return text[place : place + 1]
 
     def fail(reason: str) -> InputError:
-        return _broken(f"{path}:{line}", text[place : place + 2 * _CLIP], reason, what)
+        return _broken(f"{path}:{line}", text[place : place + 2 * _CLIP], reason, purpose)
 
     sign = skip_blanks()
     while sign != "]" or elements:
@@ -197,7 +197,7 @@ def _array(path: Path, text: str, first_line: int, what: str) -> Iterator[Placed
             raise fail(f"{error.msg} at column {error.colno}") from error
         except (ValueError, RecursionError) as error:
             raise fail(str(error)) from error
-        yield _row(f"{path}:{line}", values, text[place:stop], what)
+        yield _row(f"{path}:{line}", values, text[place:stop], purpose)
         elements += 1
         place = stop
         sign = skip_blanks()
@@ -213,42 +213,42 @@ def _array(path: Path, text: str, first_line: int, what: str) -> Iterator[Placed
 
 
 def _csv(
-    path: Path, what: str, *, usual: str = ",", delimiter: str | None = None
+    path: Path, purpose: str, *, usual: str = ",", delimiter: str | None = None
 ) -> Iterator[PlacedRow]:
     csv.field_size_limit(_FIELD_LIMIT)
     # strict: an unclosed quote would otherwise swallow the rest of the file in silence.
-    start, held = 1, 0
-    every = _lines(path, what)
-    first = next(((number, line) for number, line in every if line.strip()), None)
+    start, n_bytes = 1, 0
+    numbered_lines = _lines(path, purpose)
+    first = next(((number, line) for number, line in numbered_lines if line.strip()), None)
     if first is None:
         return
     if "\r" in first[1].rstrip("\r\n") and '"' not in first[1]:
         raise InputError(
-            f"{what}: its lines end in carriage returns alone",
+            f"{purpose}: its lines end only in carriage returns",
             where=str(path),
             allowed="lines that end in line feeds",
             hint="Save it so, for instance with `tr '\\r' '\\n'`.",
         )
-    sign = delimiter or _separator(first[1], usual, f"{path}:{first[0]}", what)
+    sign = delimiter or _separator(first[1], usual, f"{path}:{first[0]}", purpose)
 
     def lines() -> Iterator[str]:
-        nonlocal held
-        for _, line in chain([first], every):
+        nonlocal n_bytes
+        for _, line in chain([first], numbered_lines):
             # A quoted field may run over lines without end.
-            held += len(line)
-            check_row(held, f"{path}:{start}", what)
+            n_bytes += len(line)
+            check_row(n_bytes, f"{path}:{start}", purpose)
             yield line
 
     reader = csv.reader(lines(), delimiter=sign, strict=True)
     header: list[str] | None = None
     number, before = 0, first[0] - 1
     while True:
-        start, held = before + reader.line_num + 1, 0
+        start, n_bytes = before + reader.line_num + 1, 0
         try:
             cells = next(reader, None)
         except csv.Error as error:
             raise InputError(
-                f"{what}: row {number + 1} cannot be read ({error})",
+                f"{purpose}: row {number + 1} cannot be read ({error})",
                 where=f"{path}:{start}",
                 hint='A quote inside a quoted field is written twice: "".',
             ) from error
@@ -260,7 +260,7 @@ def _csv(
             header = cells
             if twice := [name for name in header if header.count(name) > 1]:
                 raise InputError(
-                    f"{what}: column {_clipped(twice[0])} stands twice",
+                    f"{purpose}: column {_clipped(twice[0])} appears twice",
                     where=f"{path}:{start}",
                     allowed="a first line that names each column once",
                 )
@@ -268,7 +268,7 @@ def _csv(
         number += 1
         if len(cells) != len(header):
             raise InputError(
-                f"{what}: row {number} has {len(cells)} fields, the header has {len(header)} "
+                f"{purpose}: row {number} has {len(cells)} fields, the header has {len(header)} "
                 f"({_clipped(sign.join(header))}), separated by {sign!r}",
                 where=f"{path}:{start}",
                 hint=_SEPARATOR_HINT,
@@ -276,7 +276,7 @@ def _csv(
         yield PlacedRow(f"{path}:row {number}", dict(zip(header, cells, strict=True)))
 
 
-def _separator(header: str, usual: str, place: str, what: str) -> str:
+def _separator(header: str, usual: str, place: str, purpose: str) -> str:
     """Return the sign that occurs most often between the names of a header; `usual` if tied."""
     # A quoted name may run on to further lines.
     names = re.sub(r'"[^"]*("|$)', "", header)
@@ -287,7 +287,7 @@ def _separator(header: str, usual: str, place: str, what: str) -> str:
         return usual
     if len(likely) > 1:
         raise InputError(
-            f"{what}: the columns are separated by {' or by '.join(map(repr, likely))}: "
+            f"{purpose}: the columns are separated by {' or by '.join(map(repr, likely))}: "
             f"{_clipped(header)}",
             where=place,
             allowed="one of commas, semicolons, tabs and | between the names of the columns",
@@ -296,22 +296,22 @@ def _separator(header: str, usual: str, place: str, what: str) -> str:
     return likely[0]
 
 
-def _text(path: Path, what: str) -> Iterator[PlacedRow]:
+def _text(path: Path, purpose: str) -> Iterator[PlacedRow]:
     """Yield the whole file as one row {"text": …}, its line ends as they are."""
-    text = _whole(_lines(path, what), path, what)
+    text = _whole(_lines(path, purpose), path, purpose)
     if text:
         yield PlacedRow(f"{path}:1", {"text": text})
 
 
-def _parquet(path: Path, what: str) -> Iterator[PlacedRow]:
+def _parquet(path: Path, purpose: str) -> Iterator[PlacedRow]:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
     number = 0
-    check_regular(path, what=what)
+    check_regular(path, purpose=purpose)
     try:
         with pq.ParquetFile(path) as file:
-            _check_sizes(file.metadata, path, what)
+            _check_sizes(file.metadata, path, purpose)
             for batch in file.iter_batches(batch_size=1024):
                 for values in batch.to_pylist():
                     number += 1
@@ -319,12 +319,12 @@ def _parquet(path: Path, what: str) -> Iterator[PlacedRow]:
                     yield PlacedRow(f"{path}:row {number}", plain)
     except (pa.ArrowException, OSError, ValueError) as error:
         raise InputError(
-            f"{what}: the Parquet file cannot be read after row {number} ({first_line(error)})",
+            f"{purpose}: the Parquet file cannot be read after row {number} ({first_line(error)})",
             where=str(path),
         ) from error
 
 
-def _check_sizes(metadata: Any, path: Path, what: str) -> None:
+def _check_sizes(metadata: Any, path: Path, purpose: str) -> None:
     """Refuse row groups that unpack to more than their size explains, before they are read."""
     for index in range(metadata.num_row_groups):
         group = metadata.row_group(index)
@@ -333,7 +333,7 @@ def _check_sizes(metadata: Any, path: Path, what: str) -> None:
             sum(column.total_uncompressed_size for column in columns),
             sum(column.total_compressed_size for column in columns),
             path,
-            what,
+            purpose,
         )
 
 

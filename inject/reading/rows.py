@@ -1,10 +1,10 @@
 """Rows of local files: one file, a folder of files, or a glob, in any of a few formats.
 
-Files are streamed line by line (a `.json` array: its text is held, its elements are not), each
+Files are streamed line by line (a `.json` array: its text is in memory, its elements are not), each
 row comes with its place for error messages, and whatever cannot be read is an `InputError`
 naming file and line. Nothing is guessed or repaired: broken rows, invalid UTF-8 and empty
 files stop the reading; so do pipes, devices and decompression bombs (`inject.bounded_files`). Cost:
-that of the parser (jsonl about 100 MB/s a core).
+that of the parser (jsonl about 100 MB/s per core).
 """
 
 import glob
@@ -31,18 +31,18 @@ def read_rows(pattern: str, *, what: str, delimiter: str | None = None) -> Itera
     Args:
         pattern: a file, a folder (all known files below it) or a glob with `**`; `~` is
             expanded, a relative path is relative to the current directory.
-        what: what the rows are for, such as `background`; begins the error messages.
+        what: the purpose of the rows, such as `background`; begins the error messages.
         delimiter: the sign between the columns of CSV and TSV; None: as their first line has it.
 
     Raises:
-        InputError: at once where no file is found; while reading where a file is empty or a
+        InputError: at once if no file is found; while reading if a file is empty or a
             row cannot be read (file and line named).
     """
     files = source_files(pattern, what=what)
     other = next((file for file in files if format_of(file) not in DELIMITED), None)
     if delimiter is not None and other is not None:
         raise InputError(
-            f"{what}: delimiter={delimiter!r} is of use for CSV and TSV alone",
+            f"{what}: delimiter={delimiter!r} only applies to CSV and TSV",
             where=str(other),
             allowed=" ".join(DELIMITED),
         )
@@ -53,8 +53,8 @@ def source_files(pattern: str, *, what: str = "rows") -> list[Path]:
     """Return the files that `pattern` names, sorted; hidden ones only when named outright.
 
     Raises:
-        InputError: nothing there (with the sibling that was perhaps meant), no permission,
-            no file of a known format, or something of one that is no regular file.
+        InputError: a missing path (with a similar sibling), no permission, no file of a known
+            format, or an entry with such a name that is not a regular file.
     """
     if not pattern.strip():
         raise InputError(f"{what}: no file is named", allowed="a file, a folder or a glob")
@@ -78,7 +78,7 @@ def source_files(pattern: str, *, what: str = "rows") -> list[Path]:
         raise InputError(
             f"{what}: no file matches this pattern",
             where=pattern,
-            hint="`**` stands for any folders below; a folder alone names all its files.",
+            hint="`**` stands for any folders below; the path of a folder names all its files.",
         )
     elif not files:
         raise InputError(
@@ -88,23 +88,23 @@ def source_files(pattern: str, *, what: str = "rows") -> list[Path]:
             hint=_OF_ARCHIVES if named[0].suffix.lower() in _ARCHIVES else None,
         )
     for file in files:
-        check_regular(file, what=what)
+        check_regular(file, purpose=what)
     return files
 
 
-def unread_note(pattern: str, *, where: str) -> str | None:
-    """Return a sentence that names the files beside those that are read; None if there are none.
+def unread_note(pattern: str, *, key: str) -> str | None:
+    """Return a sentence that names the files that are not read; None if all are.
 
     Args:
-        pattern: as for `source_files`, which says what is wrong where no file can be read.
-        where: the key of the experiment that has it.
+        pattern: as for `source_files`, which reports the problem if no file can be read.
+        key: the key of the experiment that has it.
     """
     named = _named(pattern)
     unread = [str(file) for file in named if not format_of(file)]
     if not unread or len(unread) == len(named):
         return None
     return (
-        f"{where}: {len(unread):,} of the files have an unknown format and are not read: "
+        f"{key}: {len(unread):,} of the files have an unknown format and are not read: "
         f"{first_names(unread, _MOST_NAMED)}. Known are {KNOWN_FORMATS}"
     )
 
@@ -120,14 +120,14 @@ def files_identity(pattern: str) -> list[dict[str, str]]:
     return sorted(identities, key=lambda entry: (entry["name"], entry["sha256"]))
 
 
-def _rows(files: list[Path], what: str, how: dict[str, str]) -> Iterator[PlacedRow]:
+def _rows(files: list[Path], purpose: str, how: dict[str, str]) -> Iterator[PlacedRow]:
     for path in files:
         empty = True
-        for row in PARSERS[format_of(path) or ""](path, what, **how):
+        for row in PARSERS[format_of(path) or ""](path, purpose, **how):
             empty = False
             yield row
         if empty:
-            raise InputError(f"{what}: the file holds no rows", where=str(path))
+            raise InputError(f"{purpose}: the file holds no rows", where=str(path))
 
 
 def _named(pattern: str) -> list[Path]:
@@ -154,7 +154,7 @@ def _below(folder: Path) -> list[Path]:
 
 
 def _nearest(path: Path) -> str:
-    """Say which part of a missing path is the first to be missing, and what is there instead."""
+    """Describe the first missing part of a path, and similar names in its place."""
     missing = path
     while not missing.parent.exists():
         missing = missing.parent

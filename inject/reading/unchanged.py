@@ -1,11 +1,11 @@
-"""What is hashed is what is read: digests of files, and a second look when they have been read.
+"""Digests of files, and a second look after reading: the content read is the content hashed.
 
-An identity names files by SHA-256 before anything is built. Whoever reads them later does so
-inside `unchanged`, which takes the identity again when the reading is over and refuses what has
-become another. A digest is remembered in the process for as long as the file keeps its inode, its
-size and its times, that of the last change to the inode included, which no program can set back;
-a file that changed within the last two seconds is hashed anew each time, since clocks of file
-systems are coarse. So looking again costs a few microseconds a file.
+An identity names files by SHA-256 before anything is built. Whoever reads them later does so inside
+`unchanged`, which computes the identity again after the reading and rejects files that have become
+another. A digest is remembered in the process for as long as the file keeps its inode, its size and
+its times, including that of the last change to the inode, which no program can set back; a file
+that changed within the last two seconds is hashed again each time, since clocks of file systems are
+coarse. So another look costs a few microseconds per file.
 """
 
 import os
@@ -19,7 +19,7 @@ from inject.digest import canonical, file_digest
 from inject.errors import InputError
 
 _SETTLED_NS = 2_000_000_000
-_AGAIN = "Nothing was kept of it; run again when nobody writes to it."
+_AGAIN = "Nothing of it was kept; run again when no other process writes to it."
 
 
 _known: dict[str, tuple[tuple[int, ...], str]] = {}
@@ -29,14 +29,14 @@ def content_digest(path: Path) -> str:
     """Return the SHA-256 (hex) of a file's content, read once a process while it is unchanged.
 
     Raises:
-        InputError: it cannot be read, or somebody writes to it.
+        InputError: a file that cannot be read or is being written.
     """
     try:
         name = os.path.realpath(path)
         state = _state(name)
-        known = _known.get(name)
-        if known is not None and known[0] == state:
-            return known[1]
+        cached = _known.get(name)
+        if cached is not None and cached[0] == state:
+            return cached[1]
         digest = file_digest(Path(name))
         same = _state(name) == state
     except OSError as error:
@@ -49,30 +49,30 @@ def content_digest(path: Path) -> str:
 
 
 def _state(name: str) -> tuple[int, ...]:
-    """Return what changes with a file: device, inode, size, times of its content and its inode."""
+    """Return the marks of a change: device, inode, size, times of its content and its inode."""
     stat = os.stat(name)
     return stat.st_dev, stat.st_ino, stat.st_size, stat.st_mtime_ns, stat.st_ctime_ns
 
 
 @contextmanager
-def unchanged(what: str, identity: Callable[[], Any], named: Any) -> Iterator[None]:
+def unchanged(key: str, identity: Callable[[], Any], named: Any) -> Iterator[None]:
     """Read something inside; afterwards its identity must still be the one it was named by.
 
     Args:
-        what: the key in the experiment file, for the message.
-        identity: takes the identity anew.
-        named: what it was when the step got its digest.
+        key: the key in the experiment file, for the message.
+        identity: computes the identity again.
+        named: the identity when the step got its digest.
 
     Raises:
-        InputError: it is another one; names the file that changed, came or went.
+        InputError: another identity; names the file that was changed, added or removed.
     """
     yield
     now = identity()
     if canonical(now) != canonical(named):
         raise InputError(
-            f"{_difference(named, now)} after it was hashed, so what was read may not be what "
-            "the result would be filed under",
-            where=what,
+            f"{_difference(named, now)} after it was hashed, so the content read may differ from "
+            "the content that identifies the result",
+            where=key,
             hint=_AGAIN,
         )
 

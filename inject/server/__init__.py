@@ -1,1 +1,1 @@
-"""An OpenAI-compatible server that is asked for texts: one client for paraphrases and detectors."""
+"""An OpenAI-compatible server of texts: one client for paraphrases and detectors."""

@@ -1,11 +1,11 @@
 """The client: many requests at a time, each reply kept as it comes.
 
-A reply that the cache holds is not asked for. The key is cut out of whatever the server writes, so
-that neither a message nor the cache ever holds it. Cost: some 2 ms of one core a request.
+A cached reply is not requested. The key is removed from all texts of the server, so that neither a
+message nor the cache ever contains it. Cost: some 2 ms of one core per request.
 
-The `openai` library asks again, and waits as `Retry-After` says. That a server cannot be connected
-to is found out before the first request, at once. What a server says is masked, shortened, and
-freed of what is not printable.
+The `openai` library retries, and waits as `Retry-After` requires. A server that cannot be connected
+to is detected at once, before the first request. A server's messages are masked, shortened, and
+stripped of unprintable characters.
 """
 
 import json
@@ -29,28 +29,28 @@ _ALL_BEGUN_SECONDS = 0.2
 """Requests begin one after the other: those that begin together are answered together, and the
 processor is idle until then and too slow after it, in every turn."""
 _NOT_UNDERSTOOD = (400, 422, OTHER_REPLY)
-"""What servers say of a parameter that they do not take."""
+"""Messages of servers about a parameter that they do not accept."""
 
 _CONNECT_SECONDS = 10.0
 _LONGEST = 300
-_UNKNOWN_PART = "It refuses a part of the request; its own words say which."
+_UNKNOWN_PART = "It refuses a part of the request; its message names it."
 _HINTS = {
-    OTHER_REPLY: "See that it reads texts whole, and says so of each token.",
+    OTHER_REPLY: "Check that it reads texts whole, and reports each token.",
     400: _UNKNOWN_PART,
-    401: "See that the key is right; api_key_variable names the variable.",
+    401: "Check the key; api_key_variable names its variable.",
     403: "The key may not use this model.",
-    404: "See that the address ends as the server's does (often /v1) and that it knows the model.",
+    404: "Check that the address ends as the server's does (often /v1) and that it has the model.",
     422: _UNKNOWN_PART,
-    429: "Ask with a lower concurrency, or later.",
+    429: "Lower the concurrency, or try again later.",
 }
-_TEMPLATE = "A model without a chat template is asked by completions, not by chat."
+_TEMPLATE = "A model without a chat template needs `completions`, not `chat`."
 
 Progress = Callable[[int, int], None]
 """Called with (replies there, requests in all)."""
 
 
 class Estimate(NamedTuple):
-    """What a set of requests will take."""
+    """The cost of a set of requests."""
 
     requests: int
     kept: int
@@ -62,7 +62,7 @@ class Estimate(NamedTuple):
 
 
 class Cost(NamedTuple):
-    """What a client has asked for since it was made."""
+    """The requests of a client since it was made."""
 
     asked: int = 0
     """Replies that the server gave."""
@@ -71,7 +71,7 @@ class Cost(NamedTuple):
     tokens_in: int = 0
     tokens_out: int = 0
     uncounted: int = 0
-    """Replies of the server that did not say how many tokens they took."""
+    """Replies of the server that did not report their number of tokens."""
 
 
 class ServerRefusal(InputError):
@@ -101,13 +101,13 @@ class ServerClient:
         """Of OpenAI; made with the first request."""
 
     def estimate(self, requests: Sequence[TextRequest]) -> Estimate:
-        """Return what it takes to ask; asks nothing."""
+        """Return the cost of the requests without sending any."""
         by_name = {request.name(self.server): request for request in requests}
-        kept = self._cache.get(list(by_name)) if self._cache else {}
-        missing = [request for name, request in by_name.items() if name not in kept]
+        cached = self._cache.get(list(by_name)) if self._cache else {}
+        missing = [request for name, request in by_name.items() if name not in cached]
         return Estimate(
             requests=len(by_name),
-            kept=len(kept),
+            kept=len(cached),
             tokens_in=sum(-(-len(part.prompt.encode("utf-8", "replace")) // 4) for part in missing),
             tokens_out=sum(request.max_tokens for request in missing),
         )
@@ -115,10 +115,10 @@ class ServerClient:
     def ask(
         self, requests: Sequence[TextRequest], *, progress: Progress | None = None
     ) -> list[Reply]:
-        """Return the reply to each request, in their order; equal requests are asked once.
+        """Return the reply to each request, in their order; equal requests are sent once.
 
         Raises:
-            InputError: the server gives no answer (`ServerRefusal`); what came until then is kept.
+            InputError: the server gives no answer (`ServerRefusal`); replies until then are kept.
         """
         names = [request.name(self.server) for request in requests]
         by_name = dict(zip(names, requests, strict=True))
@@ -140,7 +140,7 @@ class ServerClient:
     def probe(
         self, request: TextRequest, *, lacks: Callable[[Reply], str] = lambda reply: ""
     ) -> Reply:
-        """Return a reply whose text says what the server lacks for such requests; else it is empty.
+        """Return a reply whose text names what the server lacks for such requests, if anything.
 
         Asked once; the answer is kept like a reply.
 
@@ -148,24 +148,24 @@ class ServerClient:
             InputError: as `ask`, but for a request that the server does not understand.
         """
         name = digest({"probe": request.name(self.server)})
-        there = self._accepted.get(name)
-        if there is None and self._cache is not None:
-            there = self._cache.get([name]).get(name)
-        if there is None:
+        accepted = self._accepted.get(name)
+        if accepted is None and self._cache is not None:
+            accepted = self._cache.get([name]).get(name)
+        if accepted is None:
             try:
                 reply = self.ask_anew(request)
-                there = reply._replace(text=lacks(reply))
+                accepted = reply._replace(text=lacks(reply))
             except ServerRefusal as refusal:
                 if refusal.status not in _NOT_UNDERSTOOD:
                     raise
-                there = Reply(refusal.reason)
+                accepted = Reply(refusal.reason)
             if self._cache is not None:
-                there = self._cache.keep({name: there})[name]
-        self._accepted[name] = there
-        return there
+                accepted = self._cache.keep({name: accepted})[name]
+        self._accepted[name] = accepted
+        return accepted
 
     def ask_anew(self, request: TextRequest) -> Reply:
-        """Return the reply to a request, whatever is kept; keep nothing.
+        """Return the server's reply to a request, without reading or writing the cache.
 
         Raises:
             InputError: as `ask`.
@@ -174,28 +174,28 @@ class ServerClient:
         return reply
 
     def forget(self, requests: Sequence[TextRequest]) -> None:
-        """Drop the replies to some requests, which will be asked again."""
+        """Drop the replies to some requests, which will be sent again."""
         if self._cache is not None:
             self._cache.drop([request.name(self.server) for request in requests])
 
     def notes(self) -> tuple[str, ...]:
-        """Return what to know about the replies: tokens uncounted, another model's name, damage."""
-        asked = self.server.model
+        """Return notes on the replies: tokens uncounted, another model's name, damage."""
+        model = self.server.model
         others = sorted(
-            name for name in self._models if name != asked and not name.startswith(f"{asked}@")
+            name for name in self._models if name != model and not name.startswith(f"{model}@")
         )
-        found = [] if self._cache is None else [*self._cache.notes()]
+        notes = [] if self._cache is None else [*self._cache.notes()]
         if others:
-            found.append(
-                f"the server was asked for the model {asked!r} and answered as "
-                f"{', '.join(map(repr, others))}; see that this is the model you mean"
+            notes.append(
+                f"the requests named the model {model!r}, but the server answered as "
+                f"{', '.join(map(repr, others))}; check that this is the intended model"
             )
         if self.cost.uncounted:
-            found.append(
-                f"{self.cost.uncounted} of {self.cost.asked} replies did not say how many tokens "
-                "they took; the count of tokens is too low by theirs"
+            notes.append(
+                f"{self.cost.uncounted} of {self.cost.asked} replies did not report their number "
+                "of tokens; the count of tokens omits theirs"
             )
-        return tuple(found)
+        return tuple(notes)
 
     def close(self) -> None:
         """Close the connections and the cache."""
@@ -225,7 +225,7 @@ class ServerClient:
         try:
             at_once = min(self.server.concurrency, len(waiting))
             for _ in range(at_once):
-                # As daemons they hold up nobody who is interrupted.
+                # As daemons they do not delay an interrupted process.
                 threading.Thread(target=work, name="server requests", daemon=True).start()
                 time.sleep(min(_APART_SECONDS, _ALL_BEGUN_SECONDS / at_once))
             for _ in waiting:
@@ -265,8 +265,8 @@ class ServerClient:
         """Return the server's reply; called from several threads.
 
         Raises:
-            ServerRefusal: it cannot be connected to, gives no reply in time, refuses, or sends what
-                is no reply.
+            ServerRefusal: it cannot be connected to, gives no reply in time, refuses, or sends an
+                invalid reply.
         """
         import openai
 
@@ -282,11 +282,11 @@ class ServerClient:
             problem = f"status {status}: {_reason(error.response.text) or 'no reason given'}"
         except DamagedReply as error:
             problem, status = str(error), error.status
-        # `from None`: what the library says may repeat the key.
+        # `from None`: the library's message may repeat the key.
         raise self._refusal(problem, status) from None
 
     def _connected(self) -> Any:
-        """Return the library, once it has asked, without trying again, for what every server lists.
+        """Return the library after one request, without retries, for the list of models.
 
         Any answer will do.
         """
@@ -310,7 +310,7 @@ class ServerClient:
             return self._library
 
     def _send(self, body: dict[str, Any]) -> bytes:
-        # The library looks long at parameters that it knows; what it need not know goes beside.
+        # The library looks long at parameters that it knows; other parameters are sent separately.
         library, model = self._connected(), body.pop("model")
         if self.server.api == "chat":
             chat = library.chat.completions.with_raw_response
@@ -323,9 +323,9 @@ class ServerClient:
     def _refusal(self, problem: str, status: int | None) -> ServerRefusal:
         hint = _HINTS.get(status or 0, "")
         if status in (400, 422) and "top_k" in problem:
-            hint = "It does not know top_k, which is none of OpenAI's; leave out what asks for it."
+            hint = "It does not accept top_k, which OpenAI's API lacks: remove that setting."
         if status is None:
-            hint = "See that it runs and is reached at this address."
+            hint = "Check that it runs and can be reached at this address."
         elif status >= 500:
             hint = "See its own log."
         wants_template = "chat template" in problem.lower() or "chat_template" in problem.lower()
@@ -335,7 +335,7 @@ class ServerClient:
         refusal = ServerRefusal(
             f"the server gave no answer for the model {self.server.model!r}: {reason}",
             where=masked(self.server.base_url, self._key),
-            hint=f"{hint} Replies that came are kept.".strip(),
+            hint=f"{hint} Received replies are kept.".strip(),
         )
         refusal.status, refusal.reason = status, reason
         return refusal
@@ -351,17 +351,17 @@ def _shown(text: str, key: str) -> str:
 def _reason(content: str) -> str:
     """Return the reason in a refusal's body, wherever the server puts it; else all of it."""
     try:
-        said = json.loads(content)
+        value = json.loads(content)
     except ValueError:
         return content
     for name in ("error", "message", "detail"):
-        if isinstance(said, dict) and said.get(name):
-            said = said[name]
-    return said if isinstance(said, str) else content
+        if isinstance(value, dict) and value.get(name):
+            value = value[name]
+    return value if isinstance(value, str) else content
 
 
 def _innermost(error: BaseException) -> str:
-    """Return the words of the innermost cause, which say more than the library's."""
+    """Return the message of the innermost cause, which is more specific than the library's."""
     while error.__cause__ is not None:
         error = error.__cause__
     return str(error) or type(error).__name__

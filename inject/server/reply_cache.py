@@ -1,11 +1,11 @@
-"""Replies of servers in one SQLite file, so that nothing is asked twice.
+"""Replies of servers in one SQLite file, so that no request is sent twice.
 
-A reply is kept under the digest of its request (`inject.server.request`) the moment it comes, with
-its own digest; the first one stays, and one that is not what was written is dropped and asked for
-again. The file holds neither prompts nor keys, and is readable by its owner only; of a text whose
-log-probabilities were read it holds the ids of the tokens, if the server gives them.
-Several processes may use it at a time (write-ahead log; not on a network file system). Cost: some
-0.1 ms a reply.
+A reply is kept under the digest of its request (`inject.server.request`) as soon as it arrives,
+with its own digest; the first one stays, and a damaged one is dropped and requested again. The file
+holds neither prompts nor keys, and is readable by its owner only; for a text whose
+log-probabilities were read it has the ids of the tokens, if the server gives them. Several
+processes may use it at a time (write-ahead log; not on a network file system). Cost: some 0.1 ms a
+reply.
 """
 
 import json
@@ -23,7 +23,7 @@ from inject.sealed import checksum
 VERSION = 2
 _WAIT_SECONDS = 60.0
 _DAMAGED = (sqlite3.Error, UnicodeDecodeError)
-"""What the library raises; the second for messages that quote what is damaged."""
+"""The library's errors; the second for messages that quote damaged text."""
 _COLUMNS = "text, model, tokens_in, tokens_out, log_probabilities, checksum"
 _DROP = "DELETE FROM replies WHERE request = ?"
 
@@ -38,21 +38,21 @@ class TextTokens(NamedTuple):
     """Below 0, and alike for tokens that are written alike, if the server gives none."""
     ranks: Sequence[int] | None = None
     fingerprint: str | None = None
-    """Of the system that answered, as it says itself."""
+    """Of the system that answered, as it reports itself."""
 
 
 class Reply(NamedTuple):
-    """What one request was answered."""
+    """The reply to one request."""
 
     text: str
     model: str | None = None
     """The name that the server itself gives its model."""
     tokens_in: int | None = None
-    """Of the prompt, as the server counts; None if it does not say."""
+    """Tokens of the prompt, as the server counts; None if it does not report them."""
     tokens_out: int | None = None
-    """Written, as the server counts; None if it does not say."""
+    """Tokens written, as the server counts; None if it does not report them."""
     log_probabilities: Mapping[str, float] | None = None
-    """Of the likeliest first tokens, where they were asked for and the server gave them."""
+    """Of the likeliest first tokens, if they were requested and the server gave them."""
     tokens: TextTokens | None = None
     """Of the prompt, if they were requested."""
 
@@ -61,12 +61,12 @@ class ReplyCache:
     """A file of replies.
 
     Raises:
-        InputError: the file is none of ours, damaged, of another version, or cannot be written.
+        InputError: a file that is not ours, is damaged, has another version, or cannot be written.
     """
 
     def __init__(self, path: Path) -> None:
         self.damaged = 0
-        """Replies that were not what was written, and were dropped."""
+        """Number of damaged replies, which were dropped."""
         self._path = path
         # One connection for all threads: they take turns.
         self._turn = threading.Lock()
@@ -106,12 +106,12 @@ class ReplyCache:
             Those that are kept: for each request the first that came, here or elsewhere.
         """
         rows = [
-            [name, *one[:4], json.dumps(listed) if (listed := one.tokens or one[4]) else None]
-            for name, one in replies.items()
+            [name, *reply[:4], json.dumps(listed) if (listed := reply.tokens or reply[4]) else None]
+            for name, reply in replies.items()
         ]
         with self._using() as run:
             run("BEGIN IMMEDIATE")
-            kept = sum(
+            n_inserted = sum(
                 run(
                     f"INSERT OR IGNORE INTO replies (request, {_COLUMNS}) "
                     "VALUES (?, ?, ?, ?, ?, ?, ?)",
@@ -120,7 +120,7 @@ class ReplyCache:
                 for row in rows
             )
             run("COMMIT")
-        return dict(replies) if kept == len(rows) else self.get(list(replies))
+        return dict(replies) if n_inserted == len(rows) else self.get(list(replies))
 
     def drop(self, names: Sequence[str]) -> None:
         """Drop the replies to requests, by their digest."""
@@ -129,11 +129,11 @@ class ReplyCache:
                 run(_DROP, [name])
 
     def notes(self) -> tuple[str, ...]:
-        """Return what to know about the replies that were kept."""
+        """Return notes on the kept replies."""
         if not self.damaged:
             return ()
         return (
-            f"{self.damaged} of the replies kept in {self._path} were damaged, and were asked for "
+            f"{self.damaged} of the replies kept in {self._path} were damaged, and were requested "
             "again",
         )
 
@@ -144,7 +144,7 @@ class ReplyCache:
 
     @contextmanager
     def _using(self) -> Iterator[Callable[..., sqlite3.Cursor]]:
-        """Give what runs a statement; one thread at a time has it."""
+        """Yield the function that runs a statement; one thread at a time has it."""
         with self._turn:
             try:
                 yield self._connection.execute
@@ -153,10 +153,10 @@ class ReplyCache:
 
     def _open(self) -> None:
         run = self._connection.execute
-        # What is no UTF-8 any more is a damaged reply, not an unreadable file.
+        # Invalid UTF-8 is a damaged reply, not an unreadable file.
         self._connection.text_factory = lambda text: text.decode("utf-8", "replace")
         run("PRAGMA journal_mode = WAL")
-        # A killed process loses nothing so; a power failure may lose the last replies.
+        # With it a killed process loses nothing; a power failure may lose the last replies.
         run("PRAGMA synchronous = NORMAL")
         run("BEGIN IMMEDIATE")
         (version,) = run("PRAGMA user_version").fetchone()
@@ -164,9 +164,9 @@ class ReplyCache:
         if version not in (0, VERSION) or (version == 0 and tables):
             run("ROLLBACK")
             raise InputError(
-                f"the file of replies has version {version}, and {VERSION} is read",
+                f"the file of replies has version {version}, but only {VERSION} can be read",
                 where=str(self._path),
-                hint="Move it away; what it holds will be asked for again.",
+                hint="Move it away; its replies will be requested again.",
             )
         run(
             "CREATE TABLE IF NOT EXISTS replies (request TEXT PRIMARY KEY, text TEXT NOT NULL, "
@@ -180,12 +180,12 @@ class ReplyCache:
         return InputError(
             f"the file of replies cannot be used ({error})",
             where=str(self._path),
-            hint="Move it away if it is damaged; what it holds will be asked for again.",
+            hint="Move it away if it is damaged; its replies will be requested again.",
         )
 
 
 def _checksum(row: Sequence[object]) -> str | None:
-    """Return the digest of a request's name and its reply; None if that is no reply."""
+    """Return the digest of a request's name and its reply; None if that is not a reply."""
     try:
         return checksum(row)
     except TypeError:

@@ -1,4 +1,4 @@
-"""Which server is asked, one question to it, and the reply, as the protocol has them.
+"""The server, one request to it, and the reply, in the protocol's form.
 
 The digest that names a reply covers all that is sent and to whom: base URL, form of asking, model,
 prompt, sampling, and the sample's number. It covers no key and no header.
@@ -19,7 +19,7 @@ from inject.server.reply_cache import Reply, TextTokens
 
 Api = Literal["completions", "chat"]
 NO_KEY = "none"
-"""Sent where no key is named; the protocol wants one."""
+"""Sent if no key is named; the protocol requires one."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -27,8 +27,8 @@ class Server:
     """A model behind an OpenAI-compatible server.
 
     Raises:
-        InputError: not an address, or one that holds a password; a concurrency below 1; what cannot
-            be the name of an environment variable.
+        InputError: not an address, or one with a password; a concurrency below 1; a text that
+            cannot be the name of an environment variable.
     """
 
     base_url: str
@@ -38,14 +38,14 @@ class Server:
     api: Api = "completions"
     """`completions`: prompts go to the model as they are; `chat`: as a user's message."""
     api_key_variable: str | None = None
-    """Environment variable that holds the key."""
+    """Environment variable of the key."""
     concurrency: int = 8
     """Requests in flight at most."""
     timeout: float = 120.0
     """Seconds for one reply."""
     retries: int = 12
-    """How often the library asks again where the server fails or limits the rate: for a minute or
-    so, unless `Retry-After` says otherwise."""
+    """How often the library retries if the server fails or limits the rate: for about a minute,
+    unless `Retry-After` requires otherwise."""
 
     def __post_init__(self) -> None:
         if kind := secret_in(self.base_url):
@@ -100,7 +100,7 @@ def _is_address(text: str) -> bool:
 
 
 _LEAST = -9999.0
-"""What servers write for the logarithm of 0, or of what they did not compute."""
+"""The servers' value for the logarithm of 0, or for a probability that they did not compute."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -110,25 +110,25 @@ class TextRequest:
     prompt: str
     max_tokens: int
     system: str = ""
-    """A system's message before it by `chat`; by `completions` it stands before the prompt."""
+    """Text before the prompt: a system message for `chat`, its beginning for `completions`."""
     temperature: float = 0.0
     top_p: float = 1.0
     top_k: int | None = None
-    """Not of the OpenAI protocol; sent where it is given, and a server may refuse it."""
+    """Not part of the OpenAI protocol; sent if set, and a server may refuse it."""
     stop: tuple[str, ...] = ()
     seed: int = 0
     """Sent as it is."""
     sample: int = 0
     """Which of several continuations."""
     top_log_probabilities: int | None = None
-    """So many likeliest first tokens with their log-probabilities, where the server gives them."""
+    """So many likeliest first tokens with their log-probabilities, if the server gives them."""
     echo: bool = False
     """The log-probabilities of the prompt's own tokens; `max_tokens` is then 0."""
     ranks: bool = False
     """Their ids and ranks as well, by a parameter of vLLM's."""
 
     def body(self, server: Server) -> dict[str, Any]:
-        """Return what is sent, as the protocol has it."""
+        """Return the body of the request in the protocol's form."""
         # A lone surrogate has no UTF-8 form.
         prompt = self.prompt.encode("utf-8", "replace").decode()
         chat = server.api == "chat"
@@ -150,8 +150,8 @@ class TextRequest:
         if self.stop:
             body["stop"] = list(self.stop)
         if self.top_log_probabilities is not None:
-            wanted = self.top_log_probabilities
-            body |= {"logprobs": True, "top_logprobs": wanted} if chat else {"logprobs": wanted}
+            n_tokens = self.top_log_probabilities
+            body |= {"logprobs": True, "top_logprobs": n_tokens} if chat else {"logprobs": n_tokens}
         if self.echo:
             body |= {"echo": True, "logprobs": 1}
         if self.ranks:
@@ -171,7 +171,7 @@ class TextRequest:
 
 
 def sample_seed(seed: int, sample: int) -> int:
-    """Return the seed of one of several samples: the first has the seed itself, where it fits."""
+    """Return the seed of one of several samples: the first has the seed itself, if it fits."""
     return item_key(f"sample/{seed}/{sample}") % 2**31 if sample else seed % 2**31
 
 
@@ -180,7 +180,7 @@ OTHER_REPLY = 0
 
 
 class DamagedReply(Exception):
-    """A reply that holds no answer; its text says what is wrong."""
+    """A reply without an answer; its text describes the problem."""
 
     def __init__(self, problem: str, status: int = 200) -> None:
         super().__init__(problem)
@@ -213,7 +213,7 @@ def read_reply(content: bytes, request: TextRequest, api: Api) -> Reply:
         reason = choice.get("finish_reason") or "not given"
         raise DamagedReply(f"its reply holds no text (finish reason: {reason})")
     usage = body.get("usage") or {}
-    # The echoed prompt is not kept, and shows no more than its tokens.
+    # The echoed prompt is not kept, and adds nothing to its tokens.
     return Reply(
         text="" if request.echo else text.encode("utf-8", "replace").decode(),
         model=body.get("model"),
@@ -235,7 +235,7 @@ def _log_probabilities(listed: Any, api: Api) -> dict[str, float] | None:
     try:
         if api == "chat":
             first = listed["content"][0]["top_logprobs"]
-            return {one["token"]: float(one["logprob"]) for one in first} or None
+            return {entry["token"]: float(entry["logprob"]) for entry in first} or None
         return {token: float(value) for token, value in listed["top_logprobs"][0].items()} or None
     except (LookupError, TypeError, AttributeError):
         return None
@@ -280,7 +280,7 @@ def _text_tokens(choice: Any, request: TextRequest) -> TextTokens:
 def token_offsets(tokens: Sequence[str], text: str) -> list[tuple[int, int]]:
     """Return the characters [start, stop) of each token, which together are the whole text.
 
-    A special token before the text has −1. Servers write nothing for a token that is a part of a
+    A special token before the text has −1. Servers write nothing for a token that is part of a
     character, or seems one to them: it has the place of the token that ends the character, or
     what is missing before that.
 

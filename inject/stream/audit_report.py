@@ -1,4 +1,4 @@
-"""What an audit found, and that nothing is trained on a stream whose audit failed.
+"""The findings of an audit; nothing is trained on a stream whose audit failed.
 
 Apart from the search (`inject.plan.audit_step`), so that a change of the search trains no model
 again unless it finds something else.
@@ -22,7 +22,7 @@ _LISTS = ("displaced", "wrong_counts", "nonmembers_found", "background_hits", "b
 
 @dataclass(frozen=True, kw_only=True)
 class AuditReport:
-    """What the audit found; `passed` only when every list of problems is empty.
+    """The findings of the audit; `passed` only when every list of problems is empty.
 
     Each finding also has `row`, the dataset and the row's own id, and `inside`, the rows whose text
     contains it, once `inject.plan.audit_step.name_rows` has named them.
@@ -35,18 +35,18 @@ class AuditReport:
     copies_expected: int
     copies_found: int
     displaced: tuple[dict[str, object], ...]
-    """Copies that are not intact where the plan puts them: example_id, dataset, copy, variant."""
+    """Copies that are not intact at their planned positions: example_id, dataset, copy, variant."""
     wrong_counts: tuple[dict[str, object], ...]
     """Members whose number of occurrences differs: example_id, expected, found."""
     nonmembers_found: tuple[dict[str, object], ...]
-    """Withheld or held-out examples that stand in the stream: example_id, position."""
+    """Withheld or held-out examples that occur in the stream: example_id, position."""
     background_hits: tuple[dict[str, object], ...]
-    """Examples that stand in the clean corpus: example_id, position, document."""
+    """Examples that occur in the clean corpus: example_id, position, document."""
     tokens_searched: int
     between_sides: tuple[dict[str, object], ...] = ()
     """Pairs of a member and a non-member that share a run of words: member, nonmember, words. Of a
-    run that many members have, the pairs with the first few of them. They fail nothing, as rows of
-    one dataset share phrases; many of them ask for a look."""
+    run that many members have, the pairs with the first few of them. They do not fail the audit,
+    as rows of one dataset share phrases; many of them deserve a look."""
     held_out: int = 0
     """Held-out rows that were looked for besides; found ones are among `nonmembers_found`."""
 
@@ -57,7 +57,7 @@ def write_audit(out: Path, report: AuditReport) -> None:
 
 
 def read_audit(folder: Path) -> AuditReport:
-    """Read what `write_audit` wrote."""
+    """Read the report that `write_audit` wrote."""
     values = json.loads((folder / AUDIT_FILE).read_text())
     for name in _LISTS:
         values[name] = tuple(values[name])
@@ -65,7 +65,7 @@ def read_audit(folder: Path) -> AuditReport:
 
 
 class AuditFailed(SpikeinError):
-    """The stream is not what the plan says; nothing may be trained on it."""
+    """The stream differs from the plan; nothing may be trained on it."""
 
     def __init__(self, report: AuditReport, folder: Path) -> None:
         lines = [f"the audit failed (all findings: {folder / AUDIT_FILE}):"]
@@ -94,12 +94,12 @@ class AuditFailed(SpikeinError):
 
 
 def passed(folder: Path) -> str:
-    """Return the digest of what `PASSED` names."""
+    """Return the digest of the content that `PASSED` names."""
     return digest(read_audit(folder).passed)
 
 
 def require_passed(folder: Path) -> None:
-    """Stop the graph where the audit failed.
+    """Stop the graph if the audit failed.
 
     Raises:
         AuditFailed: with the first findings.
@@ -110,11 +110,11 @@ def require_passed(folder: Path) -> None:
 
 
 def _called(finding: Mapping[str, object]) -> str:
-    """Return a row's own name where the finding has it, and its example_id."""
+    """Return a row's own name if the finding has it, and its example_id."""
     name = str(finding["example_id"])
     return f"{finding['row']} (example {name})" if "row" in finding else name
 
 
 def _inside(finding: Mapping[str, Any]) -> str:
     around = finding.get("inside")
-    return f"; its text stands inside {', '.join(around)}" if around else ""
+    return f"; its text is inside {', '.join(around)}" if around else ""

@@ -1,13 +1,13 @@
-"""The exposures: when the model saw each copy, read back from what it was fed.
+"""The exposures: when the model saw each copy, recorded from the windows it was trained on.
 
-The training loop hands over every window that it actually fed to the model. The recorder
-looks up which copies the plan put there and compares the fed tokens, one by one, with the
-tokens of the copy's own text (not with the payload file). So a row says what was seen:
-`whole` (all of the text in this window), `fragment` (a part of it, the rest lies in a
-neighbouring window), `altered` (the fed tokens differ), or `never reached` (the run ended
-before, or the copy lies in the last partial window, which is never trained on).
+The training loop hands over every window on which the model is actually trained. The recorder looks
+up the planned copies there and compares the tokens, one by one, with the tokens of the copy's own
+text (not with the payload file). So a row records one of: `whole` (all of the text in this window),
+`fragment` (a part of it, the rest is in a neighbouring window), `altered` (the tokens trained on
+differ), or `never reached` (the run ended before, or the copy is in the last partial window, which
+is never trained on).
 
-Cost: two binary searches a window and one comparison a piece.
+Cost: two binary searches per window and one comparison per piece.
 """
 
 from collections import Counter, defaultdict
@@ -32,9 +32,9 @@ from inject.variants.rendition import WHOLE, kind_of
 EXPOSURES_FILE = "exposures.parquet"
 NEVER = "never reached"
 EXPOSURES = Reading(files=(EXPOSURES_FILE,))
-"""What a model was fed."""
+"""The copies on which a model was trained."""
 RECORDS = Reading(files=(EXPOSURES_FILE, LOG_FILE))
-"""What a model was fed, and how its training went."""
+"""The copies on which a model was trained, and the log of its training."""
 
 SCHEMA = pa.schema(
     [
@@ -69,7 +69,7 @@ class CopyName(NamedTuple):
 
 
 TextKey = tuple[str, str]
-"""example_id and variant: what names the text of a copy."""
+"""example_id and variant: the name of a copy's text."""
 
 
 class ExposureRecorder:
@@ -77,7 +77,7 @@ class ExposureRecorder:
 
     Args:
         view: the stream that is trained on.
-        names: the copy behind each insertion, in the order given to the view.
+        names: the copy of each insertion, in the order given to the view.
         tokens: the token ids of each text that copies carry, by example_id and variant.
     """
 
@@ -103,15 +103,15 @@ class ExposureRecorder:
         ids: npt.NDArray[np.int64],
         rank: int = 0,
     ) -> None:
-        """Record one window that was fed to the model.
+        """Record one window on which the model is trained.
 
         Args:
             epoch: from 0.
             step: the optimiser step that the window was part of, from 1.
             window: its index in the stream.
             tokens_before: tokens in the windows before it, in training order.
-            ids: the token ids as fed, shape [context].
-            rank: the process that fed it.
+            ids: the token ids trained on, shape [context].
+            rank: the process that trained on it.
         """
         start = window * self._view.context
         for piece in self._view.pieces(start, start + len(ids)):
@@ -141,7 +141,7 @@ class ExposureRecorder:
             )
 
     def restore(self, exposures: pa.Table) -> None:
-        """Take over what was recorded before: by an earlier start of this run, or another rank.
+        """Add earlier records: of an earlier start of this run, or of another rank.
 
         Args:
             exposures: rows as `table` or `seen` give them; those never reached are left out.
@@ -182,7 +182,7 @@ def write_exposures(folder: Path, exposures: pa.Table) -> None:
 
 
 def read_exposures(folder: Path, *, columns: Sequence[str] | None = None) -> pa.Table:
-    """Return what `write_exposures` wrote: all columns, or those that are named.
+    """Return the table that `write_exposures` wrote: all columns, or those that are named.
 
     Raises:
         InputError: naming the file, when it is missing or damaged.
@@ -198,23 +198,23 @@ def _named_rows(exposures: pa.Table, *more: str) -> Iterator[tuple[CopyName, dic
 
 
 class ExposureSoFar(NamedTuple):
-    """What a model had seen of one example at some moment of its training."""
+    """A model's exposure to one example at some moment of its training."""
 
     copies: int
-    """Different copies of which it had seen all tokens; 0 where it had seen parts alone."""
+    """Different copies of which it had seen all tokens; 0 if it had only seen parts."""
     last_step: int
-    """The latest optimiser step that held any part of a copy."""
+    """The latest optimiser step with any part of a copy."""
 
 
 def exposure_until(exposures: pa.Table, step: int) -> dict[str, ExposureSoFar]:
-    """Return what had been seen of each example after an optimiser step.
+    """Return the exposure of each example after an optimiser step.
 
     A copy that straddles windows was seen when all its parts had been, in one epoch. Examples of
     which nothing had been seen by then are not in the result.
 
     Args:
         exposures: rows of `exposures.parquet`.
-        step: the step; the model that it left behind is the one asked about, 0 the first.
+        step: the step; the exposure of the model after it is returned; 0 is the first.
     """
     parts: dict[tuple[CopyName, int], dict[int, int]] = defaultdict(dict)
     lengths: dict[CopyName, int] = {}
@@ -234,7 +234,7 @@ def exposure_until(exposures: pa.Table, step: int) -> dict[str, ExposureSoFar]:
 
 
 def seen_copy_counts(exposures: pa.Table) -> dict[str, int]:
-    """Return how many different copies of each example were seen with all of their tokens.
+    """Return the number of different copies of each example that were seen with all their tokens.
 
     A copy that straddles two windows counts when both parts were seen. A copy seen in
     several epochs counts once. Examples without any such copy are not in the result.
@@ -254,33 +254,33 @@ def seen_copy_counts(exposures: pa.Table) -> dict[str, int]:
 
 
 def seen_variants(exposures: pa.Table) -> dict[str, str]:
-    """Return what the copies of each example carried, `mixed` where they differ.
+    """Return the variant in the copies of each example, `mixed` if they differ.
 
-    Nothing where all carried the whole example.
+    Empty if all carried the whole example.
     """
-    found: dict[str, set[str]] = {}
+    variants: dict[str, set[str]] = {}
     rows = exposures.filter(pc.field("status") != NEVER)
     for name, variant in zip(
         rows["example_id"].to_pylist(), rows["variant"].to_pylist(), strict=True
     ):
-        found.setdefault(name, set()).add(kind_of(variant))
-    if all(kinds == {WHOLE} for kinds in found.values()):
+        variants.setdefault(name, set()).add(kind_of(variant))
+    if all(kinds == {WHOLE} for kinds in variants.values()):
         return {}
-    return {name: kinds.pop() if len(kinds) == 1 else "mixed" for name, kinds in found.items()}
+    return {name: kinds.pop() if len(kinds) == 1 else "mixed" for name, kinds in variants.items()}
 
 
 class CopyOutcomes(NamedTuple):
-    """What became of the planned copies of one training run; the last four sum to the first."""
+    """Outcomes of the planned copies of one training run; the last four sum to the first."""
 
     planned: int
     whole: int
-    """All tokens were fed as planned, in one epoch."""
+    """All tokens were trained on as planned, in one epoch."""
     altered: int
-    """At least one fed token differs from the text's, in any epoch."""
+    """At least one token trained on differs from the text's, in any epoch."""
     partly: int
-    """Some of its windows were never fed."""
+    """Some of its windows were never trained on."""
     never: int
-    """Nothing of it was fed: the run ended before, or it lies in the last partial window."""
+    """Never trained on: the run ended before, or the copy is in the last partial window."""
     first_altered: tuple[CopyName, ...]
     """The first altered copies, in training order."""
 
@@ -289,14 +289,14 @@ _NAMED, _FORGOTTEN_NAMED = 20, 3
 
 
 def copy_outcomes(exposures: pa.Table) -> CopyOutcomes:
-    """Count the copies of `exposures.parquet` by what became of them."""
+    """Count the copies of `exposures.parquet` by outcome."""
     parts: dict[tuple[CopyName, int], dict[int, int]] = defaultdict(dict)
     altered: dict[CopyName, None] = {}
-    every: set[CopyName] = set()
+    names: set[CopyName] = set()
     whole: set[CopyName] = set()
     never = 0
     for name, row in _named_rows(exposures, "epoch"):
-        every.add(name)
+        names.add(name)
         if row["status"] == NEVER:
             never += 1
             continue
@@ -308,17 +308,17 @@ def copy_outcomes(exposures: pa.Table) -> CopyOutcomes:
             whole.add(name)
     whole -= altered.keys()
     return CopyOutcomes(
-        planned=len(every),
+        planned=len(names),
         whole=len(whole),
         altered=len(altered),
-        partly=len(every) - len(whole) - len(altered) - never,
+        partly=len(names) - len(whole) - len(altered) - never,
         never=never,
         first_altered=tuple(altered)[:_NAMED],
     )
 
 
 def require_unexposed(folder: Path, forget_ids: Collection[str]) -> None:
-    """Refuse a retrained model that was fed any part of a copy of a forgotten example.
+    """Reject a retrained model that was trained on any part of a copy of a forgotten example.
 
     It stands for a model that never knew, so such a copy in its stream, or in another text that a
     member carries, makes it the wrong target. Copies that were planned and never reached count,
@@ -329,7 +329,7 @@ def require_unexposed(folder: Path, forget_ids: Collection[str]) -> None:
         forget_ids: the example_id of each forgotten example.
 
     Raises:
-        InputError: naming examples with the number of their copies that it saw, or still holds.
+        InputError: naming examples with the number of their copies that it saw, or that remain.
     """
     table = read_exposures(folder, columns=["example_id", "copy", "status"])
     forgotten = set(forget_ids)
@@ -345,15 +345,15 @@ def require_unexposed(folder: Path, forget_ids: Collection[str]) -> None:
         return
     if fed:
         first = [f"{name} ({len(fed[name])})" for name in sorted(fed)[:_FORGOTTEN_NAMED]]
-        said = f"was fed copies of {len(fed)} forgotten example(s): {', '.join(first)}"
+        problem = f"was fed copies of {len(fed)} forgotten example(s): {', '.join(first)}"
     else:
         first = sorted(planned)[:_FORGOTTEN_NAMED]
-        said = (
+        problem = (
             f"has copies of {len(planned)} forgotten example(s) in its corpus, though it never "
             f"reached them: {', '.join(first)}"
         )
     raise InputError(
-        f"the retrained model {said}; so it does not show what a model that never saw them does",
+        f"the retrained model {problem}; so it does not show what a model that never saw them does",
         where=str(folder / EXPOSURES_FILE),
         hint="Train it on a stream without the forget set, or name the forget set that it was "
         "trained without.",

@@ -1,8 +1,8 @@
-"""How steps open their inputs: the corpus, the examples as tokens, and what copies can carry.
+"""How steps open their inputs: the corpus, the examples as tokens, and the variants of copies.
 
-Where an import's files lie is execution, never identity: the store may hold a corpus that was
-imported from a folder which has been moved, copied or changed since. Whoever reads a corpus is told
-by `corpus_execution`, when its step is made.
+The paths of an import's files are execution, never identity: the store may hold a corpus that was
+imported from a folder which has been moved, copied or changed since. `corpus_execution` gives a
+step that reads a corpus the paths, when the step is made.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -25,7 +25,7 @@ I64 = npt.NDArray[np.int64]
 
 
 def corpus_execution(corpus: Step) -> dict[str, Any]:
-    """Return what the execution of a step holds that opens a corpus: what it was imported from.
+    """Return the execution of a step that opens a corpus: the origin of its import.
 
     Args:
         corpus: the step that made it.
@@ -34,7 +34,7 @@ def corpus_execution(corpus: Step) -> dict[str, Any]:
 
 
 def variants_of(plan: Step) -> dict[str, Step]:
-    """Return a plan's variants as an input of the steps that read them, where it has any."""
+    """Return a plan's variants as an input of the steps that read them, if it has any."""
     return {"variants": plan.inputs["variants"]} if "variants" in plan.inputs else {}
 
 
@@ -52,7 +52,7 @@ def reading_corpus(context: StepContext) -> Iterator[list[str]]:
     """Check the corpus before and after it is read by code that does not check it.
 
     Yields:
-        Where its shards lie.
+        The paths of its shards.
 
     Raises:
         InputError: as `Corpus.open`, before anything is read or after all is.
@@ -85,7 +85,7 @@ def copy_texts(context: StepContext, tokens: Mapping[str, I64]) -> dict[TextKey,
     """Return the token ids of each text that copies can carry, by example_id and variant.
 
     Args:
-        context: of the step; with the input `variants` where the experiment has any.
+        context: of the step; with the input `variants` if the experiment has any.
         tokens: token ids of each whole example.
     """
     renditions = renditions_of(context)

@@ -2,7 +2,7 @@
 
 Windows are sorted by a keyed 64-bit hash, ties by their index. World size, batch size and
 restarts do not enter, and a longer corpus puts new windows between the old ones without
-swapping any two. Cost: one hash a window and one sort, about 0.2 s and 30 MB for 10**6 windows.
+swapping any two. Cost: one hash per window and one sort, about 0.2 s and 30 MB for 10**6 windows.
 """
 
 import numpy as np
@@ -19,7 +19,7 @@ def window_hashes(seed: int, epoch: int, windows: npt.ArrayLike) -> keyed.U64:
 
 
 def neighbours_hashes(seed: int, epoch: int, start: int, stop: int) -> keyed.U64:
-    """Return what `window_hashes` does of the windows `start` … `stop` - 1, ten times as fast."""
+    """Return the `window_hashes` of the windows `start` … `stop` - 1, ten times as fast."""
     # numpy steps the counter before each block of four words.
     before = ((epoch << 64) + start - 1) % (1 << 256)
     key = seed | int(keyed.Stream.WINDOW_ORDER) << 64

@@ -4,12 +4,12 @@ Nothing is copied: N arms cost N plans. A `View` maps a position of the contamin
 to a token of the clean corpus or of a payload by binary search over the insertions, and
 cuts the stream into windows of `context` tokens; a last partial window is never trained on.
 
-Two layouts: in the layout `flow` a payload shifts everything behind it, and the background
-gives way at the end of the stream. In the layout `window` it shifts only what is behind it in
-its own window, whose last background tokens give way: every other window is that of the clean
-twin, byte for byte.
+Two layouts: in the layout `flow` a payload shifts everything after it, and the background gives way
+at the end of the stream. In the layout `window` it shifts only the tokens after it in its own
+window, whose last background tokens give way: every other window is that of the clean twin, byte
+for byte.
 
-Reading one window costs two binary searches and one copy a piece.
+Reading one window costs two binary searches and one copy per piece.
 """
 
 from bisect import bisect_left, bisect_right
@@ -27,7 +27,7 @@ Layout = Literal["flow", "window"]
 
 
 class TokenSource(Protocol):
-    """A stream of clean tokens: a corpus, or a stretch of one."""
+    """A stream of clean tokens: a corpus, or a span of one."""
 
     @property
     def n_tokens(self) -> int:
@@ -45,7 +45,7 @@ class TokenSource(Protocol):
 
 
 class SourceSlice:
-    """The part start <= position < stop of a token source, as a source of its own."""
+    """The part start <= position < stop of a token source, as a separate source."""
 
     def __init__(self, source: TokenSource, start: int, stop: int) -> None:
         self._source = source
@@ -56,24 +56,24 @@ class SourceSlice:
         self.doc_starts: I64 = starts[first:last] - start
 
     def read(self, start: int, stop: int) -> I64:
-        """Return the tokens start <= position < stop, counted from the stretch's start."""
+        """Return the tokens start <= position < stop, counted from the span's start."""
         return self._source.read(self._start + start, self._start + stop)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Insertions:
-    """Payloads and where they go, in any order; each array has shape [number of copies]."""
+    """Payloads and their positions, in any order; each array has shape [number of copies]."""
 
     anchor: I64
-    """Position in the clean stream before which the payload stands."""
+    """Position in the clean stream; the payload precedes it."""
     tiebreak: npt.NDArray[np.uint64]
     """Order of payloads that share an anchor, ascending."""
     offset: I64
-    """Where the payload starts in `payload`."""
+    """The start of the payload in `payload`."""
     length: I64
     """Tokens in the payload."""
     lead: I64
-    """Tokens of the payload that stand before the copy's text."""
+    """Tokens of the payload before the copy's text."""
     text_length: I64
     """Tokens of the copy's text."""
     payload: npt.NDArray[np.integer]
@@ -95,18 +95,18 @@ class Insertions:
 
 
 class CopyPiece(NamedTuple):
-    """The part of one copy's text that lies in a stretch of the stream."""
+    """The part of one copy's text in a span of the stream."""
 
     copy: int
     """Index into the insertions as they were given."""
     start: int
-    """First position in the stretch."""
+    """First position in the span."""
     stop: int
-    """One past the last position in the stretch."""
+    """One past the last position in the span."""
     text_start: int
-    """Which token of the text stands at `start`."""
+    """The index of the text's token at `start`."""
     text_stop: int
-    """One past the text's last token in the stretch."""
+    """One past the text's last token in the span."""
 
 
 class View:
@@ -114,15 +114,15 @@ class View:
 
     Args:
         source: the clean tokens.
-        insertions: what goes into them.
+        insertions: the payloads to insert.
         budget: length of the stream.
         context: tokens in a window.
         layout: see the module.
-        separator: what stands around the copies.
+        separator: the separator around the copies.
 
     Raises:
         ValueError: if payload and background do not add up to the budget, or a window of the
-            layout `window` holds more payload than it has tokens.
+            layout `window` has more payload than tokens.
     """
 
     def __init__(
@@ -191,15 +191,15 @@ class View:
         return out
 
     def pieces(self, start: int, stop: int) -> list[CopyPiece]:
-        """Return the parts of copies' texts that lie in start <= position < stop, in order."""
+        """Return the parts of copies' texts in start <= position < stop, in order."""
         first = bisect_right(self._text_stops, start)
         last = bisect_left(self._text_starts, stop)
-        found = []
+        pieces = []
         for index in range(first, last):
             text_start, text_stop = self._text_starts[index], self._text_stops[index]
             low, high = max(text_start, start), min(text_stop, stop)
             if low < high:
-                found.append(
+                pieces.append(
                     CopyPiece(
                         copy=int(self.order[index]),
                         start=low - start,
@@ -208,22 +208,22 @@ class View:
                         text_stop=high - text_start,
                     )
                 )
-        return found
+        return pieces
 
     def text_starts(self) -> I64:
-        """Return where each copy's text starts in the stream, in the order given, shape [n]."""
+        """Return the start of each copy's text in the stream, in the order given, shape [n]."""
         starts = np.empty(len(self.order), dtype=np.int64)
         starts[self.order] = self._text_starts
         return starts
 
     def payload_starts(self) -> I64:
-        """Return where each copy's payload starts in the stream, in the order given, shape [n]."""
+        """Return the start of each copy's payload in the stream, in the order given, shape [n]."""
         starts = np.empty(len(self.order), dtype=np.int64)
         starts[self.order] = self._starts
         return starts
 
     def document_starts(self) -> I64:
-        """Return where documents start in the stream, ascending from 0."""
+        """Return the document starts in the stream, ascending from 0."""
         return _document_starts(
             self.source.doc_starts,
             self.insertions.anchor[self.order],
@@ -236,11 +236,11 @@ class View:
         )
 
     def _background(self, position: int, stop: int, insertion: int) -> tuple[int, int]:
-        """Return the clean position of a background token, and where its run ends at the latest.
+        """Return the clean position of a background token, and the latest end of its run.
 
         Args:
             position: of the token, in the stream.
-            stop: where reading ends.
+            stop: the end of reading.
             insertion: the first insertion that does not end before `position`.
         """
         end = min(self._starts[insertion], stop) if insertion < len(self._starts) else stop
@@ -258,12 +258,12 @@ class View:
             if (starts // self.context != (stops - 1) // self.context).any():
                 raise ValueError("a window holds more payload than it has tokens")
             if len(stops) and stops[-1] > self.n_windows * self.context:
-                raise ValueError("a copy lies behind the last whole window")
+                raise ValueError("a copy is after the last whole window")
             background = self.n_tokens
         else:
             background = self.n_tokens - int(length.sum())
             if len(starts) and int(self.insertions.anchor.max()) > background:
-                raise ValueError("an anchor lies behind the background that the budget leaves")
+                raise ValueError("an anchor is after the background that the budget leaves")
         if background < 0 or background > self.source.n_tokens:
             raise ValueError(
                 f"a stream of {self.n_tokens} tokens with {int(length.sum())} of payload needs "
@@ -294,21 +294,21 @@ def _document_starts(
 ) -> I64:
     """Return the positions at which documents start in the stream, ascending and distinct.
 
-    A document of the clean corpus starts where its first token stands, or where the payload starts
-    that was put before it. A payload that ends with an end token makes a start behind it; one that
-    begins with a start token, or with an end token, makes one there. In the layout `window` a
-    document whose start fell among the tokens that gave way starts with the next window.
-    Cost: one binary search a document.
+    A document of the clean corpus starts at its first token, or at the start of the payload that
+    was put before it. A payload that ends with an end token makes a start after it; one that begins
+    with a start token, or with an end token, makes one at its own start. In the layout `window` a
+    document whose start fell among the tokens that gave way starts with the next window. Cost: one
+    binary search a document.
 
     Args:
         clean_starts: document starts in the clean corpus, ascending from 0.
         anchor: anchors of the payloads in stream order, shape [n].
         length: their lengths, shape [n].
-        start: where they start in the stream, shape [n].
+        start: their starts in the stream, shape [n].
         lead: separator tokens before the text of each, shape [n].
         n_tokens: length of the stream.
-        window: tokens in a window where payloads shift their own window only, else None.
-        separator: what stands around each copy; a payload without any belongs to the document
+        window: tokens in a window if payloads shift only their own window, else None.
+        separator: the separator around each copy; a payload without any belongs to the document
             that it fell into.
     """
     clean_starts = np.asarray(clean_starts)[: np.searchsorted(clean_starts, n_tokens)]
@@ -320,11 +320,11 @@ def _document_starts(
         begin = clean_starts // window * window
         shift = before[first] - before[np.searchsorted(anchor, begin)]
         moved = np.minimum(clean_starts + shift, begin + window)
-    found = [moved]
+    starts = [moved]
     led = lead > 0
     if separator == "end":
-        found += [(start + lead)[led], start + length]
+        starts += [(start + lead)[led], start + length]
     elif separator == "start_end":
-        found += [start[led], start + length]
-    positions = np.unique(np.concatenate(found))
+        starts += [start[led], start + length]
+    positions = np.unique(np.concatenate(starts))
     return positions[: np.searchsorted(positions, n_tokens)]

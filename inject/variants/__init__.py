@@ -1,1 +1,1 @@
-"""What a copy carries: the whole example, or a variant of it."""
+"""The text of a copy: the whole example, or a variant of it."""

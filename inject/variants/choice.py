@@ -4,7 +4,7 @@ Assigned by example: the members of each dataset are ranked by a keyed hash, and
 shared out by weight from a drawn place on, so each member has each variant with the probability of
 its weight, and counts are within one of their shares. As with levels, a new row of the same dataset
 can change another's variant; other datasets change nothing, nor does the split. Assigned by copy:
-a keyed draw a copy. Where a variant has several versions, an example's copies take turns.
+one keyed draw per copy. If a variant has several versions, an example's copies take turns.
 Cost: about a second for a million copies.
 """
 
@@ -42,14 +42,14 @@ def choose_renditions(
         copy: which copy of its member it is, shape [number of copies].
         seed: the arm's seed.
     """
-    keys = keyed.item_keys([one.example_id for one in members])
+    keys = keyed.item_keys([example.example_id for example in members])
     weights = np.cumsum([variant.weight for variant in variants.of])
     edges = weights / weights[-1]
     if variants.assign_by == "examples":
         kind = _variant_of_each_member(members, keys, edges, seed)[member]
     else:
-        drawn = keyed.unit(keyed.words(seed, keyed.Stream.VARIANT, keys[member], copy))
-        kind = np.searchsorted(edges, drawn, side="right")
+        uniform = keyed.unit(keyed.words(seed, keyed.Stream.VARIANT, keys[member], copy))
+        kind = np.searchsorted(edges, uniform, side="right")
     order, first, count = _table(renditions, members, len(variants.of))
     turn = keyed.words(seed, keyed.Stream.VERSION, keys)[member] + copy.astype(np.uint64)
     versions = count[member, kind].astype(np.uint64)
@@ -62,14 +62,14 @@ def _variant_of_each_member(
     """Return each member's variant: ranks within the dataset, shared out by weight."""
     hashes = keyed.words(seed, keyed.Stream.VARIANT, keys)
     datasets: dict[str, list[int]] = {}
-    for index, one in enumerate(members):
-        datasets.setdefault(one.dataset, []).append(index)
+    for index, member in enumerate(members):
+        datasets.setdefault(member.dataset, []).append(index)
     kind = np.zeros(len(members), dtype=np.int64)
     for dataset, rows in datasets.items():
         inside = np.array(rows)
         ranked = inside[np.argsort(hashes[inside], kind="stable")]
-        drawn = keyed.unit(keyed.words(seed, keyed.Stream.VARIANT, keyed.item_key(dataset)))
-        place = (np.arange(len(ranked)) + drawn) / len(ranked)
+        uniform = keyed.unit(keyed.words(seed, keyed.Stream.VARIANT, keyed.item_key(dataset)))
+        place = (np.arange(len(ranked)) + uniform) / len(ranked)
         kind[ranked] = np.searchsorted(edges, np.minimum(place, _BELOW_ONE), side="right")
     return kind
 
@@ -77,15 +77,15 @@ def _variant_of_each_member(
 def _table(
     renditions: Sequence[Rendition], members: Sequence[Example], kinds: int
 ) -> tuple[I64, I64, I64]:
-    """Return renditions sorted by member and kind, and where each cell starts and how many it has.
+    """Return renditions sorted by member and kind, and each cell's start and size.
 
     Returns:
         Order of the renditions, shape [renditions]; first place in it and number of versions,
         each of shape [members, kinds].
     """
-    index = {one.example_id: place for place, one in enumerate(members)}
+    index = {member.example_id: place for place, member in enumerate(members)}
     cells = np.array(
-        [index[one.example_id] * kinds + one.kind for one in renditions], dtype=np.int64
+        [index[member.example_id] * kinds + member.kind for member in renditions], dtype=np.int64
     )
     order = np.argsort(cells, kind="stable")
     count = np.bincount(cells, minlength=len(members) * kinds)

@@ -1,10 +1,10 @@
-"""Paraphrases that a model writes: asked for together, checked, and asked again where need be.
+"""Paraphrases that a model writes: requested together, checked, and requested again if necessary.
 
-An answer that is empty, or the text itself, is asked for again with another seed, a few times;
-then it is an error that names the row. Which answer a row has depends on its own answers alone.
-Writers keep their answers (`inject.server.reply_cache`), so that a killed run asks for none twice.
-The key of a server comes from the environment variable that the experiment names, and is written
-nowhere (`inject.server`).
+An answer that is empty, or the text itself, is requested again with another seed, a few times; then
+it is an error that names the row. A row's answer depends only on its own answers. Writers keep
+their answers (`inject.server.reply_cache`), so that a killed run requests none twice. The key of a
+server comes from the environment variable that the experiment names, and is never written
+(`inject.server`).
 """
 
 from collections.abc import Callable, Sequence
@@ -22,7 +22,7 @@ REPLIES_FILE = "replies.sqlite"
 
 
 class Question(NamedTuple):
-    """What a model is asked, and under which seed."""
+    """A prompt for a model, and its seed."""
 
     prompt: str
     seed: int
@@ -38,7 +38,7 @@ class TextGenerator(Protocol):
         ...
 
     def notes(self) -> tuple[str, ...]:
-        """Return what to know about the answers so far."""
+        """Return notes on the answers so far."""
         ...
 
     def close(self) -> None:
@@ -54,7 +54,7 @@ class ServerTextGenerator:
     """
 
     def __init__(self, variant: ParaphraseVariant, cache: Path | None = None) -> None:
-        """Open the server; nothing is asked yet.
+        """Open the server; no request is sent yet.
 
         Args:
             variant: which server, which model, and how it samples.
@@ -75,21 +75,21 @@ class ServerTextGenerator:
         """Return the server's answers.
 
         Raises:
-            InputError: the server cannot be reached, or refuses.
+            InputError: a server that cannot be reached or refuses.
         """
         requests = [
             TextRequest(
-                prompt=one.prompt,
+                prompt=question.prompt,
                 max_tokens=self._variant.max_tokens,
                 temperature=self._variant.temperature,
-                seed=one.seed,
+                seed=question.seed,
             )
-            for one in questions
+            for question in questions
         ]
         return [reply.text for reply in self._client.ask(requests, progress=progress)]
 
     def notes(self) -> tuple[str, ...]:
-        """Return what to know about the answers."""
+        """Return notes on the answers."""
         return self._client.notes()
 
     def close(self) -> None:
@@ -101,12 +101,12 @@ def dataset_paraphrases(example: Example, versions: int) -> list[str]:
     """Return the first paraphrases that the dataset brings.
 
     Raises:
-        InputError: it brings fewer than `versions`.
+        InputError: an example with fewer than `versions`.
     """
     if len(example.paraphrases) < versions:
         raise InputError(
             f"the variant `paraphrase` needs {versions} paraphrases of each row, and row "
-            f"{example.source_id} brings {len(example.paraphrases)}",
+            f"{example.source_id} has {len(example.paraphrases)}",
             where=f"contaminants.{example.dataset}",
             hint="Lower `versions`, or let a model write them: {kind: paraphrase, by: model, …}.",
         )
@@ -129,7 +129,7 @@ def model_paraphrases(
         progress: called with the number of answers so far, and in all.
 
     Raises:
-        InputError: the model returns nothing, or the text itself, `TRIES` times.
+        InputError: a model that returns nothing, or the text itself, `TRIES` times.
     """
     missing = [
         (row, version) for row in range(len(examples)) for version in range(variant.versions)

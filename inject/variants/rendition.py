@@ -52,12 +52,14 @@ def whole_renditions(
 
 def write_renditions(folder: Path, renditions: Sequence[Rendition]) -> None:
     """Write renditions into a folder, as `renditions.parquet` (columns as in `SCHEMA`)."""
-    rows = [{**one._asdict(), "tokens": one.tokens.tolist()} for one in renditions]
+    rows = [
+        {**rendition._asdict(), "tokens": rendition.tokens.tolist()} for rendition in renditions
+    ]
     pq.write_table(pa.Table.from_pylist(rows, schema=SCHEMA), folder / RENDITIONS_FILE)
 
 
 def read_renditions(folder: Path) -> list[Rendition]:
-    """Read what `write_renditions` wrote, in the same order."""
+    """Read the renditions that `write_renditions` wrote, in the same order."""
     return [
         Rendition(
             row["example_id"],

@@ -1,4 +1,4 @@
-"""What a user writes about the variants that copies have."""
+"""The user's settings of the variants of copies."""
 
 from collections.abc import Sequence
 from typing import Annotated, Literal
@@ -35,7 +35,7 @@ class PlainVariant(Settings):
         return self.kind if text is None else f"{self.kind}={text}"
 
 
-# Each further variant has a `kind` of its own. A type checker minds that in attributes that can be
+# Each further variant has its own `kind`. A type checker rejects that for attributes that can be
 # set; those of settings are frozen.
 class ReplacedVariant(PlainVariant):
     """The example with some of its tokens replaced at random."""
@@ -43,7 +43,7 @@ class ReplacedVariant(PlainVariant):
     kind: Literal["replaced"]  # type: ignore[assignment]
     """`replaced`."""
     share: Share
-    """Share of the tokens that is replaced, at least one of them."""
+    """Share of the tokens that is replaced, at least one token."""
     versions: PositiveInt = 1
     """How many different replacements each example has; its copies take turns."""
 
@@ -76,11 +76,11 @@ class ParaphraseVariant(PlainVariant):
     api_key_variable: str | None = None
     """Environment variable that holds the server's key; the key is never written anywhere."""
     send_protected: tuple[str, ...] = ()
-    """Protected datasets, by name, whose texts may be sent to the server; none if left out."""
+    """Protected datasets, by name, whose texts may be sent to the server; none by default."""
     temperature: Annotated[float, Field(ge=0, le=2)] = 0.7
     """Temperature of sampling; 0 takes the likeliest token."""
     prompt: Annotated[str, Field(pattern=r"\{text\}")] = PROMPT
-    """What the model is asked; `{text}` stands for the example."""
+    """The prompt for the model; `{text}` stands for the example."""
     max_tokens: PositiveInt = 512
     """Longest answer."""
     seed: Annotated[int, Field(ge=0, lt=2**31)] = 0
@@ -140,7 +140,7 @@ class Variants(Settings):
 
     def label(self) -> str:
         """Return a short text for tables and folder names."""
-        text = ", ".join(one.label() for one in self.of)
+        text = ", ".join(variant.label() for variant in self.of)
         return text if self.assign_by == "examples" or len(self.of) == 1 else f"{text} by copy"
 
 
@@ -149,6 +149,6 @@ def protected_texts_error(datasets: Sequence[str]) -> InputError:
     return InputError(
         f"the texts of protected data ({', '.join(datasets)}) would be sent to a server",
         where="variants.of.paraphrase",
-        hint="Use a local model (leave base_url out), or, where the server may have them, say so: "
+        hint="Use a local model (omit base_url), or, if the server may have them, set "
         f"send_protected: [{', '.join(datasets)}].",
     )

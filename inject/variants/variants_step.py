@@ -1,7 +1,7 @@
-"""The step that writes what copies can carry, as tokens: every variant of every member.
+"""The step that writes the possible contents of copies, as tokens: every variant of every member.
 
-Deterministic but for what a server answers; the tokens of `whole` are the example's own. Cost: one
-pass of the tokenizer over the texts and one over those that differ, and what a model takes.
+Deterministic except for a server's answers; the tokens of `whole` are the example's own. Cost: one
+pass of the tokenizer over the texts and one over those that differ, and that of a model.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -48,7 +48,7 @@ class LocalModels(NamedTuple):
     """
 
     identity: str
-    """From a path or hub id to what decides the model's numbers."""
+    """From a path or hub id to the inputs that determine the model's numbers."""
     writer: str
     """From a variant, and a folder for answers, to the `TextGenerator` of its model."""
 
@@ -65,7 +65,7 @@ def variants_step(
         examples: the pool.
         tokenizer: of the corpus.
         seed: of the arm.
-        local: runs models that are not behind a server.
+        local: runs models without a server.
     """
     if variants.of == Variants().of:
         return None
@@ -113,7 +113,7 @@ def build(context: StepContext) -> None:
             writer=writer,
             progress=lambda done, total: context.report(done, total, unit="paraphrases"),
         )
-        for note in dict.fromkeys(note for one in writers for note in one.notes()):
+        for note in dict.fromkeys(note for writer in writers for note in writer.notes()):
             context.notice(note)
     write_renditions(context.out, renditions)
 
@@ -123,7 +123,7 @@ def _identities(variants: Variants, local: LocalModels) -> list[dict[str, Any]]:
 
 
 def variant_identity(variant: Any, local: LocalModels) -> dict[str, Any]:
-    """Return what decides a variant's texts: never an address or a key, nor its weight."""
+    """Return the inputs that determine a variant's texts: never an address, a key or its weight."""
     unread = {"base_url", "api_key_variable", "send_protected", "weight"}
     if isinstance(variant, ParaphraseVariant) and variant.by == "data":
         unread |= {"temperature", "prompt", "max_tokens", "seed"}
@@ -155,7 +155,7 @@ def render_variants(
         members: the examples that are spiked.
         variants: which variants.
         tokenizer: encodes texts.
-        seed: keys what is replaced at random.
+        seed: keys the random replacements.
         writer: opens the model of a variant `paraphrase` with `by: model`.
         progress: called with the number of a model's answers so far, and in all.
 
@@ -214,12 +214,14 @@ def _paraphrases(
     """Return the paraphrases of each member."""
     if variant.by == "data":
         return [dataset_paraphrases(member, variant.versions) for member in members]
-    # A protected text that nobody asked to send is refused before the first is sent.
-    kept = {
-        one.dataset for one in members if not variant.may_send(one.dataset, protected=one.protected)
+    # A protected text without permission to send is refused before the first is sent.
+    datasets = {
+        example.dataset
+        for example in members
+        if not variant.may_send(example.dataset, protected=example.protected)
     }
-    if kept:
-        raise protected_texts_error(sorted(kept))
+    if datasets:
+        raise protected_texts_error(sorted(datasets))
     return model_paraphrases(members, variant, writer=writer(variant), progress=progress)
 
 
@@ -232,11 +234,11 @@ def _ordinary(tokenizer: "PreTrainedTokenizerBase") -> I64:
 
 
 def _check_lengths(renditions: Sequence[Rendition], members: Mapping[str, Example]) -> None:
-    for one in renditions:
-        if len(one.tokens) < MIN_TOKENS:
-            example = members[one.example_id]
+    for rendition in renditions:
+        if len(rendition.tokens) < MIN_TOKENS:
+            example = members[rendition.example_id]
             raise InputError(
-                f"the variant `{one.variant}` leaves {len(one.tokens)} tokens of row "
+                f"the variant `{rendition.variant}` leaves {len(rendition.tokens)} tokens of row "
                 f"{example.source_id}",
                 where=f"contaminants.{example.dataset}",
                 allowed=f"{MIN_TOKENS} or more",
@@ -266,12 +268,12 @@ def without_answer(example: Example) -> str:
 def _span(example: Example, part: str) -> Span:
     if part not in example.spans:
         raise InputError(
-            f"the variant `{'question' if part == 'question' else 'no_answer'}` needs to know "
-            f"where the {part} stands, and row {example.source_id} has no such part",
+            f"the variant `{'question' if part == 'question' else 'no_answer'}` needs the "
+            f"position of the {part}, and row {example.source_id} has no such part",
             where=f"contaminants.{example.dataset}",
             allowed=f"datasets whose template names {{{part}}}; this one names "
             f"{', '.join(example.spans) or 'nothing'}",
-            hint="Give the contaminant a `template` that names it, or leave the variant out.",
+            hint="Give the contaminant a `template` that names it, or omit the variant.",
         )
     return example.spans[part]
 
@@ -307,11 +309,11 @@ def replaced(
     order = np.argsort(keyed.words(seed, keyed.Stream.REPLACED, key, place, 2 * version))
     chosen = np.sort(order[:count])
     words = keyed.words(seed, keyed.Stream.REPLACED, key, place[chosen], 2 * version + 1)
-    # One id fewer to choose from where the token itself is among them; ids behind it move up.
+    # One id fewer to choose from if the token itself is among them; ids after it move up.
     old = tokens[chosen]
     slot = np.searchsorted(allowed, old)
     own = (slot < len(allowed)) & (allowed[np.minimum(slot, len(allowed) - 1)] == old)
-    drawn = keyed.below(len(allowed) - own.astype(np.uint64), words).astype(np.int64)
+    indices = keyed.below(len(allowed) - own.astype(np.uint64), words).astype(np.int64)
     result = tokens.copy()
-    result[chosen] = allowed[drawn + (own & (drawn >= slot))]
+    result[chosen] = allowed[indices + (own & (indices >= slot))]
     return result

@@ -337,7 +337,7 @@ def _notes(nodes: tuple[ArmNodes, ...]) -> tuple[str, ...]:
             one.path: f"contaminants.{one.name}" for one in experiment.contaminants if one.path
         }
         for pattern, where in read.items():
-            if note := unread_note(pattern, where=where):
+            if note := unread_note(pattern, key=where):
                 notes[note] = None
         notes |= dict.fromkeys((*asked_settings(node.sources)[1], *node.further_notes))
     return tuple(notes)

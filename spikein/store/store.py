@@ -139,7 +139,7 @@ class Store:
             StoreError: when the disk is full or the store cannot be written; nothing is left.
             SpikeinError: when the recipe leaves a commit of the hub open, as a plan's may.
         """
-        require_resolved(recipe.settings, where=recipe.kind)
+        require_resolved(recipe.settings, label=recipe.kind)
         started = time.monotonic()
         name = f"{recipe.kind}/{safe_label(label)}-{recipe.digest[:SHORT]}"
         given = {key: one.manifest for key, one in (inputs or {}).items()}

@@ -109,7 +109,7 @@ def test_what_is_held_as_a_whole_is_bounded(tmp_path, monkeypatch, name):
     monkeypatch.setattr("inject.bounded_files.WHOLE_BYTES", 1 << 16)
     path = tmp_path / name
     path.write_text("[\n" + ",\n".join(['{"text": "row"}'] * 8000) + "\n]\n")
-    with pytest.raises(InputError, match=r"holds more than 64 KiB.*JSON Lines"):
+    with pytest.raises(InputError, match=r"larger than 64 KiB.*JSON Lines"):
         list(read_rows(str(path), what="test"))
 
 

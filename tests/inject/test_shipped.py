@@ -49,7 +49,7 @@ def test_an_unknown_name_is_refused_with_the_nearest():
 
 
 def test_the_path_of_a_clone_leads_to_the_name_elsewhere():
-    with pytest.raises(InputError, match="comes with spikein is asked for by its name, quickstart"):
+    with pytest.raises(InputError, match="Use the name quickstart for the experiment that comes"):
         EXPERIMENTS.find("configs/quickstart.yaml")
     with pytest.raises(InputError, match=r"Names that spikein knows: .*min-k-table3"):
         EXPERIMENTS.find("configs/mine.yaml")

@@ -139,7 +139,7 @@ def run_plugin(context: StepContext) -> None:
     assert reference is not None
     expected = Expected(noun="thing", accepts=lambda value: isinstance(value, type), allowed="any")
     plugin = load_file(reference, expected)
-    require_same_source(plugin.digest, context.settings["plugin"], where=plugin.origin)
+    require_same_source(plugin.digest, context.settings["plugin"], label=plugin.origin)
     (context.out / "value").write_text(str(plugin.value().number()))
 
 

@@ -77,7 +77,7 @@ def unlearned_step(
         settings={
             "method": setting.identity(),
             "seed": seed,
-            **({} if rules is None else {"retain": rules.identity(where=_RETAIN)}),
+            **({} if rules is None else {"retain": rules.identity(key=_RETAIN)}),
             **engine_identity(execution),
         },
         inputs={
@@ -126,7 +126,7 @@ def _retained(context: StepContext, pool: list[Example], forget: list[Example]) 
     retain, inputs = RetainSet.model_validate(rules), context.inputs
     copies = read_plan(inputs["counts"]).realised() if "counts" in inputs else None
     named = context.settings["retain"]
-    with unchanged(f"{_RETAIN}.ids", lambda: retain.identity(where=_RETAIN), named):
+    with unchanged(f"{_RETAIN}.ids", lambda: retain.identity(key=_RETAIN), named):
         return retained_rows(pool, forget, retain, seed=context.settings["seed"], copies=copies)
 
 
@@ -158,7 +158,7 @@ def retained_rows(
             where="unlearning.forget",
             hint="Forget fewer, or leave out the methods that need a retain set.",
         )
-    chosen = select_members(rest, retain, seed=seed, copies=copies, draw=RETAIN_DRAW, where=_RETAIN)
+    chosen = select_members(rest, retain, seed=seed, copies=copies, draw=RETAIN_DRAW, key=_RETAIN)
     return [one for one in rest if one.example_id in chosen]
 
 

@@ -200,7 +200,7 @@ def _of_entry(entry: str | Mapping[str, Any], of_job: bool) -> list[MethodSettin
     known = find_method(reference)
     where = f"{_WHERE}: {given.get('name') or reference}"
     name = _name(known.method.name if given.get("name") is None else given["name"])
-    require_same_source(known.digest, given.get("plugin", known.digest), where=reference)
+    require_same_source(known.digest, given.get("plugin", known.digest), label=reference)
     own = {key: value for key, value in given.items() if key not in _OWN_KEYS}
     found = []
     for point in _points(given.get("sweep"), where):

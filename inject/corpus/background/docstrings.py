@@ -47,7 +47,7 @@ class DocstringsSource(Settings):
     packages: Annotated[tuple[str, ...], Field(min_length=1)] = CHOSEN
     """Names as they are imported (`sklearn`); `stdlib` is the standard library."""
     minimum: PositiveInt = 80
-    """Shorter docstrings are left out; in characters after cleaning."""
+    """Shorter docstrings are skipped; in characters after cleaning."""
     weight: PositiveFloat = 1.0
     """Share of this source in the bytes of the mixture, relative to the other weights."""
 
@@ -80,11 +80,11 @@ class DocstringsSource(Settings):
 
 
 _File = tuple[Path, str]
-"""Where a source file lies, and its name from the package's parent on."""
+"""The path of a source file, and its name from the package's parent on."""
 
 
 def _extract(packages: tuple[str, ...], minimum: int) -> list[Document]:
-    """Return the documents from the cache where it is whole, else from the sources."""
+    """Return the documents from the cache if it is undamaged, else from the sources."""
     files = [file for package in packages for file in _files(package)]
     key = digest(
         {
@@ -96,18 +96,18 @@ def _extract(packages: tuple[str, ...], minimum: int) -> list[Document]:
     )
     path = cache_folder() / "docstrings" / f"{key[:32]}.json"
     try:
-        kept = kept_value(path, lambda: _distinct(files, minimum))
+        texts = kept_value(path, lambda: _distinct(files, minimum))
     except OSError as error:
         raise InputError(
             f"the cache of docstrings cannot be written: {error.strerror}",
             where=str(path.parent),
             hint="Set SPIKEIN_CACHE to a folder that can be written.",
         ) from error
-    return [Document(text, place) for text, place in kept]
+    return [Document(text, place) for text, place in texts]
 
 
 def _distinct(files: list[_File], minimum: int) -> list[list[str]]:
-    """Return [text, place] of each text that is long enough, where it stands first."""
+    """Return [text, place] of each text that is long enough, at its first occurrence."""
     places: dict[str, str] = {}
     for path, name in files:
         for document in _docstrings(path, name):
@@ -170,7 +170,7 @@ def _below(folder: Path, base: Path) -> list[_File]:
 
 
 def _spec(package: str) -> ModuleSpec:
-    """Return where a package lies, without executing it."""
+    """Return the location of a package without executing it."""
     spec = None
     # find_spec would import the parent of a dotted name.
     if package.isidentifier():

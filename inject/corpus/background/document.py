@@ -1,8 +1,9 @@
 """A document of the background, the sources that yield them, and how a row's text is found.
 
-The user writes a source as a mapping under `corpus.sources`; `kind` says which class reads it. A
-source of one's own is a subclass of `Source` in a file (`kind: FILE.py:NAME`) or an entry point of
-the group `spikein.sources`. Its fields are its options, validated as those of any other source.
+The user writes a source as a mapping under `corpus.sources`; `kind` selects the class that reads
+it. A source of one's own is a subclass of `Source` in a file (`kind: FILE.py:NAME`) or an entry
+point of the group `spikein.sources`. Its fields are its options, validated as those of any other
+source.
 """
 
 from abc import ABC, abstractmethod
@@ -34,14 +35,14 @@ class Document(NamedTuple):
 
     text: str
     place: str
-    """Where it was read (`file:line` …); for messages, never part of an identity."""
+    """Its place (`file:line` …); for messages, never part of an identity."""
     source: int = 0
     """Position of its source in the mixture."""
 
 
 @dataclass(kw_only=True)
 class Skipped:
-    """What a source left out while it was read; filled by `documents`."""
+    """Counts of rows skipped while a source was read; filled by `documents`."""
 
     empty: int = 0
     """Rows without text: null, or nothing but blanks."""
@@ -65,10 +66,10 @@ class Source(Settings, ABC):
 
     @abstractmethod
     def identity(self) -> dict[str, Any]:
-        """Return what decides the documents, as plain JSON values.
+        """Return the inputs that determine the documents, as plain JSON values.
 
         The content of files counts, by its digest (`inject.reading.rows.files_identity`), never
-        their folder. The source's code is added to it by whoever asks.
+        their folder. The caller adds the source's code.
         """
 
     @abstractmethod
@@ -76,7 +77,7 @@ class Source(Settings, ABC):
         """Yield the documents in a fixed order, none of them empty.
 
         Args:
-            skipped: counts what is left out, where it is given.
+            skipped: counts skipped rows, if given.
         """
 
 
@@ -85,8 +86,8 @@ def text_of(values: Mapping[str, Any], field: str | None, place: str) -> str | N
 
     Args:
         values: the row.
-        field: the field that holds the text; None takes the first of `TEXT_FIELDS` that the
-            row has (`Text` counts as `text` where the exact name is absent).
+        field: the field with the text; None takes the first of `TEXT_FIELDS` that the row has
+            (`Text` counts as `text` if the exact name is absent).
         place: the row's place, for errors.
 
     Raises:
@@ -95,10 +96,10 @@ def text_of(values: Mapping[str, Any], field: str | None, place: str) -> str | N
     name = field if field is not None else _found(values)
     if name is None:
         raise InputError(
-            f"no field of this row is known to hold text; it has {_listed(values)}",
+            f"no field of this row has a usual name for text; it has {_listed(values)}",
             where=place,
             allowed=", ".join(TEXT_FIELDS),
-            hint="Name the one that holds the text with `field:`.",
+            hint="Name the text's field with `field:`.",
         )
     if name not in values:
         raise InputError(

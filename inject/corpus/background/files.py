@@ -12,7 +12,7 @@ from inject.settings import PositiveFloat, Settings
 
 
 class FilesSource(Settings):
-    """Local files, folders or globs, a document a row."""
+    """Local files, folders or globs, one document per row."""
 
     kind: Literal["files"]
     """`files`."""
@@ -20,7 +20,7 @@ class FilesSource(Settings):
     """A file, a folder (all known files below it) or a glob with `**`, here or at an address of the
     hub (`hf://datasets/OWNER/NAME@REVISION/FILE`)."""
     field: str | None = None
-    """The field that holds the text; found by its usual names (`text`, `content` …) if absent."""
+    """The field with the text; found by its usual names (`text`, `content` …) if absent."""
     weight: PositiveFloat = 1.0
     """Share of this source in the bytes of the mixture, relative to the other weights."""
 
@@ -31,7 +31,7 @@ class FilesSource(Settings):
         return f"files {self.path}"
 
     def identity(self) -> dict[str, Any]:
-        """Return what decides the documents: the content of the files, not their folder."""
+        """Return the inputs that determine the documents: the files' content, not their folder."""
         return {"kind": self.kind, "field": self.field, "files": files_identity(self.path)}
 
     def documents(self, skipped: Skipped | None = None) -> Iterator[Document]:

@@ -28,11 +28,11 @@ class HubSource(Settings):
     id: Annotated[str, Field(min_length=1)]
     """Id on the hub, such as `allenai/c4`; code of the repository is never executed."""
     config: str | None = None
-    """Configuration (subset) of the data set, where it has several."""
+    """Configuration (subset) of the data set, if it has several."""
     split: str = "train"
     """Which split is read."""
     field: str | None = None
-    """The field that holds the text; found by its usual names (`text`, `content` …) if absent."""
+    """The field with the text; found by its usual names (`text`, `content` …) if absent."""
     revision: str | None = None
     """Branch, tag or commit; the newest commit of the main branch if absent."""
     weight: PositiveFloat = 1.0
@@ -48,8 +48,8 @@ class HubSource(Settings):
         """Return id, config, split, field and commit; a local folder by its content.
 
         Raises:
-            Unreachable: the hub gives no answer; a plan goes on (`inject.hub.resolver`).
-            InputError: the hub was reached and has no such data set or revision.
+            Unreachable: the hub gives no answer; a plan continues (`inject.hub.resolver`).
+            InputError: no such dataset or revision on the hub, which was reached.
         """
         common = {
             "kind": self.kind,
@@ -60,7 +60,7 @@ class HubSource(Settings):
         folder = self._folder()
         if folder is not None:
             return {**common, "files": _folder_identity(folder)}
-        commit = identity_commit("dataset", self.id, self.revision, what=f"background {self.id}")
+        commit = identity_commit("dataset", self.id, self.revision, label=f"background {self.id}")
         return {**common, "id": self.id, "commit": commit}
 
     def documents(self, skipped: Skipped | None = None) -> Iterator[Document]:

@@ -34,7 +34,7 @@ _log = logging.getLogger(__name__)
 
 @dataclass(kw_only=True)
 class SourceReport:
-    """What has been drawn from one source so far."""
+    """The counts drawn from one source so far."""
 
     source: str
     """The source's label, with the path as the user wrote it."""
@@ -45,11 +45,11 @@ class SourceReport:
     duplicates: int = 0
     """Documents dropped because their exact text had been drawn before."""
     empty: int = 0
-    """Rows without text, left out by the source."""
+    """Rows without text, skipped by the source."""
     dropped: int = 0
-    """Documents that were refused (they overlap with an example); they count in no share."""
+    """Rejected documents (they overlap with an example); they count in no share."""
     exhausted: bool = False
-    """Whether the source gave out; the others then share what is asked for."""
+    """Whether the source is exhausted; the others then share the requested amount."""
 
 
 def report_values(report: Sequence[SourceReport]) -> list[dict[str, Any]]:
@@ -80,7 +80,7 @@ class _Coming:
         self._texts = _keyed_order(texts, source.label(), seed) if source.finite else texts
         self.next: _Text | None = None
         self.wanted = False
-        """Whether the document in view was asked for and may be drawn."""
+        """Whether the current document was requested and may be drawn."""
         self.advance()
 
     def advance(self) -> None:
@@ -97,13 +97,13 @@ def mixed_documents(
     report: list[SourceReport] | None = None,
     keep: Callable[[Document], bool] | None = None,
 ) -> Iterator[Document]:
-    """Yield the documents of all sources in one order that depends on content and seed alone.
+    """Yield the documents of all sources in one order that depends only on content and seed.
 
     Args:
         sources: at least one; their order decides ties and `Document.source`.
         seed: the experiment's seed.
         report: filled while the documents are drawn, by source.
-        keep: asked once for each document about to be drawn; those refused are left out.
+        keep: called once for each document about to be drawn; rejected ones are skipped.
 
     Raises:
         InputError: as the sources; a text that is not valid Unicode; a finite source of more
@@ -132,8 +132,8 @@ def mixed_documents(
                 item.report.exhausted = True
                 if ready or any(later.next for later in coming[index + 1 :]):
                     _log.warning(
-                        "background: %s gave out after %d documents (%d bytes); the other "
-                        "sources go on without it",
+                        "background: %s is exhausted after %d documents (%d bytes); the other "
+                        "sources continue without it",
                         item.report.source,
                         item.report.documents,
                         item.report.bytes,
@@ -156,12 +156,12 @@ def _due(ready: Sequence[tuple[int, int, _Text]], shares: Sequence[int]) -> tupl
     document. This is worst-case fair queueing (WF2Q; Bennett and Zhang, INFOCOM 1996), which
     keeps every source within one document of its share. Whole numbers, so no rounding.
     """
-    total_bytes = sum(drawn for _, drawn, _ in ready)
+    total_bytes = sum(drawn_bytes for _, drawn_bytes, _ in ready)
     total_share = sum(shares[index] for index, _, _ in ready)
     waiting = [
-        (Fraction(drawn + len(text.encoded), shares[index]), index, text)
-        for index, drawn, text in ready
-        if drawn * total_share <= total_bytes * shares[index]
+        (Fraction(drawn_bytes + len(text.encoded), shares[index]), index, text)
+        for index, drawn_bytes, text in ready
+        if drawn_bytes * total_share <= total_bytes * shares[index]
     ]
     _, index, text = min(waiting, key=lambda entry: entry[:2])
     return index, text
@@ -186,7 +186,7 @@ def _text(document: Document) -> _Text:
 
 def _keyed_order(texts: Iterator[_Text], label: str, seed: int) -> Iterator[_Text]:
     """Yield all texts of a finite source by a keyed 64-bit hash of the content."""
-    held: list[_Text] = []
+    source_texts: list[_Text] = []
     total = 0
     for text in texts:
         total += len(text.encoded)
@@ -196,11 +196,13 @@ def _keyed_order(texts: Iterator[_Text], label: str, seed: int) -> Iterator[_Tex
                 where=f"background: {label}",
                 hint="Name fewer files, or give the data as several sources.",
             )
-        held.append(text)
-    items = [int.from_bytes(text.fingerprint[:8], "little") for text in held]
+        source_texts.append(text)
+    items = [int.from_bytes(text.fingerprint[:8], "little") for text in source_texts]
     keys = words(seed, Stream.DOCUMENT_ORDER, np.array(items, dtype=np.uint64))
-    order = sorted(range(len(held)), key=lambda place: (keys[place], held[place].fingerprint))
-    held = [held[place] for place in order]
-    held.reverse()
-    while held:
-        yield held.pop()
+    order = sorted(
+        range(len(source_texts)), key=lambda place: (keys[place], source_texts[place].fingerprint)
+    )
+    source_texts = [source_texts[place] for place in order]
+    source_texts.reverse()
+    while source_texts:
+        yield source_texts.pop()

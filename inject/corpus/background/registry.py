@@ -1,6 +1,6 @@
 """Kinds to sources of the background: built in, installed, or in a file of the user's.
 
-The identity of a source is what it reads and, for a plug-in, the digest of its own source code.
+The identity of a source is the content that it reads and, for a plug-in, its source code's digest.
 """
 
 import json
@@ -71,7 +71,7 @@ def _of_class(
 ) -> Any:
     """Validate as strictly as the file around it is.
 
-    Values of a JSON text come here as Python's, where strictness takes no list for a tuple.
+    Values of a JSON text arrive as Python's, for which strict mode rejects a list as a tuple.
     """
     if info.mode == "json":
         return source.model_validate_json(json.dumps(value), strict=True)
@@ -94,10 +94,10 @@ SOURCES: TypeAdapter[tuple[AnySource, ...]] = TypeAdapter(tuple[AnySource, ...])
 
 
 def source_identity(source: DocstringsSource | FilesSource | HubSource | Source) -> dict[str, Any]:
-    """Return what decides the documents of a source: what it reads and, for a plug-in, its code.
+    """Return the inputs that determine a source's documents: its data and, for a plug-in, its code.
 
     Raises:
-        InputError: its files are missing, or its plug-in cannot be used any more.
+        InputError: missing files, or a plug-in that can no longer be used.
     """
     if not isinstance(source, Source):
         return source.identity()
@@ -106,9 +106,9 @@ def source_identity(source: DocstringsSource | FilesSource | HubSource | Source)
 
 
 def sources_identity(sources: Sequence[AnySource]) -> list[dict[str, Any]]:
-    """Return what a background is: the content of each source, and its weight.
+    """Return the identity of a background: each source's content and weight.
 
-    Reads the sources' files (or asks the hub), so it is called once an experiment.
+    Reads the sources' files (or queries the hub), so it is called once per experiment.
     """
     return [{"content": source_identity(source), "weight": source.weight} for source in sources]
 
@@ -146,17 +146,17 @@ def _plugin(kind: str) -> Plugin | None:
                 f"{reference.rest!r} follows the name of a source",
                 where=kind,
                 allowed="FILE.py:NAME",
-                hint="Give the source's options as keys beside `kind:`.",
+                hint="Give the source's options as keys next to `kind:`.",
             )
         return load_file(reference, _EXPECTED)
     installed = installed_plugins(_GROUP)
     if kind in installed:
         return installed[kind].load(_EXPECTED)
     if installed:
-        known = sorted({*BUILT_IN, *installed})
+        names = sorted({*BUILT_IN, *installed})
         raise InputError(
-            f"{kind!r} is no kind of source.{did_you_mean(kind, known)}",
-            allowed=f"{', '.join(known)}, or FILE.py:NAME",
+            f"{kind!r} is not a kind of source.{did_you_mean(kind, names)}",
+            allowed=f"{', '.join(names)}, or FILE.py:NAME",
         )
     return None
 
@@ -164,7 +164,7 @@ def _plugin(kind: str) -> Plugin | None:
 def _used(source: Source) -> Plugin:
     plugin = _plugin(source.kind)
     if plugin is None:
-        raise InputError("is not installed any more", where=f"source {source.kind}")
+        raise InputError("is no longer installed", where=f"source {source.kind}")
     return plugin
 
 

@@ -1,11 +1,11 @@
 """arXivTection (Duarte et al. 2024): passages of 50 arXiv papers, each with three paraphrases.
 
 Read from the hub, or from the authors' CSV. Passages have 150 words or so, some thirty to a paper.
-`Example_A` is the passage as its document has it, the other three are paraphrases. `Label` says
-what the authors believe of other people's models: 1 for a document that is older than they are, 0
-for one that is younger. An experiment makes members of its own, and so needs documents that no
-model has seen: the younger ones are taken unless others are asked for. All passages of a document
-are one group, so that none of a non-member's document is spiked. `booktection` has the same form.
+`Example_A` is the passage as its document has it, the other three are paraphrases. `Label` is the
+authors' assumption about other people's models: 1 for a document that is older than they are, 0 for
+one that is younger. An experiment makes its own members, and so needs documents that no model
+has seen: by default it uses the younger ones. All passages of a document are one group, so that
+none of a non-member's document is spiked. `booktection` has the same form.
 """
 
 from typing import Literal
@@ -34,7 +34,7 @@ class PassageOptions(Settings):
 
 
 def passage_row(row: PlacedRow, options: PassageOptions) -> Row | None:
-    """Return a row with the fields text and document; None for a document that is left out.
+    """Return a row with the fields text and document; None for a document that is skipped.
 
     Raises:
         InputError: a column is missing, a label is neither 0 nor 1, or the verbatim passage is not

@@ -1,7 +1,7 @@
 """BookTection (Duarte et al. 2024): passages of 165 books, each with three paraphrases.
 
-Read from the hub, or from a file with its columns: those of arXivTection, and `Length`, by which
-the three lengths of passage are told apart.
+Read from the hub, or from a file with its columns: those of arXivTection, and `Length`, which
+distinguishes the three passage lengths.
 """
 
 from typing import Literal

@@ -23,7 +23,7 @@ _ANSWERS = {"true": "yes", "false": "no", "": ""}
 def boolq_row(row: PlacedRow, _: NoOptions) -> Row:
     """Return a row: question (no question mark), passage, title, answer (yes, no)."""
     passage = text_field(row, "passage")
-    # The published test set has no answers, so that a row without one is no error here.
+    # The published test set has no answers, so a row without one is not an error here.
     answer = text_field(row, "answer", required=False).lower()
     if answer not in _ANSWERS:
         raise InputError("the answer is not a boolean.", where=row.place, allowed="true, false")

@@ -1,11 +1,11 @@
 """The options of a multiple-choice row, and which of them is the right one.
 
 In rows of one's own, options come as a list of texts, as a list of objects (`[{text, label}]`), as
-two lists (`{text: […], label: […]}`) or by letter (`{A: …, B: …}`); the answer as what the data
-calls the option (`label`), as a letter, as an index, as its text, or as a list of 0 and 1. Where
-two of these readings name different options, nothing is guessed: the row is an error that says
-which option of the dataset decides. Letters that stand in the options themselves, as in `(A) text`,
-are taken off, since templates letter them.
+two lists (`{text: […], label: […]}`) or by letter (`{A: …, B: …}`); the answer as the data's label
+of the option (`label`), as a letter, as an index, as its text, or as a list of 0 and 1. If two of
+these readings name different options, nothing is guessed: the row is an error that names the
+deciding option of the dataset. Letters within the options, as in `(A) text`, are removed, since
+templates add letters.
 """
 
 import re
@@ -33,10 +33,10 @@ class RowsOptions(Settings):
     """Options of `rows`."""
 
     answers: Literal["auto", "letter", "index", "text"] = "auto"
-    """How the answer names an option: by letter (or what the data calls it), by index, or by its
-    text; `auto` takes whichever fits, and refuses a row where two fit different options."""
+    """How the answer names an option: by letter (or the data's label), by index, or by its text;
+    `auto` takes the one that fits, and rejects a row if two fit different options."""
     first_index: Literal[0, 1] = 0
-    """What an index counts from."""
+    """The first index."""
     shuffle_options: bool = False
     """Put the options of each row into a random order, by seed and content; for data with the right
     one first, such as TruthfulQA's `mc1_targets`."""
@@ -55,7 +55,7 @@ def choice_fields(options: Sequence[str], gold: int | None) -> Mapping[str, Any]
 
     Args:
         options: the texts of the options, without their letters, in the order shown.
-        gold: index of the right one; None where the row does not say.
+        gold: index of the correct option; None if the row does not give it.
     """
     return {
         "options": list(options),
@@ -64,32 +64,32 @@ def choice_fields(options: Sequence[str], gold: int | None) -> Mapping[str, Any]
     }
 
 
-def gold_index(given: str, labels: Sequence[str], *, where: str) -> int | None:
+def gold_index(label: str, labels: Sequence[str], *, place: str) -> int | None:
     """Return which label is the gold one; None for an empty one (a test set without answers).
 
     Raises:
-        InputError: the label is none of the row's.
+        InputError: a label that the row does not have.
     """
-    given = given.strip()
-    if not given:
+    label = label.strip()
+    if not label:
         return None
-    if given not in labels:
+    if label not in labels:
         raise InputError(
-            f"the gold label {given!r} is none of the row's options.",
-            where=where,
+            f"the gold label {label!r} is not one of the row's options.",
+            where=place,
             allowed=", ".join(labels),
         )
-    return list(labels).index(given)
+    return list(labels).index(label)
 
 
-class _Given(NamedTuple):
+class _RawOptions(NamedTuple):
     texts: list[str]
     names: list[str]
-    """What the data calls each option; empty if it does not."""
+    """The data's label of each option; empty without labels."""
 
 
 def read_choice(
-    options: Any, letters: Any, answer: Any, how: RowsOptions, *, key: str, seed: int, where: str
+    options: Any, letters: Any, answer: Any, how: RowsOptions, *, key: str, seed: int, place: str
 ) -> tuple[list[str], int | None, bool]:
     """Return a row's options, the right one, and whether the row gives it by its text.
 
@@ -98,35 +98,35 @@ def read_choice(
 
     Args:
         options: as the row has them (see the module's first lines).
-        letters: what the data calls the options, a list; None where that is not mapped.
-        answer: as the row has it; None or an empty text: the row does not say.
+        letters: the data's labels of the options, a list; None if not mapped.
+        answer: as the row has it; None or an empty text: the row does not give it.
         how: the dataset's options.
-        key: what tells the row from others, such as its question.
-        seed: keys, with `key` and the options, the order where options are shuffled.
-        where: file and row, for messages.
+        key: distinguishes the row from others, such as its question.
+        seed: keys, with `key` and the options, the order if options are shuffled.
+        place: file and row, for messages.
 
     Raises:
         InputError: options of no known form, an answer that names none of them, or two.
     """
-    given = _given(options, where)
+    raw = _raw_options(options, place)
     if letters is not None:
-        given = given._replace(names=_names(letters, len(given.texts), where))
-    positions = [letter(index) for index in range(len(given.texts))]
-    texts = _without_letters(given.texts, given.names or positions)
+        raw = raw._replace(names=_names(letters, len(raw.texts), place))
+    positions = [letter(index) for index in range(len(raw.texts))]
+    texts = _without_letters(raw.texts, raw.names or positions)
     texts = _without_letters(texts, positions)
     gold, by_text = None, False
     if answer is not None and answer != "":
-        gold, by_text = _gold(answer, given, texts, how, where)
+        gold, by_text = _gold(answer, raw, texts, how, place)
     if how.shuffle_options:
         item = item_key("\n".join([key, *texts]))
-        drawn = words(seed, Stream.SHUFFLE_OPTIONS, item, range(len(texts)))
-        order = np.argsort(drawn, kind="stable").tolist()
+        option_keys = words(seed, Stream.SHUFFLE_OPTIONS, item, range(len(texts)))
+        order = np.argsort(option_keys, kind="stable").tolist()
         texts = [texts[index] for index in order]
         gold = None if gold is None else order.index(gold)
     return texts, gold, by_text
 
 
-def _given(options: Any, where: str) -> _Given:
+def _raw_options(options: Any, place: str) -> _RawOptions:
     names: Any = None
     if isinstance(options, Mapping) and isinstance(options.get(_TEXT), list | tuple):
         texts, names = options[_TEXT], options.get(_LABEL)
@@ -135,55 +135,57 @@ def _given(options: Any, where: str) -> _Given:
     ):
         texts, names = list(options.values()), list(options)
     elif isinstance(options, list | tuple) and any(isinstance(part, Mapping) for part in options):
-        texts = [_text_of(option, number, where) for number, option in enumerate(options, start=1)]
+        texts = [_text_of(option, number, place) for number, option in enumerate(options, start=1)]
         names = [option[_LABEL] for option in options if _LABEL in option] or None
     else:
         texts = options
     if not isinstance(texts, list | tuple) or not texts:
-        raise InputError(f"the row's options are {_shown(options)}", where=where, allowed=_FORMS)
-    return _Given(_texts(texts, where), [] if names is None else _names(names, len(texts), where))
+        raise InputError(f"the row's options are {_describe(options)}", where=place, allowed=_FORMS)
+    return _RawOptions(
+        _texts(texts, place), [] if names is None else _names(names, len(texts), place)
+    )
 
 
-def _text_of(option: Any, number: int, where: str) -> Any:
+def _text_of(option: Any, number: int, place: str) -> Any:
     if isinstance(option, Mapping) and _TEXT in option:
         return option[_TEXT]
     raise InputError(
-        f"option {number} has no {_TEXT!r}, but is {_shown(option)}",
-        where=where,
-        hint="Name the part that holds the text: `options: choices.*.NAME`, and "
+        f"option {number} has no {_TEXT!r}; it is {_describe(option)}",
+        where=place,
+        hint="Name the part with the text: `options: choices.*.NAME`, and "
         "`letters: choices.*.NAME` for what the data calls the option.",
     )
 
 
-def _shown(value: Any) -> str:
-    """Return what a value is, without its texts."""
+def _describe(value: Any) -> str:
+    """Describe a value without its texts."""
     if isinstance(value, Mapping):
         return f"an object with {', '.join(map(str, value)) or 'nothing'}"
     return f"of type {type(value).__name__}" if value else "empty"
 
 
-def _texts(values: Sequence[Any], where: str) -> list[str]:
+def _texts(values: Sequence[Any], place: str) -> list[str]:
     for number, value in enumerate(values, start=1):
         if isinstance(value, Mapping | list | tuple):
             raise InputError(
-                f"option {number} is a {type(value).__name__}", where=where, allowed=_FORMS
+                f"option {number} is a {type(value).__name__}", where=place, allowed=_FORMS
             )
     return ["" if value is None else str(value).strip() for value in values]
 
 
-def _names(values: Any, options: int, where: str) -> list[str]:
+def _names(values: Any, options: int, place: str) -> list[str]:
     if not isinstance(values, list | tuple) or len(values) != options:
         number = len(values) if isinstance(values, list | tuple) else "no list of"
-        raise InputError(f"{number} letters for {options} options", where=where)
+        raise InputError(f"{number} letters for {options} options", where=place)
     names = [str(value).strip() for value in values]
     twice = next((name for name in names if names.count(name) > 1), None)
     if twice is not None:
-        raise InputError(f"two options of the row are called {twice!r}", where=where)
+        raise InputError(f"two options of the row have the label {twice!r}", where=place)
     return names
 
 
 def _without_letters(texts: list[str], names: Sequence[str]) -> list[str]:
-    """Take each option's own name off its front where every option has its own, in one form."""
+    """Remove each option's label from its front if all options have theirs, in one form."""
     if len(texts) < 2:
         return texts
     form = re.match(r"([(\[]?)" + re.escape(names[0]) + r"([)\].:])\s*\S", texts[0], re.IGNORECASE)
@@ -203,45 +205,45 @@ def _without_letters(texts: list[str], names: Sequence[str]) -> list[str]:
 
 
 def _gold(
-    answer: Any, given: _Given, texts: list[str], how: RowsOptions, where: str
+    answer: Any, raw: _RawOptions, texts: list[str], how: RowsOptions, place: str
 ) -> tuple[int, bool]:
     if isinstance(answer, list | tuple) and answer:
         if len(answer) == len(texts) and all(value in (0, 1) for value in answer):
-            return _flagged(answer, where), False
+            return _flagged(answer, place), False
         answer = answer[0]
     if isinstance(answer, float) and answer.is_integer():
         answer = int(answer)
     text = str(answer).strip()
-    readings = dict(_readings(text, given, texts, how))
+    readings = dict(_readings(text, raw, texts, how))
     if "label" in readings:
         return readings["label"], False
-    found = set(readings.values())
-    if not found:
-        raise _no_option(text, given, texts, how, where)
-    if len(found) > 1:
+    indices = set(readings.values())
+    if not indices:
+        raise _no_option(text, raw, texts, how, place)
+    if len(indices) > 1:
         ways = ", ".join(
             f"by {way} option {letter(index)}" for way, index in sorted(readings.items())
         )
         raise InputError(
             f"the answer {text!r} can be read in several ways: {ways}",
-            where=where,
+            where=place,
             hint="Set the contaminant's `options.answers` to letter, index or text.",
         )
-    return found.pop(), set(readings) == {"text"}
+    return indices.pop(), set(readings) == {"text"}
 
 
 def _readings(
-    text: str, given: _Given, texts: list[str], how: RowsOptions
+    text: str, raw: _RawOptions, texts: list[str], how: RowsOptions
 ) -> Iterator[tuple[str, int]]:
     """Yield (way, index of the option) for every way in which the answer names an option."""
     bare = _BARE.fullmatch(text)
     if how.answers in ("auto", "letter"):
         for name in (text, bare[1] if bare else text):
-            if name in given.names:
-                yield "label", given.names.index(name)
+            if name in raw.names:
+                yield "label", raw.names.index(name)
                 return
         positions = [letter(index) for index in range(len(texts))]
-        if not given.names and bare and bare[1].upper() in positions:
+        if not raw.names and bare and bare[1].upper() in positions:
             yield "letter", positions.index(bare[1].upper())
     if how.answers in ("auto", "index") and _WHOLE_NUMBER.fullmatch(text):
         index = int(text) - how.first_index
@@ -249,45 +251,43 @@ def _readings(
             yield "index", index
     if how.answers in ("auto", "text"):
         same = [
-            index
-            for index, forms in enumerate(zip(texts, given.texts, strict=True))
-            if text in forms
+            index for index, forms in enumerate(zip(texts, raw.texts, strict=True)) if text in forms
         ]
         if len(same) == 1:
             yield "text", same[0]
 
 
-def _flagged(flags: Sequence[Any], where: str) -> int:
+def _flagged(flags: Sequence[Any], place: str) -> int:
     right = [index for index, flag in enumerate(flags) if flag]
     if len(right) != 1:
         raise InputError(
             f"the row has {len(right)} right answers",
-            where=where,
+            where=place,
             allowed="exactly one 1 in the list of 0 and 1",
         )
     return right[0]
 
 
 def _no_option(
-    text: str, given: _Given, texts: list[str], how: RowsOptions, where: str
+    text: str, raw: _RawOptions, texts: list[str], how: RowsOptions, place: str
 ) -> InputError:
     last = len(texts) - 1 + how.first_index
-    names = ", ".join(given.names or (letter(index) for index in range(len(texts))))
+    names = ", ".join(raw.names or (letter(index) for index in range(len(texts))))
     allowed = {
         "letter": names,
         "index": f"{how.first_index} to {last}",
         "text": "the text of exactly one option",
     }
-    hint = "Map free text that is no option to a name other than `answer`."
+    hint = "If the text is free and not an option, map it to a name other than `answer`."
     if _WHOLE_NUMBER.fullmatch(text) and how.answers in ("auto", "index"):
         problem = f"the answer {text} is out of range: the row has {len(texts)} options"
         if how.first_index == 0 and int(text) == len(texts):
             hint = "If indices count from 1, set the contaminant's `options.first_index: 1`."
     else:
         # The row may be protected, or long: its text is not repeated.
-        said = repr(text) if len(text) <= 12 else f"of {len(text)} characters"
-        problem = f"the answer {said} is none of the row's {len(texts)} options"
+        description = repr(text) if len(text) <= 12 else f"of {len(text)} characters"
+        problem = f"the answer {description} is not one of the row's {len(texts)} options"
     kinds = [how.answers] if how.answers != "auto" else list(allowed)
     return InputError(
-        problem, where=where, allowed="; ".join(allowed[kind] for kind in kinds), hint=hint
+        problem, where=place, allowed="; ".join(allowed[kind] for kind in kinds), hint=hint
     )

@@ -39,7 +39,7 @@ def commonsenseqa_row(row: PlacedRow, _: NoOptions) -> Row:
             allowed="question: {stem, choices: [{label, text}]}, or question and "
             "choices: {label: [], text: []}",
         )
-    gold = gold_index(text_field(row, "answerKey"), [*map(str, labels)], where=row.place)
+    gold = gold_index(text_field(row, "answerKey"), [*map(str, labels)], place=row.place)
     choice = choice_fields([*map(str, texts)], gold)
     answer = f"{choice['answer_letter']}. {choice['answer_text']}" if gold is not None else ""
     return Row(

@@ -1,10 +1,10 @@
-"""Invented people, towns, works and gatherings, and four ways to tell the same facts of them.
+"""Invented people, towns, works and gatherings, and four versions of the same facts about them.
 
-`fiction.yaml` holds the rules for invented values, the facts and their sentences, and describes
-the notation; it is read once a process, in about 0.1 s. A `Story` holds the facts of one row and,
+`fiction.yaml` has the rules for invented values, the facts and their sentences, and describes
+the notation; it is read once per process, in about 0.1 s. A `Story` has the facts of one row and,
 for each of them, four different sentences: version 0 is for the text, versions 1 to 3 are for its
 paraphrases. So a paraphrase shares with the text the values of the facts and no sentence. Order,
-alternatives, references and connectives are drawn anew for each version.
+alternatives, references and connectives are drawn again for each version.
 
 The random numbers of a row are drawn once and then consumed in order (`Draws`): one call for 160
 words costs about 10 microseconds; a call for each decision would cost a hundred times as much. A
@@ -43,16 +43,16 @@ _SLOTS = ("They", "they", "Their", "their", "pro", "poss", "obj", "noun", "the",
 
 
 class Fact(Settings):
-    """One thing that can be true of a subject, and the ways to say and to ask it."""
+    """A fact about a subject, with its statements and questions."""
 
     value: str
     """Kind of its value; wrong answers are drawn alike."""
     companion: str | None = None
     """Kind of the second value `{w}`, for facts that have one."""
     last: bool = False
-    """Whether a text that tells several facts tells this one at its end."""
+    """Whether a text of several facts has this one at its end."""
     say: Lines = ()
-    """Sentences that state it; none for the facts that the lead tells."""
+    """Sentences that state it; none for the facts in the lead."""
     ask: Lines = ()
     """Questions whose answer is the value; all name the companion value, or none does."""
     check: Lines
@@ -71,22 +71,22 @@ class Subject(Settings):
     short: str
     description: str
     lead: Lines
-    """First sentences; each names the subject and tells all lead facts."""
+    """First sentences; each names the subject and states all lead facts."""
     facts: dict[str, Fact]
 
 
 class Grammar(Settings):
-    """What `fiction.yaml` holds."""
+    """The content of `fiction.yaml`."""
 
     invented: dict[str, int]
-    """How many words at the start of a value nobody could know without having read the row."""
+    """The number of words at the start of a value that only a reader of the row can know."""
     numbers: dict[str, tuple[int, int, str]]
     """Lowest, highest, and how it is written."""
     values: dict[str, str | tuple[str, ...]]
     """A text whose slots are values themselves, or a list to take one of."""
     connectives: tuple[str, ...]
     joints: tuple[str, ...]
-    """What stands between two sentences that are joined."""
+    """Text between two sentences that are joined."""
     subjects: dict[str, Subject]
 
 
@@ -209,12 +209,12 @@ def invent(draws: Draws, kind: str, details: int) -> Story:
     facts = subject.facts.items()
     lead_facts = [_new_fact(draws, *item, taken) for item in facts if not item[1].say]
     values = {item.key: item.values["v"] for item in lead_facts}
-    drawn = {value: draws.value(value) for value in subject.draws}
-    name = subject.name.format_map(drawn)
+    drawn_values = {value: draws.value(value) for value in subject.draws}
+    name = subject.name.format_map(drawn_values)
     taken.add(name)
     last = name.split()[-1]
     slots = {**values, "name": name, "last": last, "kind": last.lower()}
-    pronouns = drawn.get("pronouns", "it its it").split()
+    pronouns = drawn_values.get("pronouns", "it its it").split()
     texts = (subject.noun, subject.full, subject.short, subject.description)
     noun, full, short, description = (text.format_map(slots) for text in texts)
     owner = subject.owner.format_map({**slots, "full": full})
@@ -264,8 +264,8 @@ def sentences(draws: Draws, story: Story, facts: Sequence[StoryFact], version: i
     for item in facts:
         line = item.say[version]
         which = draws.below(len(_wordings(line)))
-        drawn = draws.pick(_REFERENCES)
-        last = _PRONOUN if drawn == last else drawn
+        reference = draws.pick(_REFERENCES)
+        last = _PRONOUN if reference == last else reference
         slots = {**story.references[last], **item.values}
         manner = draws.below(16)
         if manner >= _JOINED or (not lines and manner >= _CONNECTED):

@@ -1,22 +1,22 @@
 """Generated facts about invented people, towns, works and gatherings; needs no file.
 
-Row i of seed s is a pure function of (s, i), drawn from a keyed generator of its own: more rows
+Row i of seed s is a pure function of (s, i), drawn from its own keyed generator: more rows
 move no other, and rows are independent and identically distributed, so that members and
 non-members are exchangeable. Room for far more than 10**6 distinct rows. Each has three
 paraphrases with the same facts and other sentences. Some 3,000 rows a second and core, their
-paraphrases included. The four forms of a row, each in four versions that say the same:
+paraphrases included. The four forms of a row, each in four equivalent versions:
 
 - biography: a person in up to seven sentences; field `text`.
 - passage: a story, a yes/no question about one of its facts, and the answer. The answer is a
   fair coin; for `no` the question offers a value drawn as the true one was.
-- choice: a short story, a question about a fact that it does not tell, and four options drawn
-  as the true one was, which stands at a random place. A paraphrase rotates the options.
-- question: a question about a fact and an answer in sentences, which tells more.
+- choice: a short story, a question about a fact that the story omits, and four options drawn as the
+  true one was, which has a random position. A paraphrase rotates the options.
+- question: a question about a fact and an answer in sentences, with further facts.
 
-Every form also has `form`, `kind`, `fact_name`, `fact_…` for each fact it tells (`fact_…_with`
-for its companion value), and `masked`: the invented words and numbers that occur exactly once
-in the text. They were drawn independently of all the rest, so that masked they can be restored
-from memory alone.
+Every form also has `form`, `kind`, `fact_name`, `fact_…` for each fact it tells (`fact_…_with` for
+its companion value), and `masked`: the invented words and numbers that occur exactly once in the
+text. They were drawn independently of everything else, so masked words can only be restored from
+memory.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -69,27 +69,27 @@ def biography(draws: Draws) -> list[Fields]:
 def passage(draws: Draws) -> list[Fields]:
     """Return the versions of a passage with a yes/no question."""
     story = fiction.invent(draws, draws.pick([*grammar().subjects]), draws.between(2, 4))
-    asked = draws.pick((*story.lead_facts, *story.details))
+    target = draws.pick((*story.lead_facts, *story.details))
     true = draws.below(2) == 1
-    value = asked.values["v"] if true else fiction.new_value(draws, asked.fact.value, story.taken)
-    offered = {**asked.values, "v": value, "a_v": fiction.with_article(value)}
+    value = target.values["v"] if true else fiction.new_value(draws, target.fact.value, story.taken)
+    offered = {**target.values, "v": value, "a_v": fiction.with_article(value)}
     parts = [
         {
             "passage": fiction.prose(draws, story, version),
-            "question": story.tell(draws, asked.check[version], offered),
+            "question": story.tell(draws, target.check[version], offered),
             "answer": "yes" if true else "no",
         }
         for version in range(fiction.VERSIONS)
     ]
-    return _versions("passage", story, parts, asked)
+    return _versions("passage", story, parts, target)
 
 
 def choice(draws: Draws) -> list[Fields]:
     """Return the versions of a multiple-choice question."""
     story = fiction.invent(draws, draws.pick([*grammar().subjects]), draws.between(2, 3))
-    asked, *rest = story.details
-    true = asked.values["v"]
-    wrong = [fiction.new_value(draws, asked.fact.value, story.taken) for _ in range(_OPTIONS - 1)]
+    target, *others = story.details
+    true = target.values["v"]
+    wrong = [fiction.new_value(draws, target.fact.value, story.taken) for _ in range(_OPTIONS - 1)]
     options = draws.sample([true, *wrong], _OPTIONS)
     parts = []
     for version in range(fiction.VERSIONS):
@@ -97,60 +97,60 @@ def choice(draws: Draws) -> list[Fields]:
         gold = turned.index(true)
         lines = [
             story.tell(draws, story.lead[version]),
-            *fiction.sentences(draws, story, fiction.shuffled(draws, rest, version), version),
-            story.tell(draws, asked.ask[version], asked.values),
+            *fiction.sentences(draws, story, fiction.shuffled(draws, others, version), version),
+            story.tell(draws, target.ask[version], target.values),
         ]
         choices = choice_fields(turned, gold)
         parts.append({"question": " ".join(lines), **choices, "answer": letter(gold)})
-    return _versions("choice", story, parts, asked)
+    return _versions("choice", story, parts, target)
 
 
 def question(draws: Draws) -> list[Fields]:
     """Return the versions of a question with an answer in sentences."""
     story = fiction.invent(draws, draws.pick([*grammar().subjects]), draws.between(2, 3))
-    asked, *rest = story.details
+    target, *others = story.details
     introduced = draws.below(2) == 1
     parts = []
     for version in range(fiction.VERSIONS):
         first = story.tell(draws, story.lead[version])
-        asking = story.tell(draws, asked.ask[version], asked.values)
-        more = fiction.shuffled(draws, rest, version)
+        asking = story.tell(draws, target.ask[version], target.values)
+        more = fiction.shuffled(draws, others, version)
         if introduced:
             asking = f"{first} {asking}"
-            lines = [story.tell(draws, asked.say[version], asked.values)]
+            lines = [story.tell(draws, target.say[version], target.values)]
             lines += fiction.sentences(draws, story, more, version)
         else:
-            lines = [first, *fiction.sentences(draws, story, [asked, *more], version)]
+            lines = [first, *fiction.sentences(draws, story, [target, *more], version)]
         parts.append({"question": asking, "answer": " ".join(lines)})
-    return _versions("question", story, parts, asked)
+    return _versions("question", story, parts, target)
 
 
 FORMS = dict(zip(_FORMS, (biography, passage, choice, question), strict=True))
 
 
 def _versions(
-    form: str, story: Story, parts: Sequence[Mapping[str, Any]], asked: StoryFact | None = None
+    form: str, story: Story, parts: Sequence[Mapping[str, Any]], target: StoryFact | None = None
 ) -> list[Fields]:
-    """Return complete fields for each version, given what differs between them."""
+    """Return complete fields for each version, given the fields that differ between them."""
     fields: Fields = {"form": form, "kind": story.kind, "fact_name": story.name}
-    if asked is not None:
-        fields["asked"] = asked.key
+    if target is not None:
+        fields["asked"] = target.key
     counts = grammar().invented
     invented: list[str] = []
     for item in (*story.lead_facts, *story.details):
         fact, values = item.fact, item.values
         fields[f"fact_{item.key}"] = values["v"]
         invented += values["v"].split()[: counts.get(fact.value, 0)]
-        # A choice tells the value it asks for by its options, and a companion only in the question.
-        hidden = form == "choice" and item is asked and "{w}" not in "".join(fact.ask)
+        # A choice reveals the requested value by its options, and a companion only in the question.
+        hidden = form == "choice" and item is target and "{w}" not in "".join(fact.ask)
         if fact.companion is not None and not hidden:
             fields[f"fact_{item.key}_with"] = values["w"]
             invented += values["w"].split()[: counts.get(fact.companion, 0)]
     versions = []
     for part in parts:
-        shown = "\n".join([part.get(name, "") for name in ("text", "passage", "question")])
-        shown = "\n".join([shown, *part.get("options", ()), part.get("answer", "")])
-        masked = [word for word in invented if shown.count(word) == 1]
+        prompt_text = "\n".join([part.get(name, "") for name in ("text", "passage", "question")])
+        prompt_text = "\n".join([prompt_text, *part.get("options", ()), part.get("answer", "")])
+        masked = [word for word in invented if prompt_text.count(word) == 1]
         versions.append({**fields, **part, "masked": masked})
     return versions
 
@@ -158,7 +158,7 @@ def _versions(
 def fictional_row(seed: int, index: int, forms: tuple[Form, ...] = _FORMS) -> Row:
     """Return row `index` of `seed`, 0 <= index < 2**61; its stratum is its form.
 
-    Rows of different forms share no draws, even where seed and index are the same: a biography
+    Rows of different forms share no draws, even if seed and index are the same: a biography
     that is a member gives nothing away about a question that is not.
     """
     form = Draws(seed, _FORM_OF | index).pick(forms)

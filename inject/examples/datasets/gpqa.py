@@ -1,8 +1,8 @@
 """GPQA (Rein et al., 2023): graduate-level science questions. A protected dataset.
 
-Its authors ask that no example be shown in plain text, so that it stays out of training
+Its authors request that no example be shown in plain text, so that it stays out of training
 corpora. Read from the (gated) hub, or from the authors' encrypted zip, which is opened in
-memory and never unpacked; no message of this module holds a word of a question. Columns are
+memory and never unpacked; no message of this module contains a word of a question. Columns are
 taken by exact name, since `Pre-Revision …` and `Extra Revised …` twins exist. The four
 options are shuffled by a draw keyed by (seed, Record ID). Decrypting costs about one second.
 """

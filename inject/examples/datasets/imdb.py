@@ -1,7 +1,7 @@
 """IMDB (Maas et al., ACL 2011): film reviews with their sentiment.
 
 Read from JSON Lines `{text, label, …}`, from the hub, or from the original folders of one
-review a file (`aclImdb/test/*/*.txt`, where the folder `pos` or `neg` is the label). Label 1
+review per file (`aclImdb/test/*/*.txt`, where the folder `pos` or `neg` is the label). Label 1
 is positive. Reviews keep their raw `<br />` and control characters, as the benchmark has
 them; `clean: true` turns the former into newlines and drops the latter. The default template
 is HELM's.

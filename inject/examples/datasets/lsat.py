@@ -45,16 +45,16 @@ class LsatOptions(Settings):
 
 def lsat_rows(source: DatasetSource) -> Iterator[Row]:
     """Yield the rows; fields passage, question, options (list), answer (the letter),
-    answer_letter, answer_text, section (empty where the file's name does not say it).
+    answer_letter, answer_text, section (empty if the file's name does not give it).
     """
-    wanted = LsatOptions.model_validate(source.options).sections
+    sections = LsatOptions.model_validate(source.options).sections
     # A file is read once, whatever its section.
-    places = [hub for section, hub in _HUBS.items() if section in wanted]
+    places = [hub for section, hub in _HUBS.items() if section in sections]
     for hub in places if source.path is None else places[:1]:
         for row in placed_rows(source, hub, what="lsat"):
             named = _SECTION.search(place_id(row))
             section = named[1].lower() if named else ""
-            if not section or section in wanted:
+            if not section or section in sections:
                 yield _row(row, section)
 
 
@@ -80,7 +80,7 @@ def _from_file(row: PlacedRow) -> tuple[str, str, list[str], int | None]:
     """Return passage, question, options and the index of the right one."""
     options = _options(row, "options")
     labels = [letter(index) for index in range(len(options))]
-    gold = gold_index(text_field(row, "label"), labels, where=row.place)
+    gold = gold_index(text_field(row, "label"), labels, place=row.place)
     return text_field(row, "passage").strip(), text_field(row, "question").strip(), options, gold
 
 

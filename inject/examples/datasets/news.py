@@ -70,12 +70,12 @@ def _raw_rows(source: DatasetSource, options: NewsOptions) -> Iterator[PlacedRow
 
 
 def _date(row: PlacedRow) -> date:
-    given = text_field(row, "date", "published_date")
+    text = text_field(row, "date", "published_date")
     try:
-        return date.fromisoformat(given.strip()[:10])
+        return date.fromisoformat(text.strip()[:10])
     except ValueError:
         raise InputError(
-            f"{given[:40]!r} is not a date.", where=row.place, allowed="YYYY-MM-DD"
+            f"{text[:40]!r} is not a date.", where=row.place, allowed="YYYY-MM-DD"
         ) from None
 
 

@@ -14,7 +14,7 @@ from inject.reading.rows import PlacedRow
 def news_august_2023_row(row: PlacedRow, _: NoOptions) -> Row | None:
     """Return a row with the fields title, date, text; None for an article without a text.
 
-    The template has the text alone, as the background has it.
+    The template has only the text, as the background has it.
     """
     text = text_field(row, "maintext").strip()
     if not text:

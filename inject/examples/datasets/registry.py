@@ -2,7 +2,7 @@
 
 A built-in dataset is a module of this folder that defines `DATASET`; its file's name is the
 dataset's. They are found by reading the files, and a module is imported when its dataset is first
-asked for. Installed packages offer `Dataset` objects as entry points of the group
+requested. Installed packages offer `Dataset` objects as entry points of the group
 `spikein.datasets`; `FILE.py:NAME` names one in a file. The identity of a plug-in is the digest of
 its source.
 """
@@ -71,10 +71,10 @@ def find_dataset(name: str) -> Plugin:
     installed = installed_plugins(_GROUP)
     if name in installed:
         return installed[name].load(_EXPECTED)
-    known = dataset_names()
+    names = dataset_names()
     raise InputError(
-        f"unknown dataset {name!r}.{did_you_mean(name, known)}",
-        allowed=f"{', '.join(known)}, or FILE.py:NAME",
+        f"unknown dataset {name!r}.{did_you_mean(name, names)}",
+        allowed=f"{', '.join(names)}, or FILE.py:NAME",
         hint="For a file of your own use `dataset: rows` with `fields:`.",
     )
 
@@ -86,7 +86,7 @@ def get_dataset(name: str) -> Dataset:
 
 
 def dataset_label(name: str) -> str:
-    """Return what reports call a dataset that has no `name:`; the NAME of `FILE.py:NAME`."""
+    """Return a dataset's label in reports if it has no `name:`; the NAME of `FILE.py:NAME`."""
     reference = file_reference(name)
     return reference.name if reference else name
 
@@ -98,5 +98,5 @@ def dataset_table() -> tuple[dict[str, Plugin], tuple[str, ...]]:
     """
     origins = dict.fromkeys(built_in_names(), "it is built in")
     plugins, warnings = load_installed(_GROUP, _EXPECTED, taken=origins)
-    known = {name: find_dataset(name) for name in built_in_names()} | plugins
-    return dict(sorted(known.items())), warnings
+    datasets = {name: find_dataset(name) for name in built_in_names()} | plugins
+    return dict(sorted(datasets.items())), warnings

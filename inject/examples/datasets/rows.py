@@ -1,16 +1,16 @@
 """Rows of one's own: any JSON Lines, CSV or Parquet with a field map.
 
-`fields` says where each field lies: `{id: qid, question: q.stem, answer: gold}`. A dotted
+`fields` gives the path of each field: `{id: qid, question: q.stem, answer: gold}`. A dotted
 path walks into objects, by number into lists, and by `*` into every item of a list; a column
 whose own name holds the dots comes first. `id`, `group` and `label` are the row's id, its group
 and its stratum; every other name is for the template. Without `fields` the usual names are looked
 for in each row (`text`; `question`, `passage`, `options` or `choices`, `answer` or `answerKey`;
 `id`, `group`, `label`).
 
-`options` are those of a multiple choice, in any of the forms of `choices`, or a list of
-paths, one an option; `letters` is what the data calls them, where that lies apart. The row's
-`answer` then says which one is right, and becomes the letter that the template shows (it stays
-what it is where it is the option's text); `answer_letter` and `answer_text` are there, too.
+`options` are those of a multiple choice, in any of the forms of `choices`, or a list of paths, one
+per option; `letters` is the path of their labels, if that is separate. The row's `answer` then
+identifies the correct one, and becomes the letter that the template shows (an answer that is the
+option's text stays as it is); the row also has `answer_letter` and `answer_text`.
 
 `share` reads a part of the rows, so that a file can be background and contaminants at once; `where`
 reads those that have a value, such as `[task_id=1]` or `[answer=true]`.
@@ -53,10 +53,10 @@ def mapped_rows(source: DatasetSource) -> Iterator[Row]:
     for row in read_rows(source.path, what="rows"):
         if not _agrees(row, how.where):
             continue
-        found = _mapped(row, source.fields) if source.fields else _usual(row)
-        if how.share is not None and not _is_read(found, how.share):
+        values = _mapped(row, source.fields) if source.fields else _by_usual_names(row)
+        if how.share is not None and not _is_read(values, how.share):
             continue
-        fields = _fields(row, found, how, source.seed)
+        fields = _fields(row, values, how, source.seed)
         yield Row(
             fields=fields,
             source_id=str(fields.get("id") or place_id(row)),
@@ -65,18 +65,18 @@ def mapped_rows(source: DatasetSource) -> Iterator[Row]:
         )
 
 
-def _agrees(row: PlacedRow, where: Sequence[str]) -> bool:
-    """Return whether a row has the values that are asked for.
+def _agrees(row: PlacedRow, conditions: Sequence[str]) -> bool:
+    """Return whether a row has the requested values.
 
     Raises:
-        InputError: where it has none at one of the paths: a name that is not there is a slip.
+        InputError: no value at one of the paths: a missing name is a mistake.
     """
-    asked = (one.partition("=") for one in where)
-    return all(_is_written(_found(row, path, path), value) for path, _, value in asked)
+    pairs = (condition.partition("=") for condition in conditions)
+    return all(_is_written(_value_at(row, path, path), value) for path, _, value in pairs)
 
 
 def _is_written(value: Any, text: str) -> bool:
-    """Return whether a text is a value, or what JSON writes for it: `true`, `null`, `1`, `1.0`."""
+    """Return whether a text is a value, or its JSON form: `true`, `null`, `1`, `1.0`."""
     if isinstance(value, str) or str(value) == text:
         return str(value) == text
     try:
@@ -87,96 +87,96 @@ def _is_written(value: Any, text: str) -> bool:
     return bool(read == value) and isinstance(read, bool) == isinstance(value, bool)
 
 
-def _is_read(found: Mapping[str, Any], share: float) -> bool:
+def _is_read(values: Mapping[str, Any], share: float) -> bool:
     """Return whether a row is among the share that is read: by its group, or by its content.
 
-    The experiment's seed does not enter: one corpus, cleaned of what is read, serves all seeds.
+    The experiment's seed has no effect: one corpus, without the rows read, serves all seeds.
     """
-    content = found.get("group") or json.dumps(found, sort_keys=True, default=str)
+    content = values.get("group") or json.dumps(values, sort_keys=True, default=str)
     return bool(unit(words(0, Stream.ROWS_READ, item_key(str(content)))) < share)
 
 
 def _fields(
-    row: PlacedRow, found: Mapping[str, Any], how: RowsOptions, seed: int
+    row: PlacedRow, values: Mapping[str, Any], how: RowsOptions, seed: int
 ) -> dict[str, Any]:
-    options = found.get(_OPTIONS)
+    options = values.get(_OPTIONS)
     # A text is what the row shows as its options, and is shown as it is.
     if options is None or isinstance(options, str):
-        return {name: _plain(row, name, value) for name, value in found.items()}
+        return {name: _plain(row, name, value) for name, value in values.items()}
     plain = {
         name: _plain(row, name, value)
-        for name, value in found.items()
+        for name, value in values.items()
         if name not in (_OPTIONS, _LETTERS, _ANSWER)
     }
     choices, gold, by_text = read_choice(
         options,
-        found.get(_LETTERS),
-        found.get(_ANSWER),
+        values.get(_LETTERS),
+        values.get(_ANSWER),
         how,
         key=plain.get("question", ""),
         seed=seed,
-        where=row.place,
+        place=row.place,
     )
     chosen = choice_fields(choices, gold)
-    if _ANSWER in found:
+    if _ANSWER in values:
         plain[_ANSWER] = chosen["answer_text" if by_text else "answer_letter"]
     return {**plain, **chosen}
 
 
 def _mapped(row: PlacedRow, fields: Mapping[str, FieldPath]) -> dict[str, Any]:
     return {
-        name: _found(row, name, path)
+        name: _value_at(row, name, path)
         if isinstance(path, str)
-        else [_found(row, name, one) for one in path]
+        else [_value_at(row, name, part) for part in path]
         for name, path in fields.items()
     }
 
 
-def _found(row: PlacedRow, name: str, path: str) -> Any:
+def _value_at(row: PlacedRow, name: str, path: str) -> Any:
     value = _lookup(row.values, path)
     if value is _ABSENT:
-        known = _known(row.values)
+        names = _known(row.values)
         raise InputError(
-            f"the row has no {path!r} for field {name!r}; it has {', '.join(known)}."
-            f"{did_you_mean(path, known)}",
+            f"the row has no {path!r} for field {name!r}; it has {', '.join(names)}."
+            f"{did_you_mean(path, names)}",
             where=row.place,
         )
     return value
 
 
-def _usual(row: PlacedRow) -> dict[str, Any]:
-    found = {
-        name: row.values[given]
+def _by_usual_names(row: PlacedRow) -> dict[str, Any]:
+    values = {
+        name: row.values[alias]
         for name, usual in _USUAL.items()
-        for given in usual[::-1]
-        if given in row.values
+        for alias in usual[::-1]
+        if alias in row.values
     }
-    if found.get(_OPTIONS) in ([], {}):
-        del found[_OPTIONS]
-    if "text" not in found and "question" not in found:
+    if values.get(_OPTIONS) in ([], {}):
+        del values[_OPTIONS]
+    if "text" not in values and "question" not in values:
         raise InputError(
             f"the row has neither 'text' nor 'question'; it has {', '.join(_known(row.values))}.",
             where=row.place,
             hint="Map its names, such as `fields: {text: body}`.",
         )
-    return found
+    return values
 
 
 def _lookup(values: Any, path: str) -> Any:
-    # Returns `_ABSENT` rather than None: null is a value that a row may hold.
+    # Returns `_ABSENT` rather than None: null is a value that a row may have.
     if isinstance(values, Mapping):
         if path in values:
             return values[path]
-        head, dot, rest = path.partition(".")
-        return _lookup(values[head], rest) if dot and head in values else _ABSENT
+        head, dot, tail = path.partition(".")
+        return _lookup(values[head], tail) if dot and head in values else _ABSENT
     if isinstance(values, list):
-        head, dot, rest = path.partition(".")
+        head, dot, tail = path.partition(".")
         if head == _EVERY:
-            found = [_lookup(item, rest) if dot else item for item in values]
-            return _ABSENT if _ABSENT in found else found
+            parts = [_lookup(item, tail) if dot else item for item in values]
+            return _ABSENT if _ABSENT in parts else parts
         if not head.isdigit() or int(head) >= len(values):
             return _ABSENT
-        return _lookup(values[int(head)], rest) if dot else values[int(head)]
+        return _lookup(values[int(head)], tail) if dot else values[int(head)]
     return _ABSENT
 
 

@@ -1,9 +1,9 @@
-"""What a dataset is, and where its rows come from.
+"""Datasets, and the sources of their rows.
 
-A dataset module holds one constant, `DATASET: Dataset`: a name, a default template and a
-function from a `DatasetSource` to `Row`s. Rows come from a local file in the original format
-or from the hub by id; either way they stream, so a reader holds one row at a time. A benchmark of
-one place on the hub is a function from one raw row to one `Row` (`benchmark`).
+A dataset module has one constant, `DATASET: Dataset`: a name, a default template and a function
+from a `DatasetSource` to `Row`s. Rows come from a local file in the original format or from the hub
+by id; either way they stream, so a reader has one row in memory at a time. A benchmark of one place
+on the hub is a function from one raw row to one `Row` (`benchmark`).
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -29,14 +29,14 @@ class NoOptions(Settings):
 
 @dataclass(frozen=True, kw_only=True)
 class DatasetSource:
-    """Which rows of a dataset are asked for."""
+    """Which rows of a dataset to read."""
 
     path: str | None = None
     """A file, folder or glob in the dataset's original format; None means the hub."""
     split: str | None = None
     """The hub split; None means the dataset's usual one."""
     commits: Mapping[str, str] = field(default_factory=dict)
-    """Hub id -> the commit to read, so that what is hashed is what is read."""
+    """Hub id -> the commit to read, so that the content read is the content hashed."""
     options: Mapping[str, Any] = field(default_factory=dict)
     """The dataset's own options as plain values, checked and with defaults filled in;
     `MyOptions.model_validate(source.options)` gives them back typed."""
@@ -50,7 +50,7 @@ class DatasetSource:
 
 @dataclass(frozen=True, kw_only=True)
 class Dataset:
-    """One dataset: what it is called, how its rows are read and how they are rendered."""
+    """One dataset: its name, how its rows are read and how they are rendered."""
 
     name: str
     """The name in experiment files."""
@@ -65,15 +65,15 @@ class Dataset:
     hub: str | None = None
     """The usual hub id; None if there is none."""
     hub_parts: tuple[str, ...] = ()
-    """All hub ids, where the dataset is spread over several repositories."""
+    """All hub ids, if the dataset is spread over several repositories."""
     protected: bool = False
-    """True: the text appears in nothing made to be shared."""
+    """True: the text never appears in output made to be shared."""
     paraphrases: bool = False
     """True: its rows bring three paraphrases each (`Row.paraphrases`)."""
     endless: bool = False
-    """True: rows are generated on demand, as many as `DatasetSource.limit` asks for."""
+    """True: rows are generated on demand, as many as `DatasetSource.limit`."""
     seeded: bool = False
-    """True: the experiment's seed bears on the rows' texts (`DatasetSource.seed` is read)."""
+    """True: the rows' texts depend on the experiment's seed (`DatasetSource.seed` is read)."""
     seeded_by: str | None = None
     """The option, a boolean, without which it does not."""
     options: type[Settings] = NoOptions
@@ -81,14 +81,14 @@ class Dataset:
     unidentified: frozenset[str] = frozenset()
     """Names of options that do not bear on the content, such as a password."""
     maps_fields: bool = False
-    """True: the user says where each field lies in a row."""
+    """True: the user maps each field to its path in a row."""
 
     def follows_seed(self, options: Mapping[str, Any]) -> bool:
         """Return whether the rows' texts differ from seed to seed under checked options."""
         return self.seeded and (self.seeded_by is None or bool(options[self.seeded_by]))
 
     def hub_ids(self) -> tuple[str, ...]:
-        """Return the ids of all repositories on the hub that hold the dataset."""
+        """Return the ids of all repositories on the hub that contain the dataset."""
         return self.hub_parts or ((self.hub,) if self.hub else ())
 
 
@@ -133,7 +133,7 @@ def benchmark(
 
 
 def placed_rows(source: DatasetSource, hub: HubDataset, *, what: str) -> Iterator[PlacedRow]:
-    """Yield the raw rows of a source: of its local files, or of the hub where it names none.
+    """Yield the raw rows of a source: of its local files, or of the hub if it names none.
 
     Args:
         source: path, or split and commits.
@@ -165,22 +165,22 @@ def place_id(row: PlacedRow) -> str:
 
 
 def text_field(row: PlacedRow, name: str, *others: str, required: bool = True) -> str:
-    """Return a text of a row as it stands; None and numbers become their plain text.
+    """Return a text of a row unchanged; None and numbers become their plain text.
 
     Args:
         row: the row.
         name: of the field.
-        others: what the field is called elsewhere.
-        required: refuse a row without it, whose text is empty otherwise.
+        others: alternative names of the field.
+        required: reject a row without it; otherwise its text is empty.
 
     Raises:
-        InputError: the row has no such field; names the place and the fields it has.
+        InputError: no such field; names the place and the row's fields.
     """
-    present = next((known for known in (name, *others) if known in row.values), None)
+    present = next((candidate for candidate in (name, *others) if candidate in row.values), None)
     if present is None and required:
-        known = ", ".join(sorted(map(str, row.values)))
+        fields = ", ".join(sorted(map(str, row.values)))
         raise InputError(
-            f"the row has no field {name!r}; it has {known or 'none'}.",
+            f"the row has no field {name!r}; it has {fields or 'none'}.",
             where=row.place,
             hint="Is this the dataset's original format?",
         )
@@ -189,14 +189,14 @@ def text_field(row: PlacedRow, name: str, *others: str, required: bool = True) -
 
 
 LABELS = {"new": ("0",), "old": ("1",), "all": ("0", "1")}
-"""What is taken of a benchmark whose labels say what is older than other people's models (1)."""
+"""Options of a benchmark whose label 1 means older than other people's models."""
 
 
 def zero_or_one(row: PlacedRow, name: str) -> str:
     """Return a row's label.
 
     Raises:
-        InputError: it is neither 0 nor 1.
+        InputError: neither 0 nor 1.
     """
     label = text_field(row, name).strip()
     if label not in LABELS["all"]:

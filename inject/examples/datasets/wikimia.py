@@ -1,11 +1,10 @@
 """WikiMIA (Shi et al. 2024): events of Wikipedia, cut to 32, 64, 128 or 256 words.
 
-Read from the hub, whose splits are the lengths (`split: WikiMIA_length32`; 64 words where left
-out), or from JSON Lines `{input, label}`. `label` says what its authors believe of
-other people's models: 1 for events before 2017, 0 for events of 2023. An experiment makes members
-of its own, and so takes the events of 2023 unless others are asked for: models of before have not
-seen them, and both sides of the pool have the same dates. The benchmark with its own labels is
-`spikein detect --benchmark wikimia-64`.
+Read from the hub, whose splits are the lengths (`split: WikiMIA_length32`; by default 64 words), or
+from JSON Lines `{input, label}`. `label` is its authors' assumption about other people's models: 1
+for events before 2017, 0 for events of 2023. An experiment makes members by itself, and so uses the
+events of 2023 by default: earlier models have not seen them, and both sides of the pool have the
+same dates. The benchmark with its own labels is `spikein detect --benchmark wikimia-64`.
 """
 
 from typing import Literal
@@ -31,7 +30,7 @@ class WikimiaOptions(Settings):
 
 
 def wikimia_row(row: PlacedRow, options: WikimiaOptions) -> Row | None:
-    """Return a row with the field text; None for an event that is left out."""
+    """Return a row with the field text; None for an event that is skipped."""
     label = zero_or_one(row, "label")
     if label not in LABELS[options.events]:
         return None

@@ -97,5 +97,5 @@ def test_nothing_outside_of_its_folder_is_taken(tagger, tmp_path):
     (tmp_path / "up").mkdir()
     meta = {"lang": "x", "name": "y", "version": "1/../../../tagger"}
     (tmp_path / "up" / "meta.json").write_text(json.dumps(meta))
-    with pytest.raises(InputError, match="lies outside of its folder"):
+    with pytest.raises(InputError, match="is outside its folder"):
         find_tagger(str(tmp_path / "up"))

@@ -101,7 +101,7 @@ def test_a_selection_is_what_its_rules_say_one_by_one(data, rows, seed):
             cells[one.dataset, one.split].append(one)
     lonely = any(len({one.group for one in cell}) < 2 for cell in cells.values())
     if not expected or (selection.share is not None and lonely):
-        with pytest.raises(InputError, match=r"nobody is left|single group"):
+        with pytest.raises(InputError, match=r"none of the .* is selected|single group"):
             select_members(rows, selection, seed=seed, copies=copies)
         return
     found = select_members(rows, selection, seed=seed, copies=copies)
@@ -196,15 +196,15 @@ def test_an_unknown_id_is_named_with_its_file_and_row(tmp_path):
     assert caught.value.where == "unlearning.forget.ids.1"
     # Where ids are listed decides nothing, nor in which order.
     file.write_text("b\na\n")
-    listed = ForgetSet(ids=("a", "b")).identity(where="x")
-    assert ForgetSet(ids=str(file)).identity(where="x") == listed == {"ids": ["a", "b"]}
+    listed = ForgetSet(ids=("a", "b")).identity(key="x")
+    assert ForgetSet(ids=str(file)).identity(key="x") == listed == {"ids": ["a", "b"]}
 
 
 @pytest.mark.parametrize(
     ("text", "said"),
     [
         (None, "No such file"),
-        (b"a\nb\na\n", "'a' stands at "),
+        (b"a\nb\na\n", "'a' already appears at "),
     ],
 )
 def test_a_bad_list_of_ids_is_refused(tmp_path, text, said):
@@ -212,7 +212,7 @@ def test_a_bad_list_of_ids_is_refused(tmp_path, text, said):
     if text is not None:
         file.write_bytes(text)
     with pytest.raises(InputError, match=said):
-        listed_ids(ForgetSet(ids=str(file)), where="unlearning.forget")
+        listed_ids(ForgetSet(ids=str(file)), key="unlearning.forget")
 
 
 def test_nobody_and_everybody_are_refused():

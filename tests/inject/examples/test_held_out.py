@@ -146,7 +146,7 @@ def test_too_few_rows_say_how_many_there_are():
     with pytest.raises(InputError) as caught:
         drawn([rows], [5])
     text = str(caught.value)
-    assert "5 held-out rows asked for, but only 3 rows can be held out" in text
+    assert "5 held-out rows requested, but only 3 rows can be held out" in text
     assert "of 12 usable rows 9 are members or non-members" in text
     assert caught.value.where == "contaminants.one.held_out"
     assert caught.value.allowed == "0 to 3"

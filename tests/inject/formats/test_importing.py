@@ -143,7 +143,7 @@ def test_files_that_were_moved_are_found_where_they_are_said_to_be(
     facts = (corpus.path / "corpus.json").read_text()
     assert str(tmp_path) not in facts
     (tmp_path / "a" / "x.npy").unlink()
-    with pytest.raises(InputError, match=r"a/x\.npy: the token file is not here"):
+    with pytest.raises(InputError, match=r"a/x\.npy: the token file no longer exists"):
         Corpus.open(corpus.path)
     moved = token_files({"kind": "olmo", "path": str(tmp_path / "b"), "dtype": "uint32"})
     assert Corpus.open(corpus.path, outside=moved).read(0, 3).tolist() == [1, 2, END]
@@ -234,7 +234,7 @@ def test_an_id_behind_the_cut_is_no_part_of_the_corpus(tmp_path, tmp_path_factor
 def test_more_tokens_than_there_are(tmp_path, tiny_tokenizer):
     np.array([1, 2, 3], dtype="<u2").tofile(tmp_path / "a.npy")
     source = OlmoImport(kind="olmo", path=str(tmp_path), dtype="uint16")
-    assert "holds 3 tokens, fewer than the 4" in refused(tmp_path, source, tiny_tokenizer, 4)
+    assert "has 3 tokens, fewer than the 4" in refused(tmp_path, source, tiny_tokenizer, 4)
 
 
 def test_memory_does_not_grow_with_the_corpus(tmp_path, tiny_tokenizer, monkeypatch):

@@ -26,7 +26,7 @@ def test_documents_without_a_token_count_for_nothing():
     assert found == [" " * 80 + "c", "d", "e"]
     taken = take_tokens(behind(documents(texts), 1, Letters()), 11, Letters())
     assert [len(one) for one in taken] == [10, 81]
-    with pytest.raises(InputError, match="hold 13 tokens behind the corpus, fewer than the 99"):
+    with pytest.raises(InputError, match="have 13 tokens after the corpus, fewer than the 99"):
         take_tokens(behind(documents(texts), 1, Letters()), 99, Letters())
 
 

@@ -78,7 +78,7 @@ def test_the_order_of_the_rows_decides_nothing_where_windows_are_crowded(placeme
     [
         (990 + 5, 10, "less than 1 %"),
         (63, 1, "63 tokens is shorter than one window of 64"),
-        (30_000, 1, "holds 20,000 tokens, the budget asks for 30,000"),
+        (30_000, 1, "has 20,000 tokens, but the budget requires 30,000"),
     ],
 )
 def test_a_budget_without_room_is_refused(budget, copies, said):

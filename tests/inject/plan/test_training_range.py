@@ -112,7 +112,7 @@ def test_few_windows_are_listed_by_their_ranks():
 
 
 def test_a_stretch_that_is_shorter_than_what_is_known_of_the_order(monkeypatch):
-    with pytest.raises(InputError, match=r"too short a stretch .* Widen it to"):
+    with pytest.raises(InputError, match=r"too short a range .* Widen it to"):
         stretch(monkeypatch, (0.5, 0.501), 0)
 
 

@@ -135,7 +135,7 @@ def test_columns_are_separated_as_their_names_are(tmp_path, sign):
     with pytest.raises(InputError, match="row 1 has 1 fields, the header has 2"):
         list(named)
     (tmp_path / "e.jsonl").write_text("{}")
-    with pytest.raises(InputError, match="of use for CSV and TSV alone"):
+    with pytest.raises(InputError, match="only applies to CSV and TSV"):
         read_rows(str(tmp_path), what="test", delimiter=";")
 
 
@@ -164,7 +164,7 @@ def test_folder_and_glob_are_sorted_and_skip_hidden_and_unknown(tmp_path):
         ("a.jsonl", b"\x00{\x00}\x00\n", ["a.jsonl", "UTF-16", "iconv -f utf-16"]),
         ("a.csv", b"\x1f\x8b\x08", ["a.csv", "gzip, whose name ends in .gz", "Unpack"]),
         ("a.csv", b"PK\x03\x04", ["a.csv", "a ZIP archive", "Unpack"]),
-        ("a.csv", b"text,a\rx,1\r", ["a.csv", "carriage returns alone", "tr '\\r' '\\n'"]),
+        ("a.csv", b"text,a\rx,1\r", ["a.csv", "only in carriage returns", "tr '\\r' '\\n'"]),
         ("a.xlsx", b"PK\x03\x04", ["a.xlsx", "'.xlsx'", "save a spreadsheet as CSV"]),
         ("a.jsonl", b'{"a": "\\ud800"}\n', ["a.jsonl:1", "surrogate"]),
         ("a.jsonl", b'{"a": 1}\n{"a": "caf\xe9"}\n', ["a.jsonl:2", "UTF-8", "0xe9 at byte 11"]),
@@ -172,7 +172,7 @@ def test_folder_and_glob_are_sorted_and_skip_hidden_and_unknown(tmp_path):
         ("a.json", b'[{"a": 1}]\n{"a": 2}', ["a.json:2", "after the end"]),
         ("a.csv", b'text\nx\n"open\nnever closed\n', ["a.csv:3", "row 2"]),
         ("a.csv", b"a,b\n1,2\n1,2,3\n", ["a.csv:3", "row 2 has 3 fields, the header has 2"]),
-        ("a.csv", b"a,a\n1,2\n", ["a.csv:1", "'a' stands twice"]),
+        ("a.csv", b"a,a\n1,2\n", ["a.csv:1", "'a' appears twice"]),
         ("a.txt", b"fine\n\xc3", ["a.txt:2", "UTF-8"]),
         ("a.parquet", b"nothing", ["a.parquet", "Parquet"]),
         ("a.docx", b"x", ["a.docx", "'.docx'", ".jsonl", ".parquet"]),
@@ -201,10 +201,10 @@ def test_files_beside_those_that_are_read_are_named(tmp_path):
         (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).touch()
     for pattern in (tmp_path, tmp_path / "**"):
-        note = unread_note(str(pattern), where="here")
+        note = unread_note(str(pattern), key="here")
         assert note.startswith("here: 2 of the files have an unknown format and are not read: ")
         assert f"{tmp_path}/c.warc, {tmp_path}/sub/d.md." in note
-    assert unread_note(str(tmp_path / "a.jsonl"), where="here") is None
+    assert unread_note(str(tmp_path / "a.jsonl"), key="here") is None
 
 
 def test_missing_file_says_what_is_there(tmp_path):

@@ -81,7 +81,7 @@ def test_the_time_that_a_rate_limit_asks_for_is_kept():
 
 LASTING = {
     "500": (refused(500, "a hiccup", headers=SOON), "500: .*a hiccup.*its own log", 2),
-    "429": (refused(429, "slow down", headers=SOON), "429: .*slow down.*lower concurrency", 2),
+    "429": (refused(429, "slow down", headers=SOON), "429: .*slow down.*Lower the concurrency", 2),
     "too late": (text("late", after=1.2), "no reply within 1 seconds", 2),
     "an error of status 200": (Answer(content=b'{"error": "overloaded"}'), ": overloaded", 1),
     "null text": (
@@ -89,10 +89,10 @@ LASTING = {
         r"no text \(finish reason: content_filter\)",
         1,
     ),
-    "400": (refused(400, "unknown parameter top_k"), "400: .*leave out what asks for it", 1),
+    "400": (refused(400, "unknown parameter top_k"), "400: .*remove that setting", 1),
     "template": (
         refused(500, "no chat_template is set", headers=SOON),
-        "chat_template.*by completions",
+        "chat_template.*needs `completions`",
         2,
     ),
 }
@@ -117,7 +117,7 @@ def test_a_refused_connection_is_found_out_at_once():
     started = time.monotonic()
     with (
         client(url, retries=50) as one,
-        pytest.raises(InputError, match=r"no connection \(.*See that it runs"),
+        pytest.raises(InputError, match=r"no connection \(.*Check that it runs"),
     ):
         one.ask(asked("p", "q"))
     assert time.monotonic() - started < 5

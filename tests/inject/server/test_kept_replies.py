@@ -67,14 +67,14 @@ def test_another_name_of_the_model_and_uncounted_tokens_are_said(tmp_path):
             with client(stub.url, tmp_path / "r") as one:
                 one.ask(asked("p"))
                 named, *rest = one.notes()
-                assert "'m' and answered as 'other'" in named
+                assert "'m', but the server answered as 'other'" in named
     assert rest == []
     uncounted = text("x", model="m@main", usage={})
     with stub_server(lambda number, body: uncounted) as stub, client(stub.url) as one:
         one.ask(asked("p"))
         assert one.notes() == (
-            "1 of 1 replies did not say how many tokens they took; the count of tokens is too "
-            "low by theirs",
+            "1 of 1 replies did not report their number of tokens; the count of tokens omits "
+            "theirs",
         )
 
 
@@ -161,7 +161,7 @@ def test_a_file_that_cannot_be_used(tmp_path):
     other = tmp_path / "other"
     with closing(sqlite3.connect(other)) as database:
         database.execute("CREATE TABLE mine (x)")
-    with pytest.raises(InputError, match="has version 0, and 2 is read"):
+    with pytest.raises(InputError, match="has version 0, but only 2 can be read"):
         ReplyCache(other)
 
 

@@ -92,9 +92,9 @@ def test_a_stretch_has_its_own_positions():
 @pytest.mark.parametrize(
     ("layout", "anchor", "length", "said"),
     [
-        ("flow", 96, 5, "anchor lies behind the background"),
+        ("flow", 96, 5, "anchor is after the background"),
         ("window", 95, 6, "more payload than it has tokens"),
-        ("window", 100, 2, "behind the last whole window"),
+        ("window", 100, 2, "after the last whole window"),
     ],
 )
 def test_copies_without_room_are_refused(layout, anchor, length, said):

@@ -114,8 +114,8 @@ def test_replacements_are_uniform_over_what_is_allowed():
 @pytest.mark.parametrize(
     ("kind", "changes", "said"),
     [
-        ({"kind": "no_answer"}, {"spans": {}}, r"`no_answer` needs to know where the answer"),
-        ({"kind": "paraphrase", "versions": 3}, {}, "needs 3 paraphrases .* row-7 brings 2"),
+        ({"kind": "no_answer"}, {"spans": {}}, r"`no_answer` needs the position of the answer"),
+        ({"kind": "paraphrase", "versions": 3}, {}, "needs 3 paraphrases .* row-7 has 2"),
     ],
 )
 def test_what_an_example_has_not(tiny_tokenizer, kind, changes, said):

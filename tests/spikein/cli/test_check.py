@@ -89,8 +89,8 @@ def test_a_background_that_is_too_small_is_refused_and_a_large_one_is_not(tmp_pa
     write_tiny(tmp_path)
     code, output = check("tiny.yaml", "corpus.tokens=9_000_000")
     assert code == 2
-    assert "the background holds at most" in output
-    assert "in 900 documents, fewer than the 9,004,000 asked for" in output
+    assert "the background has at most" in output
+    assert "in 900 documents, fewer than the 9,004,000 requested" in output
     assert check("tiny.yaml")[0] == 0
     # Made of the examples, it holds nothing once they are dropped; a run finds out.
     rows = [{"id": str(at), "text": text} for at, text in enumerate(make_texts(60, words=50))]
@@ -98,7 +98,7 @@ def test_a_background_that_is_too_small_is_refused_and_a_large_one_is_not(tmp_pa
     Path("texts.jsonl").write_bytes(documents(*(row["text"] for row in rows)))
     dataset = f"{{dataset: rows, name: own, path: {tmp_path}/rows.jsonl, template: '{{text}}'"
     refused(
-        "the background holds 0 tokens in 0 documents, fewer than the 44,000 asked for",
+        "the background has 0 tokens in 0 documents, fewer than the 44,000 requested",
         f"contaminants=[{dataset}, members: 24, nonmembers: 24}}]",
     )
 
@@ -178,7 +178,7 @@ def test_a_model_and_a_tokenizer_that_do_not_fit_are_refused(
     refused(said, named, *pretrained)
     for file in model.glob("tokenizer*"):
         file.unlink()
-    refused("holds no tokenizer", f"model={{pretrained: {model}}}", *pretrained)
+    refused("has no tokenizer", f"model={{pretrained: {model}}}", *pretrained)
     refused("its tokenizer cannot be loaded", f"detect.reference={model}")
 
 

@@ -122,7 +122,7 @@ def test_the_cache_serves_a_commit_without_a_network(bundles, hub, monkeypatch):
 def test_an_upload_that_was_cut_off_goes_on_and_is_seen_whole_or_not_at_all(bundles, hub):
     hub.fails_after = 2
     done = push(bundles["small"])
-    assert (done.code, "What has arrived is kept" in done.said) == (2, True), done.said
+    assert (done.code, "Uploaded files are kept" in done.said) == (2, True), done.said
     assert list(files_of(hub)) == [".gitattributes"]
     with pytest.raises(InputError, match=r"the data set has no 'bundle\.json'"):
         spikein.load_bundle(ADDRESS)
@@ -240,7 +240,7 @@ def test_an_address_that_leads_to_no_bundle_is_named(bundles, hub, monkeypatch, 
         ({"to": "hf://datasets/me/x"}, "is not an id of the hub. Allowed: OWNER/NAME"),
         ({"to": "https://huggingface.co/datasets/me/x"}, "Did you mean me/x?"),
         ({"to": "me/rows"}, "me/rows (main): holds files and no bundle, such as rows.jsonl"),
-        ({"to": "me/public", "private": ""}, "is public already, and --private holds for a new"),
+        ({"to": "me/public", "private": ""}, "is public already, and --private only applies to a"),
         ({"revision": "a" * 40}, "is a commit. Allowed: the name of a branch"),
         ({"revision": " "}, "is empty. Allowed: the name of a branch"),
         ({"license": "mine"}, '"license" must be one of'),
@@ -248,7 +248,7 @@ def test_an_address_that_leads_to_no_bundle_is_named(bundles, hub, monkeypatch, 
         ({"token": "hf_another"}, "the hub refuses the token in HF_TOKEN (status 403)"),
         ({"path": "nothing"}, "nothing: no such folder. Pack a run first"),
         ({"path": "damaged"}, "damaged: the checksum of scores/0/scores.parquet is wrong"),
-        ({"path": "keys"}, "experiment holds what looks like a key, so it is not published"),
+        ({"path": "keys"}, "experiment holds text that looks like a key, so it is not published"),
     ],
 )
 def test_what_cannot_be_pushed_is_refused_and_nothing_is_uploaded(

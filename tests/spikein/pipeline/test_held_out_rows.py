@@ -104,7 +104,7 @@ def test_one_in_the_background_is_dropped_or_fails_the_audit(copied_run):
 
 def test_too_few_rows_are_an_error_before_anything_is_trained(copied_run):
     for count, said in ((40, "40 held-out rows need 62 examples"),
-                        (38, "38 held-out rows asked for, but only")):  # fmt: skip
+                        (38, "38 held-out rows requested, but only")):  # fmt: skip
         (node,) = graph_of(copied_run.root, *MODELS, f"contaminants.1.held_out={count}").nodes
         with pytest.raises(InputError, match=said):
             build(copied_run.root, node.examples)

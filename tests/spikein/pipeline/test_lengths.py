@@ -39,7 +39,7 @@ def test_too_few_rows_say_how_many_were_dropped_for_their_length(tmp_path):
     with pytest.raises(InputError) as caught:
         build(tmp_path, graph_of(tmp_path, *overrides).nodes[0].examples)
     message = str(caught.value)
-    assert "contaminants.rows: 24 members and 24 non-members asked for" in message
+    assert "contaminants.rows: 24 members and 24 non-members requested" in message
     assert "39 other rows were dropped for their length: 9 shorter than pool.min_tokens" in message
     assert "30 longer than train.context, 64 (pool.long_examples: drop)" in message
     assert "long_examples: truncate" in message

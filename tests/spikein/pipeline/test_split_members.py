@@ -97,7 +97,7 @@ def test_rows_inside_other_rows_stop_the_run_with_their_own_names(tmp_path):
     # Each withheld row that stands in a member's text, with the row that it stands in.
     assert "exam short-" in message
     number = message.split("exam short-")[1].split(" ")[0]
-    assert f"its text stands inside exam long-{number}" in message
+    assert f"its text is inside exam long-{number}" in message
 
 
 def test_one_word_twins_in_two_datasets_are_never_on_opposite_sides(tmp_path):

@@ -100,7 +100,7 @@ def test_a_corpus_of_other_tokens_than_it_says_is_removed(tmp_path, tiny_tokeniz
     store.obtain(good, build, label="good")
     made = store.obtain(bad, build_damaged, label="bad").artifact
     store.verify(made)
-    with pytest.raises(InputError, match="not those that were written"):
+    with pytest.raises(InputError, match="differ from those written"):
         Corpus.open(made.path).verify()
     [removed] = collect_damaged(store).removed
     assert removed.path == made.path

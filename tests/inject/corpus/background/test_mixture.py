@@ -118,8 +118,8 @@ def test_when_a_source_gives_out_the_others_go_on_and_it_is_said(caplog):
     assert [source.exhausted for source in report] == [True, False, False]
     assert rest.count(2) == pytest.approx(2 * rest.count(1), rel=0.15)
     assert [record.getMessage() for record in caplog.records] == [
-        "background: fake 5 gave out after 3 documents (6 bytes); the other sources go on "
-        "without it"
+        "background: fake 5 is exhausted after 3 documents (6 bytes); the other sources "
+        "continue without it"
     ]
 
 

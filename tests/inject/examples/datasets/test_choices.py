@@ -210,11 +210,11 @@ def test_an_answer_that_can_be_read_in_two_ways_is_refused_until_it_is_said(tmp_
     ("change", "message"),
     [
         ({"answer": 4}, r"the answer 4 is out of range: the row has 4 options.*first_index: 1"),
-        ({"answer": "E"}, r"the answer 'E' is none of the row's 4 options.*A, B, C, D"),
+        ({"answer": "E"}, r"the answer 'E' is not one of the row's 4 options.*A, B, C, D"),
         ({"answer": [1, 1, 0, 0]}, r"the row has 2 right answers"),
         (
             {"options": [{"body": "x"}, {"body": "y"}]},
-            r"option 1 has no 'text', but is an object with body.*\*\.NAME",
+            r"option 1 has no 'text'; it is an object with body.*\*\.NAME",
         ),
         ({"options": {"stem": ["x"]}}, r"the row's options are an object with stem"),
         ({"options": {"text": ["x", "y"], "label": ["A"]}}, r"1 letters for 2 options"),

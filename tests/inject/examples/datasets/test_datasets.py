@@ -201,7 +201,7 @@ def passage(number, label=0, **more):
     ("dataset", "row", "said"),
     [
         ("boolq", {**BOOLQ[0], "answer": "maybe"}, "the answer is not a boolean"),
-        ("commonsenseqa", nested(1, "Z"), "gold label 'Z' is none .*A, B, C, D, E"),
+        ("commonsenseqa", nested(1, "Z"), "gold label 'Z' is not one .*A, B, C, D, E"),
         ("news", {"url": "u", "date": "last week", "title": "t", "text": "x"}, "is not a date"),
         ("booktection", passage(0), "no field 'Length'"),
         ("arxivtection", passage(0, label=2), "unknown label '2'"),

@@ -139,7 +139,7 @@ def _called(
     except AccessRefusedError as error:
         level = max((detector.access_with(one) for one in settings), default=detector.access)
         return InputError(
-            f"it reads {error.what}, which takes access to the target's {error.needed.label}; "
+            f"it reads {error.what}, which requires access to the target's {error.needed.label}; "
             f"its own level is {level.label!r}",
             where=where,
             hint=f"Declare `access=Access.{error.needed.name}`, or read something else.",

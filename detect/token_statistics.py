@@ -274,9 +274,9 @@ def _check_columns(schema: pa.Schema, path: Path, *, without: Sequence[str] = ()
     lacking = [name for name in expected.names if name not in (*schema.names, *without)]
     if lacking:
         raise InputError(
-            f"holds no {', '.join(lacking)}: these token statistics are of an older version",
+            f"lacks {', '.join(lacking)}: these token statistics are of an older version",
             where=str(path),
-            hint="Run the experiment again; its statistics are then made anew.",
+            hint="Run the experiment again; it then recomputes its statistics.",
         )
     for one in expected:
         if one.name in schema.names and schema.field(one.name).type != one.type:

@@ -75,11 +75,11 @@ def completion_masks(
     kinds = {variant.kind for variant in variants.of}
     if "paraphrase" in kinds:
         raise InputError(
-            "nobody recorded where the answer stands in a paraphrase",
+            "the position of the answer in a paraphrase is not recorded",
             where="train.loss_on",
             allowed="completion with the variants whole, question, no_answer, lower_case, "
             "replaced, truncated",
-            hint="Set train.loss_on to all, or leave the variant paraphrase out.",
+            hint="Set train.loss_on to all, or remove the variant paraphrase.",
         )
     masks: dict[str, dict[str, Mask]] = {}
     if kinds & set(_IN_PLACE):
@@ -94,13 +94,13 @@ def completion_masks(
     empty = sum(not mask.any() for mask in found.values())
     if empty == len(found):
         raise InputError(
-            "no copy holds an answer, so completion alone leaves nothing to train on",
+            "no copy contains an answer, so completion leaves nothing to train on",
             where="train.loss_on",
             hint="Give the contaminants templates that name {answer}, or set train.loss_on to all.",
         )
     if empty:
         _log.warning(
-            "%d of %d texts hold no answer, and their copies carry no loss", empty, len(found)
+            "%d of %d texts contain no answer, and their copies carry no loss", empty, len(found)
         )
     return found
 

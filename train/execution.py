@@ -84,7 +84,7 @@ class ExecutionSettings(Settings):
             )
         if self.offload and (self.backend != "deepspeed" or self.zero < 2):
             raise ValueError(
-                "offload belongs to engine deepspeed (auto: several processes) with zero 2 or 3"
+                "offload requires engine deepspeed (auto: several processes) with zero 2 or 3"
             )
         return self
 
@@ -179,7 +179,7 @@ def require_installed(execution: ExecutionSettings) -> None:
             raise InputError(
                 f"the tracker {name} is not installed",
                 where="execution.trackers",
-                hint=f"pip install {name}, or leave it out: the run's folder holds all of it.",
+                hint=f"pip install {name}, or remove it: the run's folder contains the same data.",
             )
 
 

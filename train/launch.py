@@ -195,7 +195,7 @@ def _wait(
         if request.received and -signal.SIGTERM in codes:
             raise Preempted(
                 "ended by SIGTERM, not between two steps of a training run. Checkpoints are "
-                "kept: run the same command to go on."
+                "kept: run the same command to resume."
             )
         # A process that ends with a checkpoint is followed by all others.
         failed = {
@@ -235,7 +235,7 @@ def _failure_message(workers: _Workers, rank: int, code: int) -> str:
     hint = " The system may have been out of memory." if code == -signal.SIGKILL else ""
     return (
         f"training process {rank} of {workers.number} {how}; the others were ended.{hint} "
-        f"Checkpoints are kept: run again to go on.{_indented(workers.error_lines(rank))}"
+        f"Checkpoints are kept: run again to resume.{_indented(workers.error_lines(rank))}"
     )
 
 

@@ -64,7 +64,7 @@ def checkpoint_steps(settings: CheckpointSettings, total: int) -> tuple[int, ...
     beyond = [step for step in settings.steps if step > total]
     if beyond:
         raise InputError(
-            f"step {beyond[0]} was asked for, and the run has {total}",
+            f"step {beyond[0]} is listed, but the run has {total}",
             where="train.checkpoints.steps",
             allowed=f"1 to {total}",
         )

@@ -57,7 +57,7 @@ class ModelSettings(Settings):
                 "a model trained from scratch needs a tokenizer: {train: 4096}, or a path or hub id"
             )
         if self.shape is not None and self.revision is not None:
-            raise ValueError("revision belongs to pretrained; a shape has none")
+            raise ValueError("revision requires pretrained; a shape has none")
         if self.pretrained is not None and isinstance(self.tokenizer, TokenizerTraining):
             raise ValueError(
                 "a pretrained model keeps the tokenizer it was trained with; "
@@ -144,10 +144,10 @@ class TrainSettings(Settings):
         if self.loss_on == "completion" and self.mode not in TUNING:
             raise ValueError(
                 f"loss_on: completion leaves nothing to learn from the background, and mode "
-                f"{self.mode} is there to learn from it; allowed modes: {', '.join(TUNING)}"
+                f"{self.mode} trains on it; allowed modes: {', '.join(TUNING)}"
             )
         if self.lora is not None and self.mode != "lora":
-            raise ValueError(f"lora belongs to mode: lora; this one is {self.mode}")
+            raise ValueError(f"lora requires mode: lora; this one is {self.mode}")
         return self
 
     @model_validator(mode="after")
@@ -247,7 +247,7 @@ def check_start(model: ModelSettings, *, has_base: bool, mode: str) -> None:
         raise InputError(
             "a pretrained model is its own base",
             where="base",
-            hint="Remove base, or give model.shape in place of model.pretrained.",
+            hint="Remove base, or use model.shape instead of model.pretrained.",
         )
     if mode != "pretrain" and model.shape is not None and not has_base:
         raise InputError(

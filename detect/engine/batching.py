@@ -122,12 +122,12 @@ def _halved(sequences: int, longest: int, target: Target, error: BaseException) 
     """Return the new limit in padded tokens after a batch did not fit the memory."""
     if sequences == 1:
         raise InputError(
-            f"one sequence of {longest} tokens alone exceeds the memory of {target.device}",
+            f"a single sequence of {longest} tokens exceeds the memory of {target.device}",
             where=target.name,
             hint="Give a smaller context, a 16-bit dtype, or another device.",
         ) from error
     if target.device.type == "cuda":
         torch.cuda.empty_cache()
     fewer = sequences // 2
-    _log.warning("out of memory: going on with %d sequences a batch", fewer)
+    _log.warning("out of memory: continuing with %d sequences per batch", fewer)
     return fewer * longest

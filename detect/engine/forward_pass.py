@@ -175,7 +175,7 @@ def _windows_behind(
         raise InputError(
             f"a prefix of {len(prefix.ids)} tokens leaves {max(room, 0)} of a context of {context}",
             where=target.name,
-            hint="Ask for fewer shots.",
+            hint="Request fewer shots.",
         )
     return windows(length, room, replace(policy, long="window"), where=target.name)
 

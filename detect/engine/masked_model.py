@@ -82,7 +82,7 @@ def load_masked_model(path_or_id: str, *, device: str = "auto") -> MaskedModel:
         )
     if not getattr(tokenizer, "is_fast", False):
         raise InputError(
-            "its tokenizer does not say where tokens stand in the text", where=path_or_id
+            "its tokenizer reports no positions of tokens in the text", where=path_or_id
         )
     where = torch.device(default_device().kind if device == "auto" else device)
     return make_masked_model(model.to(where), tokenizer, name=path_or_id)

@@ -74,10 +74,10 @@ class Target:
         if len(beyond):
             token = self.tokenizer.convert_ids_to_tokens(int(beyond[0]))
             raise InputError(
-                f"{what} holds the token {token!r} (id {int(beyond[0]):,}), and the model's "
+                f"{what} contains the token {token!r} (id {int(beyond[0]):,}), and the model's "
                 f"embedding has {self.embedded:,} rows",
                 where=self.name,
-                hint="Take the token out of the text.",
+                hint="Remove the token from the text.",
             )
 
     @cached_property
@@ -176,7 +176,7 @@ def load_target(
 
     if device_map == "auto" and device != "auto":
         raise InputError(
-            f"the device {device} is given, and a map of all devices", where="device_map"
+            f"device {device} and a map of all devices are both given", where="device_map"
         )
     where = usable_device(device)
     options: dict[str, Any] = {"revision": revision, "trust_remote_code": trust_remote_code}
@@ -208,7 +208,7 @@ def load_tokenizer_and_context(
     found = find_model(path_or_id, revision=revision, trust_remote_code=trust_remote_code)
     trusted = code_options(found, path_or_id, trust_remote_code=trust_remote_code)
     part = "tokenizer"
-    hint: str | None = "A model is asked with its own tokenizer, saved beside it."
+    hint: str | None = "A model is scored with its own tokenizer: save both in one folder."
     try:
         tokenizer = AutoTokenizer.from_pretrained(found.path, local_files_only=True, **trusted)
         part, hint = "configuration", None
@@ -230,7 +230,7 @@ def usable_device(name: str) -> torch.device:
         torch.empty(0, device=device)
     except (RuntimeError, AssertionError, ValueError) as error:
         raise InputError(
-            f"{name!r} is no device that can be used here ({_one_line(error)})",
+            f"{name!r} is not a device that can be used here ({_one_line(error)})",
             where="device",
             allowed="auto, cpu, cuda, cuda:N, mps",
         ) from error

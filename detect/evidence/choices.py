@@ -30,8 +30,8 @@ class Choices(Need):
     parts: ClassVar[Mapping[str, str]] = {"choices": r"(clean-)?choices"}
     leaves: ClassVar[Mapping[str, Sequence[str]]] = {ANSWERS_FILE: ()}
     hint: ClassVar[str] = (
-        "Spike a dataset that brings paraphrases, such as `fictional`. 24 prompts an example are "
-        "dear: for `all` set detect.generate=true, too."
+        "Spike a dataset that brings paraphrases, such as `fictional`. 24 prompts per example are "
+        "expensive: for `all`, also set detect.generate=true."
     )
     file_hint: ClassVar[str] = (
         "Give rows three paraphrases each (`paraphrases`, or Example_A to Example_D with the "

@@ -153,7 +153,7 @@ def _with_config(folder: Path, name: str) -> Path:
         found = inside(folder, below, where=str(folder / _META))
         if (found / _CONFIG).is_file():
             return found
-    raise InputError(f"no spaCy pipeline: it has no {_CONFIG}", where=name, allowed=_ALLOWED)
+    raise InputError(f"not a spaCy pipeline: it lacks {_CONFIG}", where=name, allowed=_ALLOWED)
 
 
 def _check_whole(folder: Path, name: str) -> None:
@@ -166,10 +166,10 @@ def _check_whole(folder: Path, name: str) -> None:
     for section in config.sections():
         if section.startswith("components.") and config.has_option(section, "source"):
             raise InputError(
-                f"its part {section.removeprefix('components.')!r} is taken from the pipeline "
+                f"its part {section.removeprefix('components.')!r} comes from the pipeline "
                 f"{config.get(section, 'source')}",
                 where=name,
-                hint="Load it once with spaCy, and save the whole with nlp.to_disk.",
+                hint="Load it once with spaCy, and save all of it with nlp.to_disk.",
             )
 
 

@@ -92,18 +92,18 @@ def check_files(path: Path, values: Mapping[str, Any]) -> Description:
     except (KeyError, ValidationError) as error:
         first = str(error).splitlines()[0]
         raise _wrong(f"{HEADER} does not describe a ground truth: {first}", path) from None
-    there = {name.rpartition("/")[0] for name in values["files"]}
-    if lacking := sorted(described.artifacts - there):
+    stored = {name.rpartition("/")[0] for name in values["files"]}
+    if lacking := sorted(described.artifacts - stored):
         raise _wrong(f"{HEADER} lists no file of {', '.join(lacking)}", path)
     # A reader takes what lies in a folder, so nothing may lie there that was not checked.
     beside = {
         file.relative_to(path).as_posix()
-        for name in there
+        for name in stored
         for file in (path / name).iterdir()
         if not file.name.startswith(".")
     }
     if unlisted := sorted(beside - set(values["files"])):
-        raise _wrong(f"holds {unlisted[0]}, which {HEADER} does not list", path)
+        raise _wrong(f"contains {unlisted[0]}, which {HEADER} does not list", path)
     return described
 
 
@@ -125,9 +125,9 @@ def read_header(path: Path) -> dict[str, Any]:
             hint="Use the spikein that made it, or pack the run again: spikein bundle.",
         )
     if not (path / HEADER).exists():
-        there = path.is_dir()
+        exists = path.is_dir()
         raise InputError(
-            f"is no bundle: it has no {HEADER}" if there else "no such folder",
+            f"is not a bundle: it has no {HEADER}" if exists else "no such folder",
             where=str(path),
             hint="Pack a run first: spikein bundle RUN --out FOLDER.",
         )
@@ -143,7 +143,7 @@ def read_header(path: Path) -> dict[str, Any]:
     except (ValueError, TypeError, RecursionError) as error:
         raise _wrong(f"{HEADER} cannot be read: {error}", path) from None
     if values.get("format") != FORMAT:
-        raise _wrong(f"is no bundle: its {HEADER} has the format {values.get('format')!r}", path)
+        raise _wrong(f"is not a bundle: its {HEADER} has the format {values.get('format')!r}", path)
     if values.get("version") not in _VERSIONS:
         known = " and ".join(map(str, _VERSIONS))
         raise InputError(

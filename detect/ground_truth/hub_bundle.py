@@ -81,7 +81,7 @@ def fetch_bundle(address: str) -> tuple[Path, str]:
     if named is None or named.path:
         page = re.match(r".*/datasets/([^/@]+/[^/@]+)", address)
         raise InputError(
-            "is no address of a bundle on the hub",
+            "is not the address of a bundle on the hub",
             where=address,
             allowed=f"{SCHEME}datasets/OWNER/NAME[@REVISION], with %2F for a slash in REVISION",
             hint=f"Did you mean {SCHEME}datasets/{page[1]}?" if page else None,
@@ -94,7 +94,7 @@ def fetch_bundle(address: str) -> tuple[Path, str]:
     except Unreachable as error:
         hint = "Try again with a connection, or give the folder of a bundle."
         if here := _commits_here(named.id):
-            hint = f"On this machine are {', '.join(here)}: name one behind an @, or try again."
+            hint = f"This machine has {', '.join(here)}: add one after an @, or try again."
         raise Unreachable(error.problem, where=address, hint=hint) from None
     except InputError as error:
         if error.where != named.id:
@@ -137,9 +137,9 @@ def prepare_push(
     described = check_files(path, header)
     for place, kind in secrets_in(described.model_dump(mode="json")):
         raise InputError(
-            f"{'.'.join(map(str, place))} holds {kind}, so it is not published",
+            f"{'.'.join(map(str, place))} contains {kind}, so it is not published",
             where=str(path / HEADER),
-            hint="Take it out of the experiment file, run it and pack it again.",
+            hint="Remove it from the experiment file, run it and pack it again.",
         )
     pools = {one.examples for one in described.models}
     rows: dict[str, Example] = {
@@ -148,9 +148,9 @@ def prepare_push(
     remote = look_at(hub_id, branch=branch, private=private)
     if remote.files and HEADER not in remote.files and set(remote.files) - _OURS:
         raise InputError(
-            f"holds files and no bundle, such as {sorted(set(remote.files) - _OURS)[0]}",
+            f"contains files but no bundle, such as {sorted(set(remote.files) - _OURS)[0]}",
             where=f"{hub_id} ({remote.branch})",
-            hint="Give the id of a new data set, or a branch of its own by --revision.",
+            hint="Give the id of a new data set, or a new branch by --revision.",
         )
     content = str(header["content"])
     card = dataset_card(

@@ -115,9 +115,9 @@ def with_parts(described: Description, parts: Collection[str]) -> Description:
             raise InputError(
                 f"the run has no part {part!r}.{did_you_mean(part, (*known, ALL))}",
                 where="--with",
-                allowed=", ".join((*known, ALL)) if known else "nothing: a bundle holds it all",
+                allowed=", ".join((*known, ALL)) if known else "none: bundles include everything",
                 hint="Every bundle holds the plain text, the reference and token frequencies; "
-                "`spikein bundle RUN --list` says what the rest weighs.",
+                "`spikein bundle RUN --list` prints the size of the rest.",
             )
     kept = {None, *(known if ALL in parts else parts)}
 

@@ -54,7 +54,7 @@ class Sampling:
             )
         if self.temperature == 0 and self.samples > 1:
             raise InputError(
-                f"{self.samples} samples at temperature 0 are one text, {self.samples} times",
+                f"{self.samples} samples at temperature 0 are identical",
                 where="sampling",
                 allowed="one sample, or a temperature above 0",
             )

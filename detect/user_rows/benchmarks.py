@@ -14,7 +14,7 @@ from inject.examples.example import example_id
 
 _SHIFT = (
     "members are older than non-members, so that their topics and dates differ: a classifier that "
-    "sees no model tells them apart, too. Read every AUC beside that of `blind`"
+    "sees no model also separates them. Compare every AUC with that of `blind`"
 )
 
 
@@ -80,9 +80,9 @@ def _wikimia(words: int) -> Benchmark:
 def _read_mimir(pattern: str, how: RowSettings) -> LabelledRows:
     if how.names_columns:
         raise InputError(
-            "text_column, label_column and labels are of no use for rows of mimir",
+            "text_column, label_column and labels do not apply to rows of mimir",
             where=pattern,
-            allowed="the columns member and nonmember, a text each",
+            allowed="the columns member and nonmember, one text each",
         )
     texts: dict[bool, list[str]] = {True: [], False: []}
     limited = False
@@ -95,7 +95,7 @@ def _read_mimir(pattern: str, how: RowSettings) -> LabelledRows:
                 raise InputError(
                     f"the row has no text {name!r}",
                     where=place,
-                    allowed="the columns member and nonmember, a text each",
+                    allowed="the columns member and nonmember, one text each",
                 )
             texts[member].append(values[name])
     every = [*texts[True], *texts[False]]
@@ -110,7 +110,7 @@ def _read_arxivtection(pattern: str, how: RowSettings) -> LabelledRows:
     rows = _labelled(pattern, how, "arxivtection")
     if rows.paraphrases is None or rows.groups is None:
         raise InputError(
-            "the rows are not those of arXivTection",
+            "the rows are not from arXivTection",
             where=pattern,
             allowed="the columns Example_A to Example_D, Answer, ID, Label",
         )
@@ -140,7 +140,7 @@ _BENCHMARKS = {
             columns="member, nonmember",
             warning=(
                 "the filter by n-gram overlap takes non-members that differ from members: the "
-                "lower its threshold, the more. Read every AUC beside that of `blind`"
+                "lower its threshold, the more. Compare every AUC with that of `blind`"
             ),
             read=_read_mimir,
         ),
@@ -158,8 +158,8 @@ _BENCHMARKS = {
             source="a file of your own",
             columns="text or input, label, optional id and group",
             warning=(
-                "nothing is known of how the labels came about: where `blind` tells the sides "
-                "apart, so may any detector without knowing the model"
+                "the origin of the labels is unknown: if `blind` separates the sides, any "
+                "detector may do so without knowing the model"
             ),
             read=lambda pattern, how: _labelled(pattern, how, "rows"),
         ),

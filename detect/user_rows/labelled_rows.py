@@ -134,14 +134,14 @@ def rows_notes(rows: LabelledRows) -> list[str]:
         "rows have the text of an earlier row, and count as one group with it": (
             texts.total() - len(texts)
         ),
-        "texts stand on both sides: no score can tell them apart": sum(
+        "texts are on both sides: no score can separate them": sum(
             count > 1 for count in both.values()
         ),
         "rows have the id of an earlier row with another text; each counts": (
             len(set(zip(rows.ids, rows.texts, strict=True))) - len(set(rows.ids))
         ),
     }
-    first = f"Only the first {len(rows.texts):,} rows were read (limit): all numbers are of these."
+    first = f"Only the first {len(rows.texts):,} rows were read (limit): numbers refer to these."
     return [
         *([first] if rows.limited else []),
         *(f"{count} {what}." for what, count in counted.items() if count),
@@ -237,7 +237,7 @@ def _paraphrases(value: Any, place: str) -> tuple[str, ...]:
     if value is None or value == "":
         return ()
     if not isinstance(value, list | tuple) or not all(isinstance(one, str) for one in value):
-        raise InputError("'paraphrases' holds no list of texts", where=place)
+        raise InputError("'paraphrases' is not a list of texts", where=place)
     return tuple(value)
 
 
@@ -308,17 +308,17 @@ def read_held_out_file(
         raise InputError(
             f"{len(shared):,} held-out texts are scored as well: {named}",
             where=pattern,
-            hint="Take them out of one of the two files: a held-out text is never scored.",
+            hint="Remove them from one of the two files: a held-out text is never scored.",
         )
     labels = rows.labels or [False] * len(rows.texts)
     places_of: dict[str, int] = {}
     for at, text in enumerate(rows.texts):
         if text.strip() and labels[places_of.setdefault(_normal(text), at)] != labels[at]:
             raise InputError(
-                f"row {at + 1} stands there as a member and as a non-member", where=pattern
+                f"row {at + 1} is listed both as a member and as a non-member", where=pattern
             )
     if not places_of:
-        raise InputError("there is no text in it", where=pattern)
+        raise InputError("the file has no texts", where=pattern)
 
     def of_side(member: bool) -> list[Example]:
         chosen = [at for at in places_of.values() if labels[at] is member]

@@ -141,7 +141,7 @@ class Labels:
             f"{every if self._unknown.total() > 1 else ''}",
             where=place,
             allowed=f"{', '.join(_MEMBER)} for members, {', '.join(_NON_MEMBER)} for non-members",
-            hint=f"Say what others mean: {explained} (true: member; false: non-member)."
+            hint=f"Define other labels: {explained} (true: member; false: non-member)."
             if len(self._unknown) <= _MOST_NAMED
             else "Is it the right column? label_column=NAME names another.",
         )

@@ -128,7 +128,7 @@ def test_what_cannot_be_a_detector_says_why(tmp_path):
         (DETECTOR.replace('name="mine"', 'name="a,b:c"'), "cannot name a detector"),
         (DETECTOR.replace('View("text")', 'View("uper")'), "view that does not exist"),
         (DETECTOR.replace('View("text")', "Reference"), r"Write Reference\(\), not"),
-        (DETECTOR.replace("each_example(score)", "None"), "its score is no function"),
+        (DETECTOR.replace("each_example(score)", "None"), "its score is not callable"),
         (DETECTOR.replace("= 3", "").replace("Parameters(), ", ""), "need a default each"),
         (DETECTOR.replace("Parameters(k=4)", "3"), "what are no parameters of it"),
         ("import nothing_of_the_kind", "cannot be imported at my.py:1"),

@@ -33,7 +33,7 @@ def test_a_failed_process_is_shown_and_the_others_are_ended():
     ("given_settings", "said"),
     [
         ({"engine": "process", "processes": 2}, "is one process, not 2"),
-        ({"engine": "torchrun", "offload": True}, "offload belongs to"),
+        ({"engine": "torchrun", "offload": True}, "offload requires"),
         ({"engine": "deepspeed", "zero": 1, "offload": True}, "zero 2 or 3"),
         ({"engine": "deepspeed", "zero": 4}, "less than or equal to 3"),
     ],

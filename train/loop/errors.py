@@ -89,8 +89,8 @@ def _raise_if_full(error: BaseException, unfinished: Path | None, out: Path) -> 
         f"the disk is full: {free} free on {_mount(full)}; {words[0]}",
         where=str(full),
         hint="Free some space (`spikein gc` removes what no run needs) and run the same command "
-        "again: it goes on from the last whole checkpoint. train.checkpoints.max_kept keeps fewer "
-        "models along the way.",
+        "again: it resumes from the last whole checkpoint. train.checkpoints.max_kept keeps fewer "
+        "intermediate models.",
     ) from error
 
 
@@ -153,7 +153,7 @@ def _memory_advice(
     elif execution.zero < 3 or not execution.offload:
         lines.append("  execution: {zero: 3, offload: true} (keeps the states in the CPU's memory)")
     lines.append(f"  train.context (now {settings.context}), or a smaller model")
-    lines.append("`spikein plan` says what a run takes on each GPU.")
+    lines.append("`spikein plan` estimates the memory of a run on each GPU.")
     return "\n".join(lines)
 
 

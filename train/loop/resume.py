@@ -71,11 +71,11 @@ def find_resume_point(
     for step in sorted(folders, reverse=True):
         reason = _unusable(folders[step], unfinished, [one for one in kept if one <= step])
         if reason is None:
-            _notify(notice, unusable, f"Training goes on from the checkpoint of step {step}.")
+            _notify(notice, unusable, f"Training resumes from the checkpoint of step {step}.")
             return folders[step]
         unusable.append(f"The checkpoint of step {step} cannot be used: {reason}.")
         _remove(folders[step])
-    _notify(notice, unusable, "No whole one is left: training begins anew.")
+    _notify(notice, unusable, "No complete checkpoint is left: training starts over.")
     return None
 
 
@@ -178,9 +178,9 @@ def _check_engine(facts: dict[str, Any], folder: Path, execution: ExecutionSetti
     saved, now = facts.get("layout", ""), _layout(execution)
     if saved != now and ("deepspeed" in saved or "deepspeed" in now):
         raise InputError(
-            f"the checkpoint was saved by {saved}, and the run would go on as {now}",
+            f"the checkpoint was saved by {saved}, and the run would resume as {now}",
             where=str(folder),
-            hint="Go on with the same execution, or delete the folder to begin anew.",
+            hint="Resume with the same execution, or delete the folder to start over.",
         )
 
 

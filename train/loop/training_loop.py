@@ -203,7 +203,7 @@ def train(
             if request.shared:
                 raise Preempted(
                     f"ended by SIGTERM after step {len(record.rows)} of {steps}, with a "
-                    f"checkpoint in {unfinished}. Run the same command to go on from there."
+                    f"checkpoint in {unfinished}. Run the same command to resume from there."
                 )
         heartbeat.write(Phase.SAVE, steps)
         whole = weights()
@@ -233,7 +233,7 @@ def check_compatibility(
     """
     if view.n_windows == 0:
         raise InputError(
-            f"the training stream holds less than one window of {view.context} tokens",
+            f"the training stream is shorter than one window of {view.context} tokens",
             where="tokens",
             hint="Give a larger budget or a smaller context.",
         )

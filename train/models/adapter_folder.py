@@ -128,7 +128,7 @@ def _config(folder: Path, name: str) -> dict[str, Any]:
     except (OSError, ValueError) as error:
         raise InputError(f"{CONFIG} cannot be read ({error})", where=name) from error
     if not isinstance(found, dict):
-        raise InputError(f"{CONFIG} holds no settings", where=name)
+        raise InputError(f"{CONFIG} contains no settings", where=name)
     return found
 
 

@@ -81,13 +81,13 @@ def require_own_tokenizer(
             f"own tokenizer; id {first} is {mine[first]!r} here and {theirs[first]!r} there"
         )
     elif given.encode(_PROBE) != own.encode(_PROBE):
-        problem = "it has the ids of the model's own tokenizer, and cuts texts otherwise"
+        problem = "it has the ids of the model's own tokenizer, but splits texts differently"
     else:
         return own
     raise InputError(
         f"the tokenizer {model.tokenizer} does not match the model {model.pretrained}: {problem}",
         where="model.tokenizer",
-        hint="Leave model.tokenizer out: the model brings its own.",
+        hint="Remove model.tokenizer: the model has its own.",
     )
 
 

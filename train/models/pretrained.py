@@ -248,7 +248,7 @@ def _base_of(adapter: Adapter, name: str, trust_remote_code: bool) -> ModelFolde
 def _check_folder(folder: Path, name: str) -> None:
     if not (folder / "config.json").is_file():
         raise InputError(
-            "the folder holds no config.json, so it is not a saved model",
+            "the folder has no config.json, so it is not a saved model",
             where=name,
             hint="Give the folder that save_pretrained wrote, or a GGUF file by its own path.",
         )
@@ -268,7 +268,7 @@ def _no_weights(name: str, pickled: list[str]) -> InputError:
             hint="Load it once where you trust it and save it with save_pretrained, "
             "which writes safetensors.",
         )
-    return InputError("there are no weights in it", where=name, allowed="safetensors")
+    return InputError("the folder has no weights", where=name, allowed="safetensors")
 
 
 def _looks_like_path(name: str) -> bool:

@@ -168,8 +168,8 @@ class Shape(Settings):
             )
         if self.kv_heads is not None and not FAMILIES[self.architecture].grouped:
             raise ValueError(
-                f"{self.architecture} gives every head keys and values of its own; "
-                "leave kv_heads out"
+                f"{self.architecture} gives every head its own keys and values; "
+                "remove kv_heads"
             )
         if self.architecture == "gpt_neox":
             turned = self.hidden // self.heads * NEOX_ROTARY_SHARE
@@ -179,7 +179,7 @@ class Shape(Settings):
                     "(gpt_neox turns a quarter of each head's numbers, in pairs)"
                 )
         if self.architecture == "olmo" and self.norm_eps != _OLMO_EPSILON:
-            raise ValueError(f"olmo has a fixed norm_eps of {_OLMO_EPSILON:g}; leave it out")
+            raise ValueError(f"olmo has a fixed norm_eps of {_OLMO_EPSILON:g}; remove it")
         return self
 
     @property
@@ -268,7 +268,7 @@ def build_model(shape: Shape, vocabulary: int, end_token: int, seed: int) -> "Pr
 
     if not 0 <= end_token < vocabulary:
         raise InputError(
-            f"end token {end_token} lies outside the vocabulary of {vocabulary}", where="tokenizer"
+            f"end token {end_token} is outside the vocabulary of {vocabulary}", where="tokenizer"
         )
     family = FAMILIES[shape.architecture]
     sizes = {

@@ -81,7 +81,7 @@ def require_rows(highest: int, rows: int, *, where: str) -> None:
             "rows",
             where=where,
             hint="The tokenizer is another model's, or tokens were added to it and not to the "
-            "model; save the model's own tokenizer beside it.",
+            "model; save the model's own tokenizer with it.",
         )
 
 
@@ -116,7 +116,7 @@ def check_finite(model: "PreTrainedModel", name: str) -> None:
     if bad:
         more = f" and {len(bad) - 1} more" if len(bad) > 1 else ""
         raise InputError(
-            f"its weights hold NaN or infinity: {bad[0]}{more}",
+            f"its weights contain NaN or infinity: {bad[0]}{more}",
             where=name,
             hint="Its training ran away, or the file is damaged; every score would be NaN.",
         )
@@ -179,5 +179,5 @@ def _why_not_causal(config: Any) -> str | None:
     # A body without a head is left to the loader, which sees whether weights are missing.
     bodies = [one for one in named if one.endswith("Model") and one not in heads]
     if named and not bodies and not heads.intersection(named):
-        return f"{shown}, which has not a causal language model's head"
+        return f"{shown}, which lacks a causal language model's head"
     return None

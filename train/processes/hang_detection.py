@@ -288,8 +288,8 @@ class HangDetector:
             where = _place(self._states[0].heartbeat)
             return (), (
                 f"all {number} training processes have waited for each other for {allowed}: "
-                f"each is at {where}. None can be told from the others; look at the network "
-                "between them, and at what they last said"
+                f"each is at {where}. They cannot be distinguished; look at the network "
+                "between them, and at their last output"
             )
         what = "does not run (stopped, or its machine is gone)" if stopped else "hangs"
         text = (
@@ -329,7 +329,7 @@ def start_hang_detection(folder: Path, processes: int, silent_after: float | Non
 
 
 ADVICE = (
-    "Checkpoints are kept: run again to go on. Where the wait was sound, give a larger "
+    "Checkpoints are kept: run again to resume. If the wait was legitimate, set a larger "
     "execution.silent_after."
 )
 

@@ -102,7 +102,7 @@ class FedTexts:
             ValueError: the method did not (`reference`).
         """
         if self.original_log_probability is None:
-            raise ValueError("the method asks for no reference log-probabilities")
+            raise ValueError("the method requires no reference log-probabilities")
         return self.original_log_probability
 
     def reduced(self, summed: torch.Tensor, reduction: str) -> torch.Tensor:
@@ -147,7 +147,7 @@ class UnlearningBatch:
         One more forward pass. The method must say so (`original`).
         """
         if self.ask_original is None:
-            raise ValueError("the method does not ask for the original model (original)")
+            raise ValueError("the method does not require the original model (original)")
         with torch.no_grad():
             return self.ask_original(texts.ids)
 

@@ -154,9 +154,9 @@ def retained_rows(
     rest = [one for one in members(pool) if one.example_id not in gone]
     if not rest:
         raise InputError(
-            f"{_RETAIN}: no member is left outside of the forget set",
+            f"{_RETAIN}: no member remains outside the forget set",
             where="unlearning.forget",
-            hint="Forget fewer, or leave out the methods that need a retain set.",
+            hint="Forget fewer, or remove the methods that need a retain set.",
         )
     chosen = select_members(rest, retain, seed=seed, copies=copies, draw=RETAIN_DRAW, where=_RETAIN)
     return [one for one in rest if one.example_id in chosen]

@@ -75,7 +75,7 @@ class MethodSettings(Settings):
     @model_validator(mode="after")
     def _adapters_fit_the_mode(self) -> "MethodSettings":
         if self.lora is not None and self.mode != "lora":
-            raise ValueError(f"lora belongs to mode: lora; this one is {self.mode}")
+            raise ValueError(f"lora requires mode: lora; this one is {self.mode}")
         return self
 
     def training(self, length: int) -> TrainSettings:

@@ -167,7 +167,7 @@ def _one_a_text(lost: Any, texts: int) -> torch.Tensor:
     raise InputError(
         f"the method's loss is {given}",
         where="unlearning.methods",
-        allowed=f"a tensor with one number a text, here [{texts}], or with one number",
+        allowed=f"a tensor with one number per text, here [{texts}], or with one number",
     )
 
 
@@ -198,7 +198,7 @@ def blocks_of(model: torch.nn.Module) -> tuple[torch.nn.Module, str]:
             if isinstance(child, torch.nn.ModuleList) and len(child) == wanted:
                 return module, name
     raise InputError(
-        "the blocks of this model cannot be told from its other parts",
+        "cannot identify the blocks of this model",
         where="model",
         allowed="a causal language model whose blocks are one list, as in Llama or GPT-NeoX",
     )

@@ -102,7 +102,7 @@ class MethodSetting:
         hidden = self.method.hidden_layer
         if hidden is not None and not 0 <= (layer := hidden(self.settings)) < blocks:
             raise InputError(
-                f"block {layer} is asked for, and the model has {blocks}",
+                f"block {layer} is set, but the model has {blocks}",
                 where=f"{_WHERE}: {self.label}.layer",
                 allowed=f"0 to {blocks - 1}",
             )
@@ -160,7 +160,8 @@ def parse_methods(
     """Return the settings that entries stand for, those of a sweep one after the other.
 
     Args:
-        entries: a name each, or `{method: NAME, name: label, sweep: {key: [values]}, **settings}`.
+        entries: one name each, or `{method: NAME, name: label, sweep: {key: [values]},
+            **settings}`.
         of_job: whether a job asks, which may relearn; a user's experiment says so elsewhere.
 
     Raises:
@@ -174,9 +175,9 @@ def parse_methods(
     twice = next((label for label in labels if labels.count(label) > 1), None)
     if twice is not None:
         raise InputError(
-            f"two entries are called {twice!r}",
+            f"two entries have the name {twice!r}",
             where=_WHERE,
-            hint="Give them different `name`s; results are told apart by these.",
+            hint="Give them different `name`s; these distinguish the results.",
         )
     return found
 
@@ -192,7 +193,7 @@ def _of_entry(entry: str | Mapping[str, Any], of_job: bool) -> list[MethodSettin
         )
     if reference.strip().lower() == RELEARNING and not of_job:
         raise InputError(
-            f"{RELEARNING} is no unlearning method: it trains on the forgotten texts again",
+            f"{RELEARNING} is not an unlearning method: it trains on the forgotten texts again",
             where=_WHERE,
             allowed=", ".join([*method_names(), *installed_plugins(_GROUP), "FILE.py:NAME"]),
             hint="Use unlearning.relearn, which relearns every model that is made to forget.",
@@ -249,7 +250,7 @@ def _name(given: Any) -> str:
     if isinstance(given, str) and re.search(_IN_LABELS, given):
         return given
     raise InputError(
-        f"{given!r} is no name that results could be told apart by",
+        f"{given!r} is not a name that distinguishes results",
         where=f"{_WHERE}.name",
         allowed="a text with at least one of A-Z a-z 0-9 . _ +",
     )
@@ -306,7 +307,7 @@ def _of_file(reference: FileReference) -> KnownMethod:
     found = _of_plugin(plugin, None, function_name=f"{stem}.{plugin.name}")
     if found.method.name in (*method_names(), *installed_plugins(_GROUP)):
         raise InputError(
-            f"the name {found.method.name!r} is taken",
+            f"the name {found.method.name!r} is already used",
             where=plugin.origin,
             hint="Give the method another `name`.",
         )

@@ -86,7 +86,7 @@ def text_pieces(
             raise InputError(
                 "the text has no token, so there is nothing to forget or to keep",
                 where=f"example {example.example_id} ({example.dataset})",
-                hint="Take it out of the forget and retain sets.",
+                hint="Remove it from the forget and retain sets.",
             )
         ids = np.append(tokens, end)
         labels = ids.copy()

@@ -72,7 +72,7 @@ def chosen_examples(
     both = sorted(set(job.forget_ids) & set(job.retain_ids))
     if both:
         raise InputError(
-            f"{len(both)} texts are in the forget set and in the retain set, the first is "
+            f"{len(both)} texts are in both the forget set and the retain set, the first is "
             f"{both[0]}",
             where="unlearning.retain",
         )
@@ -80,7 +80,7 @@ def chosen_examples(
         raise InputError(
             f"the method {setting.method.name} needs a retain set, and this one is empty",
             where="unlearning.retain",
-            hint="Let some members stay, or take a method without one, such as npo with "
+            hint="Keep some members, or use a method without one, such as npo with "
             "retain_weight 0.",
         )
     return [spiked[one] for one in job.forget_ids], [spiked[one] for one in job.retain_ids]

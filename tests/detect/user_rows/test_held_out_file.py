@@ -53,7 +53,7 @@ def test_a_text_on_both_sides_and_a_file_without_texts_are_refused(tmp_path):
     path = tmp_path / "held.jsonl"
     rows = [{"text": FURTHER[0], "label": 0}, {"text": FURTHER[0], "label": 1}]
     path.write_text("\n".join(map(json.dumps, rows)))
-    with pytest.raises(InputError, match="row 2 stands there as a member and as a non-member"):
+    with pytest.raises(InputError, match="row 2 is listed both as a member and as a non-member"):
         read(tmp_path, str(path))
     with pytest.raises(InputError, match="no text"):
         read(tmp_path, write(path, ["", " "]))

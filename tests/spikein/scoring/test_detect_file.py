@@ -139,7 +139,7 @@ def test_rows_and_detectors_that_stand_again_and_empty_texts_are_counted(detect)
         "loss (-) is named 2 times, and scored once",
         "2 texts are empty or null.",
         "2 rows have the text of an earlier row, and count as one group with it.",
-        "1 texts stand on both sides: no score can tell them apart.",
+        "1 texts are on both sides: no score can separate them.",
         "1 rows have the id of an earlier row with another text; each counts.",
     ]
     unscored = [row for row in scores_of(result.scores, "loss") if row["reason"] is not None]

@@ -45,7 +45,7 @@ def test_the_same_ids_that_cut_otherwise(model, tmp_path):
 
     other = load_tokenizer(str(model))
     other.backend_tokenizer.normalizer = normalizers.Lowercase()
-    with pytest.raises(InputError, match="cuts texts otherwise"):
+    with pytest.raises(InputError, match="splits texts differently"):
         require_own_tokenizer(other, settings(model, tmp_path))
 
 

@@ -112,7 +112,7 @@ def test_task_vector_is_the_step_taken_back(world, tmp_path):
         ({"method": {"method": "npo", "sweep": {"lr": [1, 2]}}}, "a job has one setting"),
         ({"method": {"method": "rmu", "mode": "lora"}}, "mode lora leaves the weights"),
         ({"method": {"method": "task_vector", "mode": "lora"}}, "mode lora leaves the weights"),
-        ({"method": {"method": "rmu", "layer": 3}}, "block 3 is asked for, and the model has 3"),
+        ({"method": {"method": "rmu", "layer": 3}}, "block 3 is set, but the model has 3"),
         ({"method": {"method": "dpo", "context": 8}}, "have no room for a prompt and an answer"),
     ],
 )

@@ -85,7 +85,7 @@ def test_a_method_has_settings_of_its_own(world, tmp_path):
     [
         (FUNCTION, "number", "object of type int, not an unlearning method"),
         (FUNCTION, "nine", "has no 'nine'. Did you mean 'mine'"),
-        (METHOD, "TAKEN", "the name 'npo' is taken"),
+        (METHOD, "TAKEN", "the name 'npo' is already used"),
     ],
 )
 def test_what_is_no_method(tmp_path, source, name, message):

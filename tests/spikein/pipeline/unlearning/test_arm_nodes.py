@@ -192,7 +192,7 @@ def test_the_block_of_a_method_is_one_of_the_models(tiny, tmp_path, tiny_tokeniz
         if refused is None:
             assert graph_of(tiny, asked, *model).nodes[0].unlearning
             continue
-        with pytest.raises(InputError, match=f"{refused} asked for, and the model has [13]"):
+        with pytest.raises(InputError, match=f"{refused} set, but the model has [13]"):
             graph_of(tiny, asked, *model)
 
 

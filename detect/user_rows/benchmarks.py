@@ -1,7 +1,7 @@
-"""Published benchmarks whose labels are given: how their files are read, and what to know of them.
+"""Published benchmarks with given labels: readers of their files, and caveats.
 
-A preset checks that a file is what it is called, and says loudly what its labels rest on. Nothing
-is downloaded: the user gives the file, and its licence is that of its publisher.
+A preset checks that a file is the named benchmark, and warns about the basis of its labels. Nothing
+is downloaded: the user provides the file, under its publisher's licence.
 """
 
 from collections.abc import Callable
@@ -25,11 +25,11 @@ class Benchmark:
     name: str
     summary: str
     source: str
-    """Where its publisher keeps it."""
+    """Its publisher's location."""
     columns: str
-    """What its rows hold."""
+    """Content of its rows."""
     warning: str
-    """What its labels rest on."""
+    """Basis of its labels."""
     read: Callable[[str, RowSettings], LabelledRows]
     """Reads and checks a file, a folder or a glob."""
 
@@ -40,15 +40,15 @@ def benchmark_names() -> tuple[str, ...]:
 
 
 def get_benchmark(name: str) -> Benchmark:
-    """Return a preset by its name, in upper or lower case.
+    """Return a preset by its name, in any case.
 
     Raises:
-        InputError: there is none of that name.
+        InputError: if the name is unknown.
     """
     plain = name.strip().lower().replace("_", "-")
     if plain not in _BENCHMARKS:
         raise InputError(
-            f"no benchmark is called {name!r}.{did_you_mean(plain, _BENCHMARKS)}",
+            f"unknown benchmark {name!r}.{did_you_mean(plain, _BENCHMARKS)}",
             where="--benchmark",
             allowed=", ".join(_BENCHMARKS),
         )

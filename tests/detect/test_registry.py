@@ -175,7 +175,7 @@ def test_a_detector_of_a_package_goes_by_its_entry_points_name(package, tmp_path
     assert get_detector("lowest").origin == "probe-kit 2.0"
     assert get_detector("loss").origin == BUILT_IN
     assert "probe" not in {one.name for one in parse_detectors("all")}
-    with pytest.raises(InputError, match=r"no detector is called 'prob'\. Did you mean 'probe'"):
+    with pytest.raises(InputError, match=r"unknown detector 'prob'\. Did you mean 'probe'"):
         get_detector("prob")
     with pytest.raises(InputError, match=r"detector broken \(probe-kit 2\.0\).*no_such_module"):
         get_detector("broken")

@@ -29,7 +29,7 @@ def test_texts_that_are_scored_as_well_are_refused_by_row(tmp_path, change):
     file = write(tmp_path / "held.jsonl", texts)
     with pytest.raises(InputError) as caught:
         read(tmp_path, file)
-    assert "2 held-out texts are scored as well: row 4 (scored row 5), row 6 (scored row 2)" in str(
+    assert "2 held-out texts are also scored: row 4 (scored row 5), row 6 (scored row 2)" in str(
         caught.value
     )
     assert caught.value.where == file

@@ -111,7 +111,7 @@ def test_everything_is_checked_before_a_model_is_loaded(detect, tmp_path, monkey
         ({"out": tmp_path / "scores.json"}, r"\.parquet, \.csv, \.jsonl"),
         ({"out": tmp_path / "rows.jsonl"}, "the scores would take the place of rows"),
         ({"detectors": "lose"}, "Did you mean"),
-        ({"benchmark": "bookmia"}, "no benchmark is called"),
+        ({"benchmark": "bookmia"}, "unknown benchmark"),
         ({"detectors": "reference"}, "reference=PATH"),
         ({"detectors": "reference", "reference": "./none"}, "no such model folder"),
         ({"detectors": "dc_pdd", "frequency": str(tmp_path / "none.txt")}, "no such file"),

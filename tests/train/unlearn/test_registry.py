@@ -47,7 +47,7 @@ def test_an_entry_makes_the_same_setting_again():
         ([], "no method is named"),
         (["nowhere.py:mine"], "there is no such file"),
         ([{"method": "npo", "lora": {"rank": 2}}], "lora requires mode: lora"),
-        ([{"method": "npo", "name": 1}], r"unlearning\.methods\.name: 1 is not a name.*A-Z a-z 0-9"),
+        ([{"method": "npo", "name": 1}], r"methods\.name: 1 is not a name.*A-Z a-z 0-9"),
         ([{"method": "npo", "name": "方法"}], r"'方法' is not a name.*A-Z a-z 0-9"),
         (["relearn"], r"relearn is not an unlearning method.*Use unlearning\.relearn"),
     ],

@@ -149,7 +149,7 @@ def score_rows(
         on_scored: called with each detector's name and the seconds for its scores.
 
     Raises:
-        InputError: the evidence lacks what a detector needs, or a detector ran out of memory. A
+        InputError: evidence that a detector needs is missing, or a detector ran out of memory. A
             detector that fails otherwise has missing scores (see `detect.guarded_call`).
     """
     for setting in settings:

@@ -151,7 +151,7 @@ DETECTOR = Detector(
     depends_on_rows=True,
     assumption=(
         "none of a model: members and non-members were drawn at random from one source, so "
-        "that no classifier of texts can tell them apart"
+        "that no classifier of texts can separate them"
     ),
     order=95,
     parameters=BlindParameters,

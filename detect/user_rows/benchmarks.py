@@ -136,7 +136,7 @@ _BENCHMARKS = {
         Benchmark(
             name="mimir",
             summary="train and test texts of the Pile by domain (Duan et al. 2024)",
-            source="hub iamgroot42/mimir, one file a domain and n-gram filter",
+            source="hub iamgroot42/mimir, one file per domain and n-gram filter",
             columns="member, nonmember",
             warning=(
                 "the filter by n-gram overlap takes non-members that differ from members: the "

@@ -115,9 +115,9 @@ class ExecutionSettings(Settings):
         return self.model_copy(update={"device_windows": fitting[-1]})
 
     def whole_step(self, texts: int, processes: int) -> tuple[int, "ExecutionSettings"]:
-        """Return the windows of a step with all texts, filled up, and these settings for it.
+        """Return the padded number of windows of a step with all texts, and these settings for it.
 
-        Every pass is as large.
+        All passes are equally large.
 
         Args:
             texts: of the step, at least 1.

@@ -40,7 +40,7 @@ def explain_faults(
 
     Raises:
         OutOfMemory: names what to lower.
-        InputError: the disk is full.
+        InputError: if the disk is full.
         TrainingDiverged: with the last good checkpoint; those of the diverged steps are removed.
     """
     try:

@@ -1,6 +1,6 @@
-"""What an unlearning run needs to know, as plain values: a job is JSON.
+"""Inputs of an unlearning run, as plain values: a job is JSON.
 
-The processes that compute a job may be others than the one that planned it.
+Other processes than the planning one may compute a job.
 """
 
 from collections.abc import Sequence
@@ -14,15 +14,14 @@ from train.models.model_node import GivenModel
 from train.unlearn.registry import MethodSetting, parse_methods
 
 FIRST_STAGE = "first"
-"""What a job is told to train first; also the folder of that model, in the one that survives a
-kill."""
+"""Name of the first stage; also the folder of its model, in the folder that survives a kill."""
 
 
 class UnlearningJob(Job):
-    """Everything that an unlearning run needs to know."""
+    """Inputs of an unlearning run."""
 
     original: GivenModel
-    """The model that is made to forget."""
+    """The model to unlearn."""
     examples: str
     """Folder of the examples artifact."""
     forget_ids: tuple[str, ...]
@@ -30,13 +29,13 @@ class UnlearningJob(Job):
     retain_ids: tuple[str, ...] = ()
     """Members to be kept; may be empty if the method needs none."""
     method: dict[str, Any]
-    """What `train.unlearn.registry.parse_methods` takes, for one setting."""
+    """Entry for `train.unlearn.registry.parse_methods`, with one setting."""
 
     def setting(self) -> MethodSetting:
         """Return the method and its settings.
 
         Raises:
-            InputError: as `parse_methods`, and for an entry that stands for several settings.
+            InputError: as `parse_methods`, and for an entry with several settings.
         """
         found = parse_methods([self.method], of_job=True)
         if len(found) != 1:
@@ -62,7 +61,7 @@ def chosen_examples(
 
     Raises:
         InputError: an empty forget set; an id that is not a member's; a text in both sets; an empty
-            retain set where the method needs one.
+            retain set if the method needs one.
     """
     spiked = {one.example_id: one for one in members(read_examples(Path(job.examples)))}
     if not job.forget_ids:

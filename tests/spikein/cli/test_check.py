@@ -188,7 +188,7 @@ BAD_INPUT = {
         "base={tokens: 4_000, context: 256}",
     ),
     "windows of processes": (
-        "execution.processes: 8 windows of a step cannot be shared out evenly to 3 processes. "
+        "execution.processes: 8 windows of a step cannot be divided evenly among 3 processes. "
         "Allowed: 1, 2, 4, 8",
         "execution={engine: torchrun, processes: 3}",
         "train.batch_tokens=512",

@@ -38,7 +38,7 @@ def test_an_entry_makes_the_same_setting_again():
 @pytest.mark.parametrize(
     ("entries", "message"),
     [
-        (["nop"], "no unlearning method is called 'nop'. Did you mean 'npo'"),
+        (["nop"], "unknown unlearning method 'nop'. Did you mean 'npo'"),
         ([{"method": "npo", "betta": 1}], "no setting 'betta'. Did you mean 'beta'"),
         ([{"method": "npo", "beta": -1}], "greater than 0"),
         ([{"method": "npo", "sweep": {"beta": 1}}], "a list of values"),

@@ -144,8 +144,8 @@ def test_models_without_a_detector_that_looks_at_them_are_refused(tiny):
                 "unlearning={forget: {share: 0.5}, methods: [{method: npo, batch_texts: 5}]}",
                 "execution={engine: torchrun, processes: 2}",
             ],
-            "unlearning.methods: npo.batch_texts: 5 texts of a step cannot be shared out evenly "
-            "to 2 processes. Allowed: a multiple of 2. Change batch_texts of the method",
+            "unlearning.methods: npo.batch_texts: 5 texts of a step cannot be divided evenly "
+            "among 2 processes. Allowed: a multiple of 2. Change batch_texts of the method",
         ),
         (
             ["unlearning={forget: {datasets: [tofu]}, methods: [npo]}"],

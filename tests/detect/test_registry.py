@@ -130,7 +130,7 @@ def test_what_cannot_be_a_detector_says_why(tmp_path):
         (DETECTOR.replace('View("text")', "Reference"), r"Write Reference\(\), not"),
         (DETECTOR.replace("each_example(score)", "None"), "its score is not callable"),
         (DETECTOR.replace("= 3", "").replace("Parameters(), ", ""), "need a default each"),
-        (DETECTOR.replace("Parameters(k=4)", "3"), "what are no parameters of it"),
+        (DETECTOR.replace("Parameters(k=4)", "3"), "entries that are not its parameters"),
         ("import nothing_of_the_kind", "cannot be imported at my.py:1"),
     ):
         write(tmp_path, "my.py", source)
@@ -143,7 +143,7 @@ def test_two_plugins_of_one_name_are_refused(tmp_path):
         (tmp_path / folder).mkdir()
         write(tmp_path, f"{folder}/my.py", FUNCTION + f"\n# {folder}")
     with pytest.raises(
-        InputError, match=r"two/my\.py:lowest: the name 'my\.lowest' is taken by one"
+        InputError, match=r"two/my\.py:lowest: the name 'my\.lowest' is already used by one"
     ):
         parse_detectors("one/my.py:lowest,two/my.py:lowest")
     assert len(parse_detectors("one/my.py:lowest,one/my.py:lowest")) == 1

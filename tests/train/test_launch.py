@@ -47,7 +47,7 @@ def test_windows_of_a_step_are_shared_out_evenly():
     two = ExecutionSettings(engine="torchrun", processes=2, device_windows=4)
     assert two.device_batch(16, 2) == 4
     assert ExecutionSettings().device_batch(16, 1) == 16
-    with pytest.raises(InputError, match=r"15 windows .* to 2 processes.*Allowed: 1, 3, 5, 15"):
+    with pytest.raises(InputError, match=r"15 windows .* among 2 processes.*Allowed: 1, 3, 5, 15"):
         two.device_batch(15, 2)
     with pytest.raises(InputError, match="5 windows of each step, which 4 do not divide"):
         two.device_batch(10, 2)

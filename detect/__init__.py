@@ -1,1 +1,1 @@
-"""How strongly does each detector believe that each example was seen."""
+"""Detectors: scores of how likely a model saw each example."""

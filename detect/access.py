@@ -1,10 +1,10 @@
-"""What a detector sees of the target: seven levels, each of which includes those before it.
+"""How much of the target a detector sees: seven levels, each including those before it.
 
-A detector's level follows from its needs (`detect.evidence.needs`), or is declared where it reads
-more of them than the least: token statistics hold both the tokens' log-probabilities and what the
-whole distribution says. What a level does not allow is withheld: reading it raises
-`AccessRefusedError`. Models of one's own (a reference, shadow models) may be read whole at every
-level. No array is copied; the cost is a few microseconds a row.
+A detector's level follows from its needs (`detect.evidence.needs`), or is declared if the detector
+reads more than the minimum: token statistics contain both the tokens' log-probabilities and
+statistics of the whole distribution. Anything that a level does not allow is withheld: reading it
+raises `AccessRefusedError`. Every level allows full access to the user's own models (a reference,
+shadow models). No array is copied; the cost is a few microseconds per row.
 """
 
 import operator
@@ -24,10 +24,10 @@ EvidenceT = TypeVar("EvidenceT")
 
 
 class Access(IntEnum):
-    """What of the target a detector must see."""
+    """Access level a detector requires."""
 
     label: str
-    """The level as tables have it."""
+    """The level's name in tables."""
 
     def __new__(cls, level: int, label: str) -> "Access":
         """Return the level of a number."""
@@ -36,11 +36,11 @@ class Access(IntEnum):
         return access
 
     NONE = 0, "none"
-    """Nothing: it reads texts and labels alone."""
+    """Nothing: the detector reads only texts and labels."""
     TEXT = 1, "text"
-    """What the target writes."""
+    """Texts that the target writes."""
     LABELS = 2, "label probabilities"
-    """The probabilities of a few answers."""
+    """Probabilities of a few answers."""
     TOKENS = 3, "token log-probabilities"
     """The log-probability of each token of a text."""
     RANKS = 4, "token ranks"
@@ -59,19 +59,19 @@ _COLUMN_ACCESS = {
 
 
 class AccessRefusedError(Exception):
-    """A detector read what its level does not allow."""
+    """A detector read something that its level does not allow."""
 
     def __init__(self, what: str, needed: Access) -> None:
-        super().__init__(f"{what} takes access to the target's {needed.label}")
+        super().__init__(f"{what} requires access to the target's {needed.label}")
         self.what = what
         self.needed = needed
 
 
 def allowed_evidence(evidence: EvidenceT, level: Access) -> EvidenceT:
-    """Return the evidence without what a level does not allow of the target.
+    """Return the evidence, without those parts of the target that a level does not allow.
 
     Below `TOKENS` there are no token statistics, below `DISTRIBUTION` only their ids, offsets,
-    log-probabilities and, from `RANKS` on, ranks. Shares all arrays with what is given.
+    log-probabilities and, from `RANKS` on, ranks. Shares all arrays with the input.
     """
     if level >= Access.DISTRIBUTION:
         return evidence
@@ -81,7 +81,7 @@ def allowed_evidence(evidence: EvidenceT, level: Access) -> EvidenceT:
         if not isinstance(value, TokenStatistics):
             return value
         statistics = object.__new__(_LimitedStatistics)
-        # What is absent is asked of `__getattr__`; frozen dataclasses are filled this way.
+        # Python calls `__getattr__` for absent attributes; frozen dataclasses are filled this way.
         known = vars(value)
         vars(statistics).update((name, known[name]) for name in columns if name in known)
         return statistics
@@ -104,20 +104,21 @@ class _LimitedStatistics(TokenStatistics):
 
 
 class _NoStatistics(dict[str, Any]):
-    """No view is there; asking for one by name raises."""
+    """There are no views; requesting one by name raises."""
 
     def __missing__(self, name: str) -> NoReturn:
         raise AccessRefusedError(f"view {name!r}", Access.TOKENS)
 
 
 def rebuilt(value: Any, change: Callable[[Any], Any], skipped: frozenset[str] = frozenset()) -> Any:
-    """Return evidence, or a part of it, with a change made to whatever it is made of.
+    """Return evidence, or a part of it, with a change applied to its components.
 
-    Sequences become tuples and mappings read-only; what needs no change is returned as it is.
+    Sequences become tuples and mappings become read-only; unchanged values are returned as they
+    are.
 
     Args:
-        value: what to change.
-        change: returns its argument for what is to be looked into.
+        value: the value to change.
+        change: returns its argument if the components must be visited.
         skipped: fields that stay as they are.
     """
     if isinstance(value, str | int | float | bytes | None):
@@ -135,7 +136,7 @@ def rebuilt(value: Any, change: Callable[[Any], Any], skipped: frozenset[str] = 
             return value
         return type(value)(*rows) if hasattr(value, "_fields") else rows
     if is_dataclass(value) and not isinstance(value, type):
-        # Not every field need be there: a withheld text has no ids.
+        # Fields can be absent: a withheld text has no ids.
         parts = {
             name: part
             for name, item in vars(value).items()

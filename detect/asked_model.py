@@ -1,8 +1,8 @@
-"""The model that a step asks: what of it enters the step's identity, and what the questions cost.
+"""The model that a step queries: its part in the step's identity, and the cost of the queries.
 
-The step's function opens it with `detect.engine.open_target`, or as one that writes with
-`detect.targets.asked_text_model`. It notes its cost in `cost.json` of its artifact, which whoever
-sums up costs reads. What a step cost says nothing of what it made, so `COST_FILE` is among its
+The step's function opens it with `detect.engine.open_target`, or, if it writes texts, with
+`detect.targets.asked_text_model`. It records its cost in its artifact's `cost.json`, from which
+costs are summed up. The cost does not depend on the content, so `COST_FILE` is among the step's
 volatile files and enters no digest. The time of a whole step is in its manifest.
 """
 
@@ -24,16 +24,16 @@ COST_FILE = "cost.json"
 
 @dataclass(frozen=True, kw_only=True)
 class MeasuredCost:
-    """What a step asked of models."""
+    """Cost of a step's queries to models."""
 
     passes: int | None = None
-    """Texts that a model read, or prompts that it was given."""
+    """Texts that a model read, or prompts that it received."""
     tokens_in: int | None = None
-    """Tokens that were scored, or of prompts."""
+    """Tokens scored, or tokens of prompts."""
     tokens_out: int | None = None
     """Tokens that a model wrote."""
     scoring_seconds: Mapping[str, float] = field(default_factory=dict)
-    """Of a step of scores: seconds by detector, all its settings together."""
+    """For a scores step: seconds by detector, all its settings together."""
 
 
 def write_cost(folder: Path, cost: MeasuredCost) -> None:
@@ -42,7 +42,7 @@ def write_cost(folder: Path, cost: MeasuredCost) -> None:
 
 
 def read_cost(folder: Path) -> MeasuredCost | None:
-    """Return what a step noted; None if it noted nothing."""
+    """Return the cost that a step recorded; None if it recorded none."""
     path = folder / COST_FILE
     if not path.is_file():
         return None
@@ -50,7 +50,7 @@ def read_cost(folder: Path) -> MeasuredCost | None:
 
 
 SERVER_FILE = "server.json"
-"""What a step asked of a server, and notes on its replies; no part of what the step made."""
+"""A step's requests to a server, and notes on the replies; not part of the step's content."""
 
 
 def asking_step(
@@ -63,16 +63,17 @@ def asking_step(
     code: Sequence[str] = (),
     **fields: Any,
 ) -> Step:
-    """Return a step whose function asks a model.
+    """Return a step whose function queries a model.
 
     Args:
-        model: what is asked.
-        detect: how it is loaded.
-        settings: what else bears on the content.
-        inputs: beside the model.
-        libraries: whose versions count beside those that decide what the model says.
-        code: that the function finds by name beside what opens the model.
-        **fields: others of the step.
+        model: the model to query.
+        detect: settings for loading it.
+        settings: further settings that determine the content.
+        inputs: inputs other than the model.
+        libraries: libraries whose versions count, in addition to those that determine the model's
+            output.
+        code: modules that the function finds by name, in addition to those that open the model.
+        **fields: further fields of the step.
     """
     return Step(
         settings={**settings, **target_settings(model, detect)},
@@ -88,7 +89,7 @@ def asking_step(
 def target_execution(
     model: "ModelNode", detect: DetectSettings, name: str = "model"
 ) -> dict[str, Any]:
-    """Return what the execution of a step holds that opens a model with `open_target`."""
+    """Return the execution settings of a step that opens a model with `open_target`."""
     return {
         **model.execution(name),
         "detect": detect.model_dump(mode="json"),
@@ -99,12 +100,12 @@ def target_execution(
 def target_settings(
     model: "ModelNode", detect: DetectSettings, name: str = "model"
 ) -> dict[str, Any]:
-    """Return what of the model that a step asks enters the step's settings."""
+    """Return the part of the queried model that enters the step's settings."""
     return {"dtype": model.format_identity(detect.dtype), **model.settings(name)}
 
 
 def model_libraries(model: "ModelNode", detect: DetectSettings) -> tuple[str, ...]:
-    """Return the libraries whose versions decide what a model says."""
+    """Return the libraries whose versions determine a model's output."""
     if model.served:
         return ()
     names = ["torch", "transformers"]

@@ -1,10 +1,10 @@
-"""Multiple choice: one question a passage, what a target answered, and the file that holds it.
+"""Multiple choice: one question per passage, the target's answers, and the file that contains them.
 
 Duarte et al. 2024 (DE-COP), section 4 and appendix C: the verbatim text among three paraphrases,
-asked in all 24 orders of the four options, because models favour some labels whatever stands there.
-The wording is that of the paper's tables 9 and 10; where a text has no title, the question names
+asked in all 24 orders of the four options, because models favour some labels regardless of the
+option. The wording is from the paper's tables 9 and 10; if a text has no title, the question names
 none. A local model gives the log-probability of every label in every order, a server the letter.
-Either is enough for every score, so that detectors can be re-run without a model. Needs no torch.
+Either suffices for every score, so detectors can be re-run without a model. Needs no torch.
 """
 
 from collections.abc import Mapping, Sequence
@@ -20,9 +20,9 @@ import pyarrow as pa
 from inject.tables import read_records, write_records
 
 LABELS = ("A", "B", "C", "D")
-"""What the options are called, in the order in which they stand."""
+"""The options' labels, in their order."""
 ORDERS = tuple(permutations(range(len(LABELS))))
-"""Every order: which option stands at each label. Option 0 is the verbatim passage."""
+"""Every order: the option at each label. Option 0 is the verbatim passage."""
 RIGHT = tuple(order.index(0) for order in ORDERS)
 """The place of the verbatim passage in each order."""
 
@@ -38,7 +38,7 @@ EMPTY = "one of its four options is empty"
 
 @dataclass(frozen=True, kw_only=True)
 class ChoiceQuestion:
-    """A passage, its paraphrases, and the document that it is of."""
+    """A passage, its paraphrases, and their document."""
 
     options: tuple[str, ...]
     """The verbatim passage, then three paraphrases."""
@@ -49,7 +49,7 @@ class ChoiceQuestion:
         """Return the question with its options in one order, up to the answer.
 
         Args:
-            order: which option stands at each label.
+            order: the option at each label.
         """
         lines = [f"{label}. {self.options[at]}" for label, at in zip(LABELS, order, strict=True)]
         return "\n".join(
@@ -71,12 +71,12 @@ class ChoiceQuestion:
 def choice_question(
     text: str, paraphrases: Sequence[str], fields: Mapping[str, Any] | None = None
 ) -> ChoiceQuestion | str:
-    """Return the question about a passage, or the reason why there is none.
+    """Return the question about a passage, or the reason for its absence.
 
     Args:
         text: the passage, word for word.
-        paraphrases: in other words; the first three are taken.
-        fields: of the passage's row, whose `title` and `author` are named where they are texts.
+        paraphrases: in other words; the first three are used.
+        fields: fields of the passage's row; its `title` and `author` are named if they are texts.
     """
     wrong = len(LABELS) - 1
     if len(paraphrases) < wrong:
@@ -84,7 +84,7 @@ def choice_question(
     options = (text, *paraphrases[:wrong])
     if not all(option.strip() for option in options):
         return EMPTY
-    # Texts that differ in their spaces alone are no wrong answer that a model could know.
+    # Texts that differ only in their spaces are not wrong answers that a model could recognise.
     if len({" ".join(option.split()) for option in options}) < len(options):
         return SAME
     title, author = (_text(fields or {}, name) for name in ("title", "author"))
@@ -117,29 +117,30 @@ class ChoiceAnswers:
     """Of each label at the answer's position, over the whole vocabulary: [24, 4]. None if only
     letters are known."""
     letters: npt.NDArray[np.int8] | None = None
-    """The place of the label that was named, [24]; -1 where the answer names none."""
+    """The place of the named label, [24]; -1 if the answer names none."""
     reason: str | None = None
     """Why there is no answer, else None."""
     document: str = ""
-    """The document that the passage is of, where that is known."""
+    """The passage's document, if known."""
     tokens_in: int = 0
-    """Tokens that a local model read for it, what its prompts share once; no file holds it."""
+    """Tokens that a local model read for it, shared parts of its prompts counted once; not
+    stored."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class ChoiceEvidence:
-    """The answers about all examples, and about passages that no model saw."""
+    """The answers about all examples, and about unseen passages."""
 
     answers: Sequence[ChoiceAnswers]
-    """One a row."""
+    """One per row."""
     clean: Sequence[ChoiceAnswers] = ()
-    """About clean passages, which are never scored: the calibration."""
+    """Answers about clean passages, which are never scored: the calibration."""
 
 
 def write_answers(
     folder: Path, example_ids: Sequence[str], answers: Sequence[ChoiceAnswers]
 ) -> None:
-    """Write `choices.parquet`: one row an example, in order."""
+    """Write `choices.parquet`: one row per example, in order."""
     flat = [
         replace(one, log_probability=_flat(one.log_probability), letters=_flat(one.letters))
         for one in answers

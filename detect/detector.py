@@ -1,7 +1,7 @@
-"""A detector: what it declares, what it returns, and two short ways to write one.
+"""A detector: its declaration, its result, and two short ways to write one.
 
-A detector names its needs (`detect.evidence.needs`); the union over all that are asked for is met
-once. Scores: higher always means 'more likely a member'; where a detector cannot score it gives NaN
+A detector names its needs (`detect.evidence.needs`); the union over all requested detectors is met
+once. Scores: higher always means 'more likely a member'. A detector that cannot score returns NaN
 and a reason.
 """
 
@@ -41,7 +41,7 @@ class Score(NamedTuple):
 
 
 class NoScores(InputError):
-    """What a detector returned is not scores; in our words, which quote nothing."""
+    """A detector's result is not a list of scores; the message quotes nothing from it."""
 
 
 class Column(NamedTuple):
@@ -57,50 +57,50 @@ class NoParameters(Settings):
 
 @dataclass(frozen=True, kw_only=True)
 class Detector:
-    """A detector: what it is, what it needs, and how it scores.
+    """A detector: its description, its needs, and its scoring function.
 
-    `score` returns one column for each of the settings given, so that a grid costs one pass.
+    `score` returns one column for each setting, so a grid costs one pass.
     """
 
     name: str
-    """What users call it; in tables and in `scores.parquet`."""
+    """Its name in settings, tables and `scores.parquet`."""
     title: str = ""
-    """What it is called in print: `Min-K%++`; empty for its name."""
+    """Its printed title: `Min-K%++`; empty for its name."""
     summary: str
-    """What it measures, in one line."""
+    """Its measure, in one line."""
     source: str = ""
     """Paper and equation."""
     needs: tuple[Need, ...]
-    """What it must be given (`detect.evidence.needs`)."""
+    """Its needs (`detect.evidence.needs`)."""
     further_needs: Callable[[Any], tuple[Need, ...]] | None = None
-    """What one choice of its parameters must be given besides, such as so many shots."""
+    """Further needs of one choice of its parameters, such as a number of shots."""
     access: Access = Access.NONE
-    """What of the target it reads, where that is more than its needs take: of token statistics,
-    all but ids, offsets and log-probabilities are the full `DISTRIBUTION`."""
+    """Its access to the target, if it exceeds that of its needs: all token statistics except ids,
+    offsets and log-probabilities belong to the full `DISTRIBUTION`."""
     depends_on_rows: bool = False
     """Whether an example's score depends on the other examples (a transductive detector)."""
     assumption: str = ""
-    """What must hold for its scores to mean membership; one sentence."""
+    """The assumption under which its scores mean membership; one sentence."""
     aliases: tuple[str, ...] = ()
-    """Other names that users know it by."""
+    """Alternative names."""
     order: int = 100
-    """Its place in tables: small numbers first, equal ones by name."""
+    """Its rank in tables: small numbers first, equal ones by name."""
     parameters: type[Settings] = NoParameters
     """Its defaults are the paper's."""
     grid: tuple[Settings, ...] = ()
     """The settings to choose from on `tune`."""
     libraries: tuple[str, ...] = ()
-    """What has a version that bears on the scores: distributions such as `scikit-learn`, and of
-    Python `zlib` and `unicode` (its tables of letters, where words or capitals count)."""
+    """Dependencies whose versions affect the scores: distributions such as `scikit-learn`, and
+    Python's `zlib` and `unicode` (its tables of letters, if words or capitals count)."""
     score: Callable[[Evidence, Sequence[Any]], list[Column]]
 
     def needs_with(self, parameters: Settings) -> tuple[Need, ...]:
-        """Return what it must be given to score with a choice of its parameters."""
+        """Return its needs with a choice of its parameters."""
         further = self.further_needs(parameters) if self.further_needs else ()
         return tuple(dict.fromkeys((*self.needs, *further)))
 
     def access_with(self, parameters: Settings) -> Access:
-        """Return what of the target it sees with a choice of its parameters."""
+        """Return its access level with a choice of its parameters."""
         return max((self.access, *(need.access for need in self.needs_with(parameters))))
 
 
@@ -113,7 +113,7 @@ def each_example(
 ) -> Callable[[Evidence, Sequence[Any]], list[Column]]:
     """Return a detector's `score` from one that scores a single example under all settings.
 
-    Statistics of the text (`text` view) that hold nothing pass their reason on.
+    Empty statistics of the text (`text` view) pass their reason on.
     """
 
     def score_all(evidence: Evidence, settings: Sequence[Any]) -> list[Column]:
@@ -142,7 +142,7 @@ def each_example(
 def one_score(
     function: Callable[[ExampleEvidence], float | str], note: Note | None = None
 ) -> Callable[[Evidence, Sequence[Any]], list[Column]]:
-    """Return `score` of a detector without parameters; a text returned is a reason."""
+    """Return `score` of a detector without parameters; a returned text is a reason."""
 
     def score(example: ExampleEvidence, settings: Sequence[Any]) -> list[Score]:
         value = function(example)
@@ -152,7 +152,7 @@ def one_score(
             what = "nothing" if value is None else f"a value that is {described(value)}"
             raise NoScores(
                 f"it returned {what}",
-                allowed="a number, or a text that says why there is none",
+                allowed="a number, or a text that gives the reason for its absence",
             )
         return [Score(value)] * len(settings)
 
@@ -160,11 +160,12 @@ def one_score(
 
 
 def check_detector(detector: Detector, *, where: str) -> None:
-    """Refuse a detector that could not be run, before any work is done.
+    """Refuse a detector that cannot run, before any work is done.
 
     Raises:
-        InputError: a name that could not be written in an experiment file, an unknown need or view,
-            parameters without defaults, a grid of something else, or a `score` that is no function.
+        InputError: a name that an experiment file cannot contain, an unknown need or view,
+            parameters without defaults, a grid of something else, or a `score` that is not
+            callable.
     """
     if not _NAME.fullmatch(detector.name):
         raise InputError(
@@ -189,7 +190,7 @@ def check_detector(detector: Detector, *, where: str) -> None:
             if isinstance(need, type) and issubclass(need, Need):
                 hint = f"Write {given}(), not {given}."
             raise InputError(
-                f"it declares an unknown need: {given}.{did_you_mean(given, _need_names())}",
+                f"unknown need: {given}.{did_you_mean(given, _need_names())}",
                 where=where,
                 allowed=", ".join(_need_names()),
                 hint=hint,
@@ -211,16 +212,16 @@ def check_detector(detector: Detector, *, where: str) -> None:
         ) from None
     if not all(isinstance(one, detector.parameters) for one in detector.grid):
         raise InputError(
-            "its grid holds what are no parameters of it",
+            "its grid has entries that are not its parameters",
             where=where,
             allowed=f"objects of {detector.parameters.__name__}",
         )
     if not callable(detector.score):
-        raise InputError("its score is no function", where=where)
+        raise InputError("its score is not callable", where=where)
 
 
 Argument = Literal["statistics", "example"]
-"""What a plain function takes: the token statistics of a text, or all evidence on an example."""
+"""Argument of a plain function: the token statistics of a text, or all evidence on an example."""
 
 _ARGUMENTS: dict[Argument, tuple[type[Any], tuple[str, ...]]] = {
     "statistics": (TokenStatistics, ("statistics", "stats", "token_statistics")),
@@ -230,9 +231,9 @@ _ARGUMENTS: dict[Argument, tuple[type[Any], tuple[str, ...]]] = {
 
 
 def declared_argument(function: Callable[..., Any]) -> Argument | None:
-    """Return what a plain function says that it takes; None if it does not say.
+    """Return the argument type that a plain function declares; None if it declares none.
 
-    Its annotation counts, then the name of its first parameter.
+    Its annotation counts first, then the name of its first parameter.
     """
     try:
         first = next(iter(inspect.signature(function).parameters.values()), None)
@@ -257,21 +258,21 @@ def detector_of(
     where: str,
     argument: Argument | None = None,
 ) -> Detector:
-    """Return the detector that a plain function is.
+    """Return a plain function as a detector.
 
     It takes the token statistics of one text, or one example's evidence, and returns a float. It
-    needs the `text` view and has no parameters; a text that it returns in place of a number is the
-    reason why there is none. As it declares nothing, it may read every column of the token
-    statistics, and counts as one that takes the full distribution.
+    needs the `text` view and has no parameters; a text that it returns instead of a number is the
+    reason for a missing score. As it declares nothing, it may read every column of the token
+    statistics, and counts as requiring the full distribution.
 
     Args:
         function: the function.
-        name: what the detector is called.
-        where: it comes from, for messages.
-        argument: what it takes; None: what it declares, else one example's evidence.
+        name: the detector's name.
+        where: its origin, for messages.
+        argument: its argument type; None: the declared one, else one example's evidence.
 
     Raises:
-        InputError: it does not take one argument.
+        InputError: if it does not take one argument.
     """
     try:
         inspect.signature(function).bind(None)
@@ -299,9 +300,9 @@ def detector_of(
 
 
 def exact_number(value: Any) -> float | None:
-    """Return a number as the float that equals it; None for what is none, or has no such float.
+    """Return a number as the equal float; None if it is not a number, or no float equals it.
 
-    A number of numpy and a tensor without dimensions count; a switch does not.
+    NumPy numbers and tensors without dimensions count; booleans do not.
     """
     if getattr(value, "ndim", None) == 0 and hasattr(value, "item"):
         value = value.item()

@@ -1,11 +1,10 @@
-"""How a user writes which detectors run with which parameters.
+"""How users specify detectors and their parameters.
 
-`min_k:k=0.2,surp:entropy=2.0:k=40` asks for two detectors with parameters, `all` for every built-in
-one with its paper's, `my_detector.py:score:k=3` for one of a file: the name ends at the first colon
-after it, and each `KEY=VALUE` behind a further colon is a parameter. A setting's canonical text
-lists its numbers in the order of their declaration (`entropy=2.0:k=40`) and its options (words,
-switches, and numbers that are marked `OPTION`) only where they differ from the default; `-` where
-that leaves nothing.
+`min_k:k=0.2,surp:entropy=2.0:k=40` requests two detectors with parameters, `all` every built-in one
+with its paper's, `my_detector.py:score:k=3` one from a file. The name ends at the first colon after
+it, and each `KEY=VALUE` after a further colon is a parameter. A setting's canonical text lists its
+numbers in the order of their declaration (`entropy=2.0:k=40`), and its options (words, switches,
+and numbers marked `OPTION`) only if they differ from the default; `-` if nothing remains.
 """
 
 from collections import Counter
@@ -34,7 +33,7 @@ class DetectorSetting:
     known: KnownDetector
     parameters: Settings
     named: bool = True
-    """Whether a user named the detector; not, where it came along with `all`."""
+    """Whether a user named the detector; False if it is included by `all`."""
 
     @property
     def detector(self) -> Detector:
@@ -48,7 +47,7 @@ class DetectorSetting:
 
     @property
     def needs(self) -> tuple[Need, ...]:
-        """What it must be given."""
+        """Its needs."""
         return self.detector.needs_with(self.parameters)
 
     @property
@@ -58,7 +57,7 @@ class DetectorSetting:
 
 
 def parse_detectors(given: str | Iterable[str]) -> list[DetectorSetting]:
-    """Return the settings that a user asked for, each once, in the order given.
+    """Return the settings that a user requested, each once, in the order given.
 
     Args:
         given: `all`, `min_k:k=0.2,surp:entropy=2.0:k=40`, or a list of such parts.
@@ -81,7 +80,7 @@ def parse_detectors(given: str | Iterable[str]) -> list[DetectorSetting]:
             first = origins.setdefault(setting.name, setting.known)
             if (first.digest, first.code) != (setting.known.digest, setting.known.code):
                 raise InputError(
-                    f"the name {setting.name!r} is taken by {first.origin}",
+                    f"the name {setting.name!r} is already used by {first.origin}",
                     where=setting.known.origin,
                     hint="Give one Detector another `name`, or one file another name.",
                 )
@@ -92,16 +91,17 @@ def parse_detectors(given: str | Iterable[str]) -> list[DetectorSetting]:
 
 
 def with_control(settings: Sequence[DetectorSetting]) -> list[DetectorSetting]:
-    """Return the settings, and `blind` where it is not among them.
+    """Return the settings, and `blind` if it is not among them.
 
-    It looks at no model, costs next to nothing, and says whether the others' numbers mean anything.
+    It reads no model, costs next to nothing, and shows whether the other detectors'
+    results are meaningful.
     """
     there = any(one.name == CONTROL for one in settings)
     return [*settings, *([] if there else parse_detectors(CONTROL))]
 
 
 def repeated_detectors(given: str | Iterable[str]) -> tuple[str, ...]:
-    """Return a note where a user names a detector with the same parameters again."""
+    """Return a note if a user names a detector with the same parameters again."""
     parts = [part for part in detector_parts(given) if part.lower() != ALL]
     counts = Counter((one.name, one.text) for part in parts for one in [_parse(part)])
     return tuple(
@@ -114,9 +114,9 @@ def repeated_detectors(given: str | Iterable[str]) -> tuple[str, ...]:
 def with_grids(settings: Sequence[DetectorSetting]) -> list[DetectorSetting]:
     """Return the settings followed by the rest of each detector's grid, each once.
 
-    What came along with `all`, and parameters of the user's own, bring along only what of the grid
-    needs nothing more: a grid over shots or samples takes passes of a model for each of its
-    settings, and is for those who name the detector without parameters.
+    Detectors included by `all`, and those with the user's own parameters, add only grid settings
+    without further needs. A grid over shots or samples costs passes of a model for each setting, so
+    it runs only if the user names the detector without parameters.
     """
     found = {(setting.name, setting.text): setting for setting in settings}
     for setting in settings:
@@ -139,7 +139,7 @@ def plugin_digests(settings: Sequence[DetectorSetting]) -> dict[str, str]:
 
 
 def setting_text(parameters: Settings) -> str:
-    """Return the canonical text of parameters (see the module's first lines)."""
+    """Return the canonical text of parameters (see the module docstring)."""
     parts = []
     for name, field in type(parameters).model_fields.items():
         value = getattr(parameters, name)

@@ -1,4 +1,4 @@
-"""What is known of each detector without running it: `spikein detectors`, its docs and the page.
+"""Descriptions of all detectors, without running them: for `spikein detectors`, docs and the page.
 
 Everything is read from the detectors' declarations, so a table and a detector cannot disagree.
 """
@@ -30,22 +30,22 @@ class ParameterFacts(NamedTuple):
     default: str
     meaning: str
     choices: tuple[str, ...]
-    """The words that it may be; empty for anything else."""
+    """Its allowed words; empty for other types."""
 
     @property
     def text(self) -> str:
-        """Its meaning, with the words that it may be where the meaning does not name them."""
+        """Its meaning, with its allowed words if the meaning does not name them."""
         unnamed = [word for word in self.choices if f"`{word}`" not in self.meaning]
         return f"{self.meaning} ({', '.join(self.choices)})" if unnamed else self.meaning
 
 
 @dataclass(frozen=True, kw_only=True)
 class DetectorFacts:
-    """What a detector declares, in words."""
+    """A detector's declaration, in words."""
 
     name: str
     title: str
-    """What it is called in print; its name where it declares nothing else."""
+    """Its printed title; its name if it declares none."""
     summary: str
     source: str
     """Paper and equation."""
@@ -53,32 +53,33 @@ class DetectorFacts:
     """`built in`, a package and its version, or `FILE.py:NAME`."""
     aliases: tuple[str, ...]
     access: str
-    """What of the target it reads with the parameters that it is described with."""
+    """Its access to the target with the described parameters."""
     access_level: int
-    """The same as a number: a level includes those below it."""
+    """The level as a number: a level includes those below it."""
     needs: tuple[str, ...]
     cost: str
     """Passes of models over each text."""
     depends_on_rows: bool
     """Whether a score depends on the other rows."""
     depends_on_labels: bool
-    """Whether a score depends on who is a member."""
+    """Whether a score depends on the membership labels."""
     assumption: str
-    """What must hold for its scores to mean membership."""
+    """The assumption under which its scores mean membership."""
     setting: str
-    """The parameters that it is described with, by default the paper's."""
+    """The described parameters, by default the paper's."""
     parameters: tuple[ParameterFacts, ...]
     grid: tuple[str, ...]
-    """The settings that are tuned over."""
+    """The tuning grid."""
     grid_text: str
-    """How many these are, and the values that differ among them, in words; empty for none."""
+    """The number of these settings, and the values that differ among them, in words; empty if
+    none."""
     libraries: tuple[str, ...]
     notes: str
-    """Its definition, as the code gives it."""
+    """Its definition, from the code."""
 
     @property
     def depends_on(self) -> str:
-        """What else than the row and the model a score depends on, in words."""
+        """Inputs of a score other than the row and the model, in words."""
         return depends_text(self.depends_on_rows, self.depends_on_labels)
 
     def plain(self) -> dict[str, Any]:
@@ -89,33 +90,33 @@ class DetectorFacts:
 
 
 def detector_table(files: Sequence[str] = ()) -> tuple[list[DetectorFacts], tuple[str, ...]]:
-    """Return one row a detector, and what is wrong with those that are left out.
+    """Return one row per detector, and the problems of those that are omitted.
 
     Args:
-        files: `FILE.py:NAME` each, listed after the others.
+        files: `FILE.py:NAME` references, listed after the others.
 
     Raises:
-        InputError: one of the files cannot be used.
+        InputError: if one of the files cannot be used.
     """
     detectors, warnings = every_detector(files)
     return [describe_detector(one) for one in detectors], warnings
 
 
 def describe_named(name: str) -> DetectorFacts:
-    """Return what is known of a detector by its name, an alias or `FILE.py:NAME`.
+    """Return the description of a detector by its name, an alias or `FILE.py:NAME`.
 
     Raises:
-        InputError: nothing of that name, or a file that cannot be used.
+        InputError: unknown name, or a file that cannot be used.
     """
     return describe_detector(get_detector(name))
 
 
 def describe_detector(known: KnownDetector, parameters: Settings | None = None) -> DetectorFacts:
-    """Return what is known of a detector.
+    """Return the description of a detector.
 
     Args:
         known: the detector.
-        parameters: those that decide its needs; None for the defaults.
+        parameters: parameters that determine its needs; None for the defaults.
     """
     detector = known.detector
     given = detector.parameters() if parameters is None else parameters
@@ -145,12 +146,12 @@ def describe_detector(known: KnownDetector, parameters: Settings | None = None) 
 
 
 def depends_text(rows: bool, labels: bool) -> str:
-    """Return what else a score depends on: `other rows, labels`; empty for nothing."""
+    """Return the further inputs of a score: `other rows, labels`; empty if none."""
     return ", ".join(word for word, true in (("other rows", rows), ("labels", labels)) if true)
 
 
 def _counted(needs: Sequence[Need]) -> list[str]:
-    """Return the needs in words; those of one name once, with their number."""
+    """Return the needs in words; needs of one name once, with their number."""
     counts = Counter(map(str, needs))
     return [name if count == 1 else f"{name} ({count})" for name, count in counts.items()]
 
@@ -190,7 +191,7 @@ def _value_text(value: Any) -> str:
 
 
 def _listed(values: Sequence[str]) -> str:
-    """Return values in their order; the middle of many is left out."""
+    """Return values in their order; the middle of a long list is omitted."""
     if len(values) <= _MOST_LISTED:
         return ", ".join(values)
     return f"{values[0]}, {values[1]}, … {values[-1]} ({len(values)} values)"

@@ -1,12 +1,12 @@
-"""Calls a detector so that a mistake in it harms neither the others nor the run.
+"""Calls a detector so that an error in it affects neither the others nor the run.
 
 Detectors get read-only views of the evidence, which they share, and of the target only what their
-level of access allows (`detect.access`); labels go to those alone that need them. A row on which
-one raises, exits, or returns what is no score, is a missing score with its reason; where it fails
-on all rows, its columns are empty. Reasons are stored and shown, and the message of an exception
-may quote what the detector was given: where that may hold a protected text, a reason has the
-exception's type, file and line alone. Cost: microseconds a row; where a detector fails, it is
-called once more for each row, to find those that it fails on.
+level of access allows (`detect.access`); only those that need labels get them. A row on which a
+detector raises, exits, or returns something other than a score has a missing score with a reason;
+if it fails on all rows, its columns are empty. Reasons are stored and shown, and the message of an
+exception may quote the detector's input: if that may contain a protected text, a reason has only
+the exception's type, file and line. Cost: microseconds per row; a detector that fails is called
+once more for each row, to find the rows on which it fails.
 """
 
 import inspect
@@ -30,14 +30,14 @@ T = TypeVar("T")
 NO_SCORE = "NO SCORE of"
 """Begins the note on rows that a detector failed on."""
 _MESSAGE = 200
-"""Characters of an error's message that are kept: it may hold a whole text."""
-_EXPECTED = "a list with one Column for each setting, of one Score a row"
+"""Maximum characters kept of an error's message: it may contain a whole text."""
+_EXPECTED = "a list with one Column for each setting, of one Score per row"
 
 
 def read_only(value: T) -> T:
     """Return the same evidence as tuples, read-only mappings and read-only views of its arrays.
 
-    Any part of evidence will do; what is read-only already is returned as it is.
+    Accepts any part of evidence; read-only values are returned as they are.
     """
     frozen: T = rebuilt(value, _read_only_view)
     return frozen
@@ -51,13 +51,13 @@ def _read_only_view(value: Any) -> Any:
 
 
 class GuardedScores(NamedTuple):
-    """A detector's columns, one a setting, and where it failed."""
+    """A detector's columns, one per setting, and its failures."""
 
     columns: list[Column]
     failed: frozenset[int]
-    """Rows that have no score since it failed on them."""
+    """Rows without a score because the detector failed on them."""
     failure: InputError | None
-    """What happened; names the detector and its file."""
+    """The error; names the detector and its file."""
 
 
 def score_guarded(
@@ -70,18 +70,19 @@ def score_guarded(
 ) -> GuardedScores:
     """Return a detector's columns.
 
-    A row that it cannot be called for alone (it raises, exits, reads what its level of access does
-    not allow, or returns no score) is a missing score; the others are then scored together.
+    A row on which it fails when called separately (it raises, exits, exceeds its level of access,
+    or returns no score) has a missing score; the others are then scored together.
 
     Args:
-        detector: which one.
-        evidence: of `read_only`.
-        settings: its parameters; what one of them may read, it may read for all.
-        rows: how many there are.
-        protected: the evidence may hold a protected text, so no message of an exception is kept.
+        detector: the detector to call.
+        evidence: result of `read_only`.
+        settings: its parameters; access allowed for one of them is allowed for all.
+        rows: number of rows.
+        protected: the evidence may contain a protected text, so messages of exceptions are
+            discarded.
 
     Raises:
-        InputError: it ran out of memory: nothing that scores which are kept should say of a row.
+        InputError: out of memory, which stored scores should not report as a property of a row.
     """
     level = max((detector.access_with(one) for one in settings), default=detector.access)
     allowed = allowed_evidence(evidence, level)
@@ -114,7 +115,7 @@ def score_guarded(
 def _with_missing(
     column: Column, others: Sequence[int], reasons: Mapping[int, str], note: str
 ) -> Column:
-    """Return the scores of all rows, from those of some and the reasons of the rest."""
+    """Return the scores of all rows, from some scores and the reasons of the other rows."""
     scores = dict(zip(others, column.scores, strict=True))
     scores |= {row: Score(math.nan, reason) for row, reason in reasons.items()}
     return Column([scores[row] for row in sorted(scores)], (*column.notes, note))
@@ -128,7 +129,7 @@ def _called(
     rows: int,
     protected: bool,
 ) -> list[Column] | InputError:
-    """Return what a detector returned, if that is `rows` scores a setting, else what is wrong.
+    """Return a detector's result if it has `rows` scores per setting, else an error.
 
     Raises:
         As `score_guarded`.
@@ -139,7 +140,7 @@ def _called(
     except AccessRefusedError as error:
         level = max((detector.access_with(one) for one in settings), default=detector.access)
         return InputError(
-            f"it reads {error.what}, which takes access to the target's {error.needed.label}; "
+            f"it reads {error.what}, which requires access to the target's {error.needed.label}; "
             f"its own level is {level.label!r}",
             where=where,
             hint=f"Declare `access=Access.{error.needed.name}`, or read something else.",
@@ -152,7 +153,7 @@ def _called(
             return error
         failure = _raised(error, where, protected=protected)
         if isinstance(error, MemoryError):
-            # What is chained is shown with its message.
+            # Chained exceptions are shown with their messages.
             raise failure from (None if protected else error)
         return failure
 
@@ -189,7 +190,7 @@ def in_words(error: BaseException, *, protected: bool) -> str:
 
 
 def _checked(columns: Any, settings: int, rows: int) -> list[Column]:
-    """Return columns as plain floats and reasons; raises `NoScores` for what is none."""
+    """Return columns as plain floats and reasons; raise `NoScores` for anything else."""
 
     def wrong(problem: str) -> NoScores:
         return NoScores(f"it returned {problem}", allowed=_EXPECTED)
@@ -205,19 +206,19 @@ def _checked(columns: Any, settings: int, rows: int) -> list[Column]:
         if len(column.scores) != rows:
             raise wrong(f"{len(column.scores)} scores for {rows} rows (column {number})")
         if isinstance(column.notes, str) or not all(isinstance(one, str) for one in column.notes):
-            raise wrong(f"notes that are no list of texts (column {number})")
+            raise wrong(f"notes that are not a list of texts (column {number})")
         scores = [_plain(score) for score in column.scores]
         for row, score in enumerate(scores, start=1):
             if isinstance(score, str):
-                # A row that is called alone is named by who called.
+                # The caller names a row that is scored separately.
                 raise wrong(f"{score} for row {row} (column {number})" if rows > 1 else score)
         checked.append(Column(cast(list[Score], scores), tuple(column.notes)))
     return checked
 
 
 def _plain(score: Any) -> Score | str:
-    """Return a score as a float and a reason, or what is wrong with it."""
-    # Most are a float and no reason, and there are as many as rows times settings.
+    """Return a score as a float and a reason, or the problem in words."""
+    # Most are a float without a reason, and their number is rows times settings.
     if (
         type(score) is Score
         and type(score[0]) is float

@@ -1,11 +1,11 @@
-"""The detectors by name: built in, of installed packages, and of files of the user's.
+"""The detectors by name: built in, from installed packages, and from the user's files.
 
-A built-in detector is the `DETECTOR` of a file in `detect/detectors`, which is imported when the
-detector is asked for. Installed packages offer theirs under `spikein.detectors`; `FILE.py:NAME`
-names one of a file (`inject.plugins`). Either may be a `Detector`, or a plain function to a float
-from `ExampleEvidence`, or from `TokenStatistics` where its annotation or its parameter's name says
-so, which needs the `text` view and is called `FILE.NAME` in tables.
-`all` stands for the built-in ones alone, so that an experiment means the same on every machine.
+A built-in detector is the `DETECTOR` of a file in `detect/detectors`, which is imported on demand.
+Installed packages offer theirs under `spikein.detectors`; `FILE.py:NAME` names one of a file
+(`inject.plugins`). Either may be a `Detector`, or a plain function to a float from
+`ExampleEvidence`, or from `TokenStatistics` if its annotation or its parameter's name says so. It
+needs the `text` view and is named `FILE.NAME` in tables. `all` includes only the built-in ones, so
+that an experiment means the same on every machine.
 """
 
 import importlib
@@ -46,19 +46,19 @@ _FILE_FORM = "FILE.py:NAME"
 
 @dataclass(frozen=True, kw_only=True)
 class KnownDetector:
-    """A detector, and where it comes from."""
+    """A detector, and its origin."""
 
     detector: Detector
     origin: str
     """`built in`, `FILE.py:NAME`, or a distribution and its version."""
     code: tuple[str, ...]
-    """Modules of ours that it runs, for `Step.code`."""
+    """Modules of this project that it runs, for `Step.code`."""
     reference: str = ""
-    """How `get_detector` finds it again, from any folder; empty if it cannot."""
+    """Reference by which `get_detector` finds it again, from any folder; empty if it cannot."""
     digest: str | None = None
-    """Of the source of a plug-in; None for a built-in one."""
+    """Digest of a plug-in's source; None for a built-in one."""
     function: Callable[..., Any] | None = None
-    """The plain function that it was made of; None for a `Detector`."""
+    """The plain function that it wraps; None for a `Detector`."""
 
 
 def detector_names() -> tuple[str, ...]:
@@ -70,8 +70,8 @@ def get_detector(text: str) -> KnownDetector:
     """Return a detector by its name, an alias (`ppl`, `mink++` …), its title or `FILE.py:NAME`.
 
     Raises:
-        InputError: an unknown name, with what was perhaps meant; a plug-in that cannot be loaded,
-            declares an unknown need, or has a name that is taken.
+        InputError: an unknown name, with suggestions; a plug-in that cannot be loaded, declares an
+            unknown need, or has a name already in use.
     """
     reference = file_reference(text)
     if reference is not None:
@@ -92,24 +92,24 @@ def get_detector(text: str) -> KnownDetector:
             return _of_plugin(installed[wanted].load(EXPECTED), wanted, reference=wanted)
     known = [*_built_in_names(), *_aliases(), *installed]
     raise InputError(
-        f"no detector is called {given!r}.{did_you_mean(plain, known)}",
+        f"unknown detector {given!r}.{did_you_mean(plain, known)}",
         allowed=", ".join([ALL, *detector_names(), *installed, _FILE_FORM]),
     )
 
 
 def detector_title(name: str) -> str:
-    """Return what a built-in detector is called in print, by its name; of any other the name."""
+    """Return a built-in detector's printed title, by its name; for any other, the name."""
     return (_built_in(name).title or name) if name in _built_in_names() else name
 
 
 def every_detector(files: Sequence[str] = ()) -> tuple[list[KnownDetector], tuple[str, ...]]:
-    """Return the built-in detectors, those of installed packages and of some files, and warnings.
+    """Return the built-in detectors, those from installed packages and files, and warnings.
 
     Args:
-        files: `FILE.py:NAME` each.
+        files: `FILE.py:NAME` references.
 
     Raises:
-        InputError: one of the files cannot be used.
+        InputError: if one of the files cannot be used.
     """
     found = [get_detector(name) for name in detector_names()]
     taken = dict.fromkeys([*_built_in_names(), *_aliases()], "by a built-in detector")
@@ -119,13 +119,13 @@ def every_detector(files: Sequence[str] = ()) -> tuple[list[KnownDetector], tupl
         try:
             found.append(_of_plugin(plugin, name, reference=name))
         except InputError as error:
-            warnings.append(f"left out: {error}")
+            warnings.append(f"skipped: {error}")
     return [*found, *map(get_detector, files)], tuple(warnings)
 
 
 @cache
 def _built_in_names() -> tuple[str, ...]:
-    """Return the files of `detect/detectors`; imports none of them."""
+    """Return the files of `detect/detectors`, without importing them."""
     return tuple(module.name for module in pkgutil.iter_modules(detect.detectors.__path__))
 
 
@@ -147,7 +147,7 @@ def _aliases() -> dict[str, str]:
 
 
 def _plain(text: str) -> str:
-    """Return a name as it is looked up: `Min-K%++` is `min_k++`."""
+    """Return a name in the form for look-ups: `Min-K%++` becomes `min_k++`."""
     return re.sub(r"[ -]", "_", text.lower()).replace("%", "")
 
 
@@ -183,7 +183,7 @@ def _of_file(reference: FileReference) -> KnownDetector:
 def _of_plugin(
     plugin: Plugin, name: str | None, *, reference: str, function_name: str = ""
 ) -> KnownDetector:
-    """Return the detector of a plug-in, under `name` where it has none of its own choice."""
+    """Return the detector of a plug-in, under `name` unless it declares one."""
     value: Any = plugin.value
     function = None if isinstance(value, Detector) else value
     if function is not None:

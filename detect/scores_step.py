@@ -1,8 +1,8 @@
-"""The step of scores: every detector and setting over every example, for one model.
+"""The scores step: every detector and setting over every example, for one model.
 
-Which detectors run follows from their needs and from what the arm has to meet them with
-(`detect.evidence`). A detector counts in the identity by its source: a built-in one by the modules
-that its own imports, a plug-in by the digest of what was loaded.
+The detectors that run follow from their needs and from the arm's means to meet them
+(`detect.evidence`). A detector enters the identity by its source: a built-in one by the modules
+that it imports, a plug-in by the digest of the loaded code.
 """
 
 from collections.abc import Sequence
@@ -52,11 +52,11 @@ def scores_step(model: "ModelNode", sources: EvidenceSources, *, role: Role) -> 
 
     Args:
         model: the target.
-        sources: what its arm has.
-        role: what the model is to its arm.
+        sources: the arm's sources of evidence.
+        role: the model's role in its arm.
 
     Returns:
-        The step, or None where no detector is left: a base model asked only for `reference`.
+        The step, or None if no detector remains, as for a base model with only `reference`.
     """
     scored = Scored(model, role)
     asked = detectors_of(sources, scored)
@@ -77,11 +77,11 @@ def settings_step(
     """Score every example under the settings given, each detector's default first.
 
     Args:
-        settings: of detectors whose needs can be met.
+        settings: settings of detectors whose needs can be met.
         scored: the target.
-        sources: what meets the needs.
+        sources: sources that meet the needs.
         notes: stored with the scores.
-        calibrated: of the settings, those that score the held-out rows, too.
+        calibrated: settings that also score the held-out rows.
     """
     needs = (*needs_of(settings), *([HeldOut()] if calibrated else []))
     inputs, reads = evidence_inputs(tuple(dict.fromkeys(needs)), sources, scored)
@@ -142,10 +142,10 @@ def build(context: StepContext) -> None:
 
 
 def _given_settings(context: StepContext) -> list[DetectorSetting]:
-    """Return the detectors that the step was made with.
+    """Return the detectors that define the step.
 
     Raises:
-        InputError: a plug-in has changed since.
+        InputError: if a plug-in has changed since.
     """
     settings: list[DetectorSetting] = []
     named = context.settings.get("plugins", {})
@@ -161,7 +161,7 @@ def asked_settings(sources: EvidenceSources) -> Runnable:
     """Return the detectors that can run and the control, and notes on those of `all` that cannot.
 
     Raises:
-        InputError: a detector that was named lacks what it needs.
+        InputError: if a named detector's needs cannot be met.
     """
     asked = sources.detect.detectors
     settings, notes = runnable(parse_detectors(asked), unmet(sources), leave_out=names_all(asked))
@@ -169,18 +169,18 @@ def asked_settings(sources: EvidenceSources) -> Runnable:
 
 
 def detectors_left_out(sources: EvidenceSources) -> list[LeftOut]:
-    """Return the detectors of `all` that cannot run with what the arm has."""
+    """Return the detectors of `all` that cannot run with the arm's sources."""
     return settings_left_out(parse_detectors(sources.detect.detectors), unmet(sources))
 
 
 def detectors_of(sources: EvidenceSources, scored: Scored) -> list[DetectorSetting]:
-    """Return the detectors that score a model, with the parameters that were asked for."""
+    """Return the detectors that score a model, with the requested parameters."""
     settings, _ = asked_settings(sources)
     return [one for one in settings if says_something(one.needs, sources, scored)]
 
 
 def defaults(asked: Sequence[DetectorSetting]) -> dict[str, str]:
-    """Return each detector's default setting: the first that was asked for."""
+    """Return each detector's default setting: the first requested one."""
     found: dict[str, str] = {}
     for one in asked:
         found.setdefault(one.name, one.text)

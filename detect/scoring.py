@@ -21,26 +21,26 @@ from detect.scores.table import SCHEMA
 from inject.errors import InputError
 
 Runnable = tuple[list[DetectorSetting], tuple[str, ...]]
-"""The settings that can run with what there is, and notes on the others."""
+"""The settings that can run with the available sources, and notes on the others."""
 
 
 class LeftOut(NamedTuple):
-    """A detector that cannot run with what there is."""
+    """A detector that cannot run with the available sources."""
 
     detector: str
     lacks: tuple[str, ...]
-    """The needs that nothing meets."""
+    """The unmet needs."""
     hint: str
-    """What a user does about it."""
+    """Advice for the user."""
 
     @property
     def problem(self) -> str:
-        """What it lacks, as a sentence without its full stop."""
+        """The problem, as a sentence without its full stop."""
         return _lacks(self.detector, self.lacks)
 
     @property
     def note(self) -> str:
-        """The whole in words."""
+        """The complete message."""
         return f"{self.problem}, and is left out. {self.hint}".strip()
 
 
@@ -53,12 +53,12 @@ def runnable(
     """Return the settings whose needs can be met.
 
     Args:
-        settings: what was asked for.
-        unmet: returns what a user can do about a need that nothing meets; None for one that is met.
-        leave_out: leave out the others and say so (`all` was asked for); else raise.
+        settings: the requested settings.
+        unmet: returns advice about an unmet need; None for a met one.
+        leave_out: omit the others with a note (for `all`); else raise.
 
     Raises:
-        InputError: a detector that was named lacks what it needs, or none is left.
+        InputError: a named detector's needs cannot be met, or no detector remains.
     """
     left_out = settings_left_out(settings, unmet)
     if left_out and not leave_out:
@@ -67,18 +67,18 @@ def runnable(
     runs = [one for one in settings if not any(unmet(need) is not None for need in one.needs)]
     notes = tuple(one.note for one in left_out)
     if not runs:
-        raise InputError("no detector is left that could run", hint=" ".join(notes))
+        raise InputError("no detector remains that can run", hint=" ".join(notes))
     return runs, notes
 
 
 def settings_left_out(
     settings: Sequence[DetectorSetting], unmet: Callable[[Need], str | None]
 ) -> list[LeftOut]:
-    """Return the detectors whose needs cannot be met, each once, with what to do about it.
+    """Return the detectors whose needs cannot be met, each once, with advice.
 
     Args:
-        settings: what was asked for.
-        unmet: returns what a user can do about a need that nothing meets; None for one that is met.
+        settings: the requested settings.
+        unmet: returns advice about an unmet need; None for a met one.
     """
     found: dict[LeftOut, None] = {}
     for setting in settings:
@@ -96,16 +96,16 @@ def within_access(
     leave_out: bool,
     because: Callable[[Access], str],
 ) -> Runnable:
-    """Return the settings that see no more of the target than they may.
+    """Return the settings within an access level.
 
     Args:
-        settings: what was asked for.
-        most: what may be seen of the target.
-        leave_out: leave out the others and say so (`all` was asked for); else raise.
-        because: returns why a level is not to be seen, a clause.
+        settings: the requested settings.
+        most: highest allowed access level.
+        leave_out: omit the others with a note (for `all`); else raise.
+        because: returns the reason why a level is not allowed, as a clause.
 
     Raises:
-        InputError: a detector that was named sees more, or none is left.
+        InputError: a named detector exceeds the level, or no detector remains.
     """
     kept: list[DetectorSetting] = []
     beyond: dict[Access, list[str]] = {}
@@ -127,7 +127,7 @@ def within_access(
         if (reason := because(access))
     )
     if not kept:
-        raise InputError("no detector is left that could run", hint=". ".join(notes))
+        raise InputError("no detector remains that can run", hint=". ".join(notes))
     return kept, notes
 
 
@@ -142,15 +142,15 @@ def score_rows(
     """Return the scores of every row under every setting, and the detectors' notes on them.
 
     Args:
-        example_ids: one a row of the evidence, in its order; equal ids are separate rows.
-        evidence: what the detectors are given.
-        settings: in the order wanted; those of one detector are computed together.
-        protected: the evidence may hold a protected text (see `detect.guarded_call`).
-        on_scored: called with each detector's name and the seconds that its scores took.
+        example_ids: one per row of the evidence, in its order; equal ids are separate rows.
+        evidence: input of the detectors.
+        settings: in output order; those of one detector are computed together.
+        protected: the evidence may contain a protected text (see `detect.guarded_call`).
+        on_scored: called with each detector's name and the seconds for its scores.
 
     Raises:
-        InputError: the evidence lacks what a detector needs, or a detector ran out of memory. One
-            that fails otherwise has missing scores (see `detect.guarded_call`).
+        InputError: evidence that a detector needs is missing, or a detector ran out of memory. A
+            detector that fails otherwise has missing scores (see `detect.guarded_call`).
     """
     for setting in settings:
         lacking = [str(need) for need in setting.needs if not need.met_by(evidence)]

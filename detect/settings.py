@@ -1,9 +1,9 @@
-"""What an experiment file says about detection: what is scored, and how it is computed.
+"""The detection settings of an experiment file: what is scored, and how it is computed.
 
-`DetectSettings` holds both, as the user writes one `detect:` section; `identity()` returns only
-what bears on the scores, so that a batch size never changes an artifact's name. `ScoringPolicy`
-holds the choices that every score depends on and that papers leave unsaid; its record is stored
-with statistics and scores.
+`DetectSettings` holds both, as the user writes one `detect:` section; `identity()` returns only the
+settings that affect the scores, so that a batch size never changes an artifact's name.
+`ScoringPolicy` contains the choices that affect every score and that papers do not specify; its
+record is stored with statistics and scores.
 """
 
 import math
@@ -21,33 +21,33 @@ ScoreFirst = Literal["drop", "start_token"]
 LongText = Literal["window", "truncate", "error"]
 
 Adapters = Literal["all_linear", "peft"]
-"""How a target is tuned by low-rank adapters: on all linear layers but the head, without weight
-decay; or as Zhang et al. 2025 do, on the layers that are PEFT's default for the architecture, with
-a weight decay of 0.0005."""
+"""Tuning of a target by low-rank adapters: on all linear layers but the head, without weight decay;
+or as in Zhang et al. 2025, on PEFT's default layers for the architecture, with a weight decay of
+0.0005."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class ScoringPolicy:
-    """How a text becomes scored positions.
+    """The mapping from a text to scored positions.
 
     Raises:
         InputError: for `score_first=start_token` with `bos=never`, a context below 2, or an inverse
-            temperature that is not above 0, or given twice.
+            temperature that is not above 0, or listed twice.
     """
 
     bos: StartToken = "auto"
-    """Start token: `auto` as the tokenizer does, `always` (added where it is not), `never`
-    (no special token of any kind is added)."""
+    """Start token: `auto` as the tokenizer does, `always` (added if absent), `never` (no special
+    token of any kind is added)."""
     score_first: ScoreFirst = "drop"
     """`drop`: the first id has no history and is not scored (a start token, or else x_1);
-    `start_token`: x_1 is scored after a start token, which is added where there is none."""
+    `start_token`: x_1 is scored after a start token, which is added if absent."""
     long: LongText = "window"
     """A text longer than the context: `window` (stride half; each token scored once, with
     the longer history), `truncate` (the first `context` tokens), `error`."""
     context: int | None = None
-    """Tokens a window may hold; None: the model's own maximum."""
+    """Maximum tokens per window; None: the model's own maximum."""
     inverse_temperatures: tuple[float, ...] = ()
-    """β at which statistics of softmax(β · logits) are made besides those of the model itself."""
+    """β at which statistics of softmax(β · logits) are computed, in addition to the model's own."""
 
     def __post_init__(self) -> None:
         if self.score_first == "start_token" and self.bos == "never":
@@ -71,13 +71,13 @@ class ScoringPolicy:
             )
 
     def record(self) -> dict[str, Any]:
-        """Return the policy as plain JSON values, to be stored with what it produced."""
+        """Return the policy as plain JSON values, to store with its results."""
         return {**asdict(self), "inverse_temperatures": list(self.inverse_temperatures)}
 
     def text_record(self) -> dict[str, Any]:
-        """Return what of the record bears on log-probabilities and gradients of a text.
+        """Return the part of the record that affects log-probabilities and gradients of a text.
 
-        Inverse temperatures are columns of the token statistics alone.
+        Inverse temperatures are columns only of the token statistics.
         """
         record = self.record()
         return {name: record[name] for name in ("bos", "score_first", "long", "context")}
@@ -88,7 +88,7 @@ Dtype = Literal["auto", "float32", "bfloat16", "float16", "8bit", "4bit"]
 DeviceMap = Literal["none", "auto"]
 
 EXECUTION = frozenset({"batch_tokens", "compile", "device", "device_map"})
-"""Fields that change how fast scores come, never the scores."""
+"""Fields that change the speed of scoring, never the scores."""
 
 
 class NeighbourSettings(Settings):
@@ -97,7 +97,7 @@ class NeighbourSettings(Settings):
     model: str
     """Masked language model that proposes them: a path or a hub id, such as bert-base-uncased."""
     count: PositiveInt = 25
-    """Neighbours of each example; fewer where the model proposes no more."""
+    """Neighbours of each example; fewer if the model proposes no more."""
 
 
 class DetectSettings(Settings):
@@ -105,10 +105,10 @@ class DetectSettings(Settings):
 
     detectors: Literal["all"] | tuple[str, ...] = "all"
     """`all` built-in ones, or a list such as `[loss, "min_k:k=0.1", "my_detector.py:score"]`:
-    names, with parameters, and `FILE.py:NAME` for your own. `blind`, the control of the sides, runs
-    unasked."""
+    names, with parameters, and `FILE.py:NAME` for your own. `blind`, the control of the sides,
+    always runs."""
     tune_share: Annotated[float, Field(ge=0, lt=1)] = 0.25
-    """Share of the examples on which hyper-parameters are chosen; the rest is reported."""
+    """Share of the examples for tuning hyper-parameters; results are reported on the rest."""
     bos: StartToken = "auto"
     """Start token before each text: as the tokenizer does, always, or never."""
     score_first: ScoreFirst = "drop"
@@ -116,35 +116,35 @@ class DetectSettings(Settings):
     long: LongText = "window"
     """A text longer than the context: overlapping windows, its first tokens only, or an error."""
     context: PositiveInt | None = None
-    """Tokens a window may hold; by default the model's maximum."""
+    """Maximum tokens per window; by default the model's maximum."""
     inverse_temperatures: tuple[PositiveFloat, ...] = ()
     """Further β such as `[0.5, 2]` of softmax(β · logits) (`acmia`); each takes about the time of
     the other statistics of the vocabulary."""
     reference: str | None = "base"
     """Model of the `reference` detector: `base`, `twin` (the arm's clean twin), a path or a hub id;
-    null leaves it out."""
+    null disables it."""
     generate: bool = False
-    """Let models write, for those detectors of `all` that read it: dear, a token at a time. A
-    detector that is named needs no leave."""
+    """Let models write texts for those detectors of `all` that need them: expensive, since a model
+    writes one token at a time. A named detector needs no permission."""
     word_reference: str | None = None
-    """Model that says which words of a text surprise, for `info_probe`: a masked or a causal one, a
-    path or a hub id; null for the one of `reference`."""
+    """Model that finds the surprising words of a text, for `info_probe`: a masked or a causal one,
+    a path or a hub id; null for that of `reference`."""
     knowledge_filter: str | None = None
-    """Model whose guesses `info_probe:filtered=true` leaves out: a path or a hub id."""
+    """Model whose correct guesses `info_probe:filtered=true` skips: a path or a hub id."""
     tagger: str | None = None
     """spaCy pipeline that finds named entities, for `tag_tab:entities=one_word`: an installed one
-    such as en_core_web_sm, or a folder; takes `pip install 'spikein[tagger]'`."""
+    such as en_core_web_sm, or a folder; requires `pip install 'spikein[tagger]'`."""
     neighbours: NeighbourSettings | None = None
-    """Neighbours of each example, for the detector `neighbour`; null leaves it out."""
+    """Neighbours of each example, for the detector `neighbour`; null disables it."""
     frequency: str | None = "corpus"
-    """Text counted for `dc_pdd` and `tag_tab`: `corpus`, or files of texts; null leaves it out."""
+    """Text counted for `dc_pdd` and `tag_tab`: `corpus`, or files of texts; null disables it."""
     dtype: Dtype = "auto"
     """Number format of the model: `auto` is float32 on a CPU, elsewhere the checkpoint's own;
-    `8bit` and `4bit` quantise, and need bitsandbytes."""
+    `8bit` and `4bit` quantise, and require bitsandbytes."""
     batch_tokens: PositiveInt | None = None
     """Padded tokens in one batch; by default chosen for the device."""
     compile: CompileMode = "auto"
-    """Compile the reduction over the vocabulary: `auto` where that repays its time."""
+    """Compile the reduction over the vocabulary: `auto` if it saves time overall."""
     device: str = "auto"
     """`auto`, `cpu`, `cuda`, `cuda:1`, `mps`."""
     device_map: DeviceMap = "none"
@@ -155,7 +155,7 @@ class DetectSettings(Settings):
         """Return the scoring policy.
 
         Raises:
-            InputError: where its parts contradict one another.
+            InputError: if its parts contradict one another.
         """
         return ScoringPolicy(
             bos=self.bos,
@@ -166,7 +166,7 @@ class DetectSettings(Settings):
         )
 
     def identity(self) -> dict[str, Any]:
-        """Return, as plain JSON values, the settings that bear on the scores."""
+        """Return, as plain JSON values, the settings that affect the scores."""
         return self.model_dump(mode="json", exclude=set(EXECUTION))
 
 
@@ -177,5 +177,5 @@ def detector_parts(given: str | Iterable[str]) -> list[str]:
 
 
 def names_all(given: str | Iterable[str]) -> bool:
-    """Return whether `all` was asked for, so that detectors without their needs may be left out."""
+    """Return whether `all` is requested, so that detectors with unmet needs may be omitted."""
     return any(part.lower() == "all" for part in detector_parts(given))

@@ -1,6 +1,6 @@
-"""Measures of a text that have files of their own: norms of its gradient, and its neighbours.
+"""Measures of a text with separate files: norms of its gradient, and its neighbours.
 
-What makes them needs torch; this module, which detectors import, does not.
+Computing them requires torch; this module, which detectors import, does not.
 """
 
 from dataclasses import dataclass, field
@@ -15,7 +15,7 @@ NORMS_FILE = "gradients.parquet"
 
 @dataclass(frozen=True, kw_only=True)
 class GradientNorms:
-    """The norms of one text; None throughout where it has no loss."""
+    """The norms of one text; all None if it has no loss."""
 
     whole: float | None = None
     """2-norm over all trained parameters together."""
@@ -24,9 +24,9 @@ class GradientNorms:
     embeddings: tuple[float, ...] | None = None
     """p-norm of the gradient with respect to the input embeddings, for p of `ORDERS`."""
     reason: str | None = None
-    """Why there is none, else None."""
+    """Reason why there are none, else None."""
     tokens_in: int = field(default=0, compare=False)
-    """Tokens whose loss it is; no file holds it."""
+    """Tokens with a loss; not stored."""
 
 
 write_norms, read_norms = record_table(NORMS_FILE, GradientNorms, unwritten="tokens_in")
@@ -42,7 +42,7 @@ class Neighbours:
 
     texts: tuple[str, ...] = ()
     reason: str | None = None
-    """Why there is none, else None."""
+    """Reason why there are none, else None."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -52,7 +52,7 @@ class NeighbourMeans:
     means: tuple[float, ...] = ()
     """Mean log-probability of each neighbour that could be scored."""
     reason: str | None = None
-    """Why there is none, else None."""
+    """Reason why there are none, else None."""
 
 
 write_neighbours, read_neighbours = record_table(NEIGHBOURS_FILE, Neighbours)

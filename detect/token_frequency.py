@@ -34,10 +34,10 @@ class WordFrequency:
     counts: Mapping[str, int]
     """By word in its case-folded form."""
     total: int
-    """How many words were counted."""
+    """Number of counted words."""
 
     def probability(self, word: str) -> float:
-        """Return the share of a word, Laplace-smoothed: one that was never counted is rarest."""
+        """Return the share of a word, Laplace-smoothed: one that never occurs is rarest."""
         count = self.counts.get(word.casefold(), 0)
         return (count + 1) / (self.total + len(self.counts) + 1)
 
@@ -49,13 +49,13 @@ class TokenFrequency:
     counts: npt.NDArray[np.int64]
     """[|V|]"""
     identity: Mapping[str, Any] = field(default_factory=dict)
-    """What was counted, with which tokenizer; plain JSON values."""
+    """The source and the tokenizer; plain JSON values."""
     words: WordFrequency | None = None
     """Counts of the words; None if only ids were counted."""
 
     @property
     def total(self) -> int:
-        """Σ count: how many tokens were counted."""
+        """Σ count: the number of counted tokens."""
         return int(self.counts.sum())
 
     def log_frequency(self, ids: npt.NDArray[np.integer[Any]]) -> npt.NDArray[np.float64]:
@@ -64,12 +64,12 @@ class TokenFrequency:
 
 
 def word_spans(text: str) -> list[tuple[int, int]]:
-    """Return where the words of a text stand: first character, and one past the last."""
+    """Return the spans of a text's words: first character, and one past the last."""
     return [found.span() for found in WORD.finditer(text)]
 
 
 def save_frequency(folder: Path, table: TokenFrequency) -> None:
-    """Write counts, words and what was counted into a folder, which is made."""
+    """Write counts, words and their source into a new folder."""
     folder.mkdir(parents=True, exist_ok=True)
     np.save(folder / _COUNTS, table.counts, allow_pickle=False)
     if table.words is not None:
@@ -83,7 +83,7 @@ def save_frequency(folder: Path, table: TokenFrequency) -> None:
 
 
 def load_frequency(folder: Path) -> TokenFrequency:
-    """Read what `save_frequency` wrote."""
+    """Read the table that `save_frequency` wrote."""
     return TokenFrequency(
         counts=np.load(folder / _COUNTS, allow_pickle=False),
         identity=json.loads((folder / _FACTS).read_text(encoding="utf-8")),

@@ -1,13 +1,13 @@
-"""Token statistics: what one pass of a model says about each scored token of each text.
+"""Token statistics: the results of one pass of a model for each scored token of each text.
 
-The table is small (seven numbers a token, and where it stands in the text) and enough for every
-likelihood detector, so that detectors can be re-run, or newly written, without a model. This module
+The table is small (seven numbers per token, and its position in the text) and suffices for every
+likelihood detector, so detectors can be re-run, or newly written, without a model. This module
 needs no torch.
 
 Invariants: all arrays of one example have length N, the number of scored positions, or are absent
-(null in the table): ids and places where the text is withheld, and what a server does not say.
-Where nothing could be scored N is 0 and `reason` says why. Natural logarithms. x_i is among the
-most likely tokens (rank 1) exactly where `top_id` is x_i.
+(null in the table): ids and positions if the text is withheld, and statistics that a server does
+not report. If nothing could be scored, N is 0 and `reason` explains it. Natural logarithms. x_i is
+among the most likely tokens (rank 1) exactly if `top_id` is x_i.
 """
 
 import json
@@ -36,7 +36,7 @@ STATISTICS_FILE = "statistics.arrow"
 PACKED_FILE = "statistics.parquet"
 """The same rows, packed: a third of the bytes, and some ten times slower to read."""
 TEXT_COLUMNS = ("ids", "top_id", "offsets")
-"""What shows which tokens a text has; null, and absent once read, where the text is withheld."""
+"""Columns that reveal a text's tokens; null, and absent once read, if the text is withheld."""
 _METADATA_KEY = b"spikein"
 _ENTROPY = "entropy"
 _ROWS_A_BATCH = 4096
@@ -89,12 +89,12 @@ class TokenStatistics:
     top_id: Integers
     """The most likely token; of several, x_i if it is one of them, else the lowest id."""
     offsets: Integers
-    """Characters [start, stop) of the view's text that x_i stands for, shape [N, 2]; −1 where the
-    tokenizer gives none."""
+    """Characters [start, stop) of x_i in the view's text, shape [N, 2]; −1 if the tokenizer gives
+    none."""
     tempered: Mapping[float, TemperedStatistics] = field(default_factory=dict)
-    """By inverse temperature, those that `detect.inverse_temperatures` asked for."""
+    """By inverse temperature, for those of `detect.inverse_temperatures`."""
     reason: str | None = None
-    """Why nothing could be scored (then N = 0), else None."""
+    """Reason why nothing could be scored (then N = 0), else None."""
 
     def __len__(self) -> int:
         return len(self.log_probability)
@@ -124,7 +124,7 @@ def token_columns(
     offsets: Integers,
     rank: Integers | None = None,
 ) -> TokenStatistics:
-    """Return statistics without what the whole distribution says; these columns are absent."""
+    """Return statistics without columns of the whole distribution; these are absent."""
     columns = {"ids": ids, "log_probability": log_probability, "offsets": offsets, "rank": rank}
     there = {name: column for name, column in columns.items() if column is not None}
     result = unscored("")
@@ -141,13 +141,13 @@ def write_statistics(
     *,
     record: Mapping[str, Any] | None = None,
 ) -> None:
-    """Write `statistics.arrow`: one row an example, in order.
+    """Write `statistics.arrow`: one row per example, in order.
 
     Args:
-        folder: where to write it.
-        example_ids: one for each row; the same id may stand twice.
+        folder: output folder.
+        example_ids: one per row; ids may repeat.
         statistics: as many.
-        record: plain JSON values stored beside the rows (policy, model, view).
+        record: plain JSON values stored with the rows (policy, model, view).
     """
     betas = tuple(next((row.tempered for row in statistics if row.tempered), ()))
     schema = _schema(betas).with_metadata({_METADATA_KEY: json.dumps(record or {}).encode()})
@@ -174,10 +174,10 @@ def write_statistics(
 
 
 def read_statistics(folder: Path) -> dict[str, TokenStatistics]:
-    """Read what `write_statistics` wrote, by example id (rows of one id are alike).
+    """Read the statistics that `write_statistics` wrote, by example id (rows of one id are equal).
 
     Raises:
-        InputError: damaged, or written by a version whose token statistics had fewer columns.
+        InputError: a damaged file, or one by a version with fewer columns of token statistics.
     """
     path = folder / PACKED_FILE
     if not path.is_file():
@@ -219,9 +219,10 @@ def read_statistics(folder: Path) -> dict[str, TokenStatistics]:
 
 
 def packed(table: pa.Table) -> pa.Table:
-    """Return rows without what `read_statistics` restores to the bit: `entropy`, which is −`mean`.
+    """Return rows without columns that `read_statistics` restores exactly: `entropy`, which is
+    −`mean`.
 
-    Rows of which that does not hold stay as they are.
+    Other rows are unchanged.
     """
     if not table.schema.equals(_schema(_inverse_temperatures(table.schema.names))):
         return table
@@ -260,7 +261,7 @@ def _schema(betas: Sequence[float]) -> pa.Schema:
 
 
 def _column(name: str, beta: float) -> str:
-    """Return the column that holds a statistic at one inverse temperature."""
+    """Return the name of a statistic's column at one inverse temperature."""
     return f"{name}@{beta!r}"
 
 
@@ -274,9 +275,9 @@ def _check_columns(schema: pa.Schema, path: Path, *, without: Sequence[str] = ()
     lacking = [name for name in expected.names if name not in (*schema.names, *without)]
     if lacking:
         raise InputError(
-            f"holds no {', '.join(lacking)}: these token statistics are of an older version",
+            f"lacks {', '.join(lacking)}: these token statistics are of an older version",
             where=str(path),
-            hint="Run the experiment again; its statistics are then made anew.",
+            hint="Run the experiment again; it then recomputes its statistics.",
         )
     for one in expected:
         if one.name in schema.names and schema.field(one.name).type != one.type:
@@ -295,7 +296,7 @@ def _tempered_array(row: TokenStatistics, beta: float, name: str) -> Floats:
 
 
 def _lists(given: Sequence[npt.NDArray[Any] | None], kind: type) -> pa.Array:
-    """Return one list a row, null for one that is absent; rows of a matrix become pairs."""
+    """Return one list per row, null for an absent one; rows of a matrix become pairs."""
     arrays = [np.zeros(0) if array is None else array for array in given]
     offsets = np.concatenate([[0], np.cumsum([len(array) for array in arrays])])
     flat: pa.Array = pa.array(np.concatenate([array.reshape(-1) for array in arrays]).astype(kind))

@@ -1,7 +1,7 @@
-"""Views: the forms of a text under which a model is asked for token statistics.
+"""Views: the forms of a text for which a model computes token statistics.
 
-A view is a pure function from text to text. `text` is the text itself. What a view draws at random
-is keyed by the text and the view, so that it never depends on other texts or their order.
+A view is a pure function from text to text. `text` is the text itself. Random draws of a view are
+keyed by the text and the view, so they never depend on other texts or their order.
 """
 
 import re
@@ -16,7 +16,7 @@ from inject.keyed import item_key
 TEXT = "text"
 LOWERCASE = "lowercase"
 SWAPPED = tuple(f"swapped-{number}" for number in range(1, 6))
-"""The text with some of its words in each other's places, five times."""
+"""Views of the text with some words swapped, five of them."""
 
 
 def _identity(text: str) -> str:
@@ -26,11 +26,11 @@ def _identity(text: str) -> str:
 def swapped_words(number: int, text: str) -> str:
     """Return a text after max(1, floor(0.3 · words)) swaps of two of its words.
 
-    Words are what blanks separate, and the blanks stay where they are; a text of fewer than two
-    words stays as it is. Ye et al. 2024 (PAC), section 3.
+    Blanks separate words and keep their positions; a text of fewer than two words is unchanged. Ye
+    et al. 2024 (PAC), section 3.
 
     Args:
-        number: which one of the text's forms; each has draws of its own.
+        number: index of the form; each has separate draws.
         text: any text.
     """
     parts = re.split(r"(\s+)", text)
@@ -63,11 +63,11 @@ def view_text(name: str, text: str) -> str:
     """Return `text` as the named view shows it.
 
     Raises:
-        InputError: for a view that does not exist.
+        InputError: if the view does not exist.
     """
     if name not in _VIEWS:
         raise InputError(
-            f"no view is called {name!r}.{did_you_mean(name, _VIEWS)}",
+            f"unknown view {name!r}.{did_you_mean(name, _VIEWS)}",
             allowed=", ".join(_VIEWS),
         )
     return _VIEWS[name](text)

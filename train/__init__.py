@@ -1,1 +1,1 @@
-"""The models: base and contaminated, from scratch or continued."""
+"""Training of models: base and contaminated, from scratch or continued."""

@@ -1,8 +1,8 @@
-"""Completion only: which tokens of a copy are its answer, from the spans of characters.
+"""Loss on completions only: the answer tokens of a copy, from the spans of characters.
 
-A token belongs to the answer when it holds at least one of its characters: so does ` yes`, whose
+A token belongs to the answer if it contains at least one of its characters: so does ` yes`, whose
 blank lies before the answer, and so does each of several tokens that share a character. Variants
-keep their answer where tokens stay in place (`whole`, `replaced`, `truncated`) or the text is
+keep their answer if tokens stay in place (`whole`, `replaced`, `truncated`) or the text is
 lower-cased; `question` and `no_answer` have none. Cost: the tokenizer runs once over the texts.
 """
 
@@ -32,7 +32,7 @@ _log = logging.getLogger(__name__)
 
 
 def answer_tokens(offsets: npt.NDArray[np.integer], span: Span | None) -> Mask:
-    """Return which tokens hold a character of the span, shape [tokens].
+    """Return a mask of the tokens with a character of the span, shape [tokens].
 
     Args:
         offsets: first character and one past the last of each token, shape [tokens, 2].
@@ -46,7 +46,7 @@ def answer_tokens(offsets: npt.NDArray[np.integer], span: Span | None) -> Mask:
 
 
 def answer_masks(examples: Sequence[Example], tokenizer: "PreTrainedTokenizerBase") -> list[Mask]:
-    """Return which tokens of each text are its answer."""
+    """Return a mask of the answer tokens of each text."""
     encoded = encode_with_offsets(tokenizer, [one.text for one in examples])
     return [
         answer_tokens(offsets, one.spans.get(ANSWER))
@@ -61,25 +61,25 @@ def completion_masks(
     *,
     tokenizer: "PreTrainedTokenizerBase",
 ) -> dict[TextKey, Mask]:
-    """Return which tokens of each text that copies can carry are its answer.
+    """Return a mask of the answer tokens of each text that copies can carry.
 
     Args:
-        members: the examples that are spiked, with the spans of their answers.
+        members: the spiked examples, with the spans of their answers.
         renditions: the texts that copies can carry, as tokens.
-        variants: the settings that they were made by.
-        tokenizer: the one that encoded them.
+        variants: the settings that produced them.
+        tokenizer: the tokenizer that encoded them.
 
     Raises:
-        InputError: for paraphrases, whose answers nobody recorded; when no text has an answer.
+        InputError: for paraphrases, whose answers are not recorded; if no text has an answer.
     """
     kinds = {variant.kind for variant in variants.of}
     if "paraphrase" in kinds:
         raise InputError(
-            "nobody recorded where the answer stands in a paraphrase",
+            "the position of the answer in a paraphrase is not recorded",
             where="train.loss_on",
             allowed="completion with the variants whole, question, no_answer, lower_case, "
             "replaced, truncated",
-            hint="Set train.loss_on to all, or leave the variant paraphrase out.",
+            hint="Set train.loss_on to all, or remove the variant paraphrase.",
         )
     masks: dict[str, dict[str, Mask]] = {}
     if kinds & set(_IN_PLACE):
@@ -94,13 +94,13 @@ def completion_masks(
     empty = sum(not mask.any() for mask in found.values())
     if empty == len(found):
         raise InputError(
-            "no copy holds an answer, so completion alone leaves nothing to train on",
+            "no copy contains an answer, so completion leaves nothing to train on",
             where="train.loss_on",
             hint="Give the contaminants templates that name {answer}, or set train.loss_on to all.",
         )
     if empty:
         _log.warning(
-            "%d of %d texts hold no answer, and their copies carry no loss", empty, len(found)
+            "%d of %d texts contain no answer, and their copies carry no loss", empty, len(found)
         )
     return found
 
@@ -108,7 +108,7 @@ def completion_masks(
 def _lower_cased(
     members: Sequence[Example], tokenizer: "PreTrainedTokenizerBase"
 ) -> dict[str, Mask]:
-    # Lower case can have another number of letters, so the spans are measured anew.
+    # Lower case can have another number of letters, so the spans are measured again.
     texts = [one.text.lower() for one in members]
     found = {}
     for one, (_, offsets) in zip(members, encode_with_offsets(tokenizer, texts), strict=True):

@@ -1,13 +1,13 @@
-"""What a training run costs: memory of a GPU, operations, disk and GPU-hours.
+"""The cost of a training run: memory of a GPU, operations, disk and GPU-hours.
 
 Model states by ZeRO stage are exact for what they count (Rajbhandari et al. 2020, ZeRO, section 3
 and figure 1). Activations follow the counts of Korthikanti et al. 2022 (Reducing Activation
 Recomputation, section 4.1), for gated layers and grouped heads as well, without dropout; kernels
-and buffers come on top, so that a GPU should have a tenth more.
+and buffers are additional, so a GPU should have a tenth more.
 
-Model FLOPs utilisation counts the operations that training needs: recomputed activations earn
-nothing (Chowdhery et al. 2022, PaLM, appendix B), nor do gradients of frozen weights and all that
-lies before the first trained one. NaN where the family, the device or the precision is not ours.
+Model FLOPs utilisation counts the operations that training needs, without recomputed activations
+(Chowdhery et al. 2022, PaLM, appendix B), gradients of frozen weights, and gradients before the
+first trained weight. NaN if the family, the device or the precision is unknown.
 """
 
 import re
@@ -26,7 +26,7 @@ Stage = Literal[0, 1, 2, 3]
 STAGES: tuple[Stage, ...] = (0, 1, 2, 3)
 
 PEAKS: Mapping[str, float] = {"a100": 312e12, "h100": 989.4e12, "h200": 989.4e12}
-"""Dense bfloat16 operations a second of one GPU (NVIDIA's data sheets, SXM, no sparsity)."""
+"""Dense bfloat16 operations per second of one GPU (NVIDIA's data sheets, SXM, no sparsity)."""
 MEMORY: Mapping[str, float] = {"a100": 80e9, "h100": 80e9, "h200": 141e9}
 """Bytes of one GPU, of its largest version."""
 UTILISATION = 0.4
@@ -40,7 +40,7 @@ COPY_BYTES = 2
 """The bfloat16 copy of a weight, which lives from its use in the forward pass to the backward."""
 
 LOGIT_BYTES = 8
-"""A logit in bfloat16, in float32, where it becomes its own gradient, and that in bfloat16."""
+"""A logit in bfloat16, in float32 (overwritten by its gradient), and the gradient in bfloat16."""
 LOGIT_TOKENS = 1024
 """Tokens whose logits exist at one time on a GPU (`train.loop.chunked_loss`)."""
 
@@ -52,9 +52,9 @@ def model_states(parameters: int, *, trained: int, stage: Stage, gpus: int) -> f
 
     Args:
         parameters: of the model, adapters included.
-        trained: those that have gradients and moments.
-        stage: of ZeRO; 0 spreads nothing.
-        gpus: how many share the states.
+        trained: parameters with gradients and moments.
+        stage: ZeRO stage; 0 spreads nothing.
+        gpus: number that share the states.
     """
     # In float32, and their copies in bfloat16 while a step runs.
     weights = parameters * (WEIGHT_BYTES + COPY_BYTES) / (gpus if stage >= 3 else 1)
@@ -84,14 +84,14 @@ def activation_bytes(
     for each token: what its norms need (`Family.norm_bytes` times h), queries and the attention's
     output, the latter twice (6 h), keys and values (4 k), and the inner activations of the
     feed-forward layer (4 f; 8 f with a gate). With norms in 16 bits (12 h less for LLaMA) this is
-    the paper's count without its dropout masks. Under checkpointing only the input of each block
-    stays (4 h), and one block is whole at a time.
+    the paper's count without its dropout masks. Under checkpointing only the input of each block is
+    kept (4 h), and one block at a time is complete.
 
     Args:
         shape: h is `hidden`, f `intermediate`, k the width of keys.
         vocabulary: rows of the output layer; logits exist for `LOGIT_TOKENS` at a time.
         context: tokens of a window, T.
-        windows: in one forward pass.
+        windows: number in one forward pass.
         checkpointing: gradient checkpointing.
         scores_kept: the kernel `eager`, which keeps each of a heads' scores (6 a T a token); SDPA
             and flash attention compute them again.
@@ -108,18 +108,18 @@ def activation_bytes(
 
 
 class RunCost(NamedTuple):
-    """What one training run takes, on all GPUs together unless it says otherwise."""
+    """The cost of one training run, on all GPUs together unless stated otherwise."""
 
     parameters: int
     trained: int
     flops: float
-    """Of the model: forward and backward, without what checkpointing computes again."""
+    """Operations of the model: forward and backward, without the recomputation of checkpointing."""
     activations: float
     """Bytes on one GPU."""
     disk: float
     """Bytes of the finished model."""
     gpu_seconds: float
-    """On one GPU of the given peak; N GPUs take an N-th of it, if nothing is lost."""
+    """Time on one GPU of the given peak; N GPUs take an N-th of it with perfect scaling."""
 
 
 def run_cost(
@@ -133,17 +133,17 @@ def run_cost(
     peak: float = PEAKS["h100"],
     utilisation: float = UTILISATION,
 ) -> RunCost:
-    """Return what a training run takes.
+    """Return the cost of a training run.
 
     Checkpointing adds one more forward pass, a third of all operations.
 
     Args:
         shape, vocabulary: the model's sizes.
         settings, execution: of the run.
-        tokens: seen in all epochs together.
-        windows: of one forward pass on one GPU.
-        peak: operations a second of one GPU.
-        utilisation: the share of the peak that is reached.
+        tokens: tokens seen in all epochs together.
+        windows: windows of one forward pass on one GPU.
+        peak: operations per second of one GPU.
+        utilisation: the achieved share of the peak.
     """
     own, lora = parameter_count(shape, vocabulary), settings.adapters
     adapters = 0 if lora is None else adapter_parameters(shape, lora)
@@ -170,20 +170,20 @@ def operations_per_token(
 ) -> float:
     """Return the floating-point operations of one training token; NaN for unknown families.
 
-    A weight costs 2 in the forward pass, 2 for the gradient that goes on to what lies before it,
-    and 2 for its own gradient; attention 4 h T in a block, and twice that backwards. With all
-    weights trained that is `train.models.shapes.flops_per_token`.
+    A weight costs 2 in the forward pass, 2 for the gradient passed to earlier layers, and 2 for its
+    own gradient; attention 4 h T per block, and twice that backwards. With all weights trained that
+    is `train.models.shapes.flops_per_token`.
 
     Args:
-        model: as it is trained: adapters on it, and frozen what is not trained.
+        model: as trained: with adapters, and with untrained weights frozen.
         context: T, tokens of a row.
-        blocks: that are computed, without the output layer; None for the whole model.
-        asked: tokens of a forward pass alone, of a copy of the model, for each training token.
+        blocks: number of computed blocks, without the output layer; None for the whole model.
+        asked: tokens of additional forward passes of a copy of the model, per training token.
     """
     sizes = sizes_of_config(model.config.get_text_config().to_dict(), source="")
     if sizes is None:
         return float("nan")
-    # What the attention's scores are used by; attention counts where it stands.
+    # The layers that use the attention's scores; attention counts at their depth.
     behind_scores = FAMILIES[sizes.shape.architecture].adapted[-1]
     embedding = model.get_input_embeddings().weight
     weights = [pair for pair in model.named_parameters() if pair[1] is not embedding]
@@ -206,7 +206,7 @@ def operations_per_token(
 
 
 def peak_operations(device: "torch.device", *, bfloat16: bool) -> float:
-    """Return a device's dense bfloat16 operations a second; NaN if it is not known."""
+    """Return a device's dense bfloat16 operations per second; NaN if unknown."""
     if device.type != "cuda" or not bfloat16:
         return float("nan")
     import torch
@@ -215,6 +215,6 @@ def peak_operations(device: "torch.device", *, bfloat16: bool) -> float:
 
 
 def peak_of(name: str) -> float:
-    """Return the peak of a GPU by the name that its driver gives, such as `NVIDIA H200`."""
+    """Return the peak of a GPU by its driver's name, such as `NVIDIA H200`."""
     words = name.lower().replace("-", " ").split()
     return next((peak for gpu, peak in PEAKS.items() if gpu in words), float("nan"))

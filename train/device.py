@@ -1,10 +1,10 @@
-"""The device that computes, as far as it decides numbers: what `auto` stands for on it.
+"""The device that computes, as far as it affects numbers: the meaning of `auto` on it.
 
-Number formats are resolved when a step is named, for the device that will run it, and what runs is
-what was resolved: a step named where no GPU is computes in float32 wherever it runs later. No torch
-is imported where no driver of an accelerator is installed, so that naming steps stays fast on CPUs.
+Number formats are resolved when a step is named, for the device that will run it, and the step runs
+as resolved: a step named on a machine without a GPU computes in float32 on any machine. Torch is
+not imported if no driver of an accelerator is installed, so that naming steps stays fast on CPUs.
 
-`fastest` is bfloat16 where matrices are multiplied faster in it: on GPUs that have it, and on
+`fastest` is bfloat16 if it speeds up matrix products: on GPUs that have it, and on
 processors with instructions for it (avx512_bf16, amx_bf16): there a step of a 1 M model took 0.53
 of the time of float32. Processors without them compute it in pieces: nine times slower.
 """
@@ -19,18 +19,18 @@ _BFLOAT16_FLAGS = frozenset({"avx512_bf16", "amx_bf16"})
 
 
 class Device(NamedTuple):
-    """The device that `auto` takes on a machine, and what it can do."""
+    """The device that `auto` selects on a machine, and its capabilities."""
 
     kind: Literal["cpu", "cuda", "mps"]
     bfloat16: bool = False
     """Whether it multiplies matrices in bfloat16: a GPU, or a processor with the instructions."""
 
     def training_precision(self, asked: str) -> str:
-        """Return the arithmetic of training that `asked` stands for here.
+        """Return the arithmetic of training that `asked` means on this device.
 
         Args:
-            asked: `auto`, `fastest`, or a number format, which stands for itself. Training uses
-                CUDA or the CPU; elsewhere than on a GPU with bfloat16, `auto` is float32.
+            asked: `auto`, `fastest`, or a number format, returned unchanged. Training uses CUDA or
+                the CPU; `auto` is float32 except on a GPU with bfloat16.
         """
         if asked not in ("auto", "fastest"):
             return asked
@@ -38,15 +38,15 @@ class Device(NamedTuple):
         return "bfloat16" if self.kind in kinds and self.bfloat16 else "float32"
 
     def scoring_format(self, asked: str, *, where: str = "auto") -> str:
-        """Return the number format of a scored model that `asked` stands for here.
+        """Return the number format of a scored model that `asked` means on this device.
 
         Args:
-            asked: `auto`, or a number format, which stands for itself.
-            where: the device that was asked for, such as `cuda:1`; `auto` is this one.
+            asked: `auto`, or a number format, returned unchanged.
+            where: the requested device, such as `cuda:1`; `auto` is this one.
 
         Returns:
-            `auto` on an accelerator, where it is the checkpoint's own format, which the checkpoint
-            decides; float32 for `auto` on a CPU.
+            `auto` on an accelerator, which means the checkpoint's own format; float32 for `auto` on
+            a CPU.
         """
         kind = self.kind if where == "auto" else where
         return "float32" if asked == "auto" and kind == "cpu" else asked
@@ -54,7 +54,7 @@ class Device(NamedTuple):
 
 @cache
 def default_device() -> Device:
-    """Return the device that `auto` takes in this process."""
+    """Return the device that `auto` selects in this process."""
     if "torch" not in sys.modules and not _has_driver():
         return _processor()
     import torch
@@ -68,7 +68,7 @@ def multiplies_bfloat16(processor: str) -> bool:
     """Return whether a processor has instructions for products of bfloat16 matrices.
 
     Args:
-        processor: what Linux says of it (`/proc/cpuinfo`).
+        processor: Linux's description of it (`/proc/cpuinfo`).
     """
     flags = next((line for line in processor.splitlines() if line.startswith("flags")), "")
     return not _BFLOAT16_FLAGS.isdisjoint(flags.split())
@@ -83,7 +83,7 @@ def _processor() -> Device:
 
 
 def _has_driver() -> bool:
-    """Return whether torch could find an accelerator; True where that cannot be excluded."""
+    """Return whether torch could find an accelerator; True if unknown."""
     if not sys.platform.startswith("linux"):
         return True
     # torch computes on AMD's GPUs through this device, on NVIDIA's through this library.

@@ -1,9 +1,9 @@
-"""How a training run is computed: engine, processes, ZeRO stage. Never part of its identity, but
-for DeepSpeed, whose configuration and version are (`engine_identity`, `training_libraries`).
+"""How a training run is computed: engine, processes, ZeRO stage. Not part of its identity, except
+DeepSpeed's configuration and version (`engine_identity`, `training_libraries`).
 
 The windows of each optimiser step, their order, and the exposures are the same under every engine;
-the weights agree to the rounding of the engine's sums. The one exception to that is `batch_windows`
-of `train`, which is identity and must be shared out evenly.
+the weights agree to the rounding of the engine's sums. The one exception is `batch_windows` of
+`train`, which is part of the identity and must divide evenly among processes.
 """
 
 import importlib.util
@@ -23,41 +23,41 @@ Kernel = Literal["auto", "sdpa", "eager", "flash_attention_2"]
 
 
 class ExecutionSettings(Settings):
-    """Where and how models are trained; changes no result beyond rounding."""
+    """Where and how models are trained; results change only by rounding."""
 
     engine: Engine = "auto"
     """`process`: in the current process; `torchrun`: several processes, each with a whole model;
     `deepspeed`: several processes with ZeRO; `auto`: `deepspeed` if `processes` is more than 1,
     else `process`."""
     processes: PositiveInt = 1
-    """Processes on this machine, usually one a GPU."""
+    """Processes on this machine, usually one per GPU."""
     zero: Annotated[int, Field(ge=0, le=3)] = 2
-    """ZeRO stage of `deepspeed`: 1 shares out the optimiser's states, 2 gradients, too, 3 weights,
-    too."""
+    """ZeRO stage of `deepspeed`: 1 shares out the optimiser's states, 2 also gradients, 3 also
+    weights."""
     offload: bool = False
-    """Keep the optimiser's states (with stage 3 the weights, too) in the memory of the CPU; for
-    stages 2 and 3."""
+    """Keep the optimiser's states (with stage 3 also the weights) in the CPU's memory; for stages 2
+    and 3."""
     device_windows: PositiveInt | None = None
-    """Windows of one forward pass on one device; fewer need less memory and more passes, and null
-    takes the largest that the step's share holds. Unlearning takes the largest number up to this
-    that divides its smaller steps."""
+    """Windows of one forward pass on one device; fewer need less memory and more passes; null uses
+    the whole share of a step. Unlearning uses the largest number up to this that divides its
+    smaller steps."""
     kernel: Kernel = "auto"
-    """What computes attention: `sdpa` (torch's own, flash attention where the GPU has it), `eager`
-    (plain, slow), `flash_attention_2` (the package flash-attn); `auto` takes the model's own."""
+    """Attention kernel: `sdpa` (torch's own, with flash attention if the GPU supports it), `eager`
+    (plain, slow), `flash_attention_2` (the package flash-attn); `auto` uses the model's own."""
     checkpointing: bool = False
     """Gradient checkpointing: a third more operations for a fraction of the memory."""
     compile: bool = False
     """Compile the model with `torch.compile`: slow to start, faster on GPUs."""
     resume_every: PositiveInt | None = None
-    """Optimiser steps between two checkpoints for a restart; null saves one in five minutes, or
-    less often, so that they take at most 2 % of the time."""
+    """Optimiser steps between two restart checkpoints; null saves one every five minutes, or less
+    often, so that saving takes at most 2 % of the time."""
     silent_after: PositiveFloat | None = None
-    """Seconds of silence after which one of several processes is taken to hang; null allows twenty
-    of the run's own steps, at least two minutes. The first step and saving are allowed 15 minutes,
-    what comes before 30, or this where it is more."""
+    """Seconds without a heartbeat after which one of several processes counts as hanging; null
+    allows twenty of the run's own steps, at least two minutes. The first step and saving are
+    allowed 15 minutes, start-up 30, or this value if it is larger."""
     trackers: tuple[Tracker, ...] = ()
-    """Where training, and at the end the results, are reported besides: `tensorboard`, `wandb`,
-    `trackio`, `mlflow`; each has to be installed, and takes keys from its own environment
+    """Trackers that also receive the training log and the final results: `tensorboard`, `wandb`,
+    `trackio`, `mlflow`; each must be installed, and reads keys from its own environment
     variables."""
 
     @property
@@ -68,7 +68,7 @@ class ExecutionSettings(Settings):
         return "deepspeed" if self.processes > 1 else "process"
 
     def label(self) -> str:
-        """Return a clause on the way that models are trained, for people."""
+        """Return a clause on how models are trained, for display."""
         if self.backend == "process":
             return "in the current process"
         offload = " and offloading" if self.offload else ""
@@ -84,26 +84,26 @@ class ExecutionSettings(Settings):
             )
         if self.offload and (self.backend != "deepspeed" or self.zero < 2):
             raise ValueError(
-                "offload belongs to engine deepspeed (auto: several processes) with zero 2 or 3"
+                "offload requires engine deepspeed (auto: several processes) with zero 2 or 3"
             )
         return self
 
     def for_texts(self, batch_texts: int, processes: int) -> "ExecutionSettings":
-        """Return these settings for a run in small steps: `device_windows` is the most of a pass.
+        """Return these settings for a run in small steps: `device_windows` limits each pass.
 
         One section serves all runs of an experiment, and the steps of unlearning are smaller than
         those of training.
 
         Args:
             batch_texts: texts of an optimiser step.
-            processes: how many share them.
+            processes: number of processes that share them.
 
         Raises:
-            InputError: they cannot be shared out evenly to the processes.
+            InputError: if they cannot be divided evenly among the processes.
         """
         if batch_texts % processes:
             raise InputError(
-                f"{batch_texts} texts of a step cannot be shared out evenly to {processes} "
+                f"{batch_texts} texts of a step cannot be divided evenly among {processes} "
                 "processes",
                 where="batch_texts",
                 allowed=f"a multiple of {processes}",
@@ -115,13 +115,13 @@ class ExecutionSettings(Settings):
         return self.model_copy(update={"device_windows": fitting[-1]})
 
     def whole_step(self, texts: int, processes: int) -> tuple[int, "ExecutionSettings"]:
-        """Return the windows of a step with all texts, filled up, and these settings for it.
+        """Return the padded number of windows of a step with all texts, and these settings for it.
 
-        Every pass is as large.
+        All passes are equally large.
 
         Args:
             texts: of the step, at least 1.
-            processes: how many share them.
+            processes: number of processes that share them.
         """
         share = -(-texts // processes)
         passes = -(-share // (self.device_windows or share))
@@ -135,14 +135,14 @@ class ExecutionSettings(Settings):
 
         Args:
             batch_windows: windows of an optimiser step.
-            processes: how many share them.
+            processes: number of processes that share them.
 
         Raises:
-            InputError: the step's windows cannot be shared out evenly.
+            InputError: if the step's windows cannot be divided evenly.
         """
         if batch_windows % processes:
             raise InputError(
-                f"{batch_windows} windows of a step cannot be shared out evenly to {processes} "
+                f"{batch_windows} windows of a step cannot be divided evenly among {processes} "
                 "processes",
                 where="execution.processes",
                 allowed=", ".join(str(one) for one in _divisors(batch_windows)),
@@ -162,7 +162,7 @@ class ExecutionSettings(Settings):
 
 
 def require_installed(execution: ExecutionSettings) -> None:
-    """Check that the packages are there that these settings name.
+    """Check that the packages named by these settings are installed.
 
     Raises:
         InputError: names what to install.
@@ -179,7 +179,7 @@ def require_installed(execution: ExecutionSettings) -> None:
             raise InputError(
                 f"the tracker {name} is not installed",
                 where="execution.trackers",
-                hint=f"pip install {name}, or leave it out: the run's folder holds all of it.",
+                hint=f"pip install {name}, or remove it: the run's folder contains the same data.",
             )
 
 
@@ -198,16 +198,17 @@ def deepspeed_config(execution: ExecutionSettings) -> dict[str, Any] | None:
 
 
 def engine_identity(execution: ExecutionSettings) -> dict[str, Any]:
-    """Return what of the engine decides weights beyond rounding: DeepSpeed's configuration."""
+    """Return the part of the engine that affects weights beyond rounding: DeepSpeed's
+    configuration."""
     config = deepspeed_config(execution)
     return {} if config is None else {"deepspeed": config}
 
 
 def training_libraries(execution: ExecutionSettings, *, adapters: bool = False) -> tuple[str, ...]:
-    """Return the libraries whose versions decide what training makes.
+    """Return the libraries whose versions affect trained weights.
 
     Args:
-        execution: of the experiment.
+        execution: execution settings of the experiment.
         adapters: whether weights are trained through adapters.
     """
     engine = ("deepspeed",) if execution.backend == "deepspeed" else ()

@@ -1,8 +1,8 @@
-"""One training run as plain values: what to train on, from which model, how, and where to write.
+"""One training run as plain values: data, initial model, settings and output folder.
 
-A job is JSON: the process that plans it and those that compute it may be different ones, on this
-machine or on others that share its files. `run` opens everything a job names and trains; in several
-processes each runs it, and they find each other by the environment that `torchrun` sets.
+A job is JSON: one process may plan it and others compute it, on this machine or on others that
+share its files. `run` opens everything a job names and trains; each of several processes runs it,
+and they find each other by the environment that `torchrun` sets.
 """
 
 import math
@@ -43,36 +43,36 @@ if TYPE_CHECKING:
 I64 = npt.NDArray[np.int64]
 
 PROGRESS = "progress "
-"""How a line of a worker begins that says how far it is."""
+"""Prefix of a worker's progress lines."""
 JOB_FILE = "job.json"
-"""What the processes of a run read, in the folder that survives a kill."""
+"""Job file that the processes of a run read, in the folder that survives a kill."""
 NOTICE = "notice "
-"""How one begins that says what a person should know."""
+"""Prefix of a worker's notices for the user."""
 
 
 class Job(Settings):
-    """What every run that makes a model needs to know."""
+    """Inputs of every run that produces a model."""
 
     out: str
     """Folder to write to; it exists and is empty."""
     unfinished: str
     """Folder for checkpoints that survive a kill."""
     identity: str
-    """Digest of everything that bears on the run's numbers."""
+    """Digest of everything that affects the run's numbers."""
     execution: ExecutionSettings = ExecutionSettings()
     """Where, and in how many processes."""
     seed: int = 0
-    """Decides new weights and the order of what is fed; of unlearning also which retain text stands
-    beside which, and draws."""
+    """Seed of new weights and of the training order; for unlearning also of the pairing of retain
+    texts, and of draws."""
 
 
 class TrainingJob(Job):
-    """Everything that a training run needs to know; exactly one of `shape` and `start`."""
+    """Inputs of a training run; exactly one of `shape` and `start`."""
 
     corpus: str
     """Folder of the clean corpus."""
     shards: tuple[str, ...] | None = None
-    """Where its token files lie, which were compared with it before; null takes those it names."""
+    """Folder of its verified token files; null uses the files that it names."""
     last_tokens: PositiveInt | None = None
     """Train on this many of the corpus's last tokens, clean; null trains on a plan."""
     plan: str | None = None
@@ -80,9 +80,9 @@ class TrainingJob(Job):
     examples: str | None = None
     """Folder of the examples; needed with a plan."""
     renditions: str | None = None
-    """Folder of what copies can carry; null where all carry whole examples."""
+    """Folder of the texts that copies can carry; null if all carry whole examples."""
     variants: Variants = Variants()
-    """The settings that the renditions were made by."""
+    """The settings that produced the renditions."""
     shape: Shape | None = None
     """Shape of a model with new weights."""
     start: GivenModel | None = None
@@ -100,9 +100,9 @@ def run(
     """Open what a job names, and train; in each process of several.
 
     Args:
-        job: what to train.
-        progress: called with how far the run is.
-        notice: called with what a person should know.
+        job: the job.
+        progress: called with the run's progress.
+        notice: called with notices for the user.
 
     Raises:
         InputError: from what is opened, and as `train.loop.training_loop.train`.
@@ -171,12 +171,12 @@ def _spiked_stream(
 def _texts(
     renditions: list[Rendition], tokens: Mapping[str, I64], names: list[CopyName]
 ) -> dict[TextKey, I64]:
-    """Return the tokens of each text, the whole ones encoded here and not read from the plan."""
+    """Return the tokens of each text; whole texts are encoded here, not read from the plan."""
     texts: dict[TextKey, I64] = {(one.example_id, one.variant): one.tokens for one in renditions}
     texts |= {(name, WHOLE): ids for name, ids in tokens.items() if (name, WHOLE) in texts}
     missing = next((name for name in names if (name.example_id, name.variant) not in texts), None)
     if missing is not None:
-        raise ValueError(f"the plan has a copy of which there is no text: {missing}")
+        raise ValueError(f"the plan has a copy without a text: {missing}")
     return texts
 
 
@@ -194,8 +194,8 @@ def load_start_model(start: GivenModel) -> "PreTrainedModel":
     """Return the model that a run starts from, in float32 on the CPU.
 
     Raises:
-        InputError: as `train.models.pretrained.load_causal_model`; the model changed since the run
-            was named.
+        InputError: as `train.models.pretrained.load_causal_model`; if the model has changed since
+            the run was named.
     """
     from train.models.pretrained import load_causal_model
 
@@ -213,19 +213,19 @@ def run_job(
     progress: "Progress | None" = None,
     notice: Callable[[str], None] | None = None,
 ) -> None:
-    """Run a job as its execution says: in this process, or in several that are started for it.
+    """Run a job by its execution settings: in this process, or in several started for it.
 
     Args:
         run: takes the job, the arguments, `progress` and `notice`; `train.worker` finds it by the
             job.
-        job: what to do.
+        job: the job.
         unfinished: the folder for checkpoints that survive a kill.
-        arguments: what is told beside the job.
-        progress: called with how far the job is.
-        notice: called with what a person should know.
+        arguments: further arguments of `run`.
+        progress: called with the job's progress.
+        notice: called with notices for the user.
 
     Raises:
-        ProcessFailed: one of several processes died or hangs; names its rank and what it wrote.
+        ProcessFailed: one of several processes died or hangs; names its rank and quotes its output.
         SpikeinError: as `run`.
     """
     execution = job.execution
@@ -242,7 +242,7 @@ def run_job(
             notice(line.removeprefix(NOTICE))
 
     environment = process_environment(execution)
-    # Found by their names: how processes are started is not part of the code of what they compute.
+    # Found by name: the code that starts processes is not part of the code that they run.
     if execution.backend == "deepspeed" and default_device().kind == "cpu":
         extension = import_module("train.processes.extension")
         environment |= extension.prepared_extension(unfinished, notice)
@@ -258,7 +258,7 @@ def run_job(
 
 
 def report_training(report: Report) -> "Progress":
-    """Return what a training run calls to say how far it is, for the report of its step."""
+    """Return the callback by which a training run reports progress, for its step."""
 
     def on_progress(moment: "TrainingProgress") -> None:
         note = f"loss {moment.loss:.3f}, {moment.tokens_per_second:,.0f} tokens/s"
@@ -270,13 +270,13 @@ def report_training(report: Report) -> "Progress":
 
 
 def progress_line(progress: "TrainingProgress") -> str:
-    """Return what a worker prints to say how far it is."""
+    """Return a worker's progress line."""
     return PROGRESS + " ".join(repr(value) for value in progress)
 
 
 def read_progress_line(line: str) -> "TrainingProgress":
-    """Return what `progress_line` was made of."""
-    # Without torch, whose import takes seconds in which nobody would watch the processes.
+    """Return the values of a `progress_line`."""
+    # Without torch, whose import takes seconds during which the processes are not watched.
     from train.loop.log import TrainingProgress
 
     tokens, total, *rest = line.removeprefix(PROGRESS).split()
@@ -284,7 +284,7 @@ def read_progress_line(line: str) -> "TrainingProgress":
 
 
 def process_environment(execution: ExecutionSettings) -> dict[str, str]:
-    """Return the threads of each process, unless the user has set them."""
+    """Return the number of threads of each process, unless the user has set it."""
     cores = os.cpu_count() or 1
     wanted = {"OMP_NUM_THREADS": str(max(cores // execution.processes, 1))}
     return {name: value for name, value in wanted.items() if name not in os.environ}

@@ -1,12 +1,11 @@
 """Several processes on this machine, started and watched until all ended.
 
-Each is in a session of its own with files for its output, and is given its place as `torchrun`
-gives it (`RANK`, `LOCAL_RANK`, `WORLD_SIZE`, `MASTER_ADDR`, `MASTER_PORT`). Not by torch's agent,
-which would end the others by SIGTERM and give them 30 seconds: after a death that is 30 seconds of
-waiting for a partner that is gone, and after SIGTERM it is too short for a long step and its
-checkpoint. Here, where one process dies or hangs (`train.processes.hang_detection`), the others are
-ended at once and the error names the rank. Ctrl-C ends all of them; SIGTERM is passed on, and all
-end with a checkpoint.
+Each has a separate session and output files, and gets its rank as from `torchrun` (`RANK`,
+`LOCAL_RANK`, `WORLD_SIZE`, `MASTER_ADDR`, `MASTER_PORT`). Torch's agent is not used: it would end
+the others by SIGTERM and give them 30 seconds. After a crash they would wait 30 seconds for a dead
+process, and after SIGTERM 30 seconds are too short for a long step and its checkpoint. Here, if one
+process dies or hangs (`train.processes.hang_detection`), the others are ended immediately and the
+error names the rank. Ctrl-C ends all of them; SIGTERM is passed on, and all end with a checkpoint.
 """
 
 import os
@@ -34,9 +33,9 @@ from train.processes.preemption import Preempted, StopRequest, handle_sigterm
 _POLL_SECONDS = 0.1
 _SHOWN_LINES = 15
 _END_SECONDS = 30.0
-"""For a killed process to be gone; one that waits for a GPU may never be."""
+"""Seconds to wait for a killed process to end; one that waits for a GPU may never end."""
 _STACK_SECONDS = 1.0
-"""For a process that hangs to write its stack."""
+"""Seconds to wait for a hanging process to write its stack."""
 
 
 class ProcessFailed(SpikeinError):
@@ -56,24 +55,24 @@ def launch(
     """Run `python -m module arguments…` in several processes and wait for all of them.
 
     Args:
-        module: what to run.
+        module: module to run.
         arguments: the same for all.
-        processes: how many.
+        processes: number of processes.
         environment: added to this process's own.
         on_line: called with each line that rank 0 writes to its standard output.
         heartbeats: the folder where the processes write their heartbeats; None detects no hang.
-        silent_after: seconds that one may be silent within a step; None follows the steps.
+        silent_after: allowed seconds without a heartbeat within a step; None adapts to the steps.
 
     Raises:
-        ProcessFailed: one of them died or hangs; names its rank, its signal, exit code or place,
-            and what it wrote.
+        ProcessFailed: one of them died or hangs; names its rank, its signal, exit code or position,
+            and quotes its output.
         Preempted: SIGTERM came, and all have ended with a checkpoint.
     """
     detector, logs = None, None
     if heartbeats is not None:
-        # Beside the heartbeats, so that a kill leaves nothing elsewhere.
+        # Next to the heartbeats, so that a kill leaves nothing elsewhere.
         logs = heartbeats.with_name("logs")
-        # What an earlier start left would pass for heartbeats of this one.
+        # Heartbeats of an earlier start would be mistaken for new ones.
         shutil.rmtree(heartbeats, ignore_errors=True)
         shutil.rmtree(logs, ignore_errors=True)
         logs.mkdir(parents=True)
@@ -127,7 +126,7 @@ class _Workers:
             self._processes[rank].send_signal(number)
 
     def new_output(self) -> bytes:
-        """Return what rank 0 has written to its standard output since the last call."""
+        """Return rank 0's standard output since the last call."""
         with open(self._logs / "0.out", "rb") as file:
             file.seek(self._offset)
             text = file.read()
@@ -140,9 +139,10 @@ class _Workers:
         return [line for line in text.splitlines() if line.strip()]
 
     def end(self) -> None:
-        """End what still runs, and what it started; each is the leader of a session of its own.
+        """End the running processes and their children; each leads a separate session.
 
-        Not by SIGTERM: that would have it finish its step, which it cannot without the others.
+        Not by SIGTERM: a process would try to finish its step, which is impossible without the
+        others.
         """
         for process in self._processes:
             if process.poll() is None:
@@ -153,7 +153,7 @@ class _Workers:
 
 
 def _environments(processes: int, environment: Mapping[str, str]) -> list[dict[str, str]]:
-    """Return what each process is given beside this process's own environment."""
+    """Return the variables that each process gets in addition to this process's environment."""
     path = os.pathsep.join(
         part
         for part in (str(Path(__file__).resolve().parent.parent), os.getenv("PYTHONPATH"))
@@ -195,7 +195,7 @@ def _wait(
         if request.received and -signal.SIGTERM in codes:
             raise Preempted(
                 "ended by SIGTERM, not between two steps of a training run. Checkpoints are "
-                "kept: run the same command to go on."
+                "kept: run the same command to resume."
             )
         # A process that ends with a checkpoint is followed by all others.
         failed = {
@@ -204,7 +204,7 @@ def _wait(
             if code is not None and code not in (0, Preempted.exit_code)
         }
         if failed:
-            # Where one is killed the others fail for want of it, at once.
+            # If one is killed, the others fail immediately because of it.
             rank = min(failed, key=lambda rank: failed[rank] >= 0)
             raise ProcessFailed(_failure_message(workers, rank, failed[rank]))
         if None not in codes:
@@ -235,12 +235,12 @@ def _failure_message(workers: _Workers, rank: int, code: int) -> str:
     hint = " The system may have been out of memory." if code == -signal.SIGKILL else ""
     return (
         f"training process {rank} of {workers.number} {how}; the others were ended.{hint} "
-        f"Checkpoints are kept: run again to go on.{_indented(workers.error_lines(rank))}"
+        f"Checkpoints are kept: run again to resume.{_indented(workers.error_lines(rank))}"
     )
 
 
 def _hang_message(workers: _Workers, ranks: Sequence[int], text: str) -> str:
-    """Return the error of a hang, with the stacks that the processes write when asked to."""
+    """Return the error of a hang, with the stacks that the processes write on request."""
     if hasattr(signal, "SIGUSR1"):
         workers.send(signal.SIGUSR1, ranks)
     time.sleep(_STACK_SECONDS)
@@ -249,7 +249,7 @@ def _hang_message(workers: _Workers, ranks: Sequence[int], text: str) -> str:
 
 
 def _preemption_message(lines: Sequence[str]) -> str:
-    """Return what a process wrote that ended by SIGTERM; libraries may have added lines."""
+    """Return the message of a process ended by SIGTERM; libraries may have added lines."""
     return next((line for line in reversed(lines) if "SIGTERM" in line), "ended by SIGTERM")
 
 

@@ -1,10 +1,10 @@
-"""What training changes in its process and gives back: randomness, transformers, memory.
+"""State of the process that training changes and restores: randomness, transformers, memory.
 
 Transformers seeds Python's, NumPy's and torch's generators, shows progress bars and imports an
-installed DeepSpeed. Memory: each step frees and asks again for the same large blocks (the logits
-above all). The GNU C library gives blocks of over 32 MiB back to the kernel at once, which must
-fill them with zeros anew in the next step: a fifth of the step of a 1 M model. Inside
-`reused_memory` they stay with the process; where there is no GNU C library, nothing happens.
+installed DeepSpeed. Memory: each step frees and reallocates the same large blocks (mainly the
+logits). The GNU C library immediately returns blocks of over 32 MiB to the kernel, which must zero
+them again in the next step: a fifth of the step of a 1 M model. Inside `reused_memory` the process
+keeps them; without the GNU C library, nothing happens.
 """
 
 import ctypes
@@ -26,10 +26,10 @@ def plain_transformers(*, deepspeed: bool = False) -> Iterator[None]:
     """Hide progress bars, and keep Accelerate from importing an installed DeepSpeed.
 
     Args:
-        deepspeed: it was asked for, and may be imported.
+        deepspeed: whether it may be imported, because the settings require it.
 
-    Accelerate imports it merely to ask whether a model is wrapped by it: three seconds, a
-    warning on the standard output, and a failure where its CUDA toolkit is missing.
+    Accelerate imports it only to test whether it wraps a model: three seconds, a
+    warning on the standard output, and a failure if its CUDA toolkit is missing.
     """
     shown = logging.is_progress_bar_enabled()
     available = accelerate.utils.other.is_deepspeed_available
@@ -58,7 +58,7 @@ def isolated_randomness() -> Iterator[None]:
 
 
 def trainer_seed(seed: int) -> int:
-    """Return the seed that dropout and the like see in a run: 32 bits, as NumPy wants them."""
+    """Return the seed for dropout and similar draws in a run: 32 bits, as NumPy requires."""
     return item_key(f"training/{seed}") & 0xFFFF_FFFF
 
 
@@ -72,7 +72,7 @@ _MIB = 1 << 20
 
 @contextmanager
 def reused_memory() -> Iterator[None]:
-    """Let freed blocks stay with the process, and give them all back on leaving."""
+    """Keep freed blocks in the process, and release them all on leaving."""
     library = _gnu_library()
     if library is None:
         yield
@@ -82,7 +82,7 @@ def reused_memory() -> Iterator[None]:
     try:
         yield
     finally:
-        # Where the library's own adjustment ends up once it has met blocks of that size.
+        # The value that the library's own adjustment reaches after blocks of that size.
         library.mallopt(_MMAP_MAX, 65536)
         library.mallopt(_MMAP_THRESHOLD, 32 * _MIB)
         library.mallopt(_TRIM_THRESHOLD, 64 * _MIB)

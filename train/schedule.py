@@ -1,4 +1,4 @@
-"""The course of a run by its steps: the learning rate, and which steps leave a model behind.
+"""The schedule of a run by its steps: the learning rate, and the steps whose models are kept.
 
 Step s of S, from 1, with W warm-up steps (the share of `warmup`, rounded):
 
@@ -7,7 +7,7 @@ Step s of S, from 1, with W warm-up steps (the share of `warmup`, rounded):
     linear                1 - (s - 1 - W) / (S - W)
     cosine                (1 + cos(pi (s - 1 - W) / (S - W))) / 2
 
-So no step is wasted at a rate of zero, neither the first nor the last. Both are pure functions of
+Thus no step has a rate of zero, neither the first nor the last. Both are pure functions of
 the settings and the number of steps, the same after every restart. No torch.
 """
 
@@ -32,20 +32,20 @@ def schedule_factor(settings: TrainSettings, step: int, *, steps: int) -> float:
 
 
 def step_count(settings: TrainSettings, n_windows: int) -> int:
-    """Return the optimiser steps that all epochs take; the last may be a smaller one."""
+    """Return the number of optimiser steps of all epochs; the last step may be smaller."""
     return math.ceil(settings.epochs * n_windows / settings.batch_windows)
 
 
 def total_steps(settings: TrainSettings, tokens: int) -> int:
-    """Return the optimiser steps of a run on a stream of so many tokens; at least 1."""
+    """Return the number of optimiser steps of a run on `tokens` tokens; at least 1."""
     return max(1, step_count(settings, tokens // settings.context))
 
 
 def kept_steps(settings: TrainSettings, tokens: int) -> tuple[int, ...]:
-    """Return the steps whose models such a run keeps, beside the trained one.
+    """Return the steps whose models such a run keeps, in addition to the trained one.
 
     Raises:
-        InputError: a step was asked for that the run does not have.
+        InputError: if a requested step exceeds the run.
     """
     asked = settings.checkpoints
     return () if asked is None else checkpoint_steps(asked, total_steps(settings, tokens))
@@ -59,12 +59,12 @@ def checkpoint_steps(settings: CheckpointSettings, total: int) -> tuple[int, ...
         total: optimiser steps of the run.
 
     Raises:
-        InputError: a step was asked for that the run does not have.
+        InputError: if a requested step exceeds the run.
     """
     beyond = [step for step in settings.steps if step > total]
     if beyond:
         raise InputError(
-            f"step {beyond[0]} was asked for, and the run has {total}",
+            f"step {beyond[0]} is listed, but the run has {total}",
             where="train.checkpoints.steps",
             allowed=f"1 to {total}",
         )
@@ -81,13 +81,13 @@ def checkpoint_steps(settings: CheckpointSettings, total: int) -> tuple[int, ...
 
 
 def _evenly(steps: list[int], most: int) -> list[int]:
-    """Return at most so many of the steps, the last first, then always the loneliest."""
+    """Return at most `most` of the steps: the last, then the one farthest from those chosen."""
     if len(steps) <= most:
         return steps
     kept = [steps[-1], steps[0]][:most]
     while len(kept) < most:
         rest = [step for step in steps if step not in kept]
-        # Of equals the earlier: more happens there.
+        # Ties go to the earlier step, where the model changes more.
         kept.append(max(rest, key=lambda step: (min(_apart(step, one) for one in kept), -step)))
     return sorted(kept)
 

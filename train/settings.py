@@ -1,7 +1,7 @@
-"""What a user writes about the model and its training: `model:`, `train:` and `base:`.
+"""Settings of the model and its training: `model:`, `train:` and `base:`.
 
 Steps are counted in windows: `batch_tokens` is a multiple of `context`, so that every optimiser
-step sees whole windows. Nothing here imports torch; reading an experiment file stays fast.
+step sees whole windows. This module does not import torch, so reading an experiment file is fast.
 """
 
 from typing import Annotated, Literal
@@ -21,7 +21,7 @@ Context = Annotated[int, Field(ge=2)]
 NonNegativeFloat = Annotated[float, Field(ge=0)]
 
 TUNING: tuple[Mode, ...] = ("finetune", "lora")
-"""The modes that can learn from answers alone."""
+"""The modes that can train only on answers."""
 
 
 class TokenizerTraining(Settings):
@@ -33,7 +33,7 @@ class TokenizerTraining(Settings):
 
 
 class ModelSettings(Settings):
-    """Which model: a shape trained from scratch, or one that exists; exactly one of the two."""
+    """The model: a shape trained from scratch, or an existing model; exactly one of the two."""
 
     shape: str | None = None
     """A model shape: the name of a shipped one, such as `llama-1m`, or the path of a YAML file."""
@@ -41,11 +41,11 @@ class ModelSettings(Settings):
     """A saved causal language model: its folder, a GGUF file (a path, or
     `hf://OWNER/NAME/FILE.gguf`), or its id on the Hugging Face hub."""
     tokenizer: TokenizerTraining | str | None = None
-    """`{train: N}`, or a path or hub id; may be absent with `pretrained`, which brings its own."""
+    """`{train: N}`, or a path or hub id; optional with `pretrained`, which has its own."""
     revision: str | None = None
     """Branch, tag or commit of the hub repository."""
     trust_remote_code: bool = False
-    """Run Python code that the model's repository brings along; only for authors you trust."""
+    """Run Python code from the model's repository; only for authors you trust."""
 
     @model_validator(mode="after")
     def _exactly_one(self) -> "ModelSettings":
@@ -57,7 +57,7 @@ class ModelSettings(Settings):
                 "a model trained from scratch needs a tokenizer: {train: 4096}, or a path or hub id"
             )
         if self.shape is not None and self.revision is not None:
-            raise ValueError("revision belongs to pretrained; a shape has none")
+            raise ValueError("revision requires pretrained; a shape has none")
         if self.pretrained is not None and isinstance(self.tokenizer, TokenizerTraining):
             raise ValueError(
                 "a pretrained model keeps the tokenizer it was trained with; "
@@ -67,7 +67,7 @@ class ModelSettings(Settings):
 
 
 class LoraSettings(Settings):
-    """Low-rank adapters (Hu et al. 2022) beside frozen weights."""
+    """Low-rank adapters (Hu et al. 2022) on frozen weights."""
 
     rank: PositiveInt = 16
     """Rank of the update of each adapted matrix."""
@@ -77,14 +77,15 @@ class LoraSettings(Settings):
     """Share of an adapter's inputs set to zero while training."""
     target_modules: Annotated[tuple[str, ...], Field(min_length=1)] | None = None
     """Names of the layers to adapt, such as `q_proj`; null: the projections of the attention in
-    known families, in any other model all linear layers but the output."""
+    known families, in other models all linear layers except the output."""
 
 
 Fraction = Annotated[float, Field(gt=0, lt=1)]
 
 
 class CheckpointSettings(Settings):
-    """Models kept along the way, as `step-N` beside the trained one; a step in any of the lists."""
+    """Intermediate models to keep, as `step-N` next to the trained one; a step in any of the
+    lists."""
 
     steps: tuple[PositiveInt, ...] = ()
     """These optimiser steps."""
@@ -93,9 +94,9 @@ class CheckpointSettings(Settings):
     fractions: tuple[Fraction, ...] = ()
     """These shares of all steps, rounded, at least step 1."""
     powers_of_two: PositiveInt | None = None
-    """Steps 1, 2, 4, 8 … up to this one: where most happens early."""
+    """Steps 1, 2, 4, 8 … up to this one, because early steps change most."""
     max_kept: PositiveInt | None = None
-    """Keep at most so many: the first and the last, and between them those that lie most evenly
+    """Maximum number to keep: the first and the last, and between them those spaced most evenly
     over the logarithm of the step. The others are never written."""
 
 
@@ -104,15 +105,15 @@ class TrainSettings(Settings):
 
     mode: Mode = "continue"
     """`pretrain`: from new weights; `continue` and `finetune`: all weights of the base model, or of
-    `pretrained`; `lora`: the same start, with adapters beside frozen weights."""
+    `pretrained`; `lora`: the same start, with adapters on frozen weights."""
     loss_on: Literal["all", "completion"] = "all"
-    """Tokens that the loss is on: `all`; `completion` (`finetune` and `lora` alone): those of the
-    answers in the copies and no others."""
+    """Tokens with a loss: `all`; `completion` (only `finetune` and `lora`): only those of the
+    answers in the copies."""
     lora: LoraSettings | None = None
-    """Adapters of the mode `lora`; null takes the defaults."""
+    """Adapters of the mode `lora`; null uses the defaults."""
     separate_documents: bool = False
     """Packed documents do not see each other (usually they do): attention stays inside a document,
-    positions begin anew in each, and no document's first token is predicted."""
+    positions restart in each, and no document's first token is predicted."""
     lr: PositiveFloat = 1.0e-4
     """Peak learning rate of AdamW (the default is that of Min-K% Prob, section 6)."""
     schedule: Schedule = "constant"
@@ -120,7 +121,7 @@ class TrainSettings(Settings):
     warmup: Share = 0.0
     """Share of the optimiser steps during which the learning rate rises linearly."""
     epochs: PositiveInt = 1
-    """Passes over all windows, each in an order of its own."""
+    """Passes over all windows, each in a different order."""
     context: Context = 256
     """Tokens of one window."""
     batch_tokens: PositiveInt = 4096
@@ -132,22 +133,22 @@ class TrainSettings(Settings):
     clip: PositiveFloat | None = 1.0
     """Largest norm of the gradient; null clips nothing."""
     precision: Precision = "auto"
-    """Arithmetic of the forward pass; weights stay float32. `auto`: bfloat16 where the GPU has
-    it, else float32; `fastest`: bfloat16 where the processor has instructions for it, too
+    """Arithmetic of the forward pass; weights stay float32. `auto`: bfloat16 if the GPU supports
+    it, else float32; `fastest`: bfloat16 also if the processor has instructions for it
     (avx512_bf16, amx_bf16). The arithmetic used is part of the model's identity."""
     checkpoints: CheckpointSettings | None = None
-    """Models kept along the way; each is scored, and the page shows how detection changes from one
-    to the next."""
+    """Intermediate models to keep; each is scored, and the page shows the change of detection over
+    training."""
 
     @model_validator(mode="after")
     def _fits_the_mode(self) -> "TrainSettings":
         if self.loss_on == "completion" and self.mode not in TUNING:
             raise ValueError(
                 f"loss_on: completion leaves nothing to learn from the background, and mode "
-                f"{self.mode} is there to learn from it; allowed modes: {', '.join(TUNING)}"
+                f"{self.mode} trains on it; allowed modes: {', '.join(TUNING)}"
             )
         if self.lora is not None and self.mode != "lora":
-            raise ValueError(f"lora belongs to mode: lora; this one is {self.mode}")
+            raise ValueError(f"lora requires mode: lora; this one is {self.mode}")
         return self
 
     @model_validator(mode="after")
@@ -181,9 +182,9 @@ class BaseSettings(Settings):
     epochs: PositiveInt = 1
     """Passes over all windows."""
     context: Context | None = None
-    """Tokens of one window; null takes that of `train`."""
+    """Tokens of one window; null uses that of `train`."""
     batch_tokens: PositiveInt | None = None
-    """Tokens of one optimiser step; null takes that of `train`."""
+    """Tokens of one optimiser step; null uses that of `train`."""
     weight_decay: NonNegativeFloat = 0.1
     """Decoupled weight decay on matrices and embeddings, not on norms and biases."""
     betas: tuple[Beta, Beta] = (0.9, 0.95)
@@ -198,10 +199,10 @@ class BaseSettings(Settings):
     """Seed of its weights and of its order of windows; the same for all arms and seeds."""
 
     def resolved(self, train: TrainSettings) -> TrainSettings:
-        """Return these settings as those of a `pretrain` run, gaps filled from `train`.
+        """Return these settings as those of a `pretrain` run, with defaults from `train`.
 
         Raises:
-            InputError: when the batch is no multiple of the context.
+            InputError: if the batch is not a multiple of the context.
         """
         context = self.context or train.context
         batch_tokens = self.batch_tokens or train.batch_tokens
@@ -212,7 +213,7 @@ class BaseSettings(Settings):
 
 
 def partial_window(batch_tokens: int, context: int) -> str | None:
-    """Say what is wrong when a step would hold part of a window, else return None."""
+    """Return the problem if a step would contain part of a window, else None."""
     if batch_tokens % context == 0:
         return None
     lower = batch_tokens // context * context
@@ -223,10 +224,10 @@ def partial_window(batch_tokens: int, context: int) -> str | None:
 
 
 def require_positions(context: int, positions: int | None, *, where: str = "train.context") -> None:
-    """Check that a window is no longer than the model's positions.
+    """Check that a window does not exceed the model's positions.
 
     Raises:
-        InputError: it is longer.
+        InputError: if it is longer.
     """
     if positions is not None and context > positions:
         raise InputError(
@@ -240,14 +241,14 @@ def check_start(model: ModelSettings, *, has_base: bool, mode: str) -> None:
     """Check that the mode, the model and the base model fit together.
 
     Raises:
-        InputError: for a base model beside `pretrained`, for a mode that starts from a model where
-            there is none, and for `pretrain` with a model that would be thrown away.
+        InputError: for a base model in addition to `pretrained`, for a mode that needs an initial
+            model if there is none, and for `pretrain` with a model that would be unused.
     """
     if model.pretrained is not None and has_base:
         raise InputError(
             "a pretrained model is its own base",
             where="base",
-            hint="Remove base, or give model.shape in place of model.pretrained.",
+            hint="Remove base, or use model.shape instead of model.pretrained.",
         )
     if mode != "pretrain" and model.shape is not None and not has_base:
         raise InputError(

@@ -1,4 +1,4 @@
-"""The steps that train a model: the base model, and one contaminated model an arm."""
+"""The steps that train a model: the base model, and one contaminated model per arm."""
 
 from dataclasses import dataclass, replace
 from typing import Any
@@ -23,12 +23,12 @@ from train.settings import ModelSettings, TrainSettings
 
 @dataclass(frozen=True, kw_only=True)
 class Training:
-    """How a model is trained, the base model like an arm's."""
+    """Training of a model, of the base model or of an arm."""
 
     model: ModelSettings
     train: TrainSettings
     tokens: int
-    """Of the stream, which each epoch passes over once."""
+    """Tokens of the stream, which each epoch reads once."""
     execution: ExecutionSettings
     seed: int
 
@@ -45,14 +45,14 @@ class Training:
         settings: dict[str, Any],
         execution: dict[str, Any],
     ) -> Step:
-        """Return the step that trains so.
+        """Return the step of this training.
 
         Args:
-            function: what trains, of this module.
-            label: for people.
-            inputs: `corpus`, and what else is read.
-            settings: what decides the weights beside these settings and the inputs.
-            execution: what the function is told beside them.
+            function: the step function, from this module.
+            label: label for display.
+            inputs: `corpus`, and further inputs.
+            settings: further settings that determine the weights.
+            execution: further execution settings of the function.
         """
         shape = plain(load_shape(self.model.shape)) if self.fresh and self.model.shape else None
         return Step(
@@ -116,15 +116,15 @@ def arm_step(
     start: ModelNode | None,
     label: str,
 ) -> Step:
-    """Train one arm on its contaminated stream, and read back what the model saw.
+    """Train one arm on its contaminated stream, and read back the model's exposures.
 
     Args:
-        training: how.
-        plan: on what.
-        audit: of that stream; nothing is trained on one that did not pass it.
-        variants: what copies can carry.
-        start: the model that is trained on; not read where weights are new.
-        label: for people.
+        training: training settings.
+        plan: plan of the stream.
+        audit: audit of that stream, which must pass before training.
+        variants: the texts that copies can carry.
+        start: the initial model; unused if weights are new.
+        label: label for display.
     """
     start = None if training.fresh else start
     if start is None and not (training.fresh and training.model.shape):
@@ -146,7 +146,7 @@ def arm_step(
 
 
 def build_arm(context: StepContext) -> None:
-    """Train on what the plan makes of the corpus."""
+    """Train on the stream of the plan."""
     inputs = context.inputs
     require_passed(inputs["audit"])
     start = ModelNode.given(context, "base") if "base" in context.execution else None
@@ -161,11 +161,11 @@ def build_arm(context: StepContext) -> None:
 
 
 def _train(context: StepContext, stream: dict[str, Any]) -> None:
-    """Train, in this process or in those that the step's execution names.
+    """Train, in this process or in those of the step's execution settings.
 
     Args:
-        context: of the step.
-        stream: further fields of the job: what the model sees, and what it starts from.
+        context: context of the step.
+        stream: further fields of the job: training data, and initial model.
     """
     with reading_corpus(context) as shards:
         job = TrainingJob.model_validate(
@@ -190,7 +190,7 @@ def _train(context: StepContext, stream: dict[str, Any]) -> None:
 
 
 def _count(tokens: int) -> str:
-    """Return a number of tokens as people write it: `1M`, `300k`."""
+    """Return a number of tokens in short form: `1M`, `300k`."""
     for unit, size in (("M", 1_000_000), ("k", 1_000)):
         if tokens >= size:
             return f"{tokens / size:g}{unit}"

@@ -1,9 +1,9 @@
-"""What a window brings beside its ids: which tokens are labels, and where documents begin.
+"""Further inputs of a window: its labels, and the starts of documents.
 
-`labels` are the ids, and `IGNORED` where a token carries no loss; `position_ids` begin anew in each
-document. Both are pure functions of the view and the window, so that order, world size and
-restarts do not enter. Cost: two binary searches and one copy a window; nothing where neither is
-asked for.
+`labels` are the ids, and `IGNORED` for tokens without a loss; `position_ids` restart in each
+document. Both are pure functions of the view and the window, so that order, world size and restarts
+have no influence. Cost: two binary searches and one copy per window; nothing if neither is
+required.
 """
 
 from collections.abc import Mapping, Sequence
@@ -21,7 +21,7 @@ IGNORED = -100
 
 
 class WindowInputs:
-    """Inputs of each window of a view beside its ids.
+    """Inputs of each window of a view in addition to its ids.
 
     Args:
         view: the stream.
@@ -47,7 +47,7 @@ class WindowInputs:
         if self._starts is None:
             return {"labels": labels}
         begins = document_begins(self._starts, first, len(ids))
-        # What stands before a document says nothing about its first token.
+        # The text before a document does not predict its first token.
         labels[begins] = IGNORED
         return {"labels": labels, "position_ids": document_positions(begins, len(ids))}
 
@@ -64,14 +64,14 @@ class WindowInputs:
 def window_inputs(
     view: View, *, masks: Sequence[Mask] | None, separate: bool
 ) -> WindowInputs | None:
-    """Return what windows bring beside their ids; None if that is nothing."""
+    """Return the further inputs of windows; None if there are none."""
     if masks is None and not separate:
         return None
     return WindowInputs(view, masks=masks, separate=separate)
 
 
 def document_begins(starts: I64, first: int, length: int) -> I64:
-    """Return where documents begin within a window; 0 always does, as nothing stands before it.
+    """Return the starts of documents within a window; 0 is always one.
 
     Args:
         starts: positions in the stream at which documents start, ascending.
@@ -84,10 +84,10 @@ def document_begins(starts: I64, first: int, length: int) -> I64:
 
 
 def document_positions(begins: I64, length: int) -> I64:
-    """Return the place of each token in its document, or in the part of it in this window.
+    """Return the position of each token in its document, or in its part in this window.
 
     Args:
-        begins: where documents begin, ascending from 0.
+        begins: starts of documents, ascending from 0.
         length: tokens of the window.
     """
     latest = np.zeros(length, dtype=np.int64)

@@ -1,8 +1,8 @@
 """One of several processes that train or unlearn: `python -m train.worker JOB.json [STAGE]`.
 
 Started by `train.launch`, or by `torchrun`. Reads its job, trains (of unlearning: the named stage,
-or the method's own), and writes to its standard output how far it is (only rank 0). Several nodes
-take the same path; on each of them, with a folder that all of them see:
+or the method's own), and writes its progress to its standard output (only rank 0). Several nodes
+use the same command; on each of them, with a shared folder:
 
     torchrun --nnodes 2 --nproc-per-node 8 --rdzv-backend c10d --rdzv-endpoint HOST:29500 \\
         -m train.worker JOB.json
@@ -10,10 +10,10 @@ take the same path; on each of them, with a folder that all of them see:
 where JOB.json is the one that a run leaves in its `.unfinished` folder.
 
 The process ends with the code of its work, without the interpreter's end: threads of torch's
-process group outlive it, and the interpreter's end under them now and then aborts the process
-(SIGABRT, "terminate called without an active exception"), so that a run whose models are all
-written would count as failed. Nothing is left to do then: files are closed by those who wrote them,
-and trackers end their runs (`train.loop.trackers`).
+process group outlive it, and then the interpreter's end sometimes aborts the process (SIGABRT,
+"terminate called without an active exception"), so that a run whose models are all written would
+count as failed. Nothing remains to do then: writers close their files, and trackers end their runs
+(`train.loop.trackers`).
 """
 
 import atexit
@@ -32,7 +32,7 @@ from train.processes.hang_detection import PARENT
 
 
 def run_worker() -> None:
-    """Run the job whose file the first argument names; further ones go along with it."""
+    """Run the job in the file of the first argument, with further arguments."""
     parent = os.environ.get(PARENT)
     die_with_parent(None if parent is None else int(parent))
     job, run = read_job(Path(sys.argv[1]).read_text(encoding="utf-8"))
@@ -45,7 +45,7 @@ def run_worker() -> None:
 
 
 def read_job(text: str) -> tuple[Job, Callable[..., None]]:
-    """Return the job that a file holds, and the function that runs it."""
+    """Return the job in a file, and the function that runs it."""
     if "method" not in json.loads(text):
         return TrainingJob.model_validate_json(text), run
     from train.unlearn.stages import run_stage

@@ -1,1 +1,1 @@
-"""What dataset-level detectors ask a model: to read shuffled data sets, and paraphrases."""
+"""Model passes for dataset-level detectors: shuffled datasets, and paraphrases."""

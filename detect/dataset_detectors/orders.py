@@ -1,8 +1,8 @@
-"""The orders of a data set that the exchangeability test reads, and their log-likelihoods.
+"""The orders of a dataset that the exchangeability test reads, and their log-likelihoods.
 
-The rows of one side of a data set, in the order of its source, are cut into shards of equal size;
-each shard is read in that order and in shuffles that depend on (seed, data set, side, shard,
-number) alone. A text that is longer than the context is read in windows by the model's policy.
+The rows of one side of a dataset, in the order of its source, are cut into shards of equal size.
+The model reads each shard in that order and in shuffles that depend only on (seed, dataset, side,
+shard, number). A text longer than the context is read in windows by the model's policy.
 """
 
 from collections.abc import Sequence
@@ -48,13 +48,13 @@ class ReadOrder(NamedTuple):
 def read_orders(
     examples: Sequence[Example], *, shards: int, shuffles: int, seed: int
 ) -> list[ReadOrder]:
-    """Return every order of every shard, data set by data set; the canonical one first.
+    """Return every order of every shard, dataset by dataset; the canonical one first.
 
     Args:
-        examples: of the pool; the file's order is that of their source.
-        shards: at most so many a data set and side; each has two rows or more.
-        shuffles: of each shard.
-        seed: of the shuffles.
+        examples: the pool; the file has the order of their source.
+        shards: maximum number per dataset and side; each has two rows or more.
+        shuffles: number for each shard.
+        seed: seed of the shuffles.
     """
     found = []
     for dataset in dict.fromkeys(one.dataset for one in examples):
@@ -90,5 +90,5 @@ def write_orders(
 
 
 def load_orders(folder: Path) -> pa.Table:
-    """Return what `write_orders` wrote."""
+    """Read the table that `write_orders` wrote."""
     return read_parquet(folder / ORDERS_FILE)

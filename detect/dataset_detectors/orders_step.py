@@ -1,4 +1,4 @@
-"""The step of shuffled data sets: the log-likelihood of each order under one model."""
+"""The step of shuffled datasets: the log-likelihood of each order under one model."""
 
 import numpy as np
 
@@ -20,7 +20,7 @@ def orders_step(
     shuffles: int,
     seed: int,
 ) -> Step:
-    """Read each data set, shard by shard, in its canonical order and in shuffles of it."""
+    """Read each dataset, shard by shard, in its canonical order and in shuffles of it."""
     return asking_step(
         model,
         detect,

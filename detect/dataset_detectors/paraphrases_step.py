@@ -1,7 +1,7 @@
 """The step of paraphrases: scores of each example's first paraphrase under one model.
 
-Scored by the built-in detectors that need the text's token statistics alone, with their defaults.
-A pool without paraphrases asks no model.
+The built-in detectors that need only the text's token statistics score it, with their defaults. A
+pool without paraphrases queries no model.
 """
 
 from detect.asked_model import MeasuredCost, asking_step, write_cost
@@ -60,7 +60,7 @@ def build(context: StepContext) -> None:
 
 
 def paraphrase_detectors() -> list[DetectorSetting]:
-    """Return the built-in detectors that need the text's token statistics and nothing else."""
+    """Return the built-in detectors that need only the text's token statistics."""
     return [
         one
         for one in parse_detectors(ALL)

@@ -1,4 +1,4 @@
-"""One detector a file, a short pure function from evidence to a score.
+"""One detector per file, a short pure function from evidence to a score.
 
-The file `NAME.py` holds the detector called NAME as its `DETECTOR`; `detect.registry` finds it.
+The file `NAME.py` defines the detector NAME as its `DETECTOR`; `detect.registry` finds it.
 """

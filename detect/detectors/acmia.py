@@ -1,15 +1,15 @@
-"""`acmia`: how does a token's probability answer to a change of the temperature?
+"""`acmia`: how does a token's probability respond to a change of temperature?
 
 ACMIA (arXiv 2505.03392), over F, the first scored occurrence of each token. At the temperature of
 the model itself, β = 1, two of its forms are functions of the plain token statistics: `norm`,
 NormAC = mean_F((ℓ − μ)/σ), which is Min-K++ with k = 1 over F, and `derivative`, mean_F(ℓ − μ),
 the limit of the authors' differences (DerivAC), by log β. At another β, with log p^(β) the
-logarithm of softmax(β · logits), the same two are taken of p^(β), and `contrast` is AC:
+logarithm of softmax(β · logits), the same two are computed for p^(β), and `contrast` is AC:
 mean_F(ℓ − log p^(β)) for β < 1, and minus that for β > 1. Such a β must be among those of
 `detect.inverse_temperatures`. σ² is at least 1e-6.
 
-The authors report the best of 51 β on the rows that it is measured on; here nothing is chosen but
-on `tune`.
+The authors select the best of 51 β on the rows of the evaluation itself; here selection uses only
+the `tune` split.
 """
 
 import math
@@ -30,7 +30,7 @@ from inject.settings import Settings
 
 
 class AcmiaParameters(Settings):
-    """Which form, and at which temperature."""
+    """The form and the temperature."""
 
     beta: Annotated[float, Field(gt=0, json_schema_extra=OPTION)] = 1.0
     """Inverse temperature β."""

@@ -3,15 +3,15 @@
 Das et al. 2024, Meeus et al. 2024.
 
 A logistic regression on words, TF-IDF or lengths, scored out of fold, whole groups at a time.
-If its AUC's interval does not contain 0.5, the two sides differ, and what other detectors find
-may be that difference.
+If its AUC's interval does not contain 0.5, the two sides differ, and other detectors may detect
+that difference.
 
 Folds are used in one direction only: of an odd number of folds in a circle, each is scored by a
 model trained on the half that follows it. In ordinary cross-validation two examples train each
-other's scorer; that counts each accidental likeness twice, and an interval that takes examples
-for independent comes out too narrow: over 40 random splits of like texts the AUC's standard
-deviation was 1.35 times the nominal one (95 % intervals held 0.5 in 85 %), with this rule 1.0
-times (96 % of 80 splits). The price is that models train on 43 % of the rows.
+other's scorer; that counts each accidental likeness twice, and an interval that assumes independent
+examples is too narrow: over 40 random splits of similar texts the AUC's standard deviation was 1.35
+times the nominal one (95 % intervals covered 0.5 in 85 %), with this rule 1.0 times (96 % of 80
+splits). The cost: models train on 43 % of the rows.
 """
 
 import math
@@ -34,7 +34,7 @@ _WORD = r"(?u)\b\w+\b"
 
 
 class BlindParameters(Settings):
-    """What the classifier sees."""
+    """The classifier's features."""
 
     features: Literal["words", "tfidf", "length"] = "words"
     """`words`: which words occur; `tfidf`: words weighted by rarity; `length`: characters,
@@ -44,7 +44,7 @@ class BlindParameters(Settings):
 def half_circle_folds(
     members: npt.NDArray[np.bool_], groups: Sequence[str]
 ) -> list[tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]]:
-    """Return (train, test) row indices of each fold, or nothing where a side is too small.
+    """Return (train, test) row indices of each fold, or nothing if a side is too small.
 
     No group is in both, and of two rows at most one trains the model that scores the other.
     """
@@ -73,9 +73,9 @@ def out_of_fold(
     groups: Sequence[str],
     features: Literal["words", "tfidf", "length"],
 ) -> npt.NDArray[np.float64] | str:
-    """Return the probability of each row to be a member, or why there is none.
+    """Return each row's probability of being a member, or the reason for its absence.
 
-    The same whatever the order of the rows.
+    The result does not depend on the order of the rows.
     """
     order = sorted(range(len(texts)), key=lambda row: (texts[row], groups[row], members[row]))
     ordered = [texts[row] for row in order]
@@ -115,7 +115,7 @@ def _pipeline(features: Literal["words", "tfidf", "length"]) -> Any:
 
 
 def _lengths(texts: Sequence[str]) -> npt.NDArray[np.float64]:
-    """Return [texts, 3]: log characters, log words, characters a word."""
+    """Return [texts, 3]: log characters, log words, characters per word."""
     characters = np.array([len(text) for text in texts], dtype=np.float64)
     words = np.array([max(1, len(text.split())) for text in texts], dtype=np.float64)
     return np.stack([np.log1p(characters), np.log(words), characters / words], axis=1)
@@ -151,7 +151,7 @@ DETECTOR = Detector(
     depends_on_rows=True,
     assumption=(
         "none of a model: members and non-members were drawn at random from one source, so "
-        "that no classifier of texts can tell them apart"
+        "that no classifier of texts can separate them"
     ),
     order=95,
     parameters=BlindParameters,

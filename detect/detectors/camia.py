@@ -1,13 +1,14 @@
-"""`camia`: many signals of how a text's log-probabilities run, each placed among unseen texts.
+"""`camia`: many signals from a text's sequence of log-probabilities, each ranked among unseen
+texts.
 
 The base signals of CAMIA (Chang et al. 2025, "Context-aware membership inference attacks against
 pre-trained large language models"), without the repetition of the text. Each signal of a text
 becomes the share of its dataset's held-out rows, which the model has not seen, that are at least as
 member-like in it; score = −mean of these p-values (Edgington).
 
-Which end of a signal is member-like follows from what it measures, from no label: members are
-likelier, more of their tokens are likely, and their sequence of log-probabilities is simpler. The
-signals of `shape` say so less surely; a detector that is tuned may leave them out (`signals`).
+The member-like end of a signal follows from its meaning, not from labels: members are likelier,
+more of their tokens are likely, and their sequence of log-probabilities is simpler. The direction
+of the `shape` signals is less certain; tuning may exclude them (`signals`).
 
 - `likelihood`: over the first 200, the first 300 and all tokens: mean ℓ, perplexity, and each of
   them divided by the token diversity (different ids / ids); over the first 200: the shares of
@@ -19,8 +20,8 @@ signals of `shape` say so less surely; a detector that is tuned may leave them o
   the first 300 and all: the token diversity, which is large for members where ℓ is divided by it.
 
 Bins and complexity are those of the authors' code: ℓ is cut into 99 steps from its least value to
-0, and these into bins of equal width; a last phrase that was there before counts for nothing.
-Signals that a text is too short for are not averaged. The last token counts like all others.
+0, and these into bins of equal width; a last phrase that occurred before is not counted.
+If a text is too short for a signal, the average omits it. The last token counts like all others.
 """
 
 import math
@@ -40,16 +41,16 @@ from inject.settings import Settings
 
 Floats = npt.NDArray[np.float64]
 FEWEST_HELD_OUT = 10
-"""Held-out rows below which a percentile says nothing."""
+"""Fewest held-out rows for a meaningful percentile."""
 FEW = f"fewer than {FEWEST_HELD_OUT} held-out rows of its dataset to compare with"
 _PATTERN, _RADIUS = 8, 0.8
 
 
 class CamiaParameters(Settings):
-    """Which signals count."""
+    """The signals that count."""
 
     signals: Literal["all", "likelihood"] = "all"
-    """All base signals, or those alone that compare how likely tokens are."""
+    """All base signals, or only those that compare how likely tokens are."""
 
 
 class Signal(NamedTuple):
@@ -69,7 +70,7 @@ def signals(statistics: TokenStatistics) -> Iterator[Signal]:
         label = "all" if first == len(every) else str(first)
         diversity = len(np.unique(statistics.ids[:first])) / len(values)
         mean = float(values.mean())
-        # The exponential of a large loss is no number; its order is kept by a limit far above.
+        # The exponential of a large loss overflows; a high limit preserves the order.
         perplexity = math.exp(min(-mean, 700.0))
         yield Signal(f"mean-{label}", mean, False)
         yield Signal(f"perplexity-{label}", -perplexity, False)
@@ -96,14 +97,14 @@ def signals(statistics: TokenStatistics) -> Iterator[Signal]:
 
 
 def in_bins(values: Floats, bins: int) -> tuple[int, ...]:
-    """Return which bin each log-probability is in, as the authors' code puts it there."""
+    """Return the bin of each log-probability, as in the authors' code."""
     steps = np.digitize(values, np.linspace(values.min(), 0, 100), right=True)
     edges = np.linspace(steps.min(), steps.max(), bins + 1)[1:]
     return tuple(np.searchsorted(edges, steps).tolist())
 
 
 def lempel_ziv(symbols: Sequence[int]) -> float:
-    """Return the number of different phrases of the LZ78 parsing, a symbol on average."""
+    """Return the number of different phrases of the LZ78 parsing, per symbol."""
     phrases: set[tuple[int, ...]] = set()
     phrase: tuple[int, ...] = ()
     for symbol in symbols:
@@ -124,7 +125,7 @@ def approximate_entropy(values: Floats) -> float:
     """Return |approximate entropy| (Pincus 1991), of patterns of 8 within 0.8 deviations."""
     near = np.abs(values[:, None] - values[None, :]) <= _RADIUS * float(values.std())
     patterns = len(values) - _PATTERN + 1
-    # Two patterns are near where all of their values are, that is along a diagonal.
+    # Two patterns are near if all of their values are, that is along a diagonal.
     alike = np.ones((patterns, patterns), dtype=bool)
     for shift in range(_PATTERN):
         alike &= near[shift : shift + patterns, shift : shift + patterns]

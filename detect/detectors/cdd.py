@@ -3,13 +3,13 @@
 Dong et al. 2024, "Generalization or Memorization: Data Contamination and Trustworthy Evaluation for
 Large Language Models" (CDD): the share of samples whose edit distance to the greedy continuation
 is at most α times the longest of all the continuations, over their first 100 tokens. A model that
-memorised writes the same text each time. It looks at no true rest. Dong et al. call a text
-contaminated above a share of 0.01.
+memorised writes the same text each time. It does not use the text's true rest. Dong et al. call a
+text contaminated above a share of 0.01.
 
-Tokens are words here, and single characters of scripts without spaces (`inject.words`), so that a
-server can be asked, too. The authors' code cuts answers at "```"; ours cuts nothing. The beginning
-is half of the words, where their prompts are questions. With `samples=10:temperature=1:top_k=50`
-the samples are those of `samia`.
+Tokens are words here, and single characters of scripts without spaces (`inject.words`), so that it
+also works with a server. The authors' code cuts answers at "```"; ours cuts nothing. The beginning
+is half of the words; their prompts are questions. With `samples=10:temperature=1:top_k=50` the
+samples are those of `samia`.
 """
 
 import math
@@ -35,24 +35,24 @@ COMPARED = 100
 
 
 class CddParameters(Settings):
-    """How near a sample must be, and how samples are made."""
+    """The distance threshold and the sampling."""
 
     alpha: Annotated[Decimal, Field(ge=0, le=1)] = Decimal("0.05")
-    """α: the distance that counts as near, as a share of the longest continuation."""
+    """α: the largest distance that counts as near, as a share of the longest continuation."""
     samples: PositiveInt = 50
     """Continuations of each text."""
     temperature: Annotated[PositiveFloat, Field(le=2)] = 0.8
-    """Of the sampling; 1 leaves the distribution of the model as it is."""
+    """Sampling temperature; 1 leaves the model's distribution unchanged."""
     top_k: PositiveInt | None = None
-    """Tokens that are sampled from; none for all."""
+    """Number of likeliest tokens to sample from; none for all."""
     share: Annotated[Decimal, Field(gt=0, lt=1)] = Decimal("0.5")
-    """Share of the words that the model is given."""
+    """Share of the words in the prompt."""
     seed: Annotated[int, Field(ge=0)] = 0
-    """Of the sampling."""
+    """Seed of the sampling."""
 
 
 def _requests(parameters: CddParameters) -> tuple[ContinuationRequest, ContinuationRequest]:
-    """Return what is asked for the greedy continuation, and for the samples."""
+    """Return the requests for the greedy continuation and for the samples."""
     beginning = Beginning("share", parameters.share)
     return ContinuationRequest(beginning=beginning), ContinuationRequest(
         beginning=beginning,

@@ -1,11 +1,11 @@
-"""`codec`: does another text of the same dataset before a text make it likelier?
+"""`codec`: does a preceding text of the same dataset make a text likelier?
 
 CoDeC (contamination detection via context; after a description, not its authors' code): d = mean
 ℓ(x | C) − mean ℓ(x), where C is one other text of the dataset and an empty line, averaged over some
-draws of C; the first tokens of x, which any context helps, are skipped. Context helps with a text
-that the model does not know and disturbs what it knows by heart, so score = −d. The share of d < 0
-over a whole dataset is its verdict on the dataset (below 60 % clean, above 80 % contaminated, by
-its authors); the note tells it. The texts C are held-out rows, the same for all texts of a dataset.
+draws of C; the first tokens of x, which any context helps, are skipped. Context helps with an
+unknown text and disturbs a memorised one, so score = −d. The share of d < 0 over a whole dataset is
+its verdict on the dataset (below 60 % clean, above 80 % contaminated, by its authors); the note
+reports it. The texts C are held-out rows, the same for all texts of a dataset.
 """
 
 from collections import defaultdict
@@ -28,12 +28,12 @@ NAN = float("nan")
 
 
 class CodecParameters(Settings):
-    """Contexts and tokens that count."""
+    """The contexts and the tokens that count."""
 
     draws: Annotated[int, Field(ge=1, le=50)] = 5
     """Contexts of one text each, over which d is averaged."""
     skip: Annotated[int, Field(ge=0)] = 10
-    """Scored tokens of the text, from its begin on, that do not count."""
+    """Initial scored tokens of the text that do not count."""
 
 
 def _contexts(setting: CodecParameters) -> tuple[Prefixed, ...]:

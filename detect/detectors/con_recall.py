@@ -1,10 +1,10 @@
-"""`con_recall`: unseen shots before a text against known members before it.
+"""`con_recall`: unseen shots before a text, compared with known members before it.
 
 Con-ReCall (Wang et al. 2024): score = (mean ℓ(x | P_non) − γ · mean ℓ(x | P_mem)) / mean ℓ(x), the
 sign as in the authors' code; larger means member, and γ = 0 is `recall`. P_non are held-out rows.
-P_mem are members of the split `tune`, which somebody who tunes a detector knows anyway: those rows,
-and rows that share a passage with them, get no score, so that none is conditioned on itself; the
-test split is whole. A member that drew no copy may be among them.
+P_mem are members of the split `tune`, whose labels tuning uses anyway. Those rows, and rows that
+share a passage with them, get no score, so that no row is conditioned on itself; the test split is
+complete. A member that drew no copy may be among them.
 """
 
 from collections.abc import Sequence
@@ -25,12 +25,12 @@ from inject.settings import Settings
 
 
 class ConRecallParameters(Settings):
-    """How the two conditions are weighed."""
+    """The weights of the two conditions."""
 
     gamma: Annotated[Decimal, Field(ge=0, le=10)] = Decimal("0.5")
     """Weight of the known members."""
     shots: Annotated[int, Field(ge=1, le=100)] = 7
-    """Texts of each kind before a text; fewer, with a note, where fewer are there or fit."""
+    """Texts of each kind before a text; fewer, with a note, if fewer exist or fit."""
 
 
 def _needs(setting: ConRecallParameters) -> tuple[Need, ...]:

@@ -2,8 +2,8 @@
 
 Zhang et al. 2024, "Pretraining Data Detection for Large Language Models", equations 5-8:
 β = mean of min(−p(x_i)·log f(x_i), a) over the first scored occurrence of each token; larger =
-member. With a = 0.01 most terms reach the cap a: a note gives the share that does. The paper's
-ablations (section 5.2) are a parameter: without the cap, and with every occurrence of a token.
+member. With a = 0.01 most terms reach the cap a: a note reports their share. A parameter selects
+the paper's ablations (section 5.2): without the cap, and with every occurrence of a token.
 """
 
 import math
@@ -26,13 +26,13 @@ Variant = Literal["sfo", "lup", "cld"]
 
 
 class DcPddParameters(Settings):
-    """The cap on each token's term, and which terms count."""
+    """The cap on each token's term, and the terms that count."""
 
     a: PositiveFloat = 0.01
     """Upper bound of −p·log f (equation 7)."""
     variant: Variant = "sfo"
     """`sfo`: DC-PDD itself, the capped terms of first occurrences; `lup`: the capped terms of all
-    tokens; `cld`: the terms of all tokens as they are."""
+    tokens; `cld`: the uncapped terms of all tokens."""
 
 
 GRID = tuple(DcPddParameters(a=a) for a in (0.001, 0.01, 0.1, 1.0, 10.0))

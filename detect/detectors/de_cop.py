@@ -1,10 +1,10 @@
 """`de_cop`: the share of questions in which the target picks the verbatim passage (DE-COP).
 
 Duarte et al. 2024, "DE-COP: Detecting Copyrighted Content in Language Models Training Data",
-section 4 and appendix E, algorithm 1. A passage stands among three paraphrases of it, in all 24
-orders; the score is the share of orders in which the verbatim one is chosen. Label probabilities
-are corrected by Δ_label = 0.25 − their mean over clean documents before the largest is taken;
-letters of a server are taken as they are. Of equally likely labels none is chosen.
+section 4 and appendix E, algorithm 1. A passage is an option among three paraphrases of it, in all
+24 orders; the score is the share of orders in which the verbatim passage is chosen. Label
+probabilities are corrected by Δ_label = 0.25 − their mean over clean documents before the largest
+is taken; letters from a server are used as they are. Of equally likely labels none is chosen.
 """
 
 import math
@@ -25,10 +25,10 @@ NO_ANSWER = -1
 
 
 class DeCopParameters(Settings):
-    """How the labels' probabilities are corrected."""
+    """The correction of the labels' probabilities."""
 
     calibration: Literal["clean", "none"] = "clean"
-    """`clean`: by their mean over clean documents, where there are some; `none`: not at all."""
+    """`clean`: by their mean over clean documents, if there are any; `none`: not at all."""
 
 
 GRID = (DeCopParameters(), DeCopParameters(calibration="none"))
@@ -112,8 +112,8 @@ DETECTOR = Detector(
     source="Duarte et al. 2024 (DE-COP), section 4 and algorithm 1",
     needs=(Choices(),),
     assumption=(
-        "paraphrases of members and of non-members are equally easy to tell from the verbatim "
-        "text for a model that read neither"
+        "paraphrases of members and of non-members are equally easy to distinguish from the "
+        "verbatim text for a model that read neither"
     ),
     aliases=("decop",),
     order=200,

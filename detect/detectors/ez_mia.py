@@ -1,10 +1,10 @@
-"""`ez_mia`: where the target errs, does it still give more probability than the reference model?
+"""`ez_mia`: at the target's errors, does it still give more probability than the reference model?
 
 EZ-MIA (arXiv 2601.12104, appendix E): E are the tokens that are not the target's most likely one,
 Δ_i = ℓ_i − ℓ_ref,i, P = Σ_E max(Δ_i, 0) and G = Σ_E max(−Δ_i, 0). The authors score P/G; ours is
-P/(P + G), which ranks alike and is finite. Where x_i ties for the largest probability it is no
-error. Without an error, or where Δ is 0 at all of them, the ratio says nothing: the paper takes
-such a text for a member (appendices E.5 and E.6), the code that was published for none.
+P/(P + G), which ranks alike and is finite. If x_i ties for the largest probability it is not an
+error. Without an error, or if Δ is 0 at all of them, the ratio is undefined: the paper classifies
+such a text as a member (appendices E.5 and E.6), the published code as a non-member.
 """
 
 import math
@@ -23,14 +23,14 @@ from inject.settings import Settings
 
 
 class EzMiaParameters(Settings):
-    """What the paper and its code do differently."""
+    """Differences between the paper and its code."""
 
     empty: Literal["member", "zero", "nan"] = "member"
     """A text without errors, or with none at which the target lost probability: `member`: 1, as in
-    the paper; `zero`: 0, as in its code, and for a single error, too; `nan`: no score where P and G
-    are 0."""
+    the paper; `zero`: 0, as in its code, also for a single error; `nan`: no score if P and G are
+    0."""
     skip_first: bool = False
-    """Leave out the first scored token, as the code does."""
+    """Exclude the first scored token, as the code does."""
 
 
 def error_share(differences: Floats, setting: EzMiaParameters) -> Score:

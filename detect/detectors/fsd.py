@@ -1,4 +1,4 @@
-"""`fsd`: what tuning the target on texts that it has not seen does to the text's score.
+"""`fsd`: the change of a text's score after tuning the target on unseen texts.
 
 Fine-tuned score deviation (Zhang et al. 2025): score = S_θ(x) − S_θ'(x), with θ' the target tuned
 by low-rank adapters on held-out rows of all datasets (`detect.engine.tuning` has the settings), and
@@ -7,8 +7,8 @@ texts more than it raises members, so larger means member. It is `reference` wit
 
 The paper's first score is the difference of perplexities (`score=perplexity`); `loss` ranks by that
 of their logarithms. Its others are `lowercase`, `zlib` and `min_k`, and its adapters
-`adapters=peft`. Part of the gain that the authors report on sets with a shift in time is that
-shift; here both sides are drawn from one pool.
+`adapters=peft`. On sets with a shift in time, part of the authors' gain is that shift; here both
+sides are drawn from one pool.
 """
 
 import math
@@ -32,7 +32,7 @@ Deviation = Literal["loss", "perplexity", "lowercase", "min_k", "zlib"]
 
 
 class FsdParameters(Settings):
-    """Which score is compared before and after, and how the target is tuned."""
+    """The score to compare before and after, and the tuning of the target."""
 
     score: Deviation = "loss"
     """Mean ℓ, −`perplexity`, `lowercase`, `min_k` with k = 0.2, or `zlib`."""
@@ -58,7 +58,7 @@ def _value(kind: Deviation, statistics: Sequence[TokenStatistics], text: str) ->
         return zlib_ratio(first, text)
     mean = mean_log_probability(first)
     if kind == "perplexity":
-        # The exponential of a large loss is no number; its order is kept by a limit far above.
+        # The exponential of a large loss overflows; a high limit preserves the order.
         return -math.exp(min(-mean, 700.0))
     if kind == "lowercase":
         return mean_log_probability(statistics[1]) / mean if mean else math.nan

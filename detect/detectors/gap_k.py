@@ -1,9 +1,9 @@
-"""`gap_k`: how far below the most likely token the text's tokens lie, in the worst stretches.
+"""`gap_k`: how far the text's tokens are below the most likely token, in the worst spans.
 
 Gap-K% (arXiv 2601.19936): g_i = (ℓ_i − max_v log p_v) / σ_i, at most 0, is averaged over a moving
 window of w tokens, and the score is the mean of the floor(k·(N − w + 1)) smallest averages, at
-least one. A text shorter than w is not smoothed. The authors take w = 6 for LLaMA models and 3 for
-others. σ² is at least 1e-6, as in `min_k_plus_plus`; one of their scripts has 1e-8, one no limit.
+least one. A text shorter than w is not smoothed. The authors use w = 6 for LLaMA models and 3 for
+others. σ² is at least 1e-6, as in `min_k_plus_plus`; one of their scripts uses 1e-8, one no limit.
 """
 
 from collections.abc import Sequence
@@ -24,10 +24,10 @@ from detect.views import TEXT
 
 
 class GapKParameters(MinKParameters):
-    """Which share of the windows counts, and how wide they are."""
+    """The share of windows that counts, and their width."""
 
     window: Annotated[int, Field(ge=1, le=1000)] = 3
-    """Tokens of the moving average."""
+    """Tokens in the moving average."""
 
 
 GRID = tuple(

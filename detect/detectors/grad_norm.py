@@ -1,8 +1,8 @@
-"""`grad_norm`: the norm of the gradient of the text's loss, with its sign turned.
+"""`grad_norm`: the negative norm of the gradient of the text's loss.
 
 A model has little left to learn from what it was trained on, so members have *smaller* gradients
-(Duan et al. 2024, MIMIR, appendix; Wang et al. 2024, Pandora: the three kinds of norm). Public code
-is known to score the norm itself, which ranks members last.
+(Duan et al. 2024, MIMIR, appendix; Wang et al. 2024, Pandora: the three kinds of norm). Some public
+code scores the norm itself, which ranks members last.
 """
 
 import math
@@ -17,13 +17,13 @@ from inject.settings import Settings
 
 
 class GradNormParameters(Settings):
-    """Which gradient, and which norm of it."""
+    """The gradient and its norm."""
 
     of: Literal["all", "tensors", "embeddings"] = "all"
     """`all`: one norm over all trained parameters; `tensors`: the mean of the norms of each trained
     tensor; `embeddings`: with respect to the input embeddings."""
     p: Literal["1", "2", "inf"] = "2"
-    """Order of the norm; of `all` the 2-norm alone."""
+    """Order of the norm; `all` allows only the 2-norm."""
 
 
 GRID = (
@@ -34,7 +34,7 @@ GRID = (
 
 
 def negative_norm(norms: GradientNorms, setting: GradNormParameters) -> Score:
-    """Return the negative of the norm that a setting names."""
+    """Return the negative of a setting's norm."""
     place = ORDERS.index(setting.p)
     if norms.reason is not None or norms.whole is None:
         return Score(math.nan, norms.reason or "no gradient")

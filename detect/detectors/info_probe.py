@@ -1,22 +1,22 @@
-"""`info_probe`: how many surprising words of a text can the model put back?
+"""`info_probe`: how many surprising words of a text can the model reconstruct?
 
 Ravichander et al. 2025, "Information-Guided Identification of Training Data Imprint in
 (Proprietary) Large Language Models", section 3 and appendices A to C. A reference model finds words
-that context does not give away (`prob`, equation 2; `rank`, equation 3), or a rule finds names
-(`person`); at most ten of a text are masked, one at a time; the model is asked for each. The score
-is the number of exact reconstructions, or their share; the decision of the paper is two or more.
-With `filtered=true` words that a secondary model guesses are not asked for.
+that the context does not reveal (`prob`, equation 2; `rank`, equation 3), or a rule finds names
+(`person`); at most ten per text are masked, one at a time, and the model guesses each. The score is
+the number of exact reconstructions, or their share; the paper's threshold is two or more. With
+`filtered=true`, words that a secondary model guesses are skipped.
 
-By default words are chosen as the authors' code chooses them, to which the thresholds −12 and 2,000
-belong: a word is masked by as many masks as it has pieces, and its first piece is scored; only
-nouns and numbers are masked, each once, and the last of a text is not. Theirs are tagged by NLTK,
-here a rule finds them (`detect.generation.masked_parts`); theirs are shown among 300 characters on
-either side, here in the whole text. `candidates=words` is ours: every word, by all of its pieces
-together, so that long and rare words pass whatever their first piece says.
+By default words are selected as in the authors' code, which uses the thresholds −12 and 2,000: a
+word gets as many masks as it has pieces, and its first piece is scored; only nouns and numbers are
+masked, each once, except the last in a text. NLTK tags theirs, here a rule finds them
+(`detect.generation.masked_parts`); their prompt shows 300 characters on either side, ours the whole
+text. `candidates=words` is ours: every word, scored by all its pieces, so that long and rare words
+qualify regardless of their first piece.
 
 Prompts: the paper's for passages, its own for test sets, and `plain`, which is ours, for models
-that only continue texts. Names are found by a rule, without a tagger, and so hold places and firms.
-Under a causal reference model words are scored after what stands before them alone.
+that only continue texts. A rule without a tagger finds names, so they include places and firms.
+A causal reference model scores words given only the preceding text.
 """
 
 import math
@@ -40,31 +40,31 @@ DECISION = 2
 
 
 class InfoProbeParameters(Settings):
-    """Which words are masked, how the model is asked, and what is counted."""
+    """The words to mask, the prompt, and the count."""
 
     select: Literal["prob", "rank", "person"] = "prob"
     """Words of low probability, of high rank, or names."""
     prompt: Literal["passage", "test", "plain"] = "passage"
     """The paper's prompt for passages, or for test sets; `plain` lets the model continue."""
     candidates: Candidates = "nouns"
-    """Of `prob` and `rank`: `nouns` and numbers by their first piece, as the authors' code, or all
-    `words` by the sum of their pieces and the largest rank."""
+    """For `prob` and `rank`: `nouns` and numbers by their first piece, as in the authors' code, or
+    all `words` by the sum of their pieces and the largest rank."""
     filtered: bool = False
-    """Leave out words that the knowledge filter guesses."""
+    """Skip words that the knowledge filter guesses."""
     measure: Literal["number", "share", "decision"] = "number"
-    """Exact reconstructions: their number, their share, or whether there are two."""
+    """Exact reconstructions: their number, their share, or whether there are at least two."""
     log_probability: float = Field(default=-12.0, lt=0)
-    """Of `prob`: words below it are masked."""
+    """For `prob`: words below it are masked."""
     rank: PositiveInt = 2000
-    """Of `rank`: words with more likelier ones than this are masked."""
+    """For `rank`: words with more likelier tokens than this are masked."""
     limit: PositiveInt = 10
-    """Most words of a text; the most surprising ones first."""
+    """Maximum words per text; the most surprising ones first."""
     max_tokens: PositiveInt = 32
-    """Of an answer."""
+    """Maximum tokens of an answer."""
 
 
 def request_of(parameters: InfoProbeParameters) -> GuessRequest:
-    """Return what the model is asked."""
+    """Return the request to the model."""
     thresholds = {"prob": parameters.log_probability, "rank": float(parameters.rank), "person": 0.0}
     return GuessRequest(
         method=parameters.select,
@@ -82,7 +82,7 @@ def _needs(parameters: InfoProbeParameters) -> tuple[Need, ...]:
 
 
 def probe_score(guessed: GuessedText, parameters: InfoProbeParameters) -> Score:
-    """Return one text's score; where no word was asked for, none was put back."""
+    """Return one text's score; 0 if no word was masked."""
     if guessed.reason == EMPTY_TEXT:
         return Score(math.nan, EMPTY_TEXT)
     found = guessed.exact(parameters.prompt)
@@ -109,9 +109,9 @@ def guess_columns(
 
     Args:
         evidence: with the guesses.
-        settings: what is wanted.
-        request: what the model was asked under a setting.
-        score: one text's score.
+        settings: the settings to score.
+        request: returns the request of a setting.
+        score: returns one text's score.
     """
     columns = []
     for one in settings:
@@ -123,7 +123,7 @@ def guess_columns(
 
 
 def _note(rows: Sequence[GuessedText], prompt: Prompt) -> str:
-    """Return how many parts were asked for and put back, and what that cost."""
+    """Return the numbers of masked and reconstructed parts, and their cost."""
     asked = sum(len(row.wanted) for row in rows)
     exact = sum(sum(row.exact(prompt)) for row in rows)
     filtered = sum(row.filtered for row in rows)
@@ -144,7 +144,7 @@ DETECTOR = Detector(
     needs=(),
     further_needs=_needs,
     access=Access.TEXT,
-    assumption="a word that surprises the reference model can be put back from memory alone",
+    assumption="a word that surprises the reference model can only be reconstructed from memory",
     aliases=("information_probe", "info-probe"),
     order=130,
     libraries=("unicode",),

@@ -6,25 +6,26 @@ has a Gaussian of the shadow models that saw it, and one of those that did not, 
 
     log N(x; μ_in, σ_in²) − log N(x; μ_out, σ_out²).
 
-How an example's variances are estimated depends on how many models there are on each of its sides:
+The estimate of an example's variances depends on the number of models on each of its sides:
 
-- `own`, from 32 on: its own two.
-- `moderated`, from 2 on: one of its own for both sides, drawn towards what is common to all
+- `own`, with 32 or more: its own two.
+- `moderated`, with 2 or more: one for both sides, shrunk towards the common variance of all
   examples. The prior on a variance is its conjugate, a scaled inverse χ² of d₀ degrees of freedom
-  about s₀², which are estimated from all examples' variances (Smyth 2004, "Linear models and
+  about s₀², both estimated from all examples' variances (Smyth 2004, "Linear models and
   empirical Bayes methods", section 6.2); then (d₀·s₀² + d·s²)/(d₀ + d). The difference of its two
-  means is drawn towards that of all examples, too: it has a normal prior, whose mean and variance
-  are those of the examples' differences less what estimating them adds (empirical Bayes, Efron and
-  Morris 1973). In place of the Gaussian stands the posterior predictive, Student's t of d₀ + d
-  degrees of freedom about the mean so found, whose scale counts that the mean was estimated.
+  means is also shrunk towards that of all examples: it has a normal prior, whose mean and variance
+  are those of the examples' differences minus the estimation error (empirical Bayes, Efron and
+  Morris 1973). The posterior predictive replaces the Gaussian: Student's t of d₀ + d degrees of
+  freedom about this mean, whose scale includes the error of the mean.
 - `pooled`, with fewer than ten examples: one variance of all examples and both sides, which scales
-  all scores alike and changes no rank.
-- `unknown`, with one model a side: 1, since there is nothing to pool.
+all scores equally and changes no rank.
+- `unknown`, with one model per side: 1, since there is nothing to pool.
 
-With few models the score ranks, and is no odds. Simulated (tests/detect/detectors/test_lira.py),
-the texts that it is more than 85 % sure of, 89 % on average, are right in 78 % with 4 shadow models
-and in 83 % with 8. With a variance for each side and the difference as it comes it was 92 and 91 %
-sure and right in 68 and 72 %, at an AUC lower by 0.06 and 0.05.
+With few models the score gives a ranking, not odds. Simulated
+(tests/detect/detectors/test_lira.py), the texts that it is more than 85 % sure of, 89 % on average,
+are right in 78 % with 4 shadow models and in 83 % with 8. With a variance for each side and the
+difference as it comes it was 92 and 91 % sure and right in 68 and 72 %, at an AUC lower by 0.06 and
+0.05.
 
 An upper bound rather than an attack: the shadow models know the background, how copy counts are
 drawn, and the places of the copies.
@@ -52,20 +53,20 @@ Floats = npt.NDArray[np.float64]
 VarianceRule = Literal["auto", "own", "moderated", "pooled"]
 
 FEWEST_OWN = 32
-"""Models a side from which an example has variances of its own."""
+"""Fewest models per side for variances estimated per example."""
 FEWEST_MODERATED = 2
-"""Models a side from which its variances are moderated: one says nothing about a variance."""
+"""Fewest models per side for moderated variances: one gives no variance."""
 FEWEST_EXAMPLES = 10
-"""Examples from which a prior on their variances can be estimated."""
+"""Fewest examples to estimate a prior on their variances."""
 _LEAST_SHARE = 1e-5
 
 
 class LiraParameters(Settings):
-    """How variances are estimated."""
+    """The estimate of variances."""
 
     variance: VarianceRule = "auto"
-    """`auto`: by the number of shadow models; `own`, `moderated` or `pooled` in any case where
-    there are two models a side."""
+    """`auto`: by the number of shadow models; `own`, `moderated` or `pooled` whenever there are two
+    models per side."""
 
 
 def likelihood_ratios(
@@ -81,11 +82,11 @@ def likelihood_ratios(
         means: the same under each shadow model, shape [models, examples].
         inside: whether the model saw the example, of the same shape; each example was seen by
             one model at least, and not seen by another.
-        rule: how variances are estimated.
+        rule: the estimate of variances.
 
     Returns:
-        The ratios, [examples], NaN where the shadow models of a side agree exactly; and how the
-        variances were found: `own`, `moderated`, `pooled` or `unknown`.
+        The ratios, [examples], NaN if the shadow models of a side agree exactly; and the estimate
+        of the variances: `own`, `moderated`, `pooled` or `unknown`.
     """
     count = np.stack([inside.sum(axis=0), (~inside).sum(axis=0)])
     weights = np.stack([inside, ~inside])
@@ -106,9 +107,9 @@ def likelihood_ratios(
 
 
 def variance_prior(variances: Floats, freedom: npt.NDArray[np.integer]) -> tuple[float, float]:
-    """Return the prior that variances of so many degrees of freedom come from.
+    """Return the prior of variances with a number of degrees of freedom.
 
-    A scaled inverse χ² distribution: d₀, infinite where all variances are alike, and s₀².
+    A scaled inverse χ² distribution: d₀, infinite if all variances are equal, and s₀².
     Smyth 2004, section 6.2: log s² has the mean log s₀² + ψ(d/2) − ψ(d₀/2) − log(d/d₀) and the
     variance ψ′(d/2) + ψ′(d₀/2).
     """
@@ -121,7 +122,7 @@ def variance_prior(variances: Floats, freedom: npt.NDArray[np.integer]) -> tuple
 
 
 def _chosen(rule: VarianceRule, fewest: int, freedom: int, examples: int) -> str:
-    """Return how variances are estimated."""
+    """Return the estimate of variances."""
     if not freedom:
         return "unknown"
     if fewest < FEWEST_MODERATED:
@@ -149,7 +150,7 @@ def _moderated(
     positive = variances[variances > 0]
     if not len(positive):
         return np.full_like(target, np.nan)
-    # As limma does: a variance that came out 0 by chance has a logarithm after all.
+    # As in limma: a variance that is 0 by chance still needs a logarithm.
     prior_freedom, prior_variance = variance_prior(
         np.maximum(variances, _LEAST_SHARE * float(np.median(positive))), freedom
     )

@@ -1,4 +1,4 @@
-"""`loss`: the mean log-probability; ranks as the negative of perplexity does (Yeom 2018)."""
+"""`loss`: the mean log-probability; the same ranking as negative perplexity (Yeom 2018)."""
 
 import numpy as np
 
@@ -10,7 +10,7 @@ from detect.views import TEXT
 
 
 def mean_log_probability(statistics: TokenStatistics) -> float:
-    """Return mean ℓ over the scored tokens, in nats; needs at least one."""
+    """Return mean ℓ over the scored tokens, in nats; requires at least one."""
     return float(np.mean(statistics.log_probability, dtype=np.float64))
 
 

@@ -1,7 +1,7 @@
 """`lowercase`: mean ℓ of the lower-cased text over mean ℓ of the text (Carlini et al. 2021).
 
-Both are negative, so a member, whose exact casing was learnt, scores higher. A caseless text
-scores exactly 1; a note gives their number.
+Both are negative, so a member, whose exact casing the model learnt, scores higher. A caseless text
+scores exactly 1; a note reports their number.
 """
 
 from detect.detector import Detector, one_score

@@ -3,7 +3,7 @@
 With a `window` of w tokens the log-probabilities are first averaged over a moving window (Win-k,
 arXiv 2508.01268; the authors of Gap-K%, arXiv 2601.19936, find that it helps); N is then the number
 of windows, N − w + 1, and a text shorter than w is not smoothed. A whole grid of k costs one sort
-and one cumulative sum an example and window.
+and one cumulative sum per example and window.
 """
 
 import math
@@ -24,7 +24,7 @@ from detect.views import TEXT
 from inject.settings import Settings
 
 LEAST_VARIANCE = 1e-6
-"""Of a standardised log-probability, so that a certain token divides by no zero."""
+"""Lower limit of a variance, so that a certain token causes no division by zero."""
 
 
 def in_deviations(
@@ -38,27 +38,28 @@ def in_deviations(
 
 
 class MinKParameters(Settings):
-    """Which share of the tokens counts."""
+    """The share of tokens that counts."""
 
     k: Annotated[Decimal, Field(gt=0, le=1)] = Decimal("0.2")
     """Share of the tokens: the floor(N·k) least likely ones, computed exactly."""
     k_rule: Literal["at_least_one", "floor"] = "at_least_one"
-    """A text of fewer than 1/k tokens keeps one (`at_least_one`) or cannot be scored (`floor`)."""
+    """With fewer than 1/k tokens, one is kept (`at_least_one`) or the text cannot be scored
+    (`floor`)."""
     window: Annotated[int, Field(ge=1, le=1000, json_schema_extra=OPTION)] = 1
-    """Tokens of the moving average that is taken first; 1 takes none."""
+    """Tokens in the initial moving average; 1 for none."""
 
 
 K_GRID = tuple(MinKParameters(k=Decimal(twentieth) / 20) for twentieth in range(1, 21))
 
 
 def selected_count(count: int, setting: MinKParameters) -> int:
-    """Return how many of `count` tokens are selected: floor(N·k), or at least 1."""
+    """Return the number of selected tokens, of `count`: floor(N·k), or at least 1."""
     numerator, denominator = _exact(setting.k)
     number = count * numerator // denominator
     return max(1, number) if setting.k_rule == "at_least_one" else number
 
 
-# A grid asks for the same few shares once a row and window.
+# A grid requests the same few shares once per row and window.
 @lru_cache(maxsize=1000)
 def _exact(share: Decimal) -> tuple[int, int]:
     return share.as_integer_ratio()
@@ -81,13 +82,13 @@ def lowest_means(
 
 
 def moving_average(values: npt.NDArray[np.floating], window: int) -> npt.NDArray[np.floating]:
-    """Return the means of all windows of so many neighbours, [N − w + 1]; [N] where N < w."""
+    """Return the means of all windows of `width` neighbours, [N − w + 1]; [N] if N < w."""
     count = len(values)
     if window == 1 or count < window:
         return values
     sums = values.astype(np.float64)
     for width in range(2, window + 1):
-        # Each window is added up by itself, so that no rounding is carried along the text.
+        # Each window is summed separately, so that no rounding error accumulates along the text.
         sums = sums[: count - width + 1] + values[width - 1 :]
     return sums / window
 

@@ -42,7 +42,7 @@ DETECTOR = Detector(
     aliases=("mink++", "min_k++", "minkplusplus"),
     assumption=(
         "training makes each seen token a local maximum of the likelihood, so that it "
-        "stands high among the tokens the model expects there"
+        "ranks high among the tokens the model expects there"
     ),
     order=60,
     parameters=MinKParameters,

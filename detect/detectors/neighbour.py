@@ -1,8 +1,8 @@
 """`neighbour`: how much likelier a text is than its neighbours (neighbourhood comparison).
 
 Mattern et al. 2023, equation 2: mean ℓ(x) − mean_j mean ℓ(x̃_j) over neighbours x̃_j that a masked
-language model proposes (`detect.neighbours`). The *mean* over the neighbours; public code is known
-to take their maximum.
+language model proposes (`detect.neighbours`). The *mean* over the neighbours; some public code uses
+their maximum.
 """
 
 import math

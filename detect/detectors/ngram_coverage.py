@@ -1,11 +1,12 @@
-"""`ngram_coverage`: how much of what the model writes repeats runs of words of the text's rest?
+"""`ngram_coverage`: how much of the model's continuation repeats runs of words from the text's
+rest?
 
-Hallinan et al. 2025 (N-Gram Coverage Attack): words of a sampled continuation are covered where
-they stand in a run of at least n words that the true rest has, too; the covered words are divided
-by the words of the continuation, of the rest (or of the longer one of the two, as in the authors'
+Hallinan et al. 2025 (N-Gram Coverage Attack): words of a sampled continuation are covered if they
+are in a run of at least n words that also occurs in the true rest; the covered words are divided by
+the words of the continuation, of the rest (or of the longer one of the two, as in the authors'
 code), or of both, and the largest value over the samples is the score. The samples are those of
-`samia`. Words are compared whole, where the authors' code looks for a run's characters, and so
-finds `he` in `the`. Their other forms (creativity index, longest common substring) are not here.
+`samia`. Whole words are compared; the authors' code searches for a run's characters, and so finds
+`he` in `the`. Their other forms (creativity index, longest common substring) are not implemented.
 """
 
 import math
@@ -44,17 +45,17 @@ _AGGREGATES: Mapping[Aggregate, Callable[[Sequence[float]], float]] = {
 
 
 class CoverageParameters(Settings):
-    """Which runs count, what they are divided by, and how samples are put together."""
+    """The runs that count, their divisor, and the combination of samples."""
 
     n: PositiveInt = 3
-    """Fewest words of a run."""
+    """Fewest words in a run."""
     over: Over = "reference"
     """Covered words over those of the `generation`, of the longer of it and the `reference`, or
     twice over the sum of those two."""
     aggregate: Aggregate = "max"
-    """Of the samples."""
+    """Aggregate over the samples."""
     samples: PositiveInt = 10
-    """Continuations of each text, sampled as `samia` does."""
+    """Continuations of each text, sampled as in `samia`."""
 
 
 def coverage(written: str, rest: str, n: int, over: Over) -> float:

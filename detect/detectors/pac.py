@@ -1,8 +1,8 @@
 """`pac`: polarised distance of a text, calibrated by texts with swapped words (PAC).
 
 Ye et al. 2024: −(PD(x) − mean_j PD(x̃_j)) over 5 texts x̃_j, each after max(1, floor(0.3 · words))
-swaps of two words; the minus is theirs. The swaps are keyed by the text (`detect.views`): in public
-code one seed serves all texts, so that scores depend on the order of the texts.
+swaps of two words; the minus is theirs. The swaps are keyed by the text (`detect.views`): public
+code uses one seed for all texts, so its scores depend on their order.
 """
 
 import math

@@ -1,4 +1,4 @@
-"""`pd`: the polarised distance of a text's log-probabilities, with its sign turned (PD).
+"""`pd`: the negative polarised distance of a text's log-probabilities (PD).
 
 Ye et al. 2024 (PAC): PD = mean of the highest 5 % of ℓ − mean of the lowest 30 %, at least one
 token each. Members are far from the extremes, so PD is small for them.

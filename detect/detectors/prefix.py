@@ -1,10 +1,10 @@
-"""`prefix`: does the model, given the beginning of a text, write the rest?
+"""`prefix`: given the beginning of a text, does the model write the rest?
 
 Prefix probing (Karamolegkou et al. 2023, as in Ravichander et al. 2025, appendix E): the longest
 common subsequence of words of the greedy continuation and the true rest, over the words of the
 rest. Other measures of the same continuation: ROUGE-L recall, exact repetition, and the token sort
-ratio with which Duarte et al. 2024 (section 5.1.1) call a completion correct at 80 and more, after
-beginnings of 32 or 50 tokens. `instruction` puts the words of a paper's prompt before the text.
+ratio: Duarte et al. 2024 (section 5.1.1) call a completion correct from 80 on, after beginnings of
+32 or 50 tokens. `instruction` puts a paper's prompt before the text.
 """
 
 import math
@@ -29,7 +29,7 @@ from detect.generation.text_overlap import (
 from inject.settings import PositiveInt, Settings
 
 CORRECT = 80
-"""The token sort ratio of a completion that counts as correct."""
+"""Lowest token sort ratio of a correct completion."""
 Measure = Literal["lcs", "rouge_l", "exact", "token_sort", "correct"]
 MEASURES: Mapping[Measure, Callable[[str, str], float]] = {
     "lcs": common_subsequence,
@@ -46,19 +46,19 @@ INSTRUCTIONS = {
 
 
 class PrefixParameters(Settings):
-    """Which beginning, and how the continuation is compared."""
+    """The beginning, and the comparison of the continuation."""
 
     beginning: Unit = "share"
-    """The beginning is a `share` of the words, so many `words`, or so many `tokens`; after tokens,
-    the rest is as many tokens."""
+    """The beginning is a `share` of the words, or a number of `words` or `tokens`; after tokens,
+    the rest has the same number of tokens."""
     amount: Annotated[Decimal, Field(gt=0)] = Decimal("0.5")
     """The share (below 1) or the number: 50 words, or 32 or 50 tokens, in the papers."""
     measure: Measure = "lcs"
     """`lcs`, `rouge_l` recall, `exact`, `token_sort` ratio, or whether that is `correct`."""
     instruction: Literal["none", "fiction", "news"] = "none"
-    """What stands before the beginning, for models that follow instructions."""
+    """Prompt before the beginning, for models that follow instructions."""
     max_tokens: PositiveInt = 512
-    """Most tokens of a continuation; it is about as long as the rest in any case."""
+    """Maximum tokens of a continuation; in any case it is about as long as the rest."""
 
 
 def _request(parameters: PrefixParameters) -> ContinuationRequest:

@@ -1,10 +1,10 @@
-"""`recall`: what texts that the model has not seen, put before a text, do to its likelihood.
+"""`recall`: the effect of preceding unseen texts on a text's likelihood.
 
 ReCaLL (Xie et al. 2024): score = mean ℓ(x | P) / mean ℓ(x), with P some non-member shots of the
-text's own dataset. Both means are negative, and a text that the model knows loses more, so larger
-means member. The shots are held-out rows, never scored ones; both means are over the same tokens of
-x, each behind the prefix and its own history. The authors join shots with nothing between them;
-here an empty line stands behind each, as ids of its own (`detect.evidence.shots`).
+text's own dataset. Both means are negative, and a known text loses more, so larger means member.
+The shots are held-out rows, never scored ones; both means are over the same tokens of x, each after
+the prefix and its own history. The authors join shots with nothing between them; here an empty line
+follows each, encoded as separate ids (`detect.evidence.shots`).
 """
 
 import math
@@ -27,14 +27,14 @@ CERTAIN = "every token is certain (mean log-probability 0)"
 
 
 class RecallParameters(Settings):
-    """How many texts stand before each text."""
+    """Number of shots before each text."""
 
     shots: Annotated[int, Field(ge=1, le=100)] = 7
-    """Held-out rows of its dataset; fewer, with a note, where fewer are there or fit."""
+    """Held-out rows of its dataset; fewer, with a note, if fewer exist or fit."""
 
 
 def needs(setting: RecallParameters) -> tuple[Need, ...]:
-    """Return the shots that a setting takes."""
+    """Return a setting's shots."""
     return (Prefixed(shots=setting.shots),)
 
 
@@ -44,7 +44,7 @@ def ratio(behind: float, plain: float) -> Score:
 
 
 def unread(*statistics: TokenStatistics) -> Score | None:
-    """Return a score with the reason of the first statistics that hold nothing; else None."""
+    """Return a score with the reason of the first empty statistics; else None."""
     lacking = next((one for one in statistics if not len(one)), None)
     return None if lacking is None else Score(math.nan, lacking.reason)
 

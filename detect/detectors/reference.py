@@ -17,7 +17,7 @@ from inject.settings import Settings
 
 
 class ReferenceParameters(Settings):
-    """How the two means are compared."""
+    """The comparison of the two means."""
 
     variant: Literal["difference", "ratio"] = "difference"
     """`difference`: mean ℓ − mean ℓ_ref; `ratio`: mean ℓ_ref / mean ℓ (both negative)."""

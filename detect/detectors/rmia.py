@@ -1,4 +1,4 @@
-"""`rmia`: is the text more surprising a gain over other models than texts of the population are?
+"""`rmia`: does the text gain more over other models than texts of the population?
 
 RMIA (Zarifzadeh et al. 2024): P_x = p_θ(x) / p̄(x) with p = exp(mean ℓ) and p̄ the mean over shadow
 models; score = share of population texts z with P_x / P_z > γ. The population is the held-out rows
@@ -10,7 +10,7 @@ of the text's dataset, which neither the target nor any shadow model saw.
 
 A few dozen z make many ties. They are broken by the mean over z of log(P_x / P_z), squeezed into
 less than half of the step from one share to the next, so no order of two different shares changes.
-Who saw x is known for each shadow model, never guessed from the size of its signal.
+The shadow models' membership labels are known, never guessed from the size of the signal.
 """
 
 import math
@@ -38,14 +38,14 @@ NO_SHADOW = "no shadow model on one side"
 
 
 class RmiaParameters(Settings):
-    """How other models' probabilities are averaged, and how large a ratio counts."""
+    """The average of other models' probabilities, and the smallest ratio that counts."""
 
     variant: Literal["online", "offline"] = "online"
     """Shadow models of both sides, or only those that did not see the text."""
     a: Annotated[Decimal, Field(ge=0, le=1)] = Decimal("0.3")
-    """Of `offline`: how far models that saw the text are above those that did not."""
+    """For `offline`: how far models that saw the text are above those that did not."""
     gamma: Annotated[Decimal, Field(gt=0)] = Decimal(1)
-    """The ratio from which x counts as above z."""
+    """The ratio above which x counts as above z."""
 
 
 class _Probabilities(NamedTuple):
@@ -53,9 +53,9 @@ class _Probabilities(NamedTuple):
 
     target: float
     inside: float
-    """Mean over the shadow models that saw it."""
+    """Mean over the shadow models that saw the text."""
     outside: float
-    """Mean over those that did not."""
+    """Mean over the shadow models that did not."""
 
     def ratio(self, setting: RmiaParameters, *, population: bool) -> float:
         """Return P of the text."""

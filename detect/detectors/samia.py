@@ -1,11 +1,11 @@
-"""`samia`: do texts that the model samples after the beginning hold the words of the rest?
+"""`samia`: do the model's samples after the beginning contain the words of the rest?
 
 Kaneko et al. 2024, "Sampling-based Pseudo-Likelihood for Membership Inference Attacks": ROUGE-1
-recall of the true rest (each of its words, as often as there, is looked for), averaged over ten
+recall of the true rest (each of its words, as often as it occurs there), averaged over ten
 samples after the first half at temperature 1 among the 50 likeliest tokens. The variant `zlib`
 multiplies each sample's recall by the bytes that zlib makes of the sample, against repetition.
-Here a sample counts as far as the rest is long; the authors' code lets it run on to 1,024 tokens,
-where common words are found sooner or later.
+Here a sample is cut to the length of the rest; the authors' code allows 1,024 tokens, in which
+common words eventually occur.
 """
 
 import math
@@ -27,24 +27,24 @@ from inject.settings import PositiveFloat, PositiveInt, Settings
 
 
 class SamiaParameters(Settings):
-    """How continuations are sampled, and whether they are weighed by their compressed size."""
+    """The sampling of continuations, and whether their compressed size weights them."""
 
     samples: PositiveInt = 10
     """Continuations of each text."""
     zlib: bool = False
     """Multiply each recall by the bytes that zlib makes of the sample."""
     share: Annotated[Decimal, Field(gt=0, lt=1)] = Decimal("0.5")
-    """Share of the words that the model is given."""
+    """Share of the words in the prompt."""
     temperature: Annotated[PositiveFloat, Field(le=2)] = 1.0
-    """Of the sampling; 1 leaves the distribution of the model as it is."""
+    """Sampling temperature; 1 leaves the model's distribution unchanged."""
     top_k: PositiveInt | None = 50
-    """Tokens that are sampled from; none for all."""
+    """Number of likeliest tokens to sample from; none for all."""
     seed: Annotated[int, Field(ge=0)] = 0
-    """Of the sampling."""
+    """Seed of the sampling."""
 
 
 def sampled(parameters: SamiaParameters) -> ContinuationRequest:
-    """Return what the model is asked."""
+    """Return the request to the model."""
     return ContinuationRequest(
         beginning=Beginning("share", parameters.share),
         samples=parameters.samples,
@@ -55,7 +55,7 @@ def sampled(parameters: SamiaParameters) -> ContinuationRequest:
 
 
 def recall(written: str, rest: str, *, compressed: bool) -> float:
-    """Return ROUGE-1 recall of one sample, times its compressed bytes where that is asked."""
+    """Return ROUGE-1 recall of one sample, times its compressed bytes if requested."""
     found = rouge_1_recall(written, rest)
     if not compressed:
         return found

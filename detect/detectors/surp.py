@@ -1,4 +1,4 @@
-"""`surp`: mean ℓ over surprising tokens, where the model was certain and wrong.
+"""`surp`: mean ℓ over surprising tokens, at which the model was certain and wrong.
 
 Zhang and Wu 2024, "Adaptive Pre-training Data Detection", equations 1-4.
 Surprising are the tokens with H_i < entropy and ℓ_i below the k-th percentile of ℓ. The grid of
@@ -26,17 +26,17 @@ from inject.settings import PositiveFloat, Settings
 
 
 class SurpParameters(Settings):
-    """The two thresholds, and what happens at their edges."""
+    """The two thresholds, and their edge cases."""
 
     entropy: PositiveFloat = 2.0
     """ε: only tokens whose distribution has less entropy than this, in nats."""
     k: Annotated[Decimal, Field(gt=0, le=100)] = Decimal(40)
-    """Only tokens whose log-probability lies below this percentile of the text's own."""
+    """Only tokens whose log-probability is below this percentile of the text's own."""
     selection: Literal["percentile", "count"] = "percentile"
     """`percentile`: strictly below it, by linear interpolation (the paper); `count`: the
     floor(N·k/100) lowest (public code)."""
     empty: Literal["nan", "min_k"] = "nan"
-    """Where no token is left: no score, or that of `min_k` with the same share."""
+    """If no token remains: no score, or that of `min_k` with the same share."""
 
 
 GRID = tuple(
@@ -47,7 +47,7 @@ GRID = tuple(
 
 
 def strictly_below(ordered: npt.NDArray[np.floating], percent: Fraction) -> int:
-    """Return how many of the sorted values [N] lie strictly below their percentile.
+    """Return the number of sorted values [N] strictly below their percentile.
 
     The percentile is interpolated linearly, at (N − 1)·percent/100; counted exactly, without
     rounding: between two different values the lower one is always below it.

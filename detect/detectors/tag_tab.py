@@ -3,21 +3,20 @@
 Tag&Tab (arXiv 2501.08454): of each sentence of 7 to 40 words, the K words of the lowest −p·log2 p
 are its keywords, p being a word's share of a reference corpus; the score is the mean ℓ over the
 tokens of all keywords of the text. With a tagger (`entities`), named entities of these sentences
-are keywords, too, beside the K words: those of one word, as the authors' first code has it, or
-every word of each, as their later one. The definition is that of the authors' code (the paper's
-equation was not read), but for these:
+are also keywords, in addition to the K words: those of one word, as in the authors' first code, or
+every word of each, as in their later one. The definition is that of the authors' code (the paper's
+equation was not read), except:
 
-- p is counted in a corpus of its own (`detect.frequency`), never in the texts that are scored;
-- a word that the corpus lacks is the rarest of all: in the code it is never chosen;
-- the K words are chosen in order, equal ones as they stand in the sentence: the code cuts an
-  unordered set;
-- named entities come on top of the K words, as the later code says that the paper has it; both
-  codes then order all by rarity and cut to K, which takes most entities out again;
-- a keyword's tokens are found by where it stands in its sentence: the code takes the first place in
-  the whole text that holds its letters, and is off by one without a start token.
+- p is counted in a separate corpus (`detect.frequency`), never in the scored texts;
+- a word that the corpus lacks is the rarest of all: the code never selects it;
+- the K words are selected in order, equal ones in sentence order: the code cuts an unordered set;
+- named entities are added to the K words, as the paper does according to the later code; both codes
+then order all by rarity and cut to K, which removes most entities again;
+- a keyword's tokens are found by its position in its sentence: the code uses the first position of
+its letters in the whole text, and is off by one without a start token.
 
 Sentences end at `.`, `!`, `?` and their like, and at line breaks. Words that occur twice in a
-sentence count where they occur first; an entity is of the sentence that it begins in.
+sentence count at their first occurrence; an entity belongs to the sentence in which it begins.
 """
 
 import math
@@ -47,15 +46,15 @@ _FEWEST_WORDS, _MOST_WORDS = 7, 40
 
 
 class TagTabParameters(Settings):
-    """Which words count, and which of their tokens."""
+    """The words that count, and their tokens that count."""
 
     k: Annotated[int, Field(ge=1, le=40)] = 5
-    """Keywords of a sentence, at most."""
+    """Maximum keywords per sentence."""
     tokens: Literal["all", "first"] = "all"
-    """All tokens of a keyword, or its first alone."""
+    """All tokens of a keyword, or only its first."""
     entities: Literal["none", "one_word", "every_word"] = "none"
-    """Named entities that are keywords, too: `none`, those of `one_word`, or `every_word` of all;
-    takes a tagger (`detect.tagger`, or `tagger=NAME` of `spikein detect`)."""
+    """Named entities that are also keywords: `none`, those of `one_word`, or `every_word` of all;
+    requires a tagger (`detect.tagger`, or `tagger=NAME` of `spikein detect`)."""
 
 
 GRID = tuple(TagTabParameters(k=k) for k in range(1, 11))
@@ -71,7 +70,7 @@ class Word(NamedTuple):
 
 
 class Sentence(NamedTuple):
-    """What of a sentence may be a keyword."""
+    """Candidate keywords of a sentence."""
 
     words: list[Word]
     """Its different words, the rarest first."""
@@ -123,7 +122,7 @@ def _within(start: int, stop: int, entities: Sequence[NamedEntity]) -> bool:
 
 
 def sentence_spans(text: str) -> list[tuple[int, int]]:
-    """Return where the sentences of a text stand."""
+    """Return the spans of a text's sentences."""
     spans, start = [], 0
     for found in _SENTENCE_END.finditer(text):
         if found.start() > start:
@@ -133,12 +132,12 @@ def sentence_spans(text: str) -> list[tuple[int, int]]:
 
 
 def word_tokens(words: Sequence[Word], offsets: npt.NDArray[np.int32]) -> list[list[int]]:
-    """Return, for each word, the tokens that hold a part of it, in the order of the text."""
+    """Return, for each word, the tokens that contain a part of it, in text order."""
     order = np.argsort(offsets[:, 0], kind="stable")
     order = order[offsets[order, 0] >= 0]
     starts, stops = offsets[order, 0], offsets[order, 1]
-    # Tokens may end in another order than they begin; behind `last` all begin too late, and before
-    # `first` all end too early, whatever stands between is looked at.
+    # Tokens may end in another order than they begin; after `last` all begin too late, and before
+    # `first` all end too early; all tokens between are checked.
     first = np.searchsorted(np.maximum.accumulate(stops), [one.start for one in words], "right")
     last = np.searchsorted(starts, [one.stop for one in words], "left")
     places, ends = order.tolist(), stops.tolist()
@@ -183,7 +182,7 @@ def _one(
             of_word = tokens[word]
             if setting.tokens == "all":
                 found.update(of_word)
-            # The text's very first token may not be scored: then the word's first is not there.
+            # The text's very first token may not be scored: then the word's first token is absent.
             elif of_word and statistics.offsets[of_word[0], 0] <= word.start:
                 found.add(of_word[0])
     if not found:
@@ -197,7 +196,7 @@ def _needs(parameters: TagTabParameters) -> tuple[Need, ...]:
 
 
 def _note(evidence: Evidence, setting: TagTabParameters) -> str | None:
-    """Return how many texts have named entities, where these count."""
+    """Return the number of texts with named entities, if these count."""
     if setting.entities == "none":
         return None
     found = sum(map(bool, evidence.further.get(Entities(), ())))

@@ -1,12 +1,12 @@
-"""`ts_slot`: can the model fill in what is masked in a question, or in one of its wrong options?
+"""`ts_slot`: can the model fill in a masked word of a question, or a masked wrong option?
 
 Deng et al. 2024, "Investigating Data Contamination in Modern Benchmarks for Large Language Models"
 (TS-Guessing). `question` masks an informative word of the question, `option` one wrong option,
-drawn by the text; the answer is compared with what was masked: exactly, or by ROUGE-L F1. Options
-are not masked where there are two alone, as the other one gives the answer away.
+drawn by the text; the answer is compared with the masked part: exactly, or by ROUGE-L F1. Options
+are not masked if there are only two, since the other one reveals the answer.
 
 The authors let ChatGPT name the informative word; here it is the longest one that is not common. A
-text without a question of its own is taken for the question. `plain` is ours, for models that only
+text without a `question` field counts as the question. `plain` is ours, for models that only
 continue texts: they continue the text up to the mask.
 """
 
@@ -26,20 +26,20 @@ from inject.settings import PositiveInt, Settings
 
 
 class SlotParameters(Settings):
-    """What is masked, how the model is asked, and how its answer is compared."""
+    """The masked part, the prompt, and the comparison of the answer."""
 
     slot: Literal["question", "option"] = "question"
     """A word of the question, or a wrong option."""
     prompt: Literal["test", "plain"] = "test"
     """The authors' prompt; `plain` lets the model continue."""
     measure: Literal["exact", "rouge_l"] = "exact"
-    """Exact match, or ROUGE-L F1, with what was masked."""
+    """Exact match, or ROUGE-L F1, with the masked part."""
     max_tokens: PositiveInt = 32
-    """Of an answer."""
+    """Maximum tokens of an answer."""
 
 
 def request_of(parameters: SlotParameters) -> GuessRequest:
-    """Return what the model is asked."""
+    """Return the request to the model."""
     return GuessRequest(
         method=parameters.slot,
         prompt=parameters.prompt,
@@ -74,7 +74,7 @@ DETECTOR = Detector(
     needs=(),
     further_needs=_needs,
     access=Access.TEXT,
-    assumption="a masked word, or a wrong option, can be put back from memory alone",
+    assumption="a masked word, or a wrong option, can only be reconstructed from memory",
     aliases=("ts_guessing", "ts-slot"),
     order=132,
     libraries=("unicode",),

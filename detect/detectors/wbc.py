@@ -3,11 +3,11 @@
 Window-based comparison (arXiv 2601.02751): with Δ_i = ℓ_i − ℓ_ref,i, T(w) is the share of windows
 of w tokens whose sum of Δ is above 0, and the score the mean of T(w) over ten widths. The widths
 are those of the authors' code; their equation 12, round(2·20^((k−1)/9)), gives others. A text
-shorter than a width is one window, once for each such width. Sums are strict and in float64, so
-that two equal models give 0.
+shorter than a width is one window, once for each such width. Comparisons of sums are strict and in
+float64, so that two equal models give 0.
 
-Δ takes two models that read the same tokens: where the reference model's differ, no row is scored.
-Cost: one addition a token and unit of width, 40 in all.
+Δ requires two models that read the same tokens: if the reference model's differ, no row is scored.
+Cost: one addition per token and unit of width, 40 in all.
 """
 
 import math
@@ -41,8 +41,8 @@ def with_same_tokens(
 ) -> Callable[[Evidence, Sequence[Any]], list[Column]]:
     """Return a detector's `score` that compares the target with the reference model by token.
 
-    If one text's tokens differ, the tokenizers do, and no row gets a score: texts that both happen
-    to read alike are short ones. A text of which one model reads less has no score of its own.
+    If one text's tokens differ, the tokenizers do, and no row gets a score: only short texts happen
+    to be encoded alike. A text of which one model reads less has no score.
     """
 
     def checked(example: ExampleEvidence, settings: Sequence[Any]) -> list[Score]:
@@ -68,9 +68,9 @@ def with_same_tokens(
 
 
 def _reads_alike(target: TokenStatistics, reference: TokenStatistics) -> bool:
-    """Return whether the tokens, and where they end, agree as far as both texts were read.
+    """Return whether the tokens and their ends agree as far as both texts were read.
 
-    Ids below 0 say nothing: a server did not tell them. Parts of a character end where it does.
+    Ids below 0 are unknown: a server did not report them. Parts of a character end where it does.
     """
     size = min(len(target), len(reference))
     ids, other_ids = target.ids[:size], reference.ids[:size]
@@ -87,7 +87,7 @@ def window_share(differences: Floats) -> float:
     shares: dict[int, float] = {}
     sums = np.zeros(count)
     for width in range(1, min(count, WIDTHS[-1]) + 1):
-        # Each window's sum is added up by itself: its score does not depend on what stands before.
+        # Each window is summed separately: its score does not depend on preceding tokens.
         sums = sums[: count - width + 1] + differences[width - 1 :]
         shares[width] = float((sums > 0).mean())
     return sum(shares[min(width, count)] for width in WIDTHS) / len(WIDTHS)

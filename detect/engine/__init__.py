@@ -1,1 +1,1 @@
-"""The forward pass over texts: encoding, the model that is asked, statistics of its vocabulary."""
+"""The forward pass over texts: encoding, the target model, statistics of its vocabulary."""

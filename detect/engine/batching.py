@@ -1,9 +1,9 @@
 """Sequences of ids → batches that fit the memory → inputs of a model.
 
 Used by both passes over a model: token statistics, and the tree of prompts and answers. Sequences
-come sorted by falling length, so the first of a batch is its longest, and a batch holds at most
-`batch_tokens` padded tokens. The padding mask comes from lengths alone, so that no id (0 included)
-is ever taken for padding. Running out of memory halves the batch and goes on.
+are sorted by descending length, so the first of a batch is its longest, and a batch has at most
+`batch_tokens` padded tokens. The padding mask depends only on lengths, so no id (0 included) is
+ever mistaken for padding. Running out of memory halves the batch and continues.
 """
 
 import logging
@@ -29,7 +29,7 @@ Result = TypeVar("Result")
 
 
 def default_batch_tokens(target: Target) -> int:
-    """Return the padded tokens of one batch that suit the target's device."""
+    """Return the number of padded tokens per batch that suits the target's device."""
     return _BATCH_TOKENS.get(target.device.type, _BATCH_TOKENS_ELSEWHERE)
 
 
@@ -42,20 +42,20 @@ def run_in_batches(
     batch_tokens: int,
     max_sequences: int | None = None,
 ) -> Iterator[tuple[Sequence[Item], Result]]:
-    """Yield each batch with what the model makes of it.
+    """Yield each batch with the model's result.
 
     Args:
         target: names the model and its device in messages.
         items: sorted by falling length.
-        forward: one pass of the model over a batch; called again with half of it where the memory
-            does not suffice.
-        length: tokens of an item.
+        forward: one pass of the model over a batch; called again with half of it if the memory does
+            not suffice.
+        length: number of tokens of an item.
         batch_tokens: padded tokens in one batch.
-        max_sequences: sequences in one batch at most; no limit by default. One, whatever is given,
-            where the model's numbers depend on what else is in the batch.
+        max_sequences: maximum sequences in one batch; no limit by default. Always one if the
+            model's numbers depend on the rest of the batch.
 
     Raises:
-        InputError: one sequence alone exceeds the memory.
+        InputError: if a single sequence exceeds the memory.
     """
     position = 0
     if target.depends_on_batch:
@@ -82,12 +82,12 @@ def pad_sequences(
     Args:
         target: the model.
         sequences: of ids.
-        side: where padding stands.
-        always_mask: give the model a mask also where nothing is padded. Without one it may take
-            another kernel, whose results differ in the last bits.
+        side: side of the padding.
+        always_mask: give the model a mask even if nothing is padded. Without one it may use another
+            kernel, whose results differ in the last bits.
 
     Returns:
-        Keyword arguments of the model, on its device; where each sequence begins in its row; and
+        Keyword arguments of the model, on its device; the start of each sequence in its row; and
         the length of every row, padding included.
     """
     length = max(map(len, sequences))
@@ -122,12 +122,12 @@ def _halved(sequences: int, longest: int, target: Target, error: BaseException) 
     """Return the new limit in padded tokens after a batch did not fit the memory."""
     if sequences == 1:
         raise InputError(
-            f"one sequence of {longest} tokens alone exceeds the memory of {target.device}",
+            f"a single sequence of {longest} tokens exceeds the memory of {target.device}",
             where=target.name,
             hint="Give a smaller context, a 16-bit dtype, or another device.",
         ) from error
     if target.device.type == "cuda":
         torch.cuda.empty_cache()
     fewer = sequences // 2
-    _log.warning("out of memory: going on with %d sequences a batch", fewer)
+    _log.warning("out of memory: continuing with %d sequences per batch", fewer)
     return fewer * longest

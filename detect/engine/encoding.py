@@ -1,10 +1,10 @@
-"""Texts → ids → windows: which tokens are scored, after which history.
+"""Texts → ids → windows: the scored tokens and their history.
 
-Ids are what the target's own tokenizer returns under the policy; a special token spelled inside a
-text is letters, as in the stream that models are trained on. A text that fits the context
-is one window. A longer one is cut into windows of `context` ids at a stride of half of it;
-each token is scored once, in the first window that holds it, which is the one that gives it
-the longer history (at least half the context, once past the first window).
+Ids are what the target's own tokenizer returns under the policy; a special token spelled out in a
+text counts as letters, as in the training stream. A text that fits the context is one window. A
+longer one is cut into windows of `context` ids at a stride of half of it; each token is scored
+once, in the first window that contains it, which gives it the longer history (at least
+half the context, once past the first window).
 """
 
 from collections.abc import Sequence
@@ -30,9 +30,9 @@ class Window:
 
 
 def encode(tokenizer: Any, texts: Sequence[str], policy: ScoringPolicy) -> list[EncodedText]:
-    """Return each text's ids, start token included, and where they stand in it.
+    """Return each text's ids, start token included, and their positions in the text.
 
-    A tokenizer that does not know where tokens stand gives −1 throughout.
+    A tokenizer that does not report positions gives −1 throughout.
 
     Raises:
         InputError: the policy needs a start token and the tokenizer has none.
@@ -56,7 +56,7 @@ def encode(tokenizer: Any, texts: Sequence[str], policy: ScoringPolicy) -> list[
 
 
 def adds_start_token(tokenizer: Any) -> bool:
-    """Return whether a tokenizer puts its start token before a text by itself."""
+    """Return whether a tokenizer itself puts its start token before a text."""
     start = tokenizer.bos_token_id
     own = tokenizer(_PROBE, return_attention_mask=False)["input_ids"]
     return start is not None and bool(own[:1] == [start])
@@ -67,12 +67,12 @@ def windows(length: int, context: int | None, policy: ScoringPolicy, *, where: s
 
     Args:
         length: number of ids, start token included.
-        context: ids a window may hold; None where the model sets no limit.
-        policy: its `long` decides about texts beyond the context.
+        context: maximum ids per window; None if the model sets no limit.
+        policy: `long` decides the treatment of texts beyond the context.
         where: names the text in errors.
 
     Raises:
-        InputError: the text is longer than the context under `long=error`.
+        InputError: if the text is longer than the context under `long=error`.
     """
     if length < 2:
         return []

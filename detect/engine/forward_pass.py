@@ -1,4 +1,4 @@
-"""The one pass: texts → token statistics, whatever the batch, the padding or the order.
+"""The one pass: texts → token statistics, regardless of batch, padding and order.
 
 Windows of all texts are sorted by length and batched (`detect.engine.batching`); valid positions
 go to the reduction over the vocabulary (`detect.engine.vocabulary_statistics`). Results are in
@@ -35,12 +35,12 @@ from detect.token_statistics import (
 from inject.errors import InputError
 
 _CACHED_A_TOKEN = 8
-"""Cached tokens, over all sequences of a batch, for each padded token that a batch may hold."""
+"""Cached tokens, over all sequences of a batch, per padded token of the batch limit."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class _Piece:
-    """One window: its ids, and where the statistics of its scored tokens go."""
+    """One window: its ids, and the slots for the statistics of its scored tokens."""
 
     ids: npt.NDArray[np.int64]
     first: int
@@ -63,28 +63,27 @@ def token_statistics(
     compile_mode: CompileMode = "auto",
     progress: Callable[[int, int], None] = lambda done, total: None,
 ) -> list[TokenStatistics]:
-    """Return the statistics of each text, in the order given: of its own tokens, not of a prefix.
+    """Return the statistics of each text's own tokens (not of a prefix), in the order given.
 
-    The tokens that are scored behind a prefix are those that are scored without one: where a text
-    has no start token its first id is not scored in either case. A text that is longer than what
-    the prefix leaves of the context is read in windows, each behind the prefix.
+    The same tokens are scored with and without a prefix: if a text has no start token, its first id
+    is not scored in either case. A text longer than the context minus the prefix is read in
+    windows, each after the prefix.
 
     Args:
         target: model and tokenizer.
         texts: any texts; an empty one, or one of a single token, gets a reason and no rows.
         policy: start token, first token, long texts, inverse temperatures.
-        prefix: what the model has read before each text; its ids begin with the start token where
-            texts have one.
-        batch_tokens: padded tokens in one batch, those of the prefix not counted; by default chosen
+        prefix: ids read before each text; they begin with the start token if texts have one.
+        batch_tokens: padded tokens in one batch, the prefix excluded; by default chosen
             for the device.
         padding_side: has no influence on the result.
         compile_mode: whether the reduction over the vocabulary is compiled.
         progress: called with (tokens scored, tokens in all) after each batch.
 
     Raises:
-        InputError: a text beyond the context under `long=error`, a start token asked for that
-            the tokenizer lacks, a token that the model lacks, a prefix that leaves no room for a
-            text, or one sequence that alone exceeds the memory.
+        InputError: a text beyond the context under `long=error`, a required start token that the
+            tokenizer lacks, a token that the model lacks, a prefix that leaves no room for a text,
+            or a single sequence that exceeds the memory.
     """
     context = scoring_context(target, policy)
     encoded = encode(target.tokenizer, texts, policy)
@@ -141,7 +140,7 @@ def token_statistics(
 def _statistics(
     scored: EncodedText, reduced: VocabularyStatistics, slots: slice, policy: ScoringPolicy
 ) -> TokenStatistics:
-    """Return one text's part of what was reduced."""
+    """Return one text's part of the reduced statistics."""
     mean = reduced.mean[slots]
     return TokenStatistics(
         ids=scored.ids.astype(np.int32),
@@ -165,23 +164,23 @@ def _statistics(
 def _windows_behind(
     prefix: SharedPrefix, length: int, context: int, policy: ScoringPolicy, target: Target
 ) -> list[Window]:
-    """Return the windows of a text's first `length` ids in what the prefix leaves of the context.
+    """Return the windows of a text's first `length` ids in the context minus the prefix.
 
     Raises:
-        InputError: it leaves nothing.
+        InputError: if the prefix leaves no room.
     """
     room = context - len(prefix.ids)
     if room < 2:
         raise InputError(
             f"a prefix of {len(prefix.ids)} tokens leaves {max(room, 0)} of a context of {context}",
             where=target.name,
-            hint="Ask for fewer shots.",
+            hint="Request fewer shots.",
         )
     return windows(length, room, replace(policy, long="window"), where=target.name)
 
 
 def _behind(prefix: SharedPrefix, piece: _Piece, start: list[int]) -> _Piece:
-    """Return a window behind the prefix, without the start token that the prefix has already."""
+    """Return a window after the prefix, without the start token, which the prefix already has."""
     repeated = np.array(prefix.repeated, dtype=np.int64)
     own = int(piece.ids[:1].tolist() == start)
     return _Piece(
@@ -192,10 +191,10 @@ def _behind(prefix: SharedPrefix, piece: _Piece, start: list[int]) -> _Piece:
 
 
 def scoring_context(target: Target, policy: ScoringPolicy) -> int | None:
-    """Return the ids that a window may hold; None if nothing sets a limit.
+    """Return the maximum ids per window; None if there is no limit.
 
     Raises:
-        InputError: the policy asks for more than the model has.
+        InputError: if the policy requires more than the model has.
     """
     if policy.context is None:
         return target.context
@@ -218,7 +217,7 @@ def _run(
     padding_side: PaddingSide,
     progress: Callable[[int, int], None],
 ) -> None:
-    # A model that transforms its logits makes them itself: one sequence at a time, so that no
+    # A model that transforms its logits computes them itself: one sequence at a time, so that no
     # [batch, length, vocabulary] array exists.
     sequences = 1 if target.head is None else None
     if prefix is not None and target.head is not None:
@@ -249,7 +248,7 @@ def _forward(
 ) -> tuple[torch.Tensor, torch.Tensor, npt.NDArray[np.int64]]:
     """Return hidden states, or logits, of the valid positions only.
 
-    With the ids that they predict, and where the statistics of these go.
+    With the ids that they predict, and the slots for their statistics.
     """
     padded, starts, length = pad_sequences(
         target,

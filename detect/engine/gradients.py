@@ -1,8 +1,8 @@
 """Texts → norms of the gradient of their mean loss, one text at a time.
 
 The loss is −mean ℓ over the scored tokens, the same tokens after the same history as in the token
-statistics: windows of a long text add their gradients. Where the target is an adapter on a frozen
-model, only the adapter's parameters count. Cost: a forward and a backward pass a text, some three
+statistics: windows of a long text add their gradients. If the target is an adapter on a frozen
+model, only the adapter's parameters count. Cost: a forward and a backward pass per text, some three
 times a plain pass, and memory for one gradient of the trained parameters. Norms are summed in
 float64, in the model's own number format.
 """
@@ -31,7 +31,7 @@ _ADAPTER = "lora_"
 
 
 def build(context: StepContext) -> None:
-    """Make the norms of every example, and write them."""
+    """Compute the norms of every example, and write them."""
     rows = read_examples(context.inputs["examples"])
     norms = gradient_norms(
         open_target(context),
@@ -60,7 +60,7 @@ def gradient_norms(
         progress: called with (texts done, texts in all).
 
     Raises:
-        InputError: a text beyond the context under `long=error`, a start token asked for that the
+        InputError: a text beyond the context under `long=error`, a required start token that the
             tokenizer lacks, or a text whose gradient exceeds the memory.
     """
     context = target.context if policy.context is None else policy.context
@@ -80,7 +80,7 @@ def gradient_norms(
 
 @contextmanager
 def _differentiable(model: Any) -> Iterator[list[torch.nn.Parameter]]:
-    """Ask for the gradients of what is trained alone; leave the model as it was."""
+    """Enable gradients only for trained parameters; restore the model afterwards."""
     named = list(model.named_parameters())
     before = [parameter.requires_grad for _, parameter in named]
     adapters = [parameter for name, parameter in named if _ADAPTER in name]
@@ -131,7 +131,7 @@ def _add_gradient(target: Target, ids: I64, first: int, total: int) -> torch.Ten
     kept: list[torch.Tensor] = []
 
     def keep(module: Any, given: Any, output: torch.Tensor) -> torch.Tensor:
-        # A leaf of its own where the embedding is frozen.
+        # A separate leaf if the embedding is frozen.
         if not output.requires_grad:
             output = output.detach().requires_grad_(True)
         output.retain_grad()

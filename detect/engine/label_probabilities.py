@@ -1,9 +1,9 @@
 """Multiple-choice questions → the probabilities of the labels A to D, in all 24 orders.
 
-The label is asked for where the answer would begin: after `Answer:`, or after the chat template's
-own start of an answer where the tokenizer has a template. A question longer than the context has no
-answer, as what would be cut off is an option. Cost: one passage of L tokens takes 64 L tokens and
-some hundred for the instruction (`detect.engine.prefix_tree`).
+The label is predicted at the start of the answer: after `Answer:`, or after the chat template's own
+start of an answer if the tokenizer has a template. A question longer than the context has no
+answer, because cutting it would remove an option. Cost: one passage of L tokens requires 64 L
+tokens and some hundred for the instruction (`detect.engine.prefix_tree`).
 """
 
 from collections.abc import Callable, Sequence
@@ -29,7 +29,7 @@ def label_probabilities(
 
     Args:
         target: model and tokenizer.
-        questions: a question, or the reason why there is none.
+        questions: a question, or the reason for its absence.
         batch_tokens: padded tokens in one batch; by default chosen for the device.
         progress: called with (questions done, questions in all).
     """
@@ -42,9 +42,9 @@ def label_probabilities(
 
 
 def asked(target: Target, question: ChoiceQuestion) -> tuple[list[Ids], tuple[int, ...]] | str:
-    """Return the prompts of a question in all orders, or why they cannot be asked.
+    """Return the prompts of a question in all orders, or the reason for their absence.
 
-    With the token that each label begins with there.
+    With the first token of each label in these prompts.
     """
     tokenizer = target.tokenizer
     template = getattr(tokenizer, "chat_template", None)
@@ -67,7 +67,7 @@ def asked(target: Target, question: ChoiceQuestion) -> tuple[list[Ids], tuple[in
     labels = tuple(one[common] for one in endings)
     if len(set(labels)) < len(labels):
         return ONE_TOKEN
-    # The label's own tokens, which every prompt ends with once the first label is put there.
+    # The label's own tokens, with which every prompt ends once the first label is appended.
     own = len(endings[0]) - common
     sequences = [(*before, *encoded(text, LABELS[0])[:-own]) for text in texts]
     if target.context is not None and max(map(len, sequences)) > target.context:

@@ -1,6 +1,6 @@
-"""Masked language models, such as BERT: loaded from a folder or the hub, as detectors ask them.
+"""Masked language models, such as BERT: loaded from a folder or the hub for detectors.
 
-Weights are read from safetensors only, in float32, and no code of a model is run.
+Weights are read from safetensors only, in float32, and no model code is run.
 """
 
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ from train.device import default_device
 
 _UNLIMITED = 1_000_000
 _ALLOWED = "a model such as bert-base-uncased"
-# The head of a pooled output, which nothing here reads.
+# The head of a pooled output, which is not used here.
 _UNUSED = "pooler"
 
 
@@ -25,15 +25,15 @@ class MaskedModel:
     model: Any
     tokenizer: Any
     context: int
-    """Most tokens of one text, special ones included."""
+    """Maximum tokens of one text, special ones included."""
     device: torch.device
 
 
 def is_masked_model(path_or_id: str) -> bool:
-    """Return whether a model's configuration says that it is a masked language model.
+    """Return whether a model's configuration declares a masked language model.
 
     Raises:
-        InputError: there is no such model.
+        InputError: if the model does not exist.
     """
     from transformers import AutoConfig
 
@@ -48,7 +48,7 @@ def load_masked_model(path_or_id: str, *, device: str = "auto") -> MaskedModel:
 
     Raises:
         InputError: no such model, no safetensors, weights that do not fill it, or a tokenizer that
-            does not know where its tokens stand in the text.
+            does not report positions in the text.
     """
     from transformers import AutoModelForMaskedLM, AutoTokenizer
 
@@ -82,7 +82,7 @@ def load_masked_model(path_or_id: str, *, device: str = "auto") -> MaskedModel:
         )
     if not getattr(tokenizer, "is_fast", False):
         raise InputError(
-            "its tokenizer does not say where tokens stand in the text", where=path_or_id
+            "its tokenizer reports no positions of tokens in the text", where=path_or_id
         )
     where = torch.device(default_device().kind if device == "auto" else device)
     return make_masked_model(model.to(where), tokenizer, name=path_or_id)

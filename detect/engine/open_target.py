@@ -1,4 +1,4 @@
-"""The model that a step asks, opened from the step's JSON."""
+"""The model that a step queries, opened from the step's JSON."""
 
 from typing import TYPE_CHECKING
 
@@ -11,14 +11,14 @@ if TYPE_CHECKING:
 
 
 def open_target(context: StepContext, name: str = "model") -> "Target":
-    """Load the model that a step asks.
+    """Load the model that a step queries.
 
     Args:
-        context: of the step, made with `detect.asked_model.target_execution`.
-        name: of the model among the step's inputs.
+        context: context of the step, made with `detect.asked_model.target_execution`.
+        name: name of the model among the step's inputs.
 
     Raises:
-        InputError: as `load_target`; or a pretrained model has changed since the step was named.
+        InputError: as `load_target`; or if a pretrained model has changed since the step was named.
     """
     from detect.engine.target import load_target
 

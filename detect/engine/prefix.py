@@ -1,11 +1,11 @@
-"""A prefix before texts: its ids, and its keys and values, which all texts of a batch share.
+"""A prefix of texts: its ids, and its keys and values, which all texts of a batch share.
 
-Ids are concatenated: start token (where texts have one), then each shot and the separator's ids
-behind it. The join is never tokenised again, so the ids of the text are those of its plain pass.
-The last id of the prefix starts every sequence and the rest of it is the cache, made once: a text
-costs its own tokens, and the attention of these to the prefix. `shared_prefix` compares the cached
-way with the plain one on a few ids; a model for which they differ, or whose layers do not hold
-plain keys and values, reads the whole prefix before every text, which is said aloud.
+Ids are concatenated: start token (where texts have one), then each shot, followed by the
+separator's ids. The join is never tokenised again, so a text has the same ids as in its plain pass.
+The last id of the prefix starts every sequence and the rest is the cache, computed once: a text
+costs its own tokens, and their attention to the prefix. `shared_prefix` compares the cached pass
+with the plain one on a few ids. If they differ, or if layers do not store plain keys and values,
+the model reads the whole prefix before every text, and a warning reports it.
 """
 
 import logging
@@ -27,13 +27,13 @@ _PROBE_IDS = 4
 class _SharedLayer(DynamicLayer):
     """Keys and values of one layer for one sequence, given to every sequence of a batch.
 
-    What a pass adds is handed back and not stored, so that one object serves all batches.
+    A pass returns its additions without storing them, so that one object serves all batches.
     """
 
     def update(
         self, key_states: torch.Tensor, value_states: torch.Tensor, *_: Any, **__: Any
     ) -> tuple[torch.Tensor, torch.Tensor]:
-        """Return the prefix's keys and values with those of the texts behind them."""
+        """Return the prefix's keys and values, followed by those of the texts."""
         rows = key_states.shape[0]
         keys = self.keys.expand(rows, -1, -1, -1)
         values = self.values.expand(rows, -1, -1, -1)
@@ -41,11 +41,11 @@ class _SharedLayer(DynamicLayer):
 
 
 class SharedPrefix:
-    """What a model has read before each text.
+    """A prefix that a model has read.
 
     Args:
         ids: all ids of the prefix.
-        cache: keys and values of all but the last id; None where the model reads them anew.
+        cache: keys and values of all but the last id; None if the model reads them again each time.
     """
 
     def __init__(self, ids: Sequence[int], cache: DynamicCache | None) -> None:
@@ -64,7 +64,7 @@ class SharedPrefix:
 
 
 def start_ids(tokenizer: Any, policy: ScoringPolicy) -> list[int]:
-    """Return the start token that a text gets under the policy, as a list of none or one."""
+    """Return the start token of a text under the policy, as a list of at most one id."""
     start = tokenizer.bos_token_id
     [found] = encode(tokenizer, ["a"], policy)
     return [int(start)] if start is not None and found.ids[:1].tolist() == [start] else []
@@ -73,7 +73,7 @@ def start_ids(tokenizer: Any, policy: ScoringPolicy) -> list[int]:
 def join_shots(
     tokenizer: Any, shots: Sequence[str], separator: str, policy: ScoringPolicy
 ) -> list[list[int]]:
-    """Return the parts of a prefix: the start token, then each shot with a separator behind it."""
+    """Return the parts of a prefix: the start token, then each shot followed by a separator."""
     between, *encoded = (ids.tolist() for ids in encode_texts(tokenizer, [separator, *shots]))
     return [start_ids(tokenizer, policy), *([*ids, *between] for ids in encoded)]
 
@@ -84,8 +84,8 @@ def shared_prefix(target: Target, ids: Sequence[int], *, cached: bool = True) ->
 
     Args:
         target: the model.
-        ids: of the prefix, at least one.
-        cached: False reads the prefix anew before each text: the same statistics, slower.
+        ids: ids of the prefix, at least one.
+        cached: False reads the prefix again before each text: the same statistics, slower.
     """
     whole = SharedPrefix(ids, None)
     if not cached or len(ids) < 2:
@@ -106,12 +106,12 @@ def shared_prefix(target: Target, ids: Sequence[int], *, cached: bool = True) ->
 def batch_inputs(
     prefix: SharedPrefix, inputs: dict[str, torch.Tensor], takes_positions: bool
 ) -> dict[str, Any]:
-    """Return a padded batch's inputs as they are behind the cached prefix.
+    """Return a padded batch's inputs, shifted to follow the cached prefix.
 
     Args:
-        prefix: what was read.
-        inputs: ids and mask, and positions where the model takes them, from 0.
-        takes_positions: whether the model takes positions.
+        prefix: the prefix.
+        inputs: ids and mask, and, if the model accepts them, positions from 0.
+        takes_positions: whether the model accepts positions.
     """
     if prefix.cache is None:
         return dict(inputs)
@@ -134,7 +134,7 @@ def _read(target: Target, ids: Sequence[int]) -> DynamicCache:
         raise ValueError("its layers hold more, or less, than all keys and values")
     shared = DynamicCache()
     shared.layers = [_shared(layer) for layer in cache.layers]
-    # Nothing may add a layer to it.
+    # No layer may be added to it.
     shared.layer_class_to_replicate = None
     return shared
 
@@ -147,7 +147,8 @@ def _shared(layer: DynamicLayer) -> _SharedLayer:
 
 
 def _difference(target: Target, prefix: SharedPrefix) -> str | None:
-    """Return how the cached way differs from the plain one on a few ids; None if it does not."""
+    """Return the difference between cached and plain pass on a few ids, in words; None if there is
+    none."""
     few = [*prefix.ids[-1:], *prefix.ids[:_PROBE_IDS]]
     rows = torch.tensor([few, few], device=target.device)
     inputs = {
@@ -162,5 +163,5 @@ def _difference(target: Target, prefix: SharedPrefix) -> str | None:
     exact = next(target.model.parameters()).dtype == torch.float32
     tolerance = (1e-4 if exact else 5e-2) * (1 + float(plain.abs().max()))
     if float((found - plain).abs().max()) > tolerance:
-        return "what it makes of cached keys and values differs"
+        return "its results with cached keys and values differ"
     return None

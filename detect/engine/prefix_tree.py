@@ -1,13 +1,13 @@
-"""Many sequences with shared beginnings, of which only the last tokens are scored.
+"""Many sequences with shared prefixes, of which only the last tokens are scored.
 
-The sequences become a tree: what several of them begin with is read once, and its keys and values
-are handed to every branch. Four passages of L tokens in all orders are read 64 times instead
-of 96, and what precedes them once instead of 24 times; a prompt is read once for all its answers.
+The sequences become a tree: a shared prefix is read once, and every branch receives its keys and
+values. Four passages of L tokens in all orders are read 64 times instead of 96, and the text before
+them once instead of 24 times; a prompt is read once for all its answers.
 
-A model may keep its past in a way that the tree does not know. So the first call compares a few of
-its sequences with the plain pass; where they differ, and where a model looks back over a limited
-number of tokens, every sequence is read on its own, and a warning says so. Results are those of
-sequences read on their own, to 1e-4 in float32.
+A model may store its past in a way that the tree does not support. So the first call compares a few
+of its sequences with the plain pass. If they differ, or if the model's attention span is limited,
+every sequence is read separately, and a warning reports it. Results equal those of separate
+sequences, to 1e-4 in float32.
 """
 
 import copy
@@ -33,18 +33,18 @@ F64 = npt.NDArray[np.float64]
 Progress = Callable[[int, int], None]
 
 LEAST_SHARED = 16
-"""Tokens that sharing must save: fewer cost more as a pass of their own."""
+"""Fewest tokens that sharing must save: fewer cost more as a separate pass."""
 BATCH_LOGITS = 1 << 26
-"""Most logits of one batch: a quarter of a GB in float32."""
+"""Maximum logits of one batch: a quarter of a GB in float32."""
 BATCH_PASTS = 8
-"""Most positions of the past that a batch repeats, as a multiple of its own tokens."""
+"""Maximum positions of the past that a batch repeats, as a multiple of its own tokens."""
 _TOLERANCE = {torch.float32: 1e-4, torch.float64: 1e-4}
 _TOLERANCE_OF_HALF = 0.2
 
 
 @dataclass(frozen=True, kw_only=True)
 class Node:
-    """A piece that one or more sequences have in common, after what precedes it."""
+    """A span that one or more sequences share, after the spans that precede it."""
 
     ids: Ids
     slots: tuple[int, ...] = ()
@@ -53,20 +53,20 @@ class Node:
 
     @property
     def tokens(self) -> int:
-        """How many tokens are read for it and all that follows."""
+        """Number of tokens read for this node and its descendants."""
         return len(self.ids) + sum(child.tokens for child in self.children)
 
     @property
     def through(self) -> tuple[int, ...]:
-        """The sequences that end here or further on."""
+        """The sequences that end here or below."""
         return (*self.slots, *(slot for child in self.children for slot in child.through))
 
 
 def prefix_tree(sequences: Sequence[Ids], *, least_shared: float = LEAST_SHARED) -> Node:
-    """Return the tree of sequences; its root holds no tokens.
+    """Return the tree of sequences; its root has no tokens.
 
     Args:
-        sequences: none empty; the slot of each is its index.
+        sequences: none is empty; the slot of each is its index.
         least_shared: tokens that sharing a beginning must save.
     """
     if not sequences:
@@ -76,14 +76,14 @@ def prefix_tree(sequences: Sequence[Ids], *, least_shared: float = LEAST_SHARED)
 
 
 def common_start(sequences: Sequence[Ids]) -> int:
-    """Return how many ids all sequences begin with."""
-    # Whatever the least and the greatest begin with, so do all between them.
+    """Return the number of leading ids that all sequences share."""
+    # Any prefix of both the least and the greatest is a prefix of all between them.
     pairs = zip(min(sequences), max(sequences), strict=False)
     return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], pairs))
 
 
 def _node(sequences: Sequence[Ids], slots: tuple[int, ...], start: int, least: float) -> Node:
-    """Return the node of sequences that are alike up to `start`."""
+    """Return the node of sequences that agree up to `start`."""
     end = common_start([sequences[slot] for slot in slots])
     branches: dict[int, list[int]] = {}
     for slot in slots:
@@ -98,7 +98,7 @@ def _node(sequences: Sequence[Ids], slots: tuple[int, ...], start: int, least: f
 
 
 def _worthwhile(node: Node, least: float) -> tuple[Node, ...]:
-    """Return a node, or its children with its ids before theirs where sharing saves too little."""
+    """Return a node, or, if sharing saves too little, its children with its ids prepended."""
     if not node.children:
         return (node,)
     if node.ids and len(node.ids) * (len(node.children) - (not node.slots)) >= least:
@@ -115,28 +115,28 @@ _Scored = tuple[int, int, int]
 
 
 class _Branch(NamedTuple):
-    """A node that is to be read, and the row of the past that it follows."""
+    """A node to read, and the row of the past that it follows."""
 
     node: Node
     row: int
     end: int
-    """How many tokens there are up to its last."""
+    """Number of tokens up to its last."""
     scored: tuple[_Scored, ...]
-    """What its places predict."""
+    """Targets of its positions."""
 
 
 class _Requests(NamedTuple):
-    """Sequences, and how many tokens of each are scored."""
+    """Sequences, and the number of scored tokens of each."""
 
     sequences: Sequence[Ids]
     counts: Sequence[int]
 
     def tree(self, least_shared: float) -> Node:
-        """Return what is to be read: the last token of a sequence is only predicted."""
+        """Return the ids to read: the last token of a sequence is only predicted."""
         return prefix_tree([ids[:-1] for ids in self.sequences], least_shared=least_shared)
 
     def branches(self, node: Node, row: int, start: int) -> list[_Branch]:
-        """Return what follows a node that ends at `start`."""
+        """Return the branches after a node that ends at `start`."""
         return [self._branch(child, row, start) for child in node.children]
 
     def _branch(self, node: Node, row: int, start: int) -> _Branch:
@@ -150,8 +150,8 @@ class _Requests(NamedTuple):
 
 
 _Past = tuple[Any, npt.NDArray[np.int64]]
-"""What was read before a group of branches, a row for each node of one batch: the cache, and which
-of its positions are tokens, not padding, [rows, length]."""
+"""The past of a group of branches, one row per node of one batch: the cache, and a mask of its
+positions that are tokens, not padding, [rows, length]."""
 
 
 @dataclass
@@ -162,13 +162,13 @@ class SharedPrefixes:
     batch_tokens: int | None = None
     """New tokens of one batch, padding included; by default chosen for the device."""
     usable: bool | None = None
-    """Whether the model's past can be handed on; by default the first call tries it."""
+    """Whether the model's past can be reused; by default the first call tests it."""
 
     def following(self, sequences: Sequence[Ids], tokens: Sequence[int]) -> F32:
         """Return the log-probability of each of `tokens` after each sequence, [sequences, tokens].
 
         Raises:
-            InputError: one sequence alone exceeds the memory.
+            InputError: if a single sequence exceeds the memory.
         """
         whole = [(*ids, token) for ids in sequences for token in tokens]
         sums = self.sums(whole, [1] * len(whole))
@@ -181,12 +181,12 @@ class SharedPrefixes:
         """Return the log-probability of the last tokens of each sequence, [sequences].
 
         Args:
-            sequences: of two tokens or more each.
-            counts: how many tokens of each are scored; fewer than it has.
+            sequences: of two or more tokens each.
+            counts: number of scored tokens of each; less than its length.
             progress: called with (tokens read, tokens in all).
 
         Raises:
-            InputError: one sequence alone exceeds the memory.
+            InputError: if a single sequence exceeds the memory.
         """
         requests = _Requests(sequences, counts)
         if self.usable is None:
@@ -194,7 +194,7 @@ class SharedPrefixes:
         return self._sums(requests, self._least_shared, progress)
 
     def tokens_read(self, sequences: Sequence[Ids]) -> int:
-        """Return how many tokens `following` reads for sequences, without padding."""
+        """Return the number of tokens that `following` reads for sequences, without padding."""
         return prefix_tree(sequences, least_shared=self._least_shared).tokens
 
     @property
@@ -202,9 +202,9 @@ class SharedPrefixes:
         return math.inf if self.usable is False else LEAST_SHARED
 
     def _try(self, requests: _Requests) -> bool | None:
-        """Return whether the tree gives what sequences on their own do; warn if it does not.
+        """Return whether the tree and separate sequences agree; warn if they do not.
 
-        Sequences that share nothing cannot tell (None).
+        None if the sequences share nothing.
         """
         nodes = requests.tree(LEAST_SHARED).children
         shared = sorted((node for node in nodes if node.children), key=lambda node: len(node.ids))
@@ -212,7 +212,8 @@ class SharedPrefixes:
             return None
         reason = _limited_history(self.target)
         if reason is None:
-            # Few, but of different lengths before and after what they share: padding is tried, too.
+            # Few, but of different lengths before and after the shared part, which also tests
+            # padding.
             slots = [node.through for node in (shared[0], shared[-1])]
             few = sorted({slot for own in slots for slot in own[:: (len(own) + 1) // 2]})
             some = _Requests(
@@ -220,7 +221,7 @@ class SharedPrefixes:
             )
             try:
                 gaps = np.abs(self._sums(some, 1) - self._sums(some, math.inf))
-                # Per token: a long answer adds up as many roundings as it has tokens.
+                # Per token: a long answer adds one rounding error per token.
                 difference = float((gaps / np.maximum(some.counts, 1)).max())
             except (
                 TypeError,
@@ -229,14 +230,14 @@ class SharedPrefixes:
                 NotImplementedError,
                 IndexError,
             ) as error:
-                reason = f"its past cannot be handed on ({type(error).__name__})"
+                reason = f"its past cannot be reused ({type(error).__name__})"
             else:
                 tolerance = _TOLERANCE.get(self.target.model.dtype, _TOLERANCE_OF_HALF)
                 if not difference <= tolerance:
                     reason = f"its results with a past differ by {difference:.1g}"
         if reason is not None:
             _log.warning(
-                "%s: %s; every prompt is read on its own, which is slower", self.target.name, reason
+                "%s: %s; every prompt is read separately, which is slower", self.target.name, reason
             )
         return reason is None
 
@@ -256,7 +257,7 @@ class SharedPrefixes:
     def _descend(
         self, requests: _Requests, branches: Sequence[_Branch], past: _Past | None
     ) -> Iterator[tuple[Sequence[_Branch], F64]]:
-        """Read branches that follow one batch of the past, then all that follow them."""
+        """Read branches that follow one batch of the past, then their descendants."""
         before = 0 if past is None else past[1].shape[1]
         logits = max(map(_kept, branches), default=1) * self.target.vocabulary
         for batch, (read, values) in run_in_batches(
@@ -277,7 +278,7 @@ class SharedPrefixes:
                 yield from self._descend(requests, below, read)
 
     def _read(self, batch: Sequence[_Branch], past: _Past | None) -> tuple[_Past | None, F64]:
-        """Read one batch of branches; return the past with them, and what is scored in them."""
+        """Read one batch of branches; return the extended past, and their scored tokens."""
         target = self.target
         # Padding is on the left, so that every branch ends at the last position.
         padded, *_ = pad_sequences(
@@ -316,7 +317,7 @@ class SharedPrefixes:
 
 
 def _kept(branch: _Branch) -> int:
-    """Return how many of a branch's last places predict what is scored; one at the least."""
+    """Return the number of a branch's last positions that predict scored tokens; at least one."""
     return max((back for _, back, _ in branch.scored), default=1)
 
 
@@ -327,7 +328,7 @@ def _empty_cache() -> Any:
 
 
 def _selected(cache: Any, rows: Sequence[int], device: torch.device) -> Any:
-    """Return some rows of a cache; the cache itself stays as it is."""
+    """Return some rows of a cache; the cache itself is unchanged."""
     selected = copy.copy(cache)
     selected.layers = [copy.copy(layer) for layer in cache.layers]
     selected.batch_select_indices(torch.tensor(rows, device=device))
@@ -335,9 +336,10 @@ def _selected(cache: Any, rows: Sequence[int], device: torch.device) -> Any:
 
 
 def _limited_history(target: Target) -> str | None:
-    """Return why padding in the past would count, where a model looks back a limited way only."""
+    """Return the reason why padding in the past would count: the model's attention span is
+    limited."""
     config = target.model.config.get_text_config()
     window = getattr(config, "sliding_window", None)
     if window and getattr(config, "use_sliding_window", True):
-        return f"it looks back {window} positions at most"
+        return f"its attention spans at most {window} positions"
     return None

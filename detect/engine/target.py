@@ -1,7 +1,7 @@
-"""A target: the model that is asked, with its own tokenizer.
+"""A target: the model under test, with its own tokenizer.
 
-Local folders and hub ids; weights are read from safetensors only, and code that comes with a
-model runs only under `trust_remote_code`. A hub that cannot be reached is found out in seconds.
+Local folders and hub ids; weights are read from safetensors only, and a model's own code runs only
+under `trust_remote_code`. An unreachable hub is detected within seconds.
 """
 
 import inspect
@@ -23,7 +23,7 @@ _log = logging.getLogger(__name__)
 
 _UNLIMITED = 1_000_000_000
 _CONTEXT_KEYS = ("max_position_embeddings", "n_positions", "max_seq_len", "seq_length")
-# Models that transform their logits may do so too weakly to be seen in a probe.
+# Some models transform their logits too weakly for a probe to detect.
 _LOGIT_TRANSFORMS = ("final_logit_softcapping", "logits_soft_cap", "logit_scale", "logits_scaling")
 
 
@@ -36,12 +36,12 @@ class Target:
     model: Any
     tokenizer: Any
     context: int | None
-    """Most positions of one sequence; None if the model sets no limit."""
+    """Maximum positions of one sequence; None if the model sets no limit."""
     device: torch.device
 
     @cached_property
     def vocabulary(self) -> int:
-        """Number of logits a position."""
+        """Number of logits per position."""
         layer = self.model.get_output_embeddings()
         if layer is None:
             return int(self.model.config.get_text_config().vocab_size)
@@ -49,14 +49,14 @@ class Target:
 
     @cached_property
     def embedded(self) -> int:
-        """Number of ids that the model can be fed."""
+        """Number of ids that the model accepts."""
         return int(self.model.get_input_embeddings().weight.shape[0])
 
     @property
     def depends_on_batch(self) -> bool:
         """Whether the numbers of a text depend on the other texts of its batch.
 
-        In 8 bits they do: large values are kept apart by the column, over the whole batch.
+        In 8 bits they do: large values are separated by column, over the whole batch.
         """
         return bool(getattr(self.model, "is_loaded_in_8bit", False))
 
@@ -65,27 +65,27 @@ class Target:
         return argument in inspect.signature(self.model.forward).parameters
 
     def check_ids(self, ids: npt.NDArray[np.int64], what: str) -> None:
-        """Refuse ids that the model has no embedding for: special tokens, spelled out.
+        """Reject ids without an embedding: special tokens, spelled out.
 
         Raises:
-            InputError: names the text, which is `what`, and the token.
+            InputError: names the text, `what`, and the token.
         """
         beyond = ids[ids >= self.embedded]
         if len(beyond):
             token = self.tokenizer.convert_ids_to_tokens(int(beyond[0]))
             raise InputError(
-                f"{what} holds the token {token!r} (id {int(beyond[0]):,}), and the model's "
+                f"{what} contains the token {token!r} (id {int(beyond[0]):,}), and the model's "
                 f"embedding has {self.embedded:,} rows",
                 where=self.name,
-                hint="Take the token out of the text.",
+                hint="Remove the token from the text.",
             )
 
     @cached_property
     def head(self) -> Head | None:
-        """The output embedding, where body and head together give the model's own logits.
+        """The output embedding, if body and head together give the model's own logits.
 
         Verified once on a short probe. None for a model that transforms its logits (scaling,
-        soft-capping) or whose head is no plain linear layer: its own logits are then used.
+        soft-capping) or whose head is not a plain linear layer: its own logits are then used.
         """
         reason = self._why_not_split()
         if reason is None:
@@ -98,7 +98,7 @@ class Target:
     def hidden(self, **inputs: Any) -> torch.Tensor:
         """Return the last hidden states, [batch, length, hidden], on the target's device."""
         states: torch.Tensor = self.model.base_model(**inputs, use_cache=False)[0]
-        # The last layer of a model that is spread over devices may lie on another one.
+        # The last layer of a model that is spread over devices may be on another one.
         return states.to(self.device)
 
     def _why_not_split(self) -> str | None:
@@ -131,7 +131,7 @@ def make_target(
 ) -> Target:
     """Return a target from a model and a tokenizer in memory; puts the model in eval mode.
 
-    A model that is quantised, or spread over devices, stays where it was loaded.
+    A model that is quantised, or spread over devices, is not moved.
     """
     where = device or next(model.parameters()).device
     placed = model if _stays(model) else model.to(where)
@@ -159,8 +159,8 @@ def load_target(
         path_or_id: a folder with `config.json` and `*.safetensors`, a folder with a LoRA adapter
             that names its base, or a hub id.
         revision: branch, tag or commit on the hub.
-        trust_remote_code: run code that comes with the model.
-        device: `auto` takes the first accelerator, else the CPU.
+        trust_remote_code: run the model's own code.
+        device: `auto` uses the first accelerator, else the CPU.
         dtype: `auto` is float32 on a CPU, elsewhere the checkpoint's own format; `8bit` and `4bit`
             quantise.
         device_map: `auto` spreads the model over all devices; the inputs go where its first layer
@@ -168,21 +168,21 @@ def load_target(
 
     Raises:
         InputError: missing folder, unreachable hub, unknown id, no safetensors, no tokenizer,
-            or one larger than the model; no causal language model; weights that are not finite;
-            unknown device; a device beside a map of devices; no bitsandbytes.
+            or one larger than the model; not a causal language model; weights that are not finite;
+            unknown device; both a device and a map of devices; no bitsandbytes.
     """
     from train.models.pretrained import QUANTISED, load_causal_model
     from train.models.weight_check import check_looks_back
 
     if device_map == "auto" and device != "auto":
         raise InputError(
-            f"the device {device} is given, and a map of all devices", where="device_map"
+            f"device {device} and a map of all devices are both given", where="device_map"
         )
     where = usable_device(device)
     options: dict[str, Any] = {"revision": revision, "trust_remote_code": trust_remote_code}
     tokenizer, _ = load_tokenizer_and_context(path_or_id, **options)
     form = default_device().scoring_format(dtype, where=where.type)
-    # What is quantised cannot be moved later.
+    # Quantised models cannot be moved later.
     spread = "auto" if device_map == "auto" else {"": where} if form in QUANTISED else None
     model = load_causal_model(path_or_id, dtype=form, device_map=spread, **options)
     if spread is not None:
@@ -195,10 +195,10 @@ def load_target(
 def load_tokenizer_and_context(
     path_or_id: str, *, revision: str | None = None, trust_remote_code: bool = False
 ) -> tuple[Any, int | None]:
-    """Return a model's tokenizer, and the positions that it can take, without its weights.
+    """Return a model's tokenizer, and its maximum positions, without its weights.
 
     Raises:
-        InputError: as `load_target`, where it concerns these two.
+        InputError: as `load_target`, for these two.
     """
     from transformers import AutoConfig, AutoTokenizer
 
@@ -208,7 +208,7 @@ def load_tokenizer_and_context(
     found = find_model(path_or_id, revision=revision, trust_remote_code=trust_remote_code)
     trusted = code_options(found, path_or_id, trust_remote_code=trust_remote_code)
     part = "tokenizer"
-    hint: str | None = "A model is asked with its own tokenizer, saved beside it."
+    hint: str | None = "A model is scored with its own tokenizer: save both in one folder."
     try:
         tokenizer = AutoTokenizer.from_pretrained(found.path, local_files_only=True, **trusted)
         part, hint = "configuration", None
@@ -222,7 +222,7 @@ def load_tokenizer_and_context(
 
 
 def usable_device(name: str) -> torch.device:
-    """Return a device by its name; raises `InputError` where it cannot be used here."""
+    """Return a device by its name; raise `InputError` if it cannot be used here."""
     if name == "auto":
         return torch.device(default_device().kind)
     try:
@@ -230,7 +230,7 @@ def usable_device(name: str) -> torch.device:
         torch.empty(0, device=device)
     except (RuntimeError, AssertionError, ValueError) as error:
         raise InputError(
-            f"{name!r} is no device that can be used here ({_one_line(error)})",
+            f"{name!r} is not a device that can be used here ({_one_line(error)})",
             where="device",
             allowed="auto, cpu, cuda, cuda:N, mps",
         ) from error
@@ -256,7 +256,7 @@ def _is_spread(model: Any) -> bool:
 
 
 def _first_device(model: Any) -> torch.device:
-    """Return where the inputs of a model go that accelerate has placed."""
+    """Return the input device of a model that accelerate has placed."""
     device: torch.device = model.get_input_embeddings().weight.device
     if device.type != "meta":
         return device

@@ -1,11 +1,11 @@
-"""A target that is tuned on further texts by low-rank adapters, for detectors that compare the two.
+"""A target tuned on further texts by low-rank adapters, for detectors that compare the two.
 
 As Zhang et al. 2025 (fine-tuned score deviation) tune: LoRA of rank 16 and α 32 with dropout 0.05,
 learning rate 1e-3 on a cosine, batches of 8 texts, 3 epochs; on the layers and with the weight
-decay that `detect.settings.Adapters` says. Where ours is not theirs: the warm-up is 100 steps, or a
-tenth of all where that is less, as a few dozen texts make few steps; the last batch is kept. Texts
-are shuffled anew each epoch and cut to the context. Everything random follows from the seed; the
-target itself is not changed.
+decay of `detect.settings.Adapters`. Differences: the warm-up is 100 steps, or a tenth of all steps
+if that is less, since a few dozen texts make few steps; the last batch is kept. Texts are shuffled
+again in each epoch and cut to the context. All randomness follows from the seed; the target itself
+is unchanged.
 """
 
 import copy
@@ -49,7 +49,7 @@ def train(context: StepContext) -> None:
 
 
 def build(context: StepContext) -> None:
-    """Make the token statistics of every example under the tuned target, and write them."""
+    """Compute the token statistics of every example under the tuned target, and write them."""
     rows = read_examples(context.inputs["examples"])
     tuned = with_adapter(open_target(context), context.inputs["adapter"])
     write_pass(context, tuned, rows, record={"tuned": context.settings["tuned"]})
@@ -66,16 +66,16 @@ def train_adapter(
     seed: int = 0,
     progress: Callable[[int, int], None] = lambda done, total: None,
 ) -> None:
-    """Tune low-rank adapters of the target on texts, and save them alone.
+    """Tune low-rank adapters of the target on texts, and save only the adapters.
 
     Args:
         out: a folder; it gets `adapter_config.json` and `adapter_model.safetensors`.
-        target: its weights stay as they are, but its model is wrapped and must not be used again.
-        texts: at least one of two tokens or more.
+        target: its weights are unchanged, but its model is wrapped and must not be used again.
+        texts: at least one has two or more tokens.
         policy: whether texts have a start token.
-        context: ids of a text that are read; None for all.
-        adapters: which layers are adapted, and by what weight decay.
-        seed: of the adapters' begin, of dropout and of the order.
+        context: number of ids to read per text; None for all.
+        adapters: the adapted layers, and the weight decay.
+        seed: seed of the adapters' initial weights, of dropout and of the order.
         progress: called with (steps done, steps in all).
 
     Raises:
@@ -137,7 +137,7 @@ def with_adapter(target: Target, adapter: Path) -> Target:
     """Return the target with adapters merged into a copy of its weights."""
     from peft import PeftModel
 
-    # Adapters are drawn at random before their file is read: nobody else's draws may move.
+    # Adapters are drawn at random before their file is read: other draws must not change.
     with _own_random_numbers(target):
         model = PeftModel.from_pretrained(copy.deepcopy(target.model), adapter, is_trainable=False)
         merged: Any = model.merge_and_unload()
@@ -152,7 +152,7 @@ def learning_rate_share(step: int, steps: int, warm_up: int) -> float:
 
 
 def _own_random_numbers(target: Target) -> AbstractContextManager[None]:
-    """Return the context in which draws of torch move nobody else's."""
+    """Return the context in which draws of torch do not affect others."""
     devices = [target.device] if target.device.type == "cuda" else []
     return torch.random.fork_rng(devices=devices)
 

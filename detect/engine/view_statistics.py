@@ -1,4 +1,4 @@
-"""The step that makes token statistics of a view, and the pass that it shares with others."""
+"""The step that computes token statistics of a view, and the pass that it shares with others."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -15,7 +15,7 @@ from inject.step import StepContext
 
 
 def build(context: StepContext) -> None:
-    """Make the token statistics of every row, and write them."""
+    """Compute the token statistics of every row, and write them."""
     read = read_held_out if "rows" in context.settings else read_examples
     rows = read(context.inputs["examples"])
     record = {"view": context.settings["view"]}
@@ -28,10 +28,10 @@ def write_pass(
     """Let a target read the rows in the step's view, and write their token statistics.
 
     Args:
-        context: of the step, made with `detect.asked_model.target_execution`.
-        target: what reads.
-        rows: what is read.
-        record: stored with the statistics, beside the policy.
+        context: context of the step, made with `detect.asked_model.target_execution`.
+        target: the model that reads.
+        rows: the texts to read.
+        record: stored with the statistics and the policy.
     """
     policy = DetectSettings.model_validate(context.execution["detect"]).policy()
     texts = [view_text(context.settings["view"], row.text) for row in rows]
@@ -44,7 +44,7 @@ def write_pass(
 
 
 def read_texts(context: StepContext, target: Target, texts: Sequence[str]) -> list[TokenStatistics]:
-    """Let a target read texts as the step's settings say; note what that cost."""
+    """Let a target read texts by the step's settings; record the cost."""
     detect = DetectSettings.model_validate(context.execution["detect"])
     statistics = token_statistics(
         target,

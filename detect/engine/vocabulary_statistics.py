@@ -1,12 +1,12 @@
 """The pass over the vocabulary: hidden states → token statistics, chunk by chunk.
 
-Valid positions (never padding) of many batches are gathered into blocks of `block` rows. For
-each block the logits are made `chunk` vocabulary columns at a time into one preallocated
-buffer and reduced at once to five numbers a row: the chunk's maximum m, Σe, Σe·d, Σe·d² with
-e = exp(l − m), d = l − m, and the count of logits above the true one. The chunks' numbers are
-joined in float64. Neither [positions, vocabulary] logits nor probabilities ever exist. The largest
-log-probability is −log Σ exp(l − max), which is there anyway; its id is looked for in a chunk only
-where that chunk raises a row's maximum, about 5 times in 63 chunks. An inverse temperature β adds
+Valid positions (never padding) of many batches are gathered into blocks of `block` rows. For each
+block the logits are computed `chunk` vocabulary columns at a time in one preallocated buffer and
+immediately reduced to five numbers per row: the chunk's maximum m, Σe, Σe·d, Σe·d² with e = exp(l −
+m), d = l − m, and the count of logits above the true one. The chunks' numbers are combined in
+float64. Neither [positions, vocabulary] logits nor probabilities ever exist. The largest
+log-probability is −log Σ exp(l − max), which is available anyway; its id is searched in a chunk
+only if that chunk raises a row's maximum, about 5 times in 63 chunks. An inverse temperature β adds
 Σw, Σw·d, Σw·d² with w = exp(β·d).
 
 Cost at hidden 512 and vocabulary 32,000 on two cores: 1.04 times the forward pass that only
@@ -31,10 +31,10 @@ from detect.settings import CompileMode
 
 _log = logging.getLogger(__name__)
 
-# Compiling takes 3 to 25 s and then saves about 2 ns a logit on one core pair.
+# Compiling takes 3 to 25 s and then saves about 2 ns per logit on one core pair.
 _REPAYS_FROM_LOGITS = 10_000_000_000
 # exp(-200) is 0 in float32: a logit this far below the maximum adds nothing to any sum, and the
-# clamp keeps 0 · (−∞) from arising where a model masks a token out.
+# clamp prevents 0 · (−∞) if a model masks a token out.
 _FAR_BELOW = -200.0
 _LOWEST = -1e30
 
@@ -75,10 +75,10 @@ class VocabularyReduction:
     """Collects positions and reduces them over the vocabulary block by block.
 
     Args:
-        positions: how many positions will be pushed in all; slots are 0 … positions − 1.
-        vocabulary: number of logits a position.
-        device: where logits are made.
-        compile_mode: `auto` compiles where a C++ compiler is present and the work repays it.
+        positions: total number of positions to push; slots are 0 … positions − 1.
+        vocabulary: number of logits per position.
+        device: device of the logits.
+        compile_mode: `auto` compiles if a C++ compiler is present and the work repays it.
         size: rows and columns of the buffer; by default chosen for the device.
         inverse_temperatures: β of further statistics.
     """
@@ -121,7 +121,7 @@ class VocabularyReduction:
             self._reduce_waiting(head)
 
     def finish(self, head: Head | None) -> VocabularyStatistics:
-        """Reduce what still waits and return all statistics."""
+        """Reduce the remaining positions and return all statistics."""
         while head is not None and self._rows_waiting:
             self._reduce_waiting(head)
         return self._result
@@ -169,7 +169,7 @@ class VocabularyReduction:
         """Reduce one block over all chunks; `fill` writes logits of columns [first, last)."""
         rows, chunk = len(targets), self._size.chunk
         starts = range(0, self._vocabulary, chunk)
-        # Compiled code wants one fixed shape; rows beyond the last position are thrown away.
+        # Compiled code requires one fixed shape; rows beyond the last position are discarded.
         height = rows if self._reduce is chunk_sums else self._size.block
         threshold = torch.nn.functional.pad(true, (0, height - rows))
         sums = torch.empty((len(starts), 5, height), dtype=torch.float32, device=self._device)
@@ -190,14 +190,14 @@ class VocabularyReduction:
                 into[index] = tempered_sums(self._buffer[:rows], sums[index, 0, :rows], beta)
             mine = order[ends[index] : ends[index + 1]]
             own[mine] = self._buffer[mine, targets[mine] - first]
-        # The true logit is computed once more, in another order of summation, before its chunk
-        # comes; its own column must not count as above it.
+        # The true logit is computed once more, in another order of summation, before its chunk; its
+        # own column must not count as above it.
         above = sums[:, 4, :rows].sum(0) - (own > true).float()
         is_top = own >= top.maximum
         return _join(
             sums[:, :4, :rows],
             own,
-            # Where the two differ in the last bit, the rank goes by the logit of the chunk.
+            # If the two differ in the last bit, the rank follows the logit of the chunk.
             rank=torch.where(is_top, 1, above.clamp(min=1) + 1),
             top_id=torch.where(is_top, targets, top.ids),
             tempered=_tempered_in_float64(tempered, sums[:, 0, :rows], own, self._betas),
@@ -246,7 +246,7 @@ class _TopIds:
         """Take a chunk that begins at column `first`, and its rows' maxima [rows]."""
         higher = maximum > self.maximum
         if logits.device.type == "cpu":
-            # Few rows rise in a chunk: looking at those alone costs a twentieth of looking at all.
+            # Few rows rise in a chunk: checking only those costs a twentieth of checking all.
             rows = higher.nonzero()[:, 0]
             self.ids[rows] = logits[rows].argmax(1) + first
         else:
@@ -323,7 +323,7 @@ def _reducer(mode: CompileMode, logits: int) -> Reduce:
 
 @cache
 def _compiled_or_plain() -> Reduce:
-    """Return the compiled reduction, or the plain one, saying so once a process."""
+    """Return the compiled reduction, or the plain one with one warning per process."""
     if not has_compiler():
         _log.warning(
             "no C++ compiler found: token statistics use plain PyTorch (same numbers, slower)"
@@ -350,6 +350,6 @@ def _compiled_or_plain() -> Reduce:
 
 
 def has_compiler() -> bool:
-    """Return whether a C++ compiler is on this machine."""
+    """Return whether this machine has a C++ compiler."""
     names = (os.environ.get("CXX"), "g++", "clang++", "c++")
     return any(name is not None and shutil.which(name) for name in names)

@@ -1,4 +1,4 @@
-"""The evidence that detectors are given, and how each kind of need is met: one file a kind."""
+"""The evidence that detectors receive, and how each kind of need is met: one file per kind."""
 
 from detect.evidence.evidence import (
     SHARED,

@@ -1,7 +1,7 @@
 """Multiple choice: the target's answers about each example that has three paraphrases.
 
-A model is asked once for each pool of examples: every score of `de_cop` is a function of the stored
-answers, whatever its calibration.
+A model is queried once for each pool of examples: every score of `de_cop`, with any calibration, is
+a function of the stored answers.
 """
 
 from collections.abc import Mapping, Sequence
@@ -21,7 +21,7 @@ from inject.step import Step
 class Choices(Need):
     """Answers to a multiple choice between each passage and three paraphrases, in all orders.
 
-    Letters are enough; of a local model there are the labels' probabilities, too.
+    Letters suffice; a local model also gives the labels' probabilities.
     """
 
     asks_model: ClassVar[bool] = True
@@ -30,8 +30,8 @@ class Choices(Need):
     parts: ClassVar[Mapping[str, str]] = {"choices": r"(clean-)?choices"}
     leaves: ClassVar[Mapping[str, Sequence[str]]] = {ANSWERS_FILE: ()}
     hint: ClassVar[str] = (
-        "Spike a dataset that brings paraphrases, such as `fictional`. 24 prompts an example are "
-        "dear: for `all` set detect.generate=true, too."
+        "Spike a dataset that brings paraphrases, such as `fictional`. 24 prompts per example are "
+        "expensive: for `all`, also set detect.generate=true."
     )
     file_hint: ClassVar[str] = (
         "Give rows three paraphrases each (`paraphrases`, or Example_A to Example_D with the "
@@ -43,15 +43,16 @@ class Choices(Need):
 
     @property
     def cost(self) -> NeedCost:
-        """The target is asked in every order of the four options."""
+        """The target answers in every order of the four options."""
         return "24 prompts with the text and three paraphrases", None
 
     def met_with(self, sources: EvidenceSources) -> bool:
-        """Return whether rows bring paraphrases; of an experiment, whether models may write."""
+        """Return whether rows have paraphrases; in an experiment, also whether generation is
+        allowed."""
         return sources.paraphrased and (sources.of_file or lets_models_write(sources))
 
     def inputs(self, sources: EvidenceSources, scored: Scored) -> dict[str, Step]:
-        """Return the answers about the rows, and about held-out rows, which calibrate."""
+        """Return the answers about the rows, and those about held-out rows for calibration."""
 
         def step(*, held_out: bool) -> Step:
             return asking_step(

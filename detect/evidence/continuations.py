@@ -1,4 +1,4 @@
-"""Continuations: what the model that is scored writes after the beginning of each text."""
+"""Continuations: texts that the scored model writes after the beginning of each text."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -28,16 +28,16 @@ _BUILD = "detect.generation.continuations_step:build"
 
 
 def lets_models_write(sources: EvidenceSources) -> bool:
-    """Return whether models write: it was asked for, or every detector was chosen by its name."""
+    """Return whether generation is allowed: by the setting, or because every detector is named."""
     return sources.detect.generate or not names_all(sources.detect.detectors)
 
 
 @dataclass(frozen=True)
 class Continuations(Need):
-    """What the target writes after the beginning of each text."""
+    """Texts that the target writes after the beginning of each text."""
 
     request: ContinuationRequest = GREEDY
-    """Which beginning, how many continuations, and how they are written."""
+    """The beginning, the number of continuations, and their sampling."""
     asks_model: ClassVar[bool] = True
     access: ClassVar[Access] = Access.TEXT
     parts: ClassVar[Mapping[str, str]] = {"continuations": r"continuations-.*"}
@@ -52,24 +52,24 @@ class Continuations(Need):
 
     @property
     def cost(self) -> NeedCost:
-        """The target writes token by token; texts of one request are written once."""
+        """The target writes token by token; texts of one request are generated once."""
         return "texts written", self.request.samples
 
     @property
     def name(self) -> str:
-        """What it is called among the inputs of the scores."""
+        """Its name among the inputs of the scores."""
         return f"continuations-{digest(request_record(self.request))[:12]}"
 
     def met_by(self, evidence: Evidence) -> bool:
-        """Return whether these continuations are there."""
+        """Return whether these continuations are present."""
         return self.request in evidence.continuations
 
     def met_with(self, sources: EvidenceSources) -> bool:
-        """Return whether models may write."""
+        """Return whether generation is allowed."""
         return lets_models_write(sources)
 
     def inputs(self, sources: EvidenceSources, scored: Scored) -> dict[str, Step]:
-        """Return what the model that is scored writes."""
+        """Return the continuations by the scored model."""
         step = asking_step(
             scored.model,
             sources.detect,
@@ -84,7 +84,7 @@ class Continuations(Need):
 
     @classmethod
     def read(cls, needs: Sequence[Self], work: Work) -> None:
-        """Read what was written."""
+        """Read the continuations."""
         work.fields["continuations"] = {
             need.request: work.rows_of(read_continuations(work.inputs[need.name])) for need in needs
         }
@@ -98,14 +98,14 @@ def forgotten_continuations_step(
     request: ContinuationRequest,
     detect: DetectSettings,
 ) -> Step:
-    """Let one model continue the forgotten texts: those that the retrained model never sees.
+    """Let one model continue the forgotten texts, which the retrained model never sees.
 
     Args:
-        model: what is asked.
+        model: the model to query.
         examples: the arm's pool.
-        membership: the same, with the sides that hold for the retrained model.
-        request: what is continued, and how.
-        detect: how models are asked.
+        membership: the same pool with the retrained model's sides.
+        request: the beginnings, and the sampling.
+        detect: settings for querying models.
     """
     return asking_step(
         model,

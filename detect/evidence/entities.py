@@ -1,9 +1,9 @@
-"""Named entities: found by a tagger once for each pool of examples, whatever models are scored.
+"""Named entities: found by a tagger once for each pool of examples, for all scored models.
 
-The tagger is a spaCy pipeline, installed as a package or in a folder. Both are read as the folder
-of files that they are; no code of a package is run, and what decides the entities is the content of
-those files with spaCy's version. Each text is tagged by itself, on the CPU, so no entity depends on
-other texts. spaCy is optional: `pip install 'spikein[tagger]'`.
+The tagger is a spaCy pipeline, installed as a package or in a folder. Both are read as folders of
+files; no package code is run, and only the content of those files and spaCy's version determine the
+entities. Each text is tagged separately, on the CPU, so no entity depends on other texts. spaCy is
+optional: `pip install 'spikein[tagger]'`.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from spacy.language import Language
 
 LIBRARIES = ("spacy", "thinc")
-"""Whose versions bear on the entities."""
+"""Libraries whose versions affect the entities."""
 _CONFIG = "config.cfg"
 _META = "meta.json"
 _ALLOWED = (
@@ -43,19 +43,19 @@ class NamedEntity(NamedTuple):
     start: int
     """Its first character."""
     stop: int
-    """One past its last."""
+    """One past its last character."""
     label: str
-    """What the tagger calls it, such as `PERSON`."""
+    """The tagger's label, such as `PERSON`."""
 
 
 def find_tagger(name: str) -> Path:
-    """Return the folder of a pipeline, that with `config.cfg`.
+    """Return the folder of a pipeline, which contains `config.cfg`.
 
     Args:
         name: a folder, or an installed package.
 
     Raises:
-        InputError: spaCy is not installed; no such pipeline; one that takes parts of another.
+        InputError: spaCy is not installed; no such pipeline; a pipeline with parts of another.
     """
     if find_spec("spacy") is None:
         raise InputError(
@@ -69,7 +69,7 @@ def find_tagger(name: str) -> Path:
 
 
 def tagger_identity(name: str) -> dict[str, Any]:
-    """Return what decides which entities are found, whatever the folder is called.
+    """Return the inputs that determine the entities, regardless of the folder's name.
 
     Raises:
         InputError: as `find_tagger`.
@@ -86,7 +86,7 @@ def tagger_identity(name: str) -> dict[str, Any]:
 
 
 def tagger_record(name: str | None) -> dict[str, str] | None:
-    """Return the pipeline's name, version, and the digest of its files, where there is one."""
+    """Return the pipeline's name, version, and the digest of its files, if it exists."""
     if name is None:
         return None
     identity = tagger_identity(name)
@@ -110,7 +110,7 @@ def find_entities(
         InputError: as `find_tagger`, or a pipeline that cannot be loaded.
     """
     tagger = _load(find_tagger(name), name)
-    # spaCy refuses texts of more characters than this, against a shortage of memory.
+    # spaCy rejects texts of more characters than this to limit memory.
     tagger.max_length = max(map(len, texts), default=0) + 1
     found = []
     for done, text in enumerate(texts, start=1):
@@ -144,7 +144,7 @@ def _pipeline_folder(name: str) -> Path:
 
 
 def _with_config(folder: Path, name: str) -> Path:
-    """Return the folder of a pipeline's files: that of a package holds it under its version."""
+    """Return the folder of a pipeline's files; in a package it is named by its version."""
     if (folder / _CONFIG).is_file():
         return folder
     meta = json_object(folder / _META)
@@ -153,11 +153,11 @@ def _with_config(folder: Path, name: str) -> Path:
         found = inside(folder, below, source=str(folder / _META))
         if (found / _CONFIG).is_file():
             return found
-    raise InputError(f"no spaCy pipeline: it has no {_CONFIG}", where=name, allowed=_ALLOWED)
+    raise InputError(f"not a spaCy pipeline: it lacks {_CONFIG}", where=name, allowed=_ALLOWED)
 
 
 def _check_whole(folder: Path, name: str) -> None:
-    """Refuse a pipeline whose configuration takes parts of another, which no digest here holds."""
+    """Reject a pipeline with parts of another one, which no digest here covers."""
     config = RawConfigParser()
     try:
         config.read_string((folder / _CONFIG).read_text(encoding="utf-8"))
@@ -166,10 +166,10 @@ def _check_whole(folder: Path, name: str) -> None:
     for section in config.sections():
         if section.startswith("components.") and config.has_option(section, "source"):
             raise InputError(
-                f"its part {section.removeprefix('components.')!r} is taken from the pipeline "
+                f"its part {section.removeprefix('components.')!r} comes from the pipeline "
                 f"{config.get(section, 'source')}",
                 where=name,
-                hint="Load it once with spaCy, and save the whole with nlp.to_disk.",
+                hint="Load it once with spaCy, and save all of it with nlp.to_disk.",
             )
 
 
@@ -179,7 +179,7 @@ write_entities, read_entities = part_table(ENTITIES_FILE, NamedEntity)
 
 @dataclass(frozen=True)
 class Entities(Need):
-    """The named entities of each text, found by a tagger that the user names."""
+    """The named entities of each text, found by the user's tagger."""
 
     asks_model: ClassVar[bool] = False
     access: ClassVar[Access] = Access.NONE
@@ -193,14 +193,14 @@ class Entities(Need):
         return "named entities"
 
     def met_with(self, sources: EvidenceSources) -> bool:
-        """Return whether a tagger is named."""
+        """Return whether a tagger is set."""
         return sources.detect.tagger is not None
 
     def inputs(self, sources: EvidenceSources, scored: Scored) -> dict[str, Step]:
         """Return the step that tags the examples.
 
         Raises:
-            InputError: spaCy or the tagger is not there.
+            InputError: if spaCy or the tagger is not installed.
         """
         tagger = sources.detect.tagger or ""
         identity = tagger_identity(tagger)

@@ -1,4 +1,4 @@
-"""What detectors are given: texts, and whatever was made to meet their needs."""
+"""Input of detectors: texts, and the evidence that meets their needs."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
@@ -13,7 +13,7 @@ from detect.token_statistics import TokenStatistics
 from detect.views import TEXT
 
 SHARED = frozenset({"frequency", "held_out"})
-"""Fields of `Evidence` that are not by row."""
+"""Fields of `Evidence` without one entry per row."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -21,42 +21,43 @@ class ShadowModel:
     """One model like the target that saw a random half of the examples."""
 
     statistics: Sequence[TokenStatistics]
-    """Of the text, one a row."""
+    """Statistics of the text, one entry per row."""
     inside: Sequence[bool]
-    """Whether it saw the row."""
+    """Whether the model saw each row."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class HeldOutRows:
-    """Rows that no model saw and nobody scores; sequences have one entry a row, in one order."""
+    """Unseen rows that are not scored; sequences have one entry per row, in one order."""
 
     datasets: Sequence[str]
     texts: Sequence[str]
     statistics: Sequence[TokenStatistics]
-    """Of the text under the target."""
+    """Statistics of the text under the target."""
     reference: Sequence[TokenStatistics] | None = None
-    """Under the reference model."""
+    """Statistics under the reference model."""
     shadows: Sequence[Sequence[TokenStatistics]] | None = None
-    """Under each shadow model, in the order of `Evidence.shadows`; none of them saw a row."""
+    """Statistics under each shadow model, in the order of `Evidence.shadows`; none saw these
+    rows."""
 
     def of(self, dataset: str) -> list[int]:
-        """Return the places of a dataset's rows."""
+        """Return the indices of a dataset's rows."""
         return [place for place, name in enumerate(self.datasets) if name == dataset]
 
 
 @dataclass(frozen=True, kw_only=True)
 class PrefixedStatistics:
-    """Token statistics of the scored texts behind shots of their own dataset."""
+    """Token statistics of the scored texts after shots of their own dataset."""
 
     statistics: Sequence[TokenStatistics]
-    """Of the text's own tokens, one entry a row: those of its plain pass."""
+    """Statistics of the text's own tokens, as in its plain pass; one entry per row."""
     notes: tuple[str, ...] = ()
-    """Where fewer shots stand before the texts than were asked for, and why."""
+    """Notes on datasets with fewer shots than requested, with the reason."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class ExampleEvidence:
-    """What is known of one example."""
+    """The evidence on one example."""
 
     text: str
     statistics: Mapping[str, TokenStatistics]
@@ -66,20 +67,20 @@ class ExampleEvidence:
     neighbours: NeighbourMeans | None = None
     """How likely the target finds texts with one token exchanged."""
     prefixed: Mapping[str, TokenStatistics] = field(default_factory=dict)
-    """Behind shots, by `detect.evidence.needs.Prefixed.name`."""
+    """After shots, by `detect.evidence.needs.Prefixed.name`."""
     tuned: Mapping[str, TokenStatistics] = field(default_factory=dict)
     """Under the target tuned on held-out rows, by `detect.evidence.needs.Tuned.name`."""
     continuations: Mapping[ContinuationRequest, Continued] = field(default_factory=dict)
-    """What the target wrote after the beginning of the text, by what it was asked."""
+    """Texts that the target wrote after the beginning of the text, by request."""
     guesses: Mapping[GuessRequest, GuessedText] = field(default_factory=dict)
-    """What the target answered for masked parts of the text, by what it was asked."""
+    """The target's answers for masked parts of the text, by request."""
     further: Mapping[Any, Any] = field(default_factory=dict)
-    """What kinds of need without a field of their own give, by the need."""
+    """Evidence of needs without a separate field, by need."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Evidence:
-    """What is known of all examples; sequences have one entry a row, in one order."""
+    """The evidence on all examples; sequences have one entry per row, in one order."""
 
     texts: Sequence[str]
     statistics: Mapping[str, Sequence[TokenStatistics]]
@@ -91,32 +92,32 @@ class Evidence:
     """Rows of one group share a passage; None: each text is its own group."""
     shadows: Sequence[ShadowModel] | None = None
     datasets: Sequence[str] | None = None
-    """The dataset of each row, where held-out rows are there, which belong to datasets."""
+    """The dataset of each row, if there are held-out rows, which belong to datasets."""
     held_out: HeldOutRows | None = None
     prefixed: Mapping[str, PrefixedStatistics] = field(default_factory=dict)
     """By `detect.evidence.needs.Prefixed.name`."""
     tuned: Mapping[str, Sequence[TokenStatistics]] = field(default_factory=dict)
     """Under the target tuned on held-out rows, by `detect.evidence.needs.Tuned.name`."""
     continuations: Mapping[ContinuationRequest, Sequence[Continued]] = field(default_factory=dict)
-    """What the target wrote after the beginnings of the texts, by what it was asked."""
+    """Texts that the target wrote after the beginnings of the texts, by request."""
     guesses: Mapping[GuessRequest, Sequence[GuessedText]] = field(default_factory=dict)
-    """What the target answered for masked parts of the texts, by what it was asked."""
+    """The target's answers for masked parts of the texts, by request."""
     choices: ChoiceEvidence | None = None
     """Answers to multiple-choice questions."""
     gradients: Sequence[GradientNorms] | None = None
-    """Of the loss of each text under the target."""
+    """Gradient norms of each text's loss under the target."""
     neighbours: Sequence[NeighbourMeans] | None = None
-    """Of each text: how likely the target finds texts with one token exchanged."""
+    """For each text: how likely the target finds texts with one token exchanged."""
     further: Mapping[Any, Sequence[Any]] = field(default_factory=dict)
-    """What kinds of need without a field of their own give, by the need: one entry a row."""
+    """Evidence of needs without a separate field, by need: one entry per row."""
 
     def of_held_out(self) -> "Evidence":
-        """Return the evidence on the held-out rows, for detectors of token tables to score them.
+        """Return the evidence on the held-out rows, for scores by detectors of token tables.
 
         Their scores calibrate those of the examples (`analysis.decisions.flagged`).
 
         Raises:
-            ValueError: there are none.
+            ValueError: if there are none.
         """
         found = self.held_out
         if found is None:
@@ -130,9 +131,9 @@ class Evidence:
         )
 
     def examples(self) -> Iterator[ExampleEvidence]:
-        """Yield what is known of each example."""
+        """Yield the evidence on each example."""
         views = self.statistics
-        # Where no view may be read, the empty mapping says so to who reads one (`detect.access`).
+        # If no view may be read, reading one of the empty mapping raises (`detect.access`).
         none = cast(Mapping[str, TokenStatistics], views)
         for row, text in enumerate(self.texts):
             yield ExampleEvidence(
@@ -163,11 +164,11 @@ _BY_ROW: Mapping[type[Any], tuple[str, ...]] = {
     PrefixedStatistics: ("statistics",),
     ChoiceEvidence: ("answers",),
 }
-"""What of a part of the evidence is by row."""
+"""The by-row fields of a part of the evidence."""
 
 
 def _taken(value: Any, rows: Sequence[int]) -> Any:
-    """Return the entries of some rows; of a mapping or a part, of what in it is by row."""
+    """Return the entries of some rows, also within a mapping or a part."""
     if value is None:
         return None
     if isinstance(value, Mapping):

@@ -28,7 +28,7 @@ class Frequency(Need):
         return "token frequencies"
 
     def met_with(self, sources: EvidenceSources) -> bool:
-        """Return whether texts are named to count in."""
+        """Return whether texts to count are named."""
         named = sources.of_file and sources.detect.frequency is not None
         return named or sources.frequency is not None
 

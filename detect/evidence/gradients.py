@@ -1,4 +1,4 @@
-"""Gradients: the norms of each example's, under the model that is scored."""
+"""Gradients: the norms of each example's gradient under the scored model."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -27,11 +27,11 @@ class Gradients(Need):
 
     @property
     def cost(self) -> NeedCost:
-        """The target reads the text forwards and backwards, which is some three plain passes."""
+        """A forward and a backward pass of the target over the text, some three plain passes."""
         return "a backward pass of the target", None
 
     def inputs(self, sources: EvidenceSources, scored: Scored) -> dict[str, Step]:
-        """Return backward passes of the model that is scored."""
+        """Return backward passes of the scored model."""
         model, detect = scored.model, sources.detect
         step = asking_step(
             model,

@@ -1,4 +1,4 @@
-"""Guesses of masked words by the model that is scored, and the models that choose the words."""
+"""Guesses of masked words by the scored model, and the models that select the words."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -27,23 +27,23 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Guesses(Need):
-    """What the target answers when parts of each text are masked."""
+    """The target's answers for masked parts of each text."""
 
     request: GuessRequest = PAPER
-    """Which parts are masked, and how the target is asked for them."""
+    """The masked parts, and the prompt."""
     asks_model: ClassVar[bool] = True
     access: ClassVar[Access] = Access.TEXT
     parts: ClassVar[Mapping[str, str]] = {"guesses": r"guesses-.*"}
     leaves: ClassVar[Mapping[str, Sequence[str]]] = {GUESSES_FILE: ("wanted", "written")}
     hint: ClassVar[str] = (
-        f"{HINT} Name a model that says which words surprise (detect.word_reference, or "
-        "detect.reference) and, for filtered=true, one whose guesses are left out "
+        f"{HINT} Name a model that finds surprising words (detect.word_reference, or "
+        "detect.reference) and, for filtered=true, one whose guesses are skipped "
         "(detect.knowledge_filter)."
     )
     file_hint: ClassVar[str] = (
-        "Let the model write (generate=true, or name the detector), and name a model that says "
-        "which words surprise (word_reference=PATH or reference=PATH) and, for filtered=true, one "
-        "whose guesses are left out (knowledge_filter=PATH)."
+        "Let the model write (generate=true, or name the detector), and name a model that finds "
+        "surprising words (word_reference=PATH or reference=PATH) and, for filtered=true, one "
+        "whose guesses are skipped (knowledge_filter=PATH)."
     )
     options: ClassVar[tuple[str, ...]] = ("word_reference", "knowledge_filter")
 
@@ -52,21 +52,21 @@ class Guesses(Need):
 
     @property
     def cost(self) -> NeedCost:
-        """One answer for each part that is masked."""
+        """One answer per masked part."""
         parts = 1 if self.request.method in ("question", "option") else self.request.limit
         return "answers, at most", parts
 
     @property
     def name(self) -> str:
-        """What it is called among the inputs of the scores."""
+        """Its name among the inputs of the scores."""
         return f"guesses-{digest(request_record(self.request))[:12]}"
 
     def met_by(self, evidence: Evidence) -> bool:
-        """Return whether these guesses are there."""
+        """Return whether these guesses are present."""
         return self.request in evidence.guesses
 
     def met_with(self, sources: EvidenceSources) -> bool:
-        """Return whether models may write, and those that choose the words are named."""
+        """Return whether generation is allowed and the models that select the words are named."""
         request, named = self.request, sources.detect.word_reference is not None
         return (
             lets_models_write(sources)
@@ -75,7 +75,7 @@ class Guesses(Need):
         )
 
     def inputs(self, sources: EvidenceSources, scored: Scored) -> dict[str, Step]:
-        """Return the guesses of the model that is scored, of words that other models chose."""
+        """Return the scored model's guesses of words that other models selected."""
         request, detect = self.request, sources.detect
         before: dict[str, Step] = {}
         if request.asks_reference:
@@ -110,14 +110,14 @@ class Guesses(Need):
         sources: EvidenceSources,
         before: Mapping[str, Step],
     ) -> Step:
-        """Ask one model for the masked parts of every example.
+        """Query one model for the masked parts of every example.
 
         Args:
-            model: which one.
-            request: which parts are masked, and how it is asked.
-            sources: of the examples, and how a model is loaded.
-            before: `words` where a reference model chooses them; `filter` and `filter_100`, the
-                guesses of a knowledge filter, where there is one.
+            model: the model to query.
+            request: the masked parts, and the prompt.
+            sources: sources of the examples, and settings for loading a model.
+            before: `words` if a reference model selects them; `filter` and `filter_100`, the
+                guesses of a knowledge filter, if there is one.
         """
         return asking_step(
             model,
@@ -140,6 +140,6 @@ class Guesses(Need):
 
 
 def _word_reference(sources: EvidenceSources) -> "ModelNode | None":
-    """Return the model that says which words surprise."""
+    """Return the model that finds surprising words."""
     named = sources.detect.word_reference
     return reference_model(sources) if named is None else further_model(named, sources)

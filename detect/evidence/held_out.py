@@ -1,6 +1,6 @@
-"""Held-out rows: their token statistics under the model that is scored, and under others.
+"""Held-out rows: their token statistics under the scored model, and under others.
 
-A target that is tuned on them is among these others.
+A target tuned on them is among these others.
 """
 
 from collections.abc import Mapping, Sequence
@@ -29,14 +29,14 @@ _OF_SHADOW = "shadow-held_out"
 
 @dataclass(frozen=True)
 class HeldOut(Need):
-    """Rows that no model saw and nobody scores, with their token statistics under the target."""
+    """Unseen rows that are not scored, with their token statistics under the target."""
 
     reference: bool = False
-    """Under the reference model, too."""
+    """Also under the reference model."""
     shadows: bool = False
-    """Under every shadow model, too."""
+    """Also under every shadow model."""
     fewest: int = 1
-    """Rows of a dataset below which the detector says nothing about it."""
+    """Fewest rows of a dataset for which the detector gives scores."""
     asks_model: ClassVar[bool] = True
     access: ClassVar[Access] = Access.TOKENS
     parts: ClassVar[Mapping[str, str]] = {"held_out": r"(.*-)?held_out(-.*)?"}
@@ -48,11 +48,11 @@ class HeldOut(Need):
 
     @property
     def cost(self) -> NeedCost:
-        """The models read the held-out rows once, however many texts are scored."""
+        """The models read the held-out rows once, regardless of the number of scored texts."""
         return "held-out rows once", None
 
     def met_by(self, evidence: Evidence) -> bool:
-        """Return whether the held-out rows are there, and what is asked for of them."""
+        """Return whether the held-out rows and their required statistics are present."""
         rows = evidence.held_out
         return (
             rows is not None
@@ -61,7 +61,8 @@ class HeldOut(Need):
         )
 
     def met_with(self, sources: EvidenceSources) -> bool:
-        """Return whether rows are held out; of a file, with the models that are asked for."""
+        """Return whether rows are held out; for a file, whether the required models are also
+        given."""
         enough = sources.held_out >= self.fewest
         if not sources.of_file:
             return enough
@@ -86,7 +87,7 @@ class HeldOut(Need):
 
     @classmethod
     def reads(cls, name: str) -> Reading | None:
-        """Of the examples, the held-out rows are read."""
+        """Only the held-out rows are read from the examples."""
         return HELD_OUT if name == _ROWS else None
 
     @classmethod
@@ -110,9 +111,9 @@ class Tuned(Need):
     """Token statistics of the text under the target tuned on held-out rows by low-rank adapters."""
 
     view: str = TEXT
-    """The form of the text that it reads."""
+    """The view of the text to read."""
     adapters: Adapters = "all_linear"
-    """Which layers are adapted, and by what weight decay."""
+    """The adapted layers, and the weight decay."""
     asks_model: ClassVar[bool] = True
     access: ClassVar[Access] = Access.WEIGHTS
     parts: ClassVar[Mapping[str, str]] = {"tuned": r"tuned-.*"}
@@ -129,11 +130,11 @@ class Tuned(Need):
 
     @property
     def name(self) -> str:
-        """What it is called in `Evidence.tuned` and in the names of steps."""
+        """Its name in `Evidence.tuned` and in step names."""
         return f"{self.view}-{self.adapters}"
 
     def met_by(self, evidence: Evidence) -> bool:
-        """Return whether the tuned model's statistics are there."""
+        """Return whether the tuned model's statistics are present."""
         return self.name in evidence.tuned
 
     def met_with(self, sources: EvidenceSources) -> bool:
@@ -141,7 +142,7 @@ class Tuned(Need):
         return sources.held_out > 0
 
     def inputs(self, sources: EvidenceSources, scored: Scored) -> dict[str, Step]:
-        """Return a pass of the model that is scored, with adapters of the held-out rows."""
+        """Return a pass of the scored model, with adapters tuned on the held-out rows."""
         model, examples, detect = scored.model, sources.examples, sources.detect
         adapter = asking_step(
             model,

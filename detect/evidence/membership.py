@@ -1,4 +1,4 @@
-"""Who is a member: the labels of the examples, and shadow models, of which each saw other ones."""
+"""Membership: the labels of the examples, and shadow models, each of which saw different ones."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -14,13 +14,13 @@ from inject.step import Reading, Step, numbered_folders, numbered_inputs
 
 
 def group_name(row: Example) -> str:
-    """Return the group of a row among those of all datasets; rows of a file are of none."""
+    """Return the group of a row among those of all datasets; rows of a file have no dataset."""
     return f"{row.dataset}\n{row.group}" if row.dataset else row.group
 
 
 @dataclass(frozen=True)
 class Sides(Need):
-    """Which examples are members, and their groups; for detectors that are trained."""
+    """The members' labels and groups; for detectors that are trained."""
 
     asks_model: ClassVar[bool] = False
     evidence: ClassVar[str | None] = "members"
@@ -36,21 +36,21 @@ class Sides(Need):
 
     @classmethod
     def read(cls, needs: Sequence[Self], work: Work) -> None:
-        """Take the sides from the examples themselves."""
+        """Read the sides from the examples."""
         work.fields["members"] = [row.side == "member" for row in work.rows]
         work.fields["groups"] = [group_name(row) for row in work.rows]
 
 
 @dataclass(frozen=True)
 class Shadows(Need):
-    """Token statistics of the text under shadow models, of which it is known who saw whom."""
+    """Token statistics of the text under shadow models with known members."""
 
     asks_model: ClassVar[bool] = True
     evidence: ClassVar[str | None] = "shadows"
     access: ClassVar[Access] = Access.NONE
     parts: ClassVar[Mapping[str, str]] = {"shadows": r"\d+-(shadow|membership)"}
     hint: ClassVar[str] = "Set twins.shadows to an even number such as 8."
-    file_hint: ClassVar[str] = "Shadow models are trained by experiments alone (`spikein run`)."
+    file_hint: ClassVar[str] = "Only experiments train shadow models (`spikein run`)."
 
     def __str__(self) -> str:
         return "shadow models"
@@ -65,11 +65,11 @@ class Shadows(Need):
         return bool(sources.shadows)
 
     def says_something(self, sources: EvidenceSources, scored: Scored) -> bool:
-        """Return whether the model is trained as the shadow models are, and to the end."""
+        """Return whether the model is trained like the shadow models, and to the end."""
         return scored.role != "base" and scored.model.checkpoint is None
 
     def inputs(self, sources: EvidenceSources, scored: Scored) -> dict[str, Step]:
-        """Return a pass of each shadow model, and whom it saw."""
+        """Return a pass of each shadow model, and its members."""
         return numbered_inputs(
             [
                 {
@@ -84,12 +84,12 @@ class Shadows(Need):
 
     @classmethod
     def reads(cls, name: str) -> Reading | None:
-        """Of whom a shadow model saw, the sides are read."""
+        """Only the sides are read from a shadow model's members."""
         return UNSPLIT if name.endswith("-membership") else None
 
     @classmethod
     def read(cls, needs: Sequence[Self], work: Work) -> None:
-        """Read the statistics under each shadow model, and whom it saw."""
+        """Read the statistics under each shadow model, and its members."""
         names = sorted(name for name in work.inputs if name.endswith("-shadow"))
         work.fields["shadows"] = [
             _shadow_model(work, number, name) for number, name in enumerate(names)

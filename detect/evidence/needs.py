@@ -1,12 +1,12 @@
-"""What every kind of need is: what it costs, which steps meet it, how finished ones are read back.
+"""Base class of needs: their cost, the steps that meet them, and how their results are read.
 
-A kind of need is a class in a file beside this one, and nowhere else: no table lists them, since a
-detector imports those that it names. To add one, subclass `Need`, say `__str__`,
-`asks_model` and `access`, return steps from `inputs`, and fill the evidence in `read`.
+A kind of need is a class in a file of this folder, and nowhere else: no table lists them, since a
+detector imports those that it names. To add one, subclass `Need`, define `__str__`, `asks_model`
+and `access`, return steps from `inputs`, and fill the evidence in `read`.
 
-A step that makes evidence names its function by a string: what a model is asked with is no part of
-the code that reads what it said. An edit of the engine makes scores anew through the statistics, if
-these come out otherwise.
+A step that produces evidence names its function by a string, so the code that queries a model is
+not part of the code that reads its answers. An edit of the engine recomputes scores only if the
+statistics change.
 """
 
 import pkgutil
@@ -28,21 +28,21 @@ if TYPE_CHECKING:
     from train.models.model_node import ModelNode
 
 Role = Literal["arm", "base", "clean", "retrained", "unlearned"]
-"""What a model is to its arm: the contaminated one, the base model, a twin, or made from the
-contaminated one to forget."""
+"""A model's role in its arm: the contaminated model, the base model, a twin, or the contaminated
+model after unlearning."""
 BASE = "base"
-"""What `detect.reference` calls the base model."""
+"""Name of the base model in `detect.reference`."""
 TWIN = "twin"
-"""What `detect.reference` calls the clean twin."""
+"""Name of the clean twin in `detect.reference`."""
 
 
 NeedCost = tuple[str, int | None]
-"""What meeting a need takes of each text: a model that reads the text, such as `target`, and how
-often; or a phrase that says all, such as `24 prompts`, and None."""
+"""Cost of a need per text: a model that reads the text, such as `target`, and the number of passes;
+or a complete phrase, such as `24 prompts`, and None."""
 
 
 class Shadow(NamedTuple):
-    """A shadow model, and the examples with the sides that hold for it."""
+    """A shadow model, and the examples with its sides."""
 
     model: "ModelNode"
     membership: Step
@@ -50,13 +50,13 @@ class Shadow(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class EvidenceSources:
-    """What an arm of an experiment, or a user's file of rows, has to meet needs with."""
+    """Sources to meet needs with, of an experiment's arm or of a user's file of rows."""
 
     detect: DetectSettings
     examples: Step
-    """What is scored."""
+    """The scored examples."""
     base: "ModelNode | None" = None
-    """The base model, where there is one."""
+    """The base model, if there is one."""
     frequency: Step | None = None
     """Counted tokens."""
     twin: "ModelNode | None" = None
@@ -64,23 +64,23 @@ class EvidenceSources:
     shadows: tuple[Shadow, ...] = ()
     """The shadow models of the arm."""
     held_out: int = 0
-    """Held-out rows of the dataset that has most of them."""
+    """Number of held-out rows of the dataset with most of them."""
     known_members: bool = False
-    """Whether there are rows of which it is known that the model saw them, to serve as shots."""
+    """Whether there are known members, to serve as shots."""
     labelled: bool = True
-    """Whether it is known who is a member."""
+    """Whether membership labels are known."""
     paraphrased: bool = False
-    """Whether examples bring paraphrases."""
+    """Whether examples have paraphrases."""
     of_file: bool = False
-    """Whether a user's file is scored, whose options are flags of `spikein detect`."""
+    """Whether a user's file is scored, with options from flags of `spikein detect`."""
     served_reference: "ModelNode | None" = None
-    """The reference model of a user's file, where a server has it."""
+    """The reference model of a user's file, if it is on a server."""
     trust_remote_code: bool = False
-    """Whether further models may bring code of their own."""
+    """Whether further models may run their own code."""
 
 
 class Scored(NamedTuple):
-    """The model that is scored."""
+    """The scored model."""
 
     model: "ModelNode"
     role: Role
@@ -88,95 +88,95 @@ class Scored(NamedTuple):
 
 @dataclass(kw_only=True)
 class Work:
-    """The finished inputs while they become evidence, and the fields that are filled by then."""
+    """The finished inputs while they become evidence, and the fields filled so far."""
 
     inputs: Mapping[str, Path]
     """Folders by name."""
     rows: Sequence[Example]
     fields: dict[str, Any] = field(default_factory=dict)
-    """Of `Evidence`."""
+    """Fields of `Evidence`."""
     further: dict["Need", Sequence[Any]] = field(default_factory=dict)
-    """What kinds of need without a field of their own give, one entry a row."""
+    """Evidence of needs without a separate field, one entry per row."""
 
     def statistics(self, name: str, rows: Sequence[Example] | None = None) -> list[TokenStatistics]:
-        """Return the token statistics of an input, one a row, or of other rows that are given."""
+        """Return the token statistics of an input, one per row, or those of other given rows."""
         return self.rows_of(read_statistics(self.inputs[name]), rows)
 
     def rows_of(self, table: Mapping[str, Any], rows: Sequence[Example] | None = None) -> list[Any]:
-        """Return what a table by example id says of each row."""
+        """Return each row's entry of a table by example id."""
         return [table[row.example_id] for row in (self.rows if rows is None else rows)]
 
     def evidence(self) -> Evidence:
-        """Return what was filled so far as evidence."""
+        """Return the fields filled so far as evidence."""
         texts = [row.text for row in self.rows]
         return Evidence(**{"texts": texts, "statistics": {}, **self.fields}, further=self.further)
 
 
 class Need:
-    """Something that a detector must be given, and how it is met."""
+    """A need of a detector, and how it is met."""
 
     asks_model: ClassVar[bool]
-    """Whether meeting it takes a pass of a model."""
+    """Whether it requires a pass of a model."""
     access: ClassVar[Access]
-    """What of the target must be seen to meet it, at least."""
+    """Lowest access level that it requires."""
     hint: ClassVar[str] = ""
-    """What the author of an experiment does where nothing meets it."""
+    """Advice for the author of an experiment if nothing meets it."""
     file_hint: ClassVar[str] = ""
-    """What a user of `spikein detect` does."""
+    """Advice for a user of `spikein detect`."""
     leaves: ClassVar[Mapping[str, Sequence[str]]] = {}
-    """Files of its artifacts that leave in a bundle, each with the columns that show a text: those
-    of protected rows stay behind. Kinds that share a file name it once."""
+    """Files of its artifacts that are part of a bundle, each with the columns that show a text:
+    those of protected rows are omitted. Kinds that share a file name it once."""
     parts: ClassVar[Mapping[str, str]] = {}
-    """What of its inputs a bundle holds only where it is asked for (`spikein bundle --with`): a
-    pattern of their names, by what the part is called. Every bundle holds all others."""
+    """Its inputs that a bundle includes only on request (`spikein bundle --with`): a pattern of
+    their names, by the name of the part. Every bundle includes all others."""
     options: ClassVar[tuple[str, ...]] = ()
-    """Keys of `DetectSettings` that are of use to this kind alone."""
+    """Keys of `DetectSettings` that only this kind uses."""
     evidence: ClassVar[str | None] = None
-    """The field of `Evidence` that it fills alone; None for `further`, by the need."""
+    """The field of `Evidence` that only this kind fills; None for `further`, by need."""
 
     @property
     def cost(self) -> NeedCost | None:
-        """What it takes of each text; None if no model is asked.
+        """Its cost per text; None if no model is queried.
 
-        A kind of need that declares none is named itself, where a model is asked.
+        A kind of need without a declared cost is named itself, if a model is queried.
         """
         return (str(self), None) if self.asks_model else None
 
     @property
     def part(self) -> str | None:
-        """The part of a bundle that it is read from; None if every bundle holds it."""
+        """Its part of a bundle; None if every bundle includes it."""
         return next(iter(self.parts), None)
 
     def met_by(self, evidence: Evidence) -> bool:
-        """Return whether the evidence holds it."""
+        """Return whether the evidence contains it."""
         if self.evidence is None:
             return self in evidence.further
         return getattr(evidence, self.evidence) is not None
 
     def met_with(self, sources: EvidenceSources) -> bool:
-        """Return whether there is what it takes."""
+        """Return whether its sources are available."""
         return True
 
     def says_something(self, sources: EvidenceSources, scored: Scored) -> bool:
-        """Return whether such evidence on this model means anything."""
+        """Return whether such evidence on this model is meaningful."""
         return True
 
     def inputs(self, sources: EvidenceSources, scored: Scored) -> dict[str, Step]:
-        """Return the steps that meet it, by the name that the scores' step knows them by."""
+        """Return the steps that meet it, by their name in the scores step."""
         return {}
 
     @classmethod
     def reads(cls, name: str) -> Reading | None:
-        """Return what is read of such an input; None for everything."""
+        """Return the files to read from such an input; None for all."""
         return None
 
     @classmethod
     def read(cls, needs: Sequence[Self], work: Work) -> None:
-        """Fill the evidence with what finished steps have made for all needs of the kind."""
+        """Fill the evidence from finished steps for all needs of the kind."""
 
 
 def every_kind() -> list[type[Need]]:
-    """Return every kind of need that lies in this folder; imports all of its files."""
+    """Return every kind of need in this folder; import all of its files."""
     for module in pkgutil.iter_modules(detect.evidence.__path__):
         import_module(f"{detect.evidence.__name__}.{module.name}")
     ours = f"{detect.evidence.__name__}."
@@ -184,7 +184,7 @@ def every_kind() -> list[type[Need]]:
 
 
 def cost_text(needs: Iterable[Need]) -> str:
-    """Return what needs cost of each text: `target 2×, reference 1×`; `no model` for nothing."""
+    """Return the cost of needs per text: `target 2×, reference 1×`; `no model` for none."""
     costs = [cost for need in dict.fromkeys(needs) if (cost := need.cost) is not None]
     times: dict[str, int | None] = {}
     for what, count in costs:
@@ -195,7 +195,7 @@ def cost_text(needs: Iterable[Need]) -> str:
 
 
 def unmet(sources: EvidenceSources) -> Callable[[Need], str | None]:
-    """Return a function from a need to what can be done about it; None if it can be met."""
+    """Return a function from a need to advice about it; None if it can be met."""
 
     def hint(need: Need) -> str | None:
         if need.met_with(sources):
@@ -206,9 +206,9 @@ def unmet(sources: EvidenceSources) -> Callable[[Need], str | None]:
 
 
 def says_something(needs: Sequence[Need], sources: EvidenceSources, scored: Scored) -> bool:
-    """Return whether a detector with such needs says anything about a model.
+    """Return whether a detector with such needs is meaningful for a model.
 
-    One that looks at no model is scored once: beside the base model where there is one.
+    One that reads no model is scored once: with the base model if there is one.
     """
     if not any(need.asks_model for need in needs):
         if scored.role == "base":
@@ -221,7 +221,8 @@ def says_something(needs: Sequence[Need], sources: EvidenceSources, scored: Scor
 def evidence_inputs(
     needs: Sequence[Need], sources: EvidenceSources, scored: Scored
 ) -> tuple[dict[str, Step], dict[str, Reading]]:
-    """Return the steps that meet the needs, by name, and what is read of those not read whole."""
+    """Return the steps that meet the needs, by name, and the files to read from those read in
+    part."""
     inputs: dict[str, Step] = {}
     reads: dict[str, Reading] = {}
     for need in needs:
@@ -235,7 +236,7 @@ def evidence_inputs(
 def read_evidence(
     needs: Sequence[Need], inputs: Mapping[str, Path], rows: Sequence[Example]
 ) -> Evidence:
-    """Return the evidence that finished steps hold, one entry a row of the examples."""
+    """Return the evidence of finished steps, one entry per row of the examples."""
     work = Work(inputs=inputs, rows=rows)
     kinds: dict[type[Need], None] = dict.fromkeys(map(type, needs))
     for kind in kinds:

@@ -1,6 +1,6 @@
 """Neighbours: texts that a masked language model proposes, and how likely the target finds them.
 
-The texts are made once for each pool of examples and serve every model.
+The texts are generated once for each pool of examples and serve every model.
 """
 
 from collections.abc import Mapping, Sequence
@@ -40,15 +40,15 @@ class NeighbourTexts(Need):
         return "target", 25
 
     def met_with(self, sources: EvidenceSources) -> bool:
-        """Return whether a masked language model is named."""
+        """Return whether a masked language model is set."""
         return sources.detect.neighbours is not None
 
     def inputs(self, sources: EvidenceSources, scored: Scored) -> dict[str, Step]:
-        """Return a pass of the model that is scored over the neighbours."""
+        """Return a pass of the scored model over the neighbours."""
         settings = sources.detect.neighbours
         if settings is None:
             raise TypeError("neighbours without a masked language model")
-        # Found by name: how models are named and loaded is no part of the code that reads scores.
+        # Found by name: naming and loading models is not part of the code that reads scores.
         masked: ModelNode = find_function("train.models.model_node:pretrained_node")(settings.model)
         texts = Step(
             kind="neighbours",

@@ -1,6 +1,6 @@
-"""Shots before each text: which texts of its dataset these are, and token statistics behind them.
+"""Shots before each text: the selected texts of its dataset, and token statistics after them.
 
-The prefix of a dataset ends with the separator behind its last text, by its own ids.
+The prefix of a dataset ends with the separator after its last text, encoded separately.
 """
 
 import json
@@ -23,10 +23,10 @@ if TYPE_CHECKING:
 
 SHOTS_FILE = "shots.json"
 KNOWN_MEMBERS_FILE = "known_members.parquet"
-"""Of a user's rows, beside them: rows that are not scored, of which it is known that the model saw
-them. The rows of an experiment have no such file, but members of the split `tune`."""
+"""Additional file of a user's rows: known members that are not scored. An experiment has no such
+file, but members of the split `tune`."""
 _NO_WEIGHTS = Reading(files=("*.json", "*.jinja", "*.model", "*.txt", "*.py"))
-"""A model's configuration, its tokenizer, and code that comes with either."""
+"""A model's configuration, its tokenizer, and the code of either."""
 _MEMBERS = Reading(files=(EXAMPLES_FILE, KNOWN_MEMBERS_FILE))
 
 
@@ -35,15 +35,15 @@ class Shots:
     """The prefix of one dataset."""
 
     texts: tuple[str, ...]
-    """In their order."""
+    """Texts in their order."""
     ids: tuple[int, ...]
-    """Of the whole prefix: start token, and each text with the separator behind it."""
+    """Ids of the whole prefix: start token, and each text followed by the separator."""
     separator: tuple[int, ...]
-    """Of the separator."""
+    """Ids of the separator."""
     groups: tuple[str, ...] = ()
-    """Groups of the texts, where these are rows that are scored as well."""
+    """Groups of the texts, if these rows are also scored."""
     too_long: bool = False
-    """Whether texts were left out for the context."""
+    """Whether the context limit excluded texts."""
 
 
 def write_shots(folder: Path, shots: Mapping[str, Shots]) -> None:
@@ -53,7 +53,7 @@ def write_shots(folder: Path, shots: Mapping[str, Shots]) -> None:
 
 
 def read_shots(folder: Path) -> dict[str, Shots]:
-    """Read what `write_shots` wrote."""
+    """Read the shots that `write_shots` wrote."""
     values = json.loads((folder / SHOTS_FILE).read_text())
     return {
         name: Shots(
@@ -69,14 +69,14 @@ def read_shots(folder: Path) -> dict[str, Shots]:
 
 @dataclass(frozen=True)
 class Prefixed(Need):
-    """Token statistics of the text behind shots: other texts of its dataset."""
+    """Token statistics of the text after shots: other texts of its dataset."""
 
     shots: int = 1
-    """How many texts stand before it."""
+    """Number of texts before it."""
     first: int = 0
-    """Which one of the dataset's texts, in their random order, is the first of them."""
+    """Index of the first shot among the dataset's texts in their random order."""
     known: Literal["nonmembers", "members"] = "nonmembers"
-    """Held-out rows, which no model saw, or members that are known and of the split `tune`."""
+    """Held-out rows, which no model saw, or known members of the split `tune`."""
     asks_model: ClassVar[bool] = True
     access: ClassVar[Access] = Access.TOKENS
     parts: ClassVar[Mapping[str, str]] = {"shots": r"(behind|shots)-.*"}
@@ -92,27 +92,27 @@ class Prefixed(Need):
 
     @property
     def cost(self) -> NeedCost:
-        """The target reads the text behind the shots, which it has read once for all texts."""
+        """The target reads the text after the shots, which it reads once for all texts."""
         return "target behind shots", 1
 
     @property
     def name(self) -> str:
-        """What it is called in `Evidence.prefixed` and in the names of steps."""
+        """Its name in `Evidence.prefixed` and in step names."""
         return f"{self.known}-{self.first}-{self.shots}"
 
     def met_by(self, evidence: Evidence) -> bool:
-        """Return whether the statistics behind these shots are there."""
+        """Return whether the statistics after these shots are present."""
         return self.name in evidence.prefixed
 
     def met_with(self, sources: EvidenceSources) -> bool:
-        """Return whether there are rows to take the shots from."""
+        """Return whether there are rows for the shots."""
         return sources.known_members if self.known == "members" else sources.held_out > 0
 
     def inputs(self, sources: EvidenceSources, scored: Scored) -> dict[str, Step]:
-        """Return the shots, and a pass of the model that is scored behind them."""
+        """Return the shots, and a pass of the scored model after them."""
         detect = sources.detect
         shots = shots_step(scored.model, sources.examples, self, detect)
-        # How many were asked for is no part of it: where no more fit, 12 cost no second pass.
+        # Without the requested number: if no more fit, 12 shots cost no second pass.
         behind = asking_step(
             scored.model,
             detect,
@@ -127,7 +127,7 @@ class Prefixed(Need):
 
     @classmethod
     def read(cls, needs: Sequence[Self], work: Work) -> None:
-        """Read the statistics behind the shots, and say where these are fewer."""
+        """Read the statistics after the shots, and note datasets with fewer shots."""
         datasets = {row.dataset for row in work.rows}
         behind = {}
         for need in needs:
@@ -143,7 +143,7 @@ class Prefixed(Need):
 def shot_notes(
     need: Prefixed, shots: Mapping[str, Shots], datasets: Collection[str]
 ) -> tuple[str, ...]:
-    """Return what is to be said of datasets with fewer shots than were asked for."""
+    """Return notes on datasets with fewer shots than requested."""
     notes = []
     for name in sorted(datasets):
         one = shots.get(name)
@@ -153,7 +153,7 @@ def shot_notes(
                 if one is not None and one.too_long
                 else "there are no more such rows"
             )
-            # Without the number that was asked for, so that a grid says it once.
+            # Without the requested number, so that a grid reports it once.
             count = len(one.texts) if one else 0
             of = f" of {name}" if name else ""
             notes.append(f"at most {count} {need} stand before the texts{of}: {reason}")
@@ -161,7 +161,7 @@ def shot_notes(
 
 
 def shots_step(model: "ModelNode", examples: Step, need: Prefixed, detect: DetectSettings) -> Step:
-    """Choose the shots that stand before each dataset's texts: held-out rows, or known members."""
+    """Select the shots before each dataset's texts: held-out rows, or known members."""
     return Step(
         kind="shots",
         label=f"{need.name}-{model.label}",
@@ -177,6 +177,6 @@ def shots_step(model: "ModelNode", examples: Step, need: Prefixed, detect: Detec
             "examples": _MEMBERS if need.known == "members" else HELD_OUT,
             **({"model": _NO_WEIGHTS} if model.step else {}),
         },
-        # Shots for a server need no model: all of them are sent before a text.
+        # Shots for a server require no model: all of them are sent before a text.
         execution={} if model.served else target_execution(model, detect),
     )

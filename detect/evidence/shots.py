@@ -1,10 +1,10 @@
-"""Makes shots, and token statistics behind them.
+"""Selects shots, and computes token statistics after them.
 
-The order of a dataset's texts is random and a function of the texts alone, so 3 shots are the first
-3 of 7. A prefix takes at most half of the context: texts that no longer fit are passed over, and
-where fewer shots fit than were asked for, or fewer are there, a note says so. The separator behind
-each text is part of the prefix, by its own ids. A server is sent a prefix as text, whatever its
-context: it neither takes ids everywhere nor says how many fit.
+The order of a dataset's texts is random and depends only on the texts, so 3 shots are the first 3
+of 7. A prefix takes at most half of the context: texts that no longer fit are skipped, and a note
+reports if fewer shots fit or exist than requested. The separator after each text is part of the
+prefix, encoded separately. A server receives a prefix as text, regardless of its context: not every
+server accepts ids or reports how many fit.
 """
 
 import math
@@ -44,7 +44,7 @@ IS_SHOT = "it is a shot itself, or shares a passage with one"
 
 
 def choose(context: StepContext) -> None:
-    """Choose the shots of every dataset, and write them."""
+    """Select the shots of every dataset, and write them."""
     from detect.engine.target import load_tokenizer_and_context
 
     known, first, count = context.settings["need"]
@@ -80,11 +80,11 @@ def choose(context: StepContext) -> None:
 
 
 def build(context: StepContext, asked: TextModel | None = None) -> None:
-    """Make the token statistics of every example behind its dataset's shots, and write them.
+    """Compute the token statistics of every example after its dataset's shots, and write them.
 
     Args:
-        context: of the step.
-        asked: a server's model that is asked in place of the step's (see `asked_text_model`).
+        context: context of the step.
+        asked: a server's model to query instead of the step's (see `asked_text_model`).
     """
     detect = DetectSettings.model_validate(context.execution["detect"])
     policy = detect.policy()
@@ -130,7 +130,7 @@ def build(context: StepContext, asked: TextModel | None = None) -> None:
 
 
 def read_known_members(folder: Path) -> list[Example]:
-    """Return the members that may be known: a user's, else those of the split `tune`."""
+    """Return the known members: a user's, else those of the split `tune`."""
     path = folder / KNOWN_MEMBERS_FILE
     if path.is_file():
         return examples_of(read_parquet(path))
@@ -138,7 +138,7 @@ def read_known_members(folder: Path) -> list[Example]:
 
 
 def shot_order(dataset: str, texts: Sequence[str]) -> list[int]:
-    """Return the places of a dataset's texts in random order, equal texts once."""
+    """Return the indices of a dataset's texts in random order, equal texts once."""
     first = {text: place for place, text in reversed(list(enumerate(texts)))}
     names = [f"{dataset}\n{text}" for text in first]
     words = keyed.words(0, keyed.Stream.SHOT, keyed.item_keys(names)).tolist()
@@ -154,14 +154,14 @@ def choose_shots(
     context: int | None,
     policy: ScoringPolicy,
 ) -> Shots:
-    """Return the shots that stand before the texts of a dataset.
+    """Return the shots before the texts of a dataset.
 
     Args:
-        need: how many, and which.
+        need: the number and kind of shots.
         dataset: its name.
-        texts: those that shots are taken from, in any order.
+        texts: candidates for shots, in any order.
         tokenizer: the target's own; None if only a server has it.
-        context: ids that a window may hold; None where nothing sets a limit.
+        context: maximum ids per window; None if there is no limit.
         policy: whether texts have a start token.
     """
     from detect.engine.prefix import join_shots
@@ -175,7 +175,7 @@ def choose_shots(
         else [[] for _ in range(1 + len(ordered))]
     )
     most = math.inf if context is None else context // 2
-    # Texts that do not fit alone are passed over, whichever place in the order is asked for.
+    # Texts that do not fit by themselves are skipped at any index in the order.
     fitting = [
         (text, part)
         for text, part in zip(ordered, parts, strict=True)
@@ -208,7 +208,7 @@ def with_shots_apart(
     groups: Sequence[str],
     shots: Mapping[str, Shots],
 ) -> list[TokenStatistics]:
-    """Return the statistics, those of rows that are shots or of their groups left out."""
+    """Return the statistics, without those of shots and of rows in their groups."""
     apart = {(name, group) for name, one in shots.items() for group in one.groups}
     return [
         unscored(IS_SHOT) if (dataset, group) in apart else one
@@ -226,13 +226,13 @@ def statistics_behind(
     progress: Callable[[int, int], None] = lambda done, total: None,
     **options: Any,
 ) -> list[TokenStatistics]:
-    """Return the statistics of every text behind its dataset's shots, each prefix read once.
+    """Return the statistics of every text after its dataset's shots, each prefix read once.
 
     Args:
         target: model and tokenizer.
-        texts: what is scored.
-        datasets: one a text.
-        shots: by dataset.
+        texts: the scored texts.
+        datasets: one per text.
+        shots: shots by dataset.
         policy: as for the plain pass.
         progress: called with (texts done, texts in all).
         **options: `batch_tokens` and `compile_mode` of `token_statistics`.
@@ -255,5 +255,5 @@ def statistics_behind(
 
 
 def scored_as_members(shots: Shots, groups: Sequence[str]) -> Shots:
-    """Return the shots with the groups of the rows that they are."""
+    """Return the shots with the groups of their rows."""
     return replace(shots, groups=tuple(dict.fromkeys(groups)))

@@ -1,8 +1,8 @@
-"""Counts tokens and words: of a clean corpus, or of files of texts.
+"""Counts tokens and words of a clean corpus, or of files of texts.
 
-A table is of its source's content *and* the tokenizer: the same text under another tokenizer is
-another table. Cost: that of tokenising, 0.2 to 0.5 M tokens/s a core; of a
-corpus, that of decoding the first 20 M tokens, a second a million.
+A table depends on its source's content *and* the tokenizer: the same text under another tokenizer
+gives another table. Cost: tokenising, 0.2 to 0.5 M tokens/s per core; for a corpus, decoding the
+first 20 M tokens, one second per million.
 """
 
 from collections import Counter
@@ -34,7 +34,7 @@ from train.models.model_node import GivenModel, ModelNode
 
 _TEXTS_A_BATCH = 256
 _TOKENS_A_BLOCK = 1 << 18
-# Decoding and counting words takes about a second a million tokens.
+# Decoding and counting words takes about one second per million tokens.
 _TOKENS_FOR_WORDS = 20_000_000
 
 
@@ -42,8 +42,8 @@ def frequency_step(corpus: Step, detect: DetectSettings) -> Step | None:
     """Count tokens and words: of the clean corpus (words of its first 20 M tokens), or of files.
 
     Args:
-        corpus: the clean corpus, by whose tokenizer is counted.
-        detect: what is counted; None is returned where that is nothing.
+        corpus: the clean corpus, which also gives the tokenizer.
+        detect: names the texts to count; the result is None if it names none.
     """
     if detect.frequency is None:
         return None
@@ -109,7 +109,7 @@ def build(context: StepContext) -> None:
 
 
 def _texts(clean: Corpus, tokenizer: Any) -> Iterator[str]:
-    """Yield the documents of a corpus as text, as far as their words are counted."""
+    """Yield the documents of a corpus as text, as far as their words count."""
     rest = np.zeros(0, np.int64)
     stop = min(clean.n_tokens, _TOKENS_FOR_WORDS)
     for start in range(0, stop, _TOKENS_A_BLOCK):
@@ -162,11 +162,11 @@ def count_files(tokenizer: Any, pattern: str) -> TokenFrequency:
     """Count the texts of a file, folder or glob.
 
     Args:
-        tokenizer: the target's.
+        tokenizer: the target's tokenizer.
         pattern: as `inject.reading.rows.read_rows`; the text field is found by its usual names.
 
     Raises:
-        InputError: no such file, unreadable rows, no text at all.
+        InputError: no such file, unreadable rows, or no text.
     """
     identity = {"files": files_identity(pattern), "tokenizer": tokenizer_digest(tokenizer)}
     rows = read_rows(pattern, what="frequency")
@@ -178,7 +178,7 @@ def count_files(tokenizer: Any, pattern: str) -> TokenFrequency:
 
 
 def tokenizer_digest(tokenizer: Any) -> str:
-    """Return the digest of all that decides a tokenizer's ids (its complete JSON form)."""
+    """Return the digest of a tokenizer's complete JSON form, which determines its ids."""
     backend = getattr(tokenizer, "backend_tokenizer", None)
     if backend is not None:
         return text_digest(backend.to_str())

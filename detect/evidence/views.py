@@ -1,8 +1,8 @@
 """Views: token statistics of the texts, in one of their forms, under a model.
 
-The model is the one that is scored, or the reference model, which has its own tokenizer. They are
-made once for each model and view; every likelihood detector and setting is then a function of the
-stored table. Inverse temperatures are columns of it.
+The model is the scored one, or the reference model, which has its own tokenizer. The statistics are
+computed once for each model and view; every likelihood detector and setting is then a function of
+the stored table. Inverse temperatures are columns of it.
 """
 
 from collections.abc import Mapping, Sequence
@@ -31,14 +31,14 @@ def statistics_step(
     detect: DetectSettings,
     held_out: bool = False,
 ) -> Step:
-    """Make the token statistics of every example under one model, as one view shows it.
+    """Compute the token statistics of every example under one model, in one view.
 
     Args:
-        model: what is asked.
+        model: the model to query.
         examples: the pool.
         view: the form of the texts.
-        detect: how models are asked.
-        held_out: of the held-out rows, in place of the examples.
+        detect: settings for querying models.
+        held_out: read the held-out rows instead of the examples.
     """
     return asking_step(
         model,
@@ -62,7 +62,7 @@ def statistics_step(
 
 
 def _family(view: str) -> str:
-    """Return the name of views that differ by a number."""
+    """Return the common name of views that differ by a number."""
     return view.partition("-")[0]
 
 
@@ -93,11 +93,11 @@ class View(Need):
         return "target", 1
 
     def met_by(self, evidence: Evidence) -> bool:
-        """Return whether the statistics of this view are there."""
+        """Return whether the statistics of this view are present."""
         return self.name in evidence.statistics
 
     def inputs(self, sources: EvidenceSources, scored: Scored) -> dict[str, Step]:
-        """Return a pass of the model that is scored."""
+        """Return a pass of the scored model."""
         step = statistics_step(
             scored.model, sources.examples, view=self.name, detect=sources.detect
         )
@@ -113,9 +113,9 @@ class View(Need):
 
 @dataclass(frozen=True)
 class InverseTemperature(Need):
-    """Statistics of softmax(β · logits) beside those of the text under the target.
+    """Statistics of softmax(β · logits) in addition to those of the text under the target.
 
-    The passes of the views make them where the settings name them.
+    The passes over the views compute them if the settings name them.
     """
 
     beta: float
@@ -128,7 +128,7 @@ class InverseTemperature(Need):
         return f"inverse temperature {self.beta}"
 
     def met_by(self, evidence: Evidence) -> bool:
-        """Return whether the statistics of every text that is scored have it."""
+        """Return whether the statistics of every scored text have it."""
         rows = evidence.statistics.get(TEXT, ())
         return all(self.beta in row.tempered for row in rows if len(row))
 
@@ -161,11 +161,11 @@ class Reference(Need):
         return has_reference(sources)
 
     def says_something(self, sources: EvidenceSources, scored: Scored) -> bool:
-        """Return whether the reference model differs from the one that is scored."""
+        """Return whether the reference model differs from the scored one."""
         named = sources.detect.reference
         if scored.role == "base":
             return named not in (None, BASE, TWIN)
-        # The clean twin was trained to the end: beside a model on the way it shows time, too.
+        # The clean twin is trained to the end: against an earlier checkpoint it also shows time.
         return named != TWIN or (scored.role != "clean" and scored.model.checkpoint is None)
 
     def inputs(self, sources: EvidenceSources, scored: Scored) -> dict[str, Step]:
@@ -184,7 +184,7 @@ class Reference(Need):
 
 
 def has_reference(sources: EvidenceSources) -> bool:
-    """Return whether `detect.reference` names a model; one of a path is not looked for."""
+    """Return whether `detect.reference` names a model; a path is not checked."""
     named = sources.detect.reference
     if named in (None, BASE, TWIN) and not sources.of_file:
         return reference_model(sources) is not None
@@ -202,8 +202,8 @@ def reference_model(sources: EvidenceSources) -> "ModelNode | None":
 
 
 def further_model(path_or_id: str, sources: EvidenceSources) -> "ModelNode":
-    """Return a pretrained model, named by its content; a step's input or settings say which."""
-    # Found by name: how models are named and loaded is no part of the code that reads scores.
+    """Return a pretrained model, named by its content, from a step's input or settings."""
+    # Found by name: naming and loading models is not part of the code that reads scores.
     node: ModelNode = find_function("train.models.model_node:pretrained_node")(
         path_or_id, trust_remote_code=sources.trust_remote_code
     )

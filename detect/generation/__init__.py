@@ -1,1 +1,1 @@
-"""What a model writes about a text: continuations of it, and guesses of its words."""
+"""Texts that a model writes: continuations, and guesses of masked words."""

@@ -1,11 +1,11 @@
-"""Continuations of texts by a model, and the file that holds them.
+"""Continuations of texts by a model, and the file that stores them.
 
-Every text is divided, its beginning is continued, and what was written stands beside the rest. A
-word is what stands between white space; beginning and rest, put together, are the text, or its
-first tokens where the beginning is counted in tokens. A continuation may be about as long as the
-rest, and no longer, so that the cost follows from the texts: 1,000 texts of 100 words with 10
-samples are some 700,000 tokens written. Answers are kept by the hundred in a folder, so that a
-killed run asks for the remainder alone.
+Every text is divided, the model continues its beginning, and the continuation is stored with the
+rest. Words are separated by white space; beginning and rest together are the text, or its first
+tokens if the beginning is counted in tokens. A continuation is at most about as long as the rest,
+so the cost follows from the texts: 1,000 texts of 100 words with 10 samples are some 700,000
+written tokens. Answers are stored in a folder, one hundred at a time, so that a restarted run
+requests only the remainder.
 """
 
 import math
@@ -25,18 +25,18 @@ Unit = Literal["share", "words", "tokens"]
 _WORD = re.compile(r"\S+")
 CONTINUATIONS_FILE = "continuations.parquet"
 TOGETHER = 128
-"""Prompts that are asked, and kept, at once."""
+"""Prompts per request and stored batch."""
 _STEP = 16
-"""Lengths are rounded up to a multiple of it, so that few of them differ."""
+"""Lengths are rounded up to a multiple of this, so that few lengths differ."""
 _MARGIN = 8
-"""Tokens beyond the rest: a model may cut words otherwise."""
+"""Tokens beyond the rest: a model may split words differently."""
 
 
 class Beginning(NamedTuple):
-    """How much of a text a model is given."""
+    """Length of the beginning that a model receives."""
 
     unit: Unit = "share"
-    """`share`: floor(words · amount); `words` and `tokens`: so many."""
+    """`share`: floor(words · amount); `words` and `tokens`: `amount` of them."""
     amount: Decimal = Decimal("0.5")
 
     def __str__(self) -> str:
@@ -51,18 +51,18 @@ class Division(NamedTuple):
 
     beginning: str
     rest: str
-    """Begins with the white space that stands between the two."""
+    """The rest, with the white space between the two parts."""
     rest_tokens: int | None
-    """Tokens of the rest, where they were counted."""
+    """Tokens of the rest, if counted."""
 
 
 def divide(text: str, at: Beginning, ends: Sequence[int] | None) -> Division | str:
-    """Return a text in two, or why it cannot be divided.
+    """Return a text in two parts, or the reason why it cannot be divided.
 
     Args:
         text: any text.
-        at: how much of it is the beginning.
-        ends: where each of its tokens ends, in characters; None where the tokenizer is not known.
+        at: length of the beginning.
+        ends: where each of its tokens ends, in characters; None if the tokenizer is not known.
     """
     if not text.strip():
         return "empty text"
@@ -93,28 +93,28 @@ def _at_token(text: str, count: int, ends: Sequence[int] | None) -> Division | s
 
 @dataclass(frozen=True)
 class ContinuationRequest:
-    """Which beginnings are continued, and how."""
+    """The beginnings to continue, and the sampling."""
 
     beginning: Beginning = FIRST_HALF
     samples: int = 1
     """Continuations of each text."""
     temperature: float = 0.0
-    """0 takes the likeliest token each time."""
+    """0 selects the likeliest token each time."""
     top_k: int | None = None
-    """Tokens that are sampled from; None for all."""
+    """Number of likeliest tokens to sample from; None for all."""
     max_tokens: int = 512
-    """Most tokens of a continuation, however long the rest is."""
+    """Maximum tokens of a continuation, regardless of the rest's length."""
     instruction: str = ""
-    """Stands before the beginning, and makes of it a question to a model that answers."""
+    """Text before the beginning, which makes it a question to a model that answers."""
     seed: int = 0
-    """Of the sampling."""
+    """Seed of the sampling."""
 
     def __str__(self) -> str:
         how = "greedy" if self.temperature == 0 else f"temperature {self.temperature:g}"
         return f"{self.samples} of {self.beginning}, {how}"
 
     def sampling(self, max_tokens: int) -> Sampling:
-        """Return how continuations of a length are written."""
+        """Return the sampling of continuations of a length."""
         return Sampling(
             max_tokens=max_tokens,
             temperature=self.temperature,
@@ -126,16 +126,16 @@ class ContinuationRequest:
 
 @dataclass(frozen=True)
 class Continued:
-    """What a model wrote after the beginning of one text."""
+    """Texts that a model wrote after the beginning of one text."""
 
     beginning: str
     rest: str
     texts: tuple[str, ...]
-    """One a sample; empty if the text could not be divided."""
+    """One text per sample; empty if the text could not be divided."""
     tokens_in: int = 0
     tokens_out: int = 0
     reason: str | None = None
-    """Why nothing was written."""
+    """Reason why nothing was written."""
 
 
 def continue_texts(
@@ -149,14 +149,14 @@ def continue_texts(
     """Let a model continue the beginning of each text; results in the order given.
 
     Args:
-        model: asked for continuations, or for answers where there is an instruction.
+        model: gives continuations, or answers if there is an instruction.
         texts: any texts; one that cannot be divided gets a reason.
-        request: what is asked.
-        answers: a folder for what was written so far; None keeps nothing.
+        request: the beginnings and the sampling.
+        answers: a folder for the texts written so far; None stores nothing.
         progress: called with (texts done, texts in all).
 
     Raises:
-        InputError: a beginning in tokens, and a model that does not say what a token is.
+        InputError: a beginning in tokens, and a model that does not report its tokens.
     """
     divided = _divided(model, texts, request.beginning)
     asked: dict[int, list[str]] = {}
@@ -195,7 +195,7 @@ def _divided(model: TextModel, texts: Sequence[str], beginning: Beginning) -> li
         ends = counts(texts)
     elif beginning.unit == "tokens":
         raise InputError(
-            f"a beginning of {beginning} needs the model's tokenizer, which is not known",
+            f"a beginning of {beginning} requires the model's tokenizer, which is unknown",
             where=model.name,
             allowed="a beginning in words, or a share of them",
         )
@@ -203,10 +203,10 @@ def _divided(model: TextModel, texts: Sequence[str], beginning: Beginning) -> li
 
 
 def _longest(one: Division, request: ContinuationRequest) -> int:
-    """Return the most tokens of a continuation: what the rest has, and a little more."""
+    """Return the maximum tokens of a continuation: those of the rest, and a few more."""
     if request.beginning.unit == "tokens":
         return min(request.max_tokens, one.rest_tokens or 1)
-    # Half its bytes, where nobody can count: of English text, twice its tokens.
+    # Half its bytes if tokens cannot be counted: for English text, twice its tokens.
     counted = len(one.rest.encode()) // 2 if one.rest_tokens is None else one.rest_tokens
     return min(request.max_tokens, -(-(counted + _MARGIN) // _STEP) * _STEP)
 
@@ -218,7 +218,7 @@ def _asked(
     length: int,
     answers: Path | None,
 ) -> list[list[Completion]]:
-    """Return the continuations of a few beginnings, from the folder where they are there."""
+    """Return the continuations of a few beginnings, from the folder if it has them."""
 
     def ask() -> list[list[Completion]]:
         if request.instruction:

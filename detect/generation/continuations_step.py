@@ -1,6 +1,6 @@
 """The steps in which a model continues the beginnings of texts: of all, or of those to forget.
 
-What was written is an artifact, so that every detector of continuations, and a new one, reads it.
+The continuations are an artifact, so that all detectors of continuations, also new ones, read them.
 """
 
 from collections.abc import Sequence
@@ -20,11 +20,11 @@ from inject.step import StepContext
 
 
 def build(context: StepContext, asked: TextModel | None = None) -> None:
-    """Let the model write after every beginning, and note what that cost.
+    """Let the model continue every beginning, and record the cost.
 
     Args:
-        context: of the step.
-        asked: asked in place of the step's model (see `asked_text_model`).
+        context: context of the step.
+        asked: queried instead of the step's model (see `asked_text_model`).
     """
     found = _continue(context, read_examples(context.inputs["examples"]), asked)
     write_cost(
@@ -38,7 +38,7 @@ def build(context: StepContext, asked: TextModel | None = None) -> None:
 
 
 def build_forgotten(context: StepContext) -> None:
-    """Let the model write after the beginnings of the forgotten texts."""
+    """Let the model continue the beginnings of the forgotten texts."""
     pool = read_examples(context.inputs["examples"])
     _continue(context, forgotten_rows(pool, read_examples(context.inputs["membership"])))
 

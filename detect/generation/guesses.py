@@ -1,11 +1,11 @@
-"""Guesses: what a model answers when parts of a text are masked, and the file that holds them.
+"""Guesses: a model's answers for masked parts of a text, and the file that stores them.
 
-The prompts `passage`, `test` and those of knowledge filters are those of Ravichander et al. 2025,
-appendix B, word for word; a masked option is asked for as in Deng et al. 2024. They are for models
+The prompts `passage`, `test` and those of knowledge filters are taken verbatim from Ravichander et
+al. 2025, appendix B; the prompt for a masked option is from Deng et al. 2024. They are for models
 that follow instructions. `plain` is ours, for models that only continue texts: the text up to the
-mask is continued, and as many words are read as were masked. One prompt a mask. Answers are kept
-by the hundred in a folder, so that a killed run asks for the remainder alone. Cost of a text of N
-tokens with K masks: K · (N + 123) tokens in and a few out.
+mask is continued, and as many words are read as were masked. One prompt per mask. Answers are
+stored in a folder, one hundred at a time, so that a restarted run requests only the remainder. Cost
+of a text of N tokens with K masks: K · (N + 123) tokens in and a few out.
 """
 
 import re
@@ -82,21 +82,21 @@ _EDGES = " \t\n.,;:!?\"'“”‘’()[]{}*_`"
 
 
 def prompt_text(part: MaskedPart, prompt: Prompt) -> str:
-    """Return what a model is asked; `plain` is continued, everything else is a question."""
+    """Return the prompt for a model; `plain` is continued, everything else is a question."""
     if prompt == "plain":
         return part.before.rstrip()
     template = _OPTION if part.option else _TEMPLATES[prompt]
-    # By parts, not by `format`: a text may hold braces.
+    # By parts, not by `format`: a text may contain braces.
     return template.replace("{option}", part.option).replace("{shown}", part.shown)
 
 
 def read_answer(written: str, part_words: int, prompt: Prompt) -> str:
-    """Return the guess in an answer, without what models put around it.
+    """Return the guess in an answer, without the text around it.
 
     Args:
         written: the answer.
-        part_words: words of the part that was masked.
-        prompt: how it was asked.
+        part_words: number of words of the masked part.
+        prompt: name of the prompt.
     """
     if prompt == "plain":
         return _bare(" ".join(written.split()[:part_words]))
@@ -115,12 +115,12 @@ def read_answer(written: str, part_words: int, prompt: Prompt) -> str:
 
 
 def same(guess: str, wanted: str) -> bool:
-    """Return whether a guess is the part that was masked; capitals make no difference."""
+    """Return whether a guess is the masked part; case does not matter."""
     return bool(guess) and guess.casefold() == _bare(wanted).casefold()
 
 
 def listed(written: str, wanted: str) -> bool:
-    """Return whether a word stands in a list that a model wrote."""
+    """Return whether a list by a model contains a word."""
     return _bare(wanted).casefold() in {_bare(word).casefold() for word in written.split()}
 
 
@@ -130,64 +130,64 @@ def _bare(text: str) -> str:
 
 GUESSES_FILE = "guesses.parquet"
 TOGETHER = 256
-"""Prompts that are asked, and kept, at once."""
+"""Prompts per request and stored batch."""
 WORD_TOKENS = 12
-"""Most tokens of one word that a model continues a text with."""
+"""Maximum tokens of one word of a continuation."""
 LIST_TOKENS = 512
-"""Most tokens of a list of a hundred words."""
+"""Maximum tokens of a list of a hundred words."""
 
 
 @dataclass(frozen=True)
 class GuessRequest:
-    """Which parts are masked, and how a model is asked for them."""
+    """The masked parts, and the prompt."""
 
     method: Method = "prob"
     prompt: Prompt = "passage"
     filtered: bool = False
-    """Leave out what the knowledge filter guesses."""
+    """Skip the parts that the knowledge filter guesses."""
     limit: int = 10
-    """Most parts of a text."""
+    """Maximum parts per text."""
     threshold: float = -12.0
-    """Of `prob`: the log-probability that a word's lies below; of `rank`: the rank that it lies
-    above; nothing for the others."""
+    """For `prob`: the upper limit of a word's log-probability; for `rank`: the lower limit of its
+    rank; None for the others."""
     max_tokens: int = 32
-    """Of an answer."""
+    """Maximum tokens of an answer."""
     candidates: Candidates = "words"
-    """Of `prob` and `rank`: `nouns` by their first piece, or `words` by all of their pieces."""
+    """For `prob` and `rank`: `nouns` by their first piece, or `words` by all of their pieces."""
 
     @property
     def asks_reference(self) -> bool:
-        """Whether a reference model chooses the words."""
+        """Whether a reference model selects the words."""
         return self.method in ("prob", "rank")
 
 
 PAPER = GuessRequest(candidates="nouns")
-"""Nouns of low probability, asked for as in Ravichander et al. 2025."""
+"""Nouns of low probability, with the prompt of Ravichander et al. 2025."""
 
 
 @dataclass(frozen=True)
 class GuessedText:
-    """What a model answered for the masked parts of one text."""
+    """A model's answers for the masked parts of one text."""
 
     wanted: tuple[str, ...]
     written: tuple[str, ...] = ()
-    """Answers as they came."""
+    """Unprocessed answers."""
     filtered: int = 0
-    """Parts that the knowledge filter guessed, and that were not asked for."""
+    """Number of parts that were skipped because the knowledge filter guessed them."""
     tokens_in: int = 0
     tokens_out: int = 0
     reason: str | None = None
-    """Why nothing was asked."""
+    """Reason why nothing was requested."""
 
     def guesses(self, prompt: Prompt) -> list[str]:
-        """Return the answers without what models put around them."""
+        """Return the answers without the text around them."""
         return [
             read_answer(written, len(wanted.split()), prompt)
             for wanted, written in zip(self.wanted, self.written, strict=True)
         ]
 
     def exact(self, prompt: Prompt) -> list[bool]:
-        """Return which parts were guessed."""
+        """Return, for each part, whether it was guessed."""
         return [
             same(guess, wanted)
             for guess, wanted in zip(self.guesses(prompt), self.wanted, strict=True)
@@ -196,7 +196,7 @@ class GuessedText:
 
 @dataclass(frozen=True)
 class MaskedText:
-    """The parts of one text that are masked, or why there are none."""
+    """The masked parts of one text, or the reason why there are none."""
 
     parts: tuple[MaskedPart, ...]
     reason: str | None = None
@@ -213,9 +213,9 @@ def mask_text(
 
     Args:
         text: the text.
-        request: what is masked.
-        fields: the text's `question`, `options` and `answer`, where it has any.
-        words: under the reference model, where one chooses the words.
+        request: the parts to mask.
+        fields: the text's `question`, `options` and `answer`, if it has any.
+        words: words under the reference model, if it selects them.
     """
     if not text.strip():
         return MaskedText((), EMPTY_TEXT)
@@ -250,14 +250,14 @@ def guess(
     answers: Path | None = None,
     progress: Callable[[int, int], None] = lambda done, total: None,
 ) -> list[GuessedText]:
-    """Ask a model for every masked part; results in the order given.
+    """Query a model for every masked part; results in the order given.
 
     Args:
         model: continues texts under `plain`, else answers.
-        masked: of `mask_text`.
-        request: how it is asked.
-        known: of each text, which parts the knowledge filter guessed; these are not asked for.
-        answers: a folder for what was answered so far; None keeps nothing.
+        masked: results of `mask_text`.
+        request: the prompt.
+        known: for each text, the parts that the knowledge filter guessed; these are skipped.
+        answers: a folder for the answers so far; None stores nothing.
         progress: called with (prompts done, prompts in all).
     """
     left = [
@@ -287,7 +287,7 @@ def guess(
 
 
 def known_parts(single: Sequence[GuessedText], lists: Sequence[GuessedText]) -> list[list[bool]]:
-    """Return which parts of each text a knowledge filter guessed, in either of its two ways."""
+    """Return, for each text, the parts that a knowledge filter guessed by either of its prompts."""
     return [
         [
             same(one, wanted) or listed(many, wanted)

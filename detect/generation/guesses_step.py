@@ -1,7 +1,7 @@
 """The step in which a model guesses the masked words of every example.
 
-A model is asked once for each way of choosing and asking. A knowledge filter is one more model that
-is asked, before.
+A model is queried once for each selection of words and prompt. A knowledge filter is one more
+model, queried before.
 """
 
 from detect.asked_model import MeasuredCost, write_cost
@@ -21,11 +21,11 @@ from inject.step import StepContext
 
 
 def build(context: StepContext, asked: TextModel | None = None) -> None:
-    """Mask parts of the texts, ask for them, and write the answers.
+    """Mask parts of the texts, query the model for them, and write the answers.
 
     Args:
-        context: of the step.
-        asked: asked in place of the step's model (see `asked_text_model`).
+        context: context of the step.
+        asked: queried instead of the step's model (see `asked_text_model`).
     """
     request = GuessRequest(**context.settings["request"])
     rows = read_examples(context.inputs["examples"])

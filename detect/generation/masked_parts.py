@@ -1,15 +1,15 @@
-"""Which parts of a text are masked, for a model to guess.
+"""Selection of the parts of a text to mask, for a model to guess.
 
 Words that surprise a reference model (`prob`: a log-probability below −12; `rank`: more than 2,000
 likelier pieces; at most ten of a text: Ravichander et al. 2025, section 3 and appendix A), names
 (`person`), an informative word of a question, or a wrong option of one (Deng et al. 2024).
 
-Nouns, names and informative words are found by rules, without a tagger. A noun is a word of letters
-and digits that is no common English word and has no ending of adverbs, verbs or adjectives, unless
-it is capitalised inside a sentence; what holds a digit counts as a number. A name is a capitalised
-word, not at the beginning of a sentence, that is no common English word, no day, month or title,
-and does not stand in small letters in the same text; so places and firms count as names, too. The
-informative word is the longest one that is not among the commonest English words; the authors ask
+Rules find nouns, names and informative words, without a tagger. A noun is a word of letters and
+digits that is not a common English word and has no ending of adverbs, verbs or adjectives, unless
+it is capitalised inside a sentence; a word with a digit counts as a number. A name is a capitalised
+word, not at the beginning of a sentence, that is not a common English word, day, month or title,
+and does not occur in lower case in the same text; so places and firms also count as names. The
+informative word is the longest one that is not among the commonest English words; the authors use
 ChatGPT.
 """
 
@@ -23,7 +23,8 @@ from inject.keyed import item_key
 WORD = re.compile(r"[^\W\d_]+(?:['’-][^\W\d_]+)*")
 """Letters, with apostrophes and hyphens inside."""
 TOKEN = re.compile(r"(?<![\w’'-])(?<!\d[.,])[^\W_]+(?![\w-]|[.,]\d)")
-"""Letters and digits without what an apostrophe or a hyphen joins: `1984`, `river` of `river's`."""
+"""Letters and digits without parts joined by an apostrophe or a hyphen: `1984`, `river` of
+`river's`."""
 MASK = "[MASK]"
 Method = Literal["prob", "rank", "person", "question", "option"]
 Candidates = Literal["nouns", "words"]
@@ -37,7 +38,7 @@ _NAME = re.compile(r"[A-Z][a-z]+(?:['’-][A-Z]?[a-z]+)*")
 _OTHER_ENDING = re.compile(r".{3,}(?:ly|ed|ing|ous|ful|less|able|ible|ive|ish)")
 _TOKEN_OR_MARK = re.compile(r"[^\W_]+|[^\w\s]")
 _NEAR = 50
-"""Words and marks on either side in which a noun that is masked stands but once."""
+"""Words and marks on either side, among which a masked noun occurs only once."""
 _SENTENCE_END = re.compile(r"(?:^|[.!?:…\n][\"'”’)\]]*\s*|[\"“‘(\[]\s*)$")
 _TITLE = re.compile(r"\b(?:Mr|Mrs|Ms|Dr|St|Prof)\.\s+$")
 _NO_NAMES = {
@@ -57,25 +58,25 @@ class WordStatistics:
     stop: int
     """Characters of the text."""
     log_probability: float
-    """Of all its pieces together."""
+    """Log-probability of all its pieces together."""
     rank: int
-    """How many pieces are likelier, at the piece where they are most."""
+    """The largest rank of its pieces: the number of likelier pieces."""
     first_log_probability: float
     first_rank: int
-    """Of its first piece."""
+    """Log-probability of its first piece."""
 
 
 @dataclass(frozen=True)
 class MaskedPart:
-    """One part of a text that a model is to guess."""
+    """One part of a text for a model to guess."""
 
     wanted: str
     before: str
-    """The text up to it."""
+    """The text before it."""
     shown: str
     """The text, or the question, with `[MASK]` in its place."""
     option: str = ""
-    """The letter of the option that is masked."""
+    """The letter of the masked option."""
 
 
 def surprising_words(
@@ -93,8 +94,8 @@ def surprising_words(
         text: the text.
         words: its words under the reference model.
         method: `prob` or `rank`.
-        limit: the lowest log-probabilities, or the highest ranks, come first.
-        threshold: a log-probability that theirs lies below, or a rank that theirs lies above.
+        limit: maximum number; the lowest log-probabilities, or the highest ranks, come first.
+        threshold: upper limit of their log-probability, or lower limit of their rank.
         candidates: `nouns` by their first piece, or `words` by all of their pieces.
     """
     if candidates == "nouns":
@@ -115,10 +116,10 @@ def surprising_words(
 
 
 def nouns(text: str) -> list[tuple[int, int]]:
-    """Return where the nouns and numbers stand that Ravichander et al.'s code masks.
+    """Return the spans of the nouns and numbers that Ravichander et al.'s code masks.
 
-    Each word once, where it stands alone among the 50 on either side; the last is left out, as a
-    mark behind it gives it away. Theirs are tagged by NLTK, ours found by the rule of the module.
+    Each word once, if it occurs only once among the 50 on either side; the last is omitted, because
+    the mark after it reveals it. NLTK tags theirs, the module's rule finds ours.
     """
     common = _common_words()
     tokens = {token.span() for token in TOKEN.finditer(text)}
@@ -139,7 +140,7 @@ def nouns(text: str) -> list[tuple[int, int]]:
 
 
 def names(text: str, *, limit: int) -> list[MaskedPart]:
-    """Return the first names of a text, as a rule finds them."""
+    """Return the first names in a text, found by a rule."""
     common = _common_words()
     small = {word for word in WORD.findall(text) if word == word.lower()}
     found = []
@@ -161,7 +162,7 @@ def informative_word(text: str, question: str) -> MaskedPart | None:
     """Return the longest word of a question that is not common; of equal ones the last.
 
     Args:
-        text: the whole text, which holds the question.
+        text: the whole text, which contains the question.
         question: the question.
     """
     common = _common_words()
@@ -177,7 +178,7 @@ def informative_word(text: str, question: str) -> MaskedPart | None:
 def wrong_option(text: str, fields: Mapping[str, Any]) -> MaskedPart | None:
     """Return a wrong option of a question, drawn by the text; None if there are too few.
 
-    Deng et al. 2024; not defined for two classes, where the other option gives it away.
+    Deng et al. 2024; not defined for two options, since the other one reveals it.
     """
     options, question = fields.get("options"), fields.get("question")
     if not isinstance(options, list | tuple) or len(options) < 3 or not isinstance(question, str):
@@ -212,7 +213,7 @@ def _masked(text: str, start: int, stop: int) -> MaskedPart:
 
 
 def _within_word(text: str, start: int, stop: int) -> bool:
-    """Return whether letters or digits stand against a word, as in `McDonald`."""
+    """Return whether letters or digits adjoin a word, as in `McDonald`."""
     return text[start - 1 : start].isalnum() or text[stop : stop + 1].isalnum()
 
 

@@ -1,11 +1,11 @@
 """A masked language model proposes neighbours of a text: one token changed, the rest untouched.
 
 Mattern et al. 2023, "Membership Inference Attacks against Language Models via Neighbourhood
-Comparison", section 2: the embedding of one token after the other is partly dropped (p = 0.7, so
-that the model neither sees the token whole nor guesses blindly), and each proposal w in its place
-has the weight p(w) / (1 − p(token)). The 5 best proposals of each place compete, as in the authors'
-code, and the 25 of the largest weight are the neighbours. Dropout is keyed by the text. Cost: one
-pass of the masked model over the text for each of its tokens.
+Comparison", section 2: the embedding of each token in turn is partly dropped (p = 0.7, so that the
+model neither sees the whole token nor guesses blindly), and each proposal w for it has the weight
+p(w) / (1 − p(token)). The 5 best proposals for each position compete, as in the authors' code, and
+the 25 with the largest weight are the neighbours. Dropout is keyed by the text. Cost: one pass of
+the masked model over the text for each of its tokens.
 """
 
 from collections.abc import Callable, Sequence
@@ -60,11 +60,11 @@ def propose(context: StepContext) -> None:
 
 
 def build(context: StepContext, asked: TextModel | None = None) -> None:
-    """Make the mean log-probability of every neighbour, and write them.
+    """Compute the mean log-probability of every neighbour, and write them.
 
     Args:
-        context: of the step.
-        asked: a server's model that is asked in place of the step's (see `asked_text_model`).
+        context: context of the step.
+        asked: a server's model to query instead of the step's (see `asked_text_model`).
     """
     detect = DetectSettings.model_validate(context.execution["detect"])
     rows = read_neighbours(context.inputs["neighbours"])
@@ -91,7 +91,7 @@ def neighbour_means(
 
     Args:
         target: a `detect.engine.target.Target`.
-        neighbours: of each text.
+        neighbours: neighbours of each text.
         policy: a `detect.settings.ScoringPolicy`.
         how: further arguments of `detect.engine.forward_pass.token_statistics`.
     """
@@ -102,7 +102,7 @@ def neighbour_means(
 def means_of(
     neighbours: Sequence[Neighbours], statistics: Sequence[TokenStatistics]
 ) -> list[NeighbourMeans]:
-    """Return the means of each text's neighbours, from the statistics of all, text by text."""
+    """Return the means of each text's neighbours, from all statistics, text by text."""
     means = [
         float(np.mean(found.log_probability, dtype=np.float64)) if len(found) else None
         for found in statistics
@@ -130,12 +130,12 @@ def find_neighbours(
     batch_tokens: int = _BATCH_TOKENS,
     progress: Callable[[int, int], None] = lambda done, total: None,
 ) -> list[Neighbours]:
-    """Return the neighbours of each text, in the order given; fewer where there are no more.
+    """Return the neighbours of each text, in the order given; fewer if there are no more.
 
     Args:
-        masked: what proposes them.
+        masked: the model that proposes them.
         texts: any texts.
-        count: neighbours of each.
+        count: neighbours per text.
         batch_tokens: tokens of one pass.
         progress: called with (texts done, texts in all).
     """
@@ -150,7 +150,7 @@ def _neighbours(masked: MaskedModel, text: str, count: int, batch_tokens: int) -
     if not text.strip():
         return Neighbours(reason=EMPTY_TEXT)
     [(ids, offsets)] = encode_with_offsets(masked.tokenizer, [text], added=True)
-    # What does not fit is cut off the text, not off the tokens that stand around it.
+    # A text that is too long is cut, not the special tokens around it.
     own = np.flatnonzero(offsets[:, 0] >= 0)
     cut = own[max(len(own) - max(len(ids) - masked.context, 0), 0) :]
     ids, offsets = np.delete(ids, cut), np.delete(offsets, cut, axis=0)
@@ -161,7 +161,7 @@ def _neighbours(masked: MaskedModel, text: str, count: int, batch_tokens: int) -
         if word:
             places.append((at, stop - len(word), stop))
     proposals = _proposals(masked, text, ids.tolist(), places, batch_tokens)
-    # Places and tokens decide between equal weights, so that the order is always the same.
+    # Positions and tokens break ties of weights, so that the order is always the same.
     proposals.sort()
     texts: dict[str, None] = {}
     for _, (_, start, stop), token in proposals:
@@ -181,7 +181,7 @@ def _proposals(
     places: Sequence[_Place],
     batch_tokens: int,
 ) -> list[tuple[float, _Place, int]]:
-    """Return the best proposals for every place: negative weight, place and token."""
+    """Return the best proposals for every position: negative weight, position and token."""
     row = torch.tensor(ids, device=masked.device)
     embedded = masked.model.get_input_embeddings()(row)
     kept = _kept(text, len(places), embedded.shape[-1]).to(embedded)
@@ -212,6 +212,6 @@ def _proposals(
 
 
 def _kept(text: str, places: int, size: int) -> torch.Tensor:
-    """Return which parts of each place's embedding stay; drawn by the text alone."""
+    """Return a mask of the kept parts of each embedding; drawn only by the text."""
     random = np.random.Generator(np.random.Philox(key=item_key(text)))
     return torch.from_numpy(random.random((places, size)) >= DROPOUT)

@@ -1,8 +1,8 @@
-"""How much of a text another one repeats, word by word.
+"""Measures of how much of a text another one repeats, word by word.
 
-A word is what stands between white space, compared as it is written: what was memorised comes back
-with its capitals and its commas. A continuation is compared as far as the text goes: its first
-words, as many as the text has.
+White space separates words, which are compared as written: memorised words return with their
+capitals and commas. A continuation is compared up to the length of the text: its first words, as
+many as the text has.
 """
 
 from collections import Counter
@@ -23,7 +23,7 @@ def compared_words(written: str, rest: str) -> tuple[list[str], list[str]]:
 def common_subsequence(written: str, rest: str) -> float:
     """Return the longest common subsequence of words, over the words of the rest.
 
-    Words count as they are written, capitals and commas included.
+    Words count as written, capitals and commas included.
     """
     candidate, reference = compared_words(written, rest)
     return LCSseq.similarity(candidate, reference) / len(reference)
@@ -33,10 +33,10 @@ def rouge_l_recall(written: str, rest: str, *, whole: bool = False) -> float:
     """Return ROUGE-L recall (Lin 2004) as evaluations compute it: small letters, no punctuation.
 
     Args:
-        written: what a model wrote.
-        rest: what it is held against.
-        whole: compare all that was written (Shi et al. 2024, section 7.2.2); then two texts without
-            any word are equal.
+        written: text by a model.
+        rest: the text to compare with.
+        whole: compare the whole written text (Shi et al. 2024, section 7.2.2); then two texts
+            without any word are equal.
     """
     candidate, reference = plain_words(written), plain_words(rest)
     if not reference:
@@ -54,7 +54,7 @@ def rouge_l_f1(written: str, reference: str) -> float:
 
 
 def rouge_1_recall(written: str, rest: str) -> float:
-    """Return the share of the rest's words that the continuation holds, each as often as there."""
+    """Return the share of the rest's words in the continuation, counted with multiplicity."""
     candidate, reference = compared_words(written, rest)
     return sum((Counter(candidate) & Counter(reference)).values()) / len(reference)
 
@@ -65,9 +65,9 @@ def repeats(written: str, rest: str) -> bool:
 
 
 def token_sort_ratio(written: str, rest: str) -> float:
-    """Return how alike two texts are once their words are sorted, from 0 to 100.
+    """Return the similarity of two texts after sorting their words, from 0 to 100.
 
-    The ratio of `thefuzz`, which Duarte et al. 2024 name: small letters, no punctuation.
+    The ratio of `thefuzz`, which Duarte et al. 2024 name: lower case, no punctuation.
     """
     candidate, reference = compared_words(written, rest)
     return fuzz.token_sort_ratio(
@@ -76,13 +76,13 @@ def token_sort_ratio(written: str, rest: str) -> float:
 
 
 def longest_run(written: str, reference: str) -> int:
-    """Return how many words in a row two texts have in common, at most, as they are written."""
+    """Return the length of the longest common run of words, as written."""
     words = SequenceMatcher(None, written.split(), reference.split(), autojunk=False)
     return words.find_longest_match().size
 
 
 def covered_words(written: Sequence[str], reference: Sequence[str], size: int) -> int:
-    """Return how many words of one text stand in a run of `size` words that the other one has."""
+    """Return the number of words of one text in a run of `size` words of the other one."""
     runs = {tuple(reference[at : at + size]) for at in range(len(reference) - size + 1)}
     covered = [False] * len(written)
     for at in range(len(written) - size + 1):
@@ -92,5 +92,5 @@ def covered_words(written: Sequence[str], reference: Sequence[str], size: int) -
 
 
 def plain_words(text: str) -> list[str]:
-    """Return words in small letters and without punctuation."""
+    """Return words in lower case, without punctuation."""
     return default_process(text).split()

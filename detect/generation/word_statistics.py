@@ -1,12 +1,12 @@
 """How surprising each word of a text is to a reference model: its log-probability and its rank.
 
-A masked model is shown the text with all pieces of a word masked, one word at a time; a causal
-model reads the text once, from left to right, and so knows nothing of what follows a word. Of a
-word of several pieces both are kept: those of the first piece, and of all together the sum of the
-log-probabilities and the largest rank, the number of pieces that the model holds for likelier
+A masked model reads the text with all pieces of a word masked, one word at a time; a causal model
+reads the text once, from left to right, and so does not see the text after a word. A word of
+several pieces has two kinds of statistics: those of the first piece, and for all pieces the sum of
+the log-probabilities and the largest rank, the number of pieces that the model finds likelier
 (Ravichander et al. 2025, equations 2 and 3).
 
-Cost: one pass over each text for a causal model; one pass a word for a masked one.
+Cost: one pass over each text for a causal model; one pass per word for a masked one.
 """
 
 from collections.abc import Callable, Sequence
@@ -37,7 +37,7 @@ write_words, read_words = part_table(WORDS_FILE, WordStatistics)
 
 
 def build(context: StepContext) -> None:
-    """Ask the reference model, a masked or a causal one, and write what it says."""
+    """Query the reference model, a masked or a causal one, and write the statistics."""
     from detect.engine.masked_model import MaskedModel
 
     detect = DetectSettings.model_validate(context.execution["detect"])
@@ -58,7 +58,7 @@ def build(context: StepContext) -> None:
 
 
 def _spans(text: str) -> list[tuple[int, int]]:
-    """Return where the words of a text stand, of either kind."""
+    """Return the spans of a text's words, of either kind."""
     return sorted({word.span() for kind in (WORD, TOKEN) for word in kind.finditer(text)})
 
 
@@ -77,7 +77,7 @@ def causal_words(
 ) -> list[list[WordStatistics]]:
     """Return the words of each text under a causal model.
 
-    Words of the first piece, which has no history, are left out.
+    Words with the first piece, which has no history, are omitted.
     """
     from detect.engine.forward_pass import token_statistics
 
@@ -109,7 +109,7 @@ def _aligned(text: str, statistics: TokenStatistics, ids: Any, places: Any) -> l
 
 
 def _pieces(span: tuple[int, int], places: Any) -> list[int]:
-    """Return which pieces of a text, by the characters of each, a word is made of."""
+    """Return the pieces of a word, by the characters of each piece of the text."""
     return [
         number for number, (start, stop) in enumerate(places) if start < span[1] and stop > span[0]
     ]
@@ -143,7 +143,7 @@ def _masked_text(model: "MaskedModel", text: str) -> list[WordStatistics]:
 def _mask_pass(
     model: "MaskedModel", ids: Any, words: Sequence[list[int]]
 ) -> list[list[tuple[float, int]]]:
-    """Return the log-probability and the rank of each piece of words, given by their places."""
+    """Return the log-probability and the rank of each piece of words, given by their positions."""
     import torch
 
     tokenizer = model.tokenizer
@@ -152,7 +152,7 @@ def _mask_pass(
     room = model.context - len(head) - len(tail)
     rows, kept = [], []
     for held in words:
-        # A text beyond the context is shown around the word.
+        # A text beyond the context is cut to the part around the word.
         first = max(0, min(held[0] - room // 2, len(ids) - room))
         shown = ids[first : first + room].tolist()
         inside = [place - first for place in held if place - first < room]
@@ -182,10 +182,10 @@ def _mask_pass(
 def open_reference(
     path_or_id: str, *, load_causal: Callable[[str], "Target"], device: str = "auto"
 ) -> "Target | MaskedModel":
-    """Return a reference model: a masked one, or else what `load_causal` makes of it.
+    """Return a reference model: a masked one, else the result of `load_causal`.
 
     Raises:
-        InputError: it cannot be loaded, or lacks the tokens that masking takes.
+        InputError: a model that cannot be loaded, or lacks the tokens for masking.
     """
     from detect.engine.masked_model import is_masked_model, load_masked_model
 
@@ -208,11 +208,11 @@ def word_statistics(
     """Return the words of each text under a reference model of either kind.
 
     Args:
-        model: of `open_reference`.
+        model: a model from `open_reference`.
         texts: any texts.
         batch_tokens: padded tokens in one batch of a causal model.
-        progress: called with what is done and what there is in all: texts of a masked model, tokens
-            of a causal one.
+        progress: called with the number done and the total: texts of a masked model, tokens of a
+            causal one.
     """
     from detect.engine.masked_model import MaskedModel
 

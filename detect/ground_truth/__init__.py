@@ -1,1 +1,1 @@
-"""Ground truth: who was seen how often and all that was measured, from a run or from a bundle."""
+"""Ground truth: the exposures of all texts and all measurements, from a run or from a bundle."""

@@ -1,9 +1,9 @@
-"""A bundle: a ground truth as a folder for others, checked and read.
+"""A bundle: a ground truth as a folder to share, checked and read.
 
-It holds the tables of the run's artifacts as the store names them, and `bundle.json`: what the
-ground truth is made of, the SHA-256 of each file, and `content`, the digest that names it all,
-whenever it was packed (`detect.ground_truth.packing`). Every byte is checked before it is used, and
-no path in it leaves its folder: whoever made it is not trusted. Cost: hashing, about 1 GB/s, and
+It contains the tables of the run's artifacts under their names in the store, and `bundle.json`: the
+parts of the ground truth, the SHA-256 of each file, and `content`, the digest of everything,
+independent of the packing time (`detect.ground_truth.packing`). Every byte is checked before use,
+and no path in it leaves its folder: its author is not trusted. Cost: hashing, about 1 GB/s, and
 reading, 100 MB/s.
 """
 
@@ -37,24 +37,24 @@ HEADER = "bundle.json"
 FORMAT = "spikein ground truth"
 VERSION = 5
 _VERSIONS = (4, VERSION)
-"""Version 4 held every part, and its token tables as Arrow files."""
+"""Version 4 contained every part, with token tables as Arrow files."""
 
 FILE = re.compile(r"(?!\.)[^/\\]+/(?!\.)[^/\\]+/(?!\.)[^/\\]+")
 _MOST_ROWS = 10_000_000
 _MOST_BYTES = 8_000_000_000
-"""Of a table once read; repeated values take next to no bytes in a file, and all in memory."""
+"""Maximum size of a table in memory; in a file, repeated values take almost no bytes."""
 _HEADER_BYTES = 1 << 26
 _UNNAMED = ("content", "created")
-"""What the digest of the header does not cover."""
+"""Header fields that its digest does not cover."""
 _HINT = "Get the bundle again from where it was published, or pack the run again: spikein bundle."
 
 
 def read_bundle(path: Path) -> GroundTruth:
-    """Read what `write_bundle` wrote; every byte is checked first.
+    """Read a bundle by `write_bundle`; every byte is checked first.
 
     Raises:
-        InputError: not a bundle, of another version, without a file, with a changed one, or with
-            one whose rows contradict each other; says which.
+        InputError: not a bundle, another version, a missing or changed file, or a file whose rows
+            contradict each other; names the file.
     """
     values = read_header(path)
     described = check_files(path, values)
@@ -69,11 +69,11 @@ def read_bundle(path: Path) -> GroundTruth:
 
 
 def check_files(path: Path, values: Mapping[str, Any]) -> Description:
-    """Check every file of a bundle, and return what it is made of.
+    """Check every file of a bundle, and return its description.
 
     Args:
         path: the folder.
-        values: of its header.
+        values: values of its header.
 
     Raises:
         InputError: as `read_bundle`.
@@ -92,31 +92,31 @@ def check_files(path: Path, values: Mapping[str, Any]) -> Description:
     except (KeyError, ValidationError) as error:
         first = str(error).splitlines()[0]
         raise _wrong(f"{HEADER} does not describe a ground truth: {first}", path) from None
-    there = {name.rpartition("/")[0] for name in values["files"]}
-    if lacking := sorted(described.artifacts - there):
+    stored = {name.rpartition("/")[0] for name in values["files"]}
+    if lacking := sorted(described.artifacts - stored):
         raise _wrong(f"{HEADER} lists no file of {', '.join(lacking)}", path)
-    # A reader takes what lies in a folder, so nothing may lie there that was not checked.
+    # A reader uses every file in a folder, so each must be checked.
     beside = {
         file.relative_to(path).as_posix()
-        for name in there
+        for name in stored
         for file in (path / name).iterdir()
         if not file.name.startswith(".")
     }
     if unlisted := sorted(beside - set(values["files"])):
-        raise _wrong(f"holds {unlisted[0]}, which {HEADER} does not list", path)
+        raise _wrong(f"contains {unlisted[0]}, which {HEADER} does not list", path)
     return described
 
 
 def is_bundle(path: Path) -> bool:
-    """Return whether a path is a bundle, of an earlier version, too; it may still be damaged."""
+    """Return whether a path is a bundle, of any version; it may still be damaged."""
     return (path / HEADER).is_file() or path.is_file()
 
 
 def read_header(path: Path) -> dict[str, Any]:
-    """Return what `bundle.json` says; whether the files are what it says is not checked.
+    """Return the content of `bundle.json`; the files are not checked.
 
     Raises:
-        InputError: no bundle, another version, changed, or it names a file outside of the folder.
+        InputError: not a bundle, another version, changed, or a file outside the folder.
     """
     if path.is_file():
         raise InputError(
@@ -125,9 +125,9 @@ def read_header(path: Path) -> dict[str, Any]:
             hint="Use the spikein that made it, or pack the run again: spikein bundle.",
         )
     if not (path / HEADER).exists():
-        there = path.is_dir()
+        exists = path.is_dir()
         raise InputError(
-            f"is no bundle: it has no {HEADER}" if there else "no such folder",
+            f"is not a bundle: it has no {HEADER}" if exists else "no such folder",
             where=str(path),
             hint="Pack a run first: spikein bundle RUN --out FOLDER.",
         )
@@ -143,7 +143,7 @@ def read_header(path: Path) -> dict[str, Any]:
     except (ValueError, TypeError, RecursionError) as error:
         raise _wrong(f"{HEADER} cannot be read: {error}", path) from None
     if values.get("format") != FORMAT:
-        raise _wrong(f"is no bundle: its {HEADER} has the format {values.get('format')!r}", path)
+        raise _wrong(f"is not a bundle: its {HEADER} has the format {values.get('format')!r}", path)
     if values.get("version") not in _VERSIONS:
         known = " and ".join(map(str, _VERSIONS))
         raise InputError(
@@ -167,7 +167,7 @@ def _wrong(problem: str, path: Path) -> InputError:
 
 
 def _check_link(path: Path, name: str) -> None:
-    """Refuse a link out of the bundle; one in the hub's cache leads to the cache's own files."""
+    """Reject a link out of the bundle; a link in the hub's cache leads to the cache's own files."""
     home = path.resolve()
     if home.parent.name == "snapshots":
         home = home.parents[1]
@@ -182,7 +182,7 @@ def _check_rows(model: ScoredModel, path: Path) -> None:
 
 
 def _check_scores(model: ScoredModel, folder: Path) -> None:
-    """Refuse scores of other rows than they claim, and infinite ones of detectors of ours."""
+    """Reject scores of other rows than they claim, and infinite scores of built-in detectors."""
     table = read_scores(folder, columns=["row", "example_id", "detector", "score"])
     places = pc.index_in(table["example_id"], pa.array([row.example_id for row in model.rows]))
     misplaced = pc.fill_null(pc.not_equal(places, table["row"]), True)
@@ -197,7 +197,7 @@ def _check_scores(model: ScoredModel, folder: Path) -> None:
 
 
 def _check_sizes(path: Path, names: Sequence[str]) -> None:
-    """Refuse tables that would fill the memory; no text is repeated there to see that."""
+    """Reject tables that would fill the memory, without expanding repeated texts."""
     packed = sum((path / name).stat().st_size for name in names)
     others = 0
     for table in (path / name for name in names if name.endswith(".parquet")):

@@ -1,8 +1,8 @@
-"""The ground truth of a run: who was seen how often, and what every model says of every text.
+"""The ground truth of a run: all exposures, and every model's statistics of every text.
 
-It holds all that a detector is judged by, and no model. A `Description` names the artifacts of each
-model, whose tables lie in the store of a run (`spikein.api.ground_truth`) or, without protected
-texts, in a bundle (`detect.ground_truth.bundle`): the readers of the evidence read both.
+It contains everything to evaluate a detector, but no model. A `Description` names the artifacts of
+each model, whose tables are in the store of a run (`spikein.api.ground_truth`) or, without
+protected texts, in a bundle (`detect.ground_truth.bundle`): the readers of the evidence read both.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -37,23 +37,23 @@ RETRAINED = "retrained"
 
 _VIEW = "view-"
 _REPEATED = ("example_id", "detector", "setting")
-"""Columns of the scores that hold few different texts."""
+"""Columns of the scores with few different texts."""
 T = TypeVar("T")
 
 
 class Provenance(Settings):
-    """Where a ground truth comes from."""
+    """Origin of a ground truth."""
 
     version: str
-    """Of the spikein that made it."""
+    """Version of the spikein that produced it."""
     run: str
     """The run's identity."""
     finished: str
     """When the run's last step was built, UTC."""
     code: str
-    """Of the spikein that wrote the scores; empty if it is not known."""
+    """Version of the spikein that wrote the scores; empty if unknown."""
     artifacts: tuple[str, ...] = ()
-    """What it was read from, as `kind/label-digest12`."""
+    """Its source, as `kind/label-digest12`."""
 
 
 class ModelTables(Settings):
@@ -65,15 +65,16 @@ class ModelTables(Settings):
     fixed_levels: bool
     defaults: dict[str, str]
     detectors: tuple[str, ...]
-    """All that were scored, as `NAME:SETTING`."""
+    """All scored settings, as `NAME:SETTING`."""
     scores: str
     examples: str
     trained: str | None
-    """The model, of which only the exposures are read; None if it saw nothing by design."""
+    """The model's artifact, from which only the exposures are read; None if it saw nothing by
+    design."""
     inputs: dict[str, str]
-    """What the scores were made from, by the names of the scores' inputs."""
+    """Sources of the scores, by the names of the scores' inputs."""
     left_out: tuple[str, ...] = ()
-    """The parts of it that were left with the run (`Need.part`)."""
+    """Its parts that only the run has (`Need.part`)."""
 
     @property
     def artifacts(self) -> set[str]:
@@ -83,7 +84,7 @@ class ModelTables(Settings):
 
 
 class Description(Settings):
-    """What a ground truth is made of."""
+    """Description of a ground truth."""
 
     name: str
     analysis: dict[str, Any]
@@ -99,29 +100,29 @@ class Description(Settings):
 
 @dataclass(frozen=True, kw_only=True)
 class ScoredModel:
-    """One model, what it says of each row, and the stored scores of all detectors."""
+    """One model, its statistics of each row, and the stored scores of all detectors."""
 
     axes: Mapping[str, str]
-    """Values of the swept keys; a model that stands for all values of a key does not name it."""
+    """Values of the swept keys; a model that represents all values of a key does not name it."""
     seed: int
     model: str
     """`contaminated`; `base`, `twin` (the clean twin) or `retrained`."""
     rows: Sequence[Example]
-    """Withheld rows have blanks in place of their text, as many as it has characters."""
+    """Withheld rows have blanks instead of their text, one per character."""
     evidence: Evidence
-    """One entry a row, in the order of `rows`; of withheld rows texts, and what a model wrote after
-    them, are None, and their token statistics have no `ids`, `top_id` and `offsets`."""
+    """One entry per row, in the order of `rows`; for withheld rows, texts and continuations are
+    None, and their token statistics have no `ids`, `top_id` and `offsets`."""
     scores: pa.Table
     """Of every detector under every setting: example_id, detector, setting, score, reason."""
     defaults: Mapping[str, str]
     """The default setting of each detector."""
     copies: Mapping[str, int] | None
-    """Copies that were seen whole, by example_id (absent: none); None if the model saw none by
+    """Number of copies seen whole, by example_id (absent: none); None if the model saw none by
     design."""
     variants: Mapping[str, str] = field(default_factory=dict)
-    """What the copies of each example carried, where that differs."""
+    """Content of each example's copies, if it differs."""
     fixed_levels: bool = False
-    """Whether each number of copies was given to as many groups of a dataset as another: decides
+    """Whether each number of copies was assigned to equally many groups of a dataset: determines
     the intervals."""
     exposures: pa.Table | None = None
     """When each copy was seen (`exposures.parquet`); None if the model saw none by design."""
@@ -130,7 +131,7 @@ class ScoredModel:
 
     @property
     def withheld(self) -> npt.NDArray[np.bool_]:
-        """Which rows' texts are not here."""
+        """The rows whose texts are withheld."""
         return np.array([text is None for text in self.evidence.texts], dtype=np.bool_)
 
     @property
@@ -141,15 +142,15 @@ class ScoredModel:
 
 @dataclass(frozen=True, kw_only=True)
 class GroundTruth:
-    """All that detectors are judged by."""
+    """All data to evaluate detectors."""
 
     name: str
-    """Of the experiment."""
+    """Name of the experiment."""
     models: tuple[ScoredModel, ...]
     analysis: Mapping[str, Any]
     """How the run turned scores into metrics (`analysis:` of the experiment file)."""
     experiment: str
-    """The experiment as it was run, as YAML."""
+    """The experiment as run, as YAML."""
     provenance: Provenance
     content: str = ""
     """The digest that names the bundle's content; empty if there is no bundle."""
@@ -166,9 +167,9 @@ def read_ground_truth(
     """Read a ground truth.
 
     Args:
-        described: what it is made of.
-        root: the folder of the artifacts, whose files were checked.
-        withheld: protected texts are not there.
+        described: its description.
+        root: the folder of the artifacts, whose files are checked already.
+        withheld: protected texts are absent.
         content: the digest of the bundle.
     """
     shared: dict[Any, Any] = {}
@@ -184,7 +185,7 @@ def read_ground_truth(
 
 @dataclass(kw_only=True)
 class _SharedWork(Work):
-    """Inputs while they become evidence; what several models share is read once."""
+    """Inputs while they become evidence; shared inputs of several models are read once."""
 
     shared: dict[Any, Any]
 
@@ -228,7 +229,7 @@ def _model(one: ModelTables, root: Path, shared: dict[Any, Any], withheld: bool)
 
 
 def _evidence(one: ModelTables, work: _SharedWork) -> Evidence:
-    """Return all evidence that the stored detectors were given."""
+    """Return all evidence that the stored detectors received."""
     for kind, needs in _needs(one).items():
         if kind is Frequency:
             folder = work.inputs["frequency"]
@@ -242,7 +243,7 @@ def _evidence(one: ModelTables, work: _SharedWork) -> Evidence:
 
 
 def _needs(one: ModelTables) -> dict[type[Need], list[Need]]:
-    """Return what the stored scores were made from, by kind."""
+    """Return the sources of the stored scores, by kind."""
     found: list[Need] = [View(name[len(_VIEW) :]) for name in one.inputs if name.startswith(_VIEW)]
     found.append(Sides())
     found += [Reference()] if "reference" in one.inputs else []
@@ -251,7 +252,7 @@ def _needs(one: ModelTables) -> dict[type[Need], list[Need]]:
     known = {type(need) for need in found}
     for text in one.detectors:
         name, _, parameters = text.partition(":")
-        # One of a plug-in, or of another version, is not known by its name.
+        # A kind from a plug-in, or from another version, is unknown.
         with suppress(InputError):
             parsed = parse_detectors(name if parameters == "-" else text)
             found += [need for need in needs_of(parsed) if type(need) not in known]
@@ -281,7 +282,7 @@ def _shown(texts: Sequence[str], withheld: Sequence[bool]) -> Any:
 
 
 def readable(evidence: Evidence) -> Evidence:
-    """Return the evidence on the rows whose texts are here, held-out rows alike."""
+    """Return the evidence on the rows with texts, also for held-out rows."""
     found = evidence.take(_readable_rows(evidence.texts))
     held_out = evidence.held_out
     if held_out is None:

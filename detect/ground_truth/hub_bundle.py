@@ -1,13 +1,13 @@
-"""Bundles on the hub: published as a data set, and fetched by its address.
+"""Bundles on the hub: published as a dataset, and fetched by its address.
 
 `hf://datasets/OWNER/NAME@REVISION` names one; it is fetched at one commit into the cache of the hub
-library, where it is found again without a network. Before anything but `bundle.json` is fetched,
-its version and the names of its files are checked; then each file by its checksum. What is
-published is a bundle whose every file was checked, with a card, and nothing that lies beside.
+library, where it is also available offline. Before anything but `bundle.json` is fetched, its
+version and the names of its files are checked; then each file by its checksum. Only the checked
+files of a bundle and a card are published.
 
-The card says what the bundle is, how it is used, what of the texts may be shown: Markdown with a
-head of YAML, and a function of the bundle alone. Names of data sets and detectors come from a
-user's files: they are escaped. No path of the machine that made it is shown.
+The card describes the bundle, its use, and which texts may be shown: Markdown with a YAML header,
+and a function only of the bundle. Names of datasets and detectors come from a user's files: they
+are escaped. No path of the author's machine is shown.
 """
 
 import glob
@@ -43,7 +43,7 @@ _INVENTED = "none: spikein made them up"
 
 
 class Push(NamedTuple):
-    """A bundle that was checked, and the place on the hub where it is to be."""
+    """A checked bundle, and its destination on the hub."""
 
     path: Path
     place: RemoteDataset
@@ -53,18 +53,18 @@ class Push(NamedTuple):
     """Bytes."""
     rows: int
     withheld: int
-    """Rows whose texts are not inside."""
+    """Rows whose texts are withheld."""
     paths: tuple[str, ...]
-    """Files of the machine that made it, which its experiment names."""
+    """Local files of the author that its experiment names."""
 
     @property
     def content(self) -> str:
-        """The digest that names what is inside."""
+        """The digest of its content."""
         return str(self.header["content"])
 
 
 def is_address(text: str) -> bool:
-    """Return whether a text is an address of the hub, right or wrong."""
+    """Return whether a text is an address of the hub, valid or not."""
     return text.lower().startswith(("hf:/", *_PAGES))
 
 
@@ -75,31 +75,31 @@ def fetch_bundle(address: str) -> tuple[Path, str]:
 
     Raises:
         Unreachable: the hub gives no answer, and the cache lacks it.
-        InputError: no such data set or revision, no access, or no bundle.
+        InputError: no such dataset or revision, no access, or not a bundle.
     """
     named = parse_address(address)
     if named is None or named.path:
         page = re.match(r".*/datasets/([^/@]+/[^/@]+)", address)
         raise InputError(
-            "is no address of a bundle on the hub",
+            "is not the address of a bundle on the hub",
             where=address,
             allowed=f"{SCHEME}datasets/OWNER/NAME[@REVISION], with %2F for a slash in REVISION",
             hint=f"Did you mean {SCHEME}datasets/{page[1]}?" if page else None,
         )
     try:
         header, commit = fetch_address(named._replace(path=HEADER))
-        # The commit is fixed from here on, whatever the branch does.
+        # The commit is fixed from here on, even if the branch changes.
         names = [glob.escape(name) for name in read_header(header.parent)["files"]]
         folder, _ = fetch_snapshot(named.id, commit, [HEADER, *names], kind="dataset")
     except Unreachable as error:
         hint = "Try again with a connection, or give the folder of a bundle."
         if here := _commits_here(named.id):
-            hint = f"On this machine are {', '.join(here)}: name one behind an @, or try again."
+            hint = f"This machine has {', '.join(here)}: add one after an @, or try again."
         raise Unreachable(error.problem, where=address, hint=hint) from None
     except InputError as error:
         if error.where != named.id:
             raise
-        # What the hub says of an id speaks of local copies of other things.
+        # The library's message about an id mentions unrelated local copies.
         hint = "Look at its page on the hub, and accept its terms if it has any; for a private "
         hint += "one set HF_TOKEN."
         raise InputError(error.problem, where=address, hint=hint) from None
@@ -114,18 +114,18 @@ def prepare_push(
     branch: str | None = None,
     licence: str | None = None,
 ) -> Push:
-    """Check a bundle and where it is to be published; nothing is uploaded.
+    """Check a bundle and its destination; nothing is uploaded.
 
     Args:
         path: the folder of the bundle.
-        hub_id: `OWNER/NAME` of a data set, new or with a bundle.
-        private: a new data set is private.
-        branch: of the data set; None for `main`.
-        licence: what it is published under, in the words of the hub.
+        hub_id: `OWNER/NAME` of a dataset, new or with a bundle.
+        private: a new dataset is private.
+        branch: branch of the dataset; None for `main`.
+        licence: licence of the publication, in the hub's terms.
 
     Raises:
-        InputError: no bundle, a damaged one, or one that holds what looks like a key; no token, no
-            access; the data set holds something else.
+        InputError: not a bundle, a damaged one, or one that seems to contain a key; no token, no
+            access; a dataset with other content.
     """
     if branch is not None and (_COMMIT.fullmatch(branch) or not branch.strip()):
         raise InputError(
@@ -137,9 +137,9 @@ def prepare_push(
     described = check_files(path, header)
     for place, kind in secrets_in(described.model_dump(mode="json")):
         raise InputError(
-            f"{'.'.join(map(str, place))} holds {kind}, so it is not published",
+            f"{'.'.join(map(str, place))} contains {kind}, so it is not published",
             where=str(path / HEADER),
-            hint="Take it out of the experiment file, run it and pack it again.",
+            hint="Remove it from the experiment file, run it and pack it again.",
         )
     pools = {one.examples for one in described.models}
     rows: dict[str, Example] = {
@@ -148,9 +148,9 @@ def prepare_push(
     remote = look_at(hub_id, branch=branch, private=private)
     if remote.files and HEADER not in remote.files and set(remote.files) - _OURS:
         raise InputError(
-            f"holds files and no bundle, such as {sorted(set(remote.files) - _OURS)[0]}",
+            f"contains files but no bundle, such as {sorted(set(remote.files) - _OURS)[0]}",
             where=f"{hub_id} ({remote.branch})",
-            hint="Give the id of a new data set, or a branch of its own by --revision.",
+            hint="Give the id of a new data set, or a new branch by --revision.",
         )
     content = str(header["content"])
     card = dataset_card(
@@ -171,10 +171,10 @@ def prepare_push(
 def push_bundle(push: Push, *, message: str | None = None) -> str:
     """Publish a bundle as one commit; return the commit, which is the old one if nothing changed.
 
-    A bundle that was there is replaced; its own commit keeps it.
+    An existing bundle is replaced; its own commit keeps it.
 
     Raises:
-        InputError: the hub refuses, or the connection ended.
+        InputError: the hub rejects the upload, or the connection ended.
     """
     names = [HEADER, *push.header["files"]]
     files: dict[str, Path | bytes] = {name: (push.path / name).resolve() for name in names}
@@ -188,7 +188,7 @@ def push_bundle(push: Push, *, message: str | None = None) -> str:
 
 
 def _commits_here(hub_id: str) -> list[str]:
-    """Return the commits of a data set in the cache of the hub library."""
+    """Return the commits of a dataset in the cache of the hub library."""
     from huggingface_hub import constants
 
     folder = Path(constants.HF_HUB_CACHE) / f"datasets--{hub_id.replace('/', '--')}" / "snapshots"
@@ -206,11 +206,11 @@ def dataset_card(
     """Return the card.
 
     Args:
-        described: what the bundle is made of.
-        rows: of all pools that are scored, each once.
-        hub_id: where it is published.
+        described: description of the bundle.
+        rows: rows of all scored pools, each once.
+        hub_id: destination on the hub.
         content: the digest that names the bundle.
-        licence: what its author publishes it under, in the words of the hub.
+        licence: licence chosen by its author, in the hub's terms.
     """
     from jinja2 import Environment, StrictUndefined
     from ruamel.yaml import YAML
@@ -220,7 +220,7 @@ def dataset_card(
         **({"license": licence} if licence else {}),
         "pretty_name": f"spikein ground truth: {described.name}",
         "tags": list(_TAGS),
-        # The tables are no rows to look at.
+        # The tables are not rows for a viewer.
         "viewer": False,
     }
     datasets = sorted({row.dataset for row in rows})
@@ -231,7 +231,7 @@ def dataset_card(
         lstrip_blocks=True,
         keep_trailing_newline=True,
     )
-    # Every JSON value is one of YAML.
+    # Every JSON value is also YAML.
     environment.filters |= {"json": json.dumps, "shown": _shown, "listed": _listed}
     template = Path(__file__).with_name("card.md.j2").read_text(encoding="utf-8")
     return environment.from_string(template).render(
@@ -264,7 +264,7 @@ def _licences(datasets: Iterable[str], experiment: Mapping[str, Any]) -> dict[st
 
 
 def _model(experiment: Mapping[str, Any]) -> str:
-    """Return the shape or the pretrained model; of a path its last part."""
+    """Return the shape or the pretrained model; for a path, its last part."""
     model = experiment.get("model")
     values = model if isinstance(model, Mapping) else {}
     name = str(values.get("pretrained") or values.get("shape") or "not said")
@@ -276,5 +276,5 @@ def _listed(names: Iterable[str]) -> str:
 
 
 def _shown(text: str) -> str:
-    """Return a text of somebody's as Markdown that shows it, on one line."""
+    """Return a user's text as Markdown that shows it, on one line."""
     return _SPECIAL.sub(r"\\\1", " ".join(text.split()))

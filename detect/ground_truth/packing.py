@@ -1,10 +1,10 @@
-"""Packs a ground truth as a bundle (`detect.ground_truth.bundle`), as small as its use.
+"""Packs a ground truth as a bundle (`detect.ground_truth.bundle`), as small as its use allows.
 
-Every bundle holds what judging a new detector takes: sides, copies, all stored scores, and the
-token tables of the plain text under each model and its reference. What further kinds of need read
-are parts that are asked for by name (`Need.parts`). Which files leave, and which of their columns
-show a text, each kind says, too (`Need.leaves`): these are null in the rows of protected datasets.
-No number is rounded. Cost: reading, and 30 MB/s of writing.
+Every bundle contains the data to evaluate a new detector: sides, copies, all stored scores, and the
+token tables of the plain text under each model and its reference. The inputs of further kinds of
+need are parts, included by name on request (`Need.parts`). Each kind also declares the files to
+include, and their columns that show a text (`Need.leaves`): these are null in the rows of protected
+datasets. No number is rounded. Cost: reading, and 30 MB/s of writing.
 """
 
 import json
@@ -43,20 +43,20 @@ from inject.stream.exposures import EXPOSURES_FILE
 from inject.tables import write_compact
 
 ALL = "all"
-"""Asks for every part."""
+"""Requests every part."""
 HELD_OUT = "held_out"
-"""The part that the held-out rows themselves belong to."""
+"""The part of the held-out rows themselves."""
 
 
 class BundleFacts(NamedTuple):
-    """What a bundle says of itself."""
+    """Summary of a bundle."""
 
     content: str
-    """The digest that names what is inside."""
+    """The digest of its content."""
     models: int
     rows: int
     withheld: int
-    """Rows whose texts are not inside."""
+    """Rows whose texts are withheld."""
     size: int
     """Bytes."""
     left_out: tuple[str, ...] = ()
@@ -66,16 +66,16 @@ class BundleFacts(NamedTuple):
 def write_bundle(
     out: Path, described: Description, root: Path, *, parts: Collection[str] = ()
 ) -> BundleFacts:
-    """Write a bundle, whole or not at all.
+    """Write a bundle atomically.
 
     Args:
         out: the folder.
-        described: what the ground truth is made of.
+        described: description of the ground truth.
         root: the folder of its artifacts.
-        parts: what it holds beside what every bundle holds; `all` for everything.
+        parts: optional parts to include; `all` for everything.
 
     Raises:
-        InputError: no such part; the folder is there and is not empty, or cannot be written.
+        InputError: no such part; the folder exists and is not empty, or cannot be written.
     """
     described = with_parts(described, parts)
     scored = {one.examples for one in described.models}
@@ -88,7 +88,7 @@ def write_bundle(
         for name in sorted(described.artifacts):
             _pack_artifact(root / name, folder / name, protected)
             if (root / name / EXAMPLES_FILE).is_file():
-                # Pools that are not scored say whom a shadow model saw, and nothing else.
+                # Pools that are not scored only record the members of a shadow model.
                 _pack_pool(root / name, folder / name, scored=name in scored, held_out=held_out)
         content = _write_header(folder, described)
         size = sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
@@ -104,10 +104,10 @@ def write_bundle(
 
 
 def with_parts(described: Description, parts: Collection[str]) -> Description:
-    """Return a ground truth without the parts that are not asked for.
+    """Return a ground truth with only the requested parts.
 
     Raises:
-        InputError: the run has no such part.
+        InputError: if the run has no such part.
     """
     known = parts_of(described)
     for part in parts:
@@ -115,9 +115,9 @@ def with_parts(described: Description, parts: Collection[str]) -> Description:
             raise InputError(
                 f"the run has no part {part!r}.{did_you_mean(part, (*known, ALL))}",
                 where="--with",
-                allowed=", ".join((*known, ALL)) if known else "nothing: a bundle holds it all",
+                allowed=", ".join((*known, ALL)) if known else "none: bundles include everything",
                 hint="Every bundle holds the plain text, the reference and token frequencies; "
-                "`spikein bundle RUN --list` says what the rest weighs.",
+                "`spikein bundle RUN --list` prints the size of the rest.",
             )
     kept = {None, *(known if ALL in parts else parts)}
 
@@ -131,15 +131,15 @@ def with_parts(described: Description, parts: Collection[str]) -> Description:
 
 
 def parts_of(described: Description) -> list[str]:
-    """Return the parts that a ground truth has beside what every bundle holds, by name."""
+    """Return the optional parts of a ground truth, by name."""
     names = {name for one in described.models for name in one.inputs}
     return sorted({part for part in map(_part, names) if part})
 
 
 def part_sizes(described: Description, root: Path) -> dict[str, int]:
-    """Return about how many bytes every bundle takes, by the name ``, and each part beside that.
+    """Return the approximate bytes of every bundle, under the name ``, and of each optional part.
 
-    Of each part one table of a kind is packed, and the others taken to shrink as much.
+    For each part one table of a kind is packed; the others are assumed to shrink as much.
     """
     base = with_parts(described, ()).artifacts
     sizes = {"": _packed_size(base, root)}
@@ -165,13 +165,14 @@ def _packed_size(artifacts: Collection[str], root: Path) -> int:
 
 @cache
 def _part(name: str) -> str | None:
-    """Return the part that an input of the scores belongs to; None: every bundle holds it."""
+    """Return the part of an input of the scores; None: every bundle includes it."""
     patterns = {part: like for kind in every_kind() for part, like in kind.parts.items()}
     return next((part for part, like in patterns.items() if re.fullmatch(like, name)), None)
 
 
 def _write_header(folder: Path, described: Description) -> str:
-    """Write `bundle.json`, without inputs of which no file leaves; return the digest of it all."""
+    """Write `bundle.json`, without inputs that contribute no file; return the digest of
+    everything."""
     facts = file_facts(folder)
     there = {name.rpartition("/")[0] for name in facts}
     values = described.model_dump(mode="json")
@@ -188,7 +189,7 @@ def _write_header(folder: Path, described: Description) -> str:
 
 @cache
 def _leaves() -> Mapping[str, Sequence[str]]:
-    """Return the files that leave, each with the columns that show a text."""
+    """Return the files to include, each with the columns that show a text."""
     files: dict[str, Sequence[str]] = {SCORES_FILE: (), EXPOSURES_FILE: ()}
     for kind in every_kind():
         files |= kind.leaves
@@ -206,7 +207,7 @@ def _pack_artifact(artifact: Path, out: Path, protected: Collection[str]) -> Non
 
 
 def _pack(path: Path, out: Path, protected: Collection[str]) -> None:
-    """Write one file without what shows a protected text, and without what was recorded beside."""
+    """Write one file without columns that show a protected text, and without its metadata."""
     columns = _leaves()[path.name]
     if path.suffix == ".parquet":
         write_compact(_redacted(pq.read_table(path), columns, protected), out)
@@ -234,7 +235,7 @@ def _redacted(table: pa.Table, columns: Sequence[str], protected: Collection[str
 
 
 def _pack_pool(folder: Path, out: Path, *, scored: bool, held_out: bool) -> None:
-    """Write the rows of a pool, with blanks in place of protected texts, or of all."""
+    """Write the rows of a pool, with blanks instead of protected texts, or of all texts."""
 
     def shown(row: Example) -> Example:
         if scored and not row.protected:

@@ -1,1 +1,1 @@
-"""Scores as they are stored."""
+"""Stored scores."""

@@ -1,7 +1,7 @@
-"""`scores.parquet`: the scores of one model, and what was written with them.
+"""`scores.parquet`: the scores of one model, with their metadata.
 
-Rows stand detector by detector, setting by setting, in the order of the examples. A score that
-could not be made is NaN with its reason.
+Rows are ordered by detector, then by setting, then by example. A missing score is NaN with its
+reason.
 """
 
 import json
@@ -27,7 +27,7 @@ SCHEMA = pa.schema(
 )
 SCORES_FILE = "scores.parquet"
 HELD_OUT_SCORES = "held_out_scores.parquet"
-"""Scores of held-out rows, where a user's file has any: they calibrate decisions about the rest."""
+"""Scores of held-out rows, if a user's file has any: they calibrate decisions about the rest."""
 _METADATA_KEY = b"spikein"
 
 
@@ -37,7 +37,7 @@ def write_scores(folder: Path, scores: pa.Table, *, record: Mapping[str, Any]) -
 
 
 def write_score_table(path: Path, scores: pa.Table, *, record: Mapping[str, Any]) -> None:
-    """Write scores to a Parquet file, whole or not at all, with the policies they were made by."""
+    """Write scores to a Parquet file atomically, with their scoring policies."""
     metadata = {_METADATA_KEY: json.dumps(record, sort_keys=True).encode()}
     with replacing(path) as temporary:
         pq.write_table(scores.replace_schema_metadata(metadata), temporary)
@@ -46,12 +46,12 @@ def write_score_table(path: Path, scores: pa.Table, *, record: Mapping[str, Any]
 def read_scores(
     folder: Path, *, columns: Sequence[str] | None = None, repeated: Sequence[str] = ()
 ) -> pa.Table:
-    """Return what `write_scores` wrote: columns as in `SCHEMA`, or those that are named.
+    """Read the table that `write_scores` wrote: columns as in `SCHEMA`, or the named ones.
 
     Args:
-        folder: of the scores.
-        columns: those that are read; None for all.
-        repeated: columns of few different texts, which are kept once each.
+        folder: folder of the scores.
+        columns: columns to read; None for all.
+        repeated: columns with few different texts, each stored once.
 
     Raises:
         InputError: naming the file, when it is missing or damaged.
@@ -60,7 +60,7 @@ def read_scores(
 
 
 def score_notes(folder: Path) -> tuple[str, ...]:
-    """Return the notes that were written with scores: what was left out, and the detectors' own.
+    """Return the notes stored with scores: omissions, and the detectors' own notes.
 
     Raises:
         InputError: naming the file, when it is missing or damaged.
@@ -69,7 +69,7 @@ def score_notes(folder: Path) -> tuple[str, ...]:
 
 
 def default_settings(folder: Path) -> dict[str, str]:
-    """Return the default setting of each detector that was written with scores.
+    """Return the default setting of each detector, stored with scores.
 
     Raises:
         InputError: naming the file, when it is missing or damaged.

@@ -1,4 +1,4 @@
-"""The model that a step lets write, opened from the step's JSON: a local one, or a server's."""
+"""The model that writes texts for a step, opened from the step's JSON: local, or on a server."""
 
 import json
 from collections.abc import Iterator
@@ -11,21 +11,21 @@ from inject.step import StepContext, find_function
 
 OPEN_SERVER = "detect.targets.server:open_server"
 READ_SERVED = "detect.targets.served_statistics:read_served"
-"""Found by name, as most models are on this machine."""
+"""Found by name, since most models are on this machine."""
 
 
 def is_served(context: StepContext) -> bool:
-    """Return whether the model that a step asks is on a server."""
+    """Return whether the model that a step queries is on a server."""
     return "server" in context.execution["model"]
 
 
 @contextmanager
 def asked_text_model(context: StepContext, asked: TextModel | None = None) -> Iterator[TextModel]:
-    """Open the model that a step asks; `SERVER_FILE` says at the end what a server was asked.
+    """Open the model that a step queries; `SERVER_FILE` records the requests to a server.
 
     Args:
-        context: of the step, made with `detect.asked_model.target_execution`.
-        asked: asked in its place, such as one that counts the requests to a server.
+        context: context of the step, made with `detect.asked_model.target_execution`.
+        asked: queried instead, such as a model that counts the requests to a server.
 
     Raises:
         InputError: as `open_target`, or `detect.targets.server.open_server`.

@@ -1,22 +1,22 @@
-"""Ids of prompts → ids of continuations, in batches, whatever the batch or the order.
+"""Ids of prompts → ids of continuations, in batches, regardless of batch and order.
 
-Each prompt is read once for all its samples; keys and values are cached, prompts stand to the
-right (padding to the left) and have the positions that they have alone. What is sampled is the
-inverse of the cumulative distribution at a number that depends on (key of the prompt, sample,
-position) alone; so a continuation of a few tokens is the beginning of a longer one, too. Logits are
-float32 whatever the model's format, probabilities float64.
+Each prompt is read once for all its samples; keys and values are cached, prompts are padded on the
+left and keep the positions of a single prompt. A sample is the inverse of the cumulative
+distribution at a number that depends only on (key of the prompt, sample, position); so a short
+continuation is also the beginning of a longer one. Logits are float32 in every model format,
+probabilities float64.
 
-Batches change logits in their last bits. A sample changes by that only where its number falls
-within such a bit of the edge between two tokens, about once in a million tokens in float32; under a
-16-bit format that happens more often. Cost: a pass over each prompt, then one token at a time for
-the whole batch; finished rows leave the batch once they are half of it.
+Batches change logits in their last bits. This changes a sample only if its number is within such a
+bit of the boundary between two tokens, about once in a million tokens in float32; under a 16-bit
+format that happens more often. Cost: a pass over each prompt, then one token at a time for the
+whole batch; finished rows leave the batch once they are half of it.
 
 The library's own cache copies all keys and values at each token, which took half of the time of 20
-continuations on a CPU. Here the room for all tokens is made once, when a batch's rows take over
-what was read of their prompts, and a step writes its own token. Layers that hold anything but all
-keys and values (a sliding window, a state) stay as the library made them. Memory: rows × (tokens
-read + room) keys and values a layer, of which the library's would hold as much at the last token,
-twice while it copies.
+continuations on a CPU. Here the memory for all tokens is allocated once, when a batch's rows copy
+the cache of their prompts, and a step writes only its token. Layers that store anything other than
+all keys and values (a sliding window, a state) keep the library's cache. Memory: rows × (tokens
+read + room) keys and values per layer; the library's cache has the same size at the last token,
+twice that while it copies.
 """
 
 from collections.abc import Callable, Sequence
@@ -39,7 +39,7 @@ CACHED_TOKENS = {"cpu": 16_384}
 CACHED_TOKENS_ELSEWHERE = 65_536
 
 Stopped = Callable[[int, Sequence[int]], bool]
-"""From a prompt's place and the ids written after it to whether the continuation ends there."""
+"""Function of a prompt's index and the ids written after it: whether the continuation ends."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -49,9 +49,9 @@ class _Row:
     prompt: int
     sample: int
     read: int
-    """Tokens of the prompt that are read: its last ones."""
+    """Number of prompt tokens to read: its last ones."""
     limit: int
-    """Most tokens that are written."""
+    """Maximum tokens to write."""
 
 
 def generate(
@@ -68,15 +68,16 @@ def generate(
 
     Args:
         target: the model.
-        prompts: of one id or more each.
-        keys: what the random numbers of each prompt depend on, beside the seed.
-        sampling: how they are continued; its `stop` is the caller's business.
-        batch_tokens: tokens of one batch, those to come included; by default chosen for the device.
-        stopped: asked after every token; None never stops but at an end token.
+        prompts: one id or more each.
+        keys: key of each prompt's random numbers, together with the seed.
+        sampling: the sampling; the caller handles its `stop`.
+        batch_tokens: tokens of one batch, including those to write; by default chosen for the
+            device.
+        stopped: called after every token; None stops only at an end token.
         progress: called with (samples done, samples in all).
 
     Raises:
-        InputError: a token that the model lacks, or one sequence that alone exceeds the memory.
+        InputError: a token that the model lacks, or a single sequence that exceeds the memory.
     """
     for prompt in prompts:
         target.check_ids(prompt, "a prompt")
@@ -102,7 +103,8 @@ def generate(
 
 
 def end_tokens(target: Target) -> frozenset[int]:
-    """Return the ids that end a text: those of the model's own settings, and the tokenizer's."""
+    """Return the ids that end a text: those of the model's generation settings, and the
+    tokenizer's."""
     found: set[int | None] = {target.tokenizer.eos_token_id}
     for settings in (getattr(target.model, "generation_config", None), target.model.config):
         given = getattr(settings, "eos_token_id", None)
@@ -145,7 +147,7 @@ class _Decoder:
         take_rows(cache, every, max(row.limit for row in rows))
         written: list[list[int]] = [[] for _ in rows]
         going = list(range(len(rows)))
-        """Rows that the cache still holds, in its order."""
+        """Rows still in the cache, in its order."""
         active = [True] * len(rows)
         for position in range(max(row.limit for row in rows)):
             chosen = self._choose(logits, [rows[one] for one in going], position)
@@ -171,7 +173,7 @@ class _Decoder:
         return written
 
     def _extend(self, row: _Row, ids: list[int], token: int) -> bool:
-        """Add a token to what a row has written; return whether it goes on."""
+        """Append a token to a row; return whether the row continues."""
         if token in self._ends:
             return False
         ids.append(token)
@@ -220,7 +222,8 @@ def sample_tokens(logits: torch.Tensor, numbers: torch.Tensor, sampling: Samplin
     found = torch.searchsorted(sums, edges, right=True)[:, 0]
     vocabulary = probabilities.shape[-1]
     if bool((found == vocabulary).any()):
-        # Rounding left a number at the very end: the last token with any probability is meant.
+        # After rounding, a number may be at the very end: select the last token with any
+        # probability.
         last = vocabulary - 1 - (probabilities.flip(-1) > 0).int().argmax(dim=-1)
         found = torch.minimum(found, last)
     return found
@@ -229,10 +232,10 @@ def sample_tokens(logits: torch.Tensor, numbers: torch.Tensor, sampling: Samplin
 def prompt_lengths(
     target: Target, prompts: Sequence[I64], max_tokens: int
 ) -> list[tuple[int, int]]:
-    """Return how many tokens of each prompt are read, and how many may be written after it.
+    """Return the numbers of tokens to read from each prompt, and of tokens to write after it.
 
-    A prompt that leaves too little of the context keeps its end: all that the continuation leaves,
-    but half of the context at least, and then the continuation ends early.
+    A prompt that is too long for the context is cut to its end: the context minus the continuation,
+    but at least half of the context; then the continuation ends early.
     """
     if target.context is None:
         return [(len(ids), max_tokens) for ids in prompts]
@@ -245,10 +248,10 @@ def prompt_lengths(
 
 
 class RoomyLayer(DynamicLayer):
-    """One layer's keys and values, [rows, heads, tokens, size], with room behind the last token."""
+    """One layer's keys and values, [rows, heads, tokens, size], with room after the last token."""
 
     def __init__(self, keys: torch.Tensor, values: torch.Tensor, room: int) -> None:
-        """Make room for `room` further tokens behind the ones given, which are copied."""
+        """Allocate room for `room` further tokens after the given ones, which are copied."""
         super().__init__()
         self.lazy_initialization(keys, values)
         self._keys, self.keys = _with_room(keys, room)
@@ -260,7 +263,7 @@ class RoomyLayer(DynamicLayer):
         """Write the tokens of a step; return all keys and values.
 
         Raises:
-            ValueError: there is no room for them.
+            ValueError: if there is no room for them.
         """
         start = self.keys.shape[-2]
         end = start + key_states.shape[-2]
@@ -280,12 +283,12 @@ class RoomyLayer(DynamicLayer):
 
 
 def take_rows(cache: Any, rows: torch.Tensor, room: int) -> None:
-    """Let a cache hold rows of it, in the order given and perhaps repeatedly, with room for more.
+    """Replace a cache's rows by a selection, in the order given and possibly repeated, with room.
 
     Args:
-        cache: what a pass over prompts left; changed in place.
-        rows: numbers of the prompts, one a row.
-        room: further tokens of a row at most.
+        cache: cache of a pass over prompts; changed in place.
+        rows: indices of the prompts, one per row.
+        room: maximum further tokens of a row.
     """
     for index, layer in enumerate(cache.layers):
         # A subclass may store something else, or less.
@@ -297,7 +300,7 @@ def take_rows(cache: Any, rows: torch.Tensor, room: int) -> None:
 
 
 def _with_room(states: torch.Tensor, room: int) -> tuple[torch.Tensor, torch.Tensor]:
-    """Return a buffer that holds states and room behind them, and its part that is filled."""
+    """Return a buffer of states with room after them, and its filled part."""
     rows, heads, tokens, size = states.shape
     buffer = states.new_empty(rows, heads, tokens + room, size)
     filled = buffer[..., :tokens, :]

@@ -1,7 +1,7 @@
-"""Multiple-choice questions → answers: the step, and how a server is asked for letters.
+"""Multiple-choice questions → answers: the step, and queries of letters from a server.
 
 A local model gives the probabilities of the labels (`detect.engine.label_probabilities`). A server
-lists what its model might write, or it only writes.
+lists its model's likeliest tokens, or only writes texts.
 
 Duarte et al. 2024 (DE-COP), section 5: temperature 0, and the answer is a letter. An answer that
 names no letter counts as wrong.
@@ -33,17 +33,17 @@ from inject.step import StepContext
 
 T = TypeVar("T")
 ANSWER = Sampling(max_tokens=8)
-# `A` is a word, too: with another word after it, it is no label.
+# `A` is also a word: if another word follows, it is not a label.
 _ALONE = re.compile(r"[\W_]*([B-D]|A(?!\s+(?!is\b)\w))(?!\w|['’]\w)")
 _SAID = re.compile(r"\b(?:[Aa]nswer|[Oo]ption|[Cc]hoice)\b(?:\s+is)?:?[\W_]*([A-D])(?!\w|['’]\w)")
 
 
 def build(context: StepContext, asked: TextModel | None = None) -> None:
-    """Ask about every row, and write the answers.
+    """Query the model about every row, and write the answers.
 
     Args:
-        context: of the step.
-        asked: asked in place of the step's model (see `asked_text_model`).
+        context: context of the step.
+        asked: queried instead of the step's model (see `asked_text_model`).
     """
     held_out = "rows" in context.settings
     rows = (read_held_out if held_out else read_examples)(context.inputs["examples"])
@@ -90,7 +90,7 @@ def _ask_server(
     *,
     calibrates: bool,
 ) -> list[ChoiceAnswers]:
-    """Ask for the labels' probabilities, else for letters, which calibrate nothing."""
+    """Request the labels' probabilities, else letters, which allow no calibration."""
     if model.gives_log_probabilities():
         return ask_label_probabilities(model, questions, progress)
     return [] if calibrates else ask_letters(model, questions, progress)
@@ -99,11 +99,11 @@ def _ask_server(
 def ask_letters(
     model: TextModel, questions: Sequence[ChoiceQuestion | str], progress: Progress | None = None
 ) -> list[ChoiceAnswers]:
-    """Return the answers to each question, in the order given; 24 are asked for each.
+    """Return the answers to each question, in the order given; 24 requests each.
 
     Args:
-        model: what writes the answers.
-        questions: a question, or the reason why there is none.
+        model: the model that writes the answers.
+        questions: a question, or the reason for its absence.
         progress: called with (prompts done, prompts in all).
     """
     return _answered(
@@ -122,11 +122,11 @@ def ask_label_probabilities(
 ) -> list[ChoiceAnswers]:
     """Return the labels' log-probabilities for each question, in the order given.
 
-    A label that is not listed is given that of the least likely token that is: it has no more.
+    An unlisted label gets the value of the least likely listed token, an upper bound.
 
     Args:
-        model: what lists its likeliest tokens (`first_tokens` of `ServerTextModel`).
-        questions: a question, or the reason why there is none.
+        model: a model that lists its likeliest tokens (`first_tokens` of `ServerTextModel`).
+        questions: a question, or the reason for its absence.
         progress: called with (prompts done, prompts in all).
     """
     return _answered(
@@ -153,7 +153,7 @@ def _answered(
     ask: Callable[[list[str]], Sequence[T]],
     read: Callable[[Sequence[T]], ChoiceAnswers],
 ) -> list[ChoiceAnswers]:
-    """Return what is read of the replies to each question, one an order; a reason stays one."""
+    """Return the parsed replies to each question, one per order; a reason is passed on."""
     prompts = [
         question.prompt(order)
         for question in questions
@@ -170,6 +170,6 @@ def _answered(
 
 
 def letter_of(answer: str) -> int:
-    """Return the place of the label that an answer names, or -1."""
+    """Return the index of the label that an answer names, or -1."""
     found = _ALONE.match(answer) or _SAID.search(answer)
     return LABELS.index(found.group(1)) if found else NO_LETTER

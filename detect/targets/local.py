@@ -1,14 +1,14 @@
-"""A local causal model that writes.
+"""A local causal model that writes texts.
 
-`complete` gives it a prompt as its tokenizer encodes a text; `answer` puts a question through the
-chat template, where the tokenizer has one. Equal prompts are read once. What comes out depends on
-the prompt's text, the number of the sample and the seed (see `detect.targets.decoding`), and a
-greedy continuation is that of `model.generate`. A continuation ends at an end token, which is no
-part of it, and before the first of the texts in `Sampling.stop`.
+`complete` encodes a prompt like any text; `answer` applies the chat template to a question, if the
+tokenizer has one. Equal prompts are read once. The output depends only on the prompt's text, the
+number of the sample and the seed (see `detect.targets.decoding`), and a greedy continuation equals
+that of `model.generate`. A continuation ends at an end token, which it excludes, and before the
+first of the texts in `Sampling.stop`.
 
-`sample_continuations` is how an audit of an unlearned model lets it continue the first words of a
-chunk 20 times (Shi et al. 2024, section 7.2.1). Cost: a pass over each prompt (over one at the edge
-of a batch, a second one), then a pass over each token that is written.
+With `sample_continuations`, an audit lets an unlearned model continue the first words of a chunk 20
+times (Shi et al. 2024, section 7.2.1). Cost: a pass over each prompt (two if its samples span two
+batches), then a pass over each written token.
 """
 
 import logging
@@ -28,18 +28,18 @@ _log = logging.getLogger(__name__)
 
 _PROBE = "a"
 _HISTORY = 8
-"""Tokens of the prompt that a continuation's text is read after."""
+"""Number of last prompt tokens decoded together with a continuation."""
 
 
 class LocalTextModel:
     """A causal language model on this machine, as a `TextModel`."""
 
     def __init__(self, target: Target, *, batch_tokens: int | None = None) -> None:
-        """Make a target write.
+        """Wrap a target as a text model.
 
         Args:
             target: model and tokenizer.
-            batch_tokens: tokens of one batch, those to come included; no influence on the texts.
+            batch_tokens: tokens of one batch, including those to write; no influence on the texts.
         """
         self._target = target
         self._tokenizer = target.tokenizer
@@ -54,11 +54,11 @@ class LocalTextModel:
 
     @property
     def context(self) -> int | None:
-        """Most positions of prompt and continuation together; None if there is no limit."""
+        """Maximum positions of prompt and continuation together; None if there is no limit."""
         return self._target.context
 
     def prompt_tokens(self, prompts: Sequence[str]) -> list[int]:
-        """Return how many tokens `complete` makes of each prompt, before any is cut."""
+        """Return each prompt's number of tokens in `complete`, before any cut."""
         return [len(self._prompt_ids(text)) for text in prompts]
 
     def complete(
@@ -67,8 +67,8 @@ class LocalTextModel:
         """Return `sampling.samples` continuations of each prompt.
 
         Raises:
-            InputError: an empty prompt where the tokenizer has no start token, a token that the
-                model lacks, or one sequence that alone exceeds the memory.
+            InputError: an empty prompt if the tokenizer has no start token, a token that the model
+                lacks, or a single sequence that exceeds the memory.
         """
         return self._write(prompts, sampling, progress, self._prompt_ids)
 
@@ -79,7 +79,7 @@ class LocalTextModel:
         return self._write(questions, sampling, progress, self._question_ids)
 
     def token_ends(self, texts: Sequence[str]) -> list[list[int]]:
-        """Return where each token of each text ends, in characters."""
+        """Return the end of each token of each text, in characters."""
         return [one.offsets[:, 1].tolist() for one in encode_with_offsets(self._tokenizer, texts)]
 
     def _write(
@@ -104,7 +104,7 @@ class LocalTextModel:
         read: set[str] = set()
         for text in prompts:
             one = asked[place[text]]
-            # An equal prompt is read, and paid for, once.
+            # An equal prompt is read and counted once.
             tokens_in = 0 if text in read else lengths[place[text]][0]
             paid = 0 if text in read else 1
             read.add(text)
@@ -121,7 +121,7 @@ class LocalTextModel:
         return found
 
     def _warn(self) -> None:
-        """Say, once, that the context is too small for prompts or for what follows them."""
+        """Warn once that the context is too small for prompts or their continuations."""
         if self._warned:
             return
         self._warned = True
@@ -168,7 +168,7 @@ class LocalTextModel:
         return text[: min(places)] if places else text
 
     def _decoded(self, prompt: I64, ids: Sequence[int]) -> str:
-        """Return the text of ids as it stands after the prompt: with the space between them."""
+        """Return the text of ids after the prompt, including the space between them."""
         history = prompt[-_HISTORY:].tolist()
         before = self._tokenizer.decode(
             history, skip_special_tokens=True, clean_up_tokenization_spaces=False
@@ -187,7 +187,7 @@ class LocalTextModel:
 
 
 def _appends_end(tokenizer: Any) -> bool:
-    """Return whether a tokenizer puts its end token behind a text by itself."""
+    """Return whether a tokenizer itself puts its end token after a text."""
     end = tokenizer.eos_token_id
     own = tokenizer(_PROBE, return_attention_mask=False)["input_ids"]
     return end is not None and len(own) > 1 and own[-1] == end
@@ -213,18 +213,18 @@ def sample_continuations(
     """Return `samples` texts that a model writes after each prompt, in the order given.
 
     Args:
-        target: a local model, or one that writes (`LocalTextModel`, `ServerTextModel`).
-        prompts: texts, which go to the model as they are.
+        target: a local model, or a text model (`LocalTextModel`, `ServerTextModel`).
+        prompts: texts, sent to the model unchanged.
         samples: continuations of each prompt.
-        max_tokens: most tokens of a continuation, which may end before at an end token.
+        max_tokens: maximum tokens of a continuation, which may end earlier at an end token.
         temperature: 1 samples from the model's own distribution (multinomial sampling).
-        top_p: share of the probability that is sampled from.
-        seed: of the sampling.
+        top_p: share of the probability to sample from.
+        seed: seed of the sampling.
         progress: called with (prompts done, prompts in all).
 
     Raises:
         InputError: numbers out of range; a prompt of a local model that leaves no room for its
-            continuation, and would be cut; what `LocalTextModel.complete`, or a server, refuses.
+            continuation, and would be cut; as `LocalTextModel.complete`, or a server's errors.
     """
     sampling = Sampling(
         max_tokens=max_tokens, temperature=temperature, top_p=top_p, samples=samples, seed=seed
@@ -237,7 +237,7 @@ def sample_continuations(
 
 
 def _check_room(model: LocalTextModel, prompts: Sequence[str], max_tokens: int) -> None:
-    """Refuse a prompt that would lose its beginning, or its continuation its end."""
+    """Reject a prompt if it or its continuation would be cut."""
     if model.context is None:
         return
     for number, tokens in enumerate(model.prompt_tokens(prompts)):
@@ -246,5 +246,5 @@ def _check_room(model: LocalTextModel, prompts: Sequence[str], max_tokens: int) 
                 f"prompt {number} has {tokens:,} tokens and its continuation up to "
                 f"{max_tokens:,}, together more than the model's {model.context:,} positions",
                 where=model.name,
-                hint="Take fewer words of the text, or shorter continuations.",
+                hint="Use fewer words of the text, or shorter continuations.",
             )

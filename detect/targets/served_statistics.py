@@ -1,6 +1,6 @@
-"""The step in which a server says how likely its model finds the tokens of every row.
+"""The step in which a server scores the tokens of every row.
 
-A server reads texts whole and by its own tokenizer: nothing of the scoring policy applies.
+A server reads whole texts with its own tokenizer: the scoring policy does not apply.
 """
 
 from collections.abc import Sequence
@@ -19,8 +19,8 @@ def build(context: StepContext, asked: TextModel | None = None) -> None:
     """Read every row in the step's view, and write the token statistics.
 
     Args:
-        context: of the step.
-        asked: asked in place of the step's model (see `asked_text_model`).
+        context: context of the step.
+        asked: queried instead of the step's model (see `asked_text_model`).
     """
     read = read_held_out if "rows" in context.settings else read_examples
     rows = read(context.inputs["examples"])
@@ -37,7 +37,8 @@ def read_served(
     *,
     before: Sequence[str] | None = None,
 ) -> list[TokenStatistics]:
-    """Return the server's statistics of texts (`ServerTextModel.token_statistics`); note the cost.
+    """Return the server's statistics of texts (`ServerTextModel.token_statistics`); record the
+    cost.
 
     Raises:
         InputError: as `ServerTextModel.token_statistics`.

@@ -1,12 +1,12 @@
-"""A model behind an OpenAI-compatible server, asked for texts (`inject.server`).
+"""A model served by an OpenAI-compatible server, queried for texts (`inject.server`).
 
-Every sample of every prompt is a request of its own, sent with a seed of its own and kept in the
-cache under its digest: a rerun asks nothing again, and the first reply stays, whatever the server
-would say now. What it makes of special tokens that a prompt spells is its own. Some servers show
-the log-probabilities of the first written token, and some those of a given text: a short request
-finds out. The tokens of a text are the server's own, and must be the text (`token_offsets`). A
-model that was exchanged while texts were read would mix up two: a text of ours is read again before
-and after, and must come out as it did when the server was first asked.
+Every sample of every prompt is a separate request, sent with a separate seed and cached under its
+digest: a rerun repeats no request, and the first reply remains valid even if the server would now
+reply differently. The server decides the treatment of special tokens spelled out in a prompt. Some
+servers return the log-probabilities of the first written token, and some those of a given text: a
+short request tests this. The tokens of a text are the server's own, and must spell the text
+(`token_offsets`). A model exchanged during reading would mix results of two models: a probe text is
+read again before and after, and its results must equal those of the first request.
 """
 
 from collections.abc import Mapping, Sequence
@@ -39,14 +39,14 @@ _TEXT_PROBE = TextRequest(
     echo=True,
 )
 _SAME = 0.05
-"""Nats by which the log-probabilities of one text differ on average between two batches at most;
-another checkpoint of a model differs by more."""
+"""Largest mean difference in nats of one text's log-probabilities between two batches; another
+checkpoint of a model differs by more."""
 _LISTED = {"completions": 5, "chat": 20}
-"""Likeliest tokens that OpenAI's own server lists at most."""
+"""Maximum number of likeliest tokens that OpenAI's own server lists."""
 
 
 class ServerTextModel:
-    """A `TextModel` that a server serves.
+    """A `TextModel` on a server.
 
     Raises:
         InputError: the environment variable of the key is not set; the cache cannot be used.
@@ -58,11 +58,11 @@ class ServerTextModel:
         *,
         cache: Path | None,
     ) -> None:
-        """Open the server; nothing is asked yet.
+        """Open the server, without any request yet.
 
         Args:
-            server: which one, which model, and how.
-            cache: the file of replies; None keeps nothing.
+            server: address, model and options.
+            cache: the file of replies; None stores nothing.
         """
         self._client = ServerClient(server, cache=cache)
         self._left_out: set[str] = set()
@@ -73,12 +73,12 @@ class ServerTextModel:
 
     @property
     def name(self) -> str:
-        """The name that the server knows the model by."""
+        """The model's name on the server."""
         return self._client.server.model
 
     @property
     def cost(self) -> Cost:
-        """What was asked for so far."""
+        """Requests so far."""
         return self._client.cost
 
     def complete(
@@ -86,7 +86,7 @@ class ServerTextModel:
     ) -> list[list[Completion]]:
         """Return `sampling.samples` continuations of each prompt.
 
-        A prompt goes to the model as it is by `completions`, and as a user's message by `chat`.
+        `completions` sends a prompt unchanged, `chat` as a user's message.
 
         Raises:
             InputError: as `ServerClient.ask`.
@@ -105,7 +105,8 @@ class ServerTextModel:
     def answer(
         self, questions: Sequence[str], sampling: Sampling, *, progress: Progress | None = None
     ) -> list[list[Completion]]:
-        """Return answers to each question: by `chat` through the model's chat template, else as is.
+        """Return answers to each question: with `chat` through the model's chat template, else as
+        is.
 
         Raises:
             InputError: as `ServerClient.ask`.
@@ -113,10 +114,10 @@ class ServerTextModel:
         return self.complete(questions, sampling, progress=progress)
 
     def gives_log_probabilities(self) -> bool:
-        """Return whether the server gives the probabilities of what it might write; asked once.
+        """Return whether the server gives the probabilities of the first token; requested once.
 
         Raises:
-            InputError: the server gives no answer at all.
+            InputError: if the server does not respond.
         """
         return not self._client.probe(
             replace(_PROBE, top_log_probabilities=_LISTED[self._client.server.api]),
@@ -128,7 +129,7 @@ class ServerTextModel:
     ) -> list[Mapping[str, float]]:
         """Return the likeliest first tokens of each answer, with their log-probabilities.
 
-        Empty where a reply of a server that gives them holds none.
+        Empty if a reply lacks them although the server supports them.
 
         Raises:
             InputError: as `ServerClient.ask`.
@@ -147,10 +148,10 @@ class ServerTextModel:
     def text_probe(self) -> tuple[TextRequest, Reply]:
         """Return a request for a text's log-probabilities, with ranks if there are any; its reply.
 
-        The reply's text names what the server lacks; it is empty if it lacks nothing. Asked once.
+        The reply's text names the missing feature; it is empty if none is missing. Requested once.
 
         Raises:
-            InputError: the server gives no answer at all.
+            InputError: if the server does not respond.
         """
         request, reply = _TEXT_PROBE, Reply("`server.api=chat` has no form for it")
         for ranks in (True, False) if self._client.server.api == "completions" else ():
@@ -171,13 +172,13 @@ class ServerTextModel:
 
         Args:
             texts: any texts.
-            before: what is put before each; its tokens are left out, and so is the text's first if
-                it is not scored by itself.
+            before: text put before each; its tokens are omitted, and so is the text's first one if
+                it is not scored separately.
             progress: called with (texts read, texts in all).
 
         Raises:
             InputError: as `ServerClient.ask`; the server gives no log-probabilities of a text, or
-                those of another text; its model has changed since the first reply that is kept.
+                those of another text; its model has changed since the first stored reply.
         """
         request, probed = self.text_probe()
         if probed.tokens is None:
@@ -201,11 +202,11 @@ class ServerTextModel:
             self._check_same(probed, last)
             self._check_named([probed, *replies, last])
         except InputError:
-            # Which of them are the other model's is unknown.
+            # It is unknown which of them are from the other model.
             self._client.forget(requests)
             raise
         arrived = iter(replies)
-        # The first token of a text is scored where a special one is put before it.
+        # The first token of a text is scored if a special token precedes it.
         skipped = int(all(start != 0 for start, _ in probed.tokens.offsets))
         return [
             _statistics(next(arrived).tokens, len(prefix), skipped)
@@ -215,7 +216,7 @@ class ServerTextModel:
         ]
 
     def _check_same(self, first: Reply, now: Reply) -> None:
-        """Refuse a model that reads the text of the probe otherwise than at first."""
+        """Reject a model whose results for the probe text have changed."""
         before, after = first.tokens, now.tokens
         if before is None or after is None:
             raise TypeError("a probe without tokens")
@@ -223,15 +224,15 @@ class ServerTextModel:
             np.abs(np.subtract(before.log_probabilities, after.log_probabilities)).mean() > _SAME
         ):
             raise self._refusal(
-                "its model has changed: a text has other log-probabilities than when it was first "
-                "asked"
+                "its model has changed: a text has other log-probabilities than at the first "
+                "request"
             )
 
     def _check_named(self, replies: Sequence[Reply]) -> None:
-        """Refuse replies in the names of several models; note several systems."""
+        """Reject replies under the names of several models; note several systems."""
         names = sorted({reply.model for reply in replies if reply.model})
         if len(names) > 1:
-            raise self._refusal(f"its replies are of several models: {', '.join(names)}")
+            raise self._refusal(f"its replies are from several models: {', '.join(names)}")
         systems = {reply.tokens.fingerprint for reply in replies if reply.tokens}
         self._systems |= {name for name in systems if name}
 
@@ -245,7 +246,7 @@ class ServerTextModel:
         )
 
     def taken(self, sampling: Sampling) -> Sampling:
-        """Return a sampling without what the server refuses, which is said in the notes."""
+        """Return a sampling without options that the server rejects, which the notes report."""
         if sampling.top_k is None:
             return sampling
         if not self._client.probe(replace(_PROBE, temperature=1.0, top_k=sampling.top_k)).text:
@@ -254,13 +255,13 @@ class ServerTextModel:
         return replace(sampling, top_k=None)
 
     def counting(self) -> "ServerTextModel":
-        """Return a model that writes nothing, and counts what this one would be asked."""
+        """Return a model that writes nothing, and counts the requests to this one."""
         model = copy(self)
         model._counted = []
         return model
 
     def estimate(self) -> Estimate:
-        """Return what was counted; what depends on the server's answers is not known."""
+        """Return the counts; those that depend on the server's answers are unknown."""
         return self._client.estimate(self._counted or [])
 
     def _ask(self, requests: list[TextRequest], progress: Progress | None) -> list[Reply]:
@@ -270,7 +271,7 @@ class ServerTextModel:
         return [Reply(text="")] * len(requests)
 
     def notes(self) -> tuple[str, ...]:
-        """Return what to know about the replies."""
+        """Return notes about the replies."""
         found = [*self._client.notes()]
         if self._lists_asked:
             found.append(
@@ -302,7 +303,7 @@ class ServerTextModel:
 
 @dataclass(frozen=True, kw_only=True)
 class ServedModel(ModelNode):
-    """A model on a server, as steps are made with it; `pretrained` is its name there."""
+    """A model on a server, for steps; `pretrained` is its name there."""
 
     server: Server
     replies: Path
@@ -310,31 +311,31 @@ class ServedModel(ModelNode):
 
     @property
     def served(self) -> bool:
-        """It is."""
+        """Always true."""
         return True
 
     def execution(self, name: str) -> dict[str, Any]:
-        """Return what opens it, for `open_server`."""
+        """Return its options, for `open_server`."""
         return {name: {"server": asdict(self.server), "replies": str(self.replies)}}
 
     def format(self, asked: str) -> str:
-        """Return the number format, which the server alone knows."""
+        """Return the number format, which only the server knows."""
         return "served"
 
 
 def served_model(server: Server, *, replies: Path) -> ServedModel:
-    """Return a model on a server, named by what can be known of it."""
+    """Return a model on a server, identified by its known properties."""
     identity = {"base_url": server.base_url, "model": server.model, "api": server.api}
     return ServedModel(pretrained=server.model, identity=identity, server=server, replies=replies)
 
 
 def open_server(model: Mapping[str, Any]) -> ServerTextModel:
-    """Open the served model that a step's execution holds; nothing is asked yet."""
+    """Open the served model of a step's execution settings, without any request yet."""
     return ServerTextModel(Server(**model["server"]), cache=Path(model["replies"]))
 
 
 def _statistics(tokens: TextTokens | None, before: int, skipped: int) -> TokenStatistics:
-    """Return the statistics of a text's tokens, of those behind so many characters."""
+    """Return the statistics of a text's tokens after the first `skipped` characters."""
     if tokens is None:
         raise TypeError("a text without tokens")
     offsets = np.array(tokens.offsets, np.int32).reshape(-1, 2)
@@ -371,12 +372,12 @@ def _requests(prompts: Sequence[str], sampling: Sampling) -> list[TextRequest]:
 
 def _completion(reply: Reply, stop: Sequence[str]) -> Completion:
     text = reply.text
-    # Some servers write the stop text, and some do not know the parameter.
+    # Some servers write the stop text, and some do not support the parameter.
     for mark in stop:
         text = text.partition(mark)[0] if mark else text
     return Completion(text, reply.tokens_in or 0, reply.tokens_out or 0)
 
 
 def _by_prompts(progress: Progress, samples: int) -> Progress:
-    """Return a progress of requests that is told in prompts."""
+    """Return a callback for requests that reports progress in prompts."""
     return lambda done, total: progress(done // samples, total // samples)

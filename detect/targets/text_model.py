@@ -1,8 +1,8 @@
-"""What detectors by text ask of a target: continuations of prompts, and answers to questions.
+"""Interface to a target for text-based detectors: continuations of prompts, and answers.
 
-A local model (`detect.targets.local`) and a server (`detect.targets.server`) are asked in one way,
-so that a detector knows nothing of either. What is sampled depends on the prompt's text, the
-sample's number and the seed alone, never on the order or the batch.
+A local model (`detect.targets.local`) and a server (`detect.targets.server`) have the same
+interface, so that a detector depends on neither. A sample depends only on the prompt's text, the
+sample's number and the seed, never on the order or the batch.
 """
 
 from collections.abc import Callable, Sequence
@@ -20,26 +20,26 @@ Progress = Callable[[int, int], None]
 
 @dataclass(frozen=True, kw_only=True)
 class Sampling:
-    """How a text is continued.
+    """Sampling of continuations.
 
     Raises:
         InputError: a number that is out of range, or several samples of the likeliest text.
     """
 
     max_tokens: int
-    """Longest continuation."""
+    """Maximum tokens of a continuation."""
     temperature: float = 0.0
-    """0 takes the likeliest token each time."""
+    """0 selects the likeliest token each time."""
     samples: int = 1
     """Continuations of each prompt."""
     top_p: float = 1.0
-    """Share of the probability that is sampled from."""
+    """Share of the probability to sample from."""
     top_k: int | None = None
-    """Tokens that are sampled from; None for all."""
+    """Number of likeliest tokens to sample from; None for all."""
     stop: tuple[str, ...] = ()
     """Texts before which a continuation ends."""
     seed: int = 0
-    """Of the sampling."""
+    """Seed of the sampling."""
 
     def __post_init__(self) -> None:
         if self.max_tokens < 1 or self.samples < 1:
@@ -54,28 +54,28 @@ class Sampling:
             )
         if self.temperature == 0 and self.samples > 1:
             raise InputError(
-                f"{self.samples} samples at temperature 0 are one text, {self.samples} times",
+                f"{self.samples} samples at temperature 0 are identical",
                 where="sampling",
                 allowed="one sample, or a temperature above 0",
             )
 
 
 class Completion(NamedTuple):
-    """One continuation, and what it cost."""
+    """One continuation, and its cost."""
 
     text: str
     tokens_in: int
     """Tokens of the prompt; 0 for all samples of a prompt but the first, which share it."""
     tokens_out: int
-    """Tokens that were written."""
+    """Written tokens."""
 
 
 class TextModel(Protocol):
-    """A model that writes."""
+    """A model that writes texts."""
 
     @property
     def name(self) -> str:
-        """Path, hub id, or the name that a server knows it by."""
+        """Path, hub id, or its name on a server."""
 
     def complete(
         self, prompts: Sequence[str], sampling: Sampling, *, progress: Progress | None = None
@@ -85,18 +85,18 @@ class TextModel(Protocol):
     def answer(
         self, questions: Sequence[str], sampling: Sampling, *, progress: Progress | None = None
     ) -> list[list[Completion]]:
-        """Return answers to each question, asked through the chat template where there is one."""
+        """Return answers to each question, through the chat template if there is one."""
 
 
 def kept_completions(
     folder: Path | None, asked: Any, ask: Callable[[], list[list[Completion]]]
 ) -> list[list[Completion]]:
-    """Return what was written before, from a folder, or ask and keep it there.
+    """Return earlier results from a folder, or query the model and store them there.
 
     Args:
-        folder: of what a killed run leaves behind; None keeps nothing.
-        asked: plain JSON values that say what is asked of which model.
-        ask: asks it.
+        folder: folder that survives a killed run; None stores nothing.
+        asked: plain JSON values of the request and the model.
+        ask: sends the request.
     """
     if folder is None:
         return ask()

@@ -1,1 +1,1 @@
-"""Task accuracy: how each dataset is asked, and whether a model chooses the right answer."""
+"""Task accuracy: the prompts of each dataset, and whether a model selects the right answer."""

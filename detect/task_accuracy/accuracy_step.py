@@ -1,6 +1,6 @@
-"""The step of task accuracy: how a model answers the benchmarks' questions.
+"""The step of task accuracy: a model's answers to the benchmarks' questions.
 
-A model is asked once for each pool of examples; the base model's answers serve all arms.
+A model is queried once for each pool of examples; the base model's answers serve all arms.
 """
 
 from collections.abc import Sequence
@@ -25,7 +25,7 @@ def accuracy_step(
     contaminants: Sequence["Contaminant"],
     detect: DetectSettings,
 ) -> Step | None:
-    """Ask one model every example's question; None if no dataset has closed answers."""
+    """Return the step for one model and all questions; None if no dataset has closed answers."""
     kinds = {one.name or one.dataset: one.dataset for one in contaminants if one.dataset in FORMS}
     if not kinds:
         return None
@@ -42,7 +42,7 @@ def accuracy_step(
 
 
 def build(context: StepContext) -> None:
-    """Ask the model, and write its answers."""
+    """Query the model, and write its answers."""
     from detect.task_accuracy.scoring import task_accuracy
 
     detect = DetectSettings.model_validate(context.execution["detect"])

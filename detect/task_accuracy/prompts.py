@@ -1,9 +1,9 @@
-"""How each dataset is asked: a prompt, the answers to choose from, and which one is right.
+"""Questions of each dataset: a prompt, the answers to choose from, and the right one.
 
 The prompts are the datasets' default templates up to the answer, so that a model that has read a
-spiked example knows the prompt word for word. Every prompt ends without a blank and every answer
-begins with one, as tokenizers cut words. Content-free prompts are the same with `N/A`, `[MASK]` or
-nothing in place of what is asked (Zhao et al. 2021, Calibrate Before Use, section 5).
+spiked example knows the exact prompt. Every prompt ends without a blank and every answer begins
+with one, as tokenizers split words. Content-free prompts are the same with `N/A`, `[MASK]` or
+nothing instead of the question (Zhao et al. 2021, Calibrate Before Use, section 5).
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -18,13 +18,13 @@ Fields = Mapping[str, Any]
 
 
 class Question(NamedTuple):
-    """One question as a model is asked it. Protected texts stay protected in here."""
+    """One question for a model. Protected texts must stay protected."""
 
     prompt: str
     answers: tuple[str, ...]
-    """What may follow the prompt, each with its blank."""
+    """Possible answers, each with its leading blank."""
     gold: int
-    """Index of the right one."""
+    """Index of the right answer."""
     content_free: tuple[str, ...]
     """The prompt without its content, once for each of `CONTENT_FREE`."""
     worded: bool
@@ -32,22 +32,22 @@ class Question(NamedTuple):
 
 
 Answers = tuple[tuple[str, ...], int]
-"""What a question lets one choose from, and the index of the right one."""
+"""The answers to choose from, and the index of the right one."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Form:
-    """A way to ask."""
+    """A form of question."""
 
     template: str
-    """Up to the answer."""
+    """The prompt up to the answer."""
     answers: Callable[[Fields], Answers | None]
-    """None for a row without a known right answer."""
+    """The answers; None for a row without a known right answer."""
     worded: bool = False
     """Whether answers are texts of different lengths, not labels."""
 
     def ask(self, fields: Fields) -> Question | None:
-        """Return the question; None if a field is missing or nobody knows the answer."""
+        """Return the question; None if a field is missing or the answer is unknown."""
         template = parse_template(self.template)
         choice = self.answers(fields) if template.fits(fields) else None
         if choice is None:
@@ -73,7 +73,7 @@ def _emptied(fields: Fields, names: Sequence[str], content: str) -> Fields:
 
 
 def _words(*words: str) -> Callable[[Fields], Answers | None]:
-    """Return the answers of a question that is answered by one of a few words."""
+    """Return the answers of a question with a few words to choose from."""
 
     def answers(fields: Fields) -> Answers | None:
         answer = str(fields.get("answer", ""))
@@ -85,7 +85,7 @@ def _words(*words: str) -> Callable[[Fields], Answers | None]:
 
 
 def _letters(form: str = "A") -> Callable[[Fields], Answers | None]:
-    """Return the answers of a multiple choice by letter; `form` is how the letter is written."""
+    """Return the answers of a multiple choice by letter; `form` is the notation of a letter."""
 
     def answers(fields: Fields) -> Answers | None:
         options = fields.get("options")
@@ -148,15 +148,15 @@ FORMS: Mapping[str, tuple[Form, ...]] = {
         Form(template="Question: {question}\nAnswer:", answers=_YES_NO),
     ),
 }
-"""Dataset: its ways to ask, of which the first that a row allows is taken."""
+"""Dataset: its forms of question; a row uses the first possible one."""
 
 
 def ask(dataset: str, fields: Fields) -> Question | None:
-    """Return how a row is asked; None if it has no closed answer.
+    """Return a row's question; None if it has no closed answer.
 
     Args:
         dataset: the dataset's name in `inject.examples.datasets`.
-        fields: of the row.
+        fields: fields of the row.
     """
     for form in FORMS.get(dataset, ()):
         question = form.ask(fields)

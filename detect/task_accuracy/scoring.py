@@ -4,9 +4,9 @@ Each answer is scored by its log-probability after the prompt; for answers in wo
 over their UTF-8 bytes. `plain` takes the answer with the highest score. `calibrated` first
 subtracts the score of the answer after content-free prompts (contextual calibration, Zhao et al.
 2021, equation 1 with a diagonal matrix; for texts the same difference is the domain conditional
-PMI of Holtzman et al. 2021), so that a label that a model likes anyway gains nothing.
+PMI of Holtzman et al. 2021), so that a label that a model favours anyway gains nothing.
 
-Results hold ids and figures, never a text. Cost: one pass over the tokens of each different
+Results contain ids and figures, never a text. Cost: one pass over the tokens of each different
 prompt, which its answers share (`detect.engine.prefix_tree`), and over the answers after it.
 Context and start token are those of `detect.engine`; a prompt that is too long keeps its end.
 """
@@ -31,7 +31,7 @@ Scores = Mapping[tuple[str, str], float]
 """Prompt and answer: the answer's log-probability."""
 
 UNLIMITED_CONTEXT = 1 << 20
-"""Tokens of one sequence where neither the model nor its tokenizer sets a limit."""
+"""Maximum tokens of one sequence if neither the model nor its tokenizer sets a limit."""
 NO_QUESTION = "its dataset has no question with a closed answer"
 NO_ANSWER = "nobody knows its right answer, or a field is missing"
 
@@ -44,13 +44,13 @@ def task_accuracy(
     batch_tokens: int | None = None,
     progress: Progress | None = None,
 ) -> list[AccuracyRow]:
-    """Return how a model answers each example, in the order given.
+    """Return a model's answer to each example, in the order given.
 
     Args:
         target: model and tokenizer.
         examples: members and non-members.
-        kinds: name of an example's dataset in the experiment → name of the dataset; a name that is
-            missing stands for itself.
+        kinds: name of an example's dataset in the experiment → name of the dataset; a missing name
+            maps to itself.
         batch_tokens: padded tokens of one batch; by default chosen for the device.
         progress: called with (tokens done, tokens in all).
     """
@@ -108,8 +108,7 @@ def answer_scores(
     ):
         scored = answer_tokens(offsets, Span(len(prompt), len(text)))
         sequences.append((*start, *ids[-room:].tolist()))
-        # From the answer's first token to the end of the text; one token must be left to look
-        # back at.
+        # From the answer's first token to the end of the text; at least one token must precede it.
         counts.append(min(len(ids) - int(np.argmax(scored)), len(sequences[-1]) - 1))
     sums = SharedPrefixes(target, batch_tokens).sums(sequences, counts, progress)
     return dict(zip(pairs, sums.tolist(), strict=True))
@@ -128,7 +127,7 @@ def _plain_and_calibrated(question: Question, scores: Scores) -> tuple[F64, F64]
     if question.worded:
         lengths = np.array([len(answer.encode()) for answer in question.answers])
         # Averaged as logarithms: probabilities of whole texts differ by powers of ten, and their
-        # mean would be that of one prompt alone.
+        # mean would be that of a single prompt.
         return own / lengths, own - np.mean(empty, axis=0)
     # Probabilities among the labels, averaged over the content-free prompts.
     anyway = np.log(np.mean([np.exp(one - _log_sum(one)) for one in empty], axis=0))
@@ -136,7 +135,7 @@ def _plain_and_calibrated(question: Question, scores: Scores) -> tuple[F64, F64]
 
 
 def _chosen(scores: F64) -> int:
-    """Return the answer with the highest score; of equal ones none, as choosing is a guess."""
+    """Return the answer with the highest score; None for ties, since a choice would be a guess."""
     best = np.flatnonzero(scores == scores.max())
     return int(best[0]) if len(best) == 1 else -1
 

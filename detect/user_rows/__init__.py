@@ -1,1 +1,1 @@
-"""Rows of a file or list that a user has scored: read, checked, and made examples of a graph."""
+"""Rows of a user's file or list to score: read, checked, and turned into examples of a graph."""

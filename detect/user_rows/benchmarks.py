@@ -1,7 +1,7 @@
-"""Published benchmarks whose labels are given: how their files are read, and what to know of them.
+"""Published benchmarks with given labels: readers of their files, and caveats.
 
-A preset checks that a file is what it is called, and says loudly what its labels rest on. Nothing
-is downloaded: the user gives the file, and its licence is that of its publisher.
+A preset checks that a file is the named benchmark, and warns about the basis of its labels. Nothing
+is downloaded: the user provides the file, under its publisher's licence.
 """
 
 from collections.abc import Callable
@@ -14,7 +14,7 @@ from inject.examples.example import example_id
 
 _SHIFT = (
     "members are older than non-members, so that their topics and dates differ: a classifier that "
-    "sees no model tells them apart, too. Read every AUC beside that of `blind`"
+    "sees no model also separates them. Compare every AUC with that of `blind`"
 )
 
 
@@ -25,11 +25,11 @@ class Benchmark:
     name: str
     summary: str
     source: str
-    """Where its publisher keeps it."""
+    """Its publisher's location."""
     columns: str
-    """What its rows hold."""
+    """Content of its rows."""
     warning: str
-    """What its labels rest on."""
+    """Basis of its labels."""
     read: Callable[[str, RowSettings], LabelledRows]
     """Reads and checks a file, a folder or a glob."""
 
@@ -40,15 +40,15 @@ def benchmark_names() -> tuple[str, ...]:
 
 
 def get_benchmark(name: str) -> Benchmark:
-    """Return a preset by its name, in upper or lower case.
+    """Return a preset by its name, in any case.
 
     Raises:
-        InputError: there is none of that name.
+        InputError: if the name is unknown.
     """
     plain = name.strip().lower().replace("_", "-")
     if plain not in _BENCHMARKS:
         raise InputError(
-            f"no benchmark is called {name!r}.{did_you_mean(plain, _BENCHMARKS)}",
+            f"unknown benchmark {name!r}.{did_you_mean(plain, _BENCHMARKS)}",
             where="--benchmark",
             allowed=", ".join(_BENCHMARKS),
         )
@@ -80,9 +80,9 @@ def _wikimia(words: int) -> Benchmark:
 def _read_mimir(pattern: str, how: RowSettings) -> LabelledRows:
     if how.names_columns:
         raise InputError(
-            "text_column, label_column and labels are of no use for rows of mimir",
+            "text_column, label_column and labels do not apply to rows of mimir",
             where=pattern,
-            allowed="the columns member and nonmember, a text each",
+            allowed="the columns member and nonmember, one text each",
         )
     texts: dict[bool, list[str]] = {True: [], False: []}
     limited = False
@@ -95,7 +95,7 @@ def _read_mimir(pattern: str, how: RowSettings) -> LabelledRows:
                 raise InputError(
                     f"the row has no text {name!r}",
                     where=place,
-                    allowed="the columns member and nonmember, a text each",
+                    allowed="the columns member and nonmember, one text each",
                 )
             texts[member].append(values[name])
     every = [*texts[True], *texts[False]]
@@ -110,7 +110,7 @@ def _read_arxivtection(pattern: str, how: RowSettings) -> LabelledRows:
     rows = _labelled(pattern, how, "arxivtection")
     if rows.paraphrases is None or rows.groups is None:
         raise InputError(
-            "the rows are not those of arXivTection",
+            "the rows are not from arXivTection",
             where=pattern,
             allowed="the columns Example_A to Example_D, Answer, ID, Label",
         )
@@ -136,11 +136,11 @@ _BENCHMARKS = {
         Benchmark(
             name="mimir",
             summary="train and test texts of the Pile by domain (Duan et al. 2024)",
-            source="hub iamgroot42/mimir, one file a domain and n-gram filter",
+            source="hub iamgroot42/mimir, one file per domain and n-gram filter",
             columns="member, nonmember",
             warning=(
                 "the filter by n-gram overlap takes non-members that differ from members: the "
-                "lower its threshold, the more. Read every AUC beside that of `blind`"
+                "lower its threshold, the more. Compare every AUC with that of `blind`"
             ),
             read=_read_mimir,
         ),
@@ -158,8 +158,8 @@ _BENCHMARKS = {
             source="a file of your own",
             columns="text or input, label, optional id and group",
             warning=(
-                "nothing is known of how the labels came about: where `blind` tells the sides "
-                "apart, so may any detector without knowing the model"
+                "the origin of the labels is unknown: if `blind` separates the sides, any "
+                "detector may do so without knowing the model"
             ),
             read=lambda pattern, how: _labelled(pattern, how, "rows"),
         ),

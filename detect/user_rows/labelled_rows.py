@@ -1,10 +1,10 @@
-"""The rows that `spikein detect` scores: texts, and where they are known their sides and groups.
+"""The rows that `spikein detect` scores: texts, and, if known, their sides and groups.
 
-Names of columns are found whatever their case. JSON Lines are known by their content, too: a
-file of them under another end is read as what it is, never as one long text.
+Names of columns are case-insensitive. JSON Lines are also recognised by their content: with any
+suffix they are read as rows, never as one long text.
 
-Held-out texts, in a file beside, are compared with the rows by their words, whatever their case,
-punctuation and spaces: a shot that is scored as well would give its own row away.
+Held-out texts, in a separate file, are compared with the rows by their words, ignoring case,
+punctuation and spaces: a shot that is also scored would reveal its own row.
 """
 
 import json
@@ -23,18 +23,19 @@ from inject.words import words_of
 
 _TEXT_FIELDS = ("text", "input")
 _CHOICES = ("example_a", "example_b", "example_c", "example_d")
-"""The options of a multiple choice; the verbatim one is the first, or what `answer` names."""
+"""The options of a multiple choice; the verbatim one is the first, or the one that `answer`
+names."""
 _PARAPHRASES = "paraphrases"
 _OF_TEXT = (*_TEXT_FIELDS, "id", "label", "group", "title", "dataset", "protected")
 _NAMED = 5
-"""Held-out texts that an error names, of those that are scored as well."""
+"""Maximum held-out texts that an error lists, if they are also scored."""
 _KNOWN = (*_OF_TEXT, "answer", _PARAPHRASES, *_CHOICES)
 _TEXTUAL = (None, *(f"{one}{packing}" for one in (".txt", ".csv", ".tsv")
                     for packing in ("", ".gz", ".zst")))  # fmt: skip
 
 
 class LabelledRows(NamedTuple):
-    """The rows of a file of examples; lists of one length."""
+    """The rows of a file of examples; lists of equal length."""
 
     texts: list[str]
     ids: list[str]
@@ -43,13 +44,13 @@ class LabelledRows(NamedTuple):
     """True for members; None if the file has no labels."""
     groups: list[str] | None
     paraphrases: list[tuple[str, ...]] | None = None
-    """Each text in other words; None if no row brings any."""
+    """Paraphrases of each text; None if no row has any."""
     titles: list[str] | None = None
-    """Of the document that each text is of; empty if it has none."""
+    """Title of each text's document; empty if it has none."""
     protected: tuple[str, ...] = ()
-    """Names of the protected datasets that rows are of."""
+    """Names of the rows' protected datasets."""
     limited: bool = False
-    """Whether further rows were not read."""
+    """Whether there are further rows that were not read."""
 
 
 def read_labelled(
@@ -57,20 +58,20 @@ def read_labelled(
 ) -> LabelledRows:
     """Read rows of `text` (or `input`), optional `id`, `label`, `group`, `paraphrases`, `title`.
 
-    A row may bring its text as one of four options instead, `Example_A` to `Example_D`, the others
-    being its paraphrases. Its `id` is then the title of its document, and the group.
+    A row may have its text as one of four options instead, `Example_A` to `Example_D`, with its
+    paraphrases as the others. Its `id` is then the title of its document, and the group.
 
-    Texts are protected where the row's `protected` is true, or where it has a canary, as authors
-    add to data that is not to be revealed; `dataset`, or the name of the file, names their dataset.
+    Texts are protected if the row's `protected` is true, or if it has a canary, which authors add
+    to data that must not be revealed; `dataset`, or the name of the file, names their dataset.
 
     Args:
         pattern: a file, a folder or a glob.
-        how: how many rows are read, and which columns.
-        beside: the file stands beside that of the rows which are scored: all of it is read, and it
-            may lack the columns that are named.
+        how: number of rows to read, and columns.
+        beside: the file is additional to the scored rows: all of it is read, and it may lack the
+            named columns.
 
     Raises:
-        InputError: naming file and line: a row without text or without a column that is named, a
+        InputError: naming file and line: a row without text or without a named column, a
             label that is neither member nor non-member, or labels on some rows only.
     """
     how = how or RowSettings()
@@ -125,7 +126,7 @@ def read_labelled(
 
 
 def rows_notes(rows: LabelledRows) -> list[str]:
-    """Return what a reader must know of the rows: texts and ids that stand again, empty texts."""
+    """Return notes on the rows: repeated texts and ids, empty texts."""
     texts = Counter(text for text in rows.texts if text.strip())
     sides = zip(rows.texts, rows.labels or [], strict=False)
     both = Counter(text for text, _ in set(sides) if text.strip())
@@ -134,14 +135,14 @@ def rows_notes(rows: LabelledRows) -> list[str]:
         "rows have the text of an earlier row, and count as one group with it": (
             texts.total() - len(texts)
         ),
-        "texts stand on both sides: no score can tell them apart": sum(
+        "texts are on both sides: no score can separate them": sum(
             count > 1 for count in both.values()
         ),
         "rows have the id of an earlier row with another text; each counts": (
             len(set(zip(rows.ids, rows.texts, strict=True))) - len(set(rows.ids))
         ),
     }
-    first = f"Only the first {len(rows.texts):,} rows were read (limit): all numbers are of these."
+    first = f"Only the first {len(rows.texts):,} rows were read (limit): numbers refer to these."
     return [
         *([first] if rows.limited else []),
         *(f"{count} {what}." for what, count in counted.items() if count),
@@ -149,7 +150,7 @@ def rows_notes(rows: LabelledRows) -> list[str]:
 
 
 def placed_rows(pattern: str, how: RowSettings) -> Iterator[PlacedRow]:
-    """Yield the rows that a pattern names, as they stand there.
+    """Yield the rows that a pattern names, unchanged.
 
     Raises:
         InputError: as `inject.reading.rows.read_rows`.
@@ -185,7 +186,7 @@ def is_protected(values: Mapping[str, Any]) -> bool:
     """Return whether a row's text must not be revealed: `protected` is true, or it has a canary.
 
     Args:
-        values: the row by column; names count whatever their case.
+        values: the row by column; names are case-insensitive.
     """
     for given, value in values.items():
         name = str(given).strip().lower()
@@ -202,7 +203,7 @@ def _is_true(value: Any) -> bool:
 
 
 def _options(values: Mapping[str, Any], place: str) -> list[str] | None:
-    """Return the four options of a row; None if it has a text of its own, or no options."""
+    """Return the four options of a row; None if it has a text, or no options."""
     if any(name in values for name in _TEXT_FIELDS) or _CHOICES[0] not in values:
         return None
     options = [values.get(name) or "" for name in _CHOICES]
@@ -237,7 +238,7 @@ def _paraphrases(value: Any, place: str) -> tuple[str, ...]:
     if value is None or value == "":
         return ()
     if not isinstance(value, list | tuple) or not all(isinstance(one, str) for one in value):
-        raise InputError("'paraphrases' holds no list of texts", where=place)
+        raise InputError("'paraphrases' is not a list of texts", where=place)
     return tuple(value)
 
 
@@ -277,7 +278,7 @@ class KnownTexts(NamedTuple):
     members: list[Example]
     """Texts with label 1."""
     protected: tuple[str, ...] = ()
-    """Names of the protected datasets that rows are of."""
+    """Names of the rows' protected datasets."""
 
 
 def read_held_out_file(
@@ -286,13 +287,13 @@ def read_held_out_file(
     """Read the held-out texts.
 
     Args:
-        pattern: a file, folder or glob of rows, as those that are scored.
-        scored: the rows that are scored.
-        how: columns, where the file has those that are named.
+        pattern: a file, folder or glob of rows, as for the scored ones.
+        scored: the scored rows.
+        how: columns, if the file has the named ones.
 
     Raises:
-        InputError: a text that is scored as well, a text that stands there as a member and as a
-            non-member, or a file without texts; as `read_labelled`.
+        InputError: a text that is also scored, a text listed both as a member and as a non-member,
+            or a file without texts; as `read_labelled`.
     """
     rows = read_labelled(pattern, how, beside=True)
     places: dict[str, int] = {}
@@ -306,19 +307,19 @@ def read_held_out_file(
     if shared:
         named = first_names([f"row {own} (scored row {row})" for own, row in shared], _NAMED)
         raise InputError(
-            f"{len(shared):,} held-out texts are scored as well: {named}",
+            f"{len(shared):,} held-out texts are also scored: {named}",
             where=pattern,
-            hint="Take them out of one of the two files: a held-out text is never scored.",
+            hint="Remove them from one of the two files: a held-out text is never scored.",
         )
     labels = rows.labels or [False] * len(rows.texts)
     places_of: dict[str, int] = {}
     for at, text in enumerate(rows.texts):
         if text.strip() and labels[places_of.setdefault(_normal(text), at)] != labels[at]:
             raise InputError(
-                f"row {at + 1} stands there as a member and as a non-member", where=pattern
+                f"row {at + 1} is listed both as a member and as a non-member", where=pattern
             )
     if not places_of:
-        raise InputError("there is no text in it", where=pattern)
+        raise InputError("the file has no texts", where=pattern)
 
     def of_side(member: bool) -> list[Example]:
         chosen = [at for at in places_of.values() if labels[at] is member]

@@ -1,7 +1,7 @@
-"""Which rows of a user's file are scored, and which columns hold a row's text and its side.
+"""Settings of a user's file: the rows to score, and the columns of a row's text and side.
 
-A column is found by its exact name, else whatever its case. A label is 1 or 0 in one of the usual
-words, or in words that the settings explain; all that is neither is gathered, and refused by name.
+A column is found by its exact name, else ignoring case. A label is 1 or 0, a usual word for either,
+or a word that the settings define; all other labels are collected, and an error lists them.
 """
 
 from collections import Counter
@@ -33,18 +33,19 @@ Delimiter = Annotated[str | None, AfterValidator(_one_sign)]
 
 
 class RowSettings(Settings):
-    """How a file of rows is read."""
+    """Options for reading a file of rows."""
 
     limit: PositiveInt | None = None
-    """Read the first so many rows alone."""
+    """Read only the first `limit` rows."""
     text_column: str | None = Field(default=None, min_length=1)
     """Column of the text: `text`, else `input`."""
     label_column: str | None = Field(default=None, min_length=1)
     """Column of the label: `label`."""
     labels: dict[str, bool] = Field(default_factory=dict)
-    """What labels mean beside 1, yes, 0, no …: `{seen: true, unseen: false}`; true is a member."""
+    """Meaning of labels other than 1, yes, 0, no …: `{seen: true, unseen: false}`; true is a
+    member."""
     delimiter: Delimiter = None
-    """Sign between the columns of CSV, or `tab`: that of the first line."""
+    """CSV delimiter, or `tab`; by default that of the first line."""
 
     @field_validator("labels")
     @classmethod
@@ -57,18 +58,18 @@ class RowSettings(Settings):
 
     @property
     def names_columns(self) -> bool:
-        """Whether it is said where rows have their text or label, or what labels mean."""
+        """Whether columns of text or label, or meanings of labels, are set."""
         return bool(self.text_column or self.label_column or self.labels)
 
     def of_columns(self, row: Mapping[str, Any], place: str | None) -> dict[str, Any]:
-        """Return the text and the label of a row where their columns are named.
+        """Return the text and the label of a row from the named columns.
 
         Args:
-            row: as it stands; an exact name wins over one in another case.
-            place: of the row; None where it may lack them.
+            row: the unchanged row; an exact name takes precedence over one in another case.
+            place: location of the row; None if it may lack the columns.
 
         Raises:
-            InputError: the row has no such column.
+            InputError: if the row has no such column.
         """
         values: dict[str, Any] = {}
         for field, key in (("text", "text_column"), ("label", "label_column")):
@@ -91,15 +92,15 @@ class RowSettings(Settings):
 
 
 def column_names(values: Iterable[object]) -> str:
-    """Return the names of columns in one line, long ones and many of them cut."""
+    """Return the names of columns in one line; long names and long lists are cut."""
     return first_names([_clipped(name) for name in values], 20) or "no columns at all"
 
 
 class Labels:
-    """Reads the labels of rows, and gathers those that mean nothing."""
+    """Reads the labels of rows, and collects unknown ones."""
 
     def __init__(self, labels: Mapping[str, bool]) -> None:
-        """Begin with what the settings say of labels."""
+        """Initialise the labels from the settings."""
         self._known = {
             **dict.fromkeys(_MEMBER, True),
             **dict.fromkeys(_NON_MEMBER, False),
@@ -109,7 +110,7 @@ class Labels:
         self._first: dict[str, tuple[str, Any]] = {}
 
     def read(self, value: Any, place: str) -> bool | None:
-        """Return whether a row is a member; None without a label, and for one that is unknown."""
+        """Return whether a row is a member; None for a missing or unknown label."""
         if value is None or value == "" or (isinstance(value, float) and isnan(value)):
             return None
         label = plain_label(value)
@@ -120,10 +121,10 @@ class Labels:
         return None
 
     def check(self) -> None:
-        """Refuse what was gathered.
+        """Reject the collected labels.
 
         Raises:
-            InputError: naming each label, how often it stands there, and its first row.
+            InputError: lists each label, its count, and its first row.
         """
         if not self._unknown:
             return
@@ -141,14 +142,14 @@ class Labels:
             f"{every if self._unknown.total() > 1 else ''}",
             where=place,
             allowed=f"{', '.join(_MEMBER)} for members, {', '.join(_NON_MEMBER)} for non-members",
-            hint=f"Say what others mean: {explained} (true: member; false: non-member)."
+            hint=f"Define other labels: {explained} (true: member; false: non-member)."
             if len(self._unknown) <= _MOST_NAMED
             else "Is it the right column? label_column=NAME names another.",
         )
 
 
 def plain_label(value: Any) -> str:
-    """Return a label as it is compared: `1.0` is `1`, and case does not count."""
+    """Return a label in normal form: `1.0` becomes `1`, and case is ignored."""
     text = str(value).strip().lower()
     return _WRITTEN_OTHERWISE.get(text, text)
 

@@ -1,7 +1,7 @@
-"""A user's rows as a pool of examples, so that the steps of an experiment score them, too.
+"""A user's rows as a pool of examples, so that the steps of an experiment also score them.
 
-All rows are of one dataset without a name. An example's id is its row's number, as ids of a user's
-file may occur twice; the file's own id is its `source_id`.
+All rows belong to one dataset without a name. An example's id is its row's number, as ids of a
+user's file may occur twice; the file's own id is its `source_id`.
 """
 
 from collections.abc import Mapping, Sequence
@@ -35,8 +35,8 @@ def given_examples_step(
     """Return the step that writes examples; their content is its identity.
 
     Args:
-        examples: what is scored.
-        held_out: further texts, of which it is known whether the model saw them.
+        examples: the scored examples.
+        held_out: further texts with known membership.
         protected: whether an example must not be shared.
     """
     tables = {
@@ -56,7 +56,7 @@ def given_examples_step(
 
 
 def build(context: StepContext) -> None:
-    """Write the examples, and held-out rows and known members where there are any."""
+    """Write the examples, and held-out rows and known members if there are any."""
     tables: Mapping[str, list[dict[str, Any]]] = context.execution["tables"]
     for name, rows in tables.items():
         if rows or name == EXAMPLES_FILE:

@@ -136,7 +136,7 @@ FAILURES = {
     "return [Column([Score(1.0)] * 3 + [None])]": "returned nothing for row 4",
     "return [Column([Score('1')] * 4)]": "a value that is a str for row 1",
     "return [Column([Score(1.0, 5)] * 4)]": "a reason that is a int for row 1",
-    "return [Column([Score(1.0)] * 4, 'note')]": "notes that are no list",
+    "return [Column([Score(1.0)] * 4, 'note')]": "notes that are not a list",
 }
 
 
@@ -158,7 +158,7 @@ def test_a_detector_that_fails_or_returns_no_scores_is_named_with_its_file(tmp_p
 def test_function_that_returns_no_number_is_told_what_a_function_returns(tmp_path, value, said):
     body = f"import numpy as np\ndef score(example): return {value}"
     message = failure(tmp_path, body, "one_score(score)", protected=True)
-    assert f"{said}. Allowed: a number, or a text that says why there is none." in message
+    assert f"{said}. Allowed: a number, or a text that gives the reason for its absence." in message
 
 
 QUOTES = (

@@ -128,9 +128,9 @@ def test_what_cannot_be_a_detector_says_why(tmp_path):
         (DETECTOR.replace('name="mine"', 'name="a,b:c"'), "cannot name a detector"),
         (DETECTOR.replace('View("text")', 'View("uper")'), "view that does not exist"),
         (DETECTOR.replace('View("text")', "Reference"), r"Write Reference\(\), not"),
-        (DETECTOR.replace("each_example(score)", "None"), "its score is no function"),
+        (DETECTOR.replace("each_example(score)", "None"), "its score is not callable"),
         (DETECTOR.replace("= 3", "").replace("Parameters(), ", ""), "need a default each"),
-        (DETECTOR.replace("Parameters(k=4)", "3"), "what are no parameters of it"),
+        (DETECTOR.replace("Parameters(k=4)", "3"), "entries that are not its parameters"),
         ("import nothing_of_the_kind", "cannot be imported at my.py:1"),
     ):
         write(tmp_path, "my.py", source)
@@ -143,7 +143,7 @@ def test_two_plugins_of_one_name_are_refused(tmp_path):
         (tmp_path / folder).mkdir()
         write(tmp_path, f"{folder}/my.py", FUNCTION + f"\n# {folder}")
     with pytest.raises(
-        InputError, match=r"two/my\.py:lowest: the name 'my\.lowest' is taken by one"
+        InputError, match=r"two/my\.py:lowest: the name 'my\.lowest' is already used by one"
     ):
         parse_detectors("one/my.py:lowest,two/my.py:lowest")
     assert len(parse_detectors("one/my.py:lowest,one/my.py:lowest")) == 1
@@ -175,7 +175,7 @@ def test_a_detector_of_a_package_goes_by_its_entry_points_name(package, tmp_path
     assert get_detector("lowest").origin == "probe-kit 2.0"
     assert get_detector("loss").origin == BUILT_IN
     assert "probe" not in {one.name for one in parse_detectors("all")}
-    with pytest.raises(InputError, match=r"no detector is called 'prob'\. Did you mean 'probe'"):
+    with pytest.raises(InputError, match=r"unknown detector 'prob'\. Did you mean 'probe'"):
         get_detector("prob")
     with pytest.raises(InputError, match=r"detector broken \(probe-kit 2\.0\).*no_such_module"):
         get_detector("broken")

@@ -71,7 +71,7 @@ def test_what_cannot_run_is_left_out_of_all_and_refused_by_name():
         runnable(parse_detectors("loss,dc_pdd"), hints.get, leave_out=False)
     with pytest.raises(InputError, match=r"lira needs shadow models.*Train some\."):
         runnable(parse_detectors("loss,lira"), hints.get, leave_out=False)
-    with pytest.raises(InputError, match="no detector is left"):
+    with pytest.raises(InputError, match="no detector remains"):
         runnable(parse_detectors("dc_pdd"), hints.get, leave_out=True)
 
 

@@ -101,5 +101,5 @@ def test_statistics_of_an_older_version_say_so(tmp_path):
     old = table.drop_columns(["top_log_probability", "top_id", "offsets"])
     with pa.OSFile(str(path), "wb") as sink, pa.ipc.new_file(sink, old.schema) as writer:
         writer.write_table(old)
-    with pytest.raises(InputError, match=r"holds no top_log_probability, top_id, offsets.*older"):
+    with pytest.raises(InputError, match=r"lacks top_log_probability, top_id, offsets.*older"):
         read_statistics(tmp_path)

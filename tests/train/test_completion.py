@@ -110,7 +110,7 @@ def test_no_answer_anywhere_is_an_error_and_somewhere_is_told(tiny_tokenizer, ca
     bare = Example(example_id="b", dataset="t", source_id="b", group="b", text="just a text")
     full = example("what", "that")
     tokens = {"b": encode_texts(tiny_tokenizer, [bare.text])[0]}
-    with pytest.raises(InputError, match="no copy holds an answer"):
+    with pytest.raises(InputError, match="no copy contains an answer"):
         completion_masks(
             [bare], whole_renditions([bare], tokens), Variants(), tokenizer=tiny_tokenizer
         )
@@ -121,10 +121,10 @@ def test_no_answer_anywhere_is_an_error_and_somewhere_is_told(tiny_tokenizer, ca
     )
     assert not masks["b", "whole"].any()
     assert masks["e", "whole"].any()
-    assert "1 of 2 texts hold no answer" in caplog.text
+    assert "1 of 2 texts contain no answer" in caplog.text
 
 
 def test_paraphrases_are_refused(tiny_tokenizer) -> None:
     variants = Variants.model_validate({"of": [{"kind": "whole"}, {"kind": "paraphrase"}]})
-    with pytest.raises(InputError, match="nobody recorded"):
+    with pytest.raises(InputError, match="is not recorded"):
         completion_masks([example("a", "b")], [], variants, tokenizer=tiny_tokenizer)

@@ -33,7 +33,7 @@ def test_a_failed_process_is_shown_and_the_others_are_ended():
     ("given_settings", "said"),
     [
         ({"engine": "process", "processes": 2}, "is one process, not 2"),
-        ({"engine": "torchrun", "offload": True}, "offload belongs to"),
+        ({"engine": "torchrun", "offload": True}, "offload requires"),
         ({"engine": "deepspeed", "zero": 1, "offload": True}, "zero 2 or 3"),
         ({"engine": "deepspeed", "zero": 4}, "less than or equal to 3"),
     ],
@@ -47,7 +47,7 @@ def test_windows_of_a_step_are_shared_out_evenly():
     two = ExecutionSettings(engine="torchrun", processes=2, device_windows=4)
     assert two.device_batch(16, 2) == 4
     assert ExecutionSettings().device_batch(16, 1) == 16
-    with pytest.raises(InputError, match=r"15 windows .* to 2 processes.*Allowed: 1, 3, 5, 15"):
+    with pytest.raises(InputError, match=r"15 windows .* among 2 processes.*Allowed: 1, 3, 5, 15"):
         two.device_batch(15, 2)
     with pytest.raises(InputError, match="5 windows of each step, which 4 do not divide"):
         two.device_batch(10, 2)

@@ -77,7 +77,7 @@ def test_the_kept_ones_lie_evenly_over_the_logarithm():
 
 
 def test_a_step_that_the_run_does_not_have():
-    with pytest.raises(InputError, match="step 20 was asked for, and the run has 12") as found:
+    with pytest.raises(InputError, match="step 20 is listed, but the run has 12") as found:
         checkpoint_steps(CheckpointSettings(steps=(4, 20)), 12)
     assert found.value.where == "train.checkpoints.steps"
 

@@ -29,7 +29,7 @@ def test_zero_negative_and_senseless_values_are_refused(field: str, value: objec
         (TrainSettings, {"context": 256, "batch_tokens": 4000}, "nearest are 3840 or 4096"),
         (TrainSettings, {"context": 256, "batch_tokens": 100}, "nearest are 256"),
         (TrainSettings, {"mode": "continue", "loss_on": "completion"}, "modes: finetune, lora"),
-        (TrainSettings, {"mode": "finetune", "lora": {}}, "lora belongs to mode: lora"),
+        (TrainSettings, {"mode": "finetune", "lora": {}}, "lora requires mode: lora"),
         (LoraSettings, {"target_modules": ()}, "at least 1 item"),
         (ModelSettings, {}, "neither"),
         (ModelSettings, {"shape": "a.yaml", "pretrained": "b", "tokenizer": "t"}, "both"),

@@ -1,1 +1,1 @@
-"""The one training loop, its order, its record of each step, and how it resumes."""
+"""The training loop: its order, its record of each step, and its resumption."""

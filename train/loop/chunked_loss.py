@@ -20,15 +20,15 @@ from transformers import PreTrainedModel
 from train.window_inputs import IGNORED
 
 _CHUNK_ROWS = {"cpu": 256, "cuda": 1024}
-"""Fewer would read the output weights too often."""
+"""Fewest rows per chunk: fewer would read the output weights too often."""
 _CHUNK_BYTES = 1 << 25
-"""Of the float32 logits of a chunk, if more rows than these fit."""
+"""Bytes of a chunk's float32 logits, if more than the fewest rows fit."""
 _PROBE_TOKENS = 9
 _TOLERANCE = 1e-4
 
 
 class _MeanLoss(torch.autograd.Function):
-    """The sum of negative log-likelihoods over a divisor; gradients are made along with it."""
+    """The sum of negative log-likelihoods over a divisor; gradients are computed along with it."""
 
     @staticmethod
     def forward(
@@ -42,11 +42,11 @@ class _MeanLoss(torch.autograd.Function):
         """Return the quotient, a scalar in float32.
 
         Args:
-            ctx: keeps the gradients.
+            ctx: stores the gradients.
             hidden: [tokens, width].
             weight: [vocabulary, width].
             bias: [vocabulary], or None.
-            targets: [tokens], of which none is ignored.
+            targets: [tokens]; none is ignored.
             divisor: a scalar in float32.
         """
         product = hidden.dtype
@@ -55,7 +55,7 @@ class _MeanLoss(torch.autograd.Function):
         rows, matrix = hidden.to(product), weight.to(product)
         of_hidden, of_weight, of_bias, *_ = ctx.needs_input_grad
         hidden_grad = torch.empty_like(hidden) if of_hidden else None
-        # Made by the first product: filling it with zeros first would write it twice.
+        # Created by the first product: filling it with zeros first would write it twice.
         weight_grad = None
         if of_weight and not len(rows):
             weight_grad = torch.zeros_like(weight, dtype=torch.float32)
@@ -78,7 +78,7 @@ class _MeanLoss(torch.autograd.Function):
                     weight_grad.addmm_(gradient.T, part)
                 elif weight_grad is not None:
                     weight_grad += gradient.T @ part
-                # Before the next chunk is made, not after.
+                # Before the next chunk is created, not after.
                 del gradient
         ctx.gradients = hidden_grad, weight_grad, bias_grad
         ctx.formats = weight.dtype, None if bias is None else bias.dtype
@@ -86,7 +86,7 @@ class _MeanLoss(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx: Any, *outer: torch.Tensor) -> tuple[torch.Tensor | None, ...]:
-        """Return the gradients times the outer one, which is mostly 1."""
+        """Return the gradients times the outer one, which is usually 1."""
         [factor] = outer
         same = factor.device.type == "cpu" and float(factor) == 1.0
         hidden, weight, bias = ctx.gradients
@@ -132,7 +132,7 @@ def causal_loss(
         hidden: the last hidden states, [windows, context, width].
         head: the output layer.
         labels: [windows, context]; those equal to `IGNORED` carry no loss.
-        items: divides the sum; None takes the number of labels.
+        items: divisor of the sum; None for the number of labels.
     """
     targets = labels[..., 1:].to(hidden.device).flatten()
     flat = hidden[..., :-1, :].flatten(end_dim=-2)
@@ -153,11 +153,11 @@ def _chunk_rows(device: torch.device, vocabulary: int) -> int:
 
 @contextmanager
 def chunked_loss(model: PreTrainedModel) -> Iterator[bool]:
-    """Let a model that is given labels compute its loss in chunks inside; its logits are then it.
+    """Let a model compute its loss from labels in chunks; its `logits` then are the loss.
 
-    The output layer does so in its own `forward`, where DeepSpeed has gathered its weights. A model
-    that changes its logits after that layer keeps its own loss: it is compared first, on a few
-    tokens.
+    The output layer does so in its own `forward`, in which DeepSpeed has gathered its weights. A
+    model that changes its logits after that layer keeps its own loss: a comparison on a few tokens
+    detects it.
 
     Yields:
         Whether the loss is computed in chunks.

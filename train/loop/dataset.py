@@ -1,8 +1,8 @@
 """The windows of all epochs as one sequence, each epoch in its keyed order.
 
-Every item carries its epoch and its window, so that the loop can record what it fed, and the other
-inputs of the model (`train.window_inputs`). Cost: one window read through the view (about 14 µs);
-one sort at the start of an epoch.
+Every item carries its epoch and its window, so that the loop can record the fed windows, and the
+other inputs of the model (`train.window_inputs`). Cost: one window read through the view (about 14
+µs); one sort at the start of an epoch.
 """
 
 from collections.abc import Callable, Mapping
@@ -35,26 +35,26 @@ class WindowSource(Protocol):
 
 
 class Objective(Protocol):
-    """What a run minimises in place of the model's own loss: the seam of unlearning.
+    """An objective that replaces the model's own loss: the interface for unlearning.
 
-    Each window brings inputs of the objective's own, the loss of an optimiser step is the mean over
-    its windows, however they are shared out, and what went into the model is read back from the
-    same tensors that the loss was computed on.
+    Each window has inputs from the objective; the loss of an optimiser step is the mean over its
+    windows, regardless of their distribution; and the fed ids are read back from the same tensors
+    as the loss.
     """
 
     window_tokens: int
-    """Tokens that the model is fed for each window, all rows together."""
+    """Tokens fed per window, all rows together."""
     blocks: int | None
-    """How many blocks of the model are computed; None for the whole model."""
+    """Number of computed blocks; None for the whole model."""
     asked: float
-    """Tokens that another model is fed in a forward pass alone, for each token of the model's."""
+    """Tokens fed to another model in forward passes, per token of this model."""
 
     def begin(self, model: torch.nn.Module) -> None:
-        """Take the model that will be trained, adapters included, before the first step."""
+        """Receive the model to train, adapters included, before the first step."""
         ...
 
     def inputs(self, epoch: int, window: int) -> Mapping[str, npt.NDArray[Any]]:
-        """Return what a window brings beside its ids: arrays of one shape for all windows."""
+        """Return a window's further inputs: arrays of one shape for all windows."""
         ...
 
     def losses(self, model: torch.nn.Module, inputs: Mapping[str, torch.Tensor]) -> torch.Tensor:
@@ -63,7 +63,7 @@ class Objective(Protocol):
         Args:
             model: as wrapped for several processes; called once with gradients.
             inputs: `input_ids` and all that `inputs` returned, each [windows, …], on the device;
-                and `counted`, [windows], 0 for those that only fill up the end.
+                and `counted`, [windows], 0 for windows that only pad the end.
         """
         ...
 
@@ -78,7 +78,7 @@ class FedWindow(NamedTuple):
     epoch: int
     window: int
     position: int
-    """Its place in the sequence of all epochs."""
+    """Its index in the sequence of all epochs."""
 
 
 I64 = npt.NDArray[np.int64]
@@ -87,7 +87,7 @@ ExtraInputs = Callable[[int, I64], Mapping[str, I64]]
 
 
 Item = dict[str, Any]
-"""One window: `fed`, and all that the model is given, `input_ids` and further arrays."""
+"""One window: `fed`, and all inputs of the model, `input_ids` and further arrays."""
 
 
 class WindowSequence(torch.utils.data.Dataset[Item]):
@@ -95,12 +95,12 @@ class WindowSequence(torch.utils.data.Dataset[Item]):
 
     Args:
         view: the windows.
-        epochs: passes over all of them.
+        epochs: passes over all windows.
         seed: keys their order.
-        extra_inputs: what the model is given beside the ids; None for nothing.
-        objective: gives inputs of its own, which may change from epoch to epoch; None for none.
-        multiple_of: fill up the end to a multiple of this, with windows that carry no loss, so that
-            several processes make the same passes; they are numbered -1.
+        extra_inputs: further inputs of the model; None for none.
+        objective: gives further inputs, which may change from epoch to epoch; None for none.
+        multiple_of: pad the end to a multiple of this, with windows without a loss, so that several
+            processes make the same passes; these windows have the number -1.
     """
 
     def __init__(
@@ -122,7 +122,7 @@ class WindowSequence(torch.utils.data.Dataset[Item]):
         self._order = np.zeros(0, dtype=np.int64)
 
         self.windows = epochs * view.n_windows
-        """Windows of all epochs, without what fills up the end."""
+        """Windows of all epochs, without padding windows."""
         self._length = -(-self.windows // multiple_of) * multiple_of
 
     def __len__(self) -> int:
@@ -145,7 +145,7 @@ class WindowSequence(torch.utils.data.Dataset[Item]):
             return self.objective.inputs(epoch, window)
         if self.extra_inputs is not None:
             return self.extra_inputs(window, ids)
-        # Windows that only fill up the end have labels of their own, so all must have some.
+        # Padding windows have separate labels, so all windows must have some.
         return {} if self._length == self.windows else {"labels": ids}
 
     def _padding_item(self, position: int) -> Item:

@@ -1,7 +1,7 @@
-"""Errors of a training run that say what to do: memory, disk, a loss that diverged.
+"""Errors of a training run with advice: memory, disk, a diverged loss.
 
 Torch, safetensors and the operating system raise these faults as types of their own, some as a bare
-`RuntimeError`; any other error passes through as it is.
+`RuntimeError`; any other error passes through unchanged.
 """
 
 import errno
@@ -24,7 +24,7 @@ from train.settings import TrainSettings
 _MEMORY_WORDS = ("can't allocate memory", "out of memory", "bad_alloc", "CUBLAS_STATUS_ALLOC")
 _DISK_WORDS = ("No space left on device", "Disk quota exceeded", "os error 28")
 _HALF_WRITTEN = ("PytorchStreamWriter", "unexpected pos", "inline_container.cc", "basic_ios::clear")
-"""What torch says of a file that it could not write, without the reason."""
+"""Parts of torch's message about a file that it could not write, without the reason."""
 _PROBE_BYTES = 1 << 20
 
 
@@ -36,11 +36,11 @@ class OutOfMemory(SpikeinError):
 def explain_faults(
     settings: TrainSettings, execution: ExecutionSettings, unfinished: Path | None, out: Path
 ) -> Iterator[None]:
-    """Turn the known faults of training into errors that say what to do.
+    """Turn the known faults of training into errors with advice.
 
     Raises:
         OutOfMemory: names what to lower.
-        InputError: the disk is full.
+        InputError: if the disk is full.
         TrainingDiverged: with the last good checkpoint; those of the diverged steps are removed.
     """
     try:
@@ -67,10 +67,10 @@ def _contains(error: BaseException, words: tuple[str, ...]) -> bool:
 
 
 def _raise_if_full(error: BaseException, unfinished: Path | None, out: Path) -> None:
-    """Raise an error that names the disk where this one, or what caused it, means a full one."""
+    """Raise an error that names the disk if this one, or its cause, means a full disk."""
     places = [out] if unfinished is None else [unfinished, out]
-    # The cause of the last error often says more: torch closes a file that it could
-    # not write, and fails again.
+    # The cause of the last error is often more informative: torch closes a file that it could not
+    # write, and fails again.
     causes = list(_causes(error))
     cause = next((one for one in causes if _means_full_disk(one)), None)
     full = min(places, key=lambda place: shutil.disk_usage(_existing(place)).free)
@@ -80,7 +80,7 @@ def _raise_if_full(error: BaseException, unfinished: Path | None, out: Path) -> 
             full, cause = found, error
     if cause is None:
         return
-    # Asked before the room that a checkpoint in the works took is given back.
+    # Checked before the space of an unfinished checkpoint is released.
     free = human_bytes(shutil.disk_usage(_existing(full)).free)
     if unfinished is not None:
         drop_unfinished(unfinished)
@@ -89,13 +89,13 @@ def _raise_if_full(error: BaseException, unfinished: Path | None, out: Path) -> 
         f"the disk is full: {free} free on {_mount(full)}; {words[0]}",
         where=str(full),
         hint="Free some space (`spikein gc` removes what no run needs) and run the same command "
-        "again: it goes on from the last whole checkpoint. train.checkpoints.max_kept keeps fewer "
-        "models along the way.",
+        "again: it resumes from the last whole checkpoint. train.checkpoints.max_kept keeps fewer "
+        "intermediate models.",
     ) from error
 
 
 def _causes(error: BaseException | None) -> Iterator[BaseException]:
-    """Yield an error and what it followed from."""
+    """Yield an error and its causes."""
     seen: set[int] = set()
     while error is not None and id(error) not in seen:
         seen.add(id(error))
@@ -110,7 +110,7 @@ def _means_full_disk(error: BaseException) -> bool:
 
 
 def _is_full(place: Path) -> bool:
-    """Try to write: a quota leaves the disk itself with room."""
+    """Test by writing: with a quota, the disk itself still has space."""
     try:
         with tempfile.TemporaryFile(dir=_existing(place)) as file:
             file.write(bytes(_PROBE_BYTES))
@@ -128,7 +128,7 @@ def _existing(place: Path) -> Path:
 
 
 def _mount(place: Path) -> Path:
-    """Return where the file system of a place is mounted."""
+    """Return the mount point of a path."""
     place = _existing(place).resolve()
     while place != place.parent and place.parent.stat().st_dev == place.stat().st_dev:
         place = place.parent
@@ -138,7 +138,7 @@ def _mount(place: Path) -> Path:
 def _memory_advice(
     settings: TrainSettings, execution: ExecutionSettings, error: BaseException
 ) -> str:
-    # Torch's first line holds how much was asked for.
+    # Torch's first line contains the requested size.
     lines = [
         f"out of memory while training: {(str(error) or type(error).__name__).splitlines()[0]}"
     ]
@@ -153,7 +153,7 @@ def _memory_advice(
     elif execution.zero < 3 or not execution.offload:
         lines.append("  execution: {zero: 3, offload: true} (keeps the states in the CPU's memory)")
     lines.append(f"  train.context (now {settings.context}), or a smaller model")
-    lines.append("`spikein plan` says what a run takes on each GPU.")
+    lines.append("`spikein plan` estimates the memory of a run on each GPU.")
     return "\n".join(lines)
 
 

@@ -1,6 +1,6 @@
-"""The training log: one row an optimiser step, in `log.parquet`.
+"""The training log: one row per optimiser step, in `log.parquet`.
 
-Rows are kept in memory and written whole at the end.
+Rows are kept in memory and written together at the end.
 """
 
 from collections.abc import Sequence
@@ -17,21 +17,21 @@ from inject.tables import read_parquet
 
 
 class TrainingProgress(NamedTuple):
-    """How far a run is."""
+    """Progress of a run."""
 
     tokens: int
     """Fed so far."""
     total: int
     """To be fed in all."""
     loss: float
-    """Of the last step, in nats a token."""
+    """Loss of the last step, in nats per token."""
     tokens_per_second: float
     mfu: float
-    """Model FLOPs utilisation; NaN if the device's peak is not known."""
+    """Model FLOPs utilisation; NaN if the device's peak is unknown."""
 
 
 class LogRow(NamedTuple):
-    """What one optimiser step did."""
+    """The record of one optimiser step."""
 
     step: int
     """From 1."""
@@ -39,13 +39,13 @@ class LogRow(NamedTuple):
     """Tokens seen after the step."""
     loss: float
     """Mean negative log-likelihood of the step's target tokens before the update, in nats; NaN in
-    a step without any. Of an unlearning run: the method's own loss, the mean over texts."""
+    a step without any. For an unlearning run: the method's own loss, the mean over texts."""
     lr: float
     """Learning rate of the update."""
     tokens_per_second: float
     """Tokens of the step over its wall time."""
     mfu: float = float("nan")
-    """Model FLOPs utilisation; NaN if the device's peak is not known."""
+    """Model FLOPs utilisation; NaN if the device's peak is unknown."""
 
 
 SCHEMA = pa.schema(
@@ -61,17 +61,17 @@ SCHEMA = pa.schema(
 
 
 def write_log(folder: Path, rows: Sequence[LogRow]) -> None:
-    """Write `log.parquet` into a folder, whole or not at all."""
+    """Write `log.parquet` into a folder, atomically."""
     table = pa.Table.from_pylist([row._asdict() for row in rows], schema=SCHEMA)
     with replacing(folder / LOG_FILE) as temporary:
         pq.write_table(table, temporary)
 
 
 def read_log(folder: Path) -> list[LogRow]:
-    """Read what `write_log` wrote, in the same order.
+    """Read the log that `write_log` wrote, in the same order.
 
     Raises:
-        InputError: when there is no such file.
+        InputError: if there is no such file.
     """
     path = folder / LOG_FILE
     if not path.is_file():

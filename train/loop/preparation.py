@@ -1,11 +1,11 @@
-"""From a loaded model to the one that is trained, and from the trained one to its files.
+"""From a loaded model to the model in training, and from the trained model to its files.
 
-What the modes do differently is here, so that the loop knows none of them: which kernel computes
-attention, whether documents are kept apart, adapters that are put on, checked and merged.
+The differences between modes are here, so that the loop is independent of them: the attention
+kernel, the separation of documents, and adapters that are added, checked and merged.
 
 Documents are kept apart by positions that restart in each; every window begins with one.
-transformers turns them into a dense mask of [windows, 1, T, T]; here each document is a causal
-attention of its own, which also saves the products between documents. Models whose attention is not
+transformers turns them into a dense mask of [windows, 1, T, T]; here each document has a separate
+causal attention, which also saves the products between documents. Models whose attention is not
 simply causal (sliding windows) keep the dense mask. A model that ignores positions would mix
 documents silently, so `require_separation` tests the model itself, once, before training.
 """
@@ -41,7 +41,7 @@ from transformers.integrations.sdpa_attention import sdpa_attention_forward
 from train.models.shapes import FAMILIES
 
 _MIN_RATIO = 20
-"""How much nearer a document in a window must be to the document alone than without a mask."""
+"""How much closer a document in a window must be to the separate document than without a mask."""
 
 
 NAME = "spikein_documents"
@@ -50,16 +50,16 @@ _known = WeakTensorKeyDictionary()
 
 
 def use_kernel(model: PreTrainedModel, kernel: Kernel, *, separate: bool = False) -> None:
-    """Choose how the model computes attention; `auto` leaves it as it is (mostly SDPA).
+    """Choose how the model computes attention; `auto` leaves it unchanged (usually SDPA).
 
     Args:
         model: changed in place.
-        kernel: which one.
+        kernel: the attention kernel.
         separate: whether documents will be kept apart.
 
     Raises:
-        InputError: when the kernel is not installed, the model does not know it, or it cannot
-            keep documents apart.
+        InputError: if the kernel is not installed, the model does not support it, or it cannot keep
+            documents apart.
     """
     if kernel == "auto":
         return
@@ -82,12 +82,12 @@ def use_kernel(model: PreTrainedModel, kernel: Kernel, *, separate: bool = False
 
 @torch.inference_mode()
 def require_separation(model: PreTrainedModel) -> None:
-    """Check that a document's logits in a packed window are those of the document alone.
+    """Check that a document's logits in a packed window equal those of the separate document.
 
-    Costs three passes over less than 20 tokens; the mode of the model stays as it is.
+    Costs three passes over less than 20 tokens; the mode of the model is unchanged.
 
     Raises:
-        InputError: when the model lets packed documents see each other all the same.
+        InputError: if the model still lets packed documents see each other.
     """
     device = next(model.parameters()).device
     rows = model.get_input_embeddings().weight.shape[0]
@@ -114,10 +114,10 @@ def require_separation(model: PreTrainedModel) -> None:
 
 @dataclass(frozen=True, kw_only=True)
 class Prepared:
-    """A model that is ready to be trained; make one with `prepare`."""
+    """A model that is ready for training; create one with `prepare`."""
 
     model: Union[PreTrainedModel, "PeftModel"]
-    """What the loop trains: the model itself, or the model with adapters on it."""
+    """The model that the loop trains: the model itself, or the model with adapters."""
     settings: TrainSettings
     new: Mapping[str, tuple[float, float]] | None
     """Norms of the new adapters; None if there are none."""
@@ -133,11 +133,11 @@ class Prepared:
 
         Args:
             out: the folder of the checkpoint.
-            weights: the whole state, where the model's own parameters are spread over processes.
+            weights: the whole state, if the model's own parameters are spread over processes.
             settled: whether training is over, so that adapters that have not moved are an error.
 
         Raises:
-            AdapterUntrained: when no adapter moved.
+            AdapterUntrained: if no adapter moved.
         """
         if self.new is not None:
             state = self.model.state_dict() if weights is None else weights
@@ -161,18 +161,18 @@ def prepare(
         seed: decides new adapters.
 
     Raises:
-        InputError: for a kernel that is not there, a model that cannot keep documents apart, and
-            adapters for layers that it has not.
+        InputError: for a kernel that is not installed, a model that cannot keep documents apart,
+            and adapters for missing layers.
     """
     use_kernel(model, execution.kernel, separate=settings.separate_documents)
     if settings.separate_documents:
         by_document = execution.kernel in ("auto", "sdpa") and supports_documents(model)
-        # A compiled model takes the mask: documents differ in number from pass to pass.
+        # A compiled model uses the mask: the number of documents differs from pass to pass.
         if by_document and not execution.compile:
             use_document_attention(model)
         require_separation(model)
     if execution.checkpointing:
-        # The other kind needs inputs with gradients, which frozen embeddings do not give.
+        # The other kind requires inputs with gradients, which frozen embeddings do not have.
         model.activation_checkpointing_enable({"use_reentrant": False})
     adapters = settings.adapters
     if adapters is None:
@@ -204,7 +204,7 @@ def document_attention(
     position_ids: torch.Tensor | None = None,
     **options: Any,
 ) -> tuple[torch.Tensor, None]:
-    """Return the attention of each document by itself, [windows, T, heads, width].
+    """Return the attention within each document, [windows, T, heads, width].
 
     Args:
         module: the attention layer.

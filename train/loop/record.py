@@ -1,4 +1,4 @@
-"""What a run did, read back step by step: for the exposures, the log and the progress display.
+"""The record of a run, read back step by step: for the exposures, the log and the progress display.
 
 The ids come from the tensor that went through the model, together with the loss of that step.
 On the CPU they are read in every step; on a GPU every `READ_EVERY` steps, so that the device
@@ -21,7 +21,7 @@ from train.loop.log import LogRow, TrainingProgress
 from train.processes.environment import rank, sum_over_processes, world_size
 
 READ_EVERY = 20
-"""Steps between two readings of the device, where there is one beside the CPU."""
+"""Steps between two readings of a device other than the CPU."""
 
 
 Progress = Callable[[TrainingProgress], None]
@@ -45,15 +45,15 @@ class Recorder(Protocol):
         ...
 
     def write(self, folder: Path) -> None:
-        """Write all that was recorded into a folder."""
+        """Write the record into a folder."""
         ...
 
     def recorded(self) -> pa.Table:
-        """Return what was recorded so far."""
+        """Return the record so far."""
         ...
 
     def restore(self, exposures: pa.Table) -> None:
-        """Take over what an earlier start of the run recorded."""
+        """Load the record of an earlier start of the run."""
         ...
 
 
@@ -72,7 +72,7 @@ class TrainingDiverged(SpikeinError):
 
 
 class PendingPass(NamedTuple):
-    """A forward and backward pass that has been queued and not been read yet."""
+    """A queued forward and backward pass that has not been read yet."""
 
     step: int
     lr: float
@@ -80,11 +80,11 @@ class PendingPass(NamedTuple):
     ids: torch.Tensor
     loss: torch.Tensor
     labels: torch.Tensor | None = None
-    """How many of the tokens carry a loss; None for all but the first of each window."""
+    """Number of tokens with a loss; None for all but the first of each window."""
 
 
 class Record:
-    """Reads back what each step was fed and what it lost, for exposures, log and progress."""
+    """Reads back each step's input and loss, for exposures, log and progress."""
 
     def __init__(
         self,
@@ -99,11 +99,11 @@ class Record:
         """Record nothing yet.
 
         Args:
-            recorder: takes the exposures.
+            recorder: receives the exposures.
             context: tokens of a window.
-            windows: of all epochs.
+            windows: number in all epochs.
             progress: called after every reading, in the first process.
-            passes: of an optimiser step, on this process.
+            passes: passes per optimiser step, in this process.
             mfu_share: model FLOPs utilisation for each token per second; NaN if it is not known.
         """
         self.rows: list[LogRow] = []
@@ -119,7 +119,7 @@ class Record:
         self._last_loss = float("nan")
 
     def restore(self, *, rows: list[LogRow], exposures: pa.Table) -> None:
-        """Take over what an earlier start of the run did, before any step of this one."""
+        """Load the record of an earlier start of the run, before any step of this one."""
         self.rows = list(rows)
         self._tokens = rows[-1].tokens if rows else 0
         self.recorder.restore(exposures)
@@ -129,7 +129,7 @@ class Record:
         self._last_read = time.perf_counter()
 
     def add(self, pending: PendingPass) -> None:
-        """Take a pass that has been queued; read it now or with others later.
+        """Add a queued pass; read it now or with others later.
 
         Steps are read whole, so that all processes read the same ones.
         """
@@ -139,7 +139,7 @@ class Record:
             self.read()
 
     def read(self) -> None:
-        """Wait for the queued steps and write down what happened in them."""
+        """Wait for the queued steps and record their results."""
         pending, self._pending = self._pending, []
         steps = [
             pending[first : first + self._passes] for first in range(0, len(pending), self._passes)
@@ -185,7 +185,7 @@ class Record:
         ]
 
     def _record_exposures(self, part: PendingPass) -> None:
-        """Record the windows of a pass; those that only fill up the last step are left out."""
+        """Record the windows of a pass, without those that only pad the last step."""
         for fed, ids in zip(part.fed, part.ids.cpu().numpy(), strict=True):
             if fed.window >= 0:
                 self.recorder.record(

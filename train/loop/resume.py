@@ -1,12 +1,11 @@
-"""Resuming a killed run: what a checkpoint holds, which one is used, and when it is refused.
+"""Resuming a killed run: the content of a checkpoint, and its selection or rejection.
 
-A checkpoint holds the trainer's files (weights in safetensors, optimiser, schedule, random state)
-and ours: the exposures and the log so far, and a manifest (`inject.sealed`),
-written last. One without a manifest is half-written; one whose files are not what was written, or
-before which a kept model is damaged, is never used: the one before it is, and a notice says so. The
-manifest names the run, by the digest of everything that bears on its numbers; a checkpoint of
-another run is refused. Two whole ones are kept, and the older goes when a third is whole: on the
-disk stand up to three.
+A checkpoint contains the trainer's files (weights in safetensors, optimiser, schedule, random
+state) and ours: the exposures and the log so far, and a manifest (`inject.sealed`), written last.
+One without a manifest is half-written; one with changed files, or after a damaged kept model, is
+never used: the previous one is, and a notice reports it. The manifest names the run, by the digest
+of everything that affects its numbers; a checkpoint of another run is rejected. Two complete ones
+are kept, and the older is removed when a third is complete: the disk has up to three.
 """
 
 import re
@@ -33,7 +32,7 @@ from train.processes.environment import (
 )
 
 MAX_CHECKPOINTS = 2
-"""Whole ones that are kept."""
+"""Number of complete checkpoints to keep."""
 _NAME = re.compile(r"checkpoint-(\d+)")
 
 
@@ -44,14 +43,14 @@ def find_resume_point(
     kept: Sequence[int] = (),
     notice: Callable[[str], None] | None = None,
 ) -> Path | None:
-    """Return the newest whole checkpoint below a folder, or None; later ones are removed.
+    """Return the newest complete checkpoint below a folder, or None; later ones are removed.
 
     Args:
-        unfinished: the folder; None where nothing is kept.
-        identity: digest of everything that bears on the run's numbers.
-        execution: how the run will go on; None for this process alone.
-        kept: steps whose models are kept; a checkpoint counts only with those before it.
-        notice: called with which checkpoints cannot be used, why, and what happens instead.
+        unfinished: the folder; None if nothing is kept.
+        identity: digest of everything that affects the run's numbers.
+        execution: settings for the resumed run; None for only this process.
+        kept: steps of kept models; a checkpoint is valid only with those before it.
+        notice: called with the unusable checkpoints, the reasons, and the alternative.
 
     Raises:
         InputError: a checkpoint there belongs to another run, or was saved by DeepSpeed in another
@@ -71,11 +70,11 @@ def find_resume_point(
     for step in sorted(folders, reverse=True):
         reason = _unusable(folders[step], unfinished, [one for one in kept if one <= step])
         if reason is None:
-            _notify(notice, unusable, f"Training goes on from the checkpoint of step {step}.")
+            _notify(notice, unusable, f"Training resumes from the checkpoint of step {step}.")
             return folders[step]
         unusable.append(f"The checkpoint of step {step} cannot be used: {reason}.")
         _remove(folders[step])
-    _notify(notice, unusable, "No whole one is left: training begins anew.")
+    _notify(notice, unusable, "No complete checkpoint is left: training starts over.")
     return None
 
 
@@ -86,7 +85,7 @@ def shared_resume_point(
     kept: Sequence[int],
     notice: Callable[[str], None] | None,
 ) -> Path | None:
-    """Return what the first process finds as `find_resume_point`, in every process.
+    """Return the first process's `find_resume_point`, in every process.
 
     Raises:
         InputError: as there, in the first process.
@@ -96,20 +95,20 @@ def shared_resume_point(
     point = None
     if rank() == 0:
         point = find_resume_point(unfinished, identity, execution, kept, notice)
-    # Steps count from 1, so 0 says that there is none.
+    # Steps count from 1, so 0 means none.
     mine = 0 if point is None else int(point.name.removeprefix("checkpoint-"))
     step = round(sum_over_processes([float(mine)])[0])
     return unfinished / f"checkpoint-{step}" if step else None
 
 
 def _checkpoints(unfinished: Path) -> dict[int, Path]:
-    """Return the folders of checkpoints, whole or not, by their steps."""
+    """Return the folders of checkpoints, complete or not, by their steps."""
     named = ((folder, _NAME.fullmatch(folder.name)) for folder in unfinished.glob("checkpoint-*"))
     return {int(match.group(1)): folder for folder, match in named if match is not None}
 
 
 def _unusable(folder: Path, unfinished: Path, kept: Sequence[int]) -> str | None:
-    """Return why a checkpoint cannot be used, with the models kept before it; None if it can."""
+    """Return why a checkpoint, or a model kept before it, cannot be used; None if it can."""
     try:
         verify(folder)
     except Damaged as damage:
@@ -138,7 +137,7 @@ def _remove(folder: Path) -> None:
 
 
 def drop_unfinished(unfinished: Path) -> None:
-    """Remove the checkpoints and models that were never finished, which no start would use."""
+    """Remove unfinished checkpoints and models, which no start would use."""
     if rank() > 0:
         return
     for folder in [*unfinished.glob("checkpoint-*"), *unfinished.glob(".step-*")]:
@@ -174,13 +173,13 @@ def _check_run(facts: dict[str, Any], folder: Path, identity: str) -> None:
 
 
 def _check_engine(facts: dict[str, Any], folder: Path, execution: ExecutionSettings) -> None:
-    """Refuse what DeepSpeed saved in parts that other processes cannot put together."""
+    """Reject a checkpoint by DeepSpeed in parts that other processes cannot combine."""
     saved, now = facts.get("layout", ""), _layout(execution)
     if saved != now and ("deepspeed" in saved or "deepspeed" in now):
         raise InputError(
-            f"the checkpoint was saved by {saved}, and the run would go on as {now}",
+            f"the checkpoint was saved by {saved}, and the run would resume as {now}",
             where=str(folder),
-            hint="Go on with the same execution, or delete the folder to begin anew.",
+            hint="Resume with the same execution, or delete the folder to start over.",
         )
 
 
@@ -199,14 +198,14 @@ def complete_checkpoint(
 ) -> None:
     """Add our files to the trainer's checkpoint and write its manifest, once all have saved.
 
-    Older checkpoints go only then.
+    Only then are older checkpoints removed.
     """
     pq.write_table(record.recorder.recorded(), folder / _exposures(rank()))
     if rank() == 0:
         write_log(folder, record.rows)
     wait_for_all()
     if local_rank() == 0:
-        # Each machine flushes what its processes wrote.
+        # Each machine flushes its processes' files.
         flush(folder)
     wait_for_all()
     if rank() == 0:
@@ -214,24 +213,24 @@ def complete_checkpoint(
         found = _checkpoints(folder.parent)
         for old in sorted(found)[:-MAX_CHECKPOINTS]:
             _remove(found[old])
-    # No process may end, and end the others, before the checkpoint is whole.
+    # No process may end, and end the others, before the checkpoint is complete.
     wait_for_all()
 
 
 def restore_record(checkpoint: Path, record: Record) -> None:
-    """Give a record the exposures and losses of the steps before the checkpoint."""
+    """Load the exposures and losses of the steps before the checkpoint into a record."""
     parts = [pq.read_table(path) for path in sorted(checkpoint.glob(_exposures("*")))]
-    # One process goes on with the exposures of all; they are merged at the end.
+    # One process continues with the exposures of all; they are merged at the end.
     seen = pa.concat_tables(parts) if rank() == 0 else parts[0].slice(0, 0)
     record.restore(rows=read_log(checkpoint), exposures=seen)
 
 
 def merge_exposures(folder: Path, recorder: Recorder) -> None:
-    """Bring the exposures of all processes into those of the first.
+    """Merge the exposures of all processes into those of the first.
 
     Args:
-        folder: one that all of them share.
-        recorder: this process's.
+        folder: a folder shared by all of them.
+        recorder: this process's recorder.
     """
     if world_size() == 1:
         return

@@ -1,8 +1,8 @@
 """Trackers: TensorBoard, Weights & Biases, trackio, MLflow, through the Trainer's own callbacks.
 
-Off unless asked for; `log.parquet` is the truth. A tracker's run has the name of the model's
-folder, its project is `spikein`; keys and hosts come from each tracker's own environment variables.
-TensorBoard's files lie in the store, in `.trackers/NAME`, or where `TENSORBOARD_LOGGING_DIR` says.
+Off by default; `log.parquet` is authoritative. A tracker's run has the name of the model's folder,
+its project is `spikein`; keys and hosts come from each tracker's own environment variables.
+TensorBoard's files are in the store, in `.trackers/NAME`, or in `TENSORBOARD_LOGGING_DIR`.
 """
 
 import os
@@ -16,18 +16,18 @@ from train.execution import ExecutionSettings, require_installed
 PROJECT = "spikein"
 FOLDER = ".trackers"
 _ENDS = {"wandb": "finish", "trackio": "finish", "mlflow": "end_run"}
-"""What ends a tracker's run."""
+"""Functions that end a tracker's run."""
 
 
 @contextmanager
 def tracking(execution: ExecutionSettings, unfinished: Path | None, name: str) -> Iterator[None]:
-    """Give the trackers their places while a model trains, and end their runs after it.
+    """Set the trackers' folders while a model trains, and end their runs afterwards.
 
     Args:
-        execution: which trackers.
+        execution: names the trackers.
         unfinished: the run's folder of unfinished work, `<store>/.unfinished/NAME`; None keeps
             TensorBoard's files in the current folder.
-        name: of the run.
+        name: name of the run.
     """
     if not execution.trackers:
         yield
@@ -44,17 +44,18 @@ def tracking(execution: ExecutionSettings, unfinished: Path | None, name: str) -
         try:
             yield
         finally:
-            # Otherwise the next model of this process would go on in the same run.
+            # Otherwise the next model of this process would continue the same run.
             for tracker, end in _ENDS.items():
                 if tracker in execution.trackers and tracker in sys.modules:
-                    # One that the Trainer has ended says so by an error; none costs a model.
+                    # A run already ended by the Trainer raises an error; no tracker error may fail
+                    # a model.
                     with suppress(Exception):
                         getattr(sys.modules[tracker], end)()
 
 
 @contextmanager
 def _environment(wanted: Mapping[str, str]) -> Iterator[None]:
-    """Set variables that the user has not set, for a while."""
+    """Temporarily set variables that the user has not set."""
     new = {name: value for name, value in wanted.items() if name not in os.environ}
     os.environ.update(new)
     try:

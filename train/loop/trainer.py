@@ -1,7 +1,7 @@
 """Transformers' `Trainer` with our order, our schedule and our record of each step.
 
 A checkpoint to resume from (`checkpoint-N`) is the trainer's, with all that a resumed run needs; a
-kept model (`step-N`) is a whole model for the detectors. Both lie in the folder that survives a
+kept model (`step-N`) is a whole model for the detectors. Both are in the folder that survives a
 kill, each complete or absent; kept models move into the artifact when the run ends.
 """
 
@@ -45,14 +45,14 @@ if TYPE_CHECKING:
 
 Weights = Mapping[str, torch.Tensor]
 EVERY_SECONDS = 300.0
-"""Between two checkpoints to resume from, at least."""
+"""Minimum seconds between two checkpoints to resume from."""
 MOST_SHARE = 0.02
-"""Of a run's time that checkpoints take: large models on slow disks save less often."""
+"""Share of a run's time for checkpoints: large models on slow disks save less often."""
 
 
 @dataclass(eq=False)
 class StepCallback(TrainerCallback):
-    """Starts the record's clock, and writes heartbeats where callbacks of a step are called."""
+    """Starts the record's clock, and writes heartbeats at the callbacks of a step."""
 
     record: Record
     heartbeat: HeartbeatWriter
@@ -64,28 +64,28 @@ class StepCallback(TrainerCallback):
     def on_pre_optimizer_step(
         self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **_: Any
     ) -> None:
-        """Write that the gradients are there."""
+        """Record that the gradients are computed."""
         self.heartbeat.write(Phase.UPDATE, state.global_step + 1)
 
     def on_step_end(
         self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **_: Any
     ) -> None:
-        """Write that the step is done."""
+        """Record that the step is done."""
         self.heartbeat.write(Phase.BETWEEN, state.global_step)
 
 
 @dataclass(kw_only=True, eq=False)
 class ResumeCheckpoints(TrainerCallback):
-    """Asks for checkpoints to resume from, and completes each with our own files."""
+    """Requests checkpoints to resume from, and completes each with our own files."""
 
     record: Record
-    """What was fed and lost so far."""
+    """The record so far."""
     identity: str
     """Of the run."""
     execution: ExecutionSettings
-    """How the run is computed; says when a checkpoint is due."""
+    """Execution settings, which determine when a checkpoint is due."""
     request: StopRequest
-    """A checkpoint is saved, too, when SIGTERM was received."""
+    """SIGTERM requests; one also causes a checkpoint."""
     heartbeat: HeartbeatWriter
 
     def __post_init__(self) -> None:
@@ -104,7 +104,7 @@ class ResumeCheckpoints(TrainerCallback):
     def on_step_end(
         self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **_: Any
     ) -> None:
-        """Ask for a checkpoint where one is due."""
+        """Request a checkpoint if one is due."""
         last = state.global_step == state.max_steps
         due = self.request.share(due=not last and self._due(state.global_step))
         control.should_training_stop |= self.request.shared
@@ -112,7 +112,7 @@ class ResumeCheckpoints(TrainerCallback):
         if control.should_save:
             self._began = time.monotonic()
             self.heartbeat.write(Phase.SAVE, state.global_step)
-            # The exposures must hold this step before the checkpoint says that it is done.
+            # The exposures must include this step before the checkpoint records it as done.
             self.record.read()
 
     def on_save(
@@ -127,29 +127,29 @@ class ResumeCheckpoints(TrainerCallback):
 
 @dataclass(kw_only=True, eq=False)
 class KeptModels(TrainerCallback):
-    """Keeps whole models at the steps that were asked for."""
+    """Keeps whole models at the requested steps."""
 
     steps: Sequence[int]
-    """After which a model is kept."""
+    """Steps after which a model is kept."""
     folder: Path
-    """Where, as `step-N`."""
+    """Folder for the models, as `step-N`."""
     record: Record
-    """Read before a model is saved, so that none is kept whose loss ran away."""
+    """Record, read before a model is saved, so that no model with a diverged loss is kept."""
     prepared: "Prepared"
     """The model in training."""
     tokenizer: PreTrainedTokenizerBase
-    """Saved beside each."""
+    """Tokenizer, saved with each model."""
     weights: Callable[[], Weights | None]
-    """Gives the whole state where it is spread over processes, else None; called in every
+    """Returns the whole state if it is spread over processes, else None; called in every
     process."""
     use_cache: bool
-    """The model's own setting, which training switches off."""
+    """The model's own cache setting, which training switches off."""
     heartbeat: HeartbeatWriter
 
     def on_step_end(
         self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **_: Any
     ) -> None:
-        """Keep the model where its step was asked for."""
+        """Keep the model if its step is requested."""
         if state.global_step not in self.steps:
             return
         self.heartbeat.write(Phase.SAVE, state.global_step)
@@ -160,7 +160,7 @@ class KeptModels(TrainerCallback):
         wait_for_all()
 
     def _save(self, folder: Path, weights: Weights | None) -> None:
-        """Write the model under another name first, so that it is never there in part."""
+        """Write the model under another name first, so that it is never incomplete."""
         part = folder.with_name(f".{folder.name}")
         for old in (part, folder):
             shutil.rmtree(old, ignore_errors=True)
@@ -180,9 +180,9 @@ def move_kept_models(steps: Sequence[int], folder: Path, out: Path) -> None:
     """Move the kept models into the artifact."""
     for step in steps:
         name = checkpoint_folder(step)
-        # An artifact has a manifest of its own.
+        # An artifact has a separate manifest.
         (folder / name / MANIFEST).unlink(missing_ok=True)
-        # Without a store the two may lie on different file systems.
+        # Without a store the two may be on different file systems.
         shutil.move(folder / name, out / name)
 
 
@@ -202,16 +202,15 @@ class KeyedTrainer(Trainer):
         bfloat16: bool,
         heartbeat: HeartbeatWriter,
     ) -> None:
-        """Set what is trained, on what, and what is recorded.
+        """Set the model, the data and the record.
 
         Args:
             model: trained in place.
-            arguments: of `Trainer`.
+            arguments: arguments of `Trainer`.
             stream: the windows, in their order.
-            record: takes each pass.
+            record: receives each pass.
             schedule: the factor of the learning rate in a step, counted from 1.
-            bfloat16: whether the forward pass is computed so.
-            heartbeat: written at each place of a step.
+            bfloat16: whether the forward pass uses it. heartbeat: written at each phase of a step.
         """
         self._record = record
         self._schedule = schedule
@@ -226,7 +225,7 @@ class KeyedTrainer(Trainer):
         self.add_callback(StepCallback(record, heartbeat))
 
     def compute_loss_context_manager(self) -> AbstractContextManager[Any]:
-        """Return the context of the forward pass: bfloat16 arithmetic, where asked for.
+        """Return the context of the forward pass: bfloat16 arithmetic, if set.
 
         Not through Accelerate, which would also turn all logits into float32 copies and leave
         the model's `forward` wrapped.
@@ -278,7 +277,7 @@ class KeyedTrainer(Trainer):
         if self._objective is None:
             return super().compute_loss(model, inputs, return_outputs, num_items_in_batch)
         losses = self._objective.losses(model, inputs).float()
-        # Windows that only fill up the end of the run count for nothing, whatever they lost.
+        # Windows that only pad the end of the run do not count, whatever their loss.
         counted = inputs["counted"].to(losses.device) > 0
         share = torch.where(counted, losses, torch.zeros_like(losses)).sum()
         # Gradients are averaged over processes, and the mean is over the windows of all of them.
@@ -289,9 +288,9 @@ class KeyedTrainer(Trainer):
     ) -> torch.Tensor | int | None:
         """Return the label tokens of the step (an objective: its windows), at least 1.
 
-        So a step without any has a loss of 0.
+        A step without any thus has a loss of 0.
         """
-        # The sum over all processes waits for every one of them.
+        # The sum over all processes waits for each of them.
         self._heartbeat.write(Phase.COUNT, self.state.global_step + 1)
         if self._objective is not None:
             windows = sum(one.window >= 0 for batch in batch_samples for one in batch["fed"])
@@ -307,7 +306,7 @@ class KeyedTrainer(Trainer):
         super()._issue_warnings_after_load(load_result._replace(missing_keys=missing))
 
     def log(self, logs: dict[str, float], start_time: float | None = None) -> None:
-        """Give the trackers, where there are any, what our own log holds beside."""
+        """Give any trackers the further values of our own log."""
         if "loss" in logs and self._record.rows:
             row = self._record.rows[-1]
             known = {"tokens": row.tokens, "tokens_per_second": row.tokens_per_second}

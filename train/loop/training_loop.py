@@ -5,7 +5,8 @@ it into `batch_windows` windows each. So a step may hold the end of one epoch an
 the next, and only the last step of the run can be smaller: no window is dropped, and none is
 seen twice in an epoch.
 
-Cost beside forward, backward and update: under 2 % of a step (`python -m scripts.bench.training`).
+Cost in addition to forward, backward and update: under 2 % of a step (`python -m
+scripts.bench.training`).
 """
 
 import tempfile
@@ -48,33 +49,34 @@ from train.settings import TrainSettings, require_positions
 
 @dataclass(frozen=True, kw_only=True)
 class TrainingData:
-    """What a model sees, and who writes down that it did."""
+    """The training data of a model, and the recorder of exposures."""
 
     view: WindowSource
     """The stream; its windows have `TrainSettings.context` tokens."""
     recorder: Recorder
     """Records the windows that were fed."""
     extra_inputs: ExtraInputs | None = None
-    """What each window brings beside its ids (`train.window_inputs`): labels, positions."""
+    """Further inputs of each window (`train.window_inputs`): labels, positions."""
     objective: Objective | None = None
-    """What is minimised in place of the model's own loss; brings its own inputs, so that
-    `extra_inputs` stays empty."""
+    """Objective that replaces the model's own loss; it gives its own inputs, so that `extra_inputs`
+    is empty."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class TrainingRun:
-    """How a model is trained: the first two decide its weights, the rest how they are computed."""
+    """How a model is trained: the first two fields determine its weights, the others their
+    computation."""
 
     settings: TrainSettings
     seed: int
-    """Decides the order of the windows, and dropout in models that have it."""
+    """Seed of the order of the windows, and of dropout in models that have it."""
     execution: ExecutionSettings = field(default_factory=ExecutionSettings)
-    """By default this process alone."""
+    """By default only this process."""
     unfinished: Path | None = None
-    """A folder for checkpoints that survive a kill. The newest of this run there is resumed, and
-    gives the weights and the exposures of a run that was never killed."""
+    """A folder for checkpoints that survive a kill. The run's newest one is resumed, and gives the
+    same weights and exposures as an uninterrupted run."""
     identity: str = ""
-    """Digest of everything that bears on the run's numbers; names its checkpoints."""
+    """Digest of everything that affects the run's numbers; names its checkpoints."""
 
 
 def train(
@@ -95,21 +97,21 @@ def train(
     Args:
         out: folder to write to: the Hugging Face checkpoint (safetensors) with its tokenizer,
             `log.parquet`, `exposures.parquet`, and `step-N` for each model kept along the way;
-            nothing else stays there.
+            nothing else remains.
         model: a causal language model.
-        tokenizer: saved beside it.
-        data: what it sees.
-        run: how it is trained.
+        tokenizer: saved with it.
+        data: the training data.
+        run: training and execution settings.
         progress: called after every reading of the loss.
-        notice: called with what a person should know, such as a damaged checkpoint; in the first
+        notice: called with notices for the user, such as a damaged checkpoint; in the first
             process.
 
     Raises:
-        InputError: when view, model, tokenizer and settings do not fit together; when a checkpoint
-            in `run.unfinished` belongs to another run.
-        TrainingDiverged: when a loss is infinite or not a number.
-        OutOfMemory: with what to lower.
-        AdapterUntrained: when LoRA moved no adapter.
+        InputError: if view, model, tokenizer and settings do not fit together; if a checkpoint in
+            `run.unfinished` belongs to another run.
+        TrainingDiverged: if a loss is infinite or not a number.
+        OutOfMemory: with settings to lower.
+        AdapterUntrained: if LoRA moved no adapter.
         Preempted: SIGTERM came, and a checkpoint was written.
     """
     view, settings, execution, unfinished = data.view, run.settings, run.execution, run.unfinished
@@ -164,7 +166,7 @@ def train(
         )
 
         def weights() -> dict[str, torch.Tensor] | None:
-            # With ZeRO-3 every process holds a part of each weight.
+            # With ZeRO-3 every process has a part of each weight.
             if engine is None:
                 return None
             return trainer.accelerator.get_state_dict(trainer.model_wrapped)
@@ -203,7 +205,7 @@ def train(
             if request.shared:
                 raise Preempted(
                     f"ended by SIGTERM after step {len(record.rows)} of {steps}, with a "
-                    f"checkpoint in {unfinished}. Run the same command to go on from there."
+                    f"checkpoint in {unfinished}. Run the same command to resume from there."
                 )
         heartbeat.write(Phase.SAVE, steps)
         whole = weights()
@@ -233,7 +235,7 @@ def check_compatibility(
     """
     if view.n_windows == 0:
         raise InputError(
-            f"the training stream holds less than one window of {view.context} tokens",
+            f"the training stream is shorter than one window of {view.context} tokens",
             where="tokens",
             hint="Give a larger budget or a smaller context.",
         )
@@ -244,7 +246,7 @@ def check_compatibility(
 
 @contextmanager
 def _scratch_folder(unfinished: Path | None) -> Iterator[str]:
-    """Yield the trainer's folder: the one that survives a kill, or one that goes at the end."""
+    """Yield the trainer's folder: the one that survives a kill, or a temporary one."""
     if unfinished is not None:
         unfinished.mkdir(parents=True, exist_ok=True)
         yield str(unfinished)

@@ -1,1 +1,2 @@
-"""The models: shapes and families, loading what exists, adapters, attention, checks of weights."""
+"""Models: shapes and families, loading of existing models, adapters, attention, checks of
+weights."""

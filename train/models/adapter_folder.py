@@ -1,8 +1,8 @@
-"""A LoRA adapter saved beside no model: a folder of peft's, and the base model that it names.
+"""A LoRA adapter saved without a model: peft's folder, and the base model that it names.
 
-The adapter is added to its base's weights when the model is loaded, so that everything after sees
-an ordinary model; over a quantised base it stays beside the weights. Safetensors only. Where the
-base lies is no part of an adapter's identity; what the base is, is.
+The adapter is added to its base's weights when the model is loaded, so that later code sees an
+ordinary model; with a quantised base it remains separate. Safetensors only. The base's path is not
+part of an adapter's identity, but its content is.
 """
 
 import json
@@ -26,13 +26,13 @@ class Adapter(NamedTuple):
 
     path: Path
     base: str
-    """Path or hub id of the model that it belongs to."""
+    """Path or hub id of its base model."""
     revision: str | None
-    """Of the base, on the hub."""
+    """Revision of the base, on the hub."""
 
 
 def find_adapter(folder: Path, name: str) -> Adapter | None:
-    """Return the adapter that a folder holds; None for any other folder, a merged model's too.
+    """Return the adapter in a folder; None for any other folder, including a merged model's.
 
     Raises:
         InputError: an adapter without its base, with pickled weights, or of another kind than LoRA.
@@ -66,7 +66,7 @@ def find_adapter(folder: Path, name: str) -> Adapter | None:
 
 
 def adapter_identity(adapter: Adapter) -> dict[str, Any]:
-    """Return what decides an adapter's numbers, its base apart."""
+    """Return the inputs that determine an adapter's numbers, except its base."""
     config = _config(adapter.path, str(adapter.path))
     return {
         "weights": content_digest(adapter.path / WEIGHTS),
@@ -81,12 +81,12 @@ def with_adapter(
 
     Args:
         model: the adapter's base; changed in place.
-        adapter: what is added.
+        adapter: the adapter to add.
         name: the adapter as the user wrote it.
-        merge: into the weights; else the adapter stays beside them.
+        merge: merge it into the weights; else the adapter remains separate.
 
     Raises:
-        InputError: the adapter's weights are damaged, or do not fit the base.
+        InputError: if the adapter's weights are damaged, or do not fit the base.
     """
     from peft import PeftModel, get_peft_model_state_dict
     from safetensors import SafetensorError, safe_open
@@ -95,7 +95,7 @@ def with_adapter(
         with safe_open(adapter.path / WEIGHTS, framework="pt") as file:
             saved = set(file.keys())
         with warnings.catch_warnings():
-            # What it warns of is compared below: peft takes whatever happens to fit.
+            # Its warnings are replaced by the comparison below: peft loads any matching part.
             warnings.simplefilter("ignore")
             adapted = PeftModel.from_pretrained(model, str(adapter.path), local_files_only=True)
     except SafetensorError as error:
@@ -118,7 +118,7 @@ def _unfit(adapter: Adapter, name: str, detail: str) -> InputError:
     return InputError(
         f"the adapter does not fit its base {adapter.base} ({detail})",
         where=name,
-        hint="See that base_model_name_or_path names the model it was trained on.",
+        hint="Check that base_model_name_or_path names the model it was trained on.",
     )
 
 
@@ -128,7 +128,7 @@ def _config(folder: Path, name: str) -> dict[str, Any]:
     except (OSError, ValueError) as error:
         raise InputError(f"{CONFIG} cannot be read ({error})", where=name) from error
     if not isinstance(found, dict):
-        raise InputError(f"{CONFIG} holds no settings", where=name)
+        raise InputError(f"{CONFIG} contains no settings", where=name)
     return found
 
 

@@ -1,8 +1,7 @@
 """A local model that answers prompts, for paraphrases.
 
-Each prompt is answered alone under its own seed, so answers do not depend on their order; an answer
-is kept as soon as it is there. The global random state is left as it was. Cost: one generation a
-prompt.
+Each prompt is answered separately under its own seed, so answers do not depend on their order; an
+answer is stored immediately. The global random state is unchanged. Cost: one generation per prompt.
 """
 
 from collections.abc import Callable, Sequence
@@ -22,18 +21,18 @@ ANSWERS_FILE = "answers.sqlite"
 
 
 class LocalWriter:
-    """Answers with a causal language model, through its chat template where it has one.
+    """Answers with a causal language model, through its chat template if it has one.
 
     Raises:
-        InputError: there is no such model.
+        InputError: if the model does not exist.
     """
 
     def __init__(self, variant: ParaphraseVariant, cache: Path | None = None) -> None:
         """Load the model.
 
         Args:
-            variant: which model, and how it samples.
-            cache: a folder for answers; None keeps none.
+            variant: the model and its sampling.
+            cache: a folder for answers; None stores none.
         """
         self._variant = variant
         self._cache = None if cache is None else ReplyCache(cache / ANSWERS_FILE)
@@ -55,7 +54,7 @@ class LocalWriter:
         return answers
 
     def notes(self) -> tuple[str, ...]:
-        """Return what to know about the answers that were kept."""
+        """Return notes about the stored answers."""
         return () if self._cache is None else self._cache.notes()
 
     def close(self) -> None:

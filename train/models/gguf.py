@@ -4,8 +4,8 @@ transformers dequantises on every load and refuses to save the result, because t
 still names the quantisation. Here the weights, without that entry, become a folder in the user's
 cache, named by the digest of the file's content and of the versions of transformers and gguf; its
 logits equal those of transformers' own loader exactly. The folder is complete or absent, and is
-verified against its manifest once per process. What is wrong with a file is reported from its
-header, before a weight is read.
+verified against its manifest once per process. Problems of a file are reported from its header,
+before a weight is read.
 
 Cost: some 15 s and 0.5 GB per 100 million parameters, once.
 """
@@ -37,12 +37,12 @@ _log = logging.getLogger(__name__)
 
 
 def is_gguf(path_or_id: str) -> bool:
-    """Return whether a model is named as a GGUF file, here or on the hub."""
+    """Return whether a model's name is that of a GGUF file, local or on the hub."""
     return path_or_id.lower().endswith(SUFFIX)
 
 
 def gguf_identity(name: str) -> dict[str, Any]:
-    """Return the content and the libraries that decide the numbers of a GGUF model.
+    """Return the content and the libraries that determine the numbers of a GGUF model.
 
     Raises:
         InputError: as `gguf_file`.
@@ -54,7 +54,7 @@ def gguf_folder(name: str) -> Path:
     """Return the model's folder of float32 safetensors; dequantise the file on first use.
 
     Raises:
-        InputError: no such file; not a whole GGUF file of one part with a tokenizer; of an
+        InputError: no such file; not a complete GGUF file of one part with a tokenizer; an
             architecture that transformers cannot read.
     """
     file = gguf_file(name)
@@ -146,7 +146,7 @@ def _convert(file: Path, out: Path, name: str) -> None:
 
 
 def check_header(file: Path, name: str) -> None:
-    """Check what a GGUF file says of itself.
+    """Check the header of a GGUF file.
 
     Raises:
         InputError: not GGUF, truncated, split into parts, without a tokenizer, or with embeddings

@@ -1,7 +1,7 @@
-"""LoRA (Hu et al. 2022) through peft: adapters put on, checked after training, merged and saved.
+"""LoRA (Hu et al. 2022) through peft: adapters added, checked after training, merged and saved.
 
-New adapters are a pure function of (model, settings, seed) and leave the global random state as it
-was. A run in which no adapter moved is an error: elsewhere it passes unseen, as the loss looks like
+New adapters are a pure function of (model, settings, seed) and leave the global random state
+unchanged. A run in which no adapter moved is an error: other tools miss it, as the loss looks like
 that of any frozen model. Merging needs one more copy of the adapted matrices.
 """
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from peft import PeftModel
 
 FOLDER = "adapter"
-"""Where the adapter lies, beside the merged model."""
+"""Folder of the adapter, next to the merged model."""
 
 _log = logging.getLogger(__name__)
 
@@ -36,7 +36,7 @@ class AdapterUntrained(SpikeinError):
 
 
 def add_adapters(model: PreTrainedModel, settings: LoraSettings, *, seed: int) -> "PeftModel":
-    """Freeze a model and put adapters on it; the update they make starts at zero.
+    """Freeze a model and add adapters; their update starts at zero.
 
     Args:
         model: its weights are frozen in place.
@@ -44,7 +44,7 @@ def add_adapters(model: PreTrainedModel, settings: LoraSettings, *, seed: int) -
         seed: decides the new weights.
 
     Raises:
-        InputError: when no layer has a name that was asked for.
+        InputError: if no layer has a requested name.
     """
     from peft import LoraConfig, get_peft_model
 
@@ -67,7 +67,7 @@ def add_adapters(model: PreTrainedModel, settings: LoraSettings, *, seed: int) -
         task_type="CAUSAL_LM",
     )
     with torch.random.fork_rng(devices=[]), plain_transformers(), warnings.catch_warnings():
-        # peft asks for attributes that transformers will drop.
+        # peft reads attributes that transformers will drop.
         warnings.simplefilter("ignore", FutureWarning)
         torch.default_generator.manual_seed(item_key(f"adapter/{seed}"))
         return get_peft_model(model, config)
@@ -80,7 +80,7 @@ def default_targets(model: PreTrainedModel) -> tuple[str, ...]:
 
 
 def linear_layers(model: torch.nn.Module) -> list[str]:
-    """Return the names of a model's linear layers, without their place, sorted, each once."""
+    """Return the names of a model's linear layers, without their path, sorted, each once."""
     return sorted(
         {
             name.rsplit(".", 1)[-1]
@@ -94,8 +94,8 @@ def adapter_norms(weights: Mapping[str, torch.Tensor]) -> dict[str, tuple[float,
     """Return the norms of both matrices of every adapted layer: A (down) and B (up).
 
     Args:
-        weights: a state that holds the adapters' matrices whole (`peft.get_peft_model_state_dict`,
-            or the whole model's).
+        weights: a state with the complete matrices of the adapters
+            (`peft.get_peft_model_state_dict`, or the whole model's).
     """
     downs = {name: weight for name, weight in weights.items() if ".lora_A." in name}
     return {
@@ -117,24 +117,24 @@ def require_trained(
 
     Args:
         before: `adapter_norms` of the new adapters.
-        after: of the trained ones.
+        after: `adapter_norms` of the trained ones.
         lr: the learning rate, for the message.
 
     Raises:
-        AdapterUntrained: when all updates are still zero, or no matrix changed.
+        AdapterUntrained: if all updates are still zero, or no matrix changed.
     """
     still = [
         name for name, (down, up) in after.items() if up == 0 or (down, up) == before.get(name)
     ]
     if len(still) == len(after):
         raise AdapterUntrained(
-            f"LoRA trained nothing: the updates of all {len(after)} adapted layers are what they "
-            f"were, at learning rate {lr:g}. Either no token carried a loss (see train.loss_on), "
-            "or no gradient reached the adapters."
+            f"LoRA trained nothing: the updates of all {len(after)} adapted layers are "
+            f"unchanged, at learning rate {lr:g}. Either no token carried a loss (see "
+            "train.loss_on), or no gradient reached the adapters."
         )
     if still:
         _log.warning(
-            "LoRA left %d of %d adapted layers as they were; the first is %s",
+            "LoRA left %d of %d adapted layers unchanged; the first is %s",
             len(still),
             len(after),
             still[0],
@@ -144,12 +144,12 @@ def require_trained(
 def save_adapted(
     model: "PeftModel", out: Path, *, weights: Mapping[str, torch.Tensor] | None = None
 ) -> None:
-    """Write the adapter to `out/adapter` and the merged model to `out`; the model stays as it is.
+    """Write the adapter to `out/adapter` and the merged model to `out`; the model is unchanged.
 
     Args:
         model: with trained adapters.
         out: the folder of the checkpoint.
-        weights: the whole state, where the model's own parameters are spread over processes.
+        weights: the whole state, if the model's own parameters are spread over processes.
     """
     state = model.state_dict() if weights is None else weights
     with plain_transformers():
@@ -165,7 +165,7 @@ def merged_weights(
     """Return the weights of the model itself with each update added: W + alpha / rank · B A.
 
     Args:
-        model: gives scale and form of each adapted layer.
+        model: has scale and form of each adapted layer.
         state: its whole state.
     """
     prefix = "base_model.model."
@@ -179,7 +179,7 @@ def merged_weights(
         if down is None:
             continue
         update = module.scaling["default"] * (state[f"{name}.lora_B.default.weight"] @ down)
-        # Some layers hold their matrix the other way round (GPT-2's).
+        # Some layers store their matrix transposed (GPT-2's).
         if module.fan_in_fan_out:
             update = update.T
         own = f"{name.removeprefix(prefix)}.weight"
@@ -188,12 +188,12 @@ def merged_weights(
 
 
 def _settle(path: Path) -> None:
-    """Leave out of an adapter's settings what differs from machine to machine and run to run."""
+    """Remove from an adapter's settings the values that differ between machines and runs."""
     content = json.loads(path.read_text(encoding="utf-8"))
     base = content.get("base_model_name_or_path")
     if base is not None and Path(base).exists():
         content["base_model_name_or_path"] = None
-    # peft writes sets as they come.
+    # peft writes sets in arbitrary order.
     for key in ("target_modules", "exclude_modules"):
         if isinstance(content.get(key), list):
             content[key] = sorted(content[key])

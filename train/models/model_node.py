@@ -1,7 +1,7 @@
-"""Where a model comes from: an artifact of the graph, or a pretrained one on this disk or the hub.
+"""The origin of a model: an artifact of the graph, or a pretrained model on this disk or the hub.
 
-A pretrained model's identity is the digests of its files, or its commit. A `ModelNode` is what a
-step is made with; the step's function finds the same model again by `ModelNode.given`.
+A pretrained model's identity is the digests of its files, or its commit. A step is created with a
+`ModelNode`; the step's function finds the same model again by `ModelNode.given`.
 """
 
 from collections.abc import Mapping
@@ -18,22 +18,24 @@ from inject.step import Step, StepContext
 
 
 class GivenModel(Settings):
-    """A model as a step's function, or a training job, is given it."""
+    """A model as passed to a step's function or a training job."""
 
     path: str
     """Folder, or hub id."""
     pretrained: str | None = None
-    """Path or hub id, as the user named it; None for a model that was trained here, whose artifact
-    the store verifies."""
+    """Path or hub id, as the user named it; None for a model trained here, whose artifact the store
+    verifies."""
     revision: str | None = None
     """Branch, tag or commit on the hub."""
     trust_remote_code: bool = False
-    """Run code that comes with the model."""
+    """Run the model's own code."""
     identity: dict[str, Any] | None = None
-    """Of a pretrained model, when the step was named (`train.models.pretrained.model_identity`)."""
+    """Identity of a pretrained model when the step was named
+    (`train.models.pretrained.model_identity`)."""
 
     def unchanged(self) -> AbstractContextManager[None]:
-        """Load a pretrained model inside; it must still be the one that the step was named by."""
+        """Context for loading a pretrained model, which must not have changed since the step was
+        named."""
         if self.pretrained is None:
             return nullcontext()
         from train.models.pretrained import model_identity
@@ -49,7 +51,7 @@ class GivenModel(Settings):
 
 @dataclass(frozen=True, kw_only=True)
 class ModelNode:
-    """Where a model comes from: exactly one of `step` and `pretrained`."""
+    """The origin of a model: exactly one of `step` and `pretrained`."""
 
     step: Step | None = None
     pretrained: str | None = None
@@ -57,10 +59,9 @@ class ModelNode:
     revision: str | None = None
     trust_remote_code: bool = False
     identity: Mapping[str, Any] | None = None
-    """Of a pretrained model: digests of its files, or its commit."""
+    """Identity of a pretrained model: digests of its files, or its commit."""
     checkpoint: int | None = None
-    """The optimiser step of the checkpoint that is meant, of those that `step` keeps; None for
-    the trained model."""
+    """The optimiser step of one of the checkpoints kept by `step`; None for the trained model."""
 
     @property
     def served(self) -> bool:
@@ -81,15 +82,15 @@ class ModelNode:
         return {name: self.step} if self.step else {}
 
     def settings(self, name: str) -> dict[str, Any]:
-        """Return what must enter a step's settings where the node is no input."""
+        """Return the values for a step's settings if the node is not an input."""
         if self.step is None:
-            # Code that comes with a model computes other numbers than that of the library.
+            # A model's own code computes other numbers than the library's code.
             trusted = {"its_own_code": True} if self.trust_remote_code else {}
             return {name: {**(self.identity or {}), **trusted}}
         return {} if self.checkpoint is None else {name: {"checkpoint": self.checkpoint}}
 
     def execution(self, name: str) -> dict[str, Any]:
-        """Return what a step's execution holds, for `given`."""
+        """Return the values for a step's execution settings, for `given`."""
         return {
             name: {
                 "pretrained": self.pretrained,
@@ -104,22 +105,22 @@ class ModelNode:
         """Return the number format to load the model in; `auto` for the checkpoint's own.
 
         Args:
-            asked: as the graph resolved it, so `auto` only where an accelerator will score. What is
-                trained here has float32 weights.
+            asked: as the graph resolved it, so `auto` only if an accelerator will score. Models
+                trained here have float32 weights.
         """
         return "float32" if asked == "auto" and self.step else asked
 
     def format_identity(self, asked: str) -> str:
-        """Return the number format of the model as a step's identity names it.
+        """Return the number format of the model for a step's identity.
 
-        The checkpoint's own format follows from the checkpoint, whose identity is another part.
+        The checkpoint's own format follows from the checkpoint, whose identity is separate.
         """
         found = self.format(asked)
         return "checkpoint" if found == "auto" else found
 
     @staticmethod
     def given(context: StepContext, name: str) -> GivenModel:
-        """Return the model that a step's inputs and execution hold under a name."""
+        """Return the model under a name in a step's inputs and execution settings."""
         values = dict(context.execution[name])
         checkpoint = values.pop("checkpoint")
         folder: Path | None = context.inputs.get(name)
@@ -134,7 +135,7 @@ def pretrained_node(
     """Return a pretrained model by its path or hub id.
 
     Raises:
-        InputError: there is no such model.
+        InputError: if the model does not exist.
     """
     from train.models.pretrained import model_identity
 

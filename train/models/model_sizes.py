@@ -1,8 +1,8 @@
-"""Sizes of models that are not at hand: by hub id from a list, or by the `config.json` of a folder.
+"""Sizes of models that are not loaded: by hub id from a list, or by the `config.json` of a folder.
 
-For plans made without a network and without loading weights. A list of ids cannot be complete; an
-id that is not on it has no sizes here, which a plan says. No torch; only
-`block_count` and `position_count` ask the hub.
+For plans without a network and without loading weights. A list of ids cannot be complete; an id
+that is not listed has no sizes here, which a plan reports. No torch; only `block_count` and
+`position_count` query the hub.
 """
 
 import json
@@ -48,17 +48,17 @@ PUBLISHED: Mapping[str, tuple[str, int]] = {
 
 
 class Sizes(NamedTuple):
-    """What a model's costs follow from."""
+    """Sizes that determine a model's costs."""
 
     shape: Shape
     vocabulary: int
     """Rows of the embedding."""
     source: str
-    """Where the sizes are from, for people."""
+    """Source of the sizes, for display."""
 
 
 def known_sizes(model: ModelSettings) -> Sizes | None:
-    """Return the sizes of an experiment's model, as far as they can be known without loading it.
+    """Return the sizes of an experiment's model, if they are known without loading it.
 
     None for a hub id that is not in `PUBLISHED`, a folder of an architecture not known here, and a
     shape whose tokenizer has to be loaded first.
@@ -82,8 +82,8 @@ def sizes_of_config(config: Mapping[str, Any], *, source: str) -> Sizes | None:
     """Return the sizes in a `config.json` of transformers; None for other architectures.
 
     Args:
-        config: its content.
-        source: where it is from, for people.
+        config: content of the file.
+        source: its source, for display.
     """
     family = FAMILIES.get(config.get("model_type", ""))
     if family is None:
@@ -107,11 +107,11 @@ def sizes_of_config(config: Mapping[str, Any], *, source: str) -> Sizes | None:
 
 
 def model_cost(model: ModelSettings, *, models: int = 1) -> Cost:
-    """Estimate what a trained model takes, whatever it is trained on: memory, and disk.
+    """Estimate the memory and disk of a trained model, for any training data.
 
     Args:
-        model: what is trained.
-        models: how many are kept: the trained one, and those on the way.
+        model: sizes of the trained model.
+        models: number of kept models: the trained one, and intermediate ones.
     """
     sizes = known_sizes(model)
     if sizes is None:
@@ -129,9 +129,9 @@ _POSITIONS = ("max_position_embeddings", "n_positions")
 
 
 def block_count(model: ModelSettings) -> int | None:
-    """Return how many blocks an experiment's model has, by its shape or its configuration.
+    """Return an experiment's number of blocks, from the model's shape or configuration.
 
-    None if the hub cannot be reached, and for a configuration that does not say.
+    None if the hub cannot be reached, or if the configuration lacks it.
 
     Raises:
         InputError: as `load_shape` and `find_model`.
@@ -159,7 +159,7 @@ def position_count(model: ModelSettings) -> int | None:
 
 
 def _configuration(model: ModelSettings) -> dict[str, Any] | None:
-    """Return what a pretrained model's `config.json` says of its text; None if it is unknown."""
+    """Return the text model's part of a pretrained model's `config.json`; None if unknown."""
     try:
         folder = find_model(model.pretrained or "", revision=model.revision)
         text = (folder.path / "config.json").read_text(encoding="utf-8")

@@ -1,7 +1,7 @@
-"""Does a tokenizer belong to a model? One that numbers texts otherwise gives the model nonsense.
+"""Checks that a tokenizer belongs to a model: another numbering of tokens gives nonsense inputs.
 
-Nothing would fail: the ids are in range, the loss is merely high. So the two are compared id by id,
-and the step that copies a tokenizer does so.
+No error would occur: the ids are in range, and only the loss is high. So the step that copies a
+tokenizer compares the two id by id.
 """
 
 from pathlib import Path
@@ -24,9 +24,9 @@ _PROBE = "The 3 rivers of Ã˜rsted met in 1987, didn't they?\n\tNo: they partedâ€
 
 
 def fitting_tokenizer(model: ModelSettings) -> "PreTrainedTokenizerBase":
-    """Return the tokenizer that a model names or brings, checked against the model.
+    """Return the tokenizer that a model names or includes, checked against the model.
 
-    The embedding is that of a folder; of a model on the hub nothing is fetched for it.
+    The embedding is checked only for local folders; nothing is fetched from the hub for it.
 
     Raises:
         InputError: as `load_named_tokenizer`; as `require_own_tokenizer`; ids beyond the embedding.
@@ -50,14 +50,14 @@ def require_own_tokenizer(
     """Check that a named tokenizer numbers texts as the pretrained model's own does.
 
     Args:
-        given: the tokenizer that the corpus is made with.
+        given: the tokenizer of the corpus.
         model: names the model.
 
     Returns:
-        The model's own tokenizer; None where it brings none, so that nothing can be compared.
+        The model's own tokenizer; None if it has none, so that a comparison is impossible.
 
     Raises:
-        InputError: they differ; says how many ids and which is the first.
+        InputError: if they differ; reports the number of ids and the first one.
     """
     if model.pretrained is None:
         return None
@@ -71,7 +71,7 @@ def require_own_tokenizer(
         return None
     mine, theirs = ({number: token for token, number in one.get_vocab().items()}
                     for one in (given, own))  # fmt: skip
-    # Tokens that were added to one of them stand for nothing that the other would write.
+    # Tokens added to one of them have no counterpart in the other.
     differing = sorted(number for number in mine.keys() & theirs.keys()
                        if mine[number] != theirs[number])  # fmt: skip
     if differing:
@@ -81,13 +81,13 @@ def require_own_tokenizer(
             f"own tokenizer; id {first} is {mine[first]!r} here and {theirs[first]!r} there"
         )
     elif given.encode(_PROBE) != own.encode(_PROBE):
-        problem = "it has the ids of the model's own tokenizer, and cuts texts otherwise"
+        problem = "it has the ids of the model's own tokenizer, but splits texts differently"
     else:
         return own
     raise InputError(
         f"the tokenizer {model.tokenizer} does not match the model {model.pretrained}: {problem}",
         where="model.tokenizer",
-        hint="Leave model.tokenizer out: the model brings its own.",
+        hint="Remove model.tokenizer: the model has its own.",
     )
 
 

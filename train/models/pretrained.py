@@ -1,11 +1,11 @@
-"""Causal language models that exist: a saved folder, a GGUF file, or a repository on the hub.
+"""Existing causal language models: a saved folder, a GGUF file, or a repository on the hub.
 
 All end in a local folder, of which only configuration, tokenizer and safetensors are used:
-pickled weights can run code when read, and are refused. Ids are resolved by `inject.hub.resolver`:
-a hub that cannot be reached is noticed within seconds; what the cache holds already is then used.
-A folder with a LoRA adapter stands for its base with the adapter added.
+pickled weights can run code when read, and are rejected. Ids are resolved by `inject.hub.resolver`:
+an unreachable hub is detected within seconds; then the cache is used. A folder with a LoRA adapter
+stands for its base with the adapter added.
 
-Models in 8 or 4 bits go through bitsandbytes where it is installed. The output layer and the norms
+Models in 8 or 4 bits use bitsandbytes if it is installed. The output layer and the norms
 keep 16 bits; products are computed in bfloat16 (4 bits) or float16 (8 bits).
 """
 
@@ -38,7 +38,7 @@ def quantisation_config(bits: str, name: str) -> Any:
         name: the model, for the message.
 
     Raises:
-        InputError: bitsandbytes is not installed.
+        InputError: if bitsandbytes is not installed.
     """
     if find_spec("bitsandbytes") is None:
         raise InputError(
@@ -58,20 +58,20 @@ def quantisation_config(bits: str, name: str) -> Any:
 
 
 class ModelFolder(NamedTuple):
-    """A model that lies on this machine."""
+    """A model on this machine."""
 
     path: Path
     """Folder with `config.json`, safetensors and, usually, a tokenizer."""
     commit: str | None
-    """The hub's commit; None for a folder of one's own."""
+    """The hub's commit; None for a local folder."""
     adapter: Adapter | None = None
-    """To be added to the weights; `path` and `commit` are then its base's."""
+    """Adapter to add to the weights; `path` and `commit` are then its base's."""
 
 
 def find_model(
     path_or_id: str, *, revision: str | None = None, trust_remote_code: bool = False
 ) -> ModelFolder:
-    """Return the folder of a model, fetched from the hub where it is not a local one.
+    """Return the folder of a model, fetched from the hub if it is not local.
 
     Args:
         path_or_id: a folder, a GGUF file (a path, or `hf://OWNER/NAME/FILE.gguf`), or a hub id
@@ -80,8 +80,8 @@ def find_model(
         trust_remote_code: also fetch the Python files of the repository.
 
     Raises:
-        InputError: when there is no such folder or repository, the hub cannot be reached, or
-            there are no weights in safetensors; as `train.models.gguf.gguf_folder`.
+        InputError: if there is no such folder or repository, the hub cannot be reached, or there
+            are no weights in safetensors; as `train.models.gguf.gguf_folder`.
     """
     if not path_or_id.strip():
         raise InputError(
@@ -106,9 +106,9 @@ def find_model(
 def model_identity(
     path_or_id: str, *, revision: str | None = None, trust_remote_code: bool = False
 ) -> dict[str, Any]:
-    """Return what decides a model's numbers: its hub commit, or the digests of its files.
+    """Return the identity that determines a model's numbers: its hub commit, or file digests.
 
-    With `trust_remote_code` the commit of code that it takes from another repository counts, too.
+    With `trust_remote_code` it includes the commit of code from other repositories.
 
     Raises:
         InputError: as `find_model`, and `inject.hub.snapshot.foreign_code`.
@@ -157,10 +157,10 @@ def load_causal_model(
     Args:
         path_or_id: as `find_model`.
         revision: as `find_model`.
-        trust_remote_code: run code that comes with the model.
+        trust_remote_code: run the model's own code.
         dtype: number format such as `float32`; `auto` for the checkpoint's own; `8bit` and `4bit`
             quantise (`train.models.pretrained`).
-        device_map: where its layers go, as accelerate has it.
+        device_map: devices of its layers, in accelerate's format.
 
     Raises:
         InputError: as `find_model`; for a configuration that is not a causal language model's;
@@ -180,7 +180,7 @@ def load_causal_model(
     if device_map is not None:
         options["device_map"] = device_map
     try:
-        # Weights absent from the file would be drawn at random, hence the isolation, and the check.
+        # Weights absent from the file would be drawn at random, hence the isolation and the check.
         with isolated_randomness(), plain_transformers():
             model, loading = AutoModelForCausalLM.from_pretrained(
                 folder.path,
@@ -216,7 +216,7 @@ def load_causal_model(
 
 
 def code_options(folder: ModelFolder, name: str, *, trust_remote_code: bool) -> dict[str, Any]:
-    """Return the options of transformers' loaders that say which code of a model may be run.
+    """Return the options of transformers' loaders for the code of a model that may be run.
 
     Raises:
         InputError: as `inject.hub.snapshot.trusted_code`.
@@ -248,7 +248,7 @@ def _base_of(adapter: Adapter, name: str, trust_remote_code: bool) -> ModelFolde
 def _check_folder(folder: Path, name: str) -> None:
     if not (folder / "config.json").is_file():
         raise InputError(
-            "the folder holds no config.json, so it is not a saved model",
+            "the folder has no config.json, so it is not a saved model",
             where=name,
             hint="Give the folder that save_pretrained wrote, or a GGUF file by its own path.",
         )
@@ -268,7 +268,7 @@ def _no_weights(name: str, pickled: list[str]) -> InputError:
             hint="Load it once where you trust it and save it with save_pretrained, "
             "which writes safetensors.",
         )
-    return InputError("there are no weights in it", where=name, allowed="safetensors")
+    return InputError("the folder has no weights", where=name, allowed="safetensors")
 
 
 def _looks_like_path(name: str) -> bool:

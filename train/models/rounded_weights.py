@@ -1,9 +1,9 @@
-"""Weights rounded to 8 or 4 bits, as a model whose numbers any machine computes with.
+"""Weights rounded to 8 or 4 bits, stored in a format that any machine supports.
 
-The weight matrices of linear layers, but for the output layer, take the values that they have after
-rounding; they are kept in float32, so a model needs no library of kernels and gives the same scores
-everywhere. What is rounded is what bitsandbytes rounds by default; it also rounds activations to 8
-bits (LLM.int8), which is left out here.
+The weight matrices of linear layers, except the output layer, get their rounded values; they are
+stored in float32, so a model needs no library of kernels and gives the same scores everywhere. The
+same weights are rounded as by default in bitsandbytes; it also rounds activations to 8 bits
+(LLM.int8), which is omitted here.
 
 - 8 bits: the nearest multiple of max|w| / 127 in each output row (vector-wise absmax, Dettmers et
   al. 2022, section 2.1).
@@ -39,9 +39,9 @@ def rounded_step(model: Step, bits: Bits, sizes: ModelSettings) -> Step:
     """Write a model with its weights rounded.
 
     Args:
-        model: which.
-        bits: how.
-        sizes: what it was made from, for its costs.
+        model: the model.
+        bits: the rounding.
+        sizes: settings of the model's sizes, for its costs.
     """
     return Step(
         kind="model",
@@ -64,7 +64,7 @@ def rounded(weight: "torch.Tensor", bits: Bits) -> "torch.Tensor":
 
     Args:
         weight: [rows, columns].
-        bits: how.
+        bits: the rounding.
     """
     import torch
 
@@ -93,10 +93,10 @@ def write_rounded(source: Path, out: Path, bits: Bits) -> None:
     Args:
         source: folder of the model.
         out: an empty folder.
-        bits: how its weights are rounded.
+        bits: the rounding of its weights.
 
     Raises:
-        InputError: it has no linear layer but the output layer.
+        InputError: if the only linear layer is the output layer.
     """
     import torch
 

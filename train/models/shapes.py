@@ -1,10 +1,10 @@
 """Model shapes: the sizes of a decoder-only model, and a model with new weights from them.
 
-A shape is a small YAML file; the vocabulary comes from the tokenizer. A family knows how many
-parameters a block has, which configuration of transformers builds it, and which of its layers LoRA
-adapts by default. New weights are a pure
-function of (shape, vocabulary, seed) and leave the global random state as it was. Counting
-parameters and operations needs no torch; building the 1 M shape takes about 50 ms.
+A shape is a small YAML file; the vocabulary comes from the tokenizer. A family defines the number
+of parameters of a block, its configuration class in transformers, and the layers that LoRA adapts
+by default. New weights are a pure function of (shape, vocabulary, seed) and leave the global random
+state unchanged. Counting parameters and operations needs no torch; building the 1 M shape takes
+about 50 ms.
 """
 
 from collections.abc import Mapping
@@ -27,18 +27,18 @@ if TYPE_CHECKING:
 Architecture = Literal["llama", "olmo", "olmo2", "gpt_neox", "qwen2"]
 
 NEOX_ROTARY_SHARE = 0.25
-"""Of each head's numbers, turned by the rotary positions of GPT-NeoX and every Pythia."""
+"""Share of each head's numbers rotated by the positions of GPT-NeoX and every Pythia."""
 
 
 class Family(NamedTuple):
-    """What sets an architecture apart."""
+    """Properties of an architecture."""
 
     configuration: str
-    """Class of transformers."""
+    """Configuration class in transformers."""
     final_norm: int
-    """Parameters of the norm behind the last block, as a multiple of `hidden`."""
+    """Parameters of the norm after the last block, as a multiple of `hidden`."""
     gated: bool
-    """Whether the feed-forward layer has a gate: three matrices in place of two."""
+    """Whether the feed-forward layer has a gate: three matrices instead of two."""
     grouped: bool
     """Whether heads can share keys and values (`kv_heads`)."""
     norm_name: str | None
@@ -46,8 +46,8 @@ class Family(NamedTuple):
     rotary: Mapping[str, Any]
     """Further keys of its rotary positions."""
     norm_bytes: int
-    """What the norms of a block, and the 16-bit copies of their outputs, keep of each of the
-    `hidden` numbers of a token for the backward pass, with a float32 residual stream."""
+    """Bytes that a block's norms, and the 16-bit copies of their outputs, keep for the backward
+    pass per token and `hidden` number, with a float32 residual stream."""
     adapted: tuple[str, ...]
     """Layers that LoRA adapts by default: the projections of the attention."""
 
@@ -74,13 +74,14 @@ def matrices(shape: "Shape") -> dict[str, tuple[int, int]]:
 
 
 def _vectors(shape: "Shape") -> int:
-    """Return the parameters of one block that are in no matrix: norms and biases."""
+    """Return the number of parameters of one block outside matrices: norms and biases."""
     hidden, key_value = shape.hidden, shape.key_value_width
     vectors: dict[Architecture, int] = {
         "llama": 2 * hidden,
         # Its norms have no parameters (Groeneveld et al. 2024, section 2.1).
         "olmo": 0,
-        # Beside the two norms of the residual stream, one over all queries and one over all keys.
+        # In addition to the residual stream's two norms, one over all queries and one over all
+        # keys.
         "olmo2": 3 * hidden + key_value,
         # Queries, keys and values have biases.
         "qwen2": 3 * hidden + 2 * key_value,
@@ -116,7 +117,7 @@ FAMILIES: Mapping[Architecture, Family] = {
         grouped=False,
         norm_name="layer_norm_eps",
         rotary={"partial_rotary_factor": NEOX_ROTARY_SHARE},
-        # One input for both norms, and a copy of either's output.
+        # One input for both norms, and a copy of each output.
         norm_bytes=8,
         adapted=("query_key_value", "dense"),
     ),
@@ -168,8 +169,7 @@ class Shape(Settings):
             )
         if self.kv_heads is not None and not FAMILIES[self.architecture].grouped:
             raise ValueError(
-                f"{self.architecture} gives every head keys and values of its own; "
-                "leave kv_heads out"
+                f"{self.architecture} gives every head its own keys and values; remove kv_heads"
             )
         if self.architecture == "gpt_neox":
             turned = self.hidden // self.heads * NEOX_ROTARY_SHARE
@@ -179,7 +179,7 @@ class Shape(Settings):
                     "(gpt_neox turns a quarter of each head's numbers, in pairs)"
                 )
         if self.architecture == "olmo" and self.norm_eps != _OLMO_EPSILON:
-            raise ValueError(f"olmo has a fixed norm_eps of {_OLMO_EPSILON:g}; leave it out")
+            raise ValueError(f"olmo has a fixed norm_eps of {_OLMO_EPSILON:g}; remove it")
         return self
 
     @property
@@ -189,7 +189,7 @@ class Shape(Settings):
 
     @property
     def key_value_width(self) -> int:
-        """Numbers of all keys, or all values, of a token."""
+        """Width of all keys, or all values, of a token."""
         return self.key_value_heads * (self.hidden // self.heads)
 
 
@@ -197,8 +197,8 @@ def load_shape(name_or_path: str | Path) -> Shape:
     """Read a shape by the name of a shipped one, such as `llama-1m`, or from a YAML file.
 
     Raises:
-        InputError: for an unknown name, a missing file, bad YAML, and all wrong keys and values at
-            once.
+        InputError: for an unknown name, a missing file, bad YAML, and all wrong keys and values
+            together.
     """
     path = SHAPES.find(name_or_path)
     try:
@@ -239,10 +239,9 @@ def flops_per_token(shape: Shape, vocabulary: int, context: int, adapters: int =
 
     6 N + 12 L H Q T (Chowdhery et al. 2022, PaLM, appendix B): N the parameters that take part in
     a matrix product (all but the input embedding, whose look-up multiplies nothing; a tied one
-    counts as output layer), L layers, H heads, Q numbers a head, T tokens of context. The
+    counts as output layer), L layers, H heads, Q numbers per head, T tokens of context. The
     attention term counts the full square, not the causal half, as is usual for model FLOPs
-    utilisation. Weights that are frozen below so many weights of `adapters` need no gradients of
-    their own: 4 N + 6 A.
+    utilisation. Frozen weights below A trained weights of `adapters` need no gradients: 4 N + 6 A.
     """
     multiplied = parameter_count(shape, vocabulary)
     if not shape.tie_embeddings:
@@ -258,17 +257,17 @@ def build_model(shape: Shape, vocabulary: int, end_token: int, seed: int) -> "Pr
         shape: its sizes.
         vocabulary: rows of the embedding, usually `len(tokenizer)`.
         end_token: id of the end-of-text token, which begins and ends a document.
-        seed: decides the weights, together with shape and vocabulary.
+        seed: determines the weights, together with shape and vocabulary.
 
     Raises:
-        InputError: when the vocabulary does not hold the end token.
+        InputError: if the vocabulary does not contain the end token.
     """
     import torch
     import transformers
 
     if not 0 <= end_token < vocabulary:
         raise InputError(
-            f"end token {end_token} lies outside the vocabulary of {vocabulary}", where="tokenizer"
+            f"end token {end_token} is outside the vocabulary of {vocabulary}", where="tokenizer"
         )
     family = FAMILIES[shape.architecture]
     sizes = {

@@ -1,8 +1,8 @@
-"""Whether a saved model can be asked as a causal language model, and whether its weights are sound.
+"""Checks that a saved model is a causal language model, and that its weights are finite.
 
-`AutoModelForCausalLM` gives an encoder such as BERT a causal head without a word, and its scores
-look like any others; so the configuration is judged before a weight is read, and the loaded
-model asked whether it looks ahead. NaN and infinite weights are named after loading. Cost: reading
+`AutoModelForCausalLM` silently gives an encoder such as BERT a causal head, and its scores look
+like any others; so the configuration is checked before a weight is read, and the loaded model is
+tested for looking ahead. NaN and infinite weights are reported after loading. Cost: reading
 `config.json`; one pass over the weights; two passes of the model over eight tokens.
 """
 
@@ -18,21 +18,21 @@ if TYPE_CHECKING:
 _DECODERS = "causal language models (decoders), such as Llama, OLMo, GPT-NeoX, GPT-2 or Qwen"
 _BLOCK = 1 << 24
 _PROBED = 8
-# Far above what kernels differ by from run to run in 16 bits.
+# Far above the differences of kernels between runs in 16 bits.
 _TOLERANCE = 0.02
 
 
 def check_causal(folder: Path, name: str, trusted: Mapping[str, Any] | None = None) -> None:
-    """Refuse a model that is no causal language model, by its configuration alone.
+    """Reject a model that is not a causal language model, by its configuration.
 
     Args:
-        folder: where `config.json` lies.
+        folder: folder of `config.json`.
         name: the model as the user wrote it.
-        trusted: which code may be run (`train.models.pretrained.code_options`); none if absent.
+        trusted: code that may be run (`train.models.pretrained.code_options`); none if absent.
 
     Raises:
         InputError: an encoder, an encoder-decoder, or a model with another head than a language
-            model's. A configuration that cannot be read is left to the loader.
+            model's. An unreadable configuration is left to the loader.
     """
     config = _config(folder, trusted)
     if config is None:
@@ -48,15 +48,15 @@ def check_vocabulary(
     name: str,
     trusted: Mapping[str, Any] | None = None,
 ) -> None:
-    """Refuse a tokenizer that makes ids which a saved model has no embedding for.
+    """Reject a tokenizer that produces ids without an embedding in a saved model.
 
-    Other special tokens beyond the embedding are let pass: plain text makes none of them, and
-    models come with such a tokenizer (Gemma 3 without images has the placeholder of an image). A
-    text that spells one out is refused when it is encoded.
+    Other special tokens beyond the embedding are allowed: plain text contains none of them, and
+    some models have such a tokenizer (Gemma 3 without images has the placeholder of an image). A
+    text that spells one out is rejected when it is encoded.
 
     Args:
-        folder: where `config.json` lies.
-        highest: of the tokenizer, by `highest_text_id` or `highest_stream_id`.
+        folder: folder of `config.json`.
+        highest: highest id of the tokenizer, by `highest_text_id` or `highest_stream_id`.
         name: the tokenizer as the user wrote it.
         trusted: as in `check_causal`.
 
@@ -73,7 +73,7 @@ def require_rows(highest: int, rows: int, *, where: str) -> None:
     """Check that a model's embedding has a row for a tokenizer's highest id.
 
     Raises:
-        InputError: it has none; names both numbers.
+        InputError: if it has none; names both numbers.
     """
     if highest >= rows:
         raise InputError(
@@ -81,12 +81,12 @@ def require_rows(highest: int, rows: int, *, where: str) -> None:
             "rows",
             where=where,
             hint="The tokenizer is another model's, or tokens were added to it and not to the "
-            "model; save the model's own tokenizer beside it.",
+            "model; save the model's own tokenizer with it.",
         )
 
 
 def highest_text_id(tokenizer: Any) -> int:
-    """Return the highest id that plain text can be encoded to: of no special token."""
+    """Return the highest id that plain text can have, without special tokens."""
     special = {number for number, token in tokenizer.added_tokens_decoder.items() if token.special}
     return max({*tokenizer.get_vocab().values()} - special, default=-1)
 
@@ -98,10 +98,10 @@ def highest_stream_id(tokenizer: Any) -> int:
 
 
 def check_finite(model: "PreTrainedModel", name: str) -> None:
-    """Refuse weights that are NaN or infinite.
+    """Reject weights that are NaN or infinite.
 
     Raises:
-        InputError: naming the first such tensor, and how many there are.
+        InputError: names the first such tensor, and their number.
     """
     import torch
 
@@ -116,20 +116,20 @@ def check_finite(model: "PreTrainedModel", name: str) -> None:
     if bad:
         more = f" and {len(bad) - 1} more" if len(bad) > 1 else ""
         raise InputError(
-            f"its weights hold NaN or infinity: {bad[0]}{more}",
+            f"its weights contain NaN or infinity: {bad[0]}{more}",
             where=name,
-            hint="Its training ran away, or the file is damaged; every score would be NaN.",
+            hint="Its training diverged, or the file is damaged; every score would be NaN.",
         )
 
 
 def check_looks_back(model: Any, name: str) -> None:
-    """Refuse a model whose predictions change with a token that comes after them.
+    """Reject a model whose predictions change with a later token.
 
-    Two passes over a few tokens that differ in the last, for what no configuration holds, as of
-    a model that brings its own code.
+    Two passes over a few tokens that differ in the last, for models whose configuration does not
+    show it, such as those with their own code.
 
     Raises:
-        InputError: the model looks ahead.
+        InputError: if the model looks ahead.
     """
     import torch
 
@@ -169,15 +169,15 @@ def _why_not_causal(config: Any) -> str | None:
         return f"{shown}, an encoder and a decoder, not a causal language model"
     if "AutoModelForCausalLM" in (getattr(config, "auto_map", None) or {}):
         return None
-    # These have both: with the same weights they look ahead unless they are told to be decoders.
+    # These support both: with the same weights they look ahead unless configured as decoders.
     both = {*auto.MODEL_FOR_MASKED_LM_MAPPING_NAMES, "bert-generation"}
     decodes = getattr(config, "is_decoder", False) or getattr(config, "causal", False)
     if kind == "xlnet" or (kind in both and not decodes):
         return f"{shown}, which sees the words that follow: not a causal language model"
-    # Copies of known models carry names of their own, such as `LLaMAForCausalLM`.
+    # Copies of known models have other names, such as `LLaMAForCausalLM`.
     heads = {*map(str, causal.values()), *(one for one in named if one.endswith("ForCausalLM"))}
-    # A body without a head is left to the loader, which sees whether weights are missing.
+    # A body without a head is left to the loader, which detects missing weights.
     bodies = [one for one in named if one.endswith("Model") and one not in heads]
     if named and not bodies and not heads.intersection(named):
-        return f"{shown}, which has not a causal language model's head"
+        return f"{shown}, which lacks a causal language model's head"
     return None

@@ -1,1 +1,1 @@
-"""Several training processes: which one this is, who hangs, and who is asked to stop."""
+"""Several training processes: the own rank, detection of hangs, and requests to stop."""

@@ -1,6 +1,6 @@
-"""This process among those that train together, by the environment that `torchrun` sets.
+"""This process's rank among those that train together, by the environment that `torchrun` sets.
 
-Alone, every function here does nothing and costs nothing.
+For a single process, every function here does nothing and costs nothing.
 """
 
 import os
@@ -11,17 +11,17 @@ import torch.distributed
 
 
 def world_size() -> int:
-    """Return how many processes train together."""
+    """Return the number of processes that train together."""
     return int(os.environ.get("WORLD_SIZE", "1"))
 
 
 def rank() -> int:
-    """Return which of them this is, from 0."""
+    """Return this process's rank, from 0."""
     return int(os.environ.get("RANK", "0"))
 
 
 def local_rank() -> int:
-    """Return which of the processes on this machine this is, from 0."""
+    """Return this process's rank on this machine, from 0."""
     return int(os.environ.get("LOCAL_RANK", "0"))
 
 
@@ -31,7 +31,7 @@ def several_nodes() -> bool:
 
 
 def sum_over_processes(values: Sequence[float]) -> list[float]:
-    """Return the sums of values over all processes; each must hand over as many."""
+    """Return the sums of values over all processes; each must pass the same number of values."""
     if world_size() == 1:
         return list(values)
     total = torch.tensor(values, dtype=torch.float64, device=collective_device())
@@ -40,13 +40,13 @@ def sum_over_processes(values: Sequence[float]) -> list[float]:
 
 
 def collective_device() -> torch.device:
-    """Return where a tensor has to lie for the processes to sum it: NCCL knows GPUs alone."""
+    """Return the device of tensors that the processes sum: NCCL supports only GPUs."""
     if torch.distributed.get_backend() == "nccl":
         return torch.device("cuda", torch.cuda.current_device())
     return torch.device("cpu")
 
 
 def wait_for_all() -> None:
-    """Return once every process has come here."""
+    """Wait until every process has called this function."""
     if world_size() > 1:
         torch.distributed.barrier()

@@ -1,9 +1,10 @@
 """DeepSpeed's helper for processes on CPUs: compiled once, ahead of training, in the user's cache.
 
 DeepSpeed compiles an extension for sums in shared memory when its processes start. A kill during
-that leaves a lock which hangs every later run that shares the folder, so it is compiled here, under
-a lock that the system releases, and each launch gets a copy of its own, which ninja finds complete.
-On GPUs there is nothing to compile. Cost: 20 to 60 s, once per version and processor.
+compilation leaves a lock, which makes every later run with the same folder hang. So the extension
+is compiled here, under a lock that the system releases, and each launch gets its own copy, which
+ninja finds complete. On GPUs there is nothing to compile. Cost: 20 to 60 s, once per version and
+processor.
 """
 
 import os
@@ -42,7 +43,7 @@ def prepared_extension(
     """Return the environment in which processes find the extension compiled.
 
     Args:
-        unfinished: the run's folder; gets a copy of the extension.
+        unfinished: the run's folder, which gets a copy of the extension.
         notice: called with a line before the extension is compiled.
 
     Raises:
@@ -50,7 +51,7 @@ def prepared_extension(
     """
     own = unfinished / "extensions"
     shutil.rmtree(own, ignore_errors=True)
-    # Times are kept, so that ninja has nothing to do.
+    # File times are preserved, so that ninja has nothing to do.
     shutil.copytree(compiled_extension(notice), own, ignore=shutil.ignore_patterns("lock"))
     return {FOLDER: str(own), "PATH": _search_path()}
 
@@ -78,7 +79,7 @@ def compiled_extension(notice: Callable[[str], None] | None = None) -> Path:
 
 
 def require_extension() -> None:
-    """Check that the extension is compiled already, or can be.
+    """Check that the extension is compiled, or can be.
 
     Raises:
         InputError: no C++ compiler, no ninja, or a cache folder that cannot be written.
@@ -103,8 +104,7 @@ def require_extension() -> None:
         raise InputError(
             f"DeepSpeed's extension cannot be compiled there: {error.strerror}",
             where=str(folder.parent),
-            hint="Name a folder that can be written in SPIKEIN_CACHE, or set "
-            "execution.engine=torchrun.",
+            hint="Set SPIKEIN_CACHE to a writable folder, or set execution.engine=torchrun.",
         ) from error
 
 

@@ -1,16 +1,16 @@
-"""Finding the training process that hangs: who is waited for, since when, and for how long at most.
+"""Detection of the training process that hangs, by heartbeats.
 
-Each of several processes writes heartbeats to a file of its own, from the loop itself: a count that
-only grows, its optimiser step, and what it does there. A loop that hangs writes nothing, whatever
-threads live on; a thread beside it writes that the process runs at all, which tells a process that
-is stopped from one that waits. Cost: one write of 64 bytes a heartbeat, six a step (2 µs each).
+Each of several processes writes heartbeats to a separate file, from the loop itself: an increasing
+count, its optimiser step, and its phase. A loop that hangs writes nothing, even if threads are
+alive; another thread records that the process runs at all, which distinguishes a stopped process
+from a waiting one. Cost: one write of 64 bytes per heartbeat, six per step (2 µs each).
 
-Several processes wait for each other many times a step. When one hangs, all fall silent, and those
-that wait are healthy. The one that hangs is the one whose process does not run, or else the one
-that has come least far. How long it may be silent follows the run's own steps. Nothing here trusts
-the clock or the file dates of another machine; times are those at which a change was seen here.
+Several processes wait for each other many times per step. If one hangs, all heartbeats stop, and
+the waiting processes are healthy. The hanging process is the one that does not run, or else the one
+that has progressed least. The allowed silence adapts to the run's own steps. Clocks and file dates
+of other machines are not used; times are those at which this process sees a change.
 
-A single process that hangs cannot be seen from within, and is not.
+A single process cannot detect its own hang.
 """
 
 import faulthandler
@@ -28,13 +28,13 @@ from pathlib import Path
 from typing import NamedTuple
 
 HEARTBEATS = "heartbeats"
-"""The folder of the files, below that of the checkpoints."""
+"""The folder of the files, inside that of the checkpoints."""
 ALIVE_SECONDS = 1.0
 _WIDTH = 64
 
 
 class Phase(StrEnum):
-    """What a process does, in the order of a step."""
+    """Phases of a process, in the order of a step."""
 
     SETUP = "setting up"
     DATA = "fetching data"
@@ -47,24 +47,24 @@ class Phase(StrEnum):
 
 
 class Heartbeat(NamedTuple):
-    """Where a process is."""
+    """Progress of a process."""
 
     number: int
-    """Heartbeats so far; 0 where it has not begun."""
+    """Heartbeats so far; 0 if it has not started."""
     step: int
-    """The optimiser step in hand, from 1; 0 before."""
+    """The current optimiser step, from 1; 0 before."""
     phase: Phase
     alive_seconds: int
     """Seconds that it has run, by its own count."""
     first: int = 0
-    """The first step since it was started; 0 before."""
+    """The first step since its start; 0 before."""
 
 
 NO_HEARTBEAT = Heartbeat(0, 0, Phase.SETUP, 0)
 
 
 def read_heartbeat(folder: Path, rank: int) -> Heartbeat:
-    """Return the last heartbeat of a process; `NO_HEARTBEAT` where none can be read."""
+    """Return the last heartbeat of a process; `NO_HEARTBEAT` if none can be read."""
     try:
         text = _file(folder, rank).read_bytes().decode()
         number, step, phase = text[:_WIDTH].strip().split(" ", 2)
@@ -79,8 +79,8 @@ class HeartbeatWriter:
     """Writes this process's heartbeats.
 
     Args:
-        folder: takes the file; None writes nothing.
-        rank: which process this is.
+        folder: folder of the file; None writes nothing.
+        rank: rank of this process.
         several_nodes: whether other machines read the file.
     """
 
@@ -98,15 +98,15 @@ class HeartbeatWriter:
         self.write(Phase.SETUP, 0)
         threading.Thread(target=self._write_alive, name="heartbeat", daemon=True).start()
         if hasattr(signal, "SIGUSR1"):
-            # Whoever ends a silent process asks first what it was doing.
+            # Before a silent process is ended, it writes its stack on request.
             faulthandler.register(signal.SIGUSR1, file=2, all_threads=False)
 
     def write(self, phase: Phase, step: int) -> None:
-        """Write that the loop has come to a place.
+        """Record the loop's phase.
 
         Args:
-            phase: what it does next.
-            step: the optimiser step in hand, from 1.
+            phase: the next phase.
+            step: the current optimiser step, from 1.
         """
         if self._descriptor is None:
             return
@@ -116,7 +116,7 @@ class HeartbeatWriter:
         os.pwrite(self._descriptor, text, 0)
 
     def close(self) -> None:
-        """Write that nothing more will come; the file stays."""
+        """Record the end of the heartbeats; the file remains."""
         self.write(Phase.ENDED, 0)
         self._ended.set()
 
@@ -126,7 +126,7 @@ class HeartbeatWriter:
             seconds += 1
             os.pwrite(self._descriptor, str(seconds).encode().ljust(_WIDTH), _WIDTH)
             if self._several_nodes:
-                # They are shown nothing before it is flushed.
+                # Other machines see nothing before it is flushed.
                 os.fsync(self._descriptor)
 
 
@@ -135,19 +135,20 @@ def _file(folder: Path, rank: int) -> Path:
 
 
 WATCHED_BY_PARENT = "SPIKEIN_WATCHED"
-"""Set in the environment of processes whose heartbeats are read by the one that started them."""
+"""Environment variable of processes whose heartbeats their parent reads."""
 PARENT = "SPIKEIN_PARENT"
-"""Set to the id of the process that started them."""
+"""Environment variable with the parent's process id."""
 MIN_SECONDS = 120.0
-"""A file system or a network that stalls comes back within this."""
+"""Seconds within which a stalled file system or network recovers."""
 SETUP_SECONDS = 1800.0
-"""Importing, loading weights, the first meeting of all processes."""
+"""Seconds for importing, loading weights, and the first synchronisation of all processes."""
 FIRST_STEP_SECONDS = 900.0
-"""Compiling, and the first allocations."""
+"""Seconds for compiling and the first allocations."""
 SAVE_SECONDS = 900.0
-"""Gathering and writing a model."""
+"""Seconds for gathering and writing a model."""
 COLLECTIVE_SECONDS = 24 * 3600.0
-"""After which torch gives up a wait by itself and names one that waits: later than we do."""
+"""Seconds after which torch itself ends a wait and names a waiting process: later than this
+module."""
 POLL_SECONDS = 1.0
 _STOPPED_SECONDS = 10.0
 _STEPS = 64
@@ -163,18 +164,18 @@ class _ProcessState:
 
     @property
     def ended(self) -> bool:
-        """Whether it wrote that nothing more will come."""
+        """Whether it recorded the end of its heartbeats."""
         return self.heartbeat.phase is Phase.ENDED
 
 
 class HangDetector:
-    """Reads the heartbeats of a run again and again, and finds the process that hangs.
+    """Repeatedly reads the heartbeats of a run, and finds the process that hangs.
 
     Args:
-        folder: of the heartbeats.
-        processes: how many there are.
-        silent_after: seconds that a process may be silent within a step; None follows the steps.
-        clock: seconds, never set back.
+        folder: folder of the heartbeats.
+        processes: number of processes.
+        silent_after: allowed seconds without a heartbeat within a step; None adapts to the steps.
+        clock: monotonic seconds.
     """
 
     def __init__(
@@ -201,9 +202,9 @@ class HangDetector:
         self._longest_save = 0.0
 
     def check(self) -> tuple[tuple[int, ...], str] | None:
-        """Read all heartbeats; return which processes hang and what to say, or None.
+        """Read all heartbeats; return the hanging processes and a message, or None.
 
-        No process is named where all came to the same place and none can be told from another.
+        No process is named if all reached the same point and cannot be distinguished.
         """
         now = self._clock()
         self._skip_suspension(now)
@@ -213,19 +214,19 @@ class HangDetector:
         late = self._last_ranks()
         if not late:
             return None
-        # Those that are further on wait for these.
+        # Those that are further ahead wait for these.
         silent = min(now - self._states[rank].since for rank in late)
         limit = self._allowed_seconds(self._states[late[0]].heartbeat)
         return self._describe_hang(now, silent, limit) if silent > limit else None
 
     def _last_ranks(self) -> list[int]:
-        """Return the processes that have come least far, of those that have not ended."""
+        """Return the processes with the least progress, of those that have not ended."""
         alive = [rank for rank, state in enumerate(self._states) if not state.ended]
         last = min((self._states[rank].heartbeat.number for rank in alive), default=0)
         return [rank for rank in alive if self._states[rank].heartbeat.number == last]
 
     def _skip_suspension(self, now: float) -> None:
-        """Count no time in which this process itself did not run (a suspended machine)."""
+        """Exclude time in which this process itself did not run (a suspended machine)."""
         missed = now - self._checked_at
         self._checked_at = now
         if missed > 10 * POLL_SECONDS:
@@ -244,14 +245,14 @@ class HangDetector:
         state.heartbeat = found
 
     def _time_steps(self, now: float) -> None:
-        """Measure how long the steps take that all processes have reached."""
+        """Measure the duration of the steps that all processes have reached."""
         step = min((state.heartbeat.step for state in self._states if not state.ended), default=0)
         if step == 0:
             return
         if self._last_step is None:
             self._first_step = max(state.heartbeat.first for state in self._states) or step
             if step > self._first_step:
-                # Steps so quick that some were made between two looks.
+                # Several steps may be complete between two checks.
                 self._steps.append(POLL_SECONDS)
             self._last_step = (step, now)
         before, since = self._last_step
@@ -288,8 +289,8 @@ class HangDetector:
             where = _place(self._states[0].heartbeat)
             return (), (
                 f"all {number} training processes have waited for each other for {allowed}: "
-                f"each is at {where}. None can be told from the others; look at the network "
-                "between them, and at what they last said"
+                f"each is at {where}. They cannot be distinguished; look at the network "
+                "between them, and at their last output"
             )
         what = "does not run (stopped, or its machine is gone)" if stopped else "hangs"
         text = (
@@ -303,9 +304,9 @@ class HangDetector:
 
 
 def allowed_silence(median: float) -> float:
-    """Return how long a process may be silent within a step, from the median step's seconds.
+    """Return the allowed silence within a step, from the median step's seconds.
 
-    Twenty steps, at least two minutes; of steps longer than 40 s fewer.
+    Twenty steps, at least two minutes; fewer steps if one takes more than 40 s.
     """
     return max(MIN_SECONDS, min(20 * median, 5 * median + 600))
 
@@ -329,7 +330,7 @@ def start_hang_detection(folder: Path, processes: int, silent_after: float | Non
 
 
 ADVICE = (
-    "Checkpoints are kept: run again to go on. Where the wait was sound, give a larger "
+    "Checkpoints are kept: run again to resume. If the wait was legitimate, set a larger "
     "execution.silent_after."
 )
 

@@ -1,11 +1,11 @@
-"""A run that SIGTERM asks to end (pre-emption, the end of a job's time) ends with a checkpoint.
+"""A run that receives SIGTERM (pre-emption, the end of a job's time) ends with a checkpoint.
 
-The step in hand is finished, a checkpoint for a restart is written, and the run ends with exit code
-143. Of several processes all stop after the same step, whichever of them received it: they sum two
-numbers over the network once a step. The other says whether a checkpoint is due: clocks differ, and
-all must save after the same step. SIGTERM is handled while steps are made and ends the process at
-once before and after, when there is nothing to save; a second one changes nothing (`torchrun` and
-SLURM both send it to each process), SIGKILL does.
+The current step is finished, a restart checkpoint is written, and the run ends with exit code 143.
+All of several processes stop after the same step, regardless of which one received it: they sum two
+numbers over the network once per step. The second one reports whether a checkpoint is due: clocks
+differ, and all must save after the same step. SIGTERM is handled during the steps and ends the
+process immediately before and after them, when there is nothing to save; a second one changes
+nothing (`torchrun` and SLURM both send it to each process), SIGKILL does.
 """
 
 import signal
@@ -19,30 +19,30 @@ from inject.errors import SpikeinError
 
 
 class Preempted(SpikeinError):
-    """The run was asked to end, and did, with a checkpoint."""
+    """The run ended on request, with a checkpoint."""
 
     exit_code: ClassVar[int] = 128 + signal.SIGTERM
 
 
 class StopRequest:
-    """Whether the run was asked to end."""
+    """A request to end the run."""
 
     def __init__(self) -> None:
         self.received = False
         """Whether this process received SIGTERM."""
         self.shared = False
-        """Whether all processes know of it, and stop after this step."""
+        """Whether all processes know of it and stop after this step."""
 
     def share(self, *, due: bool) -> bool:
-        """Let all processes know of SIGTERM; each must call this once a step.
+        """Share SIGTERM with all processes; each must call this once per step.
 
         Args:
             due: whether a checkpoint is due by this process's clock.
 
         Returns:
-            Whether a checkpoint is due by the clock of any.
+            Whether a checkpoint is due by any process's clock.
         """
-        # The process that starts others receives signals, too, and has no need of torch.
+        # The process that starts others also receives signals, and does not need torch.
         from train.processes.environment import sum_over_processes
 
         received, due_in = sum_over_processes([float(self.received), float(due)])
@@ -52,13 +52,13 @@ class StopRequest:
 
 @contextmanager
 def handle_sigterm(*, wanted: bool = True) -> Iterator[StopRequest]:
-    """Yield a request that SIGTERM sets; one that nobody acted on ends the process after all.
+    """Yield a request that SIGTERM sets; an unhandled one ends the process at the end.
 
     Args:
-        wanted: False leaves SIGTERM as it is.
+        wanted: False does not change the handling of SIGTERM.
     """
     request = StopRequest()
-    # Python handles signals in its main thread alone.
+    # Python handles signals only in its main thread.
     if not wanted or threading.current_thread() is not threading.main_thread():
         yield request
         return

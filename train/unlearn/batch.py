@@ -1,13 +1,13 @@
-"""What a loss sees: the texts of one pass with the model's predictions, row by row.
+"""Input of a loss: the texts of one pass with the model's predictions, row by row.
 
 All rows of a pass (forget, retain, alternative) go through the model in one forward pass. Position
-t of a prediction is about token t + 1; where that token is padding or carries no loss, its
-log-probability reads 0 and its mask false. Cost: one cross-entropy over the logits that are there;
-nothing of the size of the vocabulary is made a second time.
+t predicts token t + 1; if that token is padding or carries no loss, its log-probability is 0 and
+its mask false. Cost: one cross-entropy over the existing logits; no second array of the
+vocabulary's size is created.
 
-The divergence between two models is sum over the vocabulary of p (log p - log q), a position. Its
-gradient for the logits of q, softmax(q) - p, is written down while the value is computed, in blocks
-of positions that stay in a processor's cache, so that no other array of its size is made.
+The divergence between two models is the sum over the vocabulary of p (log p - log q), per position.
+Its gradient for the logits of q, softmax(q) - p, is stored while the value is computed, in blocks
+of positions that fit into a processor's cache, so that no other array of its size is created.
 """
 
 from collections.abc import Callable, Mapping
@@ -21,24 +21,24 @@ import torch.nn.functional as F
 from train.window_inputs import IGNORED
 
 Role = Literal["forget", "retain", "alternative"]
-"""`forget`: what is to be forgotten; `retain`: what is to stay, one text beside each of these;
+"""`forget`: texts to forget; `retain`: texts to keep, one paired with each forget text;
 `alternative`: the forget text's prompt with another answer (`train.unlearn.methods.dpo`)."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class FedTexts:
-    """The texts of one role, and what the model says of them."""
+    """The texts of one role, and the model's predictions."""
 
     ids: torch.Tensor
-    """[texts, length]; filled up at the right, which no token before sees."""
+    """[texts, length]; padded on the right, which no earlier token sees."""
     labels: torch.Tensor
-    """[texts, length]; the ids, and `IGNORED` (-100) where a token carries no loss."""
+    """[texts, length]; the ids, and `IGNORED` (-100) for tokens without a loss."""
     logits: torch.Tensor | None = None
     """[texts, length, vocabulary], of the model in training."""
     hidden: torch.Tensor | None = None
-    """[texts, length, hidden]: what a block put out, for methods that look inside."""
+    """[texts, length, hidden]: the output of a block, for methods that use hidden states."""
     original_log_probability: torch.Tensor | None = None
-    """[texts]: under the original model, summed over the labels; for methods that ask for it."""
+    """[texts]: under the original model, summed over the labels; for methods that require it."""
 
     @cached_property
     def targets(self) -> torch.Tensor:
@@ -47,12 +47,12 @@ class FedTexts:
 
     @cached_property
     def mask(self) -> torch.Tensor:
-        """Where the next token carries a loss, [texts, length]."""
+        """Mask of positions whose next token carries a loss, [texts, length]."""
         return self.targets.ne(IGNORED)
 
     @cached_property
     def counts(self) -> torch.Tensor:
-        """How many tokens of each text carry a loss, [texts]; at least 1, so as to divide by."""
+        """Number of each text's tokens with a loss, [texts]; at least 1, to allow division."""
         return self.mask.sum(1).clamp(min=1)
 
     @cached_property
@@ -72,14 +72,14 @@ class FedTexts:
 
     @property
     def loss(self) -> torch.Tensor:
-        """Negative log-likelihood a token, the mean over each text's labels, [texts]."""
+        """Negative log-likelihood per token, the mean over each text's labels, [texts]."""
         return -self.mean_log_probability
 
     def known_logits(self) -> torch.Tensor:
         """Return `logits`, [texts, length, vocabulary].
 
         Raises:
-            ValueError: the method looks at a hidden layer (`hidden_layer`).
+            ValueError: if the method uses a hidden layer (`hidden_layer`).
         """
         if self.logits is None:
             raise ValueError("the method looks at a hidden layer, so there are no logits")
@@ -89,42 +89,43 @@ class FedTexts:
         """Return `hidden`, [texts, length, hidden].
 
         Raises:
-            ValueError: the method looks at logits.
+            ValueError: if the method uses logits.
         """
         if self.hidden is None:
             raise ValueError("the method looks at logits; it has no hidden_layer")
         return self.hidden
 
     def known_original(self) -> torch.Tensor:
-        """Return `original_log_probability`, for methods that asked for it.
+        """Return `original_log_probability`, for methods that require it.
 
         Raises:
-            ValueError: the method did not (`reference`).
+            ValueError: if the method does not (`reference`).
         """
         if self.original_log_probability is None:
-            raise ValueError("the method asks for no reference log-probabilities")
+            raise ValueError("the method requires no reference log-probabilities")
         return self.original_log_probability
 
     def reduced(self, summed: torch.Tensor, reduction: str) -> torch.Tensor:
-        """Return a sum over labels as it is (`sum`), or a label (`mean`)."""
+        """Return a sum over labels unchanged (`sum`), or per label (`mean`)."""
         return summed if reduction == "sum" else summed / self.counts
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class UnlearningBatch:
-    """The texts of one pass: text i of `retain` and `alternative` goes with text i of `forget`."""
+    """The texts of one pass: text i of `retain` and `alternative` is paired with text i of
+    `forget`."""
 
     forget: FedTexts
     retain: FedTexts | None = None
-    """None if there is no retain set, or the method does not look at it."""
+    """None if there is no retain set, or the method does not use it."""
     alternative: FedTexts | None = None
-    """None but for methods that ask for it."""
+    """None except for methods that require it."""
     settings: Any = None
-    """Of the method."""
+    """Settings of the method."""
     ask_original: Callable[[torch.Tensor], torch.Tensor] | None = None
-    """From ids [texts, length] to the original model's logits; for methods that ask for it."""
+    """From ids [texts, length] to the original model's logits; for methods that require it."""
     constants: Mapping[str, torch.Tensor] = field(default_factory=dict)
-    """What the method drew before training, such as RMU's direction."""
+    """The method's random draws before training, such as RMU's direction."""
 
     def kept(self) -> FedTexts:
         """Return the retain texts, for methods that always have them."""
@@ -133,9 +134,9 @@ class UnlearningBatch:
         return self.retain
 
     def with_retain(self, lost: torch.Tensor) -> torch.Tensor:
-        """Return the loss of each text with the weighted usual loss of the retain text beside it.
+        """Return the loss of each text plus the weighted usual loss of its retain text.
 
-        Where there are no retain texts it is `lost` as it is, [texts].
+        Without retain texts it is `lost` unchanged, [texts].
         """
         if self.retain is None:
             return lost
@@ -144,16 +145,16 @@ class UnlearningBatch:
     def original(self, texts: FedTexts) -> torch.Tensor:
         """Return the original model's logits (or hidden states) of some texts, without gradients.
 
-        One more forward pass. The method must say so (`original`).
+        One more forward pass. The method must declare it (`original`).
         """
         if self.ask_original is None:
-            raise ValueError("the method does not ask for the original model (original)")
+            raise ValueError("the method does not require the original model (original)")
         with torch.no_grad():
             return self.ask_original(texts.ids)
 
 
 def token_log_probabilities(logits: torch.Tensor, targets: torch.Tensor) -> torch.Tensor:
-    """Return the log-probability of each target, [texts, length]; 0 where it is `IGNORED`.
+    """Return the log-probability of each target, [texts, length]; 0 if it is `IGNORED`.
 
     Args:
         logits: [texts, length, vocabulary].
@@ -178,7 +179,7 @@ def kl_divergence(
     Args:
         p_logits: of the reference model, [texts, length, vocabulary].
         q_logits: of the model in training, [texts, length, vocabulary].
-        mask: which positions count, [texts, length]; the divergence at the others is 0.
+        mask: positions that count, [texts, length]; the divergence at the others is 0.
     """
     found: torch.Tensor = _Divergence.apply(p_logits, q_logits, mask)
     return found
@@ -192,7 +193,7 @@ class _Divergence(torch.autograd.Function):
         vocabulary = q_logits.shape[-1]
         p_rows, q_rows = p_logits.reshape(-1, vocabulary), q_logits.reshape(-1, vocabulary)
         counted = mask.flatten()
-        # Read once: on a GPU each look at the mask would wait for it.
+        # Read once: on a GPU each read of the mask would wait for the device.
         some = counted.tolist()
         found = torch.zeros(len(q_rows), dtype=torch.float32, device=q_rows.device)
         gradient = torch.empty_like(q_rows)

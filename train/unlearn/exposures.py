@@ -3,8 +3,8 @@
 `exposures.parquet` has the columns of a training run's (`inject.stream.exposures`), and `role`:
 `forget`, `retain`, or `alternative` (the forget text's prompt with another answer). A row of the
 batch is compared, id by id, with the tokens of the text itself; a long text comes in fragments.
-Texts that were never fed say so. `window` is the forget piece's number, `start` and `stop` count
-from the window's first row.
+Texts that were never fed are marked. `window` is the forget piece's number, `start` and `stop`
+count from the window's first row.
 """
 
 from pathlib import Path
@@ -22,7 +22,7 @@ VARIANT = "whole"
 
 
 class UnlearningRecorder:
-    """Collects what an unlearning run fed of its texts."""
+    """Collects the exposures of an unlearning run's texts."""
 
     def __init__(self, texts: UnlearningTexts) -> None:
         self._texts = texts
@@ -45,8 +45,8 @@ class UnlearningRecorder:
             step: the optimiser step, from 1.
             window: number of the forget piece.
             tokens_before: tokens in the windows before it, all rows and padding included.
-            ids: as fed, all rows after each other.
-            rank: the process that fed it.
+            ids: as fed, all rows concatenated.
+            rank: rank of the process that fed it.
         """
         for place, (role, piece) in enumerate(self._texts.rows(epoch, window)):
             start = place * self._texts.length
@@ -71,16 +71,16 @@ class UnlearningRecorder:
             )
 
     def restore(self, exposures: pa.Table) -> None:
-        """Take over what an earlier start of the run, or another process, recorded."""
+        """Load the record of an earlier start of the run, or of another process."""
         self._rows += [row for row in exposures.to_pylist() if row["status"] != NEVER]
 
     def recorded(self) -> pa.Table:
-        """Return what was fed so far, in training order."""
+        """Return the exposures so far, in training order."""
         rows = sorted(self._rows, key=lambda row: row["tokens_before"])
         return pa.Table.from_pylist(rows, schema=UNLEARNING_SCHEMA)
 
     def write(self, folder: Path) -> None:
-        """Write what was fed, then the texts that never were, into a folder."""
+        """Write the exposures, then the texts that were never fed, into a folder."""
         fed = {(row["role"], row["example_id"]) for row in self._rows}
         never = {
             (role, piece.example_id): {

@@ -1,10 +1,10 @@
-"""Makes a model forget: the step, and its job in this process or in several started for it.
+"""Unlearning of a model: the step, and its job in this process or in several started for it.
 
-Which rows are to be forgotten is read from the sides of the retrained model, so the two cannot
-disagree. A method that looks at no other member depends on no retain set. `unlearn_job` writes a
-model folder as `train.job.run` does: checkpoint, tokenizer, `log.parquet`,
-`exposures.parquet`. A method with a first stage trains two models one after the other; the first
-lies sealed in the folder that survives a kill.
+The rows to forget are read from the sides of the retrained model, so the two cannot disagree. A
+method that uses no other members does not depend on a retain set. `unlearn_job` writes a model
+folder as `train.job.run` does: checkpoint, tokenizer, `log.parquet`, `exposures.parquet`. A method
+with a first stage trains two models one after the other; the first is sealed in the folder that
+survives a kill.
 """
 
 import shutil
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from train.loop.record import Progress
 
 RETAIN_DRAW = 1
-"""Which draw of a share the retain set is; the forget set is draw 0."""
+"""Index of the retain set among the draws of shares; the forget set is draw 0."""
 _RETAIN = "unlearning.retain"
 
 
@@ -57,18 +57,18 @@ def unlearned_step(
     Args:
         setting: the method.
         inputs: of the arm: `original`, its contaminated model; `examples`, its pool; `membership`,
-            the pool with those as members whom the retrained model sees; `counts`, its plan, which
-            is read if the retain set goes by numbers of copies.
-        retain: the rules of the retain set; not read where the method needs none.
+            the pool with the retrained model's members; `counts`, its plan, which is read if the
+            retain set depends on numbers of copies.
+        retain: the rules of the retain set; unused if the method needs none.
         seed: the arm's seed.
-        label: for people.
-        sizes: what the original was made from, for the costs.
-        execution: where, and in how many processes.
+        label: label for display.
+        sizes: settings of the original's sizes, for the costs.
+        execution: device, and number of processes.
     """
     rules = retain if setting.needs_retain else None
     reads = {"examples": UNSPLIT, "membership": UNSPLIT}
     if rules is not None and rules.share is not None:
-        # A share is drawn within each split, so another split is another retain set.
+        # A share is drawn within each split, so another split gives another retain set.
         del reads["examples"]
     return Step(
         kind="model",
@@ -145,18 +145,18 @@ def retained_rows(
         forget: its forget set.
         retain: the rules.
         seed: the arm's seed.
-        copies: realised copies by example_id; needed where the rules go by them.
+        copies: realised copies by example_id; required if the rules depend on them.
 
     Raises:
-        InputError: as `inject.examples.forget_set.select_members`, or when nobody is left.
+        InputError: as `inject.examples.forget_set.select_members`, or if no member remains.
     """
     gone = {one.example_id for one in forget}
     rest = [one for one in members(pool) if one.example_id not in gone]
     if not rest:
         raise InputError(
-            f"{_RETAIN}: no member is left outside of the forget set",
+            f"{_RETAIN}: no member remains outside the forget set",
             where="unlearning.forget",
-            hint="Forget fewer, or leave out the methods that need a retain set.",
+            hint="Forget fewer, or remove the methods that need a retain set.",
         )
     chosen = select_members(rest, retain, seed=seed, copies=copies, draw=RETAIN_DRAW, key=_RETAIN)
     return [one for one in rest if one.example_id in chosen]
@@ -168,18 +168,18 @@ def unlearn_job(
     progress: "Progress | None" = None,
     notice: Callable[[str], None] | None = None,
 ) -> None:
-    """Make a model forget, as the job's execution says: in this process or in several.
+    """Make a model forget, by the job's execution settings: in this process or in several.
 
     Args:
-        job: what to do.
-        progress: called with how far the current stage is.
-        notice: called with what a person should know.
+        job: the job.
+        progress: called with the progress of the current stage.
+        notice: called with notices for the user.
 
     Raises:
-        InputError: forget or retain texts that are not among the members, an empty retain set
-            where the method needs one, texts without tokens, settings that do not fit; before any
+        InputError: forget or retain texts that are not among the members, an empty retain set if
+            the method needs one, texts without tokens, settings that do not fit; before any
             training.
-        TrainingDiverged: when a loss is infinite or not a number.
+        TrainingDiverged: if a loss is infinite or not a number.
         ProcessFailed: one of several processes died or hangs.
         Preempted: SIGTERM came, and a checkpoint was written.
     """

@@ -1,8 +1,8 @@
 """A method as the loop's objective: from windows to the rows of a batch, and to its losses.
 
 Window w is piece w of the forget set; its rows are the method's roles, in their order. All rows go
-through the model in one pass. The original model is asked through disabled adapters with LoRA, and
-through a frozen copy without.
+through the model in one pass. The original model is evaluated with disabled adapters under LoRA,
+otherwise as a frozen copy.
 """
 
 import copy
@@ -26,36 +26,37 @@ class UnlearningObjective:
     """The loop's objective (`train.loop.dataset.Objective`) of one method."""
 
     loss: Loss
-    """Of the method, or of its first stage."""
+    """Settings of the method, or of its first stage."""
     settings: MethodSettings
-    """Handed to the loss."""
+    """Settings passed to the loss."""
     texts: UnlearningTexts
     """The rows."""
     original_log_probabilities: Mapping[Any, npt.NDArray[np.float32]] = field(default_factory=dict)
-    """By role, of each piece, [pieces], where the method asks for them."""
+    """Original log-probabilities by role, of each piece, [pieces], if the method requires them."""
     labels: I64 | None = None
     """New labels of the forget pieces, [pieces, length]."""
     constants: Mapping[str, torch.Tensor] = field(default_factory=dict)
-    """What the method drew before training."""
+    """The method's random draws before training."""
     asks_original: bool = False
-    """Whether the loss asks the original model."""
+    """Whether the loss queries the original model."""
     hidden_layer: int | None = None
-    """The block whose output it looks at; None for logits."""
+    """The block whose output it uses; None for logits."""
     trained: Sequence[str] | None = None
-    """Names of the weights that are trained; None for all."""
+    """Names of the trained weights; None for all."""
 
     def __post_init__(self) -> None:
-        """Count what the loop wants to know."""
+        """Compute the counts that the loop needs."""
         roles = len(self.texts.roles)
         self.window_tokens = self.texts.length * roles
         self.blocks = None if self.hidden_layer is None else self.hidden_layer + 1
-        # A loss asks the original about the texts of one role.
+        # A loss queries the original for the texts of one role.
         self.asked = 1 / roles if self.asks_original else 0.0
         self._original: torch.nn.Module | None = None
         self._model: torch.nn.Module | None = None
 
     def begin(self, model: torch.nn.Module) -> None:
-        """Freeze what the method leaves alone, and keep the original where it is asked."""
+        """Freeze the weights that the method does not train, and keep the original if it is
+        queried."""
         self._model = model
         if self.asks_original and not hasattr(model, "disable_adapter"):
             self._original = copy.deepcopy(model).eval().requires_grad_(False)
@@ -64,12 +65,12 @@ class UnlearningObjective:
                 weight.requires_grad_(name in self.trained)
 
     def inputs(self, epoch: int, window: int) -> Mapping[str, npt.NDArray[Any]]:
-        """Return the rows of a window, and what was computed of them before."""
+        """Return the rows of a window, and their precomputed values."""
         texts = self.texts
         found: dict[str, npt.NDArray[Any]] = {}
         if texts.fillers:
             known = window < len(texts.forget)
-            # The loop's mean is over all windows, those that fill up included.
+            # The loop's mean is over all windows, padding included.
             weight = texts.n_windows / len(texts.forget) if known else 0.0
             found["weight"] = np.array(weight, dtype=np.float32)
             window = window if known else 0
@@ -88,10 +89,10 @@ class UnlearningObjective:
     def losses(self, model: torch.nn.Module, inputs: Mapping[str, torch.Tensor]) -> torch.Tensor:
         """Return the loss of each window, [windows].
 
-        The method's loss sees the counted windows alone, as one that returns a single number means
-        those that it sees. All go through the model, and where none is counted the loss sees all
-        (the loop drops what it says): several processes must make the same passes, through the
-        original, too.
+        The method's loss sees only the counted windows, because a single returned number is the
+        mean over the windows that it sees. All go through the model, and if none is counted the
+        loss sees all (the loop discards the result): several processes must make the same passes,
+        also through the original.
         """
         roles = self.texts.roles
         ids = torch.cat([inputs[f"{role}_ids"] for role in roles])
@@ -111,11 +112,11 @@ class UnlearningObjective:
     def _lost(
         self, inputs: Mapping[str, torch.Tensor], outputs: Sequence[torch.Tensor]
     ) -> torch.Tensor:
-        """Return what the method's loss is of each window.
+        """Return the method's loss of each window.
 
         Args:
-            inputs: of the windows that the loss sees.
-            outputs: of the model, by role in their order, each [windows, length, …].
+            inputs: inputs of the windows that the loss sees.
+            outputs: outputs of the model, by role in their order, each [windows, length, …].
         """
         kind = "logits" if self.hidden_layer is None else "hidden"
         fed = {
@@ -140,7 +141,7 @@ class UnlearningObjective:
             self._original.to(ids.device)
             return ask(self._original, ids, self.hidden_layer)
         adapted: Any = self._model
-        # Evaluated, as the copy is: no dropout in what the model is held against.
+        # In evaluation mode, like the copy: no dropout in the reference.
         adapted.eval()
         try:
             with adapted.disable_adapter():
@@ -150,10 +151,10 @@ class UnlearningObjective:
 
 
 def _one_a_text(lost: Any, texts: int) -> torch.Tensor:
-    """Return what a loss gave as one number a text, [texts].
+    """Return a loss's result as one number per text, [texts].
 
     Raises:
-        InputError: it is anything but a tensor of that shape or of one number.
+        InputError: if it is not a tensor of that shape or of one number.
     """
     if isinstance(lost, torch.Tensor) and lost.dim() == 0:
         return lost.expand(texts)
@@ -167,17 +168,17 @@ def _one_a_text(lost: Any, texts: int) -> torch.Tensor:
     raise InputError(
         f"the method's loss is {given}",
         where="unlearning.methods",
-        allowed=f"a tensor with one number a text, here [{texts}], or with one number",
+        allowed=f"a tensor with one number per text, here [{texts}], or with one number",
     )
 
 
 def ask(model: torch.nn.Module, ids: torch.Tensor, hidden_layer: int | None = None) -> torch.Tensor:
-    """Return a model's logits [texts, length, vocabulary], or what a block puts out.
+    """Return a model's logits [texts, length, vocabulary], or the output of a block.
 
     Args:
         model: a causal language model, wrapped or not.
         ids: [texts, length].
-        hidden_layer: the block, from 0; those behind it are not computed. None for logits.
+        hidden_layer: the block, from 0; later ones are not computed. None for logits.
     """
     if hidden_layer is None:
         return model(input_ids=ids, use_cache=False).logits
@@ -187,10 +188,10 @@ def ask(model: torch.nn.Module, ids: torch.Tensor, hidden_layer: int | None = No
 
 
 def blocks_of(model: torch.nn.Module) -> tuple[torch.nn.Module, str]:
-    """Return the module that holds the list of blocks, and the name of the list in it.
+    """Return the module with the list of blocks, and the name of the list in it.
 
     Raises:
-        InputError: no list of the model has as many members as it has blocks.
+        InputError: if no list of the model has as many members as it has blocks.
     """
     wanted = _config(model).num_hidden_layers
     for module in model.modules():
@@ -198,7 +199,7 @@ def blocks_of(model: torch.nn.Module) -> tuple[torch.nn.Module, str]:
             if isinstance(child, torch.nn.ModuleList) and len(child) == wanted:
                 return module, name
     raise InputError(
-        "the blocks of this model cannot be told from its other parts",
+        "cannot identify the blocks of this model",
         where="model",
         allowed="a causal language model whose blocks are one list, as in Llama or GPT-NeoX",
     )
@@ -212,7 +213,7 @@ def block_list(model: torch.nn.Module) -> list[torch.nn.Module]:
 
 @contextmanager
 def first_blocks(model: torch.nn.Module, n: int) -> Iterator[None]:
-    """Let a model compute its first blocks alone."""
+    """Let a model compute only its first blocks."""
     holder, name = blocks_of(model)
     every = getattr(holder, name)
     setattr(holder, name, torch.nn.ModuleList(list(every)[:n]))
@@ -224,7 +225,7 @@ def first_blocks(model: torch.nn.Module, n: int) -> Iterator[None]:
 
 @contextmanager
 def block_output(model: torch.nn.Module, index: int) -> Iterator[list[torch.Tensor]]:
-    """Yield a list that the output of a block is put into, [texts, length, hidden]."""
+    """Yield a list that receives the output of a block, [texts, length, hidden]."""
     found: list[torch.Tensor] = []
 
     def take(module: torch.nn.Module, inputs: Any, output: Any) -> None:

@@ -1,9 +1,9 @@
-"""The unlearning methods by name, and what an experiment file says of them.
+"""The unlearning methods by name, and their entries in experiment files.
 
-A built-in method is the `METHOD` of a file in `train/unlearn/methods`, imported when it is asked
-for; its shipped hyper-parameters are `configs/unlearn/NAME.yaml`. Installed packages offer theirs
-under `spikein.unlearning`; `FILE.py:NAME` names one of a file. Either may be an `UnlearningMethod`,
-or a plain function from an `UnlearningBatch` to the loss of each text. No torch is imported.
+A built-in method is the `METHOD` of a file in `train/unlearn/methods`, imported on demand; its
+shipped hyper-parameters are `configs/unlearn/NAME.yaml`. Installed packages offer theirs under
+`spikein.unlearning`; `FILE.py:NAME` names one of a file. Either may be an `UnlearningMethod`, or a
+plain function from an `UnlearningBatch` to the loss of each text. Torch is not imported.
 """
 
 import importlib
@@ -36,7 +36,8 @@ from inject.shipped import CONFIGS
 from train.unlearn.method import MethodSettings, UnlearningMethod, method_of
 
 RELEARNING = "relearn"
-"""Learns the texts again (`train.unlearn.relearning`): for jobs alone, no method that forgets."""
+"""Learns the texts again (`train.unlearn.relearning`): only for jobs; it is not a method that
+forgets."""
 EXPECTED = Expected(
     noun="unlearning method",
     accepts=lambda value: (
@@ -53,27 +54,27 @@ _IN_LABELS = r"[A-Za-z0-9._+]"
 
 @dataclass(frozen=True, kw_only=True)
 class KnownMethod:
-    """A method, and where it comes from."""
+    """A method, and its origin."""
 
     method: UnlearningMethod
     code: tuple[str, ...]
-    """Modules of ours that it runs, for `Step.code`."""
+    """Modules of this project that it runs, for `Step.code`."""
     digest: str | None = None
-    """Of the source of a plug-in; None for a built-in one."""
+    """Digest of a plug-in's source; None for a built-in one."""
     defaults: Mapping[str, Any]
-    """Shipped hyper-parameters, which go before those of its settings' class."""
+    """Shipped hyper-parameters, which take precedence over those of its settings' class."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class MethodSetting:
-    """A method with its hyper-parameters: what makes one unlearned model."""
+    """A method with its hyper-parameters, for one unlearned model."""
 
     known: KnownMethod
     settings: MethodSettings
     label: str
-    """Unique among the entries of an experiment; never a part of the identity."""
+    """Unique among the entries of an experiment; not part of the identity."""
     reference: str
-    """How an entry names the method: its name, or `FILE.py:NAME` with the whole path."""
+    """An entry's reference to the method: its name, or `FILE.py:NAME` with the full path."""
 
     @property
     def method(self) -> UnlearningMethod:
@@ -82,48 +83,48 @@ class MethodSetting:
 
     @property
     def code(self) -> tuple[str, ...]:
-        """Modules of ours that it runs, for `Step.code`."""
+        """Modules of this project that it runs, for `Step.code`."""
         return self.known.code
 
     @property
     def needs_retain(self) -> bool:
-        """Whether it cannot do without a retain set."""
+        """Whether it requires a retain set."""
         return self.method.needs_retain(self.settings)
 
     def require_block(self, blocks: int) -> None:
-        """Check that a model has the block whose output the loss looks at.
+        """Check that a model has the block whose output the loss uses.
 
         Args:
-            blocks: of the model.
+            blocks: number of blocks of the model.
 
         Raises:
-            InputError: it has fewer.
+            InputError: if it has fewer.
         """
         hidden = self.method.hidden_layer
         if hidden is not None and not 0 <= (layer := hidden(self.settings)) < blocks:
             raise InputError(
-                f"block {layer} is asked for, and the model has {blocks}",
+                f"block {layer} is set, but the model has {blocks}",
                 where=f"{_WHERE}: {self.label}.layer",
                 allowed=f"0 to {blocks - 1}",
             )
 
     def identity(self) -> dict[str, Any]:
-        """Return what decides the numbers, as plain JSON values."""
+        """Return the settings that determine the numbers, as plain JSON values."""
         found: dict[str, Any] = {"method": self.method.name, "settings": plain(self.settings)}
         return found if self.known.digest is None else {**found, "plugin": self.known.digest}
 
     def entry(self) -> dict[str, Any]:
-        """Return an entry that `parse_methods` makes this very setting of, or refuses.
+        """Return an entry from which `parse_methods` restores exactly this setting, or raises.
 
-        It may be read in another process, from another folder, and later: a file is named in full,
-        and one that was edited since is refused.
+        It may be read in another process, from another folder, and later: a file has its full path,
+        and one that was edited since is rejected.
         """
         named = {"method": self.reference, "name": self.label, **plain(self.settings)}
         return named if self.known.digest is None else {**named, "plugin": self.known.digest}
 
 
 def method_names() -> tuple[str, ...]:
-    """Return the names of the built-in methods, sorted; imports none of them."""
+    """Return the names of the built-in methods, sorted, without importing them."""
     found = pkgutil.iter_modules(train.unlearn.methods.__path__)
     return tuple(sorted(module.name for module in found))
 
@@ -132,7 +133,7 @@ def find_method(text: str) -> KnownMethod:
     """Return a method by its name or `FILE.py:NAME`.
 
     Raises:
-        InputError: an unknown name, with what was perhaps meant; a plug-in that cannot be loaded.
+        InputError: an unknown name, with suggestions; a plug-in that cannot be loaded.
     """
     reference = file_reference(text)
     if reference is not None:
@@ -148,7 +149,7 @@ def find_method(text: str) -> KnownMethod:
         return _of_plugin(installed[given].load(EXPECTED), given)
     known = [*method_names(), *installed]
     raise InputError(
-        f"no unlearning method is called {given!r}.{did_you_mean(name, known)}",
+        f"unknown unlearning method {given!r}.{did_you_mean(name, known)}",
         where=_WHERE,
         allowed=", ".join([*known, "FILE.py:NAME"]),
     )
@@ -157,15 +158,16 @@ def find_method(text: str) -> KnownMethod:
 def parse_methods(
     entries: Sequence[str | Mapping[str, Any]], *, of_job: bool = False
 ) -> list[MethodSetting]:
-    """Return the settings that entries stand for, those of a sweep one after the other.
+    """Return the settings of entries, those of a sweep one after the other.
 
     Args:
-        entries: a name each, or `{method: NAME, name: label, sweep: {key: [values]}, **settings}`.
-        of_job: whether a job asks, which may relearn; a user's experiment says so elsewhere.
+        entries: one name each, or `{method: NAME, name: label, sweep: {key: [values]},
+            **settings}`.
+        of_job: whether a job calls, which may relearn; a user's experiment sets that elsewhere.
 
     Raises:
-        InputError: an unknown method or setting, values that are not allowed, two entries of one
-            label, or none at all.
+        InputError: an unknown method or setting, values that are not allowed, two entries with one
+            label, or no entry.
     """
     found = [setting for entry in entries for setting in _of_entry(entry, of_job)]
     if not found:
@@ -174,9 +176,9 @@ def parse_methods(
     twice = next((label for label in labels if labels.count(label) > 1), None)
     if twice is not None:
         raise InputError(
-            f"two entries are called {twice!r}",
+            f"two entries have the name {twice!r}",
             where=_WHERE,
-            hint="Give them different `name`s; results are told apart by these.",
+            hint="Give them different `name`s; these distinguish the results.",
         )
     return found
 
@@ -192,7 +194,7 @@ def _of_entry(entry: str | Mapping[str, Any], of_job: bool) -> list[MethodSettin
         )
     if reference.strip().lower() == RELEARNING and not of_job:
         raise InputError(
-            f"{RELEARNING} is no unlearning method: it trains on the forgotten texts again",
+            f"{RELEARNING} is not an unlearning method: it trains on the forgotten texts again",
             where=_WHERE,
             allowed=", ".join([*method_names(), *installed_plugins(_GROUP), "FILE.py:NAME"]),
             hint="Use unlearning.relearn, which relearns every model that is made to forget.",
@@ -217,7 +219,7 @@ def _of_entry(entry: str | Mapping[str, Any], of_job: bool) -> list[MethodSettin
 
 
 def _whole(reference: str) -> str:
-    """Return a reference to a file with the whole path; a name as it is."""
+    """Return a reference to a file with its full path; a name unchanged."""
     file = file_reference(reference)
     if file is None:
         return reference
@@ -241,15 +243,15 @@ def _points(sweep: Any, where: str) -> list[tuple[tuple[str, Any], ...]]:
 
 
 def _name(given: Any) -> str:
-    """Return the name of an entry, which has to leave something in a label.
+    """Return the name of an entry, which must contain characters of labels.
 
     Raises:
-        InputError: it is no text, or has none of the characters of labels.
+        InputError: if it is not a text, or has none of the characters of labels.
     """
     if isinstance(given, str) and re.search(_IN_LABELS, given):
         return given
     raise InputError(
-        f"{given!r} is no name that results could be told apart by",
+        f"{given!r} is not a name that distinguishes results",
         where=f"{_WHERE}.name",
         allowed="a text with at least one of A-Z a-z 0-9 . _ +",
     )
@@ -306,7 +308,7 @@ def _of_file(reference: FileReference) -> KnownMethod:
     found = _of_plugin(plugin, None, function_name=f"{stem}.{plugin.name}")
     if found.method.name in (*method_names(), *installed_plugins(_GROUP)):
         raise InputError(
-            f"the name {found.method.name!r} is taken",
+            f"the name {found.method.name!r} is already used",
             where=plugin.origin,
             hint="Give the method another `name`.",
         )

@@ -1,10 +1,10 @@
-"""Relearning: plain training on some of the forgotten texts, to see how soon the rest comes back.
+"""Relearning: plain training on some of the forgotten texts, to measure how soon the rest returns.
 
-What was only hidden returns within a few steps, also for texts that are not trained on; what is
-gone has to be learnt as by a model that never knew it (Tarun et al. 2023, relearn time; Lynch et
-al. 2024, section 4). Each optimiser step sees every text once, so its number says how often, and
-models are kept after the steps that are asked for. It is a method like the others for the loop,
-and none that an experiment file would name among those that forget.
+Hidden knowledge returns within a few steps, also for texts that are not trained on; removed
+knowledge must be learnt as by a model that never had it (Tarun et al. 2023, relearn time; Lynch et
+al. 2024, section 4). Each optimiser step sees every text once, so its number is the number of
+exposures, and models are kept after the requested steps. For the loop it is a method like the
+others, but experiment files cannot list it among those that forget.
 """
 
 from typing import TYPE_CHECKING, Any
@@ -31,19 +31,19 @@ if TYPE_CHECKING:
 
 
 class RelearningSettings(MethodSettings):
-    """How a model learns texts again."""
+    """Settings for learning texts again."""
 
     kept: tuple[int, ...] = ()
-    """Optimiser steps after which a model is kept, beside the last one."""
+    """Optimiser steps after which a model is kept, in addition to the last one."""
 
     @model_validator(mode="after")
     def _all_texts_make_a_step(self) -> "RelearningSettings":
         if "batch_texts" in self.model_fields_set:
-            raise ValueError("each step holds all texts, so there is no batch_texts to set")
+            raise ValueError("each step contains all texts, so batch_texts does not apply")
         return self
 
     def training(self, length: int) -> TrainSettings:
-        """Return these settings as the loop's, with the models that are kept on the way."""
+        """Return these settings as the loop's, with the intermediate models to keep."""
         settings = super().training(length)
         checkpoints = CheckpointSettings(steps=self.kept) if self.kept else None
         return settings.model_copy(update={"checkpoints": checkpoints})
@@ -61,7 +61,7 @@ def relearning_entry(*, steps: tuple[int, ...], lr: float, precision: str) -> di
     """Return the entry of an `UnlearningJob` that trains on all of its texts in each step.
 
     Args:
-        steps: optimiser steps after which a model is wanted, ascending; the last ends the run.
+        steps: optimiser steps after which a model is kept, ascending; the last ends the run.
         lr: learning rate, constant.
         precision: arithmetic of the passes.
     """
@@ -87,17 +87,17 @@ def relearnt_step(
     sizes: ModelSettings,
     execution: ExecutionSettings,
 ) -> Step:
-    """Train a model on the half of the forget set, and keep it after each step asked for.
+    """Train a model on half of the forget set, and keep it after each requested step.
 
     Args:
-        model: which.
-        half: the pool, with those as members who are learnt again.
+        model: the model.
+        half: the pool, with the relearnt examples as members.
         steps: optimiser steps after which the model is kept, ascending; the last ends the run.
         lr: learning rate, constant.
         precision: arithmetic of the passes.
-        seed: of the order of the texts.
-        sizes: what the model was made from, for its costs.
-        execution: where, and in how many processes.
+        seed: seed of the order of the texts.
+        sizes: settings of the model's sizes, for its costs.
+        execution: device, and number of processes.
     """
     return Step(
         kind="model",

@@ -1,9 +1,9 @@
-"""A stage of an unlearning run: opens what the job names, computes what the method needs before
+"""A stage of an unlearning run: opens the job's inputs, computes the method's requirements before
 training, and trains through the one loop; in each of several processes.
 
-What is computed before (log-probabilities under the original, new labels, drawn directions) is a
-function of the job alone, and is computed again after a restart: one forward pass over the forget
-set for each model that is asked.
+The requirements (log-probabilities under the original, new labels, drawn directions) are a function
+only of the job, and are computed again after a restart: one forward pass over the forget set for
+each queried model.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -62,10 +62,10 @@ def log_probabilities(
     """Return the log-probability of each piece, summed over its labels, [pieces].
 
     Args:
-        model: moved to the device that trains, and left there.
-        pieces: which ones.
-        texts: says how rows are filled up.
-        settings: of the method: the arithmetic, and how many rows at a time.
+        model: moved to the training device, and left there.
+        pieces: the pieces to score.
+        texts: defines the padding of rows.
+        settings: settings of the method: arithmetic, and rows per pass.
     """
     found = np.zeros(len(pieces), dtype=np.float32)
     with _evaluated(model, settings) as device:
@@ -89,7 +89,7 @@ def new_labels(
 
     Args:
         method: has `labels`.
-        original: the model that is made to forget.
+        original: the model to unlearn.
         first: the model of the method's first stage.
         texts: the pieces.
         settings: of the method.
@@ -109,7 +109,7 @@ def new_labels(
 
 @contextmanager
 def _evaluated(model: torch.nn.Module, settings: MethodSettings) -> Iterator[torch.device]:
-    """Yield the device that trains, with the model on it, without dropout and gradients."""
+    """Yield the training device, with the model on it, without dropout and gradients."""
     on_gpu = torch.cuda.is_available()
     device = torch.device(f"cuda:{local_rank()}") if on_gpu else torch.device("cpu")
     model.to(device)
@@ -147,10 +147,10 @@ def run_stage(
     """Train one stage of a job, in this process (of several, in each).
 
     Args:
-        job: what to do.
+        job: the job.
         stage: `FIRST_STAGE`, or None for the method itself.
-        progress: called with how far the stage is.
-        notice: called with what a person should know.
+        progress: called with the stage's progress.
+        notice: called with notices for the user.
 
     Raises:
         InputError: as `train.unlearn.job.unlearn_job`.
@@ -220,7 +220,7 @@ def unlearning_texts(
 
     Raises:
         InputError: as `chosen_examples` and `train.unlearn.texts.text_pieces`; no text of a role
-            has a token that could be predicted.
+            has a token to predict.
     """
     forget, retain = chosen_examples(job, setting)
     settings = setting.settings
@@ -257,10 +257,10 @@ def unlearning_texts(
 def method_objective(
     job: UnlearningJob, setting: MethodSetting, texts: UnlearningTexts, model: PreTrainedModel
 ) -> UnlearningObjective:
-    """Return what a method minimises, with all that is computed before training.
+    """Return a method's objective, with all values computed before training.
 
     Args:
-        job: gives the seed, and the first stage's model where there is one.
+        job: gives the seed, and the first stage's model if there is one.
         setting: the method.
         texts: of the job.
         model: the original.
@@ -301,7 +301,7 @@ def _made_here(job: UnlearningJob, folder: Path) -> PreTrainedModel:
 
 
 def finish(job: UnlearningJob, setting: MethodSetting) -> None:
-    """Replace the trained weights in `job.out` by those that the method makes of them.
+    """Replace the trained weights in `job.out` by the method's final weights.
 
     Cost: both models in the memory of the CPU.
     """

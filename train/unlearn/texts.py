@@ -1,14 +1,14 @@
-"""The forget and retain texts as rows of one length, and who stands beside whom.
+"""The forget and retain texts as rows of one length, and their pairing.
 
 A text is its tokens and an end token, cut into pieces of at most `longest` tokens; each piece is a
-row, filled up at the right with end tokens, which no token before them sees. The retain piece
-beside a forget piece is drawn anew in each epoch, by (seed, forget text, piece, epoch) alone, so
-that batch size, processes, restarts and other forget texts do not enter. All rows are as long as
-the longest piece, rounded up to a multiple of 8.
+row, padded on the right with end tokens, which no earlier token sees. The retain piece of a forget
+piece is drawn again in each epoch, only by (seed, forget text, piece, epoch), so that batch size,
+processes, restarts and other forget texts have no influence. All rows are as long as the longest
+piece, rounded up to a multiple of 8.
 
-The alternative of DPO is the forget text's prompt with 'I don't know' in place of the truth. Where
-the example has an answer, the prompt is all before it; elsewhere, and in the later pieces of a long
-text, it is the piece's first tokens. Which answer a piece gets is drawn by (seed, text, piece).
+The alternative of DPO is the forget text's prompt with 'I don't know' in place of the truth. If the
+example has an answer, the prompt is everything before it; otherwise, and in the later pieces of a
+long text, it is the piece's first tokens. The answer of a piece is drawn by (seed, text, piece).
 """
 
 from collections.abc import Sequence
@@ -42,7 +42,7 @@ class Piece:
     example_id: str
     dataset: str
     index: int
-    """Which of the text's pieces, from 0."""
+    """Index of the piece in its text, from 0."""
     start: int
     """First token of the piece in its text."""
     text_length: int
@@ -50,7 +50,7 @@ class Piece:
     ids: I64
     """[tokens]"""
     labels: I64
-    """[tokens]; `IGNORED` where a token carries no loss."""
+    """[tokens]; `IGNORED` for tokens without a loss."""
 
     @property
     def stop(self) -> int:
@@ -65,17 +65,17 @@ def text_pieces(
     longest: int,
     loss_on: LossOn = "all",
 ) -> list[Piece]:
-    """Return the pieces of some texts, in order; pieces without a label are left out.
+    """Return the pieces of some texts, in order; pieces without a label are omitted.
 
     Args:
         examples: the texts.
-        tokenizer: the model's.
-        longest: tokens of a piece at most.
-        loss_on: which tokens are labels.
+        tokenizer: the model's tokenizer.
+        longest: maximum tokens of a piece.
+        loss_on: the tokens that are labels.
 
     Raises:
-        InputError: a text without a token; the tokenizer has no end token, or does not say where
-            tokens stand (`loss_on: answer`).
+        InputError: a text without a token; the tokenizer has no end token, or does not report
+            positions of tokens (`loss_on: answer`).
     """
     end = end_token_id(tokenizer)
     encoded = encode_texts(tokenizer, [one.text for one in examples])
@@ -86,7 +86,7 @@ def text_pieces(
             raise InputError(
                 "the text has no token, so there is nothing to forget or to keep",
                 where=f"example {example.example_id} ({example.dataset})",
-                hint="Take it out of the forget and retain sets.",
+                hint="Remove it from the forget and retain sets.",
             )
         ids = np.append(tokens, end)
         labels = ids.copy()
@@ -100,7 +100,7 @@ def _cut(example: Example, ids: I64, labels: I64, longest: int) -> list[Piece]:
     pieces = []
     for start in range(0, len(ids), longest):
         part = labels[start : start + longest]
-        # A model predicts no first token of a row, so a piece of one token teaches nothing.
+        # A model does not predict a row's first token, so a piece of one token teaches nothing.
         if (part[1:] == IGNORED).all():
             continue
         pieces.append(
@@ -124,12 +124,12 @@ def row_length(pieces: Sequence[Piece], *, longest: int) -> int:
 
 
 def retain_beside(piece: Piece, *, n_retain: int, seed: int, epoch: int) -> int:
-    """Return which retain piece stands beside a forget piece in an epoch.
+    """Return the index of a forget piece's retain piece in an epoch.
 
     Args:
-        piece: of the forget set.
-        n_retain: pieces of the retain set.
-        seed: of the run.
+        piece: a piece of the forget set.
+        n_retain: number of pieces of the retain set.
+        seed: seed of the run.
         epoch: from 0.
     """
     item = keyed.item_key(f"unlearning/retain/{piece.example_id}/{piece.index}")
@@ -138,7 +138,7 @@ def retain_beside(piece: Piece, *, n_retain: int, seed: int, epoch: int) -> int:
 
 
 FedPiece = tuple[str, Piece]
-"""The role of a row, and the piece that stands in it."""
+"""The role of a row, and its piece."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -148,17 +148,17 @@ class UnlearningTexts:
     forget: Sequence[Piece]
     retain: Sequence[Piece] = ()
     alternative: Sequence[Piece] = ()
-    """One for each of `forget`, where the method asks for them."""
+    """One for each of `forget`, if the method requires them."""
     roles: tuple["Role", ...]
-    """What each window holds, in this order."""
+    """Roles of each window, in this order."""
     length: int
     """Tokens of a row."""
     end: int
-    """The token that rows are filled up with."""
+    """The padding token of rows."""
     seed: int
     fillers: int = 0
-    """Windows behind those of `forget` that fill up a step which holds all texts: they show the
-    first text again, and weigh nothing."""
+    """Padding windows after those of `forget`, for a step with all texts: they repeat the first
+    text, with weight 0."""
 
     @property
     def n_windows(self) -> int:
@@ -171,11 +171,11 @@ class UnlearningTexts:
         return self.length
 
     def window(self, index: int) -> I64:
-        """Return the ids of a forget piece, filled up, shape [length]."""
+        """Return the padded ids of a forget piece, shape [length]."""
         return self.row(self.forget[index if index < len(self.forget) else 0])[0]
 
     def row(self, piece: Piece) -> tuple[I64, I64]:
-        """Return ids and labels of a piece, each [length], filled up with unlabelled end tokens."""
+        """Return ids and labels of a piece, each [length], padded with unlabelled end tokens."""
         ids = np.full(self.length, self.end, dtype=np.int64)
         labels = np.full(self.length, IGNORED, dtype=np.int64)
         ids[: len(piece.ids)] = piece.ids
@@ -183,7 +183,7 @@ class UnlearningTexts:
         return ids, labels
 
     def rows(self, epoch: int, window: int) -> list[FedPiece]:
-        """Return the pieces of a window's rows; none of one that only fills up."""
+        """Return the pieces of a window's rows; none for a padding window."""
         if window >= len(self.forget):
             return []
         return [(role, self._piece(role, epoch, window)) for role in self.roles]
@@ -229,20 +229,20 @@ def preferences(
     longest: int,
     seed: int,
 ) -> list[tuple[Piece, Piece]]:
-    """Return the pieces with their alternatives, in order; their loss is behind the prompt alone.
+    """Return the pieces with their alternatives, in order; their loss is only after the prompt.
 
     Args:
-        examples: of the pieces.
-        pieces: of the forget set.
-        tokenizer: the model's.
-        prompt_tokens: tokens of the prompt at most where no answer is recorded; half of a piece
-            where that is less.
-        longest: tokens of a row at most; a prompt that leaves no room for the answer loses its
+        examples: examples of the pieces.
+        pieces: pieces of the forget set.
+        tokenizer: the model's tokenizer.
+        prompt_tokens: maximum tokens of the prompt if no answer is recorded; half of a piece if
+            that is less.
+        longest: maximum tokens of a row; a prompt that leaves no room for the answer loses its
             first tokens.
-        seed: decides the answers.
+        seed: determines the answers.
 
     Raises:
-        InputError: a row so short that no answer fits behind a token of the prompt.
+        InputError: a row too short for an answer after one token of the prompt.
     """
     end = end_token_id(tokenizer)
     answers = [np.append(ids, end) for ids in encode_texts(tokenizer, [f" {a}" for a in ANSWERS])]
@@ -275,7 +275,7 @@ def _answer_starts(
 
 
 def _prompt(piece: Piece, begins: dict[str, int], prompt_tokens: int) -> int:
-    """Return how many of a piece's first tokens are its prompt."""
+    """Return the number of a piece's prompt tokens."""
     begin = begins.get(piece.example_id, -1) - piece.start
     if 0 < begin < len(piece.ids):
         return begin

@@ -1,6 +1,6 @@
-"""What an unlearning run needs to know, as plain values: a job is JSON.
+"""Inputs of an unlearning run, as plain values: a job is JSON.
 
-The processes that compute a job may be others than the one that planned it.
+Other processes than the planning one may compute a job.
 """
 
 from collections.abc import Sequence
@@ -14,15 +14,14 @@ from train.models.model_node import GivenModel
 from train.unlearn.registry import MethodSetting, parse_methods
 
 FIRST_STAGE = "first"
-"""What a job is told to train first; also the folder of that model, in the one that survives a
-kill."""
+"""Name of the first stage; also the folder of its model, in the folder that survives a kill."""
 
 
 class UnlearningJob(Job):
-    """Everything that an unlearning run needs to know."""
+    """Inputs of an unlearning run."""
 
     original: GivenModel
-    """The model that is made to forget."""
+    """The model to unlearn."""
     examples: str
     """Folder of the examples artifact."""
     forget_ids: tuple[str, ...]
@@ -30,13 +29,13 @@ class UnlearningJob(Job):
     retain_ids: tuple[str, ...] = ()
     """Members to be kept; may be empty if the method needs none."""
     method: dict[str, Any]
-    """What `train.unlearn.registry.parse_methods` takes, for one setting."""
+    """Entry for `train.unlearn.registry.parse_methods`, with one setting."""
 
     def setting(self) -> MethodSetting:
         """Return the method and its settings.
 
         Raises:
-            InputError: as `parse_methods`, and for an entry that stands for several settings.
+            InputError: as `parse_methods`, and for an entry with several settings.
         """
         found = parse_methods([self.method], of_job=True)
         if len(found) != 1:
@@ -62,7 +61,7 @@ def chosen_examples(
 
     Raises:
         InputError: an empty forget set; an id that is not a member's; a text in both sets; an empty
-            retain set where the method needs one.
+            retain set if the method needs one.
     """
     spiked = {one.example_id: one for one in members(read_examples(Path(job.examples)))}
     if not job.forget_ids:
@@ -72,7 +71,7 @@ def chosen_examples(
     both = sorted(set(job.forget_ids) & set(job.retain_ids))
     if both:
         raise InputError(
-            f"{len(both)} texts are in the forget set and in the retain set, the first is "
+            f"{len(both)} texts are in both the forget set and the retain set, the first is "
             f"{both[0]}",
             where="unlearning.retain",
         )
@@ -80,7 +79,7 @@ def chosen_examples(
         raise InputError(
             f"the method {setting.method.name} needs a retain set, and this one is empty",
             where="unlearning.retain",
-            hint="Let some members stay, or take a method without one, such as npo with "
+            hint="Keep some members, or use a method without one, such as npo with "
             "retain_weight 0.",
         )
     return [spiked[one] for one in job.forget_ids], [spiked[one] for one in job.retain_ids]

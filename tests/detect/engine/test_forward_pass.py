@@ -190,7 +190,7 @@ def test_one_sequence_beyond_the_memory_and_other_errors_are_raised(tiny_tokeniz
     target = random_target("llama", tiny_tokenizer)
     original = forward_pass._forward
     monkeypatch.setattr(forward_pass, "_forward", fails_above(2, original, MemoryError()))
-    with pytest.raises(InputError, match="alone exceeds the memory"):
+    with pytest.raises(InputError, match="exceeds the memory"):
         token_statistics(target, make_texts(2), POLICY)
     monkeypatch.setattr(
         forward_pass, "_forward", fails_above(2, original, RuntimeError("a defect"))

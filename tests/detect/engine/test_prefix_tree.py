@@ -66,7 +66,7 @@ def test_a_model_that_keeps_no_past_is_read_sequence_by_sequence(tiny_tokenizer,
     target.__dict__["takes"] = lambda argument: argument != "logits_to_keep"
     with caplog.at_level(logging.WARNING):
         found = SharedPrefixes(target).following(sequences, (3, 4))
-    assert "read on its own, which is slower" in caplog.text
+    assert "read separately, which is slower" in caplog.text
     assert found == pytest.approx(expected, abs=1e-5)
 
 
@@ -75,4 +75,4 @@ def test_a_model_with_a_sliding_window_is_read_sequence_by_sequence(tiny_tokeniz
     target.model.config.sliding_window = 32
     with caplog.at_level(logging.WARNING):
         SharedPrefixes(target).following(orders(11, 13), (3, 4))
-    assert "looks back 32 positions" in caplog.text
+    assert "attention spans at most 32 positions" in caplog.text

@@ -43,5 +43,5 @@ def test_a_model_has_the_number_format_that_is_asked_for(tiny_model_path, dtype)
 
 
 def test_an_unknown_device_is_refused(tiny_model_path):
-    with pytest.raises(InputError, match="no device"):
+    with pytest.raises(InputError, match="not a device"):
         load_target(str(tiny_model_path), device="abacus")

@@ -78,7 +78,7 @@ def test_what_is_no_pipeline_is_refused(tagger, tmp_path):
         with pytest.raises(InputError, match=r"no such spaCy pipeline.*en_core_web_sm"):
             find_tagger(name)
     for name in ("numpy", str(tmp_path)):
-        with pytest.raises(InputError, match=r"it has no config\.cfg"):
+        with pytest.raises(InputError, match=r"it lacks config\.cfg"):
             find_tagger(name)
     (tagger / "entity_ruler" / "patterns.jsonl").write_text("[")
     with pytest.raises(InputError, match="not loadable as a spaCy pipeline"):
@@ -92,7 +92,7 @@ def test_nothing_outside_of_its_folder_is_taken(tagger, tmp_path):
     """Parts of another pipeline, and a version that goes up, are in no digest of this folder."""
     with (tagger / "config.cfg").open("a") as file:
         file.write('\n[components.ner]\nsource = "en_core_web_sm"\n')
-    with pytest.raises(InputError, match=r"part 'ner' is taken from the pipeline \"en_core_web"):
+    with pytest.raises(InputError, match=r"part 'ner' comes from the pipeline \"en_core_web"):
         find_tagger(str(tagger))
     (tmp_path / "up").mkdir()
     meta = {"lang": "x", "name": "y", "version": "1/../../../tagger"}

@@ -89,7 +89,7 @@ def test_after_tokens_the_rest_is_as_many_tokens(tiny_tokenizer):
     assert 0 < found.tokens_out <= 8
     (short,) = continue_texts(model, ["the river"], request)
     assert "fewer than twice 8" in short.reason
-    with pytest.raises(InputError, match="needs the model's tokenizer"):
+    with pytest.raises(InputError, match="requires the model's tokenizer"):
         continue_texts(Scribe(), [text], request)
 
 

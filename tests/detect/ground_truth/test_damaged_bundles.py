@@ -104,7 +104,7 @@ def test_link_out_of_bundle_is_refused(copied, tmp_path, name):
 def test_a_file_that_is_not_listed_is_refused_before_a_reader_takes_it(copied):
     table = next(copied.glob("statistics/*/statistics.parquet"))
     table.with_name("statistics.arrow").write_bytes(b"")
-    with pytest.raises(InputError, match=r"holds statistics/.*/statistics\.arrow, which bundle"):
+    with pytest.raises(InputError, match=r"contains statistics/.*/statistics\.arrow, which bundle"):
         read_bundle(copied)
 
 

@@ -185,7 +185,7 @@ def test_parts_of_characters_and_start_tokens_have_their_place_in_the_text():
         (echoed(["One", " two"], [None]), "log-probabilities of 0 of 1 tokens"),
         (echoed(["One", " two"], [-9999.0]), "log-probabilities of 0 of 1 tokens"),
         (echoed(["One", " two"], [-1.0]), "holds no ids with ranks"),
-        (echoed(["One", " two"], [-1.0], [3], [1], model="n"), "are of several models: m, n"),
+        (echoed(["One", " two"], [-1.0], [3], [1], model="n"), "are from several models: m, n"),
         (echoed([7, 8], [-1.0]), "holds no tokens of the text"),
         (text("One two"), "holds no tokens of the text"),
     ],

@@ -29,7 +29,7 @@ def test_texts_that_are_scored_as_well_are_refused_by_row(tmp_path, change):
     file = write(tmp_path / "held.jsonl", texts)
     with pytest.raises(InputError) as caught:
         read(tmp_path, file)
-    assert "2 held-out texts are scored as well: row 4 (scored row 5), row 6 (scored row 2)" in str(
+    assert "2 held-out texts are also scored: row 4 (scored row 5), row 6 (scored row 2)" in str(
         caught.value
     )
     assert caught.value.where == file
@@ -53,7 +53,7 @@ def test_a_text_on_both_sides_and_a_file_without_texts_are_refused(tmp_path):
     path = tmp_path / "held.jsonl"
     rows = [{"text": FURTHER[0], "label": 0}, {"text": FURTHER[0], "label": 1}]
     path.write_text("\n".join(map(json.dumps, rows)))
-    with pytest.raises(InputError, match="row 2 stands there as a member and as a non-member"):
+    with pytest.raises(InputError, match="row 2 is listed both as a member and as a non-member"):
         read(tmp_path, str(path))
     with pytest.raises(InputError, match="no text"):
         read(tmp_path, write(path, ["", " "]))

@@ -153,7 +153,7 @@ def test_store_that_cannot_be_written_is_refused(tmp_path):
 
 def test_what_this_machine_lacks_is_refused(tmp_path, monkeypatch):
     write_tiny(tmp_path)
-    refused("'cuda:63' is no device that can be used here", "detect.device=cuda:63")
+    refused("'cuda:63' is not a device that can be used here", "detect.device=cuda:63")
     # On a cluster another machine scores.
     code, _ = check("tiny.yaml", "detect.device=cuda:63", "executor={kind: slurm}")
     assert code == 0
@@ -188,7 +188,7 @@ BAD_INPUT = {
         "base={tokens: 4_000, context: 256}",
     ),
     "windows of processes": (
-        "execution.processes: 8 windows of a step cannot be shared out evenly to 3 processes. "
+        "execution.processes: 8 windows of a step cannot be divided evenly among 3 processes. "
         "Allowed: 1, 2, 4, 8",
         "execution={engine: torchrun, processes: 3}",
         "train.batch_tokens=512",

@@ -92,6 +92,6 @@ def test_a_trajectory_begins_with_what_training_starts_from_and_ends_with_all_th
 
 
 def test_a_step_beyond_the_end_is_told_before_anything_runs(tmp_path):
-    with pytest.raises(Exception, match="step 50 was asked for, and the run has 40") as found:
+    with pytest.raises(Exception, match="step 50 is listed, but the run has 40") as found:
         read_experiment(write_tiny(tmp_path), ["train.checkpoints={steps: [50]}"])
     assert "train.checkpoints.steps" in str(found.value)

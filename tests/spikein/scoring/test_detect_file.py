@@ -111,7 +111,7 @@ def test_everything_is_checked_before_a_model_is_loaded(detect, tmp_path, monkey
         ({"out": tmp_path / "scores.json"}, r"\.parquet, \.csv, \.jsonl"),
         ({"out": tmp_path / "rows.jsonl"}, "the scores would take the place of rows"),
         ({"detectors": "lose"}, "Did you mean"),
-        ({"benchmark": "bookmia"}, "no benchmark is called"),
+        ({"benchmark": "bookmia"}, "unknown benchmark"),
         ({"detectors": "reference"}, "reference=PATH"),
         ({"detectors": "reference", "reference": "./none"}, "no such model folder"),
         ({"detectors": "dc_pdd", "frequency": str(tmp_path / "none.txt")}, "no such file"),
@@ -139,7 +139,7 @@ def test_rows_and_detectors_that_stand_again_and_empty_texts_are_counted(detect)
         "loss (-) is named 2 times, and scored once",
         "2 texts are empty or null.",
         "2 rows have the text of an earlier row, and count as one group with it.",
-        "1 texts stand on both sides: no score can tell them apart.",
+        "1 texts are on both sides: no score can separate them.",
         "1 rows have the id of an earlier row with another text; each counts.",
     ]
     unscored = [row for row in scores_of(result.scores, "loss") if row["reason"] is not None]

@@ -78,7 +78,7 @@ def test_every_damage_to_every_file_is_seen(killable_run, tmp_path, file):
 def test_what_is_damaged_how_and_what_is_used_instead_are_said(go_on):
     said = go_on(lambda left: cut(left / "checkpoint-9" / "optimizer.pt"))
     assert said.startswith("The checkpoint of step 9 cannot be used: optimizer.pt has ")
-    assert said.endswith("Training goes on from the checkpoint of step 6.")
+    assert said.endswith("Training resumes from the checkpoint of step 6.")
 
 
 def test_a_damaged_model_kept_along_the_way_is_never_published(go_on):

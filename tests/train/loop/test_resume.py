@@ -110,7 +110,7 @@ def test_a_disk_that_fills_up_leaves_the_checkpoint_before(small_disk, tmp_path,
     unfinished = small_disk / "unfinished"
     with pytest.raises(InputError, match="the disk is full") as error:
         go(tmp_path / "out", unfinished, tokenizer, dropout=False)
-    assert "goes on from the last whole checkpoint" in str(error.value)
+    assert "resumes from the last whole checkpoint" in str(error.value)
     assert f" free on {small_disk}; " in str(error.value)
     assert not list(unfinished.glob("checkpoint-6")), "what was half-written takes no room"
     whole = sorted(path.parent.name for path in unfinished.glob("checkpoint-*/spikein.json"))

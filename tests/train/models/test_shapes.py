@@ -64,7 +64,7 @@ def test_a_missing_shape_names_its_neighbours() -> None:
     [
         ({"hidden": 18}, "multiple of heads"),
         ({"hidden": 12, "heads": 3, "kv_heads": 2}, "multiple of kv_heads"),
-        ({"architecture": "gpt_neox", "kv_heads": 1}, "leave kv_heads out"),
+        ({"architecture": "gpt_neox", "kv_heads": 1}, "remove kv_heads"),
         ({"architecture": "gpt_neox", "hidden": 24}, "a quarter of each head's numbers"),
         ({"architecture": "olmo", "norm_eps": 1e-6}, "olmo has a fixed norm_eps"),
     ],

@@ -211,7 +211,7 @@ def test_of_two_real_processes_the_one_that_hangs_is_named_and_both_are_ended(
             heartbeats=left / "heartbeats", silent_after=15,
         )  # fmt: skip
     assert time.monotonic() - started < 120
-    assert "run again to go on" in str(error.value)
+    assert "run again to resume" in str(error.value)
     assert {child.pid for child in psutil.Process().children()} == before
     if how == "fetch":
         assert "in getitem" in str(error.value), "where it hangs, by its own stack"

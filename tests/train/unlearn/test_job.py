@@ -104,7 +104,7 @@ def test_task_vector_is_the_step_taken_back(world, tmp_path):
         ({"forget_ids": ()}, "the forget set is empty"),
         ({"forget_ids": (*forget_ids(), "0" * 16)}, "1 of 8 texts are not among the members"),
         ({"retain_ids": (examples()[-1].example_id,)}, "1 of 1 texts are not among the members"),
-        ({"retain_ids": forget_ids()[:1]}, "1 texts are in the forget set and in the retain set"),
+        ({"retain_ids": forget_ids()[:1]}, "1 texts are in both the forget set and the retain set"),
         (
             {"retain_ids": (), "method": {"method": "npo", "retain_weight": 1.0}},
             "needs a retain set, and this one is empty",
@@ -112,7 +112,7 @@ def test_task_vector_is_the_step_taken_back(world, tmp_path):
         ({"method": {"method": "npo", "sweep": {"lr": [1, 2]}}}, "a job has one setting"),
         ({"method": {"method": "rmu", "mode": "lora"}}, "mode lora leaves the weights"),
         ({"method": {"method": "task_vector", "mode": "lora"}}, "mode lora leaves the weights"),
-        ({"method": {"method": "rmu", "layer": 3}}, "block 3 is asked for, and the model has 3"),
+        ({"method": {"method": "rmu", "layer": 3}}, "block 3 is set, but the model has 3"),
         ({"method": {"method": "dpo", "context": 8}}, "have no room for a prompt and an answer"),
     ],
 )

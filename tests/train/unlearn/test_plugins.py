@@ -85,7 +85,7 @@ def test_a_method_has_settings_of_its_own(world, tmp_path):
     [
         (FUNCTION, "number", "object of type int, not an unlearning method"),
         (FUNCTION, "nine", "has no 'nine'. Did you mean 'mine'"),
-        (METHOD, "TAKEN", "the name 'npo' is taken"),
+        (METHOD, "TAKEN", "the name 'npo' is already used"),
     ],
 )
 def test_what_is_no_method(tmp_path, source, name, message):
@@ -97,5 +97,5 @@ def test_what_is_no_method(tmp_path, source, name, message):
 def test_a_loss_of_another_shape(world, tmp_path):
     source = FUNCTION.replace("batch.retain.loss - batch.forget.loss", "batch.forget.logits")
     (tmp_path / "own.py").write_text(source, encoding="utf-8")
-    with pytest.raises(InputError, match="one number a text"):
+    with pytest.raises(InputError, match="one number per text"):
         unlearn(world, tmp_path / "own", f"{tmp_path / 'own.py'}:mine")

@@ -38,18 +38,18 @@ def test_an_entry_makes_the_same_setting_again():
 @pytest.mark.parametrize(
     ("entries", "message"),
     [
-        (["nop"], "no unlearning method is called 'nop'. Did you mean 'npo'"),
+        (["nop"], "unknown unlearning method 'nop'. Did you mean 'npo'"),
         ([{"method": "npo", "betta": 1}], "no setting 'betta'. Did you mean 'beta'"),
         ([{"method": "npo", "beta": -1}], "greater than 0"),
         ([{"method": "npo", "sweep": {"beta": 1}}], "a list of values"),
         ([{"name": "npo"}], "names no method"),
-        (["npo", "npo"], "two entries are called 'npo'"),
+        (["npo", "npo"], "two entries have the name 'npo'"),
         ([], "no method is named"),
         (["nowhere.py:mine"], "there is no such file"),
-        ([{"method": "npo", "lora": {"rank": 2}}], "lora belongs to mode: lora"),
-        ([{"method": "npo", "name": 1}], r"unlearning\.methods\.name: 1 is no name.*A-Z a-z 0-9"),
-        ([{"method": "npo", "name": "方法"}], r"'方法' is no name.*A-Z a-z 0-9"),
-        (["relearn"], r"relearn is no unlearning method.*Use unlearning\.relearn"),
+        ([{"method": "npo", "lora": {"rank": 2}}], "lora requires mode: lora"),
+        ([{"method": "npo", "name": 1}], r"methods\.name: 1 is not a name.*A-Z a-z 0-9"),
+        ([{"method": "npo", "name": "方法"}], r"'方法' is not a name.*A-Z a-z 0-9"),
+        (["relearn"], r"relearn is not an unlearning method.*Use unlearning\.relearn"),
     ],
 )
 def test_bad_entries(entries, message):

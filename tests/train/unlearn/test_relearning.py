@@ -151,5 +151,5 @@ def test_steps_are_whole_for_a_model_that_names_its_positions_otherwise(world, t
 
 
 def test_texts_make_the_step_and_no_number_of_them_is_set():
-    with pytest.raises(InputError, match="no batch_texts to set"):
+    with pytest.raises(InputError, match="batch_texts does not apply"):
         parse_methods([{"method": "relearn", "batch_texts": 4}], of_job=True)

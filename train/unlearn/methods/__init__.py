@@ -1,1 +1,1 @@
-"""The unlearning methods, one a file; each file ends in its `METHOD`."""
+"""The unlearning methods, one per file; each file ends with its `METHOD`."""

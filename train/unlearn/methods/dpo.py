@@ -4,9 +4,9 @@ as in Maini et al. 2024, section 4).
     loss = -log sigmoid(beta (log p(idk) / p_original(idk) - log p(true) / p_original(true)))
 
 `idk` is an answer such as "I don't know.", drawn for each text, in place of the true one; both
-carry their loss behind the prompt alone (`train.unlearn.texts`). With `retain_weight`, plus
-the weighted usual loss on retain texts. open-unlearning multiplies the first term by 2 / beta, as
-NPO does, so that a retain term weighs 20 times as much here at beta 0.1: `forget_weight: 20` gives
+carry their loss only after the prompt (`train.unlearn.texts`). With `retain_weight`, plus the
+weighted usual loss on retain texts. open-unlearning multiplies the first term by 2 / beta, as NPO
+does, so that a retain term weighs 20 times as much here at beta 0.1: `forget_weight: 20` gives
 theirs. Passes: forget, idk (and retain) in one; the original's log-probabilities are computed once.
 """
 
@@ -29,7 +29,7 @@ class DpoSettings(TwoTermSettings):
     reduction: Reduction
     """Whether an answer's log-probability is the `sum` over its tokens or their `mean`."""
     prompt_tokens: PositiveInt
-    """Tokens of the prompt at most, in texts where no answer is recorded."""
+    """Maximum tokens of the prompt, in texts without a recorded answer."""
 
 
 def loss(batch: "UnlearningBatch") -> "torch.Tensor":

@@ -1,5 +1,5 @@
 """Gradient difference (Liu et al. 2022, "Continual learning and private unlearning"): forget by
-ascent, and train on what is to stay.
+ascent, and train on the texts to keep.
 
     loss = forget_weight * mean log p(forget) - retain_weight * mean log p(retain)
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def loss(batch: "UnlearningBatch") -> "torch.Tensor":
-    """Return the loss of each forget text with the retain text beside it, [texts]."""
+    """Return the loss of each forget text with its retain text, [texts]."""
     settings: TwoTermSettings = batch.settings
     kept = settings.retain_weight * batch.kept().loss
     return kept - settings.forget_weight * batch.forget.loss

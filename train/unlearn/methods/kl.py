@@ -4,9 +4,9 @@ Maini et al. 2024, section 4; NPO-KL of Zhang et al. 2024).
     loss = forget_weight * forget term
            + retain_weight * mean over tokens of KL(p_original || p) on retain texts
 
-The forget term is gradient ascent's or NPO's. The original is asked about the retain texts in each
-step, one forward pass without gradients; with LoRA it is the same weights without the adapters.
-Passes: forget and retain in one, retain under the original.
+The forget term is gradient ascent's or NPO's. The original scores the retain texts in each step,
+one forward pass without gradients; with LoRA it is the same weights without the adapters. Passes:
+forget and retain in one, retain under the original.
 """
 
 from typing import TYPE_CHECKING, Literal
@@ -33,7 +33,7 @@ class KlSettings(TwoTermSettings):
 
 
 def loss(batch: "UnlearningBatch") -> "torch.Tensor":
-    """Return the loss of each forget text with the retain text beside it, [texts]."""
+    """Return the loss of each forget text with its retain text, [texts]."""
     from train.unlearn.batch import kl_divergence
 
     settings: KlSettings = batch.settings

@@ -1,11 +1,11 @@
-"""Negative preference optimisation (Zhang et al. 2024, equation 3): DPO with the losing half alone.
+"""Negative preference optimisation (Zhang et al. 2024, equation 3): DPO with only the losing half.
 
     loss = -(2 / beta) log sigmoid(-beta (log p(text) - log p_original(text)))
 
 For beta to 0 it becomes gradient ascent; for any other it flattens once the text has become
 unlikely, so the model is ruined more slowly. With `retain_weight`, NPO-RT: plus the weighted usual
 loss on retain texts. Public implementations disagree on log p(text): the authors' code sums over
-tokens, others take the mean; `reduction` says which. Passes: forget (and retain, in the same); the
+tokens, others use the mean; `reduction` selects one. Passes: forget (and retain, in the same); the
 original's log-probabilities are computed once.
 """
 
@@ -38,7 +38,7 @@ def preference_loss(forget: "FedTexts", *, beta: float, reduction: Reduction) ->
 
 
 def loss(batch: "UnlearningBatch") -> "torch.Tensor":
-    """Return the loss of each forget text, with the retain text beside it, [texts]."""
+    """Return the loss of each forget text, with its retain text, [texts]."""
     settings: NpoSettings = batch.settings
     lost = preference_loss(batch.forget, beta=settings.beta, reduction=settings.reduction)
     return batch.with_retain(settings.forget_weight * lost)

@@ -1,15 +1,15 @@
 """Relabelling by alternative tokens (Eldan and Russinovich 2023, "Who's Harry Potter?").
 
-A reinforced model is trained on the forget set. Where it wants a token more than the original does,
-that token is what the set teaches, and is pressed down (equation 1):
+A reinforced model is trained on the forget set. If it prefers a token more than the original does,
+the set teaches that token, which is then suppressed (equation 1):
 
     v_generic = v_original - alpha * relu(v_reinforced - v_original)
 
 The original is then fine-tuned on the forget texts with the label argmax(v_generic) at each
-position, seen after the text's own tokens. Done as the paper does. Left out is its second half,
-which replaces the names of a dictionary (written by a language model for one series of books) by
-generic ones and keeps a text's labels consistent after a name was replaced. Passes: forget, in
-both stages; once, forget under the original and the reinforced model.
+position, seen after the text's own tokens. This follows the paper, except for its second half: it
+replaces the names of a dictionary (written by a language model for one series of books) by generic
+ones and keeps a text's labels consistent after a name was replaced. Passes: forget, in both stages;
+once, forget under the original and the reinforced model.
 """
 
 from collections.abc import Callable
@@ -28,7 +28,7 @@ class RelabelSettings(MethodSettings):
     """Hyper-parameters of relabelling."""
 
     alpha: PositiveFloat
-    """How strongly what the reinforced model learnt is pressed down."""
+    """How strongly the tokens learnt by the reinforced model are suppressed."""
     reinforced_lr: PositiveFloat
     """Peak learning rate of the reinforced model."""
     reinforced_epochs: PositiveInt
@@ -36,7 +36,7 @@ class RelabelSettings(MethodSettings):
 
 
 def loss(batch: "UnlearningBatch") -> "torch.Tensor":
-    """Return the usual loss of each forget text, on the labels it has, [texts]."""
+    """Return the usual loss of each forget text, on its labels, [texts]."""
     return batch.forget.loss
 
 

@@ -2,10 +2,10 @@
 
     loss = mean (h(forget) - c u)^2 + alpha * mean (h(retain) - h_original(retain))^2
 
-h is what block `layer` puts out for a token, the mean is over the tokens that carry a loss (their
+h is the output of block `layer` for a token, the mean is over the tokens that carry a loss (their
 own states, not those that predict them) and their hidden numbers, and u is a vector of length 1
-whose numbers were drawn uniformly from [0, 1), as in the authors' code. Trained are the down
-projections of the feed-forward layers in the last `layers` blocks up to that one. Blocks behind it
+whose numbers were drawn uniformly from [0, 1), as in the authors' code. The trained weights are the
+down projections of the feed-forward layers in the last `layers` blocks up to that one. Later blocks
 are not computed. Passes: forget and retain in one up to the block, retain under the original up to
 it.
 """
@@ -37,15 +37,15 @@ class RmuSettings(FullOnly):
     layer: Annotated[int, Field(ge=0)]
     """The block whose output is steered, from 0."""
     layers: PositiveInt
-    """How many blocks, that one the last, are trained."""
+    """Number of trained blocks, ending with that one."""
     steering: PositiveFloat
     """Length c of the vector that forget texts are steered to."""
     alpha: Weight
-    """Weight of the term that holds retain texts where they were."""
+    """Weight of the term that keeps retain texts in place."""
 
 
 def loss(batch: "UnlearningBatch") -> "torch.Tensor":
-    """Return the loss of each forget text with the retain text beside it, [texts]."""
+    """Return the loss of each forget text with its retain text, [texts]."""
     settings: RmuSettings = batch.settings
     kept = batch.kept()
     steered = _distance(batch.forget, settings.steering * batch.constants["direction"])
@@ -71,10 +71,10 @@ def direction(
 
 
 def trained_weights(model: "PreTrainedModel", settings: RmuSettings) -> tuple[str, ...]:
-    """Return the names of the down projections that are trained.
+    """Return the names of the trained down projections.
 
     Raises:
-        InputError: its feed-forward layers have other names.
+        InputError: if the feed-forward layers have other names.
     """
     from train.unlearn.objective import block_list
 

@@ -4,7 +4,7 @@
 
 With `retain_weight`, plus the weighted usual loss on retain texts. Public implementations disagree
 twice. On the log-probability: the authors divide by the tokens (`reduction: mean`), as the paper
-says; copies of NPO's code leave the sum. On the margin: the paper subtracts gamma after scaling;
+says; copies of NPO's code keep the sum. On the margin: the paper subtracts gamma after scaling;
 the authors' code subtracts its `delta` before, so that gamma here is beta times delta. Passes:
 forget and retain in one; no reference.
 """
@@ -38,7 +38,7 @@ class SimNpoSettings(TwoTermSettings):
 
 
 def loss(batch: "UnlearningBatch") -> "torch.Tensor":
-    """Return the loss of each forget text, with the retain text beside it, [texts]."""
+    """Return the loss of each forget text, with its retain text, [texts]."""
     import torch.nn.functional as F
 
     settings: SimNpoSettings = batch.settings

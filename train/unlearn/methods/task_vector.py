@@ -1,9 +1,9 @@
-"""Task arithmetic (Ilharco et al. 2023, section 3): learn the forget set, and take that away.
+"""Task arithmetic (Ilharco et al. 2023, section 3): learn the forget set, and subtract the change.
 
     theta = theta_original - scale * (theta_finetuned - theta_original)
 
 The fine-tuning is the usual loss on the forget texts, through the one loop; log and exposures are
-its. Pass: forget.
+from it. Pass: forget.
 """
 
 from collections.abc import Mapping
@@ -22,7 +22,7 @@ class TaskVectorSettings(FullOnly):
     """Hyper-parameters of the task vector."""
 
     scale: PositiveFloat
-    """How many times the step towards the forget set is taken back."""
+    """Multiple of the change towards the forget set to subtract."""
 
 
 def loss(batch: "UnlearningBatch") -> "torch.Tensor":
@@ -35,7 +35,7 @@ def negated(
     trained: Mapping[str, "torch.Tensor"],
     settings: TaskVectorSettings,
 ) -> Mapping[str, "torch.Tensor"]:
-    """Return the original's weights less the scaled task vector."""
+    """Return the original's weights minus the scaled task vector."""
     return {
         name: weight - settings.scale * (trained[name] - weight)
         if weight.is_floating_point()

@@ -144,8 +144,8 @@ def test_models_without_a_detector_that_looks_at_them_are_refused(tiny):
                 "unlearning={forget: {share: 0.5}, methods: [{method: npo, batch_texts: 5}]}",
                 "execution={engine: torchrun, processes: 2}",
             ],
-            "unlearning.methods: npo.batch_texts: 5 texts of a step cannot be shared out evenly "
-            "to 2 processes. Allowed: a multiple of 2. Change batch_texts of the method",
+            "unlearning.methods: npo.batch_texts: 5 texts of a step cannot be divided evenly "
+            "among 2 processes. Allowed: a multiple of 2. Change batch_texts of the method",
         ),
         (
             ["unlearning={forget: {datasets: [tofu]}, methods: [npo]}"],
@@ -192,7 +192,7 @@ def test_the_block_of_a_method_is_one_of_the_models(tiny, tmp_path, tiny_tokeniz
         if refused is None:
             assert graph_of(tiny, asked, *model).nodes[0].unlearning
             continue
-        with pytest.raises(InputError, match=f"{refused} asked for, and the model has [13]"):
+        with pytest.raises(InputError, match=f"{refused} set, but the model has [13]"):
             graph_of(tiny, asked, *model)
 
 

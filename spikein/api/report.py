@@ -1,4 +1,4 @@
-"""The page of a finished run, rendered again from the store alone."""
+"""Render the page of a finished run again, only from the store."""
 
 import os
 import tempfile
@@ -36,20 +36,19 @@ def render_report(
     show_protected: bool = False,
     out: Path | None = None,
 ) -> Path:
-    """Render the page of a finished run again, from the store alone.
+    """Render the page of a finished run again, only from the store.
 
     Args:
         folder: the run's folder.
         store_root: the folder of artifacts; None for the one that the run remembers.
         show_protected: show the texts of protected datasets in the page.
-        out: a file for the page; None publishes the run anew where the page comes out otherwise.
+        out: a file for the page; None publishes a new run if the page differs.
 
     Returns:
         The page.
 
     Raises:
-        InputError: when the store is not found, or lacks a step of it, so that it would have to
-            be run.
+        InputError: when the store is not found, or lacks a step that would have to run.
     """
     started = time.monotonic()
     folder = numbered_run(Path(os.path.abspath(folder)))
@@ -127,17 +126,17 @@ def _same_page(
     record: RunRecord,
     show_protected: bool,
 ) -> Path:
-    """Return the page of a run that was moved away from its others, if it comes out as it is.
+    """Return the page of a run that was moved away from its siblings, if it is unchanged.
 
     Raises:
-        InputError: it comes out otherwise, and a run never changes.
+        InputError: when the page would differ, since a run never changes.
     """
     with tempfile.TemporaryDirectory() as made:
         fill_run(Path(made), experiment_graph, report, show_protected=show_protected)
         if file_digests(Path(made), [PAGE])[PAGE] == record.digests.get(PAGE):
             return folder / PAGE
     raise InputError(
-        "the page comes out otherwise now, and a run's folder never changes",
+        "the page would differ now, and a run's folder never changes",
         where=str(folder),
         hint="Give a file for the page by --out.",
     )
@@ -160,10 +159,10 @@ def _page_alone(
 
 
 def _require_whole(planned: Sequence[Planned], store: Store, folder: Path, begun: Path) -> None:
-    """Refuse where something that the page is made of is damaged or absent.
+    """Refuse to render from damaged or missing inputs.
 
     Raises:
-        InputError: naming the file, or the first step, and the command that mends it.
+        InputError: naming the file, or the first step, and the command that repairs it.
     """
     again = f"spikein run {folder / EXPERIMENT} (in {begun})"
     for one in planned:

@@ -1,4 +1,4 @@
-"""What the shell offers after TAB: names of experiments and runs, detectors, datasets, files.
+"""Shell completion: names of experiments and runs, detectors, datasets, files.
 
 Names of experiments and runs are read from folders and cost nothing; those of detectors and
 datasets cost the import of their registries, about half a second.
@@ -35,7 +35,7 @@ def presets(incomplete: str) -> list[str]:
 
 
 def public_data(incomplete: str) -> list[str]:
-    """Return the names of data sets that can be fetched, and of presets, whose data can be."""
+    """Return the names of data sets that can be fetched, and of presets."""
     from inject.public_data.catalogue import data_sets
 
     return [*_starting([one.name for one in data_sets()], incomplete), *presets(incomplete)]
@@ -70,7 +70,7 @@ def overrides(incomplete: str) -> list[str]:
 
 
 def _files(incomplete: str, *, known: Iterable[str]) -> list[str]:
-    """Return the folders, and the YAML files, whose path begins so."""
+    """Return the folders and YAML files whose path has this prefix."""
     found = []
     for path in _matching(incomplete, known):
         if path.is_dir():
@@ -81,7 +81,7 @@ def _files(incomplete: str, *, known: Iterable[str]) -> list[str]:
 
 
 def _matching(incomplete: str, known: Iterable[str]) -> list[Path]:
-    """Return what lies in the folder begun; nothing hidden, and no name that is known already."""
+    """Return the folder's entries with this prefix, without hidden and already known names."""
     head, tail = os.path.split(incomplete)
     entries = [path for path in _entries(Path(head or ".")) if path.name.startswith(tail)]
     return [path for path in entries if path.name[0] != "." and (head or path.name not in known)]

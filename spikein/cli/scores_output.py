@@ -1,4 +1,4 @@
-"""How `spikein detect` shows scores: AUCs, decisions, counts, and the same as plain values."""
+"""Output of `spikein detect`: AUCs, decisions and counts, as tables and as plain values."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -39,7 +39,7 @@ def print_result(result: "ScoredRows", out: Path) -> None:
 
 
 def summary(result: "ScoredRows", out: Path) -> dict[str, Any]:
-    """Return what `--json` prints."""
+    """Return the values for `--json`."""
     counts = _counts(result)
     documents = _documents(result)
     if result.rows.labels is not None:
@@ -73,7 +73,7 @@ def summary(result: "ScoredRows", out: Path) -> dict[str, Any]:
 
 
 def rows_counted(rows: "LabelledRows") -> dict[str, int | None]:
-    """Return how many rows there are, and of which side if that is known."""
+    """Return the number of rows, and of members and non-members if known."""
     labels = rows.labels
     return {
         "rows": len(rows.texts),
@@ -83,7 +83,7 @@ def rows_counted(rows: "LabelledRows") -> dict[str, int | None]:
 
 
 def _counts(result: "ScoredRows") -> list[dict[str, Any]]:
-    """Return, for each detector and setting, how many rows were scored, and why others were not."""
+    """Return the number of scored rows by detector and setting, and why others were not scored."""
     reasons: dict[tuple[str, str], Counter[str]] = {}
     columns = (result.scores[name].to_pylist() for name in ("detector", "setting", "reason"))
     for detector, setting, reason in zip(*columns, strict=True):
@@ -126,7 +126,7 @@ def _aucs_tables(result: "ScoredRows") -> list[Table | None]:
     interval = f"{AnalysisSettings().confidence:.0%} intervals"
     caption = (
         f"Above 0.5: members score higher. In brackets: {interval}, which count groups, not rows. "
-        "A TPR at an FPR t is shown from 10 / t non-members on."
+        "A TPR at FPR t requires at least 10 / t non-members."
     )
     documents = _documents(result)
     return [
@@ -167,7 +167,7 @@ def _remark(row: "AucRow") -> str:
 
 
 def _decisions(result: "ScoredRows") -> "list[FileDecision]":
-    """Return what each setting flags; nothing without known non-members."""
+    """Return the decisions of each setting; nothing without known non-members."""
     from analysis.decisions.flagged import decide_rows
 
     return decide_rows(
@@ -207,14 +207,14 @@ def _decided(found: "Sequence[FileDecision]", *, by_held_out: bool) -> "list[Par
     calibration = (
         "held-out rows"
         if by_held_out
-        else "a random half of the non-members, which are not decided about"
+        else "a random half of the non-members, which are excluded from the decisions"
     )
     return present(
         flagging,
         [
             f"{_settings(same) if len(calibrations) > 1 else 'Every detector'}: calibrated by "
             f"{with_noun(rows, 'row')} in {with_noun(groups, 'group')}, so no p-value can be below "
-            f"{smallest:.3f} (more known non-members make smaller ones)."
+            f"{smallest:.3f} (more known non-members allow smaller ones)."
             for (rows, groups, smallest), same in calibrations.items()
         ],
         f"No row is flagged by {_settings(none)} at a false-discovery rate of {level}."
@@ -223,7 +223,7 @@ def _decided(found: "Sequence[FileDecision]", *, by_held_out: bool) -> "list[Par
         Note(
             f"Conformal p-values, calibrated by {calibration}, and Benjamini-Hochberg, for each "
             f"detector by itself: at most {level} of the flagged are non-members on average, if "
-            "known non-members are drawn as those among the rows are."
+            "known non-members come from the same distribution as those among the rows."
         ),
     )
 

@@ -1,10 +1,9 @@
-"""`hf://…` in an experiment file: a file of the hub, fetched before anything is read.
+"""`hf://…` in an experiment file: a hub file, fetched before anything is read.
 
 `hf://datasets/OWNER/NAME@REVISION/PATH` names files of any data set (`inject.hub.address`).
-`hf://presets/PATH` names what `spikein data fetch` makes of the hub's files, kept once in the
-user's cache: with `data=hf://presets` a preset runs without a folder of one's own. The files are
-read and named by their content, as any local files are, so that a run has the same steps whichever
-way they came.
+`hf://presets/PATH` names the output of `spikein data fetch`, stored once in the user's cache: with
+`data=hf://presets` a preset runs without a data folder. These files are read and identified by
+content like local files, so that a run has the same steps either way.
 """
 
 from inject.errors import InputError, did_you_mean
@@ -16,7 +15,7 @@ PRESETS = f"{SCHEME}presets"
 
 
 def with_hub_files(document: Document) -> tuple[Document, list[InputError]]:
-    """Return the document with every address replaced by a local path, and what went wrong."""
+    """Return the document with every address replaced by a local path, and the problems."""
     problems: list[InputError] = []
     known: dict[str, str] = {}
 
@@ -27,7 +26,7 @@ def with_hub_files(document: Document) -> tuple[Document, list[InputError]]:
             if text not in known:
                 known[text] = local_path(text)
         except InputError as error:
-            # The same address may stand in many places.
+            # The same address may occur many times.
             known[text] = text
             where = f"{document.place(path)}: {dotted(path)}"
             problems.append(InputError(str(error), where=where))
@@ -37,10 +36,10 @@ def with_hub_files(document: Document) -> tuple[Document, list[InputError]]:
 
 
 def local_path(text: str) -> str:
-    """Return where what an address names lies here, fetched; any other text as it is.
+    """Return the local path of an address, fetched if needed; any other text unchanged.
 
     Raises:
-        InputError: no such address, or the hub does not give what it names.
+        InputError: for a malformed address, or one that the hub cannot serve.
     """
     if text == PRESETS or text.startswith(f"{PRESETS}/"):
         return _of_layout(text.removeprefix(PRESETS).strip("/"))
@@ -49,7 +48,7 @@ def local_path(text: str) -> str:
         return str(fetch_address(address)[0])
     if "://" in text:
         raise InputError(
-            "is the address of something that is not on the hub",
+            "is an address outside the hub",
             where=text,
             allowed="a file, a folder, a glob, or hf://datasets/OWNER/NAME/FILE",
             hint="Download it first.",
@@ -58,7 +57,7 @@ def local_path(text: str) -> str:
 
 
 def _of_layout(pattern: str) -> str:
-    """Fetch the data sets that have a file of this name in the layout; return where they lie."""
+    """Fetch the data sets that have a file of this name in the layout; return its path."""
     from inject.files import cache_folder
     from inject.public_data.catalogue import data_sets
     from inject.public_data.fetch import fetch
@@ -69,7 +68,7 @@ def _of_layout(pattern: str) -> str:
         raise InputError(
             f"no file that the presets read has this name.{did_you_mean(pattern, names)}",
             where=f"{PRESETS}/{pattern}",
-            hint="`spikein data list` names them.",
+            hint="`spikein data list` lists them.",
         )
     folder = cache_folder() / "data"
     for data_set in wanted:

@@ -1,13 +1,13 @@
 """From a file and overrides to a checked experiment, and back to a file.
 
-Everything that is wrong is found in one reading: overrides, variables, and every combination of
-the sweep. A problem that one swept value causes names that value.
+One reading finds all problems: in overrides, variables, and every combination of the sweep. A
+problem caused by one swept value names that value.
 
 A file that `extends:` another (a shipped name, or a path relative to the file) is merged with it
 into one document. Mappings are merged key by key, everything else is replaced, lists as a whole.
-The file that extends wins; `null` takes an optional key away. Each key keeps the place where it
-stands, in whichever file. The name is never taken over, or the run would replace the other one's:
-without one, the file's own name stands.
+The extending file wins; `null` removes an optional key. Each key keeps its file and line. The name
+is never inherited, or the run would replace that of the other file: without a name, the name of
+the extending file applies.
 """
 
 from collections.abc import Mapping, Sequence
@@ -47,14 +47,14 @@ EXTENDS = "extends"
 
 @dataclass(frozen=True, kw_only=True)
 class CheckedExperiment:
-    """An experiment that can be run, and its arms; everything in it was checked."""
+    """A fully checked experiment and its arms."""
 
     experiment: Experiment
-    """Where it sweeps, with the first value of each axis in place."""
+    """The experiment; swept keys have the first value of their axis."""
     arms: tuple[ArmExperiment, ...]
     """Every combination of the swept values with every seed, in their fixed order."""
     notes: tuple[str, ...] = ()
-    """Names that a reader might take for another file."""
+    """Names that could mean another file."""
 
 
 def read_experiment(path: str | Path, overrides: Sequence[str] = ()) -> CheckedExperiment:
@@ -66,7 +66,7 @@ def read_experiment(path: str | Path, overrides: Sequence[str] = ()) -> CheckedE
 
     Raises:
         InputError: when a file cannot be read at all.
-        InputErrors: with everything that is wrong in it.
+        InputErrors: with all problems.
     """
     document, notes = read_extended(EXPERIMENTS.find(path))
     checked = check_document(document, overrides)
@@ -120,7 +120,7 @@ def resolved_yaml(experiment: Experiment) -> str:
 
 
 def _without_nulls(document: Document) -> Document:
-    """Leave out optional parts and axes of the sweep that are null: `null` takes one away."""
+    """Remove optional parts and axes of the sweep that are null."""
     fields = Experiment.model_fields
     kept = {
         key: value
@@ -133,10 +133,10 @@ def _without_nulls(document: Document) -> Document:
 
 
 def _refuse_secrets(document: Document) -> tuple[Document, list[InputError]]:
-    """Refuse secrets wherever they stand; later messages about the document repeat none."""
+    """Refuse secrets anywhere in the document, so that later messages repeat none."""
     problems = [
         InputError(
-            f"{dotted(path)}: holds {kind}, and experiment files are copied into run folders",
+            f"{dotted(path)}: contains {kind}, and experiment files are copied into run folders",
             where=document.place(path),
             hint="Keep it in an environment variable: `api_key_variable: NAME` for a server, "
             "HF_TOKEN for the hub.",
@@ -175,7 +175,7 @@ def _check_combinations(
 def _with_choices(
     found: _Grouped, candidates: Sequence[Combination], document: Document
 ) -> list[InputError]:
-    """Name the swept value that a problem comes with, unless every combination has it."""
+    """Add the swept value that causes a problem, unless every combination has it."""
     explained = []
     for problem, numbers in found.values():
         if len(numbers) == len(candidates):
@@ -209,11 +209,11 @@ def read_extended(path: Path) -> tuple[Document, list[str]]:
     """Read an experiment file and all that it extends.
 
     Returns:
-        The merged document, without `extends`; and what a reader should know about names.
+        The merged document, without `extends`; and notes about ambiguous names.
 
     Raises:
-        InputError: for a file that cannot be read, a circle, or an `extends` that is no text.
-        InputErrors: when keys are given twice or are no text.
+        InputError: for a file that cannot be read, a circle, or an `extends` that is not a text.
+        InputErrors: for keys that are given twice or are not text.
     """
     notes: list[str] = []
     return _read(path, (path,), notes), notes
@@ -246,7 +246,7 @@ def _parent(value: Any, path: Path, where: str) -> Path:
         )
     if "${" in value:
         raise InputError(
-            f"{EXTENDS}: variables cannot be used here, as they may stand in the other file",
+            f"{EXTENDS}: variables cannot be used here, since the other file may define them",
             where=where,
             hint="Write the path out.",
         )
@@ -274,7 +274,7 @@ def _merged(document: Document, extended: Document, *, name: str) -> Document:
 def _merge(
     under: Mapping[str, Any], over: Mapping[str, Any], path: KeyPath, places: dict[KeyPath, str]
 ) -> dict[str, Any]:
-    """Return `over` laid on `under`; forgets the places of what is replaced."""
+    """Return `under` updated by `over`; drop the places of replaced values."""
     merged = dict(under)
     for key, value in over.items():
         here, below = (*path, key), under.get(key)

@@ -1,9 +1,9 @@
 """`key=value` from the command line, and `${name}` inside the file, before anything is checked.
 
-Overrides go into the plain values, so that the one check of the whole experiment judges them
-like the file's own keys; only their place reads differently. A first key that is no key of an
-experiment is a variable: `data=../files` is `variables.data=../files`. `${name}` alone keeps the
-variable's type, inside a longer text it is written out; `$${` stands for a literal `${`.
+Overrides are put into the plain values, so that the check of the whole experiment treats them like
+the file's own keys; only their place in messages differs. A first key that is not a key of an
+experiment is a variable: `data=../files` means `variables.data=../files`. A value that is only
+`${name}` keeps the variable's type; inside a longer text it becomes text. `$${` is a literal `${`.
 """
 
 import copy
@@ -26,9 +26,9 @@ _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_-]*")
 
 
 def parse_path(key: str) -> KeyPath:
-    """Return the path of a dotted key; digits alone are list indexes.
+    """Return the path of a dotted key; a part of only digits is a list index.
 
-    What follows `sweep.` is one key, dots included, because the keys of `sweep` are dotted.
+    Everything after `sweep.` is one key with its dots, because the keys of `sweep` are dotted.
     """
     if key.startswith("sweep."):
         return ("sweep", key.removeprefix("sweep."))
@@ -88,7 +88,7 @@ def apply_overrides(
 
 
 def set_value(values: dict[str, Any], path: KeyPath, value: Any, *, where: str) -> None:
-    """Put `value` at `path` in nested dicts and lists, in place; missing mappings are made.
+    """Set `value` at `path` in nested dicts and lists, in place; create missing mappings.
 
     Raises:
         InputError: when the path leads through a single value or past a list's end.
@@ -117,14 +117,14 @@ def set_value(values: dict[str, Any], path: KeyPath, value: Any, *, where: str) 
 
 
 def interpolate(document: Document) -> tuple[Document, list[InputError]]:
-    """Return the document with every `${name}` replaced, and every name that is not known."""
+    """Return the document with every `${name}` replaced, and the problems with unknown names."""
     given = document.values.get("variables")
     variables = dict(given) if isinstance(given, Mapping) else {}
     problems: list[InputError] = []
     for name, value in variables.items():
         where = document.place(("variables", name))
         if not _VARIABLE.fullmatch(name):
-            problems.append(InputError(f"variables: {name!r} is no variable name", where=where))
+            problems.append(InputError(f"variables: {name!r} is not a variable name", where=where))
         if isinstance(value, str) and _references(value):
             problems.append(
                 InputError(f"variables.{name}: a variable cannot name a variable", where=where)
@@ -162,13 +162,13 @@ def read_settings(
     """Return the settings of a file, of overrides, and of the options of a command.
 
     Args:
-        model: which settings.
-        path: a YAML file; None without one.
+        model: the class of the settings.
+        path: a YAML file, or None.
         overrides: `KEY=VALUE` each, dotted keys or names of variables.
         given: keys of the command line; they win.
 
     Raises:
-        InputErrors: with everything that is wrong, and which key may have been meant.
+        InputErrors: with all problems, and suggestions for unknown keys.
     """
     document = (
         Document(values={}, places={}, name="the command line")
@@ -210,13 +210,13 @@ def _written(value: Any) -> str:
 def _with_variables(
     path: KeyPath, place: str, values: Mapping[str, Any], keys: Sequence[str]
 ) -> KeyPath:
-    """Return the path that an override means: a first key that is none is a variable."""
+    """Return the path of an override: an unknown first key is a variable."""
     first = str(path[0])
     if (first in keys and first != "variables") or path == ("variables",):
         return path
     if first == "extends":
         raise InputError(
-            "extends stands in an experiment file, not on the command line", where=place
+            "set extends in the experiment file, not on the command line", where=place
         )
     declared = values.get("variables") or {}
     name = first if first != "variables" else str(path[1])
@@ -227,7 +227,7 @@ def _with_variables(
         # The settings of a command have no variables.
         noun = "key and no variable" if "variables" in keys else "setting"
         raise InputError(
-            f"no {noun} is called {dotted(path)!r}."
+            f"there is no {noun} {dotted(path)!r}."
             + did_you_mean(first if first != "variables" else name, candidates),
             where=place,
             allowed=", ".join(dict.fromkeys(candidates)),

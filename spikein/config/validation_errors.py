@@ -1,7 +1,7 @@
-"""What pydantic finds wrong, in the words of the person who wrote the file.
+"""Translate pydantic's errors into the terms of an experiment file.
 
-Each problem names its key path and its place, what was given, what is allowed and, for an
-unknown key, which key may have been meant. Errors of the branches of a union become one.
+Each problem names its key path and its place, the given value, the allowed values and, for an
+unknown key, a suggestion. Errors of the branches of a union become one.
 """
 
 import types
@@ -35,11 +35,11 @@ _KINDS = {
 def validation_errors(
     error: ValidationError, model: type[BaseModel], document: Document
 ) -> list[InputError]:
-    """Return one `InputError` for each thing wrong with `document`, in its order of keys.
+    """Return one `InputError` per problem of `document`, in its order of keys.
 
     Args:
-        error: what validating `document.values` against `model` raised.
-        model: the schema, from which allowed keys are read.
+        error: the exception from validating `document.values` against `model`.
+        model: the schema, which determines the allowed keys.
         document: the values, with their places.
     """
     found: dict[KeyPath, list[ErrorDetails]] = {}
@@ -50,7 +50,7 @@ def validation_errors(
         given = _value(document.values, path)
         deeper = any(other != path and other[: len(path)] == path for other in found)
         if deeper and isinstance(given, Mapping | list):
-            # Another branch of the union took the value's kind; its own complaint is nearer.
+            # Another branch of the union accepts the value's kind; its own error is more specific.
             group = [one for one in group if _expected(one) is None]
         if group:
             problems.append(_problem(path, group, given, model, document))
@@ -58,14 +58,14 @@ def validation_errors(
 
 
 def allowed_keys(model: type[BaseModel], values: Any, path: KeyPath) -> list[str]:
-    """Return the keys that the models at `path` have, or an empty list where any key goes."""
+    """Return the keys that the models at `path` have, or an empty list if any key is allowed."""
     here, value = _models_at(model, values, path), _value(values, path)
     tagged = [one for one in here if _tag_fits(one, value)] or here
     return list(dict.fromkeys(name for one in tagged for name in one.model_fields))
 
 
 def plain_type(value: Any) -> str:
-    """Return a value in a user's words, cut to 60 characters: `the text 'x'`, `a list of 3`."""
+    """Return a description of a value of at most 60 characters: `the text 'x'`, `a list of 3`."""
     match value:
         case None:
             return "nothing (null)"
@@ -114,7 +114,7 @@ def _problem(
         known = [part.strip().strip("'") for part in str(context["expected_tags"]).split(",")]
         wrong = str(context.get("tag"))
         return InputError(
-            f"{key}.{tag}: {wrong!r} is none of them.{did_you_mean(wrong, known)}",
+            f"{key}.{tag}: {wrong!r} is not among the allowed values.{did_you_mean(wrong, known)}",
             where=document.place((*path, tag)),
             allowed=", ".join(known),
         )
@@ -134,7 +134,7 @@ def _problem(
 
 
 def _origins(given: Any, path: KeyPath, document: Document) -> str | None:
-    """Say where the keys of a mapping stand, when they come from several files or overrides."""
+    """Return the places of a mapping's keys, if they come from several files or overrides."""
     if not isinstance(given, Mapping):
         return None
     places = {
@@ -143,11 +143,11 @@ def _origins(given: Any, path: KeyPath, document: Document) -> str | None:
     if len({place.rpartition(":")[0] for place in places.values()}) < 2:
         return None
     listed = ", ".join(f"{key} at {place}" for key, place in places.items())
-    return f"The keys come from several places: {listed}. A key set to null is taken away."
+    return f"The keys come from several places: {listed}. Setting a key to null removes it."
 
 
 def _expected(details: ErrorDetails) -> str | None:
-    """Return what would have been accepted, for errors about a value; None for the others."""
+    """Return the accepted values for errors about a value; None for the others."""
     kind = details["type"]
     context = details.get("ctx") or {}
     if kind in ("literal_error", "enum"):
@@ -227,7 +227,7 @@ def _items(annotation: Any) -> Iterable[Any]:
 
 
 def _models_at(model: type[BaseModel], values: Any, path: KeyPath) -> list[type[BaseModel]]:
-    """Return the models that may stand at `path`, below those whose `kind` is the given one."""
+    """Return the models allowed at `path`, below those whose `kind` is the given one."""
     annotations: list[Any] = [model]
     for depth, part in enumerate(path):
         given = _value(values, path[:depth])
@@ -244,7 +244,7 @@ def _models_at(model: type[BaseModel], values: Any, path: KeyPath) -> list[type[
 
 
 def _tags(model: type[BaseModel], values: Any, path: KeyPath) -> list[str]:
-    """Return the values of `kind` that the models at `path` stand for."""
+    """Return the values of `kind` of the models at `path`."""
     models = [one for one in _models_at(model, values, path) if _has_kind(one)]
     return [str(tag) for one in models for tag in get_args(one.model_fields["kind"].annotation)]
 

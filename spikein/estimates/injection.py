@@ -1,8 +1,8 @@
-"""Estimates of what injection adds, before anything is built: copies, tokens, share, disk, time.
+"""Estimate the injection before anything is built: copies, tokens, share, disk, time.
 
-The counts follow from the experiment alone. The tokens follow from the rows of the datasets, of
-which at most a few hundred are measured: by the tokenizer where there is one, else by their bytes,
-and the estimate records which. The background is not read.
+The counts follow only from the experiment. The tokens follow from the rows of the datasets, of
+which at most a few hundred are measured: with the tokenizer if there is one, else in bytes; the
+estimate records which. The background is not read.
 """
 
 import math
@@ -22,7 +22,7 @@ from spikein.config.schema import Experiment
 from spikein.config.sweep import ArmExperiment
 
 BYTES_A_TOKEN = 4.0
-"""English text and a common vocabulary; used only where no tokenizer is at hand."""
+"""For English text and a common vocabulary; used only without a tokenizer."""
 BYTES_A_COPY = 32
 """Of `plan.parquet`; measured by `python -m scripts.bench.inject`."""
 COPIES_A_SECOND = 200_000
@@ -50,7 +50,7 @@ class InjectionEstimate:
     spread: float
     """Standard deviation of the number of copies."""
     counts: tuple[float, ...]
-    """Members expected with 0, 1, … copies; the last entry holds all higher counts."""
+    """Members expected with 0, 1, … copies; the last entry includes all higher counts."""
     tokens: float | None
     """Payload tokens expected; None if the rows cannot be read here."""
     text_tokens: float | None
@@ -88,7 +88,7 @@ def injection_estimates(
 
     Args:
         arms: the arms of an experiment.
-        tokenizer: a fast tokenizer; None where there is none yet.
+        tokenizer: a fast tokenizer; None if there is none yet.
     """
 
     measured: dict[str, _Lengths] = {}
@@ -107,7 +107,7 @@ def injection_estimates(
 
 
 def _text_room(arms: Sequence[ArmExperiment], context: int, tokenizer: Any | None) -> int:
-    """Return how many tokens of a window a text may take, in every arm."""
+    """Return the tokens of a window that a text may take in every arm."""
     separated = separations(arm.experiment.placement for arm in arms)
     if tokenizer is None:
         return context - (_SEPARATORS if separated else 0)
@@ -197,7 +197,7 @@ def _injection_estimate(
 
 
 def _ordered_windows(experiment: Experiment) -> int:
-    """Return how many windows must be put in order to plan an experiment."""
+    """Return the number of windows to sort for an experiment's plan."""
     windows = experiment.corpus.tokens // experiment.train.context
     return windows if experiment.placement.timed and windows <= EXACT else 0
 
@@ -214,7 +214,7 @@ def _no_room(arm: ArmExperiment, tokens: float, longest: int) -> str:
         )
     if experiment.placement.contained and longest > experiment.train.context:
         return (
-            f"the longest example takes about {longest:,} tokens and must lie inside one window "
+            f"the longest example takes about {longest:,} tokens and must fit into one window "
             f"of {experiment.train.context:,}: set pool.long_examples to truncate or drop, or "
             "raise train.context"
         )
@@ -226,7 +226,7 @@ def expected_counts(copies: Copies, members: int) -> tuple[float, float, tuple[f
 
     Args:
         copies: the rule.
-        members: how many members there are.
+        members: the number of members.
     """
     by_count = [0.0] * (MAX_COUNT + 1)
     if copies.poisson is not None:

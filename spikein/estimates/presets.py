@@ -1,8 +1,8 @@
-"""What each experiment that comes with spikein asks, takes and needs.
+"""Question, cost and requirements of each experiment that comes with spikein.
 
-The question, what is replicated and the time stand at the head of its file, as `# Question: …`;
-arms, tokens, model, GPU-hours and data are computed from the file. Nothing is read but files here,
-and no network is asked. Cost: 0.1 s a preset, for its checks.
+The head of its file has the question, the replicated paper and the time, as `# Question: …`;
+arms, tokens, model, GPU-hours and data are computed from the file. Only local files are read,
+without a network. Cost: 0.1 s per preset, for its checks.
 """
 
 import re
@@ -22,7 +22,7 @@ from spikein.config.schema import Experiment
 from spikein.estimates.training import Hardware, training_estimates
 
 MINUTES_ARE = "two idle cores (45 GFLOP/s), at most"
-GPU_HOURS_ARE = "training alone, on H100s at 40 % of their peak"
+GPU_HOURS_ARE = "training only, on H100s at 40 % of their peak"
 
 _HEAD = re.compile(r"(?m)^# (Question|Replicates|Takes): (.+)$")
 
@@ -33,7 +33,7 @@ class Preset:
 
     name: str
     folder: str
-    """Below `configs`; `` for the experiments that need nothing."""
+    """Folder below `configs`; `` for the experiments that need nothing."""
     question: str
     replicates: str
     time: str
@@ -51,7 +51,7 @@ class Preset:
     """Whether `data` are names for `spikein data fetch`."""
 
     def commands(self) -> tuple[str, ...]:
-        """Return how it is run, line by line."""
+        """Return the commands that run it."""
         if self.name in AUDITS.files():
             return (f"spikein audit-unlearning --config {self.name} books=DIR --out {self.name}",)
         if not self.fetched:
@@ -69,7 +69,7 @@ def presets(names: Sequence[str] = ()) -> list[Preset]:
     """Return presets by name; all of them, in the order of their folders, without a name.
 
     Raises:
-        InputError: none has that name.
+        InputError: for an unknown name.
     """
     files = _files()
     for name in names:
@@ -96,7 +96,7 @@ def data_of(name: str) -> tuple[str, ...]:
 
 
 def head_of(name: str) -> str:
-    """Return what stands at the head of a preset's file, without its signs of a comment."""
+    """Return the head of a preset's file, without comment signs."""
     lines = _files()[name].read_text(encoding="utf-8").splitlines()
     head = takewhile(lambda line: line.startswith("#"), lines)
     return "\n".join(line.removeprefix("#").removeprefix(" ") for line in head)

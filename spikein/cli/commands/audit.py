@@ -1,4 +1,4 @@
-"""`spikein audit`: was every copy where it should be, and was the background clean?"""
+"""`spikein audit`: was every copy in its place, and was the background clean?"""
 
 from typing import TYPE_CHECKING, Annotated
 
@@ -21,18 +21,19 @@ def audit(
         list[str] | None,
         argument(
             "KEY=VALUE",
-            "Search the run's background again: [cyan]ngram=N[/] words in a row shared with an "
-            "example, or with [cyan]share=S[/] this share of an example's n-grams in one document; "
-            "[cyan]near_duplicate=T[/], stretches as similar as this (Jaccard of word 3-grams).",
+            "Search the run's background again. [cyan]ngram=N[/]: N consecutive words shared with "
+            "an example, or with [cyan]share=S[/] this share of an example's n-grams in one "
+            "document. [cyan]near_duplicate=T[/]: spans with at least this Jaccard similarity of "
+            "word 3-grams.",
         ),
     ] = None,
     store: RunStore = None,
     runs: RunsFolder = RUNS,
 ) -> None:
-    """Show what the audits of a run found, and search its background by other rules.
+    """Show the audits of a run, and search its background by other rules.
 
-    Exits with 2 where a stream failed its audit, a model was fed an altered copy, or a rule finds
-    something. Nothing is written.
+    The exit status is 2 if a stream failed its audit, a model was trained on an altered copy, or a
+    rule finds something. Nothing is written.
 
     [bold]Examples[/]
 
@@ -48,7 +49,7 @@ def audit(
     from spikein.runs.folder import find_run
 
     folder = find_run(runs, run)
-    # A rule that is not named is none.
+    # A rule that is not given does not apply.
     named = ["ngram=null", "near_duplicate=null", *(rules or ())]
     again = read_settings(OverlapSettings, None, named, {}) if rules else None
     with task_progress("audit") as on_tokens:
@@ -72,13 +73,13 @@ def audit(
     if not found.clean:
         warn("Something was found.")
         raise typer.Exit(EXIT_FOUND)
-    say("All streams passed." + (" The rules asked for find nothing." if rules else ""))
+    say("All streams passed." + (" The given rules find nothing." if rules else ""))
     if unchecked := max((len(facts.unchecked) for _, facts in found.dropped.values()), default=0):
         warn(f"{unchecked:,} rows were not searched for in the background; they are named above.")
 
 
 def _print_fed(fed: "dict[str, CopyOutcomes]") -> None:
-    """Print what became of the copies of each model, and which were altered."""
+    """Print how many copies each model was trained on, and which were altered."""
     if not fed:
         return
     say("")
@@ -103,7 +104,7 @@ def _print_fed(fed: "dict[str, CopyOutcomes]") -> None:
 
 
 def _print_comparison(corpus: str, comparison: "Comparison", when: str) -> None:
-    """Print what one comparison of a background with the examples found."""
+    """Print the overlaps between one background and the examples."""
     overlaps, facts = comparison
     say("")
     say(

@@ -1,4 +1,4 @@
-"""`spikein compare`: what differs between two runs, and by how much their numbers do."""
+"""`spikein compare`: how two runs and their numbers differ."""
 
 from typing import TYPE_CHECKING
 
@@ -16,11 +16,11 @@ def compare(
     as_json: AsJson = False,
     runs: RunsFolder = RUNS,
 ) -> None:
-    """Compare two finished runs: their settings, what they were made from, and their numbers.
+    """Compare two finished runs: their settings, inputs and numbers.
 
     Settings, code, libraries and artifacts that differ come first; then the AUCs of
-    both runs, and, where both scored the same rows of the test split, the paired
-    difference with its interval: the second run less the first.
+    both runs. If both scored the same rows of the test split, the paired difference
+    follows with its interval: the second run minus the first.
 
     Arms are matched by the axes that both runs sweep. Nothing is trained or scored, and
     no folder is changed.
@@ -49,7 +49,7 @@ def compare(
 
 
 def _head(found: "RunComparison") -> dict[str, object]:
-    """Return what `--json` says beside the numbers."""
+    """Return the `--json` entries other than the numbers."""
     origins = found.origins
     runs = {"first": found.first, "second": found.second}
     return {

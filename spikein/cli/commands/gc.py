@@ -16,37 +16,37 @@ if TYPE_CHECKING:
 
 
 def gc(
-    dry_run: Annotated[bool, option("--dry-run", "Say what would go, and remove nothing.")] = False,
+    dry_run: Annotated[bool, option("--dry-run", "List removable artifacts; delete nothing.")] = False,
     damaged: Annotated[
         bool,
         option(
             "--damaged",
-            "Read every file again, and remove only artifacts that are not what was built, "
-            "or were made of such; the next run builds them again. Nothing is asked.",
+            "Read every file again, and remove only damaged artifacts and those built from "
+            "them, without confirmation; the next run rebuilds them.",
         ),
     ] = False,
     yes: Annotated[
-        bool, typer.Option("--yes", "-y", help="Remove without asking; for scripts.")
+        bool, typer.Option("--yes", "-y", help="Remove without confirmation; for scripts.")
     ] = False,
     forget_missing: Annotated[
         bool,
         option(
             "--forget-missing",
-            "Run folders that are gone were deleted on purpose: what they rest on may go.",
+            "Treat missing run folders as deleted on purpose, and remove their artifacts.",
         ),
     ] = False,
     store: StoreFolder = STORE,
     runs: RunsFolder = RUNS,
 ) -> None:
-    """Remove artifacts that no run needs, and what killed runs left behind.
+    """Remove artifacts that no run needs, and leftovers of killed runs.
 
-    The store knows the run folders that were made from it, wherever they lie.
-    What they rest on stays, and so does everything it was made from. Finished
-    steps of a run that never reached its end go.
+    The store knows the run folders that were made from it, wherever they are.
+    Their artifacts are kept, with everything these were built from. Finished
+    steps of an unfinished run are removed.
 
-    What would go is shown first, and you are asked. A run folder that was
-    moved is found by [cyan]--runs[/]; one that is gone keeps its artifacts until
-    you say that it was deleted.
+    The command lists what it would remove, then asks for confirmation. [cyan]--runs[/]
+    finds run folders that were moved. The artifacts of a missing run folder are
+    kept until you confirm that it was deleted.
 
     [bold]Examples[/]
 
@@ -65,7 +65,7 @@ def gc(
     if not store.is_dir():
         say(f"There is no store in {store}/.")
         return
-    # No trial of writing: a full disk is what this command is for.
+    # Without a trial write: this command must work on a full disk.
     with writing(store, CHANGE_STORE, "what is left"):
         if damaged:
             found = collect_damaged(kept, dry_run=dry_run)
@@ -78,7 +78,7 @@ def gc(
 def _collected(
     store: "Store", runs: Path, *, dry_run: bool, yes: bool, forget_missing: bool
 ) -> "Collection":
-    """Show, ask and remove what no run needs."""
+    """List what no run needs, ask for confirmation, and remove it."""
     from spikein.runs.register import find_roots, update_register
     from spikein.store.garbage import collect
 
@@ -92,7 +92,7 @@ def _collected(
     _check_agreed(shown, store, yes)
 
     def keep() -> set[str]:
-        # Anew, now that nobody can publish: a run may have come since.
+        # Read again under the lock, when no run can publish: one may have done so since.
         now = find_roots(store.root, runs)
         update_register(store.root, now, forget=forget)
         return now.needed(forget=forget)
@@ -101,16 +101,16 @@ def _collected(
 
 
 def _check_known(roots: "Roots", store: Path) -> None:
-    """Refuse where no run is known, since everything would go.
+    """Refuse to collect when no run is known, since everything would be removed.
 
     Raises:
-        InputError: when there is none.
+        InputError: when no run is known.
     """
     from inject.errors import InputError
 
     if not roots.known:
         raise InputError(
-            "no run that was made from this store is known, so everything in it would go",
+            "no run that was made from this store is known, so everything in it would be removed",
             where=str(store),
             hint="Give the folder of its runs by --runs. To delete a store on purpose, delete "
             f"its folder: chmod -R u+w {store} && rm -r {store}",
@@ -118,21 +118,21 @@ def _check_known(roots: "Roots", store: Path) -> None:
 
 
 def _forgotten(roots: "Roots", *, yes: bool, forget_missing: bool) -> frozenset[Path]:
-    """Tell which run folders are gone; return those that were deleted on purpose."""
+    """List the missing run folders; return those that were deleted on purpose."""
     if not roots.missing:
         return frozenset()
-    warn("These run folders are not where they were:")
+    warn("These run folders are missing:")
     for run in roots.missing:
         warn(f"  {run.path} ({len(run.artifacts)} artifacts)")
     missing = frozenset(run.path for run in roots.missing)
     if forget_missing:
         return missing
     if not yes and at_terminal():
-        question = "Were they deleted on purpose, so that what they rest on may go?"
+        question = "Were they deleted on purpose, so that their artifacts may be removed?"
         return missing if typer.confirm(question) else frozenset()
     warn(
-        "What they rest on is kept. If they were moved, give their new folder by --runs; if they "
-        "were deleted, add --forget-missing."
+        "Their artifacts are kept. If the folders were moved, give their new place by --runs; if "
+        "they were deleted, add --forget-missing."
     )
     return frozenset()
 
@@ -141,7 +141,7 @@ def _check_agreed(shown: "Collection", store: "Store", yes: bool) -> None:
     """Ask before anything is removed.
 
     Raises:
-        InputError: when nobody can be asked, or another process uses the store.
+        InputError: without a terminal, or if another process uses the store.
     """
     from inject.errors import InputError
     from spikein.store.garbage import store_in_use
@@ -152,9 +152,9 @@ def _check_agreed(shown: "Collection", store: "Store", yes: bool) -> None:
         return
     amount = f"{len(shown.removed)} ({human_bytes(shown.size)})"
     refusal = InputError(
-        f"nothing was removed: {amount} would go, and nobody is here to agree",
+        f"nothing was removed: {amount} would be, and confirmation needs a terminal or --yes",
         where=str(store.root),
-        hint="Add --yes to remove them without a question.",
+        hint="Add --yes to remove them without confirmation.",
     )
     require_agreement(f"Remove these {amount}?", refusal, declined="Nothing was removed.")
 

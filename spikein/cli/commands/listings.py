@@ -1,4 +1,4 @@
-"""`spikein detectors`, `datasets` and `executors`: what there is to choose from."""
+"""`spikein detectors`, `datasets` and `executors`: list the available choices."""
 
 import json
 from typing import TYPE_CHECKING, Annotated
@@ -16,17 +16,17 @@ def detectors(
         list[str] | None,
         argument(
             "[NAME]...",
-            "Detectors to show in full: names, or [cyan]FILE.py:NAME[/] of your own.",
+            "Show these detectors in full: names, or [cyan]FILE.py:NAME[/] for your own.",
             autocompletion=completion.detectors,
         ),
     ] = None,
-    as_json: Annotated[bool, option("--json", "Print a JSON list, and nothing else.")] = False,
+    as_json: Annotated[bool, option("--json", "Print only a JSON list.")] = False,
 ) -> None:
-    """List the detectors: what each must see of a model, what it needs and costs, and its paper.
+    """List the detectors with the access to a model that each requires, its cost and its paper.
 
-    Besides the built-in ones these are the detectors of installed packages (entry points of the
-    group [cyan]spikein.detectors[/]). A detector that is named is checked and shown in full, with
-    its definition, what it assumes, and its parameters.
+    The list includes detectors of installed packages (entry points of the group
+    [cyan]spikein.detectors[/]). A named detector is checked and shown in full, with its
+    definition, assumptions and parameters.
 
     [bold]Examples[/]
 
@@ -76,10 +76,10 @@ def _print_list(found: "list[DetectorFacts]") -> None:
             for one in found
         ),
     )
-    say("Access: what of the target a detector must see; a level includes those before it in:")
+    say("Access to the target that a detector requires; each level includes those before it:")
     say(f"{', '.join(level.label for level in Access)}.")
     say("2× is two passes of that model over each text. Passes are shared between detectors.")
-    say("spikein detectors NAME shows one in full.", style="dim")
+    say("spikein detectors NAME shows a detector in full.", style="dim")
 
 
 def _print_in_full(one: "DetectorFacts") -> None:
@@ -92,7 +92,7 @@ def _print_in_full(one: "DetectorFacts") -> None:
         "access": one.access,
         "needs": ", ".join(one.needs) or "nothing",
         "cost of a text": one.cost,
-        "depends on": one.depends_on or "the row and the models alone",
+        "depends on": one.depends_on or "only the row and the models",
         "also called": ", ".join(one.aliases),
         "libraries": ", ".join(one.libraries),
         "from": one.origin,
@@ -113,8 +113,8 @@ def _print_in_full(one: "DetectorFacts") -> None:
 def datasets() -> None:
     """List the datasets that an experiment can spike in, and the sources of its background.
 
-    Datasets and sources of installed packages are listed with the package that they come from; one
-    in a file of yours needs no listing: write `dataset: FILE.py:NAME` or `kind: FILE.py:NAME`.
+    Datasets and sources of installed packages are listed with their package. For one in a file of
+    your own, write `dataset: FILE.py:NAME` or `kind: FILE.py:NAME`.
 
     [bold]Example[/]
 
@@ -148,10 +148,10 @@ def datasets() -> None:
 
 
 def executors() -> None:
-    """List the executors that [cyan]spikein run --executor[/] takes, and where they come from.
+    """List the executors for [cyan]spikein run --executor[/], and their packages.
 
-    Installed packages offer executors under the entry point group [cyan]spikein.executors[/]. An
-    executor in a file of your own is named by [cyan]--executor FILE.py:NAME[/].
+    Installed packages offer executors under the entry point group [cyan]spikein.executors[/]. For
+    an executor in a file of your own, write [cyan]--executor FILE.py:NAME[/].
 
     [bold]Example[/]
 

@@ -26,7 +26,7 @@ def small_bundle(shared_run, tmp_path_factory) -> Path:
         "every", "lowercase", "shadows",
     ]  # fmt: skip
     done = invoke("bundle", shared_run.folder, "--out", path, "--with", "shadows", code=0)
-    assert "Left out: lowercase. --with NAME brings one" in done.output
+    assert "Not packed: lowercase. --with NAME adds one" in done.output
     assert "Content: " in done.output
     return path
 

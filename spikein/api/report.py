@@ -173,9 +173,9 @@ def _require_whole(planned: Sequence[Planned], store: Store, folder: Path, begun
     lacking = [one.step.name for one in planned if one.state not in ("stored", "unneeded")]
     if lacking:
         raise InputError(
-            f"the store {store.root} lacks {len(lacking)} of the steps that its experiment asks "
-            f"for now (the first: {lacking[0]}): artifacts were removed, or data, libraries or "
+            f"the store {store.root} lacks {len(lacking)} of the steps that its experiment now "
+            f"requires (the first: {lacking[0]}): artifacts were removed, or data, libraries or "
             "the code of spikein changed since",
             where=str(folder),
-            hint=f"The page as it was made is {folder / PAGE}. To make it anew: {again}",
+            hint=f"The original page is {folder / PAGE}. To build it again: {again}",
         )

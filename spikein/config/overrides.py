@@ -215,9 +215,7 @@ def _with_variables(
     if (first in keys and first != "variables") or path == ("variables",):
         return path
     if first == "extends":
-        raise InputError(
-            "set extends in the experiment file, not on the command line", where=place
-        )
+        raise InputError("set extends in the experiment file, not on the command line", where=place)
     declared = values.get("variables") or {}
     name = first if first != "variables" else str(path[1])
     used = _all_references(values)

@@ -107,7 +107,7 @@ class UnlearningSection(Settings):
     """Models that unlearn some members, compared with one trained without them."""
 
     forget: ForgetSet
-    """The members that are to be forgotten; the retrained model never sees them."""
+    """The members to forget; the retrained model never sees them."""
     retain: RetainSet = RetainSet()
     """The other members that methods hold on to; without a rule, all of them."""
     methods: Annotated[tuple[str | dict[str, Any], ...], Field(min_length=1)]
@@ -162,9 +162,9 @@ class Experiment(Settings):
     audit: OverlapSettings = OverlapSettings()
     """What counts as an overlap of the background with an example; such documents are dropped."""
     twins: Twins = Twins()
-    """Further models beside each arm: the clean twin, the retrained model, shadow models."""
+    """Further models of each arm: the clean twin, the retrained model, shadow models."""
     unlearning: UnlearningSection | None = None
-    """Models that are to forget some members; absent where none is."""
+    """Models that unlearn some members; absent if there are none."""
     pool: PoolSettings = PoolSettings()
     """How members and non-members are drawn."""
     train: TrainSettings

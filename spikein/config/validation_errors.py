@@ -180,7 +180,7 @@ def _words(details: ErrorDetails) -> list[str]:
 
 
 def _path(details: ErrorDetails, values: Any) -> KeyPath:
-    """Return an error's place in the values; names of union branches are left out."""
+    """Return an error's place in the values, without names of union branches."""
     path: list[str | int] = []
     node = values
     for index, part in enumerate(details["loc"]):

@@ -162,9 +162,9 @@ class _Refused:
 
 
 _Lines = dict[str | int, int]
-"""Where the keys or items of one mapping or list are."""
+"""Lines of the keys or items of one mapping or list."""
 _Problems = list[tuple[str | None, int, str]]
-"""What is wrong with the keys of a mapping: key (None: the mapping itself), line, problem."""
+"""Problems of a mapping's keys: key (None: the mapping itself), line, problem."""
 
 
 class _Constructor(SafeConstructor):

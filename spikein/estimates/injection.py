@@ -28,13 +28,13 @@ BYTES_A_COPY = 32
 COPIES_A_SECOND = 200_000
 """Planned on one core; measured by the same benchmark."""
 WINDOWS_A_SECOND = 800_000
-"""Put in the order of training on one core, which a stretch of it needs."""
+"""Sorted into training order on one core, which copies in a part of the training need."""
 _SEPARATORS = 2
-"""Tokens around a copy, where there is no tokenizer to ask."""
+"""Tokens around a copy, if there is no tokenizer."""
 SAMPLE = 400
 """Rows of a dataset that are measured."""
 MAX_COUNT = 5
-"""The last entry of `InjectionEstimate.counts` holds this number of copies, and all above it."""
+"""The last entry of `InjectionEstimate.counts` counts members with this number of copies or more."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -37,12 +37,12 @@ class Preset:
     question: str
     replicates: str
     time: str
-    """On two idle cores; `` where that is no way to run it."""
+    """Time on two idle cores; `` if it cannot run on them."""
     gpu_hours: float | None = None
     arms: int | None = None
     seeds: int | None = None
     tokens: int | None = None
-    """Trained on, by all models together."""
+    """Training tokens of all models together."""
     model: str = ""
     data: tuple[str, ...] = ()
     """Data sets that `spikein data fetch` knows, for a preset that reads `data=DIR`; ids of the

@@ -1,4 +1,4 @@
-"""What the arms of an experiment share: its tokenizer, its clean corpus and its base model."""
+"""The background shared by the arms of an experiment: tokenizer, clean corpus, base model."""
 
 from collections.abc import Sequence
 
@@ -27,7 +27,7 @@ def background_of(experiment: Experiment, *, tokens: int, seeds: Sequence[int]) 
     Args:
         experiment: the experiment.
         tokens: length of the corpus.
-        seeds: of all arms.
+        seeds: the seeds of all arms.
 
     Raises:
         InputError: for a source or a model that cannot be read; as `require_positions`.
@@ -85,7 +85,7 @@ def _base_node(experiment: Experiment, corpus: Step) -> ModelNode | None:
 
 
 def shared_key(experiment: Experiment) -> str:
-    """Return what is equal in arms that share their background and their base model."""
+    """Return the settings that arms share if they share background and base model."""
     return canonical(
         {
             "model": plain(experiment.model),

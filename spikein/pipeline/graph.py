@@ -1,10 +1,10 @@
-"""The step graph: which artifacts an experiment needs, and in which order.
+"""The step graph: the artifacts that an experiment needs, in order.
 
-A graph is its goals; the rest follows from the inputs of the steps (`inject.step`).
+A graph is its goals; the other steps follow from their inputs (`inject.step`).
 
-A plan compares the graph with the store before anything runs: which artifacts are stored and
-intact (the contents of all that will be read are verified), which are damaged, and which need not
-be built because an artifact with equal files is there.
+A plan compares the graph with the store before anything runs. It lists the artifacts that are
+stored and intact (all contents to be read are verified), those that are damaged, and those that
+need not be built because an artifact with equal files exists.
 """
 
 from collections.abc import Iterable, Mapping
@@ -24,13 +24,13 @@ class Graph:
 
     goals: tuple[Step, ...]
     name: str = ""
-    """Of the experiment, for people."""
+    """The experiment's name, for display."""
 
     @cached_property
     def steps(self) -> tuple[Step, ...]:
         """Every step once, inputs before what needs them.
 
-        The order follows from the goals' order and the inputs' names alone.
+        The order depends only on the goals' order and the inputs' names.
         """
         found: dict[str, Step] = {}
 
@@ -60,13 +60,13 @@ class Planned:
     step: Step
     state: State
     """`stored`: nothing to do; `same`: absent, but an artifact built from equal content has its
-    files; `damaged`: will be built again; `build`: will be built; `maybe`: will be built
-    unless what it reads turns out equal to what was read before; `unneeded`: absent, and nothing
-    that has to be built reads it."""
+    files; `damaged`: will be built again; `build`: will be built; `maybe`: will be built unless
+    its inputs turn out to have the same content as before; `unneeded`: absent, and no step to
+    build reads it."""
     artifact: Artifact | None
-    """What is stored; of `same`, the artifact with the files."""
+    """The stored artifact; for `same`, the one with the files."""
     problem: StoreError | None = None
-    """What is wrong with the artifact that is damaged."""
+    """The problem of a damaged artifact."""
 
     @property
     def to_do(self) -> bool:
@@ -75,7 +75,7 @@ class Planned:
 
     @property
     def in_words(self) -> str:
-        """Return what a plan says of the step."""
+        """Return the state of the step as text."""
         said = {
             "stored": "in the store",
             "same": "in the store under another name",
@@ -86,9 +86,9 @@ class Planned:
 
 
 def plan(graph: Graph, store: Store) -> list[Planned]:
-    """Return what running the graph would do, in the order of the steps; builds nothing.
+    """Return the plan of the graph, in the order of the steps; build nothing.
 
-    The goals, and what will be read to make them, are verified: their files are read once.
+    The goals and everything read to build them are verified: their files are read once.
     """
     found = {step.digest: _find(step, store) for step in graph.steps}
     needed: set[str] = set()
@@ -123,7 +123,7 @@ def _find(step: Step, store: Store) -> Planned:
 
 
 def _verified(one: Planned, found: Mapping[str, Planned]) -> Planned:
-    """Verify a step's artifact, and that its inputs still hold what it was built from."""
+    """Verify a step's artifact, and that its inputs still have the content it was built from."""
     if one.artifact is None:
         return one
     inputs = {name: found[given.digest].artifact for name, given in one.step.inputs.items()}
@@ -137,7 +137,7 @@ def _verified(one: Planned, found: Mapping[str, Planned]) -> Planned:
 
 
 def _planned(one: Planned, known: Mapping[str, Manifest], store: Store, *, needed: bool) -> Planned:
-    """Say of a step that is absent whether it is needed, and whether it has to be built."""
+    """Determine whether an absent step is needed, and whether it has to be built."""
     if one.state == "stored":
         return one
     if not needed:

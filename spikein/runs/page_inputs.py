@@ -1,7 +1,7 @@
 """The inputs of a run's page, collected from its graph and its artifacts.
 
-What the page says is decided in `analysis.page`, which knows no experiment and no graph: this
-module hands over folders, tables and settings, and words nothing.
+`analysis.page` determines the page's text and knows neither experiment nor graph: this module
+passes folders, tables and settings, and writes no text.
 """
 
 from collections.abc import Mapping
@@ -59,12 +59,12 @@ def page_inputs(
 
     Args:
         experiment_graph: the experiment and its steps.
-        report: what became of the steps.
+        report: the outcomes of the steps.
         analysis: the results.
-        trajectory: detection along training; None where no checkpoint was kept.
-        unlearning: measures of unlearned models; None where there are none.
-        figure_links: let the page link to the files of its pictures, in `figures/` beside it.
-        show_protected: let the page show the texts of protected datasets.
+        trajectory: detection along training; None without checkpoints.
+        unlearning: measures of unlearned models; None if there are none.
+        figure_links: link the page to the files of its pictures, in the adjacent `figures/`.
+        show_protected: show the texts of protected datasets in the page.
     """
     experiment = experiment_graph.experiment
     results = {
@@ -149,11 +149,11 @@ def audited_models(experiment_graph: ExperimentGraph, report: RunReport) -> list
 
 
 def _trained_models(experiment_graph: ExperimentGraph, report: RunReport) -> list[TrainedModel]:
-    """Return the models of all arms, then of their twins, as far as they were made."""
+    """Return the models of all arms, then of their twins, as far as they were built."""
     arms = {node.trained.digest: node.arm for node in experiment_graph.nodes}
     steps = [node.trained for node in experiment_graph.nodes]
     steps += [twin.trained for node in experiment_graph.nodes for twin in node.twins.models]
-    # A twin that no other step reads is not made.
+    # A twin that no other step reads is not built.
     made = {outcome.step.digest for outcome in report.outcomes}
     unique = {step.digest: step for step in steps if step.digest in made}
     return [_trained_model(step, arms, report) for step in unique.values()]
@@ -174,7 +174,7 @@ def _trained_model(
 
 
 def _streams(experiment_graph: ExperimentGraph, report: RunReport) -> list[Stream]:
-    """Return what each arm, and each twin that is reported, was trained on."""
+    """Return the training data of each arm and each reported twin."""
     streams = []
     for node in experiment_graph.nodes:
         for model in (node.contaminated, *node.reported):
@@ -200,7 +200,7 @@ def _pools(
 
 
 def _asked(experiment_graph: ExperimentGraph) -> list[DetectorSetting]:
-    """Return the detectors that run in some arm, with the parameters that were asked for."""
+    """Return the detectors that run in some arm, with the requested parameters."""
     found = {
         (setting.name, setting.text): setting
         for node in experiment_graph.nodes
@@ -210,7 +210,7 @@ def _asked(experiment_graph: ExperimentGraph) -> list[DetectorSetting]:
 
 
 def _detector_facts(experiment_graph: ExperimentGraph) -> list[DetectorFacts]:
-    """Return what the detectors declare, each as it was asked for first."""
+    """Return the detectors' declarations, each with its first requested parameters."""
     found: dict[str, DetectorFacts] = {}
     for setting in _asked(experiment_graph):
         facts = describe_detector(setting.known, setting.parameters)
@@ -219,7 +219,7 @@ def _detector_facts(experiment_graph: ExperimentGraph) -> list[DetectorFacts]:
 
 
 def detector_work(experiment_graph: ExperimentGraph, report: RunReport) -> list[DetectorWork]:
-    """Return what each detector's scores of each model are drawn from, with what it took."""
+    """Return the sources of each detector's scores of each model, with their cost."""
     made = {outcome.step.digest: outcome.artifact for outcome in report.outcomes}
     words: dict[str, dict[str, None]] = {}
     for setting in _asked(experiment_graph):

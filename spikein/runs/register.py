@@ -1,11 +1,11 @@
 """The run folders of a store, and which artifacts they need: what garbage collection must keep.
 
 The store's register (`<store>/.runs/`, a file for each run folder) lists the run folders that were
-made from it, wherever they lie, and their artifacts. An entry is written before its run folder is
+made from it, wherever they are, and their artifacts. An entry is written before its run folder is
 visible: a kill in between leaves an entry without a folder, which keeps too much and never too
-little. A registered folder that is missing was moved, deleted, or is not mounted: nobody can know,
-so its artifacts are kept until the user says that it was deleted. While other runs rest on all of
-them there is nothing to ask: the entry stays until those runs are deleted, too.
+little. A registered folder that is missing was moved, deleted, or is not mounted; the difference is
+unknown, so its artifacts are kept until the user confirms that it was deleted. While other runs
+need all of them, no confirmation is required: the entry stays until those runs are also deleted.
 """
 
 import json
@@ -34,13 +34,13 @@ class RegisteredRun:
     id: str
     """Of the run folder (`RunRecord.id`); empty if it has no record."""
     path: Path
-    """Where the run folder was published."""
+    """The path at which the run folder was published."""
     artifacts: tuple[str, ...]
-    """`kind/label-digest12` of what it rests on."""
+    """`kind/label-digest12` of its artifacts."""
 
 
 def register_run(store: Path, folder: Path, *, id: str, artifacts: Iterable[str]) -> None:
-    """Record that a run folder rests on artifacts of the store.
+    """Record the artifacts of the store that a run folder needs.
 
     Args:
         store: the store's folder.
@@ -87,17 +87,17 @@ class Roots:
     """The run folders of a store."""
 
     live: dict[Path, frozenset[str]]
-    """Run folder → `kind/label-digest12` of what it rests on."""
+    """Run folder → `kind/label-digest12` of its artifacts."""
     ids: dict[Path, str]
     """Run folder → its id; empty if it has no record."""
     missing: tuple[RegisteredRun, ...]
-    """Registered folders that are not at their place, and need artifacts that no other needs."""
+    """Missing registered folders with artifacts that no other folder needs."""
     obsolete: tuple[RegisteredRun, ...]
     """Entries of folders that were found at another place, or whose artifacts are all deleted."""
 
     @property
     def known(self) -> bool:
-        """Whether any run of the store is known at all."""
+        """Whether any run of the store is known."""
         return bool(self.live or self.missing)
 
     def needed(self, *, forget: frozenset[Path] = frozenset()) -> set[str]:
@@ -116,7 +116,7 @@ def find_roots(store: Path, runs_root: Path) -> Roots:
 
     Args:
         store: the store's folder.
-        runs_root: a folder of runs to look in besides those that the store knows.
+        runs_root: a folder of runs to search in addition to those that the store knows.
 
     Raises:
         InputError: when the register cannot be read, or the record of a folder that is not in it.
@@ -149,7 +149,7 @@ def find_roots(store: Path, runs_root: Path) -> Roots:
             live[real], ids[real] = frozenset(record.artifacts), record.id
     known = {id for id in ids.values() if id}
     kept = {name for found in live.values() for name in found}
-    # A copy of a run folder has its id, too, and may rest on other artifacts since.
+    # A copy of a run folder has the same id, and may have other artifacts by now.
     missing = tuple(run for run in absent if holds_any(store, set(run.artifacts) - kept))
     obsolete = tuple(
         run
@@ -160,12 +160,12 @@ def find_roots(store: Path, runs_root: Path) -> Roots:
 
 
 def update_register(store: Path, roots: Roots, *, forget: frozenset[Path]) -> None:
-    """Write the register anew: each folder at its present place, obsolete entries removed."""
+    """Rewrite the register: each folder at its present place, without obsolete entries."""
     for folder, artifacts in roots.live.items():
         try:
             register_run(store, folder, id=roots.ids[folder], artifacts=artifacts)
         except OSError as error:
-            # Left for the next time: the collection is about to free space.
+            # Retried the next time: the collection is about to free space.
             if not disk_full(error):
                 raise
     for run in (*roots.obsolete, *(run for run in roots.missing if run.path in forget)):

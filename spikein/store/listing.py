@@ -1,12 +1,12 @@
-"""The artifacts of a store, found by the names of their folders or by what they were built from.
+"""The artifacts of a store, found by the names of their folders or by their inputs.
 
-A folder is `<root>/<kind>/<label>-<digest12>/`. It is read once a call, without a look at what it
-holds: with hundreds of artifacts of one kind, a look at each for each step costs more than the
-steps of a small study.
+A folder is `<root>/<kind>/<label>-<digest12>/`. Listings are read once per call, without opening
+the artifacts: with hundreds of artifacts of one kind, opening each for each step costs more than
+the steps of a small study.
 
-A recipe names its inputs by their recipes, so that it is known before anything is built. Where an
-input's recipe is new and the part of it that is read is the same as before, the artifact need not
-be built again: one with the same content key has its files.
+A recipe names its inputs by their recipes, so that it is known before anything is built. If an
+input's recipe is new but the part that is read is the same as before, the artifact need not be
+built again: an artifact with the same content key has the same files.
 """
 
 import os
@@ -25,8 +25,7 @@ _ARTIFACT_NAME = re.compile(rf".+-[0-9a-f]{{{SHORT}}}")
 
 
 Listed = tuple[Path, int]
-"""The folder of an artifact, finished or damaged, and its inode: another one where the artifact was
-built again."""
+"""The folder of an artifact, finished or damaged, and its inode, which differs after a rebuild."""
 
 
 def artifact_folders(root: Path, kind: str = ANY, short: str = ANY) -> Iterator[Listed]:
@@ -55,7 +54,7 @@ def artifact_folders(root: Path, kind: str = ANY, short: str = ANY) -> Iterator[
 
 
 def _entries(folder: Path) -> list[os.DirEntry[str]]:
-    """Return what a folder holds; nothing where it is no folder."""
+    """Return the entries of a folder; nothing if it is not a folder."""
     try:
         with os.scandir(folder) as entries:
             return list(entries)
@@ -64,7 +63,7 @@ def _entries(folder: Path) -> list[os.DirEntry[str]]:
 
 
 class ContentIndex:
-    """Finds artifacts by what they were built from; each manifest is read once."""
+    """Find artifacts by their inputs; each manifest is read once."""
 
     def __init__(self) -> None:
         self._keys: dict[tuple[str, int], tuple[str | None, str] | None] = {}
@@ -85,7 +84,7 @@ class ContentIndex:
         return None
 
     def could_reuse(self, folders: Iterable[Listed], recipe: Recipe) -> bool:
-        """Return whether one differs from the recipe in nothing but its inputs."""
+        """Return whether an artifact differs from the recipe only in its inputs."""
         wanted = _without_inputs(recipe.identity())
         return any(rest == wanted and key is not None for _, key, rest in self._known(folders))
 
@@ -105,7 +104,7 @@ class ContentIndex:
 
 
 def link_files(source: Artifact, folder: Path) -> None:
-    """Put the files of an artifact into a folder: hard links where the disk can, else copies."""
+    """Put the files of an artifact into a folder: hard links if possible, else copies."""
     for name in source.manifest.files:
         target = folder / name
         target.parent.mkdir(parents=True, exist_ok=True)

@@ -1,7 +1,7 @@
 """The audit of given models as a small graph: texts, scores, continuations, the audit.
 
-Everything that can be wrong with the input is found before a model is asked, as far as it can be:
-texts, columns, tokenizers, shapes, what a retrained model was fed.
+Problems of the input are found before a model runs, as far as possible: texts, columns, tokenizers,
+shapes, the training data of a retrained model.
 """
 
 from dataclasses import replace
@@ -36,11 +36,11 @@ _DRAW = ("band", "others", "all_chunks")
 
 
 def given_audit(settings: AuditSettings) -> Step:
-    """Return the step of an audit, with all that it rests on.
+    """Return the step of an audit, with all its inputs.
 
     Raises:
-        InputError: texts that cannot be read or are too short, models that cannot be compared, a
-            retrained model that was fed a text.
+        InputError: for texts that cannot be read or are too short, models that cannot be compared,
+            or a retrained model that was trained on a text.
     """
     detector = _one_detector(settings.detector)
     given = read_given(
@@ -103,12 +103,12 @@ def _one_detector(asked: str) -> DetectorSetting:
     """Return the detector of an audit.
 
     Raises:
-        InputError: none, several, or `all`.
+        InputError: for none, several, or `all`.
     """
     found = parse_detectors(asked)
     if names_all(asked) or len(found) != 1:
         raise InputError(
-            f"{asked!r} are {len(found)} detectors, and a ratio is of one",
+            f"{asked!r} are {len(found)} detectors, but a ratio needs exactly one",
             where="detector",
             allowed="one, such as min_k:k=0.2, loss or FILE.py:NAME",
         )
@@ -116,11 +116,11 @@ def _one_detector(asked: str) -> DetectorSetting:
 
 
 def _detect(settings: AuditSettings, detector: DetectorSetting) -> DetectSettings:
-    """Return how models are scored: by the detector, and by the loss."""
+    """Return the scoring settings: by the detector, and by the loss."""
     alike = ("reference", "frequency", "device", "device_map", "batch_tokens")
     return DetectSettings(
         detectors=(settings.detector, *(() if detector.name == _LOSS else (_LOSS,))),
-        # Naming a detector that reads what a model writes is leave to let it write.
+        # Naming a detector that reads generated text permits generation.
         generate=True,
         dtype=default_device().scoring_format(settings.dtype, where=settings.device),
         **{name: getattr(settings, name) for name in alike},
@@ -131,7 +131,7 @@ def _scores(model: ModelNode, sources: EvidenceSources) -> Step:
     """Score all texts under one model.
 
     Raises:
-        InputError: the detector lacks what it needs.
+        InputError: for a detector without its requirements.
     """
     asked = parse_detectors(sources.detect.detectors)
     settings, _ = runnable(asked, unmet(sources), leave_out=False)

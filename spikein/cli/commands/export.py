@@ -38,7 +38,9 @@ def export(
             show_default=True,
         ),
     ] = "documents",
-    clean: Annotated[bool, option("--clean", "Export the clean twin: the same length, no copies.")] = False,
+    clean: Annotated[
+        bool, option("--clean", "Export the clean twin: the same length, no copies.")
+    ] = False,
     show_protected: Annotated[
         bool,
         option(
@@ -85,7 +87,9 @@ def export(
             "the same tokens; their lines are marked. Export tokens if that matters."
         )
     if facts.copies_left_out:
-        warn(f"{facts.copies_left_out:,} copies are in the last partial window, which is not exported.")
+        warn(
+            f"{facts.copies_left_out:,} copies are in the last partial window, which is not exported."
+        )
     if facts.protected:
         warn("The files contain texts of protected datasets: do not share them.")
     size = sum(file["bytes"] for file in facts.files.values())

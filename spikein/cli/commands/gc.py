@@ -16,7 +16,9 @@ if TYPE_CHECKING:
 
 
 def gc(
-    dry_run: Annotated[bool, option("--dry-run", "List removable artifacts; delete nothing.")] = False,
+    dry_run: Annotated[
+        bool, option("--dry-run", "List removable artifacts; delete nothing.")
+    ] = False,
     damaged: Annotated[
         bool,
         option(

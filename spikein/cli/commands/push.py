@@ -28,7 +28,9 @@ def push(
     ] = None,
     licence: Annotated[
         str | None,
-        option("--license ID", "Put this licence on the card: a hub id such as [cyan]cc-by-4.0[/]."),
+        option(
+            "--license ID", "Put this licence on the card: a hub id such as [cyan]cc-by-4.0[/]."
+        ),
     ] = None,
     yes: Annotated[bool, option("--yes", "Upload without confirmation.")] = False,
 ) -> None:

@@ -37,9 +37,7 @@ def run(
     dry_run: Annotated[
         bool, option("--dry-run", "Estimate the run without executing it, as [cyan]plan[/] does.")
     ] = False,
-    verbose: Annotated[
-        bool, typer.Option("--verbose", "-v", help="Log every step.")
-    ] = False,
+    verbose: Annotated[bool, typer.Option("--verbose", "-v", help="Log every step.")] = False,
 ) -> None:
     """Run an experiment and write its report.
 

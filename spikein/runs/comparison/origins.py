@@ -1,8 +1,8 @@
-"""What two runs were asked, and what they were made from: settings, code, libraries, artifacts.
+"""The origins of two runs: settings, code, libraries, artifacts.
 
-Settings and the names of artifacts stand in the run folders. What an artifact is made of (code,
-libraries, the digest of its content) stands in the store; where a store is not found, the report
-says so and the rest goes on.
+Settings and the names of artifacts are in the run folders. The origin of an artifact (code,
+libraries, the digest of its content) is in the store; if a store is not found, the report notes
+that and continues.
 """
 
 from collections.abc import Mapping, Sequence
@@ -33,13 +33,13 @@ class ArtifactChange(NamedTuple):
     name: str
     """`kind/label`."""
     differs: tuple[str, ...]
-    """What of the recipe: `settings train.lr`, `input corpus`, `code`, `library torch`."""
+    """Parts of the recipe: `settings train.lr`, `input corpus`, `code`, `library torch`."""
     same_content: bool | None
-    """Whether the files agree all the same; None if a store is gone."""
+    """Whether the files agree nevertheless; None if a store is gone."""
 
 
 class Versions(NamedTuple):
-    """What the artifacts of one run were made with."""
+    """Code, libraries and machines of one run's artifacts."""
 
     code: tuple[str, ...]
     """Versions of spikein."""
@@ -47,12 +47,12 @@ class Versions(NamedTuple):
     """Name to versions."""
     machines: tuple[str, ...]
     missing: int
-    """Artifacts whose record is not in the store any more."""
+    """Artifacts whose record is no longer in the store."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Origins:
-    """What differs between two runs before any number."""
+    """Differences in the origins of two runs."""
 
     settings: Sequence[SettingChange]
     kinds: Sequence[KindOverlap]
@@ -62,7 +62,7 @@ class Origins:
 
 
 def compare_origins(first: Path, second: Path) -> Origins:
-    """Return what differs between two run folders.
+    """Return the differences in the origins of two runs.
 
     Raises:
         InputError: when a record cannot be read.
@@ -76,8 +76,8 @@ def compare_origins(first: Path, second: Path) -> Origins:
         _versions(found, len(names)) for found, names in zip(manifests, folders, strict=True)
     ]
     notes = [
-        f"{run.name}: the records of {one.missing} of {len(names)} artifacts are not in the store "
-        "any more, so code, libraries and contents are compared without them"
+        f"{run.name}: the records of {one.missing} of {len(names)} artifacts are no longer in the "
+        "store, so code, libraries and contents are compared without them"
         for run, one, names in zip((first, second), versions, folders, strict=True)
         if one.missing
     ]
@@ -140,7 +140,7 @@ def _changes(
     folders: tuple[Mapping[str, Path], Mapping[str, Path]],
     manifests: tuple[Mapping[str, Manifest], Mapping[str, Manifest]],
 ) -> list[ArtifactChange]:
-    """Return the artifacts of one label and two recipes, with what their recipes differ in."""
+    """Return the artifacts of one label and two recipes, with the differences of the recipes."""
     found = []
     alone: list[dict[str, list[str]]] = [{}, {}]
     for side in (0, 1):

@@ -61,7 +61,7 @@ def test_arms_survive_the_resolved_file():
         ("train.lr: [1e-3, 0.001]", "'0.001' is given twice"),
         ("copies: [{fixed: 1}, {fixd: 2}]", "with copies=fixd=2): copies.fixd: no such key"),
         ("{copies: [{fixed: 1}], copies.fixed: [2]}", "lies within"),
-        ("seeds: [[0], [1]]", "sweep.seeds: this cannot be swept"),
+        ("seeds: [[0], [1]]", "sweep.seeds: cannot be swept"),
         ("contaminants.3.members: [1]", "it has no item 3"),
         ("corpus.tokens: [50_000, 10]", "with corpus.tokens=10): corpus.tokens: 10 tokens do not"),
         (f"train.lr: {list(range(1, 1002))}", "1,001 combinations"),

@@ -1,7 +1,7 @@
 """Exact match of masked words before and after a model was trained on GPQA.
 
 The experiment of Ravichander et al. 2025, Table 4, in small: a tiny model is trained on background
-text (before), then fine-tuned on some rows of GPQA (after). Both are asked for what `ts_slot` and
+text (before), then fine-tuned on some rows of GPQA (after). Both predict what `ts_slot` and
 `info_probe` mask, in those rows and in as many others, which neither model saw. The model continues
 texts and follows no instructions, so both detectors ask under `plain`; the model before is the
 reference that says which words surprise, and its own rate is near zero for that reason.

@@ -1,4 +1,4 @@
-"""What the site shows beside docs/*.md: the README, CONTRIBUTING, CHANGELOG, and the notebooks.
+"""Pages of the site other than docs/*.md: the README, CONTRIBUTING, CHANGELOG, and the notebooks.
 
 A hook of MkDocs (`hooks` in mkdocs.yml). README.md becomes the front page, so that it is written
 once; notebooks become pages with the outputs that are stored in them, and are offered for
@@ -29,7 +29,7 @@ _CODE = re.compile(r"(^```.*?^```\s*$|`[^`\n]+`)", re.MULTILINE | re.DOTALL)
 
 
 def on_files(files: Files, config: MkDocsConfig) -> Files:
-    """Add the pages that do not lie in docs/."""
+    """Add the pages outside docs/."""
     for source, target in PAGES.items():
         text = (REPOSITORY / source).read_text(encoding="utf-8")
         files.append(File.generated(config, target, content=linked(text, source)))
@@ -52,11 +52,11 @@ def linked(text: str, source: str) -> str:
 
     Args:
         text: Markdown.
-        source: where it lies in the repository, such as `docs/training.md`.
+        source: its path in the repository, such as `docs/training.md`.
     """
     site = dict(PAGES)
     here = posixpath.dirname(source)
-    # Where the page lies on the site, as seen from docs/.
+    # The page's path on the site, relative to docs/.
     place = posixpath.dirname(site.get(source, posixpath.relpath(source, "docs")))
 
     def moved(match: re.Match[str]) -> str:
@@ -72,7 +72,7 @@ def linked(text: str, source: str) -> str:
         return f"{image}[{words}]({posixpath.relpath(found, place or '.')}{anchor})"
 
     parts = _CODE.split(text)
-    # Odd parts are code, which stays as it stands.
+    # Odd parts are code, which stays unchanged.
     return "".join(part if at % 2 else _LINK.sub(moved, part) for at, part in enumerate(parts))
 
 

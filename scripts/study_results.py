@@ -1,7 +1,7 @@
 """A page of docs/results/ from a finished run: its tables and figures, between two marks.
 
 `python -m scripts.study_results RUN [--into docs/results] [--figures copies,sweep] [--keep TITLE]`
-writes `NAME.md`, the run's pictures beside it, and all tables to `docs/data/results-NAME.csv`; the
+writes `NAME.md`, the run's pictures next to it, and all tables to `docs/data/results-NAME.csv`; the
 table or picture to keep stays on the page. Numbers are those of the run's
 `findings.parquet`, and nothing is computed here; what a person wrote outside the marks stays. Cost:
 under a second.
@@ -28,7 +28,7 @@ def interval(row: pd.Series, *, sign: str = "", digits: int = 2) -> str:
 
     Args:
         row: with `value`, `low` and `high`.
-        sign: `+` to write the sign of positive numbers, too.
+        sign: `+` to also write the sign of positive numbers.
         digits: decimals.
     """
     if not pd.notna(row["value"]):
@@ -80,7 +80,7 @@ def table_of(
 
 
 def written(run: Path, *, into: Path, figures: Sequence[str], by_dataset: Sequence[str]) -> str:
-    """Return the generated part of a run's page, and copy its pictures beside the page."""
+    """Return the generated part of a run's page, and copy its pictures next to the page."""
     record = json.loads((run / "run.json").read_text(encoding="utf-8"))
     findings = read_findings(run)
     every = as_table(findings, "metrics").to_pandas()
@@ -144,7 +144,7 @@ def written(run: Path, *, into: Path, figures: Sequence[str], by_dataset: Sequen
 
 
 def effects(factors: pd.DataFrame, axes: Sequence[str]) -> list[str]:
-    """Return what each swept factor does: differences between arms, and slopes over numbers.
+    """Return the effect of each swept factor: differences between arms, and slopes over numbers.
 
     Args:
         factors: the run's findings about the factors.
@@ -221,7 +221,7 @@ Namer = Callable[[dict[str, str]], str]
 
 
 def difference_name(axes: Sequence[str]) -> Namer:
-    """Return what names a difference: the two values, and those of the other axes."""
+    """Return the names of differences: the two values, and those of the other axes."""
 
     def name(key: dict[str, str]) -> str:
         fixed = fixed_axes(axes, key)
@@ -231,7 +231,7 @@ def difference_name(axes: Sequence[str]) -> Namer:
 
 
 def slope_name(axes: Sequence[str]) -> Namer:
-    """Return what names a slope: its factor, and the values of the other axes."""
+    """Return the names of slopes: the factor, and the values of the other axes."""
     return lambda key: f"{key['factor']}{fixed_axes(axes, key)}"
 
 

@@ -13,7 +13,7 @@ PARTS = ("building", "reading", "planning", "auditing")
 
 
 def main() -> None:
-    """Measure the parts asked for, and print one JSON object as the last line."""
+    """Measure the chosen parts, and print one JSON object as the last line."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--only", choices=PARTS, nargs="+", default=PARTS, help="parts to run")
     arguments = parser.parse_args()

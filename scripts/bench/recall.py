@@ -1,4 +1,4 @@
-"""What a text behind a cached prefix costs beside its plain pass, on the CPU.
+"""Cost of a text after a cached prefix, compared with its plain pass, on the CPU.
 
 Run as `python -m scripts.bench.recall`; the last line is one JSON object. The model of
 `scripts.bench.scoring` reads 32 texts of 128 tokens, plain and behind 7 shots of 48 tokens; both

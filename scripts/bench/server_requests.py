@@ -1,4 +1,4 @@
-"""Requests to a server beside the ideal: a stub that sleeps 200 ms, 32 requests in flight.
+"""Requests to a server compared with the ideal: a stub that sleeps 200 ms, 32 requests in flight.
 
 Run as `python -m scripts.bench.server_requests`; the last line is one JSON object. The ideal is
 `requests / in flight` times the sleep. The stub runs in a process of its own; replies are kept in

@@ -94,7 +94,7 @@ def make_evidence() -> "Evidence":
 def make_statistics(
     random: np.random.Generator, offsets: "np.ndarray[tuple[int, int], np.dtype[np.int32]]"
 ) -> "TokenStatistics":
-    """Return made-up statistics of one text whose tokens stand at `offsets`."""
+    """Return made-up statistics of one text with tokens at `offsets`."""
     from detect.token_statistics import TokenStatistics
 
     count = len(offsets)
@@ -119,7 +119,7 @@ def make_statistics(
 def _texts(
     random: np.random.Generator,
 ) -> "tuple[list[str], list[np.ndarray[tuple[int, int], np.dtype[np.int32]]]]":
-    """Return texts of one-token words in sentences, and where their tokens stand."""
+    """Return texts of one-token words in sentences, and the positions of their tokens."""
     texts, offsets = [], []
     for _ in range(ROWS):
         words = [f"w{number}" for number in random.zipf(1.3, TOKENS) % 5000]

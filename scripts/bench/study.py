@@ -1,12 +1,12 @@
-"""What running a study costs beside its steps: `python -m scripts.bench.study`.
+"""Overhead of running a study, without its steps: `python -m scripts.bench.study`.
 
 A graph of one shared step, 200 cells that do nothing, and one that needs all of them, is run from
-nothing and again when all of it is stored; the growth of this process's memory between a graph of
-100 and one of 200 cells is measured, too, and the processor's time of the former: on a busy machine
-the rest of the seconds is waiting. Then four cells that sleep are run by one worker and by
+nothing and again when all of it is stored. The growth of this process's memory between a graph of
+100 and one of 200 cells is also measured, and the processor's time of the former: on a busy machine
+the other seconds are waiting. Then four cells that sleep are run by one worker and by
 two: what is lost to 2 is the cost of the workers. Sleeping cells need no core, so that the
-number speaks of the scheduling alone. Then the intervals of a study of 100 cells and 25 detectors
-are made (`study_intervals.py`). The last line is one JSON object.
+number measures only the scheduling. Then the intervals of a study of 100 cells and 25 detectors
+are computed (`study_intervals.py`). The last line is one JSON object.
 """
 
 import argparse

@@ -1,4 +1,4 @@
-"""What all intervals of a study cost: simulated cells of one dataset, and a base model beside them.
+"""Cost of all intervals of a study: simulated cells of one dataset, and one base model.
 
 Each cell has its own arm, 134 members and 134 non-members (three quarters of them test rows), some
 nine numbers of copies, and 25 detectors of one setting. Timed is `analysis.results.analyse`: it
@@ -26,7 +26,7 @@ def measure_intervals(*, cells: int = 100, rows: int = 134) -> dict[str, float]:
     """Return the seconds that the tables of a study of so many cells take.
 
     Args:
-        cells: contaminated arms; there is one base model beside them.
+        cells: contaminated arms; there is one base model in addition.
         rows: members, and non-members.
     """
     with tempfile.TemporaryDirectory(prefix="spikein-bench-") as name:

@@ -3,7 +3,7 @@
 An artifact of one large file and many small ones is written once. The check (a look at the folder,
 every file hashed with XXH3) takes turns with the floor, which reads the same files in blocks of the
 same size and does nothing with them, and with SHA-256. All come from the page cache, where hashing
-costs most beside reading; from a disk the reading decides. The last line is one JSON object.
+costs most relative to reading; from a disk the reading dominates. The last line is one JSON object.
 """
 
 import argparse

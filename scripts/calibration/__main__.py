@@ -4,8 +4,8 @@ python -m scripts.calibration                          # 1,000 studies a line: s
 python -m scripts.calibration --studies 100 --print
 python -m scripts.calibration --only trends fading
 
-A line outside of 92 to 97.5 % is simulated again with ten times as many new studies, these alone
-are written. The studies are drawn here; the intervals are made by the functions of the report.
+A line outside of 92 to 97.5 % is simulated again with ten times as many new studies, and only
+these are written. The studies are drawn here; the intervals are made by the functions of the report.
 """
 
 import argparse
@@ -79,7 +79,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--studies", type=int, default=1000)
     parser.add_argument("--print", action="store_true", help="write nothing")
-    parser.add_argument("--only", nargs="+", metavar="TABLE", help="these tables alone")
+    parser.add_argument("--only", nargs="+", metavar="TABLE", help="only these tables")
     options = parser.parse_args()
     every = list(lines())
     tables = list(dict.fromkeys(line.table for line in every))

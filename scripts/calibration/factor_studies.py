@@ -1,7 +1,7 @@
 """Simulated studies of factors with known truth, and how often what is said of them holds.
 
-Scores are normal. A row has 70 % of its variance in every seed and 30 % anew in each; rows of one
-group share half of either; groups are dealt to the sides anew for each seed. Arms of one seed
+Scores are normal. A row has 70 % of its variance in every seed and 30 % new in each; rows of one
+group share half of either; groups are dealt to the sides again for each seed. Arms of one seed
 share a part of their scores.
 """
 
@@ -87,7 +87,7 @@ def study_numbers(seeds: Sequence[Scored], group: Counts, *, jackknife: bool = T
 
 
 def draw_doses(design: LineDesign, random: np.random.Generator) -> tuple[BySeed, Floats]:
-    """Return the AUCs of one study's doses, and where they stand."""
+    """Return the AUCs of one study's doses, and their positions."""
     x = np.log2(1 + np.array(DOSES, dtype=np.float64))
     pool, number = _pool(design.rows, design.group)
     own = _scores(random, number)
@@ -138,7 +138,7 @@ def draw_arms(design: ArmsDesign, random: np.random.Generator) -> list[Numbers]:
 
 
 def count_contrasts(design: ArmsDesign, studies: int) -> tuple[float, float]:
-    """Return how often a band holds all differences to the first arm, and how often one is held."""
+    """Return how often a band covers all differences to the first arm, and how often each one."""
     random = generator(0, Stream.BOOTSTRAP, item_key(f"calibration {tuple(design)}"))
     truth = [auc - design.aucs[0] for auc in design.aucs[1:]]
     family, each = [], []
@@ -152,7 +152,7 @@ def count_contrasts(design: ArmsDesign, studies: int) -> tuple[float, float]:
 
 
 def count_best(design: ArmsDesign, studies: int) -> tuple[float, float]:
-    """Return how often the set holds the first, which is the best, and how many it holds."""
+    """Return the rate at which the set includes the first arm, the best, and the set's size."""
     random = generator(0, Stream.BOOTSTRAP, item_key(f"calibration best {tuple(design)}"))
     found = [best_set(draw_arms(design, random), confidence=0.95) for _ in range(studies)]
     inside = [one for one in found if one is not None]
@@ -160,7 +160,7 @@ def count_best(design: ArmsDesign, studies: int) -> tuple[float, float]:
 
 
 def count_seen(design: ArmsDesign, studies: int) -> tuple[float, float]:
-    """Return how often an AUC is told from 0.5, and the second arm from the first."""
+    """Return the rate at which an AUC differs from 0.5, and the second arm from the first."""
     random = generator(0, Stream.BOOTSTRAP, item_key(f"calibration power {tuple(design)}"))
     alone, apart = [], []
     for _ in range(studies):
@@ -175,7 +175,7 @@ def count_seen(design: ArmsDesign, studies: int) -> tuple[float, float]:
 
 
 def expected_power(design: ArmsDesign) -> tuple[float, float]:
-    """Return what `analysis.factors.power` says of the same two arms."""
+    """Return the power of the same two arms by `analysis.factors.power`."""
     assumed = Assumptions(
         auc=design.aucs[0],
         seed_deviation=design.deviation,

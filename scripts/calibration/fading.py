@@ -61,12 +61,12 @@ class Slopes(NamedTuple):
     truth: float
     coverage: Coverage
     misled: float
-    """The share of studies in which the times of different texts alone (all texts under the last
+    """The share of studies in which only the times of different texts (all texts under the last
     model, Spearman's test at 5 %) seem to say that texts fade or that they gain."""
 
 
 def slopes(training: Training, studies: int, draw: str = "") -> Slopes:
-    """Return what is found in many studies of one line; another `draw` has other studies."""
+    """Return the results of many studies of one line; another `draw` has other studies."""
     from scipy.stats import spearmanr
 
     random = generator(0, Stream.BOOTSTRAP, item_key(f"calibration {training.name}{draw}"))

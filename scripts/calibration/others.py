@@ -1,4 +1,4 @@
-"""Simulated studies of what is no single AUC: pooled rows, TPR, trends, paired differences.
+"""Simulated studies of everything other than a single AUC: pooled rows, TPR, trends, paired differences.
 
 Every interval is made by the functions that make the report's.
 """
@@ -90,7 +90,7 @@ def rate_cases() -> list[Case]:
 
 
 def pooled_rate_cases() -> list[Case]:
-    """Return TPRs of four datasets together, of which none supports the rate alone."""
+    """Return TPRs of four datasets together, of which none supports the rate by itself."""
     return [
         Case(
             f"FPR {rate:g}, 4 × {outside} non-members, 4 × {inside} members, TPR {tpr}",
@@ -164,7 +164,7 @@ _ONE = np.ones(1)
 
 
 def groups_text(size: int) -> str:
-    """Return how rows are grouped, in words."""
+    """Return the grouping of rows as text."""
     return "rows alone" if size == 1 else f"groups of {size}"
 
 

@@ -1,9 +1,9 @@
-"""Simulated studies: rows with groups, dealt anew to the sides for each seed, and a known truth.
+"""Simulated studies: rows with groups, dealt again to the sides for each seed, and a known truth.
 
 Scores are normal. A row has what is its own in every seed (70 % of the variance) and what is new in
 each; groups share half of either (an intraclass correlation of 0.5). Members are shifted, by an
 amount that differs between seeds: its deviation is given in AUC at an AUC of 0.5, and the shift is
-set so that the mean over all seeds is the AUC asked for.
+set so that the mean over all seeds is the requested AUC.
 """
 
 from typing import NamedTuple

@@ -1,8 +1,8 @@
 """Simulated studies of unlearning: PrivLeak, positions, means of texts, KS distance.
 
 Each study has the rows of its seeds, half of whose groups are the forget set and half the holdout,
-dealt anew in each seed, under several models: a row's score has half of its variance in common for
-all models and seeds, and half anew; rows of one group share half of either. The forget set is
+dealt again in each seed, under several models: a row's score has half of its variance in common for
+all models and seeds, and half of its own; rows of one group share half of either. The forget set is
 shifted, by as much as each model knows of it. Every interval is made by the functions that make the
 report's.
 """
@@ -69,7 +69,7 @@ def case_intervals(case: Case, studies: int, draw: str = "") -> Interval:
 
 
 def case_coverage(case: Case, studies: int, draw: str) -> Coverage:
-    """Return how often the intervals of a case hold the truth."""
+    """Return the coverage of a case's intervals."""
     return coverage(case_intervals(case, studies, draw), case.truth)
 
 
@@ -177,7 +177,7 @@ def _ks_cases() -> list[Case]:
 
 
 def _shift(auc: float, spread: float) -> float:
-    # The mean over all seeds is the AUC that is asked for.
+    # The mean over all seeds is the requested AUC.
     return float(norm.ppf(auc) * np.sqrt(2 + spread**2))
 
 

@@ -1,11 +1,11 @@
-"""How often the audit's intervals hold the truth: a line a case in a file, a table on the page.
+"""How often the audit's intervals hold the truth: one line per case in a file, a table on the page.
 
 python -m scripts.calibration.unlearning_audit            # 1,000 studies a case: minutes
 python -m scripts.calibration.unlearning_audit --studies 100 --print
 
 Chunks are simulated by a latent normal number: chunks of one text share a part of it, and
 neighbours in a book follow an autoregression. The audit's own functions make every interval. A case
-outside of 92 to 97.5 % is simulated again with ten times as many new studies, these alone written.
+outside of 92 to 97.5 % is simulated again with ten times as many new studies; only these are written.
 The file is docs/data/unlearning-audit-coverage.csv; docs/unlearning.md sums it up.
 """
 
@@ -70,7 +70,7 @@ class Case(NamedTuple):
 
 
 def coverage_of(case: Case, studies: int, draw: str = "") -> Coverage:
-    """Return how many intervals of a case hold the truth."""
+    """Return the coverage of a case's intervals."""
     random = generator(0, Stream.BOOTSTRAP, item_key(f"unlearning audit {case.name}{draw}"))
     held = given = 0
     for _ in range(studies):
@@ -309,7 +309,7 @@ def read_lines(file: Path = FILE) -> list[Line]:
 
 
 def summary(found: Sequence[Line]) -> str:
-    """Return the page's table: a line a kind of interval, coverage in percent."""
+    """Return the page's table: one line per kind of interval, coverage in percent."""
     rows = [
         "| interval | cases | lowest | median | highest | outside |",
         "|---|---|---|---|---|---|",

@@ -1,9 +1,9 @@
 """`python -m scripts.goldens BEFORE [AFTER] [--reduced] [--keep FOLDER]`: did a number move?
 
-BEFORE and AFTER are commits, or folders with a tree; left out, AFTER is this tree as it lies there.
+BEFORE and AFTER are commits, or folders with a tree; by default, AFTER is this tree in its present state.
 Both sides are built on this machine, side by side, each with its own tree on the path, a store and
 runs of its own: the quickstart, twins, a trajectory, a reduced unlearning run, one `detect` and one
-`bundle`; with --reduced one small arm, `detect` and `bundle` alone. Then every table and weight is
+`bundle`; with --reduced only one small arm, `detect` and `bundle`. Then every table and weight is
 compared to the last bit. Differences are printed by file and column, and the exit code is 1.
 
 A side takes the experiment files of its own tree where it has them, else those of this one.
@@ -85,7 +85,7 @@ def build_all(sides: Sequence[tuple[Path, Path]], experiments: Sequence[str]) ->
             # Where `detect` keeps what it made: a side takes over nothing of the other's.
             environment["XDG_CACHE_HOME"] = str(out / "cache")
             script = str(HERE / "build.py")
-            # By its path, from another folder: the tree on the path is that of the side alone.
+            # By its path, from another folder: only the side's tree is on the path.
             command = [sys.executable, "-P", script, *map(str, (tree_, files, out)), *experiments]
             process = subprocess.Popen(command, cwd=out, env=environment, stdout=log, stderr=log)
             stack.callback(process.kill)
@@ -109,7 +109,7 @@ def experiment_files(tree_: Path, folder: Path) -> Path:
 
 
 def differences(before: Contents, after: Contents) -> list[str]:
-    """Return a line for each file that differs, with its columns, or is on one side alone."""
+    """Return a line for each file that differs, with its columns, or is on only one side."""
     found = []
     for key in sorted(before.keys() | after.keys()):
         old, new = before.get(key, []), after.get(key, [])

@@ -20,7 +20,7 @@ from analysis.findings import FINDINGS_FILE, as_table, questions
 TIMED = frozenset({"tokens_per_second", "mfu", "seconds"})
 """Columns that hold how long something took."""
 COMPARED = frozenset({".parquet", ".arrow", ".npy", ".bin", ".safetensors", ".csv"})
-"""Tables, weights and tokens; JSON beside them holds identities and counts of what is in them."""
+"""Tables, weights and tokens; the JSON files contain their identities and counts."""
 ALSO = frozenset({"tokenizer.json", "rows.jsonl"})
 IDENTITIES = frozenset({"models.parquet"})
 """Tables that name artifacts by their digests."""
@@ -72,7 +72,7 @@ def _files(out: Path) -> Iterator[tuple[str, str, bytes]]:
         for artifact in sorted(root.glob("[!.]*/[!.]*")):
             label = artifact.name.rsplit("-", 1)[0]
             for path in _compared(artifact):
-                # What is drawn stands in the runs' folders, whichever step drew it.
+                # Figures are in the runs' folders, whichever step drew them.
                 if path.parent.name == "figures":
                     continue
                 key = f"{where}{artifact.parent.name}/{label}/{path.relative_to(artifact)}"

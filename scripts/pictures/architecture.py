@@ -1,7 +1,7 @@
 """Draws `docs/images/architecture.svg`: the five packages and their folders, from the code itself.
 
-Run as `python -m scripts.pictures.architecture`. Folders stand from the lowest to the highest, as
-their imports have them. Nothing is imported, and a test compares, so the picture cannot drift.
+Run as `python -m scripts.pictures.architecture`. Folders are ordered from the lowest to the
+highest by their imports. Nothing is imported, and a test compares, so the picture cannot drift.
 """
 
 import ast
@@ -114,7 +114,7 @@ def _imported(node: ast.AST) -> Iterable[str]:
 
 
 def _height(name: str, uses: dict[str, set[str]], above: frozenset[str] = frozenset()) -> int:
-    """Return how many floors lie below an entry; a circle, which a test forbids, ends the count."""
+    """Return the number of floors below an entry; a circle, which a test forbids, ends the count."""
     below = uses[name] - above
     return 1 + max((_height(one, uses, above | {name}) for one in below), default=-1)
 

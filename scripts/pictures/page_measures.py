@@ -92,14 +92,14 @@ def measure(browser: Chromium, page: Path) -> dict[str, Any]:
 
 
 def sheets_of(pdf: bytes) -> int:
-    """Return how many pages a PDF of Chromium has."""
+    """Return the number of pages of a PDF by Chromium."""
     return len(re.findall(rb"/Type\s*/Page\b", pdf))
 
 
 def dead_links(page: Path, links: Sequence[str], ids: set[str]) -> list[str]:
-    """Return the addresses that name no file beside the page, or no place in it.
+    """Return the addresses that name no file next to the page, or no place in it.
 
-    Addresses of the network are not asked for.
+    Network addresses are not requested.
     """
     dead = []
     for link in links:

@@ -90,7 +90,7 @@ def changes(text: str) -> tuple[str, str, str]:
 
 
 def tree(release: Release) -> str:
-    """No file differs from the commit, and none lies beside it."""
+    """No file differs from the commit, and there are no others."""
     changed = run("git", "status", "--porcelain", folder=release.repository)
     if changed:
         raise InputError(
@@ -137,7 +137,7 @@ def tests(release: Release) -> str:
 
 
 def distributions(release: Release) -> str:
-    """Source distribution, wheel and release notes, from the files of the commit alone."""
+    """Source distribution, wheel and release notes, only from the files of the commit."""
     release.out.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory() as temporary:
         archive = Path(temporary) / "commit.tar"
@@ -205,7 +205,7 @@ CHECKS = ("tree", "version")
 
 
 def left_to_do(release: Release) -> str:
-    """Return what a person does once all steps are done."""
+    """Return the manual tasks after all steps are done."""
     tag, url = f"v{release.version}", release.project["urls"]["Repository"]
     return (
         f"spikein {release.version} is in {release.out}. Nothing was uploaded. What is left:\n"
@@ -250,7 +250,7 @@ def check_request(names: Sequence[str], out: Path) -> None:
     """Refuse a step that there is not, and a folder that cannot take a release."""
     for name in names:
         if name not in STEPS:
-            problem = f"is no step of a release.{did_you_mean(name, STEPS)}"
+            problem = f"is not a step of a release.{did_you_mean(name, STEPS)}"
             raise InputError(problem, where=name, allowed=", ".join(STEPS))
     if out.exists() and not out.is_dir():
         raise InputError("is a file, not a folder", where=f"--out {out}")

@@ -25,8 +25,8 @@ class ScoredTexts(NamedTuple):
     """One row per text, detector and setting: row (of `texts`), example_id, detector, setting,
     score (higher: more likely a member; NaN if there is none), reason (why there is none)."""
     aucs: pa.Table | None
-    """One row per detector and setting: auc, low, high, reason, members, non-members, rows without a
-    score, and true-positive rates with their ends; None if no labels were given."""
+    """One row per detector and setting: auc, low, high, reason, members, non-members, unscored
+    rows, and true-positive rates with their ends; None if no labels were given."""
     notes: tuple[str, ...]
     """Notes on the scores, such as skipped detectors and the reasons."""
 

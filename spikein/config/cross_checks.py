@@ -152,8 +152,8 @@ def _twin_problems(experiment: Experiment, asked: Sequence[DetectorSetting]) -> 
     if twins.clean and experiment.train.loss_on == "completion":
         yield _at(
             ("twins", "clean"),
-            "a stream without copies contains no answer, so with train.loss_on completion the clean "
-            "twin would learn nothing and equal the model that the arm starts from",
+            "a stream without copies contains no answer, so with train.loss_on completion the "
+            "clean twin would learn nothing and equal the model that the arm starts from",
             "Compare with detect.reference base, or set train.loss_on to all.",
         )
     if twins.shadows and experiment.variants != Variants():

@@ -34,7 +34,7 @@ _SEPARATORS = 2
 SAMPLE = 400
 """Rows of a dataset that are measured."""
 MAX_COUNT = 5
-"""The last entry of `InjectionEstimate.counts` counts members with this number of copies or more."""
+"""The last entry of `InjectionEstimate.counts` is the members with at least this many copies."""
 
 
 @dataclass(frozen=True, kw_only=True)

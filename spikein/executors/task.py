@@ -58,7 +58,7 @@ class TaskEnd:
 
     digest: str
     state: Literal["done", "failed", "lost"]
-    """`lost`: the process ended without a result, or was told to end; the step may be retried."""
+    """`lost`: the process ended without a result, or ended on request; the step may be retried."""
     built: bool = False
     seconds: float = 0.0
     problem: str = ""

@@ -265,5 +265,5 @@ def _require_use(
         masked(problem),
         where="execution.trackers",
         allowed=None if key else login,
-        hint=f"{instead}, or remove it from execution.trackers: the run's folder contains all results.",
+        hint=f"{instead}, or remove it from execution.trackers: the run's folder has all results.",
     )

@@ -98,7 +98,7 @@ def collect_damaged(store: Store, *, dry_run: bool = False) -> Collection:
         for folder in store.artifacts():
             try:
                 artifact = Artifact(path=folder, manifest=read_manifest(folder))
-                # Later artifacts were built from the content in the manifest, even if files changed.
+                # Later artifacts were built from the recorded content, even if files changed.
                 manifests[artifact.digest] = artifact.manifest
                 store.verify(artifact)
                 _require_tokens(artifact)

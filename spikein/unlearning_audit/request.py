@@ -50,8 +50,8 @@ class AuditSettings(AuditRule):
     """Similar texts that no model saw. They show whether the unlearned model works at all; without
     a retrained model they also calibrate the rule, less strictly."""
     retain: str | None = None
-    """Texts that the unlearned model should still know. A model that lost them is also ruined if it
-    is no worse than the original on texts that no model saw."""
+    """Texts that the unlearned model should still know. A model that lost them is ruined, even
+    if it matches the original on texts that no model saw."""
     questions: str | None = None
     """Rows of `question` and `answer` about the texts."""
     chunk_words: PositiveInt | None = WORDS

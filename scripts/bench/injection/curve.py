@@ -1,8 +1,8 @@
 """What the audit of the background finds: by how much a copy was changed, and how long it is.
 
 `python -m scripts.bench.injection.curve [--near T]`, about a minute. Rows are stretches of
-documentation texts of the standard library, a text for each row. Of each row a copy stands in a
-document of its own between two other texts, with a share of its words, drawn at random, replaced
+documentation texts of the standard library, a text for each row. A copy of each row is in its
+own document between two other texts, with a share of its words, drawn at random, replaced
 by words of other texts. Found / there, and documents without a copy that were flagged.
 """
 
@@ -28,7 +28,7 @@ def curve(
     shares: Sequence[float] = SHARES,
     clean: int | None = None,
 ) -> tuple[dict[tuple[int, float], int], int, int]:
-    """Return how many of `ROWS` copies are found by length and share, and the false alarms.
+    """Return the number of `ROWS` copies found by length and share, and the false positives.
 
     Args:
         settings: the rules.

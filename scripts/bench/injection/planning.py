@@ -1,4 +1,4 @@
-"""What it takes to plan a million copies over a corpus of 10**12 tokens that nobody reads.
+"""Cost of planning a million copies over a corpus of 10**12 tokens that is never read.
 
 Measured in a process of its own, whose peak of resident memory is the plan's. A sample of windows
 is then composed by brute force from the plan's table and compared with what the view reads.
@@ -34,13 +34,13 @@ PLACEMENTS = {
 
 
 class Described:
-    """A corpus of which only the length is known; its tokens are made up when asked for."""
+    """A corpus of which only the length is known; its tokens are made up on request."""
 
     n_tokens = TOKENS
     doc_starts = np.zeros(1, dtype=np.int64)
 
     def read(self, start: int, stop: int) -> npt.NDArray[np.int64]:
-        """Return made-up tokens that depend on their position alone."""
+        """Return made-up tokens that depend only on their position."""
         return np.arange(start, stop, dtype=np.int64) * 2654435761 % VOCABULARY
 
 
@@ -101,7 +101,7 @@ def main() -> None:
 
 
 def agreeing(plan: Plan) -> int:
-    """Return how many of the windows around a sample of copies brute force composes alike."""
+    """Return the number of windows around sampled copies that brute force composes alike."""
     view = plan.view(Described())
     random = np.random.default_rng(2)
     starts = view.text_starts()
@@ -117,7 +117,7 @@ def _naive(plan: Plan, view: View, window: int) -> npt.NDArray[np.int64]:
     first = window * CONTEXT
     low = first
     if view.layout == "flow":
-        # Whatever stands before an anchor shifts it; the window's own tokens lie below `first`.
+        # Everything before an anchor shifts it; the window's own tokens lie below `first`.
         low = max(first - int(insertions.length.sum()), 0)
     near = np.flatnonzero((insertions.anchor >= low) & (insertions.anchor <= first + CONTEXT))
     order = sorted(near, key=lambda copy: (insertions.anchor[copy], insertions.tiebreak[copy]))
@@ -142,7 +142,7 @@ def _naive(plan: Plan, view: View, window: int) -> npt.NDArray[np.int64]:
 def _copy_clean(
     out: dict[int, int], stream: int, clean: int, until: int, first: int, limit: int
 ) -> tuple[int, int]:
-    """Write clean tokens up to `until` where they lie in the window; return both positions."""
+    """Write clean tokens up to `until` at their place in the window; return both positions."""
     skipped = min(max(first - stream, 0), max(until - clean, 0))
     stream, clean = stream + skipped, clean + skipped
     stop = min(until, clean + max(limit - stream, 0))

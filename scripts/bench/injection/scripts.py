@@ -2,7 +2,7 @@
 
 `python -m scripts.bench.injection.scripts FOLDER …`: each folder holds the same pages in another
 language, as `.html` or `.txt` files of the same names; pages that one of them lacks are left out.
-For each n: the share of runs of n words in one half of the pages that stand in the other half, by
+For each n: the share of runs of n words in one half of the pages that occur in the other half by
 chance; mean of five halvings, the same in all languages.
 """
 

@@ -3,9 +3,9 @@
 python -m scripts.calibration.cells                    # 1,000 studies a cell, all cells
 python -m scripts.calibration.cells --only "t2" --studies 2000 --print
 
-Every module beside this one that has `CELLS` is read. Cells that are simulated take the place of
+Every other module of this package with `CELLS` is read. Cells that are simulated take the place of
 their own lines in the file; the others stay. A cell that does not hold is simulated again with ten
-times as many new studies, and these alone are written.
+times as many new studies, and only these are written.
 """
 
 import argparse
@@ -22,7 +22,7 @@ FILE = Path(__file__).resolve().parents[3] / "docs" / "data" / "coverage.csv"
 
 
 def all_cells() -> list[Cell]:
-    """Return the cells of all modules beside this one."""
+    """Return the cells of all other modules of this package."""
     names = sorted(found.name for found in pkgutil.iter_modules(package.__path__))
     modules = [importlib.import_module(f"{package.__name__}.{name}") for name in names
                if not name.startswith("_")]  # fmt: skip
@@ -58,7 +58,7 @@ def main() -> None:
             continue
         one = count(cell, options.studies, seed=options.seed)
         if not one.holds:
-            # The luck of one cell in many: new studies, and these alone.
+            # One cell in many fails by chance: count only new studies.
             one = count(cell, AGAIN * options.studies, seed=options.seed + 1)
         counted.append(one)
         mark = " " if one.holds else "*"

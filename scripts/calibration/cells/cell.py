@@ -22,7 +22,7 @@ class Cell:
     """One line of docs/data/coverage.csv."""
 
     table: str
-    """Which plot it stands in."""
+    """Its plot."""
     name: str
     study: Callable[[np.random.Generator], Drawn]
     """Draws one study and returns what a public function says of it."""

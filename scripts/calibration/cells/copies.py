@@ -98,7 +98,7 @@ def _sample(
     shape: str,
     step: float,
 ) -> Part:
-    """Return what one model says of both numbers of copies."""
+    """Return one model's result for both numbers of copies."""
     scores, inside = SHAPES[shape](noise), rows[0] + rows[1]
     first, second, others = np.split(scores, np.cumsum(rows)[:-1])
     seen = np.concatenate([moved(shape, first, aucs[0]), moved(shape, second, aucs[1])])

@@ -38,7 +38,7 @@ SHAPES: dict[str, Shape] = {"normal": np.asarray, "t2": t2, "exponential": expon
 
 @cache
 def shift_of(shape: str, auc: float) -> float:
-    """Return how far members are moved (exponential: their scale) for an AUC."""
+    """Return the shift of members (exponential: their scale) for an AUC."""
     if shape == "exponential":
         return auc / (1 - auc)
     if shape == "normal":
@@ -107,7 +107,7 @@ def several_seeds(
         seeds: how many.
         deviation: of the seeds' AUC, at an AUC of 0.5.
         named: whether `groups` says which rows are the same.
-        dealt_anew: whether each seed deals the rows to the sides anew.
+        dealt_anew: whether each seed deals the rows to the sides again.
     """
     spread = deviation / (stats.norm.pdf(0) / np.sqrt(2))
     shift = stats.norm.ppf(auc) * np.sqrt(2 + spread**2)

@@ -1,7 +1,7 @@
 """Cells of the study's factors: contrasts of arms, lines of doses.
 
 Scores are skewed (gamma) plus heavy-tailed (t of 5) noise, rows come in groups of unequal sizes
-that are dealt to the sides anew in each seed, and half of what a seed does to one arm it does to
+that are dealt to the sides again in each seed, and half of what a seed does to one arm it does to
 the others. A shift is set by the AUC that it has in a million drawn pairs, so the truth is known
 without the normal scores that the intervals think of. With one seed the truth is this model's,
 with three or more it is the mean over all seeds.
@@ -87,7 +87,7 @@ class Pool:
         return sqrt(GROUPED) * shared + sqrt(1 - GROUPED) * drawn(rows)
 
     def seed_noise(self) -> Floats:
-        """Return what the rows score in one seed, before an arm adds its own."""
+        """Return the rows' scores in one seed, before the noise of an arm."""
         return sqrt(OWN) * self.own + sqrt(1 - OWN) * self.noise()
 
     def arm_noise(self, common: Floats) -> Floats:
@@ -101,7 +101,7 @@ class Pool:
         return inside[self.group]
 
     def seed_effects(self, arms: int) -> Floats:
-        """Return what one seed does to each arm, in probits; half of its variance is shared."""
+        """Return the effect of one seed on each arm, in probits; half of its variance is shared."""
         drawn = self.random.normal(size=arms + 1) * self.design.deviation
         return sqrt(TOGETHER) * drawn[0] + sqrt(1 - TOGETHER) * drawn[1:]
 
@@ -120,7 +120,7 @@ def _gaps(grouped: bool) -> Floats:
 
 
 def shift_of(auc: Floats | float, *, grouped: bool) -> Floats:
-    """Return what members must score more for an AUC."""
+    """Return the members' shift in scores for an AUC."""
     return -np.interp(1 - np.asarray(auc), np.linspace(0, 1, 20_001), _gaps(grouped))
 
 

@@ -88,7 +88,7 @@ def export(
         )
     if facts.copies_left_out:
         warn(
-            f"{facts.copies_left_out:,} copies are in the last partial window, which is not exported."
+            f"{facts.copies_left_out:,} copies are in the last partial window, which is omitted."
         )
     if facts.protected:
         warn("The files contain texts of protected datasets: do not share them.")

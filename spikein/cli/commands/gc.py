@@ -46,7 +46,7 @@ def gc(
     Their artifacts are kept, with everything these were built from. Finished
     steps of an unfinished run are removed.
 
-    The command lists what it would remove, then asks for confirmation. [cyan]--runs[/]
+    The command lists what it would remove, then requires confirmation. [cyan]--runs[/]
     finds run folders that were moved. The artifacts of a missing run folder are
     kept until you confirm that it was deleted.
 

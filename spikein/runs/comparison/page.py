@@ -91,7 +91,7 @@ def _versions(names: tuple[str, str], origins: Origins) -> Table:
         ),
     ]
     return _table(
-        "Code and libraries", ("What", *names), rows, "Code and libraries that built the artifacts."
+        "Code and libraries", ("What", *names), rows, "They built the artifacts."
     )
 
 

@@ -181,8 +181,8 @@ if not TYPE_CHECKING:  # or a type checker would accept every name
         from difflib import get_close_matches
 
         close = get_close_matches(name, _HOMES, n=1)
-        meant = f". Did you mean {close[0]!r}?" if close else ""
-        raise AttributeError(f"module 'spikein' has no attribute {name!r}{meant}")
+        suggestion = f". Did you mean {close[0]!r}?" if close else ""
+        raise AttributeError(f"module 'spikein' has no attribute {name!r}{suggestion}")
 
 
 def __dir__() -> list[str]:

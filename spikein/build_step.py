@@ -53,13 +53,13 @@ def find_step(graph: StoredGraph, text: str) -> Step:
         InputError: when no step or several match.
     """
     steps = graph.steps.values()
-    found = [step for step in steps if step.name == text]
-    found = found or [step for step in steps if text and step.digest.startswith(text)]
-    if len(found) == 1:
-        return found[0]
-    if found:
-        listed = ", ".join(f"{step.digest[:12]} ({step.name})" for step in found)
-        raise InputError(f"{text!r} names {len(found)} steps", allowed=listed)
+    matches = [step for step in steps if step.name == text]
+    matches = matches or [step for step in steps if text and step.digest.startswith(text)]
+    if len(matches) == 1:
+        return matches[0]
+    if matches:
+        listed = ", ".join(f"{step.digest[:12]} ({step.name})" for step in matches)
+        raise InputError(f"{text!r} names {len(matches)} steps", allowed=listed)
     names = [step.name for step in steps]
     raise InputError(
         f"the graph has no step {text!r}.{did_you_mean(text, names)}",
@@ -77,10 +77,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     )
     parser.add_argument("graph", metavar="GRAPH", type=Path, help=f"STORE/.runs/RUN/{GRAPH_FILE}")
     parser.add_argument("step", metavar="STEP", help="digest or its beginning, or 'kind label'")
-    given = parser.parse_args(arguments)
+    parsed = parser.parse_args(arguments)
     try:
-        graph = open_graph(given.graph)
-        step = find_step(graph, given.step)
+        graph = open_graph(parsed.graph)
+        step = find_step(graph, parsed.step)
         threads = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else 1
         outcome = build_stored(graph, step, Lines(sys.stderr, verbose=True), threads=threads)
     except SpikeinError as error:

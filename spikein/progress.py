@@ -76,9 +76,11 @@ class Lines(Progress):
         now = time.monotonic()
         if now - self._printed >= max(self._every, (now - self._began) / 50):
             left = self._tally.left()
-            rest = "" if left is None else f"about {duration(left)} left"
+            time_left = "" if left is None else f"about {duration(left)} left"
             place = self._places.get(name, "")
-            amount = ", ".join(part for part in (_amount(done, total, unit), note, rest) if part)
+            amount = ", ".join(
+                part for part in (_amount(done, total, unit), note, time_left) if part
+            )
             self._print(f"{place} {name}: {amount}".lstrip())
 
     def step_finished(

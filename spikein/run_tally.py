@@ -89,14 +89,16 @@ class RunTally:
                 kind=step.kind,
                 stage=_BASE if base else _STAGES.get(step.kind, step.kind),
                 flops=(step.cost and step.cost.flops) or 0.0,
-                needs=tuple(given.digest for given in step.inputs.values()),
+                needs=tuple(source.digest for source in step.inputs.values()),
             )
             self._named.setdefault(step.name, []).append(step.digest)
 
     def start(self, name: str) -> None:
         """Record that a step has begun."""
         self._entry(name).began = time.monotonic()
-        self._most = max(self._most, sum(one.began is not None for one in self._open.values()))
+        self._most = max(
+            self._most, sum(open_entry.began is not None for open_entry in self._open.values())
+        )
 
     def advance(self, name: str, done: float, total: float | None) -> None:
         """Record the progress of a step."""
@@ -116,14 +118,14 @@ class RunTally:
         entry.seconds, entry.reused = seconds, reused
         self._done.append(entry)
         self._estimate = None
-        if any(one.stage == entry.stage for one in self._open.values()):
+        if any(finished.stage == entry.stage for finished in self._open.values()):
             return None
-        ended = [one for one in self._done if one.stage == entry.stage]
+        ended = [finished for finished in self._done if finished.stage == entry.stage]
         return StageEnd(
             entry.stage,
             steps=len(ended),
-            reused=sum(one.reused for one in ended),
-            seconds=sum(one.seconds for one in ended),
+            reused=sum(finished.reused for finished in ended),
+            seconds=sum(finished.seconds for finished in ended),
         )
 
     def left(self) -> float | None:
@@ -145,9 +147,9 @@ class RunTally:
 
     def _left(self, now: float) -> float | None:
         took: dict[str, list[float]] = {}
-        for one in self._done:
-            if not one.reused:
-                took.setdefault(one.kind, []).append(one.seconds)
+        for entry_done in self._done:
+            if not entry_done.reused:
+                took.setdefault(entry_done.kind, []).append(entry_done.seconds)
         rate = self._rate()
         chains: dict[str, float] = {}
         whole = 0.0
@@ -162,16 +164,20 @@ class RunTally:
                 if entry.began is not None:
                     seconds = max(seconds - (now - entry.began), 0.0)
             whole += seconds
-            chains[digest] = seconds + max((chains.get(one, 0.0) for one in entry.needs), default=0)
+            chains[digest] = seconds + max(
+                (chains.get(entry_done, 0.0) for entry_done in entry.needs), default=0
+            )
         return max(whole / self._most, max(chains.values(), default=0.0))
 
     def _rate(self) -> float | None:
         """Return the training rate in operations per second; None before any training."""
-        done = [(one.flops, one.seconds) for one in self._done if not one.reused]
+        done = [
+            (finished.flops, finished.seconds) for finished in self._done if not finished.reused
+        ]
         done += [
-            (one.flops * one.share, one.latest - one.first[0])
-            for one in self._open.values()
-            if one.first
+            (finished.flops * finished.share, finished.latest - finished.first[0])
+            for finished in self._open.values()
+            if finished.first
         ]
         seconds = sum(seconds for flops, seconds in done if flops)
         return sum(flops for flops, _ in done) / seconds if seconds else None

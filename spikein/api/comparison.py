@@ -41,25 +41,25 @@ def compare_runs(first: AnyPath, second: AnyPath, *, runs: AnyPath | None = None
     Raises:
         InputError: when one is not a run, both are the same, or a table cannot be read.
     """
-    found = [load_run(run, runs=runs) for run in (first, second)]
-    one, two = found
-    if one.folder.resolve() == two.folder.resolve():
+    finished = [load_run(run, runs=runs) for run in (first, second)]
+    earlier, later = finished
+    if earlier.folder.resolve() == later.folder.resolve():
         raise InputError(
             "is compared with itself",
-            where=str(one.folder),
+            where=str(earlier.folder),
             hint="Give two runs; those of one name are NAME/1, NAME/2 and so on.",
         )
-    names = (run_name(one.folder), run_name(two.folder))
+    names = (run_name(earlier.folder), run_name(later.folder))
     if names[0] == names[1]:
-        names = (str(one.folder), str(two.folder))
-    settings = AnalysisSettings.model_validate(dict(one.settings.get("analysis") or {}))
+        names = (str(earlier.folder), str(later.folder))
+    settings = AnalysisSettings.model_validate(dict(earlier.settings.get("analysis") or {}))
     return RunComparison(
-        first=one,
-        second=two,
+        first=earlier,
+        second=later,
         names=names,
-        origins=compare_origins(one.folder, two.folder),
+        origins=compare_origins(earlier.folder, later.folder),
         metrics=compare_metrics(
-            _tables(one, names[0], two.axes), _tables(two, names[1], one.axes), settings
+            _tables(earlier, names[0], later.axes), _tables(later, names[1], earlier.axes), settings
         ),
         settings=settings,
     )

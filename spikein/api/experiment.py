@@ -96,7 +96,7 @@ def override_texts(overrides: Overrides) -> list[str]:
             allowed=f"[{overrides!r}], or a mapping of dotted keys",
         )
     if not isinstance(overrides, Mapping):
-        return [str(one) for one in overrides]
+        return [str(override) for override in overrides]
     # JSON is YAML, which the reader of overrides takes.
     return [
         f"{key}={json.dumps(_plain(value, where=f'override {key}'), ensure_ascii=False)}"

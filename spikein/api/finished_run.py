@@ -96,12 +96,12 @@ class Run:
         Raises:
             InputError: when the run does not answer this question.
         """
-        asked = questions(self.findings)
-        if question not in asked:
+        answered = questions(self.findings)
+        if question not in answered:
             raise InputError(
                 f"the run has no findings of {question!r}",
                 where=str(self.folder / FINDINGS_FILE),
-                allowed=", ".join(asked),
+                allowed=", ".join(answered),
                 hint=_UNLEARNING if question in _OF_UNLEARNING else None,
             )
         return as_table(self.findings, question)
@@ -235,35 +235,35 @@ class Run:
         Raises:
             InputError: when the run has no artifact of that kind, or it is gone from the store.
         """
-        every = linked_artifacts(self.folder)
-        found = [path for path in every if path.parent.name == kind]
-        if not found:
-            kinds = sorted({path.parent.name for path in every})
+        artifacts_of_run = linked_artifacts(self.folder)
+        folders = [path for path in artifacts_of_run if path.parent.name == kind]
+        if not folders:
+            kinds = sorted({path.parent.name for path in artifacts_of_run})
             raise InputError(
                 f"the run has no artifact of the kind {kind!r}.{did_you_mean(kind, kinds)}",
                 where=str(self.folder),
                 allowed=", ".join(kinds) or None,
             )
-        gone = [path for path in found if not path.is_dir()]
+        gone = [path for path in folders if not path.is_dir()]
         if gone:
             raise InputError(
-                f"{len(gone)} of {len(found)} artifacts of the kind {kind!r} are gone from the "
+                f"{len(gone)} of {len(folders)} artifacts of the kind {kind!r} are gone from the "
                 f"store (the first: {gone[0]})",
                 where=str(self.folder),
                 hint="The run's tables and figures do not need them. "
                 + _AGAIN.format(self.folder / EXPERIMENT),
             )
         # Several artifacts may share a label: then their digests distinguish them.
-        labels = [open_artifact(path).manifest.label for path in found]
+        labels = [open_artifact(path).manifest.label for path in folders]
         return {
             label if labels.count(label) == 1 else path.name: path
-            for label, path in zip(labels, found, strict=True)
+            for label, path in zip(labels, folders, strict=True)
         }
 
     def _facts(self) -> list[tuple[str, str]]:
         """Return a summary of the run as names and values."""
-        every = linked_artifacts(self.folder)
-        gone = sum(not path.is_dir() for path in every)
+        folders = linked_artifacts(self.folder)
+        gone = sum(not path.is_dir() for path in folders)
         detectors = dict.fromkeys(self.metrics["detector"].to_pylist())
         columns = {axis: axis_column(axis) for axis in self.axes}
         swept = {
@@ -283,9 +283,9 @@ class Run:
             ("figures", ", ".join(self.figures) or "none"),
             (
                 "artifacts",
-                f"{len(every)} in the store"
+                f"{len(folders)} in the store"
                 if not gone
-                else f"{gone} of {len(every)} are gone from the store",
+                else f"{gone} of {len(folders)} are gone from the store",
             ),
             ("page", str(self.report)),
         ]
@@ -301,7 +301,7 @@ class Run:
             f"<td style='text-align:left'>{html.escape(value)}</td></tr>"
             for name, value in self._facts()
         )
-        sentences = "".join(f"<p>{html.escape(one)}</p>" for one in self.summary[:1])
+        sentences = "".join(f"<p>{html.escape(sentence)}</p>" for sentence in self.summary[:1])
         return (
             f"<div><strong>Run {html.escape(self.name)}</strong>{sentences}"
             f"<table>{facts}</table>{_auc_html(self)}</div>"
@@ -362,11 +362,11 @@ def _find(run: Path, runs_root: Path) -> Path:
 
 def _missing(folder: Path) -> list[str]:
     """Return the files and columns that a run folder lacks."""
-    found = [] if (folder / EXPERIMENT).is_file() else [EXPERIMENT]
+    lacks = [] if (folder / EXPERIMENT).is_file() else [EXPERIMENT]
     for name, columns in _COLUMNS.items():
         path = folder / name
         if not path.is_file():
-            found.append(name)
+            lacks.append(name)
             continue
         try:
             lacking = sorted(columns - set(pq.read_schema(path).names))
@@ -375,8 +375,8 @@ def _missing(folder: Path) -> list[str]:
                 f"cannot be read: {error}", where=str(path), hint=_AGAIN.format(folder / EXPERIMENT)
             ) from None
         if lacking:
-            found.append(f"columns of {name} ({', '.join(lacking)})")
-    return found
+            lacks.append(f"columns of {name} ({', '.join(lacking)})")
+    return lacks
 
 
 def _auc_html(run: Run) -> str:

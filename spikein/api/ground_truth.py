@@ -174,8 +174,8 @@ def validate(
             print(row["rank"], row["detector"], row["value"])
         ```
     """
-    given = [detectors] if isinstance(detectors, str) or callable(detectors) else detectors
-    listed = [given] if isinstance(given, Detector) else list(given)
+    references = [detectors] if isinstance(detectors, str) or callable(detectors) else detectors
+    listed = [references] if isinstance(references, Detector) else list(references)
     source = "the given bundle"
     if not isinstance(truth, GroundTruth):
         source = str(truth)
@@ -260,15 +260,15 @@ def _chosen(arms: Sequence[Mapping[str, Any]], label: str | None, folder: Path) 
     if label is None:
         return list(range(len(arms)))
     labels = {
-        arm_label(one["axes"]) or CONTAMINATED: dict(one["axes"])
-        for one in arms
-        if one["model"] == CONTAMINATED
+        arm_label(arm_node["axes"]) or CONTAMINATED: dict(arm_node["axes"])
+        for arm_node in arms
+        if arm_node["model"] == CONTAMINATED
     }
     axes = labels[find_arm(label, labels, where=str(folder))]
     return [
         number
-        for number, one in enumerate(arms)
-        if all(axes.get(key) == value for key, value in one["axes"])
+        for number, arm_node in enumerate(arms)
+        if all(axes.get(key) == value for key, value in arm_node["axes"])
     ]
 
 

@@ -134,10 +134,14 @@ def plan(
         with naming_missing_data(checked):
             experiment_graph = build_graph(checked)
     artifacts = Store(store_root)
-    every = [node.arm for node in experiment_graph.nodes]
-    injection = injection_estimates(every, _tokenizer(experiment_graph, artifacts))
+    experiments = [node.arm for node in experiment_graph.nodes]
+    injection = injection_estimates(experiments, _tokenizer(experiment_graph, artifacts))
     steps = plan_steps(experiment_graph.graph.complete(), artifacts)
-    measured = measured_rate(every) if measure and any(one.to_do for one in steps) else None
+    measured = (
+        measured_rate(experiments)
+        if measure and any(estimate.to_do for estimate in steps)
+        else None
+    )
     rows = []
     for planned in steps:
         cost = planned.step.cost
@@ -148,7 +152,7 @@ def plan(
                 sizes=measured[0],
                 rate=measured[1],
                 injection=injection,
-                context=every[0].experiment.train.context,
+                context=experiments[0].experiment.train.context,
             )
         rows.append(
             PlanRow(
@@ -166,11 +170,11 @@ def plan(
                 seconds=seconds,
             )
         )
-    estimated = [one.problem for one in injection if one.problem]
+    estimated = [estimate.problem for estimate in injection if estimate.problem]
     problems = [*estimated, *(_machine_problems(experiment_graph) if thorough else ())]
     if (draw or thorough) and not (problems or notes):
         problems += _early_problems(experiment_graph, steps, store_root)
-    training = training_estimates(every, hardware or Hardware())
+    training = training_estimates(experiments, hardware or Hardware())
     return PlanResult(
         name=experiment_graph.experiment.name,
         notes=tuple(experiment_graph.short_notes),
@@ -189,13 +193,15 @@ def _early_problems(
     experiment_graph: ExperimentGraph, steps: Sequence[Planned], store_root: Path
 ) -> Iterator[str]:
     """Yield what a run would refuse within its first steps, on any machine."""
-    to_do = {one.step.digest for one in steps if one.to_do}
+    to_do = {planned.step.digest for planned in steps if planned.to_do}
     if to_do:
         try:
             check_writable(store_root, STORE_OPTION)
         except InputError as error:
             yield str(error)
-    yield from draw_problems([one for one in experiment_graph.nodes if one.plan.digest in to_do])
+    yield from draw_problems(
+        [planned for planned in experiment_graph.nodes if planned.plan.digest in to_do]
+    )
 
 
 def _machine_problems(experiment_graph: ExperimentGraph) -> list[str]:
@@ -217,15 +223,15 @@ def _machine_problems(experiment_graph: ExperimentGraph) -> list[str]:
         if named not in (None, BASE, TWIN) and Path(named).expanduser().is_dir():
             checks[f"reference {named}"] = partial(load_tokenizer_and_context, named)
         checks[corpus.digest] = partial(require_background, corpus)
-    found = []
+    problems = []
     for check in checks.values():
         try:
             check()
         except Unreachable:
             continue
         except InputError as error:
-            found.append(str(error))
-    return found
+            problems.append(str(error))
+    return problems
 
 
 def _tokenizer(experiment_graph: ExperimentGraph, store: Store) -> Any | None:

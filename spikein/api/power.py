@@ -118,8 +118,8 @@ def power(
     share = (1 - first.detect.tune_share) * min(
         _exposed(arm.experiment.copies, arm.experiment.contaminants) for arm in checked.arms
     )
-    members = sum(one.members for one in first.contaminants)
-    outside = sum(one.nonmembers for one in first.contaminants)
+    members = sum(contaminant.members for contaminant in first.contaminants)
+    outside = sum(contaminant.nonmembers for contaminant in first.contaminants)
     tested = members * share
     values: dict[str, float] = {
         "nonmembers_per_member": outside * (1 - first.detect.tune_share) / max(tested, 1e-9),
@@ -127,12 +127,12 @@ def power(
     }
     sources = dict.fromkeys(values, "the experiment")
     if from_run is not None:
-        found = _from_run(from_run, runs)
-        values |= found
-        sources |= dict.fromkeys(found, f"the run {from_run}")
-    said = read_settings(Assumed, None, assume, {}).model_dump(exclude_none=True)
-    values |= said
-    sources |= dict.fromkeys(said, "as given")
+        from_finished = _from_run(from_run, runs)
+        values |= from_finished
+        sources |= dict.fromkeys(from_finished, f"the run {from_run}")
+    set_by_user = read_settings(Assumed, None, assume, {}).model_dump(exclude_none=True)
+    values |= set_by_user
+    sources |= dict.fromkeys(set_by_user, "as given")
     delta = values.pop("delta", _DEFAULT_DELTA)
     assumed = replace(Assumptions(), **values)
     if assumed.auc + delta >= 1:
@@ -172,7 +172,7 @@ def _row(seeds: int, tested: float, share: float, delta: float, assumed: Assumpt
 
 def _exposed(copies: Copies, contaminants: Sequence[Contaminant]) -> float:
     """Return the share of members that are expected to have a copy."""
-    members = sum(one.members for one in contaminants)
+    members = sum(contaminant.members for contaminant in contaminants)
     return 1 - expected_counts(copies, members)[2][0] / max(members, 1)
 
 
@@ -187,12 +187,12 @@ def _from_run(name: str, runs: Path | None) -> dict[str, float]:
         for row in run.factors.to_pylist()
         if row["kind"] == VARIANCE and row["detector"] == best.detector
     ]
-    found = {}
+    variances = {}
     for term in ("design_effect", "seed_deviation", "shared", "correlation", "seed_correlation"):
         value = typical(row["value"] for row in rows if row["term"] == term)
         if value is not None:
-            found[term] = min(value, 0.999) if term == "correlation" else value
-    if not found:
+            variances[term] = min(value, 0.999) if term == "correlation" else value
+    if not variances:
         raise InputError(f"has no variances of {best.detector}", where=name)
     # An AUC at or under chance cannot be distinguished from it.
-    return {**found, "auc": min(max(best.cell.value, 0.51), 0.98)}
+    return {**variances, "auc": min(max(best.cell.value, 0.51), 0.98)}

@@ -53,11 +53,11 @@ def render_report(
     started = time.monotonic()
     folder = numbered_run(Path(os.path.abspath(folder)))
     record = read_record(folder)
-    found, begun = resolve_places(folder, record)
+    store_folder, begun = resolve_places(folder, record)
     if out is not None:
         out = Path(os.path.abspath(out))
         check_file(out)
-    root = store_root or found
+    root = store_root or store_folder
     if root is None:
         raise InputError(
             "the store that the run was made from is not found",
@@ -165,12 +165,12 @@ def _require_whole(planned: Sequence[Planned], store: Store, folder: Path, begun
         InputError: naming the file, or the first step, and the command that repairs it.
     """
     again = f"spikein run {folder / EXPERIMENT} (in {begun})"
-    for one in planned:
-        if one.problem is not None:
+    for entry in planned:
+        if entry.problem is not None:
             raise InputError(
-                one.problem.problem, where=one.problem.where, hint=f"Run it again: {again}"
+                entry.problem.problem, where=entry.problem.where, hint=f"Run it again: {again}"
             )
-    lacking = [one.step.name for one in planned if one.state not in ("stored", "unneeded")]
+    lacking = [entry.step.name for entry in planned if entry.state not in ("stored", "unneeded")]
     if lacking:
         raise InputError(
             f"the store {store.root} lacks {len(lacking)} of the steps that its experiment now "

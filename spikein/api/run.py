@@ -102,8 +102,8 @@ def run(
         ```
     """
     if isinstance(progress, bool):
-        with show_progress() if progress else nullcontext(Progress()) as shown:
-            return _run(experiment, overrides, store, runs, executor, shown)
+        with show_progress() if progress else nullcontext(Progress()) as display:
+            return _run(experiment, overrides, store, runs, executor, display)
     return _run(experiment, overrides, store, runs, executor, progress)
 
 
@@ -131,7 +131,9 @@ def _run(
     with store.in_use(required=refused is None):
         with naming_missing_data(checked):
             experiment_graph = build_graph(checked)
-        planned = [one.step for one in plan(experiment_graph.graph, store) if one.to_do]
+        planned = [
+            step_plan.step for step_plan in plan(experiment_graph.graph, store) if step_plan.to_do
+        ]
         if refused and planned:
             raise refused
         nodes = experiment_graph.nodes

@@ -73,21 +73,21 @@ def score_texts(
         ```
     """
     rows = _rows(texts, labels, groups)
-    given = {
+    values = {
         "detectors": detectors and tuple(detector_parts(detectors)),
         "reference": reference and str(reference),
         "frequency": frequency and str(frequency),
     }
     chosen = (options or ScoringOptions()).model_copy(
-        update={name: value for name, value in given.items() if value}
+        update={name: value for name, value in values.items() if value}
     )
     if chosen.limit is not None:
         raise InputError("limit applies only to a file of rows", where="options")
-    found = score_rows(plan_rows(rows, str(model), chosen))
+    scored = score_rows(plan_rows(rows, str(model), chosen))
     table = None
     if rows.labels is not None:
-        table = _auc_columns(auc_table(found.scores, rows.labels, rows.groups or rows.texts))
-    return ScoredTexts(found.scores, table, found.notes)
+        table = _auc_columns(auc_table(scored.scores, rows.labels, rows.groups or rows.texts))
+    return ScoredTexts(scored.scores, table, scored.notes)
 
 
 def _rows(
@@ -134,10 +134,10 @@ def _groups(groups: Sequence[object], rows: int) -> list[str]:
     return [f"group {group}" for group in listed]
 
 
-def _check_length(what: str, found: int, rows: int) -> None:
-    if found != rows:
+def _check_length(name: str, length: int, rows: int) -> None:
+    if length != rows:
         raise InputError(
-            f"{found} {what} for {rows} texts", where=what, allowed="one for each text"
+            f"{length} {name} for {rows} texts", where=name, allowed="one for each text"
         )
 
 

@@ -69,8 +69,8 @@ class _Commands(TyperGroup):
     # Typer brings its own click, whose Context and Command have no public name.
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
         """Return the called command with all its options."""
-        name, listed, rest = super().resolve_command(ctx, args)
-        return name, None if listed is None or name is None else whole_command(name), rest
+        name, listed, arguments = super().resolve_command(ctx, args)
+        return name, None if listed is None or name is None else whole_command(name), arguments
 
     def invoke(self, ctx: Any) -> Any:
         """Run a command; bad input and Ctrl-C end it with a message."""
@@ -95,11 +95,11 @@ def _machine_refusal(error: Exception) -> str | None:
     """Return a message if the machine failed (no space, no permission); None for our own bug."""
     from spikein.store.filesystem import disk_full, read_only
 
-    where = getattr(error, "filename", None)
-    place = f"{where}: " if where else ""
+    path = getattr(error, "filename", None)
+    place = f"{path}: " if path else ""
     if disk_full(error):
         return f"{place}the disk is full. Free some space, then run the same command to go on."
-    if read_only(error) and isinstance(error, OSError) and where:
+    if read_only(error) and isinstance(error, OSError) and path:
         return f"{place}{error.strerror}."
     return None
 
@@ -134,8 +134,8 @@ def whole_command(name: str) -> Any:
     return get_command(alone)
 
 
-def _version(asked: bool) -> None:
-    if asked:
+def _version(requested: bool) -> None:
+    if requested:
         import spikein
 
         say(f"spikein {spikein.__version__}")

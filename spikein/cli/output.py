@@ -73,8 +73,8 @@ def print_error(text: str) -> None:
     """Print an error to standard error, in red on a terminal; secrets in it are masked."""
     from rich.text import Text
 
-    shown = Text.assemble(("Error: ", "bold red"), _text(masked(text), "red"))
-    console(sys.stderr).print(shown, soft_wrap=True)
+    message = Text.assemble(("Error: ", "bold red"), _text(masked(text), "red"))
+    console(sys.stderr).print(message, soft_wrap=True)
 
 
 def print_table(titles: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
@@ -107,27 +107,27 @@ def print_table(titles: Sequence[str], rows: Iterable[Sequence[object]]) -> None
         )
         for at, (title, *values) in columns.items()
     }
-    terminal, shown = console(), list(columns)
+    terminal, visible = console(), list(columns)
     if sys.stdout.isatty():
-        while len(shown) > 1 and _total(least, shown) > terminal.width:
-            shown.pop()
-        while _total(widths, shown) > terminal.width:
-            widest = max(shown, key=lambda at: (widths[at] > least[at], widths[at]))
+        while len(visible) > 1 and _total(least, visible) > terminal.width:
+            visible.pop()
+        while _total(widths, visible) > terminal.width:
+            widest = max(visible, key=lambda at: (widths[at] > least[at], widths[at]))
             if widths[widest] <= least[widest]:
                 break
             widths[widest] -= 1
-    terminal.width = max(terminal.width, _total(widths, shown))
+    terminal.width = max(terminal.width, _total(widths, visible))
     table = RichTable(box=SIMPLE_HEAD, pad_edge=False, collapse_padding=True)
-    for at in shown:
+    for at in visible:
         title = _folded(titles[at], widths[at])
         table.add_column(
             title, justify="right" if at in right else "left", width=widths[at], overflow="fold"
         )
     for line in lines:
-        table.add_row(*(_text(_folded(line[at], widths[at])) for at in shown))
+        table.add_row(*(_text(_folded(line[at], widths[at])) for at in visible))
     terminal.print(table)
-    if len(shown) < len(columns):
-        hidden = ", ".join(titles[at] for at in columns if at not in shown)
+    if len(visible) < len(columns):
+        hidden = ", ".join(titles[at] for at in columns if at not in visible)
         say(f"No room for: {hidden}. A wider terminal or a file shows them.", style="dim")
 
 
@@ -192,7 +192,7 @@ def show_parts(parts: "Iterable[Part]") -> None:
                 say(f"  {sentence}")
         elif isinstance(part, Fold):
             say(f"{part.title}.")
-            show_parts(one for one in part.parts if not isinstance(one, Table))
+            show_parts(content for content in part.parts if not isinstance(content, Table))
 
 
 def print_notes(notes: Iterable[str]) -> None:
@@ -238,11 +238,11 @@ def require_agreement(question: str, refusal: Exception, *, declined: str) -> No
 
 def time_in_words(seconds: Sequence[float | None]) -> str:
     """Return the time of steps here: `about 12 s on this machine, and 1 step whose time …`."""
-    known = [each for each in seconds if each is not None]
-    unknown = len(seconds) - len(known)
+    estimated = [each for each in seconds if each is not None]
+    unknown = len(seconds) - len(estimated)
     return ", and ".join(
         [
-            *([f"about {duration(sum(known))} on this machine"] if sum(known) else []),
+            *([f"about {duration(sum(estimated))} on this machine"] if sum(estimated) else []),
             *([f"{with_noun(unknown, 'step')} whose time is unknown"] if unknown else []),
         ]
     )

@@ -25,10 +25,10 @@ def print_result(result: "ScoredRows", out: Path) -> None:
         ("Detector", "Setting", "Scored", "Not scored", "Why"),
         [
             (
-                *(one["detector"], one["setting"], f"{one['scored']:,}", f"{one['unscored']:,}"),
-                "; ".join(f"{number} {reason}" for reason, number in one["reasons"].items()),
+                *(row["detector"], row["setting"], f"{row['scored']:,}", f"{row['unscored']:,}"),
+                "; ".join(f"{number} {reason}" for reason, number in row["reasons"].items()),
             )
-            for one in _counts(result)
+            for row in _counts(result)
         ],
         "The rows carry no labels, so there is no AUC to report.",
     )
@@ -141,10 +141,10 @@ def _aucs_table(title: str, rows: "Sequence[AucRow]", caption: str) -> Table | N
     from analysis.unit import AUC
 
     rates = [rate for rate in rows[0].tpr if any(not row.tpr[rate].reason for row in rows)]
-    shown = (f"TPR at {100 * rate:g}% FPR" for rate in rates)
+    rate_heads = (f"TPR at {100 * rate:g}% FPR" for rate in rates)
     return listing(
         title,
-        ("Detector", "Setting", "AUC", *shown, "Members", "Non-members", "Remark"),
+        ("Detector", "Setting", "AUC", *rate_heads, "Members", "Non-members", "Remark"),
         [
             (
                 *(row.detector, row.setting, AUC._replace(digits=3).brief(row.auc)),
@@ -178,13 +178,13 @@ def _decisions(result: "ScoredRows") -> "list[FileDecision]":
     )
 
 
-def _decided(found: "Sequence[FileDecision]", *, by_held_out: bool) -> "list[Part]":
+def _decided(decisions: "Sequence[FileDecision]", *, by_held_out: bool) -> "list[Part]":
     """Return the settings that flag rows, the names of the others, and what calibrated them."""
     from analysis.page.parts import Note, present
     from analysis.settings import AnalysisSettings
     from analysis.unit import PERCENT
 
-    if not found:
+    if not decisions:
         return []
     level = f"{AnalysisSettings().false_discovery_rate:.0%}"
     flagging = listing(
@@ -192,18 +192,26 @@ def _decided(found: "Sequence[FileDecision]", *, by_held_out: bool) -> "list[Par
         ("Detector", "Setting", "Flagged", "Non-members", "Their share"),
         [
             (
-                *(one.detector, one.setting, f"{len(one.flagged)} of {one.decided}"),
-                *((f"{one.nonmembers:,}", PERCENT.text(*one.share[:3])) if one.share else ("", "")),
+                *(
+                    decision.detector,
+                    decision.setting,
+                    f"{len(decision.flagged)} of {decision.decided}",
+                ),
+                *(
+                    (f"{decision.nonmembers:,}", PERCENT.text(*decision.share[:3]))
+                    if decision.share
+                    else ("", "")
+                ),
             )
-            for one in found
-            if one.flagged
+            for decision in decisions
+            if decision.flagged
         ],
     )
     calibrations: dict[tuple[int, int, float], list[FileDecision]] = {}
-    for one in found:
-        own = (one.calibration_rows, one.calibration_groups, one.smallest_p)
-        calibrations.setdefault(own, []).append(one)
-    none = [one for one in found if not one.flagged]
+    for decision in decisions:
+        own = (decision.calibration_rows, decision.calibration_groups, decision.smallest_p)
+        calibrations.setdefault(own, []).append(decision)
+    none = [decision for decision in decisions if not decision.flagged]
     calibration = (
         "held-out rows"
         if by_held_out
@@ -229,4 +237,6 @@ def _decided(found: "Sequence[FileDecision]", *, by_held_out: bool) -> "list[Par
 
 
 def _settings(decisions: "Sequence[FileDecision]") -> str:
-    return ", ".join(f"{one.detector} {one.setting}".rstrip(" -") for one in decisions)
+    return ", ".join(
+        f"{decision.detector} {decision.setting}".rstrip(" -") for decision in decisions
+    )

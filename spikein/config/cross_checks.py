@@ -123,24 +123,26 @@ def _no_room(experiment: Experiment) -> str:
 
 def _detector_problems(experiment: Experiment) -> Iterator[Problem]:
     """Yield detectors that cannot be read, and conflicts between detectors and twins."""
-    asked: list[DetectorSetting] = []
+    requested: list[DetectorSetting] = []
     try:
-        asked = parse_detectors(experiment.detect.detectors)
+        requested = parse_detectors(experiment.detect.detectors)
     except InputError as error:
         yield _raised(("detect", "detectors"), error, error.where)
     try:
         asked_dataset_detectors(experiment.analysis.dataset_detectors)
     except InputError as error:
         yield _raised(("analysis", "dataset_detectors"), error)
-    yield from _twin_problems(experiment, asked)
+    yield from _twin_problems(experiment, requested)
 
 
-def _twin_problems(experiment: Experiment, asked: Sequence[DetectorSetting]) -> Iterator[Problem]:
+def _twin_problems(
+    experiment: Experiment, detectors: Sequence[DetectorSetting]
+) -> Iterator[Problem]:
     """Yield the conflicts between the twins and the other parts.
 
     Args:
         experiment: the whole experiment.
-        asked: its detectors; empty if they cannot be read.
+        detectors: its detectors; empty if they cannot be read.
     """
     twins, detect = experiment.twins, experiment.detect
     if detect.reference == "twin" and not twins.clean:
@@ -162,7 +164,7 @@ def _twin_problems(experiment: Experiment, asked: Sequence[DetectorSetting]) -> 
             "shadow models also spike non-members, but variants are written only for members",
             "Remove variants, or set twins.shadows to 0.",
         )
-    if twins.shadows and asked and Shadows() not in needs_of(asked):
+    if twins.shadows and detectors and Shadows() not in needs_of(detectors):
         yield _at(
             ("twins", "shadows"),
             "no requested detector reads shadow models",
@@ -172,7 +174,10 @@ def _twin_problems(experiment: Experiment, asked: Sequence[DetectorSetting]) -> 
 
 def _sent_problems(experiment: Experiment) -> Iterator[Problem]:
     """Yield protected datasets that a server would paraphrase without permission."""
-    protected = {one.name: get_dataset(one.dataset).protected for one in experiment.contaminants}
+    protected = {
+        contaminant.name: get_dataset(contaminant.dataset).protected
+        for contaminant in experiment.contaminants
+    }
     for index, variant in enumerate(experiment.variants.of):
         if not isinstance(variant, ParaphraseVariant) or variant.by != "model":
             continue
@@ -185,9 +190,9 @@ def _sent_problems(experiment: Experiment) -> Iterator[Problem]:
                 f"{', '.join(map(repr, unknown))} names no protected dataset of this experiment",
                 f"Protected here: {listed}.",
             )
-        kept = [n for n in protected if not variant.may_send(n, protected=protected[n])]
-        if kept:
-            yield _raised(path, protected_texts_error(kept))
+        withheld = [n for n in protected if not variant.may_send(n, protected=protected[n])]
+        if withheld:
+            yield _raised(path, protected_texts_error(withheld))
 
 
 def _unlearning_problems(experiment: Experiment) -> Iterator[Problem]:
@@ -216,7 +221,9 @@ def _unlearning_problems(experiment: Experiment) -> Iterator[Problem]:
     except InputError as error:
         place = (error.where or "").removeprefix(dotted(methods)).strip(": .")
         yield _raised(methods, error, place)
-    brings = [get_dataset(one.dataset).paraphrases for one in experiment.contaminants]
+    brings = [
+        get_dataset(contaminant.dataset).paraphrases for contaminant in experiment.contaminants
+    ]
     if "paraphrase" in section.conditions and not any(brings):
         yield _at(
             (SECTION, "conditions"),
@@ -224,7 +231,7 @@ def _unlearning_problems(experiment: Experiment) -> Iterator[Problem]:
             "Use a dataset with paraphrases, such as rows with a field of them.",
             allowed="8bit, 4bit",
         )
-    names = [one.name for one in experiment.contaminants]
+    names = [contaminant.name for contaminant in experiment.contaminants]
     levels = experiment.copies.levels or (
         None if experiment.copies.fixed is None else (experiment.copies.fixed,)
     )

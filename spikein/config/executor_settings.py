@@ -21,10 +21,10 @@ def job_minutes(time: str) -> int:
     Raises:
         ValueError: for a text that is not a duration.
     """
-    found = _TIME.fullmatch(time)
-    if not found:
+    match = _TIME.fullmatch(time)
+    if not match:
         raise ValueError(f"{time!r} is not a duration; write HOURS:MINUTES or DAYS-HOURS:MINUTES")
-    days, hours, minutes = (int(found[name] or 0) for name in ("days", "hours", "minutes"))
+    days, hours, minutes = (int(match[name] or 0) for name in ("days", "hours", "minutes"))
     return max((24 * days + hours) * 60 + minutes, 1)
 
 
@@ -87,9 +87,9 @@ class ClusterSettings(Settings):
     def request(self, kind: str) -> StepRequest:
         """Return the requests of a step of a kind; only memory and time may be unset."""
         own = self.steps.get(kind, StepRequest())
-        given = own.model_dump(exclude_none=True)
+        values = own.model_dump(exclude_none=True)
         common = {"cpus": self.cpus, "gpus": self.gpus, "memory_gb": self.memory_gb}
-        return StepRequest.model_validate({**common, **given})
+        return StepRequest.model_validate({**common, **values})
 
 
 class RaySettings(ClusterSettings):

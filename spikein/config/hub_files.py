@@ -17,20 +17,20 @@ PRESETS = f"{SCHEME}presets"
 def with_hub_files(document: Document) -> tuple[Document, list[InputError]]:
     """Return the document with every address replaced by a local path, and the problems."""
     problems: list[InputError] = []
-    known: dict[str, str] = {}
+    local_paths: dict[str, str] = {}
 
     def replaced(text: str, path: KeyPath) -> str:
         if not text.startswith(SCHEME):
             return text
         try:
-            if text not in known:
-                known[text] = local_path(text)
+            if text not in local_paths:
+                local_paths[text] = local_path(text)
         except InputError as error:
             # The same address may occur many times.
-            known[text] = text
-            where = f"{document.place(path)}: {dotted(path)}"
-            problems.append(InputError(str(error), where=where))
-        return known[text]
+            local_paths[text] = text
+            place = f"{document.place(path)}: {dotted(path)}"
+            problems.append(InputError(str(error), where=place))
+        return local_paths[text]
 
     return document.with_texts(replaced), problems
 
@@ -62,8 +62,8 @@ def _of_layout(pattern: str) -> str:
     from inject.public_data.catalogue import data_sets
     from inject.public_data.fetch import fetch
 
-    wanted = [one for one in data_sets() if any(fits(file.path, pattern) for file in one.files)]
-    if not wanted or not pattern:
+    matching = [one for one in data_sets() if any(fits(file.path, pattern) for file in one.files)]
+    if not matching or not pattern:
         names = [file.path for one in data_sets() for file in one.files]
         raise InputError(
             f"no file that the presets read has this name.{did_you_mean(pattern, names)}",
@@ -71,12 +71,12 @@ def _of_layout(pattern: str) -> str:
             hint="`spikein data list` lists them.",
         )
     folder = cache_folder() / "data"
-    for data_set in wanted:
+    for data_set in matching:
         if data_set.terms and not all((folder / file.path).exists() for file in data_set.files):
             raise InputError(
                 f"{data_set.name} has terms, which must be accepted first",
                 where=f"{PRESETS}/{pattern}",
                 hint=f"`spikein data fetch {data_set.name} --to {folder}` shows them.",
             )
-    fetch(wanted, folder)
+    fetch(matching, folder)
     return str(folder / pattern)

@@ -96,8 +96,8 @@ def check_document(document: Document, overrides: Sequence[str] = ()) -> Checked
             hint="Split the experiment into several.",
         )
         raise InputErrors([*problems, problem], title=title)
-    found, checked = _check_combinations(candidates)
-    problems += _with_choices(found, candidates, document)
+    grouped, checked = _check_combinations(candidates)
+    problems += _with_choices(grouped, candidates, document)
     if not problems:
         problems = [_at_place(one, path, document) for path, one in repeated_values(checked)]
     if problems:
@@ -122,14 +122,14 @@ def resolved_yaml(experiment: Experiment) -> str:
 def _without_nulls(document: Document) -> Document:
     """Remove optional parts and axes of the sweep that are null."""
     fields = Experiment.model_fields
-    kept = {
+    present = {
         key: value
         for key, value in document.values.items()
         if value is not None or key not in fields or fields[key].is_required()
     }
-    if isinstance(sweep := kept.get("sweep"), Mapping):
-        kept["sweep"] = {axis: values for axis, values in sweep.items() if values is not None}
-    return Document(values=kept, places=document.places, name=document.name)
+    if isinstance(sweep := present.get("sweep"), Mapping):
+        present["sweep"] = {axis: values for axis, values in sweep.items() if values is not None}
+    return Document(values=present, places=document.places, name=document.name)
 
 
 def _refuse_secrets(document: Document) -> tuple[Document, list[InputError]]:
@@ -153,7 +153,7 @@ def _check_combinations(
     candidates: Sequence[Combination],
 ) -> tuple[_Grouped, list[tuple[Combination, Experiment]]]:
     """Check every combination; group equal problems with the combinations that have them."""
-    found: _Grouped = {}
+    grouped: _Grouped = {}
     checked: list[tuple[Combination, Experiment]] = []
     for number, candidate in enumerate(candidates):
         try:
@@ -168,16 +168,16 @@ def _check_combinations(
             problems = [_at_place(problem, path, document) for path, problem in wrong]
             checked.append((candidate, experiment))
         for problem in problems:
-            found.setdefault(str(problem), (problem, []))[1].append(number)
-    return found, checked
+            grouped.setdefault(str(problem), (problem, []))[1].append(number)
+    return grouped, checked
 
 
 def _with_choices(
-    found: _Grouped, candidates: Sequence[Combination], document: Document
+    grouped: _Grouped, candidates: Sequence[Combination], document: Document
 ) -> list[InputError]:
     """Add the swept value that causes a problem, unless every combination has it."""
     explained = []
-    for problem, numbers in found.values():
+    for problem, numbers in grouped.values():
         if len(numbers) == len(candidates):
             explained.append(problem)
             continue
@@ -223,14 +223,14 @@ def _read(path: Path, chain: tuple[Path, ...], notes: list[str]) -> Document:
     document = read_document(path)
     if EXTENDS not in document.values:
         return document
-    where = document.place((EXTENDS,))
-    parent = _parent(document.values[EXTENDS], path, where)
+    place = document.place((EXTENDS,))
+    parent = _parent(document.values[EXTENDS], path, place)
     if note := EXPERIMENTS.clash(document.values[EXTENDS], folder=path.parent):
         notes.append(note)
     if realpath(parent) in map(realpath, chain):
-        circle = " → ".join(str(one) for one in (*chain, parent))
+        circle = " → ".join(str(file) for file in (*chain, parent))
         raise InputError(
-            f"{EXTENDS}: the files extend each other in a circle: {circle}", where=where
+            f"{EXTENDS}: the files extend each other in a circle: {circle}", where=place
         )
     extended = _read(parent, (*chain, parent), notes)
     return _merged(document, extended, name=path.stem)
@@ -277,11 +277,11 @@ def _merge(
     """Return `under` updated by `over`; drop the places of replaced values."""
     merged = dict(under)
     for key, value in over.items():
-        here, below = (*path, key), under.get(key)
+        key_path, below = (*path, key), under.get(key)
         if isinstance(value, Mapping) and isinstance(below, Mapping):
-            merged[key] = _merge(below, value, here, places)
+            merged[key] = _merge(below, value, key_path, places)
             continue
         merged[key] = value
-        for old in [old for old in places if old[: len(here)] == here]:
+        for old in [old for old in places if old[: len(key_path)] == key_path]:
             del places[old]
     return merged

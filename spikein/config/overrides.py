@@ -56,7 +56,7 @@ def apply_overrides(
         overrides: `key=value` each; a later one wins over an earlier one.
         keys: the top-level keys of an experiment.
     """
-    known = tuple(keys)
+    known_keys = tuple(keys)
     values: dict[str, Any] = copy.deepcopy(dict(document.values))
     places = dict(document.places)
     problems: list[InputError] = []
@@ -64,8 +64,8 @@ def apply_overrides(
     for text in overrides:
         place = f"override {masked(text)}"
         try:
-            given, value = _parsed(text, place)
-            path = _with_variables(given, place, values, known)
+            key_path, value = _parsed(text, place)
+            path = _with_variables(key_path, place, values, known_keys)
             set_value(values, path, value, where=place)
         except InputError as error:
             problems.append(error)
@@ -96,20 +96,20 @@ def set_value(values: dict[str, Any], path: KeyPath, value: Any, *, where: str) 
     node: Any = values
     for depth, part in enumerate(path):
         last = depth == len(path) - 1
-        here = dotted(path[:depth])
+        prefix = dotted(path[:depth])
         if isinstance(node, list):
             if not isinstance(part, int) or part >= len(node):
                 raise InputError(
-                    f"{here} is a list of {len(node)}, it has no item {part}",
+                    f"{prefix} is a list of {len(node)}, it has no item {part}",
                     where=where,
-                    allowed=f"{here}.0 to {here}.{len(node) - 1}" if node else "none",
+                    allowed=f"{prefix}.0 to {prefix}.{len(node) - 1}" if node else "none",
                 )
         elif isinstance(node, dict):
             part = str(part)
             if not last and node.get(part) is None:
                 node[part] = {}
         else:
-            raise InputError(f"{here} is a single value, it has no key {part}", where=where)
+            raise InputError(f"{prefix} is a single value, it has no key {part}", where=where)
         if last:
             node[part] = copy.deepcopy(value)
         else:
@@ -118,16 +118,16 @@ def set_value(values: dict[str, Any], path: KeyPath, value: Any, *, where: str) 
 
 def interpolate(document: Document) -> tuple[Document, list[InputError]]:
     """Return the document with every `${name}` replaced, and the problems with unknown names."""
-    given = document.values.get("variables")
-    variables = dict(given) if isinstance(given, Mapping) else {}
+    declared = document.values.get("variables")
+    variables = dict(declared) if isinstance(declared, Mapping) else {}
     problems: list[InputError] = []
     for name, value in variables.items():
-        where = document.place(("variables", name))
+        place = document.place(("variables", name))
         if not _VARIABLE.fullmatch(name):
-            problems.append(InputError(f"variables: {name!r} is not a variable name", where=where))
+            problems.append(InputError(f"variables: {name!r} is not a variable name", where=place))
         if isinstance(value, str) and _references(value):
             problems.append(
-                InputError(f"variables.{name}: a variable cannot name a variable", where=where)
+                InputError(f"variables.{name}: a variable cannot name a variable", where=place)
             )
 
     def replaced(text: str, path: KeyPath) -> Any:

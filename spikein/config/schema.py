@@ -67,8 +67,8 @@ class CorpusSettings(Settings):
     @model_validator(mode="after")
     def _one_background(self) -> "CorpusSettings":
         if bool(self.sources) == (self.imported is not None):
-            given = "both" if self.sources else "neither"
-            raise ValueError(f"give exactly one of sources and imported; got {given}")
+            present = "both" if self.sources else "neither"
+            raise ValueError(f"give exactly one of sources and imported; got {present}")
         return self
 
     def described(self) -> str:

@@ -171,13 +171,13 @@ def _axis_problems(sweep: Any, document: Document) -> list[InputError]:
     problems = []
     usable: list[str] = []
     for axis, values in sweep.items():
-        where = document.place(("sweep", axis))
+        place = document.place(("sweep", axis))
         path = parse_path(axis)
         if not isinstance(values, list) or not values:
             problems.append(
                 InputError(
                     f"sweep.{axis}: must be a list of at least one value",
-                    where=where,
+                    where=place,
                     allowed=f"such as [{values}, …]" if _single(values) else None,
                 )
             )
@@ -186,25 +186,25 @@ def _axis_problems(sweep: Any, document: Document) -> list[InputError]:
                 InputError(
                     f"sweep.{axis}: cannot be swept, since every combination would train the "
                     "original model and the retrained one again",
-                    where=where,
+                    where=place,
                     hint="Sweep within a method, which takes the models as they are: "
                     "`unlearning.methods: [{method: npo, sweep: {lr: [1.0e-5, 1.0e-4]}}]`.",
                 )
             )
         elif path[0] in _NOT_SWEPT or "" in path:
-            problems.append(InputError(f"sweep.{axis}: cannot be swept", where=where))
+            problems.append(InputError(f"sweep.{axis}: cannot be swept", where=place))
         else:
             try:
                 _chosen(document, {axis: 0})
             except InputError as error:
                 problems.append(error)
             usable.append(axis)
-    for one, other in itertools.permutations(usable, 2):
-        short, long = parse_path(one), parse_path(other)
-        if short == long[: len(short)] and (short != long or one < other):
+    for outer, other in itertools.permutations(usable, 2):
+        short, long = parse_path(outer), parse_path(other)
+        if short == long[: len(short)] and (short != long or outer < other):
             problems.append(
                 InputError(
-                    f"sweep.{other}: is part of sweep.{one}, which would replace it",
+                    f"sweep.{other}: is part of sweep.{outer}, which would replace it",
                     where=document.place(("sweep", other)),
                 )
             )
@@ -228,8 +228,8 @@ def _chosen(document: Document, choice: Mapping[str, int]) -> dict[str, Any]:
     """Return the document's values with the chosen ones in place."""
     values: dict[str, Any] = _copy(document.values)
     for axis, index in choice.items():
-        where = document.place(("sweep", axis, index))
-        set_value(values, parse_path(axis), document.values["sweep"][axis][index], where=where)
+        place = document.place(("sweep", axis, index))
+        set_value(values, parse_path(axis), document.values["sweep"][axis][index], where=place)
     return values
 
 

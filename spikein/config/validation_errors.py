@@ -59,8 +59,8 @@ def validation_errors(
 
 def allowed_keys(model: type[BaseModel], values: Any, path: KeyPath) -> list[str]:
     """Return the keys that the models at `path` have, or an empty list if any key is allowed."""
-    here, value = _models_at(model, values, path), _value(values, path)
-    tagged = [one for one in here if _tag_fits(one, value)] or here
+    models, value = _models_at(model, values, path), _value(values, path)
+    tagged = [one for one in models if _tag_fits(one, value)] or models
     return list(dict.fromkeys(name for one in tagged for name in one.model_fields))
 
 
@@ -91,45 +91,52 @@ def _problem(
     document: Document,
 ) -> InputError:
     key = dotted(path) or "the file"
-    where = document.place(path)
+    place = document.place(path)
     first = group[0]
     kind = first["type"]
     context = first.get("ctx") or {}
     if kind == "extra_forbidden":
-        known = allowed_keys(model, document.values, path[:-1])
-        known += ["extends"] if len(path) == 1 else []
+        known_keys = allowed_keys(model, document.values, path[:-1])
+        known_keys += ["extends"] if len(path) == 1 else []
         return InputError(
-            f"{key}: no such key.{did_you_mean(str(path[-1]), known)}",
-            where=where,
-            allowed=", ".join(known) or None,
+            f"{key}: no such key.{did_you_mean(str(path[-1]), known_keys)}",
+            where=place,
+            allowed=", ".join(known_keys) or None,
         )
     if kind == "missing":
         return InputError(f"{key}: is missing", where=document.place(path[:-1]))
     if kind == "union_tag_not_found":
         tag = str(context.get("discriminator", "kind")).strip("'")
-        known = _tags(model, document.values, path)
-        return InputError(f"{key}: {tag} is missing", where=where, allowed=", ".join(known) or None)
+        known_keys = _tags(model, document.values, path)
+        return InputError(
+            f"{key}: {tag} is missing", where=place, allowed=", ".join(known_keys) or None
+        )
     if kind == "union_tag_invalid":
         tag = str(context.get("discriminator", "kind")).strip("'")
-        known = [part.strip().strip("'") for part in str(context["expected_tags"]).split(",")]
+        known_keys = [part.strip().strip("'") for part in str(context["expected_tags"]).split(",")]
         wrong = str(context.get("tag"))
         return InputError(
-            f"{key}.{tag}: {wrong!r} is not among the allowed values.{did_you_mean(wrong, known)}",
+            f"{key}.{tag}: {wrong!r} is not among the allowed values.{did_you_mean(wrong, known_keys)}",
             where=document.place((*path, tag)),
-            allowed=", ".join(known),
+            allowed=", ".join(known_keys),
         )
     if kind in ("value_error", "assertion_error"):
         reason = first["msg"].partition(", ")[2]
-        return InputError(f"{key}: {reason}", where=where, hint=_origins(given, path, document))
-    expected = list(dict.fromkeys(text for one in group if (text := _expected(one))))
+        return InputError(f"{key}: {reason}", where=place, hint=_origins(given, path, document))
+    expected = list(dict.fromkeys(text for details in group if (text := _expected(details))))
     if not expected:
-        return InputError(f"{key}: {first['msg']} (given: {plain_type(given)})", where=where)
+        return InputError(f"{key}: {first['msg']} (given: {plain_type(given)})", where=place)
     close = ""
     if isinstance(given, str):
-        literals = [word for one in group if one["type"] == "literal_error" for word in _words(one)]
+        literals = [
+            word
+            for details in group
+            if details["type"] == "literal_error"
+            for word in _words(details)
+        ]
         close = did_you_mean(given, literals)
     return InputError(
-        f"{key}: is {plain_type(given)}.{close}", where=where, allowed=" or ".join(expected)
+        f"{key}: is {plain_type(given)}.{close}", where=place, allowed=" or ".join(expected)
     )
 
 
@@ -211,7 +218,7 @@ def _models(annotation: Any) -> list[type[BaseModel]]:
     if get_origin(annotation) is Annotated:
         return _models(get_args(annotation)[0])
     if get_origin(annotation) in (Union, types.UnionType):
-        return [one for branch in get_args(annotation) for one in _models(branch)]
+        return [model for branch in get_args(annotation) for model in _models(branch)]
     return []
 
 
@@ -230,7 +237,7 @@ def _models_at(model: type[BaseModel], values: Any, path: KeyPath) -> list[type[
     """Return the models allowed at `path`, below those whose `kind` is the given one."""
     annotations: list[Any] = [model]
     for depth, part in enumerate(path):
-        given = _value(values, path[:depth])
+        value = _value(values, path[:depth])
         if isinstance(part, int):
             annotations = [item for one in annotations for item in _items(one)]
             continue
@@ -238,15 +245,19 @@ def _models_at(model: type[BaseModel], values: Any, path: KeyPath) -> list[type[
             one.model_fields[part].annotation
             for annotation in annotations
             for one in _models(annotation)
-            if part in one.model_fields and _tag_fits(one, given)
+            if part in one.model_fields and _tag_fits(one, value)
         ]
     return [one for annotation in annotations for one in _models(annotation)]
 
 
 def _tags(model: type[BaseModel], values: Any, path: KeyPath) -> list[str]:
     """Return the values of `kind` of the models at `path`."""
-    models = [one for one in _models_at(model, values, path) if _has_kind(one)]
-    return [str(tag) for one in models for tag in get_args(one.model_fields["kind"].annotation)]
+    models = [candidate for candidate in _models_at(model, values, path) if _has_kind(candidate)]
+    return [
+        str(tag)
+        for candidate in models
+        for tag in get_args(candidate.model_fields["kind"].annotation)
+    ]
 
 
 def _has_kind(model: type[BaseModel]) -> bool:

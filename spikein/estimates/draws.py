@@ -64,7 +64,7 @@ def draw_problems(nodes: Sequence[ArmNodes]) -> Iterator[str]:
     Args:
         nodes: the arms whose plans to draw.
     """
-    drawn: set[str] = set()
+    drawn_keys: set[str] = set()
     nodes = [node for node in nodes if _rows(node) <= _MOST_ROWS]
     with tempfile.TemporaryDirectory() as folder:
         for node in nodes:
@@ -76,9 +76,9 @@ def draw_problems(nodes: Sequence[ArmNodes]) -> Iterator[str]:
                     {**node.plan.settings, "seed": None},
                 ]
             )
-            if key in drawn:
+            if key in drawn_keys:
                 continue
-            drawn.add(key)
+            drawn_keys.add(key)
             try:
                 _draw(node, Store(Path(folder)))
             except Unreachable:

@@ -92,7 +92,7 @@ def injection_estimates(
     """
 
     measured: dict[str, _Lengths] = {}
-    found: dict[str, InjectionEstimate] = {}
+    estimates: dict[str, InjectionEstimate] = {}
     for arm in arms:
         experiment = arm.experiment
         room = _text_room(arms, experiment.train.context, tokenizer)
@@ -101,9 +101,9 @@ def injection_estimates(
         if rows not in measured:
             measured[rows] = _lengths(contaminants, pool, room, tokenizer, arm.seed)
         key = f"{rows} {experiment.copies!r} {experiment.placement!r} {experiment.corpus.tokens}"
-        if key not in found:
-            found[key] = _injection_estimate(arm, measured[rows], tokenizer)
-    return tuple(found.values())
+        if key not in estimates:
+            estimates[key] = _injection_estimate(arm, measured[rows], tokenizer)
+    return tuple(estimates.values())
 
 
 def _text_room(arms: Sequence[ArmExperiment], context: int, tokenizer: Any | None) -> int:

@@ -57,7 +57,11 @@ class Preset:
         if not self.fetched:
             planned = () if self.gpu_hours is None else (f"spikein plan {self.name}",)
             return (*planned, f"spikein run {self.name}")
-        terms = [one.name for one in data_sets() if one.name in self.data and one.terms]
+        terms = [
+            data_set.name
+            for data_set in data_sets()
+            if data_set.name in self.data and data_set.terms
+        ]
         accept = "".join(f" --accept-terms {name}" for name in terms)
         return (
             f"spikein data fetch {self.name} --to data{accept}",
@@ -89,9 +93,9 @@ def data_of(name: str) -> tuple[str, ...]:
     text = EXPERIMENTS.files()[name].read_text(encoding="utf-8")
     patterns = re.findall(r'"\$\{data\}/([^"]+)"', text)
     return tuple(
-        one.name
-        for one in data_sets()
-        if any(fits(file.path, pattern) for file in one.files for pattern in patterns)
+        data_set.name
+        for data_set in data_sets()
+        if any(fits(file.path, pattern) for file in data_set.files for pattern in patterns)
     )
 
 
@@ -121,7 +125,7 @@ def _preset(name: str, path: Path) -> Preset:
     checked = read_experiment(name)
     experiment = checked.experiment
     estimates = training_estimates(checked.arms, Hardware())
-    costs = [(one.runs, one.cost) for one in estimates]
+    costs = [(estimate.runs, estimate.cost) for estimate in estimates]
     on_gpus = facts["folder"] in ("paper", "gpu") and all(cost for _, cost in costs)
     hours = sum(runs * cost.gpu_seconds for runs, cost in costs if cost) / 3600
     fetched = data_of(name)
@@ -130,7 +134,7 @@ def _preset(name: str, path: Path) -> Preset:
         gpu_hours=hours if on_gpus else None,
         arms=len(checked.arms),
         seeds=len(experiment.seeds),
-        tokens=sum(one.runs * one.tokens for one in estimates),
+        tokens=sum(estimate.runs * estimate.tokens for estimate in estimates),
         model=experiment.model.pretrained or experiment.model.shape or "",
         data=fetched or _hub_ids(experiment),
         fetched=bool(fetched),

@@ -92,7 +92,7 @@ def training_estimates(
         arms: its arms.
         hardware: the GPUs.
     """
-    found: dict[str, TrainingEstimate] = {}
+    estimates: dict[str, TrainingEstimate] = {}
     bases = set()
     clean = set()
     for arm in arms:
@@ -103,9 +103,11 @@ def training_estimates(
             run = f"{experiment.model!r} {base!r} {settings!r}"
             if run not in bases:
                 bases.add(run)
-                _count(found, _estimate("base", experiment, settings, base.tokens, hardware))
+                _count(estimates, _estimate("base", experiment, settings, base.tokens, hardware))
         train = experiment.train
-        _count(found, _estimate(train.mode, experiment, train, experiment.corpus.tokens, hardware))
+        _count(
+            estimates, _estimate(train.mode, experiment, train, experiment.corpus.tokens, hardware)
+        )
         twins = experiment.twins
         runs = twins.shadows + (experiment.forget_set is not None)
         # Arms that differ only in their copies share the clean twin.
@@ -116,8 +118,10 @@ def training_estimates(
         # Twins keep no checkpoints.
         whole = train.model_copy(update={"checkpoints": None})
         for _ in range(runs):
-            _count(found, _estimate("twins", experiment, whole, experiment.corpus.tokens, hardware))
-    return tuple(found.values())
+            _count(
+                estimates, _estimate("twins", experiment, whole, experiment.corpus.tokens, hardware)
+            )
+    return tuple(estimates.values())
 
 
 def hardware_needed(estimates: Sequence[TrainingEstimate], *, gpus: int) -> Hardware | None:
@@ -127,19 +131,21 @@ def hardware_needed(estimates: Sequence[TrainingEstimate], *, gpus: int) -> Hard
         estimates: of all training runs.
         gpus: the number on this machine.
     """
-    costs = [one.runs * one.cost.flops for one in estimates if one.cost is not None]
+    costs = [
+        estimate.runs * estimate.cost.flops for estimate in estimates if estimate.cost is not None
+    ]
     on_processor = len(costs) == len(estimates) and sum(costs) <= PROCESSOR_FLOPS
     return None if on_processor and not gpus else Hardware()
 
 
-def _count(found: dict[str, TrainingEstimate], one: TrainingEstimate) -> None:
-    key = repr(one)
-    seen = found.get(key)
-    found[key] = one if seen is None else replace(seen, runs=seen.runs + 1)
+def _count(estimates: dict[str, TrainingEstimate], estimate: TrainingEstimate) -> None:
+    key = repr(estimate)
+    seen = estimates.get(key)
+    estimates[key] = estimate if seen is None else replace(seen, runs=seen.runs + 1)
 
 
 def _estimate(
-    what: str,
+    label: str,
     experiment: Experiment,
     settings: TrainSettings,
     stream: int,
@@ -150,8 +156,8 @@ def _estimate(
     tokens = settings.epochs * n_windows * settings.context
     sizes = known_sizes(experiment.model)
     windows = -(-settings.batch_windows // hardware.gpus)
-    found = TrainingEstimate(
-        what=what,
+    estimate = TrainingEstimate(
+        what=label,
         runs=1,
         windows=windows,
         steps=steps,
@@ -161,7 +167,7 @@ def _estimate(
         note=_unknown(experiment),
     )
     if sizes is None:
-        return found
+        return estimate
     cost_of = partial(
         run_cost,
         sizes.shape,
@@ -181,7 +187,7 @@ def _estimate(
     room = int((hardware.memory - states[-1]) // cost.activations)
     fitting = experiment.execution.device_windows or max(1, min(windows, room))
     return replace(
-        found,
+        estimate,
         windows=fitting,
         cost=cost_of(windows=fitting),
         states=states,

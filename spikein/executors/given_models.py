@@ -50,9 +50,9 @@ def given_model(
     from train.models.pretrained import code_options, find_model
     from train.models.weight_check import check_causal
 
-    found = find_model(path_or_id, revision=revision, trust_remote_code=trust_remote_code)
-    code = code_options(found, path_or_id, trust_remote_code=trust_remote_code)
-    check_causal(found.path, path_or_id, code)
+    model = find_model(path_or_id, revision=revision, trust_remote_code=trust_remote_code)
+    code = code_options(model, path_or_id, trust_remote_code=trust_remote_code)
+    check_causal(model.path, path_or_id, code)
     return pretrained_node(path_or_id, revision=revision, trust_remote_code=trust_remote_code)
 
 

@@ -102,16 +102,16 @@ def parse_graph(content: bytes) -> StoredGraph:
         SpikeinError: for a step whose digest differs from its key.
         ValueError, LookupError, TypeError: for another kind of file.
     """
-    found = json.loads(content)
+    parsed = json.loads(content)
     steps: dict[str, Step] = {}
-    for digest, record in found["steps"].items():
+    for digest, record in parsed["steps"].items():
         step = steps[digest] = _step(record, steps)
         if step.digest != digest:
             raise SpikeinError(
                 f"the step {step.name} is not the one that the run named {digest[:12]}: someone "
                 "edited what determines its content in the file. Only `execution` may be edited."
             )
-    return StoredGraph(steps=steps, store=found["store"], working_folder=found["working_folder"])
+    return StoredGraph(steps=steps, store=parsed["store"], working_folder=parsed["working_folder"])
 
 
 def require_same_code(step: Step) -> None:
@@ -126,11 +126,11 @@ def require_same_code(step: Step) -> None:
             f"the code of the step {step.name} is not that of the process that started the run: "
             "it was edited since, or this machine has another version. Start the run again."
         )
-    here = library_versions(step.libraries)
+    present = library_versions(step.libraries)
     others = [
-        f"{name} {here.get(name)} (there {version})"
+        f"{name} {present.get(name)} (there {version})"
         for name, version in recipe.libraries.items()
-        if here.get(name) != version
+        if present.get(name) != version
     ]
     if others:
         raise SpikeinError(
@@ -153,7 +153,7 @@ def _record(step: Step) -> dict[str, Any]:
         "code": {"modules": list(step.code), "digest": step.recipe.code},
         "libraries": dict(step.recipe.libraries),
         "volatile": list(step.volatile),
-        "reads": {name: one._asdict() for name, one in step.reads.items()},
+        "reads": {name: reading._asdict() for name, reading in step.reads.items()},
         "facets": dict(step.facets),
     }
 
@@ -167,7 +167,7 @@ def _step(record: Mapping[str, Any], steps: Mapping[str, Step]) -> Step:
         code=tuple(record["code"]["modules"]),
         libraries=tuple(record["libraries"]),
         volatile=tuple(record["volatile"]),
-        reads={name: Reading(one["facet"], tuple(one["files"])) for name, one in reads},
+        reads={name: Reading(reading["facet"], tuple(reading["files"])) for name, reading in reads},
     )
     recipe = Recipe(
         **{name: record[name] for name in ("kind", "function", "settings", "inputs", "libraries")},

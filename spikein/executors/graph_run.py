@@ -62,15 +62,15 @@ class GraphRun:
         self.store = store
         self.progress = progress
         planned = plan(graph, store)
-        self._planned = {one.step.digest: one for one in planned}
+        self._planned = {entry.step.digest: entry for entry in planned}
         self._outcomes: dict[str, Outcome] = {}
-        self._total = sum(one.to_do for one in planned)
+        self._total = sum(entry.to_do for entry in planned)
         self._number = 0
-        self.needed = tuple(one.step for one in planned if one.state != "unneeded")
+        self.needed = tuple(entry.step for entry in planned if entry.state != "unneeded")
         """The steps that the goals need, stored ones included, each after its inputs."""
         self.status = LiveStatus(store.root, _first_status(graph, planned, executor))
         """The status of this run for `spikein status`."""
-        progress.run_started([one.step for one in planned if one.to_do])
+        progress.run_started([entry.step for entry in planned if entry.to_do])
 
     def obtain(self, step: Step) -> Outcome:
         """Return the artifact of a step, built now, with its inputs, unless the store has it.
@@ -79,8 +79,8 @@ class GraphRun:
             Exception: as a step raises, with a note that names it.
         """
         if self.stored(step) is None:
-            for given in step.inputs.values():
-                self.obtain(given)
+            for source in step.inputs.values():
+                self.obtain(source)
             self._build_here(step)
         return self._outcomes[step.digest]
 
@@ -91,20 +91,20 @@ class GraphRun:
         """
         if step.digest in self._outcomes:
             return self._outcomes[step.digest]
-        one = self._planned[step.digest]
-        if one.state != "stored" or one.artifact is None:
+        entry = self._planned[step.digest]
+        if entry.state != "stored" or entry.artifact is None:
             return None
         inputs = {
-            name: self._outcomes[given.digest].artifact.manifest
-            for name, given in step.inputs.items()
-            if given.digest in self._outcomes
+            name: self._outcomes[source.digest].artifact.manifest
+            for name, source in step.inputs.items()
+            if source.digest in self._outcomes
         }
         try:
-            require_current(one.artifact, inputs)
+            require_current(entry.artifact, inputs)
         except StoreError:
             self._total += 1
             return None
-        return self._record(Outcome(step=step, artifact=one.artifact, built=False, seconds=0.0))
+        return self._record(Outcome(step=step, artifact=entry.artifact, built=False, seconds=0.0))
 
     def take_up(self, step: Step) -> None:
         """Mark a step as needed after all.
@@ -116,7 +116,7 @@ class GraphRun:
     @property
     def left(self) -> int:
         """Maximum number of steps that remain to be built."""
-        return sum(one.digest not in self._outcomes for one in self.needed)
+        return sum(step.digest not in self._outcomes for step in self.needed)
 
     def next_number(self) -> tuple[int, int]:
         """Return the number of the step that starts now, from 1, and the total to build."""
@@ -161,7 +161,9 @@ class GraphRun:
         return outcome
 
     def _build_here(self, step: Step) -> None:
-        inputs = {name: self._outcomes[one.digest].artifact for name, one in step.inputs.items()}
+        inputs = {
+            name: self._outcomes[source.digest].artifact for name, source in step.inputs.items()
+        }
         number, total = self.next_number()
         self.take_up(step)
         self.status.set(
@@ -220,9 +222,9 @@ def _first_status(graph: Graph, planned: list[Planned], executor: str) -> RunSta
         updated=time.time(),
         state="running",
         steps=tuple(
-            _step_status(one.step, stored=one.state == "stored")
-            for one in planned
-            if one.state != "unneeded"
+            _step_status(entry.step, stored=entry.state == "stored")
+            for entry in planned
+            if entry.state != "unneeded"
         ),
     )
 
@@ -234,7 +236,7 @@ def _step_status(step: Step, *, stored: bool = False) -> StepStatus:
         kind=step.kind,
         state="done" if stored else "waiting",
         stored=stored,
-        needs=tuple(given.digest for given in step.inputs.values()),
+        needs=tuple(source.digest for source in step.inputs.values()),
     )
 
 
@@ -293,7 +295,7 @@ def build_step(
                 volatile=step.volatile,
                 protected=is_protected(step, inputs.values()),
                 reads=step.reads,
-                facets={name: find_function(one) for name, one in step.facets.items()},
+                facets={name: find_function(facet) for name, facet in step.facets.items()},
             ),
             notice=progress.notice,
         )

@@ -138,7 +138,7 @@ class LiveStatus:
         with self._guard:
             self._run = replace(self._run, state=state)
             if state != "finished":
-                self._steps = {one.digest: _stopped(one) for one in self._steps.values()}
+                self._steps = {step.digest: _stopped(step) for step in self._steps.values()}
             self._write()
         if self._lock is not None:
             self._lock.release()
@@ -180,12 +180,12 @@ class LiveStatus:
 
 def read_statuses(root: Path) -> list[RunStatus]:
     """Return the status of every run that a store remembers, the latest first."""
-    found = []
+    statuses = []
     for folder in sorted((root / RUNS_FOLDER).glob("[0-9]*"), reverse=True):
         status = _read(folder)
         if status is not None:
-            found.append(status)
-    return found
+            statuses.append(status)
+    return statuses
 
 
 def _read(folder: Path) -> RunStatus | None:
@@ -216,8 +216,8 @@ def _with_progress(folder: Path, step: StepStatus) -> StepStatus:
     """Return a step with the reports of the process that builds it, if it is another one."""
     if step.state != "running":
         return step
-    said = TaskFiles(folder, step.digest).progress()
-    return replace(step, **said) if said else step
+    report = TaskFiles(folder, step.digest).progress()
+    return replace(step, **report) if report else step
 
 
 def _is_alive(folder: Path, run: RunStatus) -> bool:
@@ -258,8 +258,8 @@ class TaskFiles:
 
     def progress(self) -> dict[str, Any]:
         """Return the last report of the step; empty if there is none."""
-        found = self._read("progress") or {}
-        return {name: value for name, value in found.items() if name in _PROGRESS}
+        report = self._read("progress") or {}
+        return {name: value for name, value in report.items() if name in _PROGRESS}
 
     def notices(self) -> list[str]:
         """Return the last messages of the step for the user."""
@@ -276,8 +276,8 @@ class TaskFiles:
 
     def clear(self) -> None:
         """Discard the reports of an earlier attempt."""
-        for what in ("progress", "end"):
-            self._path(what).unlink(missing_ok=True)
+        for topic in ("progress", "end"):
+            self._path(topic).unlink(missing_ok=True)
 
     def last_lines(self) -> tuple[str, ...]:
         """Return the last lines of the log, without secrets and without control characters."""
@@ -289,26 +289,26 @@ class TaskFiles:
             return ()
         lines = [re.sub(r"[\x00-\x08\x0b-\x1f\x7f]", "", line) for line in text.splitlines()]
         # Our own lines, such as the start of an attempt, do not describe the failure.
-        shown = [
+        visible = [
             line.rstrip()[:_LINE_LENGTH]
             for line in lines
             if line.strip() and not line.startswith(MARK)
         ]
-        return tuple(masked(line) for line in shown[-LAST_LINES:])
+        return tuple(masked(line) for line in visible[-LAST_LINES:])
 
-    def _path(self, what: str) -> Path:
-        return self._folder / f"{self._digest}.{what}.json"
+    def _path(self, topic: str) -> Path:
+        return self._folder / f"{self._digest}.{topic}.json"
 
-    def _write(self, what: str, values: dict[str, Any]) -> None:
+    def _write(self, topic: str, values: dict[str, Any]) -> None:
         self._folder.mkdir(parents=True, exist_ok=True)
-        path = self._path(what)
+        path = self._path(topic)
         temporary = path.with_suffix(".tmp")
         temporary.write_text(json.dumps(values), encoding="utf-8")
         temporary.replace(path)
 
-    def _read(self, what: str) -> dict[str, Any] | None:
+    def _read(self, topic: str) -> dict[str, Any] | None:
         try:
-            found = json.loads(self._path(what).read_text(encoding="utf-8"))
+            values = json.loads(self._path(topic).read_text(encoding="utf-8"))
         except (OSError, ValueError):
             return None
-        return found if isinstance(found, dict) else None
+        return values if isinstance(values, dict) else None

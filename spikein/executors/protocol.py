@@ -86,7 +86,7 @@ class StepsFailed(SpikeinError):
         """The names of the steps that need one that failed."""
         number = len(self.failures)
         lines = [f"{number} step{'s' if number > 1 else ''} failed; {finished} finished."]
-        lines += [f"  {one}" for one in self.failures]
+        lines += [f"  {failure}" for failure in self.failures]
         if self.not_begun:
             lines.append(
                 "Not started, since they need failed steps: "

@@ -67,10 +67,10 @@ def get_executor(name: str) -> Executor:
     installed = installed_plugins(_GROUP)
     if name in installed:
         return _made(installed[name].load(_EXPECTED))
-    known = [*_OWN, *installed]
+    names = [*_OWN, *installed]
     raise InputError(
-        f"no executor is called {name!r}.{did_you_mean(name, known)}",
-        allowed=f"{', '.join(known)}, or FILE.py:NAME",
+        f"no executor is called {name!r}.{did_you_mean(name, names)}",
+        allowed=f"{', '.join(names)}, or FILE.py:NAME",
     )
 
 
@@ -117,8 +117,8 @@ def _made(plugin: Plugin) -> Executor:
             where=plugin.origin,
             allowed=_EXPECTED.allowed,
         ) from None
-    found: Executor = executor
-    return found
+    instance: Executor = executor
+    return instance
 
 
 def _first_line(value: object) -> str:

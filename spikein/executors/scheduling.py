@@ -140,11 +140,11 @@ class _Schedule:
 
     def _await_inputs(self, step: Step) -> None:
         """Start a step once all its inputs that are steps of this run are finished."""
-        inputs = {given.digest for given in step.inputs.values()} & self._steps.keys()
+        inputs = {source.digest for source in step.inputs.values()} & self._steps.keys()
         inputs -= self._finished
         self._missing[step.digest] = len(inputs)
-        for given in inputs:
-            self._needed_by[given].append(step.digest)
+        for source in inputs:
+            self._needed_by[source].append(step.digest)
         if not inputs:
             self._make_ready(step.digest)
 
@@ -153,16 +153,16 @@ class _Schedule:
 
         A stored step may have been built from content that its inputs no longer have.
         """
-        absent = [given for given in step.inputs.values() if given.digest not in self._steps]
-        for given in absent:
-            if given.digest in self._steps:
+        absent = [source for source in step.inputs.values() if source.digest not in self._steps]
+        for source in absent:
+            if source.digest in self._steps:
                 continue
-            self._run.take_up(given)
-            self._steps[given.digest] = given
-            self._place_of[given.digest] = len(self._place_of)
-            self._needed_by[given.digest] = []
-            if not self._take_up_inputs(given):
-                self._await_inputs(given)
+            self._run.take_up(source)
+            self._steps[source.digest] = source
+            self._place_of[source.digest] = len(self._place_of)
+            self._needed_by[source.digest] = []
+            if not self._take_up_inputs(source):
+                self._await_inputs(source)
         if absent:
             self._await_inputs(step)
         return bool(absent)
@@ -180,7 +180,7 @@ class _Schedule:
                 self._has_ended(step.digest)
                 continue
             if self._take_up_inputs(step):
-                self._ready = [one for one in self._ready if one[1] != step.digest]
+                self._ready = [entry for entry in self._ready if entry[1] != step.digest]
                 heapq.heapify(self._ready)
                 continue
             if self._pool is None:
@@ -258,23 +258,23 @@ class _Schedule:
         """Forward the notices of running steps."""
         for digest in self._running:
             files = self._files(digest)
-            said = files.progress() if files else {}
-            if not said or files is None:
+            report = files.progress() if files else {}
+            if not report or files is None:
                 continue
-            self._run.status.set(digest, **said)
+            self._run.status.set(digest, **report)
             name = self._steps[digest].name
-            if said.get("done") is not None:
+            if report.get("done") is not None:
                 self._progress.step_advanced(
                     name,
-                    said["done"],
-                    said.get("total"),
-                    said.get("unit", ""),
-                    said.get("note", ""),
+                    report["done"],
+                    report.get("total"),
+                    report.get("unit", ""),
+                    report.get("note", ""),
                 )
-            known = self._notices.setdefault(digest, [])
+            notices = self._notices.setdefault(digest, [])
             for text in files.notices():
-                if text not in known:
-                    known.append(text)
+                if text not in notices:
+                    notices.append(text)
                     self._progress.notice(f"{name}: {text}")
 
     def _files(self, digest: str) -> TaskFiles | None:

@@ -148,22 +148,22 @@ def _open_store(root: str) -> Store:
 
 def _within_step(trace: TracebackType | None) -> TracebackType | None:
     """Return the part of a traceback inside the step itself, if there is one."""
-    found, one = trace, trace
-    while one is not None:
-        if one.tb_frame.f_code.co_filename == graph_run.__file__ and one.tb_next is not None:
-            found = one.tb_next
-        one = one.tb_next
-    return found
+    part, frame = trace, trace
+    while frame is not None:
+        if frame.tb_frame.f_code.co_filename == graph_run.__file__ and frame.tb_next is not None:
+            part = frame.tb_next
+        frame = frame.tb_next
+    return part
 
 
 def _inputs(step: Step, store: Store) -> dict[str, Artifact]:
-    found = {}
-    for name, given in step.inputs.items():
-        artifact = store.find(given.digest, kind=given.kind)
+    artifacts = {}
+    for name, source in step.inputs.items():
+        artifact = store.find(source.digest, kind=source.kind)
         if artifact is None:
-            raise SpikeinError(f"the input {name} ({given.name}) is not in the store {store.root}")
-        found[name] = artifact
-    return found
+            raise SpikeinError(f"the input {name} ({source.name}) is not in the store {store.root}")
+        artifacts[name] = artifact
+    return artifacts
 
 
 @contextmanager

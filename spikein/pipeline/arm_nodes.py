@@ -93,10 +93,14 @@ class ArmNodes:
         """Every model of the arm once: its own, the base model, twins, unlearned, checkpoints."""
         unlearned = self.unlearning.unlearned if self.unlearning else ()
         first = (self.contaminated, self.base, *self.twins.models)
-        known = [model for model in first if model is not None]
-        ends = {model.scores.digest for model in known if model.scores is not None}
-        along = [one for one in self.checkpoints if one.scores and one.scores.digest not in ends]
-        return (*known, *unlearned, *along)
+        present = [model for model in first if model is not None]
+        ends = {model.scores.digest for model in present if model.scores is not None}
+        along = [
+            checkpoint
+            for checkpoint in self.checkpoints
+            if checkpoint.scores and checkpoint.scores.digest not in ends
+        ]
+        return (*present, *unlearned, *along)
 
 
 def further_steps(
@@ -147,9 +151,9 @@ class DetectorSteps(NamedTuple):
 
 def detector_steps(nodes: Iterable[ArmNodes]) -> list[DetectorSteps]:
     """Return the sources of every detector's scores; each step of scores once."""
-    found: dict[tuple[str, str], DetectorSteps] = {}
+    collected: dict[tuple[str, str], DetectorSteps] = {}
     for node in nodes:
-        given = _without_detectors(node)
+        arm_steps = _without_detectors(node)
         for model in node.models:
             if model.scores is None:
                 continue
@@ -157,11 +161,11 @@ def detector_steps(nodes: Iterable[ArmNodes]) -> list[DetectorSteps]:
                 key = (model.scores.digest, setting.name)
                 needs = needs_of(with_grids([setting]))
                 inputs, _ = evidence_inputs(needs, node.sources, model.scored)
-                before = found[key].evidence if key in found else ()
+                before = collected[key].evidence if key in collected else ()
                 more = Graph(goals=(*before, *inputs.values())).steps if inputs else ()
-                evidence = tuple(step for step in more if step.digest not in given)
-                found[key] = DetectorSteps(setting.name, model.scores, evidence)
-    return list(found.values())
+                evidence = tuple(step for step in more if step.digest not in arm_steps)
+                collected[key] = DetectorSteps(setting.name, model.scores, evidence)
+    return list(collected.values())
 
 
 def _without_detectors(node: ArmNodes) -> set[str]:
@@ -170,5 +174,7 @@ def _without_detectors(node: ArmNodes) -> set[str]:
     if node.base is not None and node.base.node.step is not None:
         goals.append(node.base.node.step)
     goals += [twin.trained for twin in node.twins.models if twin.role != SHADOW]
-    goals += [one.trained for one in node.unlearning.unlearned] if node.unlearning else []
+    goals += (
+        [unlearned.trained for unlearned in node.unlearning.unlearned] if node.unlearning else []
+    )
     return {step.digest for step in Graph(goals=tuple(goals)).steps}

@@ -83,12 +83,12 @@ class ExperimentGraph:
     @property
     def short_notes(self) -> list[str]:
         """The notes, one for all detectors of `all` that lack the same requirement."""
-        left_out = [one for node in self.nodes for one in detectors_left_out(node.sources)]
+        left_out = [skipped for node in self.nodes for skipped in detectors_left_out(node.sources)]
         lacking: dict[str, dict[str, None]] = {}
-        for one in left_out:
-            lacking.setdefault(one.hint, {})[one.detector] = None
-        said = {one.note for one in left_out}
-        return [note for note in self.notes if note not in said] + [
+        for skipped in left_out:
+            lacking.setdefault(skipped.hint, {})[skipped.detector] = None
+        shortened = {skipped.note for skipped in left_out}
+        return [note for note in self.notes if note not in shortened] + [
             f"{', '.join(names)} of `all` {'are' if len(names) > 1 else 'is'} left out. {hint}"
             for hint, names in lacking.items()
         ]
@@ -108,9 +108,9 @@ def build_graph(checked: CheckedExperiment, *, device: Device | None = None) -> 
     """
     experiment = checked.experiment
     device = device or default_device()
-    every = [_with_formats(arm, device) for arm in checked.arms]
-    tokens = _corpus_tokens(every)
-    separated = separations(arm.experiment.placement for arm in every)
+    arms = [_with_formats(arm, device) for arm in checked.arms]
+    tokens = _corpus_tokens(arms)
+    separated = separations(arm.experiment.placement for arm in arms)
     backgrounds: dict[str, Background] = {}
 
     def background(arm: Experiment) -> Background:
@@ -119,7 +119,7 @@ def build_graph(checked: CheckedExperiment, *, device: Device | None = None) -> 
             backgrounds[key] = background_of(arm, tokens=tokens, seeds=experiment.seeds)
         return backgrounds[key]
 
-    nodes = tuple(_arm_nodes(arm, background(arm.experiment), separated, device) for arm in every)
+    nodes = tuple(_arm_nodes(arm, background(arm.experiment), separated, device) for arm in arms)
     compared = [
         node.contaminated.group(
             {
@@ -184,7 +184,7 @@ def _unlearning_results(
     if section is None or not arms:
         return None, None
     confidence = experiment.analysis.confidence
-    measured = [unlearnt_arm(one) for one in arms]
+    measured = [unlearnt_arm(arm) for arm in arms]
     return (
         unlearning_step(measured, section.measures, confidence=confidence, label=label),
         unlearning_audits(arms, section.audit, label=label) if section.audit else None,
@@ -218,9 +218,11 @@ def _arm_nodes(
         frequency=frequency_step(corpus, experiment.detect),
         twin=None if twins.clean is None else twins.clean.node,
         shadows=tuple(Shadow(shadow.node, shadow.membership) for shadow in twins.shadows),
-        held_out=max(one.held_out for one in experiment.contaminants),
+        held_out=max(contaminant.held_out for contaminant in experiment.contaminants),
         known_members=experiment.detect.tune_share > 0,
-        paraphrased=any(get_dataset(one.dataset).paraphrases for one in experiment.contaminants),
+        paraphrased=any(
+            get_dataset(contaminant.dataset).paraphrases for contaminant in experiment.contaminants
+        ),
     )
     scores = scores_step(contaminated.node, sources, role="arm")
     if scores is None:
@@ -306,7 +308,7 @@ def _with_formats(arm: ArmExperiment, device: Device) -> ArmExperiment:
     """Return an arm with `auto` replaced by number formats."""
     experiment = arm.experiment
     train, base, detect = experiment.train, experiment.base, experiment.detect
-    found: dict[str, Any] = {
+    formats: dict[str, Any] = {
         "train": train.model_copy(update={"precision": device.training_precision(train.precision)}),
         "detect": detect.model_copy(
             update={"dtype": device.scoring_format(detect.dtype, where=detect.device)}
@@ -314,14 +316,14 @@ def _with_formats(arm: ArmExperiment, device: Device) -> ArmExperiment:
     }
     if base is not None:
         precision = device.training_precision(base.precision)
-        found["base"] = base.model_copy(update={"precision": precision})
-    return replace(arm, experiment=experiment.model_copy(update=found))
+        formats["base"] = base.model_copy(update={"precision": precision})
+    return replace(arm, experiment=experiment.model_copy(update=formats))
 
 
-def _corpus_tokens(every: Sequence[ArmExperiment]) -> int:
+def _corpus_tokens(arms: Sequence[ArmExperiment]) -> int:
     """Return the length of the clean corpus: the longest stream, plus the base model's."""
-    streams = max(arm.experiment.corpus.tokens for arm in every)
-    base = max(arm.experiment.base.tokens if arm.experiment.base else 0 for arm in every)
+    streams = max(arm.experiment.corpus.tokens for arm in arms)
+    base = max(arm.experiment.base.tokens if arm.experiment.base else 0 for arm in arms)
     return streams + base
 
 
@@ -331,13 +333,15 @@ def _notes(nodes: tuple[ArmNodes, ...]) -> tuple[str, ...]:
         experiment = node.arm.experiment
         if experiment.detect.reference == TWIN:
             notes[_AGAINST_THE_TWIN] = None
-        files = [one.path for one in experiment.corpus.sources if one.kind == "files"]
+        files = [source.path for source in experiment.corpus.sources if source.kind == "files"]
         read = dict.fromkeys(files, "corpus.sources")
         read |= {
-            one.path: f"contaminants.{one.name}" for one in experiment.contaminants if one.path
+            source.path: f"contaminants.{source.name}"
+            for source in experiment.contaminants
+            if source.path
         }
-        for pattern, where in read.items():
-            if note := unread_note(pattern, where=where):
+        for pattern, place in read.items():
+            if note := unread_note(pattern, where=place):
                 notes[note] = None
         notes |= dict.fromkeys((*asked_settings(node.sources)[1], *node.further_notes))
     return tuple(notes)

@@ -168,16 +168,18 @@ def checkpoints_of(
         score: returns the scores of another model.
     """
     settings, tokens = last.arm.experiment.train, last.arm.experiment.corpus.tokens
-    kept = kept_steps(settings, tokens)
-    if not kept:
+    saved_steps = kept_steps(settings, tokens)
+    if not saved_steps:
         return ()
-    found = {} if start is None or settings.mode == "pretrain" else {0: start}
-    for step in kept:
+    by_step = {} if start is None or settings.mode == "pretrain" else {0: start}
+    for step in saved_steps:
         node = ModelNode(step=last.trained, checkpoint=step)
-        found[step] = replace(last, node=node, scores=score(node))
-    found[total_steps(settings, tokens)] = last
+        by_step[step] = replace(last, node=node, scores=score(node))
+    by_step[total_steps(settings, tokens)] = last
     return tuple(
-        replace(model, checkpoint=step) for step, model in found.items() if model.scores is not None
+        replace(model, checkpoint=step)
+        for step, model in by_step.items()
+        if model.scores is not None
     )
 
 

@@ -87,12 +87,12 @@ class UnlearningNodes:
     @property
     def steps(self) -> tuple[Step, ...]:
         """Every step that exists only for unlearning: unlearned models, and all scores."""
-        found = [self.model("retrained").own_scores]
+        collected = [self.model("retrained").own_scores]
         for model in self.unlearned:
-            found += [model.trained, model.own_scores]
+            collected += [model.trained, model.own_scores]
         for model in self.models:
-            found += [*model.relearned.values(), *model.conditions.values()]
-        return tuple(found)
+            collected += [*model.relearned.values(), *model.conditions.values()]
+        return tuple(collected)
 
 
 def unlearning_nodes(
@@ -145,14 +145,14 @@ def _settings(
 ) -> list[MethodSetting]:
     """Return the methods, with `auto` replaced by a number format."""
     blocks = block_count(contaminated.arm.experiment.model)
-    found = []
+    settings = []
     for setting in parse_methods(section.methods):
         if blocks is not None:
             setting.require_block(blocks)
         precision = device.training_precision(setting.settings.precision)
         own = setting.settings.model_copy(update={"precision": precision})
-        found.append(replace(setting, settings=own))
-    return found
+        settings.append(replace(setting, settings=own))
+    return settings
 
 
 class _Probes:
@@ -231,12 +231,12 @@ class _Probes:
             sizes=experiment.model,
             execution=experiment.execution,
         )
-        found = {}
+        by_steps = {}
         for step in relearn.steps:
             last = step == relearn.steps[-1]
             node = ModelNode(step=trained, checkpoint=None if last else step)
-            found[step] = self._scores(node, model.role, self._sources)
-        return found
+            by_steps[step] = self._scores(node, model.role, self._sources)
+        return by_steps
 
     def _scores(self, node: ModelNode, role: str, sources: EvidenceSources) -> Step:
         scores = scores_step(node, sources, role=scored_as(role))
@@ -365,10 +365,10 @@ def _written(nodes: UnlearningNodes, model: Model, settings: ChunkAudit) -> Step
 
 
 def _detector(nodes: UnlearningNodes, settings: ChunkAudit) -> DetectorSetting:
-    asked = parse_detectors(settings.detector)
+    requested = parse_detectors(settings.detector)
     detectors, _ = asked_settings(nodes.sources)
-    scored = {(one.name, one.text) for one in detectors}
-    if len(asked) != 1 or (asked[0].name, asked[0].text) not in scored:
+    scored = {(setting.name, setting.text) for setting in detectors}
+    if len(requested) != 1 or (requested[0].name, requested[0].text) not in scored:
         raise InputError(
             f"unlearning.audit.detector: {settings.detector!r} is not among the detectors of the "
             "experiment",
@@ -376,4 +376,4 @@ def _detector(nodes: UnlearningNodes, settings: ChunkAudit) -> DetectorSetting:
             allowed=", ".join(sorted(f"{name}:{text}" for name, text in scored)),
             hint="Add it to detect.detectors, or name one of those.",
         )
-    return asked[0]
+    return requested[0]

@@ -42,8 +42,8 @@ class RunAudit:
     def clean(self) -> bool:
         """Whether every stream passed, no copy was altered, and the given rules find nothing."""
         return (
-            all(one.passed for one in self.streams.values())
-            and not any(one.altered for one in self.fed.values())
+            all(audit.passed for audit in self.streams.values())
+            and not any(audit.altered for audit in self.fed.values())
             and not any(overlaps for overlaps, _ in self.repeated.values())
         )
 
@@ -69,7 +69,9 @@ def audit_run(
     arms = run_arms(folder, store)
     if not arms:
         raise InputError("the run has no trained arm", where=str(folder))
-    corpora = {arm.corpus: [one for one in arms if one.corpus == arm.corpus] for arm in arms}
+    corpora = {
+        arm.corpus: [sibling for sibling in arms if sibling.corpus == arm.corpus] for arm in arms
+    }
     dropped = {
         path.name: overlaps for path in corpora if (overlaps := read_overlaps(path)) is not None
     }
@@ -88,13 +90,15 @@ def audit_run(
 
 
 def _fed(arms: list[RunArm]) -> dict[str, CopyOutcomes]:
-    found = {}
+    outcomes = {}
     for arm in arms:
         copies = copy_outcomes(read_exposures(arm.model))
         if copies.planned:
-            label = f"{arm.label} ({arm.model.name[-SHORT:]})" if arm.label in found else arm.label
-            found[label] = copies
-    return found
+            label = (
+                f"{arm.label} ({arm.model.name[-SHORT:]})" if arm.label in outcomes else arm.label
+            )
+            outcomes[label] = copies
+    return outcomes
 
 
 def _compare_background(
@@ -106,9 +110,9 @@ def _compare_background(
 ) -> Comparison:
     pools = {arm.examples for arm in users}
     examples = {
-        one.example_id: one
+        example.example_id: example
         for pool in pools
-        for one in (*read_examples(pool), *read_held_out(pool))
+        for example in (*read_examples(pool), *read_held_out(pool))
     }
     audit = OverlapFilter(list(examples.values()), rules.model_copy(update={"drop": False}))
     for document in _documents(folder, path, progress):

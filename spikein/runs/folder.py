@@ -46,8 +46,8 @@ def check_home(home: Path) -> None:
         )
     if not home.exists() and not home.is_symlink():
         return
-    ours = numbered(home) or (home.is_dir() and {one.name for one in _shown(home)} <= {LATEST})
-    if not ours:
+    is_ours = numbered(home) or (home.is_dir() and {path.name for path in _shown(home)} <= {LATEST})
+    if not is_ours:
         raise InputError(
             "exists but was not written by spikein, so nothing is put into it",
             where=str(home),
@@ -79,8 +79,8 @@ def linked_artifacts(run_folder: Path, store: Path | None = None) -> list[Path]:
         InputError: when its record cannot be read.
     """
     record = read_record(run_folder)
-    found = resolve_places(run_folder, record)[0]
-    root = store or found or Path(record.store.absolute if record.store else "")
+    store_folder = resolve_places(run_folder, record)[0]
+    root = store or store_folder or Path(record.store.absolute if record.store else "")
     return [root / name for name in record.artifacts]
 
 
@@ -134,8 +134,8 @@ def numbered(home: Path) -> list[Path]:
     """Return the runs of one name, the oldest first."""
     if not home.is_dir():
         return []
-    found = [one for one in home.iterdir() if one.name.isdecimal() and is_run(one)]
-    return sorted(found, key=lambda one: int(one.name))
+    folders = [folder for folder in home.iterdir() if folder.name.isdecimal() and is_run(folder)]
+    return sorted(folders, key=lambda folder: int(folder.name))
 
 
 def run_folders(runs_root: Path) -> list[Path]:
@@ -158,7 +158,7 @@ def numbered_run(folder: Path) -> Path:
 
 
 def _shown(folder: Path) -> list[Path]:
-    return [one for one in folder.iterdir() if not one.name.startswith(".")]
+    return [path for path in folder.iterdir() if not path.name.startswith(".")]
 
 
 def find_run(runs_root: Path, name: str) -> Path:
@@ -175,12 +175,12 @@ def find_run(runs_root: Path, name: str) -> Path:
             return folder
         if runs := numbered(folder):
             return runs[-1]
-    known = [home.name for home in homes(runs_root)]
+    names = [home.name for home in homes(runs_root)]
     raise InputError(
-        f"no run is called {name!r}.{did_you_mean(name, known)}",
+        f"no run is called {name!r}.{did_you_mean(name, names)}",
         where=str(runs_root),
-        allowed=", ".join(known) or None,
-        hint=None if known else "There are no runs yet; start with `spikein run FILE`.",
+        allowed=", ".join(names) or None,
+        hint=None if names else "There are no runs yet; start with `spikein run FILE`.",
     )
 
 

@@ -42,7 +42,7 @@ class IndexRow(NamedTuple):
 def write_summary(folder: Path, page: RunPage, *, arms: int) -> None:
     """Write `summary.json` into a run folder that is being filled."""
     content = {
-        "checks": [{"name": one.name, "verdict": one.verdict} for one in page.checks],
+        "checks": [{"name": check.name, "verdict": check.verdict} for check in page.checks],
         # The headline first.
         "sentences": page.sentences,
         # All seeds included: the trained models in the report.

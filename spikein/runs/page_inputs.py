@@ -76,7 +76,7 @@ def page_inputs(
     return PageInputs(
         name=experiment.name,
         experiment_yaml=resolved_yaml(experiment),
-        datasets=[one.name for one in experiment.contaminants],
+        datasets=[contaminant.name for contaminant in experiment.contaminants],
         seeds=experiment.seeds,
         swept=list(experiment.sweep),
         settings=[arm_settings(node.arm) for node in experiment_graph.nodes],
@@ -86,7 +86,7 @@ def page_inputs(
         audits=audit_facts(audited_models(experiment_graph, report), several_seeds=several_seeds),
         copies=copies_by_model(_trained_models(experiment_graph, report)),
         streams=_streams(experiment_graph, report),
-        backgrounds=[found for found in overlaps if found is not None],
+        backgrounds=[overlap for overlap in overlaps if overlap is not None],
         pools=_pools(experiment_graph, report),
         accuracy=_trained_table(experiment_graph, report, "accuracy"),
         background_loss=_trained_table(experiment_graph, report, BACKGROUND_LOSS),
@@ -96,7 +96,9 @@ def page_inputs(
         detectors=_detector_facts(experiment_graph),
         left_out=list(
             dict.fromkeys(
-                one for node in experiment_graph.nodes for one in detectors_left_out(node.sources)
+                contaminant
+                for node in experiment_graph.nodes
+                for contaminant in detectors_left_out(node.sources)
             )
         ),
         detector_work=detector_work(experiment_graph, report),
@@ -201,12 +203,12 @@ def _pools(
 
 def _asked(experiment_graph: ExperimentGraph) -> list[DetectorSetting]:
     """Return the detectors that run in some arm, with the requested parameters."""
-    found = {
+    settings = {
         (setting.name, setting.text): setting
         for node in experiment_graph.nodes
         for setting in asked_settings(node.sources)[0]
     }
-    return list(found.values())
+    return list(settings.values())
 
 
 def _detector_facts(experiment_graph: ExperimentGraph) -> list[DetectorFacts]:
@@ -227,14 +229,14 @@ def detector_work(experiment_graph: ExperimentGraph, report: RunReport) -> list[
         words.setdefault(setting.name, {})[passes] = None
     return [
         DetectorWork(
-            detector=one.detector,
-            cost="; ".join(words[one.detector]),
+            detector=entry.detector,
+            cost="; ".join(words[entry.detector]),
             steps=tuple(
-                _evidence_step(made[step.digest]) for step in one.evidence if step.digest in made
+                _evidence_step(made[step.digest]) for step in entry.evidence if step.digest in made
             ),
-            scoring_seconds=_scoring_seconds(made.get(one.scores.digest), one.detector),
+            scoring_seconds=_scoring_seconds(made.get(entry.scores.digest), entry.detector),
         )
-        for one in detector_steps(experiment_graph.nodes)
+        for entry in detector_steps(experiment_graph.nodes)
     ]
 
 
@@ -280,7 +282,7 @@ def _named_artifacts(experiment_graph: ExperimentGraph, report: RunReport) -> li
         if node.base is not None and node.base.node.step is not None:
             steps[f"base model {node.base.node.label}"] = node.base.node.step
         steps[f"model {node.arm.label}"] = node.trained
-        steps |= {f"model {one.trained.label}": one.trained for one in node.reported}
+        steps |= {f"model {model.trained.label}": model.trained for model in node.reported}
         for unlearned in node.unlearning.unlearned if node.unlearning else ():
             steps[f"model {unlearned.trained.label}"] = unlearned.trained
     return [

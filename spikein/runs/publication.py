@@ -89,7 +89,7 @@ def publish_run(
             write_record(hidden, record)
             paths = [path for path in hidden.rglob("*") if not path.is_symlink()]
             fsync_all([*paths, hidden])
-            number = max((int(one.name) for one in numbered(home)), default=0) + 1
+            number = max((int(folder.name) for folder in numbered(home)), default=0) + 1
             final = home / str(number)
             if announce is not None:
                 announce(final, record)
@@ -116,8 +116,11 @@ def _holds(folder: Path, record: RunRecord, made: RunRecord) -> bool:
     if (record.artifacts, record.digests) != (made.artifacts, made.digests):
         return False
     if record.store and made.store:
-        here, there = record.store, made.store
-        if here.relative != there.relative and here.absolute != there.absolute:
+        present_store, new_store = record.store, made.store
+        if (
+            present_store.relative != new_store.relative
+            and present_store.absolute != new_store.absolute
+        ):
             return False
     try:
         require_files(folder, record.digests)
@@ -231,7 +234,7 @@ def _flat(value: Any, prefix: str = "") -> Iterator[tuple[str, str]]:
     if isinstance(value, Mapping) and value:
         for key, below in value.items():
             yield from _flat(below, f"{prefix}.{key}" if prefix else str(key))
-    elif isinstance(value, list) and any(isinstance(one, Mapping) for one in value):
+    elif isinstance(value, list) and any(isinstance(item, Mapping) for item in value):
         for number, below in enumerate(value):
             yield from _flat(below, f"{prefix}.{number}")
     else:

@@ -125,11 +125,11 @@ def _write_examples(folder: Path, experiment_graph: ExperimentGraph, report: Run
     pools = {node.examples.digest: node for node in experiment_graph.nodes}
     for node in pools.values():
         rows = read_examples(report.artifact(node.examples).path)
-        shown = [
+        readable = [
             replace(row, text="", fields={}, spans={}, paraphrases=()) if row.protected else row
             for row in rows
         ]
-        table = examples_table(shown)
+        table = examples_table(readable)
         tables.append(table.append_column("seed", pa.array([node.arm.seed] * len(table))))
     pq.write_table(pa.concat_tables(tables), folder / EXAMPLES_FILE)
 
@@ -210,10 +210,10 @@ def _methods(experiment_graph: ExperimentGraph) -> list[UnlearningMethod]:
         for model in node.unlearning.unlearned
         if model.setting is not None
     ]
-    found = {
+    labels = {
         setting.label: UnlearningMethod(
             label=setting.label, method=setting.reference, settings=plain(setting.settings)
         )
         for setting in settings
     }
-    return list(found.values())
+    return list(labels.values())

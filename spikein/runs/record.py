@@ -114,9 +114,9 @@ def read_record(folder: Path) -> RunRecord:
                 raise _unreadable(path, "its digest is wrong: it was changed")
         return RunRecord.model_validate(values)
     except ValidationError as error:
-        found = error.errors()[0]
-        where = ".".join(str(part) for part in found["loc"])
-        raise _unreadable(path, f"{where}: {found['msg']}" if where else found["msg"]) from None
+        details = error.errors()[0]
+        key = ".".join(str(part) for part in details["loc"])
+        raise _unreadable(path, f"{key}: {details['msg']}" if key else details["msg"]) from None
     except (OSError, TypeError, ValueError, RecursionError) as error:
         raise _unreadable(path, str(error)) from None
 
@@ -166,8 +166,8 @@ def resolve_places(folder: Path, record: RunRecord) -> tuple[Path | None, Path]:
     if record.store is None:
         return None, next((path for path in (near, far) if path.is_dir()), far)
     stores = _joined(folder, record.store), Path(record.store.absolute)
-    found = [store for store in stores if holds_any(store, record.artifacts)]
-    store = next(iter(found or [path for path in stores if path.is_dir()]), None)
+    existing = [store for store in stores if holds_any(store, record.artifacts)]
+    store = next(iter(existing or [path for path in stores if path.is_dir()]), None)
     order = (near, far) if store == stores[0] else (far, near)
     return store, next((path for path in order if path.is_dir()), order[0])
 

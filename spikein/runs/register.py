@@ -62,7 +62,7 @@ def registered_runs(store: Path) -> list[RegisteredRun]:
     Raises:
         StoreError: when one cannot be read.
     """
-    found = []
+    runs = []
     for entry in sorted((store / REGISTER).glob("[!.]*.json")):
         try:
             values = json.loads(entry.read_text(encoding="utf-8"))
@@ -78,8 +78,8 @@ def registered_runs(store: Path) -> list[RegisteredRun]:
                 where=str(entry),
                 hint="Delete this file, then give the folder of all runs by --runs.",
             ) from None
-        found.append(run)
-    return sorted(found, key=lambda run: (str(run.path), run.id))
+        runs.append(run)
+    return sorted(runs, key=lambda run: (str(run.path), run.id))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -106,7 +106,7 @@ class Roots:
         Args:
             forget: missing folders that were deleted.
         """
-        names = {name for found in self.live.values() for name in found}
+        names = {name for artifacts in self.live.values() for name in artifacts}
         names |= {name for run in self.missing if run.path not in forget for name in run.artifacts}
         return {short_digest(Path(name)) for name in names}
 
@@ -132,14 +132,14 @@ def find_roots(store: Path, runs_root: Path) -> Roots:
             record = read_record(run.path)
         except InputError:
             # Its entry in the register lists the artifacts.
-            found = frozenset(run.artifacts)
+            artifacts = frozenset(run.artifacts)
         else:
             if record.id != run.id:
                 absent.append(run)
                 continue
-            found = frozenset(record.artifacts)
+            artifacts = frozenset(record.artifacts)
         ids[run.path] = run.id
-        live[run.path] = live.get(run.path, frozenset()) | found
+        live[run.path] = live.get(run.path, frozenset()) | artifacts
     for folder in run_folders(runs_root):
         real = folder.resolve()
         if real in live:
@@ -147,14 +147,14 @@ def find_roots(store: Path, runs_root: Path) -> Roots:
         record = read_record(folder)
         if holds_any(store, record.artifacts):
             live[real], ids[real] = frozenset(record.artifacts), record.id
-    known = {id for id in ids.values() if id}
-    kept = {name for found in live.values() for name in found}
+    known_ids = {id for id in ids.values() if id}
+    needed = {name for artifacts in live.values() for name in artifacts}
     # A copy of a run folder has the same id, and may have other artifacts by now.
-    missing = tuple(run for run in absent if holds_any(store, set(run.artifacts) - kept))
+    missing = tuple(run for run in absent if holds_any(store, set(run.artifacts) - needed))
     obsolete = tuple(
         run
         for run in absent
-        if run not in missing and (run.id in known or not holds_any(store, run.artifacts))
+        if run not in missing and (run.id in known_ids or not holds_any(store, run.artifacts))
     )
     return Roots(live=live, ids=ids, missing=missing, obsolete=obsolete)
 

@@ -68,25 +68,27 @@ def open_run_corpus(folder: Path, corpus: Path) -> Corpus:
         InputError: as `Corpus.open`.
     """
     try:
-        given = read_experiment(folder / "experiment.yaml").experiment.corpus.imported
-        outside = token_files(None if given is None else plain(given))
+        imported = read_experiment(folder / "experiment.yaml").experiment.corpus.imported
+        outside = token_files(None if imported is None else plain(imported))
         return Corpus.open(corpus, outside=outside)
     except SpikeinError:
         return Corpus.open(corpus)
 
 
 def _arm(artifact: Artifact, artifacts: RunArtifacts) -> RunArm:
-    given = artifact.manifest.inputs
+    input_digests = artifact.manifest.inputs
     parts = ("corpus", "examples", "plan", "audit")
-    inputs = {name: artifacts.get(given[name], name) for name in parts}
+    inputs = {name: artifacts.get(input_digests[name], name) for name in parts}
     # By digest: the input `examples` of a retrained model is a twin membership, not the pool.
-    known = {one.digest: one.manifest for one in inputs.values()}
+    manifests = {source.digest: source.manifest for source in inputs.values()}
     with artifacts.rebuild_hint():
         verified(artifact, EXPOSURES.files)
-        for one in (*inputs.values(), artifact):
-            named = one.manifest.inputs.items()
-            require_current(one, {name: known[key] for name, key in named if key in known})
-    paths = {name: one.path for name, one in inputs.items()}
+        for source in (*inputs.values(), artifact):
+            named = source.manifest.inputs.items()
+            require_current(
+                source, {name: manifests[key] for name, key in named if key in manifests}
+            )
+    paths = {name: source.path for name, source in inputs.items()}
     return RunArm(label=artifact.manifest.label, model=artifact.path, **paths)
 
 

@@ -77,18 +77,18 @@ def send_results(
     Returns:
         One sentence per tracker: the place of the results, or why they were not sent.
     """
-    said: dict[Tracker, str] = {}
+    sentences: dict[Tracker, str] = {}
     for tracker in dict.fromkeys(trackers):
         try:
             place = _SENDERS[tracker](run_results(folder, page, store))
-            said[tracker] = f"Results sent to {tracker}: {masked(place)}"
+            sentences[tracker] = f"Results sent to {tracker}: {masked(place)}"
         except Exception as error:
             why = masked(f"{type(error).__name__}: {error}".strip(": "))
-            said[tracker] = (
+            sentences[tracker] = (
                 f"Results NOT sent to {tracker} ({why}). The run is complete: {folder}. "
                 "Run the same command again to send them."
             )
-    return said
+    return sentences
 
 
 def run_results(folder: Path, page: Path, store: Path) -> Results:
@@ -149,8 +149,8 @@ def _to_mlflow(results: Results) -> str:
     experiment = os.environ.get("MLFLOW_EXPERIMENT_ID")
     if not experiment:
         name = os.environ.get("MLFLOW_EXPERIMENT_NAME", PROJECT)
-        known = client.get_experiment_by_name(name)
-        experiment = known.experiment_id if known else client.create_experiment(name)
+        present = client.get_experiment_by_name(name)
+        experiment = present.experiment_id if present else client.create_experiment(name)
     same = client.search_runs([experiment], f"tags.`spikein.run` = '{results.id}'", max_results=1)
     mark = {"spikein.run": results.id}
     run = same[0] if same else client.create_run(experiment, tags=mark, run_name=results.name)

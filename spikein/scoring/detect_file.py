@@ -77,14 +77,14 @@ def plan_file(
             detectors, a named detector without its requirements, a model that cannot be loaded.
     """
     parse_detectors(options.detectors)
-    known = None if benchmark is None else get_benchmark(benchmark)
+    known_benchmark = None if benchmark is None else get_benchmark(benchmark)
     _check_writable(out)
     path = _rows_path(examples)
     _check_no_input(out, path, options)
-    rows = (known.read if known else read_labelled)(path, options)
-    plan = plan_rows(rows, model, options, control=known is not None)
+    rows = (known_benchmark.read if known_benchmark else read_labelled)(path, options)
+    plan = plan_rows(rows, model, options, control=known_benchmark is not None)
     read = {"file": examples, **options.model_dump(include=set(RowSettings.model_fields))}
-    notes = (f"{known.name}: {known.warning}.",) if known else ()
+    notes = (f"{known_benchmark.name}: {known_benchmark.warning}.",) if known_benchmark else ()
     address = parse_address(examples)
     if address is not None:
         read["commit"] = resolve_commit("dataset", address.id, address.revision)

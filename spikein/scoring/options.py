@@ -110,15 +110,15 @@ class ScoringOptions(RowSettings, DetectSettings):
 
     @field_validator("detectors", mode="before")
     @classmethod
-    def _parts(cls, given: Any) -> Any:
-        parts = [given] if isinstance(given, str) else given
+    def _parts(cls, value: Any) -> Any:
+        parts = [value] if isinstance(value, str) else value
         texts = isinstance(parts, list | tuple) and all(isinstance(part, str) for part in parts)
-        return tuple(detector_parts(parts)) if texts else given
+        return tuple(detector_parts(parts)) if texts else value
 
     @field_validator("neighbours", mode="before")
     @classmethod
-    def _named_model(cls, given: Any) -> Any:
-        return NeighbourSettings(model=given) if isinstance(given, str) else given
+    def _named_model(cls, value: Any) -> Any:
+        return NeighbourSettings(model=value) if isinstance(value, str) else value
 
     @model_validator(mode="after")
     def _names_the_reference(self) -> "ScoringOptions":
@@ -129,7 +129,9 @@ class ScoringOptions(RowSettings, DetectSettings):
     @property
     def servers(self) -> tuple[ScoredServer, ...]:
         """All servers."""
-        return tuple(one for one in (self.server, self.reference_server) if one is not None)
+        return tuple(
+            server for server in (self.server, self.reference_server) if server is not None
+        )
 
     @property
     def leave_out(self) -> bool:

@@ -112,9 +112,9 @@ def plan_rows(
         InputError: for unknown detectors, a named detector without its requirements, a model that
             cannot be loaded, or a server that does not answer.
     """
-    asked = _asked(options)
+    requested = _asked(options)
     if control and rows.labels is not None:
-        asked = with_control(asked)
+        requested = with_control(requested)
     # Unreadable held-out rows are refused now, whether or not a detector needs them.
     held_out = None
     if options.held_out:
@@ -124,12 +124,12 @@ def plan_rows(
     served = _served(options.server, model)
     referred = _served(options.reference_server, options.reference or "")
     if served is not None:
-        asked, beyond = served.detectors(asked, leave_out=options.leave_out)
+        requested, beyond = served.detectors(requested, leave_out=options.leave_out)
         notes += beyond
     sources = _sources(rows, held_out, options)
     if referred is not None:
         sources = replace(sources, served_reference=referred.node)
-    settings, lacking = runnable(asked, unmet(sources), leave_out=options.leave_out)
+    settings, lacking = runnable(requested, unmet(sources), leave_out=options.leave_out)
     needs = needs_of(settings)
     notes += [*lacking, *_unused(needs, sources.detect)]
     _check_reference(needs, options, referred)
@@ -153,7 +153,7 @@ def plan_rows(
         settings=tuple(settings),
         step=settings_step(settings, scored, sources, calibrated=calibrated),
         detectors_of=_detectors_of(settings, sources, scored),
-        served=tuple(one for one in (served, referred) if one is not None),
+        served=tuple(remote for remote in (served, referred) if remote is not None),
         calibration_groups=groups,
         record=_record(model, options, settings, sources),
         notes=tuple(notes),
@@ -216,12 +216,12 @@ def _building(
 def _detectors_of(
     settings: Sequence[DetectorSetting], sources: EvidenceSources, scored: Scored
 ) -> dict[str, tuple[str, ...]]:
-    found: dict[str, dict[str, None]] = {}
+    by_digest: dict[str, dict[str, None]] = {}
     for setting in settings:
         inputs, _ = evidence_inputs(setting.needs, sources, scored)
         for step in Graph(goals=tuple(inputs.values())).steps if inputs else ():
-            found.setdefault(step.digest, {})[setting.name] = None
-    return {digest: tuple(names) for digest, names in found.items()}
+            by_digest.setdefault(step.digest, {})[setting.name] = None
+    return {digest: tuple(names) for digest, names in by_digest.items()}
 
 
 def _served(server: ScoredServer | None, model: str) -> Served | None:
@@ -241,10 +241,10 @@ def _check_served(options: ScoringOptions, rows: LabelledRows, held_out: KnownTe
 
 def _asked(options: ScoringOptions) -> list[DetectorSetting]:
     """Return the requested detectors, each once."""
-    every = {(one.name, one.text): one for one in parse_detectors(options.detectors)}
+    by_name = {(one.name, one.text): one for one in parse_detectors(options.detectors)}
     # The settings of a detector are adjacent: they are scored in one call.
-    places = {name: at for at, name in enumerate(dict.fromkeys(name for name, _ in every))}
-    return sorted(every.values(), key=lambda setting: places[setting.name])
+    places = {name: at for at, name in enumerate(dict.fromkeys(name for name, _ in by_name))}
+    return sorted(by_name.values(), key=lambda setting: places[setting.name])
 
 
 def _sources(
@@ -293,7 +293,9 @@ def _calibrated(settings: Sequence[DetectorSetting]) -> list[DetectorSetting]:
     def of_the_text(need: Need) -> bool:
         return need == View(TEXT) or isinstance(need, Frequency | InverseTemperature)
 
-    return [one for one in settings if one.needs and all(map(of_the_text, one.needs))]
+    return [
+        setting for setting in settings if setting.needs and all(map(of_the_text, setting.needs))
+    ]
 
 
 def _not_calibrated(

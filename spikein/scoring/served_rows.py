@@ -92,13 +92,13 @@ class Served:
         Raises:
             InputError: for a named detector that reads more than the server returns.
         """
-        wanted = {one.detector.access_with(one.parameters) for one in settings}
+        accesses = {setting.detector.access_with(setting.parameters) for setting in settings}
         most = Access.TEXT
         reasons = {Access.LABELS: "this server returns generated text, but no probabilities"}
         with self._opened() as model:
-            if Access.LABELS in wanted and model.gives_log_probabilities():
+            if Access.LABELS in accesses and model.gives_log_probabilities():
                 most = Access.LABELS
-            if wanted & {Access.TOKENS, Access.RANKS}:
+            if accesses & {Access.TOKENS, Access.RANKS}:
                 request, reply = model.text_probe()
                 if reply.text:
                     because = (
@@ -139,10 +139,10 @@ class Served:
         asking = self._asking(goal)
         of_asking = {step.digest for step in asking}
         before = {
-            given.digest: given
+            source.digest: source
             for step in asking
-            for given in step.inputs.values()
-            if given.digest not in of_asking
+            for source in step.inputs.values()
+            if source.digest not in of_asking
         }
         folders = dict(zip(before, build(*before.values()), strict=True)) if before else {}
         requests: dict[str, Estimate] = {}
@@ -150,7 +150,7 @@ class Served:
             counting = model.counting()
             counted = counting.estimate()
             for step in asking:
-                inputs = {name: folders[given.digest] for name, given in step.inputs.items()}
+                inputs = {name: folders[source.digest] for name, source in step.inputs.items()}
                 _count(step, inputs, counting)
                 now = counting.estimate()
                 requests[step.digest] = Estimate(*map(sub, now, counted))
@@ -175,10 +175,10 @@ class Served:
         cost = Counter(self._asked)
         notes: dict[str, None] = {}
         for step, folder in zip(asking, build(*asking) if asking else [], strict=True):
-            said = json.loads((folder / SERVER_FILE).read_text())
-            notes |= dict.fromkeys(said.pop("notes"))
+            facts = json.loads((folder / SERVER_FILE).read_text())
+            notes |= dict.fromkeys(facts.pop("notes"))
             again = step.digest in stored
-            cost.update({"kept": said["asked"] + said["kept"]} if again else said)
+            cost.update({"kept": facts["asked"] + facts["kept"]} if again else facts)
         if not cost["asked"] and not cost["kept"]:
             return list(notes)
         return [

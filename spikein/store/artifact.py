@@ -106,7 +106,7 @@ def _require_structure(folder: Path, manifest: Manifest) -> None:
     """
     if folder.is_symlink():
         raise _damaged("is a link, but an artifact must be a folder", folder)
-    found: dict[str, os.stat_result] = {}
+    statuses: dict[str, os.stat_result] = {}
     for place, folders, files in os.walk(folder):
         for name in (*folders, *files):
             path = Path(place, name)
@@ -114,16 +114,16 @@ def _require_structure(folder: Path, manifest: Manifest) -> None:
             if stat.S_ISLNK(status.st_mode):
                 raise _damaged("was replaced by a link", path)
             if not stat.S_ISDIR(status.st_mode):
-                found[path.relative_to(folder).as_posix()] = status
+                statuses[path.relative_to(folder).as_posix()] = status
     for name, record in manifest.files.items():
-        if name not in found:
+        if name not in statuses:
             raise _damaged("is missing", folder / name)
-        status = found[name]
+        status = statuses[name]
         if not stat.S_ISREG(status.st_mode):
             raise _damaged("is not a plain file", folder / name)
         if status.st_size != record.size:
             raise _damaged(f"has {status.st_size} bytes instead of {record.size}", folder / name)
-    extra = sorted(set(found) - set(manifest.files) - {MANIFEST})
+    extra = sorted(set(statuses) - set(manifest.files) - {MANIFEST})
     if extra:
         raise _damaged("is not part of the artifact", folder / extra[0])
 
@@ -138,8 +138,8 @@ def _require_content(folder: Path, manifest: Manifest, files: Iterable[str]) -> 
         path = folder / name
         try:
             before = _stamp(path)
-            known = _checked.get(str(path.absolute()))
-            if known == (before, record):
+            verified_status = _checked.get(str(path.absolute()))
+            if verified_status == (before, record):
                 continue
             same = quick_digest(path) == record.xxh3
             after = _stamp(path)

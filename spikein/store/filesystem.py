@@ -34,14 +34,14 @@ PROBE_BYTES = 1 << 16
 _UNWRITABLE = (errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOTDIR)
 
 
-def store_folder(given: AnyPath | None = None) -> Path:
+def store_folder(path: AnyPath | None = None) -> Path:
     """Return the folder of artifacts."""
-    return Path(given or os.environ.get("SPIKEIN_STORE") or "store")
+    return Path(path or os.environ.get("SPIKEIN_STORE") or "store")
 
 
-def runs_folder(given: AnyPath | None = None) -> Path:
+def runs_folder(path: AnyPath | None = None) -> Path:
     """Return the folder of runs."""
-    return Path(given or os.environ.get("SPIKEIN_RUNS") or "runs")
+    return Path(path or os.environ.get("SPIKEIN_RUNS") or "runs")
 
 
 def free_space(path: Path) -> str:
@@ -196,5 +196,5 @@ def _write_error(error: Exception, folder: Path, hint: str, what: str = "") -> S
             where=str(folder),
             hint=f"Free some space; finished steps are kept. {hint}",
         )
-    said = error.strerror if isinstance(error, OSError) else str(error)
-    return StoreError(f"cannot be written{doing}: {said}", where=str(folder), hint=hint)
+    reason = error.strerror if isinstance(error, OSError) else str(error)
+    return StoreError(f"cannot be written{doing}: {reason}", where=str(folder), hint=hint)

@@ -41,7 +41,7 @@ class Collection:
     @property
     def size(self) -> int:
         """Bytes freed."""
-        return sum(one.size for one in self.removed)
+        return sum(folder.size for folder in self.removed)
 
 
 def collect(
@@ -64,7 +64,7 @@ def collect(
     Raises:
         StoreError: when another process uses the store.
     """
-    agreed = None if shown is None else {one.path for one in shown.removed}
+    agreed = None if shown is None else {entry.path for entry in shown.removed}
 
     def find() -> tuple[list[Garbage], int]:
         needed = {digest[:SHORT] for digest in (keep() if callable(keep) else keep)}
@@ -76,7 +76,7 @@ def collect(
                 kept += 1
             else:
                 garbage.append(_garbage(folder, "no run needs it"))
-        left = [one for one in _leftovers(store) if agreed is None or one.path in agreed]
+        left = [entry for entry in _leftovers(store) if agreed is None or entry.path in agreed]
         return [*garbage, *left], kept
 
     return _collect(store, find, dry_run)
@@ -107,13 +107,13 @@ def collect_damaged(store: Store, *, dry_run: bool = False) -> Collection:
                 garbage.append(_garbage(folder, f"{error.where}: {error.problem}"))
         for folder, artifact in list(whole.items()):
             named = artifact.manifest.inputs.items()
-            found = {name: manifests[given] for name, given in named if given in manifests}
+            inputs = {name: manifests[digest] for name, digest in named if digest in manifests}
             try:
-                require_current(artifact, found)
+                require_current(artifact, inputs)
             except StoreError as error:
                 garbage.append(_garbage(folder, error.problem))
                 whole.pop(folder)
-        return sorted(garbage, key=lambda one: one.path), len(whole)
+        return sorted(garbage, key=lambda entry: entry.path), len(whole)
 
     return _collect(store, find, dry_run)
 
@@ -132,8 +132,8 @@ def _require_tokens(artifact: Artifact) -> None:
     for shard in read_facts(artifact.path).shards:
         record = artifact.manifest.files.get(shard.name)
         if record is not None and record.sha256 != shard.sha256:
-            where = str(artifact.path / shard.name)
-            raise StoreError(f"contains other tokens than {FACTS_FILE} records", where=where)
+            place = str(artifact.path / shard.name)
+            raise StoreError(f"contains other tokens than {FACTS_FILE} records", where=place)
 
 
 def _collect(

@@ -37,19 +37,19 @@ def artifact_folders(root: Path, kind: str = ANY, short: str = ANY) -> Iterator[
         short: the first 12 digits of the digest; `*` for all of them.
     """
     kinds = [kind] if kind != ANY else sorted(entry.name for entry in _entries(root))
-    for one in kinds:
-        if one.startswith("."):
+    for kind_folder in kinds:
+        if kind_folder.startswith("."):
             continue
-        folder = root / one
+        folder = root / kind_folder
         ending = "" if short == ANY else f"-{short}"
-        found = [
+        folders = [
             (entry.name, entry.inode())
             for entry in _entries(folder)
             if entry.name.endswith(ending)
             and not entry.name.startswith(".")
             and _ARTIFACT_NAME.fullmatch(entry.name)
         ]
-        for name, inode in sorted(found):
+        for name, inode in sorted(folders):
             yield folder / name, inode
 
 
@@ -75,18 +75,21 @@ class ContentIndex:
         for folder, key, _ in self._known(folders):
             if key == content_key:
                 try:
-                    found = verified(open_artifact(folder))
+                    artifact = verified(open_artifact(folder))
                 except StoreError:
                     continue
                 # Another process may have built it again meanwhile.
-                if found.manifest.content_key == content_key:
-                    return found
+                if artifact.manifest.content_key == content_key:
+                    return artifact
         return None
 
     def could_reuse(self, folders: Iterable[Listed], recipe: Recipe) -> bool:
         """Return whether an artifact differs from the recipe only in its inputs."""
-        wanted = _without_inputs(recipe.identity())
-        return any(rest == wanted and key is not None for _, key, rest in self._known(folders))
+        own_identity = _without_inputs(recipe.identity())
+        return any(
+            identity == own_identity and key is not None
+            for _, key, identity in self._known(folders)
+        )
 
     def _known(self, folders: Iterable[Listed]) -> Iterator[tuple[Path, str | None, str]]:
         for folder, inode in folders:

@@ -88,8 +88,8 @@ class Manifest:
 
     def stale_input(self, inputs: Mapping[str, "Manifest"]) -> str | None:
         """Return the name of an input whose content differs from the one at build time."""
-        for name, one in self.input_content.items():
-            if name in inputs and inputs[name].read_digest(one.reading) != one.digest:
+        for name, content in self.input_content.items():
+            if name in inputs and inputs[name].read_digest(content.reading) != content.digest:
                 return name
         return None
 
@@ -122,14 +122,14 @@ def read_manifest(folder: Path) -> Manifest:
         values["files"] = {name: FileRecord(**record) for name, record in values["files"].items()}
         values["volatile"] = tuple(values["volatile"])
         values["input_content"] = {
-            name: ContentRead(**{**one, "files": tuple(one["files"])})
-            for name, one in values.get("input_content", {}).items()
+            name: ContentRead(**{**content, "files": tuple(content["files"])})
+            for name, content in values.get("input_content", {}).items()
         }
         manifest = Manifest(**values)
         identified = digest(manifest.identity) == manifest.digest
     except (OSError, ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
-        said = "is missing" if isinstance(error, FileNotFoundError) else "cannot be read"
-        raise StoreError(said, where=str(path), hint=DAMAGE_HINT) from None
+        problem_text = "is missing" if isinstance(error, FileNotFoundError) else "cannot be read"
+        raise StoreError(problem_text, where=str(path), hint=DAMAGE_HINT) from None
     if not identified:
         raise StoreError(
             "the digest is not that of the identity", where=str(path), hint=DAMAGE_HINT
@@ -174,11 +174,11 @@ def _record(path: Path) -> FileRecord:
 
 def matching(files: Mapping[str, FileRecord], patterns: Iterable[str]) -> dict[str, FileRecord]:
     """Return the files whose name matches one of the patterns."""
-    wanted = tuple(patterns)
+    globs = tuple(patterns)
     return {
         name: record
         for name, record in files.items()
-        if any(fnmatchcase(name, pattern) for pattern in wanted)
+        if any(fnmatchcase(name, pattern) for pattern in globs)
     }
 
 

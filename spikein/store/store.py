@@ -142,17 +142,17 @@ class Store:
         require_resolved(recipe.settings, where=recipe.kind)
         started = time.monotonic()
         name = f"{recipe.kind}/{safe_label(label)}-{recipe.digest[:SHORT]}"
-        given = {key: one.manifest for key, one in (inputs or {}).items()}
+        manifests = {key: one.manifest for key, one in (inputs or {}).items()}
         rules = rules or ArtifactRules()
         same_as = None
-        artifact = self._intact(recipe, given, None)
+        artifact = self._intact(recipe, manifests, None)
         if artifact is not None:
             return BuildResult(artifact=artifact, built=False, seconds=time.monotonic() - started)
         read = {
-            key: one.content_read(rules.reads.get(key, Reading())) for key, one in given.items()
+            key: one.content_read(rules.reads.get(key, Reading())) for key, one in manifests.items()
         }
         with writing(self.root, _FREE_SPACE, name), self._lease(recipe.digest, name, notice):
-            artifact = self._intact(recipe, given, notice or (lambda _: None))
+            artifact = self._intact(recipe, manifests, notice or (lambda _: None))
             built = artifact is None
             if artifact is None and (same_as := self.equal(recipe.kind, recipe.content_key(read))):
                 built = False
@@ -330,8 +330,8 @@ class Store:
         except Timeout:
             if notice:
                 mark = read_mark(Path(lock.lock_file))
-                who = f" ({mark})" if mark else ""
-                notice(f"another run is building {name}{who}; waiting for it")
+                owner = f" ({mark})" if mark else ""
+                notice(f"another run is building {name}{owner}; waiting for it")
             lock.acquire(poll_interval=_POLL_SECONDS)
         write_mark(lock)
         try:
@@ -346,8 +346,8 @@ class Store:
 
     def _use_mark(self, required: bool) -> FileLock | None:
         try:
-            what = "a mark that it is used"
-            with writing(self.root, CHANGE_STORE, what), self.collecting_lock():
+            purpose = "a mark that it is used"
+            with writing(self.root, CHANGE_STORE, purpose), self.collecting_lock():
                 return mark_use(self._leases())
         except InputError:
             if required:

@@ -109,12 +109,12 @@ def check_never_fed(retrained: str, texts: Sequence[Example], chunks: Sequence[E
     ids = {source.source_id: source.source_id for source in texts}
     ids |= {example_id(source.text): source.source_id for source in texts}
     ids |= {example_id(chunk.text): chunk.source_id for chunk in chunks}
-    found = sorted({ids[name] for name in fed & ids.keys()})
-    if found:
-        more = f" and {len(found) - _NAMED:,} more" if len(found) > _NAMED else ""
+    seen = sorted({ids[name] for name in fed & ids.keys()})
+    if seen:
+        more = f" and {len(seen) - _NAMED:,} more" if len(seen) > _NAMED else ""
         raise InputError(
-            f"the retrained model was trained on {len(found):,} of the texts: "
-            f"{', '.join(found[:_NAMED])}{more}",
+            f"the retrained model was trained on {len(seen):,} of the texts: "
+            f"{', '.join(seen[:_NAMED])}{more}",
             where=str(folder / EXPOSURES_FILE),
             hint="A retrained model must not have seen any of them.",
         )
@@ -126,9 +126,9 @@ def _shape(model: ModelNode) -> dict[str, Any]:
     from train.models.pretrained import code_options, find_model
 
     name, trust = model.pretrained or "", model.trust_remote_code
-    found = find_model(name, revision=model.revision, trust_remote_code=trust)
-    code = code_options(found, name, trust_remote_code=trust)
-    config = AutoConfig.from_pretrained(found.path, local_files_only=True, **code)
+    model_folder = find_model(name, revision=model.revision, trust_remote_code=trust)
+    code = code_options(model_folder, name, trust_remote_code=trust)
+    config = AutoConfig.from_pretrained(model_folder.path, local_files_only=True, **code)
     text = config.get_text_config()
     return {key: getattr(text, key, None) for key in _SHAPE}
 
@@ -164,8 +164,12 @@ def _check_tokens(
                 where=names[1],
                 hint="Scores can only be divided if both models score the same tokens.",
             )
-    known, mine = original.get_vocab(), other.get_vocab()
-    unlike = {token for token in known.keys() | mine.keys() if known.get(token) != mine.get(token)}
+    vocabulary, own_vocabulary = original.get_vocab(), other.get_vocab()
+    unlike = {
+        token
+        for token in vocabulary.keys() | own_vocabulary.keys()
+        if vocabulary.get(token) != own_vocabulary.get(token)
+    }
     if not unlike:
         return []
     return [

@@ -53,7 +53,7 @@ def audit(
     named = ["ngram=null", "near_duplicate=null", *(rules or ())]
     again = read_settings(OverlapSettings, None, named, {}) if rules else None
     with task_progress("audit") as on_tokens:
-        found = audit_run(folder, rules=again, store=store, progress=on_tokens)
+        audits = audit_run(folder, rules=again, store=store, progress=on_tokens)
     print_rows(
         {
             "stream": label,
@@ -63,18 +63,18 @@ def audit(
             "non-members found": len(audited.nonmembers_found),
             "in the background": len(audited.background_hits),
         }
-        for label, audited in found.streams.items()
+        for label, audited in audits.streams.items()
     )
-    _print_fed(found.fed)
-    for corpus, comparison in found.dropped.items():
+    _print_fed(audits.fed)
+    for corpus, comparison in audits.dropped.items():
         _print_comparison(corpus, comparison, "When the corpus was built")
-    for corpus, comparison in found.repeated.items():
+    for corpus, comparison in audits.repeated.items():
         _print_comparison(corpus, comparison, "Now")
-    if not found.clean:
+    if not audits.clean:
         warn("Something was found.")
         raise typer.Exit(EXIT_FOUND)
     say("All streams passed." + (" The given rules find nothing." if rules else ""))
-    if unchecked := max((len(facts.unchecked) for _, facts in found.dropped.values()), default=0):
+    if unchecked := max((len(facts.unchecked) for _, facts in audits.dropped.values()), default=0):
         warn(f"{unchecked:,} rows were not searched for in the background; they are named above.")
 
 
@@ -94,13 +94,15 @@ def _print_fed(fed: "dict[str, CopyOutcomes]") -> None:
         }
         for label, copies in fed.items()
     )
-    for label, one in fed.items():
-        if one.altered:
+    for label, outcomes in fed.items():
+        if outcomes.altered:
             names = ", ".join(
                 f"{name.example_id} ({name.dataset}), copy {name.copy}"
-                for name in one.first_altered
+                for name in outcomes.first_altered
             )
-            warn(f"{label} was fed {one.altered:,} copies with other tokens than planned: {names}")
+            warn(
+                f"{label} was fed {outcomes.altered:,} copies with other tokens than planned: {names}"
+            )
 
 
 def _print_comparison(corpus: str, comparison: "Comparison", when: str) -> None:

@@ -86,13 +86,13 @@ all_chunks=true
     if len(models) > len(MODELS):
         raise typer.BadParameter(f"{models[-1]!r} is a fourth model; settings are KEY=VALUE.")
     files = {"texts": texts, "holdout": holdout}
-    given = dict(zip(MODELS, models, strict=False))
-    given |= {name: pattern for name, pattern in files.items() if pattern is not None}
+    inputs = dict(zip(MODELS, models, strict=False))
+    inputs |= {name: pattern for name, pattern in files.items() if pattern is not None}
     settings = read_settings(
-        AuditSettings, AUDITS.find(config) if config else None, overrides, given
+        AuditSettings, AUDITS.find(config) if config else None, overrides, inputs
     )
     with show_progress() as progress:
-        found = run_audit(
+        result = run_audit(
             settings,
             out.expanduser(),
             hide_texts=hide_texts,
@@ -100,9 +100,9 @@ all_chunks=true
             executor=executor,
             progress=progress,
         )
-    for note in found.record["notes"]:
+    for note in result.record["notes"]:
         warn(note)
-    table = numbers_table("What was found", found.findings.to_pylist(), found.record)
+    table = numbers_table("What was found", result.findings.to_pylist(), result.record)
     show_parts([table] if table else [])
-    say(found.headline, style="bold")
-    say(f"Audit: {found.folder / 'audit.html'}", style="bold")
+    say(result.headline, style="bold")
+    say(f"Audit: {result.folder / 'audit.html'}", style="bold")

@@ -38,39 +38,39 @@ def compare(
 
     if out is not None:
         check_file(out)
-    found = compare_runs(first, second, runs=runs)
-    page = None if out is None else write_comparison(out, found)
+    comparison = compare_runs(first, second, runs=runs)
+    page = None if out is None else write_comparison(out, comparison)
     if as_json:
-        print_json({**_head(found), "metrics": found.metrics.numbers.rows})
+        print_json({**_head(comparison), "metrics": comparison.metrics.numbers.rows})
         return
-    _print_comparison(found)
+    _print_comparison(comparison)
     if page is not None:
         say(f"Page: {page}", style="bold")
 
 
-def _head(found: "RunComparison") -> dict[str, object]:
+def _head(comparison: "RunComparison") -> dict[str, object]:
     """Return the `--json` entries other than the numbers."""
-    origins = found.origins
-    runs = {"first": found.first, "second": found.second}
+    origins = comparison.origins
+    runs = {"first": comparison.first, "second": comparison.second}
     return {
         **{
             which: {"name": name, "folder": str(run.folder)}
-            for (which, run), name in zip(runs.items(), found.names, strict=True)
+            for (which, run), name in zip(runs.items(), comparison.names, strict=True)
         },
         "settings": origins.settings,
         "artifacts": origins.kinds,
         "artifact_changes": origins.changes,
         "versions": origins.versions,
         "notes": origins.notes,
-        "confidence": found.settings.confidence,
-        "unmatched": found.metrics.unmatched,
+        "confidence": comparison.settings.confidence,
+        "unmatched": comparison.metrics.unmatched,
     }
 
 
-def _print_comparison(found: "RunComparison") -> None:
+def _print_comparison(comparison: "RunComparison") -> None:
     from spikein.runs.comparison.page import sections, summary
 
-    compared = found.names, found.origins, found.metrics
+    compared = comparison.names, comparison.origins, comparison.metrics
     for sentence in summary(*compared):
         say(sentence)
     for section in sections(*compared):

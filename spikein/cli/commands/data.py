@@ -73,15 +73,15 @@ def data(
             f"spikein data has no action {action!r}.{did_you_mean(action, (_FETCH, _LIST))}",
             allowed=f"{_FETCH}, {_LIST}",
         )
-    wanted = data_sets(_data_names(names or ()))
+    chosen = data_sets(_data_names(names or ()))
     accepted = {data_set.name for data_set in data_sets(accept_terms)} if accept_terms else set()
-    for data_set in wanted:
+    for data_set in chosen:
         if data_set.name in accepted and not data_set.terms:
             raise InputError("has no terms to accept", where=f"--accept-terms {data_set.name}")
     if action == _LIST:
-        _print_list(wanted, to)
+        _print_list(chosen, to)
         return
-    agreed = [data_set for data_set in wanted if _agreed(data_set, accepted, to, named=bool(names))]
+    agreed = [data_set for data_set in chosen if _agreed(data_set, accepted, to, named=bool(names))]
     for data_set in agreed:
         say(f"{data_set.name}: {data_set.what}. Licence: {data_set.licence}. {data_set.pages}")
     states = fetch(
@@ -102,7 +102,7 @@ def _data_names(names: "list[str] | tuple[()]") -> list[str]:
     from inject.shipped import EXPERIMENTS
     from spikein.estimates.presets import data_of
 
-    wanted: list[str] = []
+    data_names: list[str] = []
     for name in names:
         own = data_of(name) if name in EXPERIMENTS.files() else (name,)
         if not own:
@@ -111,8 +111,8 @@ def _data_names(names: "list[str] | tuple[()]") -> list[str]:
                 where=name,
                 hint=f"`spikein presets {name}` lists what it reads.",
             )
-        wanted += own
-    return wanted
+        data_names += own
+    return data_names
 
 
 def _agreed(data_set: "DataSet", accepted: set[str], folder: Path, *, named: bool) -> bool:

@@ -182,14 +182,16 @@ def detect(
     plan = plan_file(examples, model, out, options, benchmark=benchmark)
     with show_progress() as progress:
         counted = count_requests(plan, progress)
-    for asked, requests in counted:
-        _say_requests(plan, requests, asked)
+    for remote, requests in counted:
+        _say_requests(plan, requests, remote)
     if dry_run:
-        every = {step: one for _, requests in counted for step, one in requests.items()}
-        _print_plan(plan, every, as_json=as_json)
+        estimates = {
+            step: estimate for _, requests in counted for step, estimate in requests.items()
+        }
+        _print_plan(plan, estimates, as_json=as_json)
         return
-    for asked, requests in counted if not yes else ():
-        _confirm(plan, requests, asked)
+    for remote, requests in counted if not yes else ():
+        _confirm(plan, requests, remote)
     with show_progress() as progress:
         result = score_file(plan, out, progress=progress)
     for note in result.notes:

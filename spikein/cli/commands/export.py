@@ -87,9 +87,7 @@ def export(
             "the same tokens; their lines are marked. Export tokens if that matters."
         )
     if facts.copies_left_out:
-        warn(
-            f"{facts.copies_left_out:,} copies are in the last partial window, which is omitted."
-        )
+        warn(f"{facts.copies_left_out:,} copies are in the last partial window, which is omitted.")
     if facts.protected:
         warn("The files contain texts of protected datasets: do not share them.")
     size = sum(file["bytes"] for file in facts.files.values())

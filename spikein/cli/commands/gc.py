@@ -63,18 +63,20 @@ def gc(
     from spikein.store.store import Store
 
     check_folder(store, STORE_OPTION)
-    kept = Store(store)
+    artifacts = Store(store)
     if not store.is_dir():
         say(f"There is no store in {store}/.")
         return
     # Without a trial write: this command must work on a full disk.
     with writing(store, CHANGE_STORE, "what is left"):
         if damaged:
-            found = collect_damaged(kept, dry_run=dry_run)
-            _print_garbage(found, store)
+            collection = collect_damaged(artifacts, dry_run=dry_run)
+            _print_garbage(collection, store)
         else:
-            found = _collected(kept, runs, dry_run=dry_run, yes=yes, forget_missing=forget_missing)
-    say(_total(found, store))
+            collection = _collected(
+                artifacts, runs, dry_run=dry_run, yes=yes, forget_missing=forget_missing
+            )
+    say(_total(collection, store))
 
 
 def _collected(
@@ -87,11 +89,11 @@ def _collected(
     roots = find_roots(store.root, runs)
     _check_known(roots, store.root)
     forget = _forgotten(roots, yes=yes or dry_run, forget_missing=forget_missing)
-    shown = collect(store, keep=lambda: roots.needed(forget=forget), dry_run=True)
-    _print_garbage(shown, store.root)
+    removable = collect(store, keep=lambda: roots.needed(forget=forget), dry_run=True)
+    _print_garbage(removable, store.root)
     if dry_run:
-        return shown
-    _check_agreed(shown, store, yes)
+        return removable
+    _check_agreed(removable, store, yes)
 
     def keep() -> set[str]:
         # Read again under the lock, when no run can publish: one may have done so since.
@@ -99,7 +101,7 @@ def _collected(
         update_register(store.root, now, forget=forget)
         return now.needed(forget=forget)
 
-    return collect(store, keep=keep, shown=shown)
+    return collect(store, keep=keep, shown=removable)
 
 
 def _check_known(roots: "Roots", store: Path) -> None:
@@ -139,7 +141,7 @@ def _forgotten(roots: "Roots", *, yes: bool, forget_missing: bool) -> frozenset[
     return frozenset()
 
 
-def _check_agreed(shown: "Collection", store: "Store", yes: bool) -> None:
+def _check_agreed(removable: "Collection", store: "Store", yes: bool) -> None:
     """Ask before anything is removed.
 
     Raises:
@@ -150,9 +152,9 @@ def _check_agreed(shown: "Collection", store: "Store", yes: bool) -> None:
 
     if users := store.users():
         raise store_in_use(store, users)
-    if yes or not shown.removed:
+    if yes or not removable.removed:
         return
-    amount = f"{len(shown.removed)} ({human_bytes(shown.size)})"
+    amount = f"{len(removable.removed)} ({human_bytes(removable.size)})"
     refusal = InputError(
         f"nothing was removed: {amount} would be, and confirmation needs a terminal or --yes",
         where=str(store.root),
@@ -161,19 +163,17 @@ def _check_agreed(shown: "Collection", store: "Store", yes: bool) -> None:
     require_agreement(f"Remove these {amount}?", refusal, declined="Nothing was removed.")
 
 
-def _print_garbage(found: "Collection", store: Path) -> None:
-    if found.removed:
+def _print_garbage(collection: "Collection", store: Path) -> None:
+    if collection.removed:
         print_table(
             ("artifact", "size", "why"),
             (
-                (one.path.relative_to(store).as_posix(), human_bytes(one.size), one.reason)
-                for one in found.removed
+                (folder.path.relative_to(store).as_posix(), human_bytes(folder.size), folder.reason)
+                for folder in collection.removed
             ),
         )
 
 
-def _total(found: "Collection", store: Path) -> str:
-    verb = "would be removed" if found.dry_run else "removed"
-    return (
-        f"{len(found.removed)} {verb} ({human_bytes(found.size)}), {found.kept} kept in {store}/."
-    )
+def _total(collection: "Collection", store: Path) -> str:
+    verb = "would be removed" if collection.dry_run else "removed"
+    return f"{len(collection.removed)} {verb} ({human_bytes(collection.size)}), {collection.kept} kept in {store}/."

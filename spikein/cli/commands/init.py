@@ -125,16 +125,16 @@ def _write_new(path: Path, text: str, *, hint: str) -> None:
 
 
 def _shipped(name: str) -> Path:
-    known = EXPERIMENTS.files()
-    if name in known:
-        return known[name]
+    experiments = EXPERIMENTS.files()
+    if name in experiments:
+        return experiments[name]
     if not name.strip():
-        raise InputError("is empty", where="--from", allowed=", ".join(known))
+        raise InputError("is empty", where="--from", allowed=", ".join(experiments))
     if Path(name).is_file():
         raise InputError(
             f"{name} is a file of your own",
             where="--from",
-            allowed=", ".join(known),
+            allowed=", ".join(experiments),
             hint=f"Write `extends: {name}` into a new file, and the keys that differ.",
         )
     return EXPERIMENTS.find(name)

@@ -42,38 +42,40 @@ def detectors(
 
     warnings: tuple[str, ...] = ()
     if names:
-        shown = [describe_named(name) for name in names]
+        described = [describe_named(name) for name in names]
     else:
-        shown, warnings = detector_table()
+        described, warnings = detector_table()
     if as_json:
-        print(json.dumps([one.plain() for one in shown], indent=1, ensure_ascii=False))
+        print(
+            json.dumps([detector.plain() for detector in described], indent=1, ensure_ascii=False)
+        )
     elif names:
-        for one in shown:
-            _print_in_full(one)
+        for detector in described:
+            _print_in_full(detector)
     else:
-        _print_list(shown)
+        _print_list(described)
     for warning in warnings:
         warn(warning)
 
 
-def _print_list(found: "list[DetectorFacts]") -> None:
+def _print_list(listed: "list[DetectorFacts]") -> None:
     from detect.access import Access
 
-    several = len({one.origin for one in found}) > 1
+    several = len({detector.origin for detector in listed}) > 1
     print_table(
         ("name", "in print", "access", "needs", "cost of a text", "depends on", "paper", "from"),
         (
             (
-                one.name,
-                one.title,
-                one.access,
-                ", ".join(one.needs) or "nothing",
-                one.cost,
-                one.depends_on,
-                one.source,
-                one.origin if several else None,
+                detector.name,
+                detector.title,
+                detector.access,
+                ", ".join(detector.needs) or "nothing",
+                detector.cost,
+                detector.depends_on,
+                detector.source,
+                detector.origin if several else None,
             )
-            for one in found
+            for detector in listed
         ),
     )
     say("Access to the target that a detector requires; each level includes those before it:")
@@ -82,31 +84,31 @@ def _print_list(found: "list[DetectorFacts]") -> None:
     say("spikein detectors NAME shows a detector in full.", style="dim")
 
 
-def _print_in_full(one: "DetectorFacts") -> None:
-    say(one.name, style="bold")
+def _print_in_full(detector: "DetectorFacts") -> None:
+    say(detector.name, style="bold")
     facts = {
-        "in print": one.title,
-        "measures": one.summary,
-        "assumes": one.assumption or "not declared",
-        "paper": one.source or "none",
-        "access": one.access,
-        "needs": ", ".join(one.needs) or "nothing",
-        "cost of a text": one.cost,
-        "depends on": one.depends_on or "only the row and the models",
-        "also called": ", ".join(one.aliases),
-        "libraries": ", ".join(one.libraries),
-        "from": one.origin,
-        "default": one.setting,
-        "tuned over": one.grid_text,
+        "in print": detector.title,
+        "measures": detector.summary,
+        "assumes": detector.assumption or "not declared",
+        "paper": detector.source or "none",
+        "access": detector.access,
+        "needs": ", ".join(detector.needs) or "nothing",
+        "cost of a text": detector.cost,
+        "depends on": detector.depends_on or "only the row and the models",
+        "also called": ", ".join(detector.aliases),
+        "libraries": ", ".join(detector.libraries),
+        "from": detector.origin,
+        "default": detector.setting,
+        "tuned over": detector.grid_text,
     }
     print_table(("", ""), ((key, text) for key, text in facts.items() if text))
-    if one.parameters:
+    if detector.parameters:
         print_table(
             ("parameter", "default", "meaning"),
-            ((each.name, each.default, each.text) for each in one.parameters),
+            ((each.name, each.default, each.text) for each in detector.parameters),
         )
-    if one.notes:
-        say(one.notes)
+    if detector.notes:
+        say(detector.notes)
         say("")
 
 

@@ -42,18 +42,18 @@ def presets(
     from spikein.estimates.presets import GPU_HOURS_ARE, MINUTES_ARE, head_of
     from spikein.estimates.presets import presets as find_presets
 
-    found = find_presets(names or ())
+    chosen = find_presets(names or ())
     if as_json:
-        print_json([vars(preset) for preset in found])
+        print_json([vars(preset) for preset in chosen])
         return
     if not names:
-        _print_list(found)
+        _print_list(chosen)
         say(
             f"Minutes: on {MINUTES_ARE}. GPU-hours: {GPU_HOURS_ARE}. Tokens: trained by all models."
         )
         say("spikein presets NAME shows a preset in full, and how to run it.", style="dim")
         return
-    for preset in found:
+    for preset in chosen:
         say(preset.name, style="bold")
         say(head_of(preset.name))
         say("")
@@ -66,9 +66,9 @@ def presets(
         say("")
 
 
-def _print_list(found: "list[Preset]") -> None:
+def _print_list(listed: "list[Preset]") -> None:
     folder = None
-    for preset in found:
+    for preset in listed:
         if preset.folder != folder:
             folder = preset.folder
             say("")

@@ -75,8 +75,8 @@ def _show(push: "Push") -> None:
     say(f"Destination: {kind} {place.id}, branch {place.branch}.")
     if place.commit and place.files:
         say(f"The present content stays as commit {place.commit[:12]}.")
-    if shown := push.rows - push.withheld:
-        warn(f"It includes the texts of {shown:,} rows: you must comply with their licences.")
+    if n_readable := push.rows - push.withheld:
+        warn(f"It includes the texts of {n_readable:,} rows: you must comply with their licences.")
     if push.paths:
         warn(f"Its experiment names files of this machine: {first_names(push.paths, 3)}.")
     if push.withheld:

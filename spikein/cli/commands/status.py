@@ -168,8 +168,8 @@ def _summary(run: "RunStatus") -> str:
         for state in ("running", "waiting", "failed", "blocked")
         if counts[state]
     ]
-    said = {"running": "running", "finished": "finished", "failed": "ended with failed steps"}
-    state = said.get(run.state, "interrupted; run it again to resume")
+    texts = {"running": "running", "finished": "finished", "failed": "ended with failed steps"}
+    state = texts.get(run.state, "interrupted; run it again to resume")
     return (
         f"{run.name}, by {run.executor or 'an executor'} (process {run.process} on {run.host}): "
         f"{state}, {', '.join(parts)}"
@@ -195,8 +195,8 @@ def _watch(store: Path, name: str | None) -> None:
 
     run = _latest(store, name)
     if run is None:
-        what = f"no run of {name}" if name else "no run"
-        tell(f"The store {store} has {what}; give another store by --store.")
+        absent = f"no run of {name}" if name else "no run"
+        tell(f"The store {store} has {absent}; give another store by --store.")
         raise typer.Exit(2)
     began = run.began
 
@@ -232,17 +232,17 @@ def _fitting(run: "RunStatus", height: int) -> "RenderableType":
 
     ranked = sorted(run.steps, key=lambda step: _ORDER.index(step.state))
     most = max(height - _HEADER_LINES, 3)
-    shown, used = [], 0
+    fitting, used = [], 0
     for step in ranked:
         used += 1 + len(_below(step))
         if used > most:
             break
-        shown.append(step)
-    rest = len(ranked) - len(shown)
-    lines = [Text(line, style="dim") for step in shown for line in _below(step)]
-    if rest:
-        lines.append(Text(f"… and {rest} more steps", style="dim"))
-    return Group(_table(run, shown), *lines, Text(_summary(run)))
+        fitting.append(step)
+    n_hidden = len(ranked) - len(fitting)
+    lines = [Text(line, style="dim") for step in fitting for line in _below(step)]
+    if n_hidden:
+        lines.append(Text(f"… and {n_hidden} more steps", style="dim"))
+    return Group(_table(run, fitting), *lines, Text(_summary(run)))
 
 
 def _table(run: "RunStatus", steps: "tuple[StepStatus, ...] | list[StepStatus]") -> "Table":
@@ -287,8 +287,8 @@ def _progress(step: "StepStatus", names: "dict[str, StepStatus]") -> str:
     if step.state in ("failed", "blocked"):
         return step.problem.splitlines()[0] if step.problem else ""
     if step.state == "waiting":
-        needed = [names[one] for one in step.needs if one in names]
-        waits = [one.name for one in needed if one.state != "done"]
+        needed = [names[step_name] for step_name in step.needs if step_name in names]
+        waits = [step_name.name for step_name in needed if step_name.state != "done"]
         if not waits:
             return step.problem
         return f"waits for {first_names(waits, _MOST_NAMES)}"

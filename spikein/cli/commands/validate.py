@@ -99,64 +99,64 @@ def validate(
 
     if out is not None:
         check_file(out)
-    found = judge(detectors, truth, arm=arm, time_limit=time_limit, runs=runs, store=store)
+    validation = judge(detectors, truth, arm=arm, time_limit=time_limit, runs=runs, store=store)
     page = None
     if out is not None:
         from analysis.validate.page import write_page
 
-        page = write_page(out, found)
+        page = write_page(out, validation)
     if as_json:
-        print_json({**_head(found), "findings": found.findings.to_pylist()})
+        print_json({**_head(validation), "findings": validation.findings.to_pylist()})
     else:
-        _print_validation(found)
+        _print_validation(validation)
         if page is not None:
             say(f"Page: {page}", style="bold")
-    for one in found.refused:
-        warn(f"Not judged ({one.kind}): {one.problem}")
+    for refused in validation.refused:
+        warn(f"Not judged ({refused.kind}): {refused.problem}")
     wrong = [
         f"{judged.name} ({finding.check})"
-        for judged in found.judged
+        for judged in validation.judged
         for finding in judged.findings
         if finding.severity == "wrong"
     ]
     if strict and wrong:
         print_error(f"found wrong: {', '.join(wrong)}")
-    if found.refused or (strict and wrong):
-        raise typer.Exit(2 if found.refused else 1)
+    if validation.refused or (strict and wrong):
+        raise typer.Exit(2 if validation.refused else 1)
 
 
-def _head(found: "Validation") -> dict[str, object]:
+def _head(validation: "Validation") -> dict[str, object]:
     """Return the `--json` entries other than the findings."""
     return {
-        "experiment": found.name,
-        "source": found.source,
-        "content": found.content or None,
-        "provenance": found.provenance.model_dump(mode="json"),
-        "arm": found.arm,
-        "arms": found.arms,
-        "confidence": found.settings.confidence,
+        "experiment": validation.name,
+        "source": validation.source,
+        "content": validation.content or None,
+        "provenance": validation.provenance.model_dump(mode="json"),
+        "arm": validation.arm,
+        "arms": validation.arms,
+        "confidence": validation.settings.confidence,
         "detectors": [
             {
-                "detector": one.name,
-                "given": one.candidate.given,
-                "takes": one.candidate.takes,
-                "seconds_per_thousand_rows": one.seconds,
-                "notes": one.notes,
+                "detector": entry.name,
+                "given": entry.candidate.given,
+                "takes": entry.candidate.takes,
+                "seconds_per_thousand_rows": entry.seconds,
+                "notes": entry.notes,
             }
-            for one in found.judged
+            for entry in validation.judged
         ],
-        "refused": [vars(one) for one in found.refused],
-        "metrics": found.ranking.table.rows,
+        "refused": [vars(entry) for entry in validation.refused],
+        "metrics": validation.ranking.table.rows,
     }
 
 
-def _print_validation(found: "Validation") -> None:
+def _print_validation(validation: "Validation") -> None:
     """Print the page's content except its picture and its provenance."""
     from analysis.validate.page import PROVENANCE, sections, sentences
 
-    for sentence in sentences(found):
+    for sentence in sentences(validation):
         say(sentence, style="bold")
-    for section in sections(found):
+    for section in sections(validation):
         if section.anchor != PROVENANCE:
             show_parts(section.parts)
 
@@ -222,8 +222,8 @@ def bundle(
             where="spikein bundle",
             hint=f"spikein bundle {run} --out {Path(run).name}.bundle; --list shows its size.",
         )
-    asked = [part.strip() for given in parts or () for part in given.split(",")]
-    facts = pack(run, out, arm=arm, parts=asked, runs=runs, store=store)
+    part_names = [part.strip() for listed_parts in parts or () for part in listed_parts.split(",")]
+    facts = pack(run, out, arm=arm, parts=part_names, runs=runs, store=store)
     if facts.withheld:
         warn(
             f"{facts.withheld:,} of {facts.rows:,} rows are protected: their texts are not inside."

@@ -74,12 +74,12 @@ def worker_shares(
     return tuple(Share(_part(cores, at, number), _part(gpus, at, number)) for at in range(number))
 
 
-def _part(things: Sequence[Any], at: int, number: int) -> tuple[Any, ...]:
+def _part(resources: Sequence[Any], at: int, number: int) -> tuple[Any, ...]:
     """Return the share of one worker; if there are too few resources, one shared with others."""
-    if len(things) <= number:
-        return (things[at % len(things)],) if things else ()
-    begin, end = (round(len(things) * edge / number) for edge in (at, at + 1))
-    return tuple(things[begin:end])
+    if len(resources) <= number:
+        return (resources[at % len(resources)],) if resources else ()
+    begin, end = (round(len(resources) * edge / number) for edge in (at, at + 1))
+    return tuple(resources[begin:end])
 
 
 def usable_cores() -> tuple[int, ...]:
@@ -142,16 +142,16 @@ class _Workers:
     def wait(self, seconds: float) -> Iterable[TaskEnd]:
         """Return the steps that ended."""
         try:
-            found = [self._events.get(timeout=seconds)]
+            events = [self._events.get(timeout=seconds)]
         except queue.Empty:
             return []
         while not self._events.empty():
-            found.append(self._events.get())
+            events.append(self._events.get())
         ends = []
-        for worker, said in found:
+        for worker, answer in events:
             step, worker.step = worker.step, None
-            if said is not None:
-                ends.append(TaskEnd(**said))
+            if answer is not None:
+                ends.append(TaskEnd(**answer))
                 continue
             # Another takes its place when there is a step for it.
             self._workers.pop(worker.number, None)
@@ -179,7 +179,9 @@ class _Workers:
         for worker in self._workers.values():
             if worker.step is None:
                 return worker
-        return self._start(next(one for one in itertools.count() if one not in self._workers))
+        return self._start(
+            next(number for number in itertools.count() if number not in self._workers)
+        )
 
     def _start(self, number: int) -> "_Worker":
         log = self._graph.folder / "logs" / f"worker-{number + 1}.log"
@@ -263,14 +265,14 @@ class _Worker:
 
 def _environment(share: Share) -> dict[str, str]:
     """Return a worker's environment; lower limits set by the user stay in force."""
-    found = dict(os.environ)
+    variables = dict(os.environ)
     for name in THREAD_VARIABLES:
-        given = found.get(name, "")
-        least = min(len(share.cores), int(given)) if given.isdigit() else len(share.cores)
-        found[name] = str(max(least, 1))
+        limit = variables.get(name, "")
+        least = min(len(share.cores), int(limit)) if limit.isdigit() else len(share.cores)
+        variables[name] = str(max(least, 1))
     if share.gpus:
-        found["CUDA_VISIBLE_DEVICES"] = ",".join(share.gpus)
-    return found | {"PYTHONPATH": python_path()}
+        variables["CUDA_VISIBLE_DEVICES"] = ",".join(share.gpus)
+    return variables | {"PYTHONPATH": python_path()}
 
 
 def _log_file(log: Path) -> BinaryIO:

@@ -31,8 +31,8 @@ def main(parent: int, cores: set[int]) -> None:
 
     for line in sys.stdin.buffer:
         order = json.loads(line)
-        given = {**order["task"], "graph": GraphFile(*order["task"]["graph"])}
-        end = run_task(Task(**given), order["where"])
+        values = {**order["task"], "graph": GraphFile(*order["task"]["graph"])}
+        end = run_task(Task(**values), order["where"])
         answers.write(json.dumps(asdict(end)).encode() + b"\n")
 
 

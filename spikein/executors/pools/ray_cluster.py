@@ -162,8 +162,8 @@ class _Cluster:
             # A step's own errors are part of its result; this error prevented its start.
             return TaskEnd(digest=digest, state="failed", problem=masked(str(error.cause)))
         except errors.RayError as error:
-            said = str(error).strip().splitlines()
-            problem = f"the task was lost: {masked(said[0]) if said else type(error).__name__}"
+            error_lines = str(error).strip().splitlines()
+            problem = f"the task was lost: {masked(error_lines[0]) if error_lines else type(error).__name__}"
             return TaskEnd(digest=digest, state="lost", problem=problem)
 
     def _connect(self) -> None:
@@ -202,16 +202,17 @@ class _Cluster:
         nodes = [node["Resources"] for node in self._ray.nodes() if node["Alive"]]
         for kind in dict.fromkeys(step.kind for step in graph.steps):
             request = self._settings.request(kind)
-            wanted = {"CPU": request.cpus or 0, "GPU": request.gpus or 0}
+            requested = {"CPU": request.cpus or 0, "GPU": request.gpus or 0}
             if not any(
-                all(node.get(name, 0) >= count for name, count in wanted.items()) for node in nodes
+                all(node.get(name, 0) >= count for name, count in requested.items())
+                for node in nodes
             ):
-                shown = "; ".join(
+                capacities = "; ".join(
                     f"{node.get('CPU', 0):g} CPUs and {node.get('GPU', 0):g} GPUs" for node in nodes
                 )
                 raise InputError(
-                    f"a step of kind {kind} requests {wanted['CPU']} CPUs and {wanted['GPU']} "
-                    f"GPUs, which no machine of the cluster has: {shown}",
+                    f"a step of kind {kind} requests {requested['CPU']} CPUs and {requested['GPU']} "
+                    f"GPUs, which no machine of the cluster has: {capacities}",
                     where="executor",
                     hint="Lower executor.cpus, executor.gpus or executor.steps.",
                 )

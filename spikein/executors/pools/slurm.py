@@ -100,11 +100,13 @@ class _Jobs:
     def begin(self, steps: Sequence[tuple[Step, int]]) -> None:
         """Submit a job for each step; steps with equal requests share an array."""
 
-        def request(one: tuple[Step, int]) -> StepRequest:
-            return self._settings.request(one[0].kind)
+        def request(attempt: tuple[Step, int]) -> StepRequest:
+            return self._settings.request(attempt[0].kind)
 
-        for asked, group in groupby(sorted(steps, key=lambda one: repr(request(one))), key=request):
-            self._submit(asked, list(group))
+        for resources, group in groupby(
+            sorted(steps, key=lambda attempt: repr(request(attempt))), key=request
+        ):
+            self._submit(resources, list(group))
 
     def wait(self, seconds: float) -> Iterable[TaskEnd]:
         """Return the steps that ended."""
@@ -122,11 +124,11 @@ class _Jobs:
         deadline = time.monotonic() + _STOP_SECONDS
         while time.monotonic() < deadline:
             queue = _queue(ids)
-            if queue is not None and not any(one.state in _ALIVE for one in queue.values()):
+            if queue is not None and not any(job.state in _ALIVE for job in queue.values()):
                 return
             time.sleep(1.0)
 
-    def _submit(self, asked: StepRequest, steps: Sequence[tuple[Step, int]]) -> None:
+    def _submit(self, request: StepRequest, steps: Sequence[tuple[Step, int]]) -> None:
         from submitit import SlurmExecutor
         from submitit.core.utils import FailedJobError, FailedSubmissionError
 
@@ -134,11 +136,11 @@ class _Jobs:
             folder=self._graph.folder / "slurm",
             python=shlex.quote(sys.executable),
         )
-        executor.update_parameters(**job_parameters(self._settings, asked))
+        executor.update_parameters(**job_parameters(self._settings, request))
         works = []
         for step, attempt in steps:
             self._files(step.digest).clear()
-            threads = asked.cpus or 1
+            threads = request.cpus or 1
             task = Task(digest=step.digest, graph=self._graph, threads=threads, attempt=attempt)
             works.append(SlurmJob(task=task, attempts=self._settings.attempts))
         try:
@@ -158,9 +160,9 @@ class _Jobs:
         """Return the ended steps, by their own report or by the state of their job."""
         ends = []
         for digest in self._jobs:
-            said = self._files(digest).end()
-            if said is not None:
-                ends.append(TaskEnd(**said))
+            record = self._files(digest).end()
+            if record is not None:
+                ends.append(TaskEnd(**record))
         if time.monotonic() - self._looked_at >= LOOK_SECONDS and self._jobs:
             self._looked_at = time.monotonic()
             said_already = {end.digest for end in ends}
@@ -182,8 +184,8 @@ class _Jobs:
             self._gone.pop(digest, None)
             if queued.state != "RUNNING":
                 reason = f" ({queued.reason})" if queued.reason else ""
-                where = f"Slurm job {job}, {queued.state.lower()}{reason}"
-                self._status.set(digest, where=where)
+                state_text = f"Slurm job {job}, {queued.state.lower()}{reason}"
+                self._status.set(digest, where=state_text)
             return None
         # A shared folder may show a job's files with a short delay.
         self._gone[digest] = self._gone.get(digest, 0) + 1
@@ -203,18 +205,18 @@ class _Jobs:
         return TaskFiles(self._graph.folder, digest)
 
 
-def job_parameters(settings: SlurmSettings, asked: StepRequest) -> dict[str, Any]:
+def job_parameters(settings: SlurmSettings, request: StepRequest) -> dict[str, Any]:
     """Return submitit's parameters of a job, whose first lines set the step's environment."""
-    cpus = asked.cpus or 1
+    cpus = request.cpus or 1
     variables = {"PYTHONPATH": shlex.quote(python_path()), **dict.fromkeys(THREAD_VARIABLES, cpus)}
-    given: dict[str, Any] = {
+    parameters: dict[str, Any] = {
         "job_name": "spikein",
-        "time": job_minutes(asked.time or settings.time),
+        "time": job_minutes(request.time or settings.time),
         "nodes": 1,
         "ntasks_per_node": 1,
         "cpus_per_task": cpus,
-        "gpus_per_node": asked.gpus or None,
-        "mem": f"{asked.memory_gb}GB" if asked.memory_gb else None,
+        "gpus_per_node": request.gpus or None,
+        "mem": f"{request.memory_gb}GB" if request.memory_gb else None,
         "partition": settings.partition,
         "account": settings.account,
         "qos": settings.qos,
@@ -227,7 +229,7 @@ def job_parameters(settings: SlurmSettings, asked: StepRequest) -> dict[str, Any
             *(f"export {name}={value}" for name, value in variables.items()),
         ],
     }
-    return {name: value for name, value in given.items() if value is not None}
+    return {name: value for name, value in parameters.items() if value is not None}
 
 
 def _queue(ids: Sequence[str]) -> Mapping[str, _Queued] | None:
@@ -235,8 +237,8 @@ def _queue(ids: Sequence[str]) -> Mapping[str, _Queued] | None:
 
     None if Slurm does not answer: a controller that is down for a moment has lost no job.
     """
-    found: dict[str, _Queued] = {}
-    wanted = ",".join(dict.fromkeys(one.partition("_")[0] for one in ids))
+    states: dict[str, _Queued] = {}
+    job_ids = ",".join(dict.fromkeys(one.partition("_")[0] for one in ids))
     done = _run(
         [
             "squeue",
@@ -245,16 +247,16 @@ def _queue(ids: Sequence[str]) -> Mapping[str, _Queued] | None:
             "--states=all",
             "--format=%i|%T|%r|%N",
             "--jobs",
-            wanted,
+            job_ids,
         ]
     )
     if done is None or (done.returncode and "Invalid job id" not in done.stderr):
         return None
     for line in done.stdout.splitlines():
         name, state, reason, machine = (line.strip().split("|") + [""] * 3)[:4]
-        shown = "" if reason in ("None", "N/A") else reason
-        found[name] = _Queued(state, shown, machine)
-    return found
+        visible_reason = "" if reason in ("None", "N/A") else reason
+        states[name] = _Queued(state, visible_reason, machine)
+    return states
 
 
 def _run(command: Sequence[str]) -> subprocess.CompletedProcess[str] | None:

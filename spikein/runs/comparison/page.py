@@ -23,9 +23,9 @@ _GAP = "Difference on the same rows"
 
 def comparison_page(names: tuple[str, str], origins: Origins, metrics: ComparedMetrics) -> str:
     """Return the page as text."""
-    shown = sections(names, origins, metrics)
+    parts = sections(names, origins, metrics)
     sentences = summary(names, origins, metrics)
-    return render_page("spikein comparison", " and ".join(names), sentences, shown)
+    return render_page("spikein comparison", " and ".join(names), sentences, parts)
 
 
 def sections(
@@ -38,8 +38,8 @@ def sections(
         "Recipes",
         ("Artifact", "Differs in", "Content"),
         [
-            (one.name, ", ".join(one.differs) or "not known", _CONTENTS[one.same_content])
-            for one in origins.changes
+            (change.name, ", ".join(change.differs) or "not known", _CONTENTS[change.same_content])
+            for change in origins.changes
         ],
     )
     differing = present(
@@ -73,7 +73,7 @@ def _table(
 
 
 def _settings(names: tuple[str, str], origins: Origins) -> Table | str:
-    rows = [(one.key, one.old, one.new) for one in origins.settings]
+    rows = [(change.key, change.old, change.new) for change in origins.settings]
     if not rows:
         return "No setting differs."
     return _table("Settings", ("Setting", *names), rows, "Equal settings are not listed.")
@@ -82,22 +82,20 @@ def _settings(names: tuple[str, str], origins: Origins) -> Table | str:
 def _versions(names: tuple[str, str], origins: Origins) -> Table:
     """Return the versions of code and libraries that made the artifacts."""
     made = origins.versions
-    libraries = dict.fromkeys(name for one in made for name in one.libraries)
+    libraries = dict.fromkeys(name for artifacts in made for name in artifacts.libraries)
     rows = [
-        ("spikein", *("; ".join(one.code) or "not known" for one in made)),
+        ("spikein", *("; ".join(artifacts.code) or "not known" for artifacts in made)),
         *(
-            (name, *("; ".join(one.libraries.get(name, (NOTHING,))) for one in made))
+            (name, *("; ".join(artifacts.libraries.get(name, (NOTHING,))) for artifacts in made))
             for name in libraries
         ),
     ]
-    return _table(
-        "Code and libraries", ("What", *names), rows, "They built the artifacts."
-    )
+    return _table("Code and libraries", ("What", *names), rows, "They built the artifacts.")
 
 
 def _artifacts(names: tuple[str, str], origins: Origins) -> list[Part]:
     """Return the number of shared artifacts, and those of another recipe with the same content."""
-    same = [one.name for one in origins.changes if one.same_content]
+    same = [change.name for change in origins.changes if change.same_content]
     return [
         Table(
             title="Artifacts",
@@ -160,9 +158,9 @@ def _of_one(row: Row | None) -> Entry:
 
 def summary(names: tuple[str, str], origins: Origins, metrics: ComparedMetrics) -> list[str]:
     """Return the main results as sentences."""
-    shared = sum(one.shared for one in origins.kinds)
-    first = sum(one.first_only for one in origins.kinds)
-    second = sum(one.second_only for one in origins.kinds)
+    shared = sum(kind.shared for kind in origins.kinds)
+    first = sum(kind.first_only for kind in origins.kinds)
+    second = sum(kind.second_only for kind in origins.kinds)
     settings = len(origins.settings)
     sentences = [
         f"{with_noun(settings, 'setting')} {'differs' if settings == 1 else 'differ'}; {shared} "
@@ -175,21 +173,23 @@ def summary(names: tuple[str, str], origins: Origins, metrics: ComparedMetrics) 
 
 def _numbers(names: tuple[str, str], metrics: ComparedMetrics) -> str:
     places, found = metrics.pooled_aucs(), metrics.numbers
-    paired = [gap for one in places if (gap := found.get(run="difference", **one))]
+    paired = [gap for place in places if (gap := found.get(run="difference", **place))]
     if not places:
         return (
             "No arm of one matches exactly one arm of the other, so no number is compared, even "
             "for shared detectors; each arm is listed with the reason."
         )
-    if not any(found.row(run="first", **one) and found.row(run="second", **one) for one in places):
+    if not any(
+        found.row(run="first", **place) and found.row(run="second", **place) for place in places
+    ):
         return "They share no detector, so no number is compared."
     if not paired:
         return (
             "They share no scored rows, so their AUCs are listed without a paired difference: "
             "each includes the sampling variation of its own draw."
         )
-    sure = [one for one in paired if one.low > 0 or one.high < 0]
-    higher = len([one for one in sure if one.value > 0])
+    sure = [place for place in paired if place.low > 0 or place.high < 0]
+    higher = len([place for place in sure if place.value > 0])
     return (
         f"On the same rows {len(sure)} of {len(paired)} pooled AUCs differ by more than their "
         f"intervals: {higher} are higher in {names[1]}, {len(sure) - higher} in {names[0]}. Each "

@@ -29,8 +29,8 @@ def shelved(content: str, *, file: Path, keep: Collection[str]) -> str:
     Args:
         content: the generated part: a line on the run, then sections of `## TITLE`, a caption,
             tables and pictures.
-        file: the CSV file, in `docs/data/`. It has captions in the column `caption`; the first cells
-            that distinguish a row from the others name it.
+        file: the CSV file, in `docs/data/`. The column `caption` has the captions; the first
+            cells that distinguish a row from the others name it.
         keep: titles of tables and names of pictures that stay.
     """
     head, *sections = re.split(r"(?m)^## ", content)

@@ -6,9 +6,9 @@ Forgets texts of 128 tokens with the 1 M LLaMA shape, 16 a step, through `run_st
 loss, update, exposures, log and all that `Trainer` does around a step are in a step. It takes turns
 with the bare passes, on as many random rows of the same length, in one process: forward and
 backward of all rows a method feeds under the model's own loss, and forward passes of the original
-as far as the method needs them; for RMU up to its block, with only its weights trained. A turn's ratio is step over
-passes; `step_over_passes` has each method's median. What a method computes once, before training,
-is in none of them. `--continuations` adds the keys of `scripts.bench.continuations`.
+as far as the method needs them; for RMU up to its block, with only its weights trained. A turn's
+ratio is step over passes; `step_over_passes` has each method's median. What a method computes
+once, before training, is in none of them. `--continuations` adds the keys of `scripts.bench.continuations`.
 """
 
 import argparse

@@ -5,7 +5,7 @@ python -m scripts.calibration --studies 100 --print
 python -m scripts.calibration --only trends fading
 
 A line outside of 92 to 97.5 % is simulated again with ten times as many new studies, and only
-these are written. The studies are drawn here; the intervals are made by the functions of the report.
+these are written. The studies are drawn here; the report's functions compute the intervals.
 """
 
 import argparse

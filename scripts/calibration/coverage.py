@@ -1,8 +1,8 @@
 """How many intervals hold the truth, and when a cell is simulated again.
 
-Of some 500 cells a few are outside the limits by sampling variation of 1,000 studies. Such a cell is
-simulated again with new studies, ten times as many, and shows only these: nothing is chosen among
-draws. Where most studies get no interval, those that do are the ones whose value happened to be
+Of some 500 cells a few are outside the limits by sampling variation of 1,000 studies. Such a cell
+is simulated again with new studies, ten times as many, and shows only these: nothing is chosen
+among draws. Where most studies get no interval, those that do are the ones whose value happened to be
 mild, so their share of misses among all studies is what counts.
 """
 

@@ -1,4 +1,4 @@
-"""Simulated studies of everything other than a single AUC: pooled rows, TPR, trends, paired differences.
+"""Simulated studies beyond a single AUC: pooled rows, TPR, trends, paired differences.
 
 Every interval is made by the functions that make the report's.
 """

@@ -1,4 +1,4 @@
-"""Draws docs/images/coverage.svg from docs/data/coverage.csv: one panel per table, one dot per cell.
+"""Draw docs/images/coverage.svg from docs/data/coverage.csv: one panel per table, one dot per cell.
 
 python -m scripts.calibration.plots
 """

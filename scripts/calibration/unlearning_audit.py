@@ -5,7 +5,8 @@ python -m scripts.calibration.unlearning_audit --studies 100 --print
 
 Chunks are simulated by a latent normal number: chunks of one text share a part of it, and
 neighbours in a book follow an autoregression. The audit's own functions make every interval. A case
-outside of 92 to 97.5 % is simulated again with ten times as many new studies; only these are written.
+outside of 92 to 97.5 % is simulated again with ten times as many new studies, and only these
+are written.
 The file is docs/data/unlearning-audit-coverage.csv; docs/unlearning.md sums it up.
 """
 

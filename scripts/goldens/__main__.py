@@ -1,6 +1,6 @@
 """`python -m scripts.goldens BEFORE [AFTER] [--reduced] [--keep FOLDER]`: did a number move?
 
-BEFORE and AFTER are commits, or folders with a tree; by default, AFTER is this tree in its present state.
+BEFORE and AFTER are commits, or folders with a tree; by default, AFTER is this tree.
 Both sides are built on this machine, side by side, each with its own tree on the path, a store and
 runs of its own: the quickstart, twins, a trajectory, a reduced unlearning run, one `detect` and one
 `bundle`; with --reduced only one small arm, `detect` and `bundle`. Then every table and weight is

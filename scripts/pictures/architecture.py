@@ -114,7 +114,7 @@ def _imported(node: ast.AST) -> Iterable[str]:
 
 
 def _height(name: str, uses: dict[str, set[str]], above: frozenset[str] = frozenset()) -> int:
-    """Return the number of floors below an entry; a circle, which a test forbids, ends the count."""
+    """Return the number of floors below an entry; a circle (a test forbids it) ends the count."""
     below = uses[name] - above
     return 1 + max((_height(one, uses, above | {name}) for one in below), default=-1)
 

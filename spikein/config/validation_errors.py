@@ -116,7 +116,7 @@ def _problem(
         known_keys = [part.strip().strip("'") for part in str(context["expected_tags"]).split(",")]
         wrong = str(context.get("tag"))
         return InputError(
-            f"{key}.{tag}: {wrong!r} is not among the allowed values.{did_you_mean(wrong, known_keys)}",
+            f"{key}.{tag}: {wrong!r} is not an allowed value.{did_you_mean(wrong, known_keys)}",
             where=document.place((*path, tag)),
             allowed=", ".join(known_keys),
         )

@@ -101,7 +101,8 @@ def _print_fed(fed: "dict[str, CopyOutcomes]") -> None:
                 for name in outcomes.first_altered
             )
             warn(
-                f"{label} was fed {outcomes.altered:,} copies with other tokens than planned: {names}"
+                f"{label} was trained on {outcomes.altered:,} copies with other tokens than "
+                f"planned: {names}"
             )
 
 

@@ -176,4 +176,5 @@ def _print_garbage(collection: "Collection", store: Path) -> None:
 
 def _total(collection: "Collection", store: Path) -> str:
     verb = "would be removed" if collection.dry_run else "removed"
-    return f"{len(collection.removed)} {verb} ({human_bytes(collection.size)}), {collection.kept} kept in {store}/."
+    removed = f"{len(collection.removed)} {verb} ({human_bytes(collection.size)})"
+    return f"{removed}, {collection.kept} kept in {store}/."

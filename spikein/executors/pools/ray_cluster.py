@@ -163,7 +163,8 @@ class _Cluster:
             return TaskEnd(digest=digest, state="failed", problem=masked(str(error.cause)))
         except errors.RayError as error:
             error_lines = str(error).strip().splitlines()
-            problem = f"the task was lost: {masked(error_lines[0]) if error_lines else type(error).__name__}"
+            reason = masked(error_lines[0]) if error_lines else type(error).__name__
+            problem = f"the task was lost: {reason}"
             return TaskEnd(digest=digest, state="lost", problem=problem)
 
     def _connect(self) -> None:
@@ -211,8 +212,8 @@ class _Cluster:
                     f"{node.get('CPU', 0):g} CPUs and {node.get('GPU', 0):g} GPUs" for node in nodes
                 )
                 raise InputError(
-                    f"a step of kind {kind} requests {requested['CPU']} CPUs and {requested['GPU']} "
-                    f"GPUs, which no machine of the cluster has: {capacities}",
+                    f"a step of kind {kind} requests {requested['CPU']} CPUs and "
+                    f"{requested['GPU']} GPUs, which no machine of the cluster has: {capacities}",
                     where="executor",
                     hint="Lower executor.cpus, executor.gpus or executor.steps.",
                 )

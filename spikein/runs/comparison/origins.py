@@ -76,8 +76,8 @@ def compare_origins(first: Path, second: Path) -> Origins:
         _versions(records, len(names)) for records, names in zip(manifests, folders, strict=True)
     ]
     notes = [
-        f"{run.name}: the records of {folder.missing} of {len(names)} artifacts are no longer in the "
-        "store, so code, libraries and contents are compared without them"
+        f"{run.name}: the records of {folder.missing} of {len(names)} artifacts are no longer in "
+        "the store, so code, libraries and contents are compared without them"
         for run, folder, names in zip((first, second), versions, folders, strict=True)
         if folder.missing
     ]

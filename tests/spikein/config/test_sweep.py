@@ -60,7 +60,7 @@ def test_arms_survive_the_resolved_file():
         ("train.lr: 1e-3", "must be a list of at least one value. Allowed: such as [0.001, …]"),
         ("train.lr: [1e-3, 0.001]", "'0.001' is given twice"),
         ("copies: [{fixed: 1}, {fixd: 2}]", "with copies=fixd=2): copies.fixd: no such key"),
-        ("{copies: [{fixed: 1}], copies.fixed: [2]}", "lies within"),
+        ("{copies: [{fixed: 1}], copies.fixed: [2]}", "is part of"),
         ("seeds: [[0], [1]]", "sweep.seeds: cannot be swept"),
         ("contaminants.3.members: [1]", "it has no item 3"),
         ("corpus.tokens: [50_000, 10]", "with corpus.tokens=10): corpus.tokens: 10 tokens do not"),

@@ -83,14 +83,14 @@ def written(run: Path, *, into: Path, figures: Sequence[str], by_dataset: Sequen
     """Return the generated part of a run's page, and copy its pictures next to the page."""
     record = json.loads((run / "run.json").read_text(encoding="utf-8"))
     findings = read_findings(run)
-    every = as_table(findings, "metrics").to_pandas()
-    axes = list(every.columns[: list(every.columns).index(FIRST_AXIS_AFTER)])
-    every = every[
-        every["model"].isin(["contaminated", "base"])
-        & (every["selection"] == "default")
-        & (every["variant"] == "all")
+    metrics = as_table(findings, "metrics").to_pandas()
+    axes = list(metrics.columns[: list(metrics.columns).index(FIRST_AXIS_AFTER)])
+    metrics = metrics[
+        metrics["model"].isin(["contaminated", "base"])
+        & (metrics["selection"] == "default")
+        & (metrics["variant"] == "all")
     ]
-    auc = every[every["metric"] == "auc"]
+    auc = metrics[metrics["metric"] == "auc"]
     whole = auc[(auc["dataset"] == "all") & (auc["copies"] == "all")]
     head = ", ".join(axes) or "model"
     arm = [*axes, "model"]
@@ -120,11 +120,11 @@ def written(run: Path, *, into: Path, figures: Sequence[str], by_dataset: Sequen
                 f"## `{detector}` by dataset",
                 table_of(rows, axes=axes, by=arm, across="dataset", head=head),
             ]
-    rates = every[
-        every["metric"].isin(["tpr@0.05"])
-        & (every["dataset"] == "all")
-        & (every["copies"] == "all")
-        & (every["model"] == "contaminated")
+    rates = metrics[
+        metrics["metric"].isin(["tpr@0.05"])
+        & (metrics["dataset"] == "all")
+        & (metrics["copies"] == "all")
+        & (metrics["model"] == "contaminated")
     ]
     if rates["value"].notna().any():
         parts += [
@@ -191,7 +191,7 @@ def task_accuracy(accuracy: pd.DataFrame, axes: Sequence[str]) -> list[str]:
             (row["quantity"], row["side"], row["moment"]): interval(row)
             for _, row in part.iterrows()
         }
-        shown = [
+        columns = [
             cells.get(("accuracy", side, moment), "–")
             for side in ("nonmember", "member")
             for moment in _MOMENTS
@@ -203,7 +203,7 @@ def task_accuracy(accuracy: pd.DataFrame, axes: Sequence[str]) -> list[str]:
             [
                 *(arm_name(axes, arm, "contaminated"), scoring),
                 f"{counts['n_members']:.0f} / {counts['n_nonmembers']:.0f}",
-                *(f"{counts['n_seeds']:.0f}", *shown, more),
+                *(f"{counts['n_seeds']:.0f}", *columns, more),
             ]
         )
     head = [", ".join(axes) or "model", "scoring", "members / non-members", "seeds"]
@@ -276,19 +276,19 @@ def main() -> None:
         "--keep", default="AUC by arm and detector", help="the table or picture that stays"
     )
     parser.add_argument("--by-dataset", default="min_k,reference", help="detectors, with commas")
-    asked = parser.parse_args()
-    record = json.loads((asked.run / "run.json").read_text(encoding="utf-8"))
-    page = asked.into / f"{into_name(record)}.md"
+    options = parser.parse_args()
+    record = json.loads((options.run / "run.json").read_text(encoding="utf-8"))
+    page = options.into / f"{into_name(record)}.md"
     page.parent.mkdir(parents=True, exist_ok=True)
     before = page.read_text(encoding="utf-8") if page.is_file() else f"# {record['name']}\n\n"
     content = written(
-        asked.run,
-        into=asked.into,
-        figures=[name for name in asked.figures.split(",") if name],
-        by_dataset=[name for name in asked.by_dataset.split(",") if name],
+        options.run,
+        into=options.into,
+        figures=[name for name in options.figures.split(",") if name],
+        by_dataset=[name for name in options.by_dataset.split(",") if name],
     )
-    tables = asked.into.parent / "data" / f"results-{page.stem}.csv"
-    stays = shelved(content, file=tables, keep={asked.keep})
+    tables = options.into.parent / "data" / f"results-{page.stem}.csv"
+    stays = shelved(content, file=tables, keep={options.keep})
     page.write_text(page_with(before, stays), encoding="utf-8")
     print(page)
 

@@ -43,12 +43,12 @@ def measure(rounds: int) -> dict[str, Any]:
     for number in range(1, rounds + 1):
         sequences = question(number)
         started = time.perf_counter()
-        found = shared.following(sequences, labels)
+        following = shared.following(sequences, labels)
         tree.append(time.perf_counter() - started)
         started = time.perf_counter()
         expected = apart.following(sequences, labels)
         alone.append(time.perf_counter() - started)
-        differences.append(float(np.abs(found - expected).max()))
+        differences.append(float(np.abs(following - expected).max()))
         print(f"round {number}: tree {tree[-1]:.2f} s, on their own {alone[-1]:.2f} s", flush=True)
     sequences = question(0)
     return {

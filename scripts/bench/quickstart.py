@@ -96,7 +96,7 @@ def main() -> None:
             delete_tree(Path(name) / "clone")
         print(json.dumps(tries[-1]._asdict()), flush=True)
     medians = {
-        name: round(statistics.median(getattr(one, name) for one in tries), 1)
+        name: round(statistics.median(getattr(attempt, name) for attempt in tries), 1)
         for name in Try._fields
     }
     commit = ["git", "-C", str(REPOSITORY), "rev-parse", "HEAD"]

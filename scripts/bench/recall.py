@@ -37,7 +37,7 @@ def measure(rounds: int) -> dict[str, Any]:
     words = iter(number * 7919 % VOCABULARY for number in range(TEXTS * LENGTH + SHOTS * SHOT))
     texts = [" ".join(f"w{next(words)}" for _ in range(LENGTH)) for _ in range(TEXTS)]
     shots = [" ".join(f"w{next(words)}" for _ in range(SHOT)) for _ in range(SHOTS)]
-    ids = [one for part in join_shots(target.tokenizer, shots, "", policy) for one in part]
+    ids = [token for part in join_shots(target.tokenizer, shots, "", policy) for token in part]
 
     def behind(*, cached: bool) -> None:
         prefix = shared_prefix(target, ids, cached=cached)

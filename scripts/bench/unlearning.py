@@ -117,7 +117,7 @@ def make_world(folder: Path, steps: int) -> list[str]:
         for place, text in enumerate(cut)
     ]
     write_examples(folder / "examples", examples)
-    return [one.example_id for one in examples]
+    return [example.example_id for example in examples]
 
 
 def measure(name: str, world: Path, ids: list[str], steps: int) -> float:

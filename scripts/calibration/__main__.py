@@ -66,8 +66,8 @@ def _held(case: Case, studies: int, draw: str) -> Coverage:
 
 
 def _adjusted(pair: Pair, studies: int, draw: str) -> Coverage:
-    found = studies_of(pair, studies, draw)
-    return coverage(found.adjusted, found.truth)
+    studies_found = studies_of(pair, studies, draw)
+    return coverage(studies_found.adjusted, studies_found.truth)
 
 
 def _fading(training: Training, studies: int, draw: str) -> Coverage:
@@ -81,19 +81,19 @@ def main() -> None:
     parser.add_argument("--print", action="store_true", help="write nothing")
     parser.add_argument("--only", nargs="+", metavar="TABLE", help="only these tables")
     options = parser.parse_args()
-    every = list(lines())
-    tables = list(dict.fromkeys(line.table for line in every))
+    all_lines = list(lines())
+    tables = list(dict.fromkeys(line.table for line in all_lines))
     if unknown := set(options.only or ()) - set(tables):
         parser.error(
             f"no table is called {', '.join(sorted(unknown))}; there are {', '.join(tables)}"
         )
     counted = []
-    for line in every:
+    for line in all_lines:
         if line.table not in (options.only or tables):
             continue
-        found = settled(partial(line.draw, options.studies))
-        refused = 1 - found.given / found.studies
-        one = Counted(line.table, line.name, 0.95, found.share, refused, found.studies, nan)
+        cell = settled(partial(line.draw, options.studies))
+        refused = 1 - cell.given / cell.studies
+        one = Counted(line.table, line.name, 0.95, cell.share, refused, cell.studies, nan)
         counted.append(one)
         print(f"{line.table}: {line.name}: {100 * one.coverage:.1f} refused {100 * refused:.1f}")
     if not options.print:

@@ -47,11 +47,11 @@ class Coverage(NamedTuple):
         return not LOW <= self.share <= HIGH
 
 
-def coverage(found: Interval, truth: Floats | float) -> Coverage:
+def coverage(interval: Interval, truth: Floats | float) -> Coverage:
     """Return the coverage of intervals; the truth is one number, or one for each study."""
-    given = np.isfinite(found.low)
-    held = (found.low <= truth) & (truth <= found.high)
-    return Coverage(int((held & given).sum()), int(given.sum()), len(given))
+    has_interval = np.isfinite(interval.low)
+    covered = (interval.low <= truth) & (truth <= interval.high)
+    return Coverage(int((covered & has_interval).sum()), int(has_interval.sum()), len(has_interval))
 
 
 def settled(draw: Callable[[str], Coverage]) -> Coverage:
@@ -60,8 +60,8 @@ def settled(draw: Callable[[str], Coverage]) -> Coverage:
     Args:
         draw: simulates the cell; another name is another draw.
     """
-    found = draw("")
-    if not found.outside:
-        return found
+    cell = draw("")
+    if not cell.outside:
+        return cell
     rounds = [draw(f" again {number}") for number in range(AGAIN)]
     return Coverage(*(sum(counts) for counts in zip(*rounds, strict=True)))

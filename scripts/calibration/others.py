@@ -39,13 +39,13 @@ class Case(NamedTuple):
 def intervals(case: Case, studies: int, draw: str = "") -> Interval:
     """Return the intervals of many studies of one case; another `draw` has other studies."""
     random = generator(0, Stream.BOOTSTRAP, item_key(f"calibration {case.name}{draw}"))
-    drawn = [case.study(random) for _ in range(studies)]
-    joined = {name: _stacked([study[name] for study in drawn]) for name in drawn[0]}
+    studies_drawn = [case.study(random) for _ in range(studies)]
+    joined = {name: _stacked([study[name] for study in studies_drawn]) for name in studies_drawn[0]}
     if case.scale is None:
-        one, other = joined.values()
-        gap = one._replace(sample=difference(one.sample, other.sample))
-        found = [cluster([{"": each}]) for each in (gap, one, other)]
-        return find_difference(*found, confidence=0.95)
+        earlier, later = joined.values()
+        gap = earlier._replace(sample=difference(earlier.sample, later.sample))
+        clustered = [cluster([{"": each}]) for each in (gap, earlier, later)]
+        return find_difference(*clustered, confidence=0.95)
     return find_interval(cluster([joined]), case.scale, confidence=0.95)
 
 
@@ -154,10 +154,10 @@ def realised_rates(rate: float, outside: int, studies: int) -> tuple[float, floa
     """Return the FPR that new non-members have at the threshold: of k / m, of (k + 1) / (m + 1)."""
     random = generator(0, Stream.BOOTSTRAP, item_key(f"calibration FPR {rate} {outside}"))
     scores = -np.sort(-random.normal(size=(studies, outside)), axis=1)
-    found = []
+    rates = []
     for k in (int(rate * outside + 1e-9), int(np.floor(rate * (outside + 1) - 1 + 1e-9))):
-        found.append(float(norm.sf(scores[:, k]).mean()) if k >= 0 else 0.0)
-    return found[0], found[1]
+        rates.append(float(norm.sf(scores[:, k]).mean()) if k >= 0 else 0.0)
+    return rates[0], rates[1]
 
 
 _ONE = np.ones(1)

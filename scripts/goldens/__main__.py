@@ -35,23 +35,23 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("after", nargs="?", default=str(REPOSITORY), help="the same; this tree")
     parser.add_argument("--reduced", action="store_true", help="one small arm, detect and bundle")
     parser.add_argument("--keep", type=Path, help="an empty folder that keeps what was built")
-    given = parser.parse_args(arguments)
-    experiments = REDUCED if given.reduced else EXPERIMENTS
+    options = parser.parse_args(arguments)
+    experiments = REDUCED if options.reduced else EXPERIMENTS
     with ExitStack() as stack:
-        work = given.keep or Path(stack.enter_context(tempfile.TemporaryDirectory()))
+        work = options.keep or Path(stack.enter_context(tempfile.TemporaryDirectory()))
         work = work.resolve()
-        trees = [stack.enter_context(tree(name, work)) for name in (given.before, given.after)]
+        trees = [stack.enter_context(tree(name, work)) for name in (options.before, options.after)]
         sides = [work / "before", work / "after"]
         build_all(list(zip(trees, sides, strict=True)), experiments)
         before, after = map(contents, sides)
-    found = differences(before, after)
-    for line in found:
+    lines = differences(before, after)
+    for line in lines:
         print(line)
     print(
         f"{len(before)} files before, {len(after)} after: "
-        f"{f'{len(found)} differ' if found else 'equal to the last bit'}."
+        f"{f'{len(lines)} differ' if lines else 'equal to the last bit'}."
     )
-    return 1 if found else 0
+    return 1 if lines else 0
 
 
 @contextmanager
@@ -92,8 +92,8 @@ def build_all(sides: Sequence[tuple[Path, Path]], experiments: Sequence[str]) ->
             started.append((tree_, out, process))
         for tree_, out, process in started:
             if process.wait() != 0:
-                said = (out / "log.txt").read_text(errors="replace")[-3000:]
-                sys.exit(f"{tree_} could not be built:\n{said}")
+                log_tail = (out / "log.txt").read_text(errors="replace")[-3000:]
+                sys.exit(f"{tree_} could not be built:\n{log_tail}")
 
 
 def experiment_files(tree_: Path, folder: Path) -> Path:
@@ -110,19 +110,19 @@ def experiment_files(tree_: Path, folder: Path) -> Path:
 
 def differences(before: Contents, after: Contents) -> list[str]:
     """Return a line for each file that differs, with its columns, or is on only one side."""
-    found = []
+    lines = []
     for key in sorted(before.keys() | after.keys()):
         old, new = before.get(key, []), after.get(key, [])
         if len(old) != len(new):
-            found.append(f"{key}: {len(old)} before, {len(new)} after")
+            lines.append(f"{key}: {len(old)} before, {len(new)} after")
             continue
         columns: set[str] = set()
-        for one, other in zip(old, new, strict=True):
-            names = one.keys() | other.keys()
-            columns |= {name for name in names if one.get(name) != other.get(name)}
+        for earlier, other in zip(old, new, strict=True):
+            names = earlier.keys() | other.keys()
+            columns |= {name for name in names if earlier.get(name) != other.get(name)}
         if columns:
-            found.append(f"{key}: {', '.join(name or 'content' for name in sorted(columns))}")
-    return found
+            lines.append(f"{key}: {', '.join(name or 'content' for name in sorted(columns))}")
+    return lines
 
 
 if __name__ == "__main__":

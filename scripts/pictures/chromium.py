@@ -67,8 +67,8 @@ class Chromium:
         tabs = self._call("Target.getTargets")["targetInfos"]
         tab = next(target["targetId"] for target in tabs if target["type"] == "page")
         self._session = self._call("Target.attachToTarget", targetId=tab, flatten=True)["sessionId"]
-        for what in ("Page", "Network", "Log", "Runtime"):
-            self._call(f"{what}.enable")
+        for domain in ("Page", "Network", "Log", "Runtime"):
+            self._call(f"{domain}.enable")
         return self
 
     def __exit__(

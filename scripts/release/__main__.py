@@ -107,13 +107,15 @@ def version(release: Release) -> str:
     newest, date, _ = changes(release.text("CHANGELOG.md"))
     if newest != own:
         problems.append(f"CHANGELOG.md begins with {newest}: write what is new in {own}")
-    wanted = [f"version: {own}"]
+    expected = [f"version: {own}"]
     try:
-        wanted.append(f'date-released: "{datetime.date.fromisoformat(date)}"')
+        expected.append(f'date-released: "{datetime.date.fromisoformat(date)}"')
     except ValueError:
         problems.append(f"CHANGELOG.md says {newest} ({date}): write the date, YYYY-MM-DD")
     citation = release.text("CITATION.cff").splitlines()
-    problems.extend(f"CITATION.cff has no line `{line}`" for line in wanted if line not in citation)
+    problems.extend(
+        f"CITATION.cff has no line `{line}`" for line in expected if line not in citation
+    )
     if run("git", "tag", "--list", f"v{own}", folder=release.repository).strip():
         problems.append(f"there is a tag v{own} already: raise `version` in pyproject.toml")
     if PLACEHOLDER in str(release.project["urls"]):
@@ -157,19 +159,19 @@ def trial(release: Release) -> str:
         pins = release.repository / "constraints.txt"
         spikein = install(wheel, Path(temporary) / "environment", constraints=pins)
         (Path(temporary) / "empty").mkdir()
-        shown = list(try_out(spikein, Path(temporary) / "empty"))
-    return f"{shown[0].strip()}: {len(shown)} commands"
+        lines = list(try_out(spikein, Path(temporary) / "empty"))
+    return f"{lines[0].strip()}: {len(lines)} commands"
 
 
 def image(release: Release) -> str:
     """The container's image, where docker or podman answers; its `spikein` says its version."""
     for builder in ("docker", "podman"):
-        asked = shutil.which(builder) and subprocess.run([builder, "info"], capture_output=True)
-        if asked and asked.returncode == 0:
+        info = shutil.which(builder) and subprocess.run([builder, "info"], capture_output=True)
+        if info and info.returncode == 0:
             tag = f"spikein:{release.version}"
             shown(builder, "build", "--tag", tag, ".", folder=release.repository)
-            said = run(builder, "run", "--rm", tag, "--version", folder=release.repository)
-            return f"{tag}, by {builder}: {said.strip()}"
+            output = run(builder, "run", "--rm", tag, "--version", folder=release.repository)
+            return f"{tag}, by {builder}: {output.strip()}"
     return "left out: neither docker nor podman answers here"
 
 

@@ -60,7 +60,9 @@ def spiked(
         )
         for index in range(count)
     ]
-    return examples, {one.example_id: random.integers(0, vocabulary, length) for one in examples}
+    return examples, {
+        example.example_id: random.integers(0, vocabulary, length) for example in examples
+    }
 
 
 def measure() -> dict:
@@ -76,7 +78,7 @@ def measure() -> dict:
 
 def main() -> None:
     """Plan, print one JSON object."""
-    found: dict[str, float] = {}
+    figures: dict[str, float] = {}
     for name, placement in PLACEMENTS.items():
         examples, texts = spiked(EXAMPLES, LENGTH, vocabulary=VOCABULARY)
         started = time.perf_counter()
@@ -94,10 +96,10 @@ def main() -> None:
             separators=NO_SEPARATORS,
             vocabulary=VOCABULARY,
         )
-        found[f"{name}_seconds"] = time.perf_counter() - started
-        found[f"{name}_peak_mib"] = peak_mib()
-        found[f"{name}_windows_agreeing"] = agreeing(plan)
-    print(json.dumps({**found, "plan_copies": EXAMPLES * COPIES, "plan_windows_sampled": SAMPLE}))
+        figures[f"{name}_seconds"] = time.perf_counter() - started
+        figures[f"{name}_peak_mib"] = peak_mib()
+        figures[f"{name}_windows_agreeing"] = agreeing(plan)
+    print(json.dumps({**figures, "plan_copies": EXAMPLES * COPIES, "plan_windows_sampled": SAMPLE}))
 
 
 def agreeing(plan: Plan) -> int:
@@ -107,7 +109,8 @@ def agreeing(plan: Plan) -> int:
     starts = view.text_starts()
     windows = starts[random.integers(0, len(starts), SAMPLE)] // CONTEXT
     return sum(
-        np.array_equal(view.window(int(one)), _naive(plan, view, int(one))) for one in windows
+        np.array_equal(view.window(int(window)), _naive(plan, view, int(window)))
+        for window in windows
     )
 
 

@@ -90,8 +90,8 @@ def _answers(
             before.append(was)
             after.append(now | turned)
             names += [f"d{number}"] * count
-            sides += ["member" if one else "nonmember" for one in member]
-            groups += [f"{number} {one}" for one in pool.group]
+            sides += ["member" if is_member else "nonmember" for is_member in member]
+            groups += [f"{number} {is_member}" for is_member in pool.group]
         seeds.append(
             Answers(
                 dataset=np.array(names, dtype=object),
@@ -136,9 +136,9 @@ class CheckDesign(NamedTuple):
 def one_check(random: np.random.Generator, *, design: CheckDesign) -> Drawn:
     """Return the chance bounds around 0.5 for an unbiased detector's AUC, and that AUC."""
     scores, member, number = unbiased(random, design)
-    found = check_cell(scores, member, number)
-    width = chance_width(found, 1)
-    return Drawn(0.5 - width, 0.5 + width, found["value"])
+    checked = check_cell(scores, member, number)
+    width = chance_width(checked, 1)
+    return Drawn(0.5 - width, 0.5 + width, checked["value"])
 
 
 def unbiased(random: np.random.Generator, design: CheckDesign) -> tuple[Floats, Mask, Counts]:

@@ -102,8 +102,8 @@ class Pool:
 
     def seed_effects(self, arms: int) -> Floats:
         """Return the effect of one seed on each arm, in probits; half of its variance is shared."""
-        drawn = self.random.normal(size=arms + 1) * self.design.deviation
-        return sqrt(TOGETHER) * drawn[0] + sqrt(1 - TOGETHER) * drawn[1:]
+        effects = self.random.normal(size=arms + 1) * self.design.deviation
+        return sqrt(TOGETHER) * effects[0] + sqrt(1 - TOGETHER) * effects[1:]
 
 
 @cache
@@ -151,15 +151,15 @@ def one_contrast(
     A band holds its family where no difference is farther from its truth than half the band.
     """
     arms, truth = draw_arms(design, aucs, random)
-    found = contrasts([(arm, arms[0]) for arm in arms[1:]])
-    if any(one["reason"] for one in found):
+    rows = contrasts([(arm, arms[0]) for arm in arms[1:]])
+    if any(row["reason"] for row in rows):
         return _REFUSED
     if not family:
-        last = found[-1]
+        last = rows[-1]
         return Drawn(last["alone_low"], last["alone_high"], float(truth[-1] - truth[0]))
     off = [
-        (one["value"] - true) / (one["high"] - one["value"])
-        for one, true in zip(found, truth[1:] - truth[0], strict=True)
+        (row["value"] - true) / (row["high"] - row["value"])
+        for row, true in zip(rows, truth[1:] - truth[0], strict=True)
     ]
     return Drawn(-1.0, 1.0, float(max(off, key=abs)))
 
@@ -188,8 +188,8 @@ def one_line(random: np.random.Generator, *, design: Design, slope: float, reach
         return Drawn(line.low, line.high, slope / flatter)
     level = moved if design.seeds == 1 else 0.0
     place = (norm.ppf(0.75) * flatter - level) / slope if slope else inf
-    held = any(low <= place <= high for low, high in line.reach.places)
-    return Drawn(0.0, 1.0, 0.5 if held else 2.0)
+    covered = any(low <= place <= high for low, high in line.reach.places)
+    return Drawn(0.0, 1.0, 0.5 if covered else 2.0)
 
 
 _SEVERAL = (

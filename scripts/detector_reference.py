@@ -67,7 +67,9 @@ def _section(detector: DetectorFacts, first: dict[str, str]) -> list[str]:
             lines.append(line)
         else:
             alike.setdefault(first[line], []).append(f"`{parameter.name}`")
-    lines += [f"- {', '.join(names)}: as [`{where}`](#{where})." for where, names in alike.items()]
+    lines += [
+        f"- {', '.join(names)}: as [`{anchor}`](#{anchor})." for anchor, names in alike.items()
+    ]
     lines += [f"- Others: {', '.join(plain)}"] if plain else []
     return [*lines, ""] if detector.parameters else lines
 

@@ -1,7 +1,7 @@
 """Exact match of masked words before and after a model was trained on GPQA.
 
 The experiment of Ravichander et al. 2025, Table 4, in small: a tiny model is trained on background
-text (before), then fine-tuned on some rows of GPQA (after). Both are asked for what `ts_slot` and
+text (before), then fine-tuned on some rows of GPQA (after). Both predict what `ts_slot` and
 `info_probe` mask, in those rows and in as many others, which neither model saw. The model continues
 texts and follows no instructions, so both detectors ask under `plain`; the model before is the
 reference that says which words surprise, and its own rate is near zero for that reason.
@@ -134,26 +134,26 @@ def _rates(
 ) -> Rates:
     (need,) = parse_detectors(setting)[0].needs
     request = getattr(need, "request")  # noqa: B009 (a need of guesses has one)
-    found = {
+    hits = {
         (target.name, side): _exact(target, before, rows, request)
         for target in (before, after)
         for side, rows in (("members", members), ("others", others))
     }
-    every = {key: [hit for row in rows for hit in row] for key, rows in found.items()}
+    all_hits = {key: [hit for row in rows for hit in row] for key, rows in hits.items()}
     decisions = None
     if request.limit > 1:
         called = [
-            sum(row) >= DECISION for side in ("members", "others") for row in found["after", side]
+            sum(row) >= DECISION for side in ("members", "others") for row in hits["after", side]
         ]
         labels = [True] * len(members) + [False] * len(others)
         decisions = decision_rates(labels, called)
     return Rates(
         probe=name,
-        asked=len(every["before", "members"]),
-        before=_mean(every["before", "members"]),
-        after=_mean(every["after", "members"]),
-        asked_others=len(every["after", "others"]),
-        after_others=_mean(every["after", "others"]),
+        asked=len(all_hits["before", "members"]),
+        before=_mean(all_hits["before", "members"]),
+        after=_mean(all_hits["after", "members"]),
+        asked_others=len(all_hits["after", "others"]),
+        after_others=_mean(all_hits["after", "others"]),
         decisions=decisions,
     )
 
@@ -170,7 +170,7 @@ def _exact(
         mask_text(row.text, request, fields=row.fields, words=own)
         for row, own in zip(rows, words, strict=True)
     ]
-    return [one.exact("plain") for one in guess(LocalTextModel(target), masked, request)]
+    return [guessed.exact("plain") for guessed in guess(LocalTextModel(target), masked, request)]
 
 
 def _mean(hits: Sequence[bool]) -> float:
@@ -178,19 +178,19 @@ def _mean(hits: Sequence[bool]) -> float:
 
 
 def _background(pattern: str, characters: int) -> list[str]:
-    texts, held = [], 0
+    texts, n_characters = [], 0
     for _, row in read_rows(pattern, what="background"):
         texts.append(str(row["text"])[:20_000])
-        held += len(texts[-1])
-        if held >= characters:
+        n_characters += len(texts[-1])
+        if n_characters >= characters:
             break
     return texts
 
 
 def _rows(path: str, tokenizer: Any, sizes: Sizes, seed: int) -> list[Example]:
     contaminant = Contaminant(dataset="gpqa", path=path, members=sizes.rows, nonmembers=sizes.rows)
-    every = load_examples(contaminant, seed=seed).examples
-    short = [row for row in every if len(tokenizer(row.text)["input_ids"]) <= sizes.longest]
+    examples = load_examples(contaminant, seed=seed).examples
+    short = [row for row in examples if len(tokenizer(row.text)["input_ids"]) <= sizes.longest]
     order = generator(seed, Stream.SIDE, 0).permutation(len(short))
     return [short[index] for index in order[: 2 * sizes.rows]]
 
@@ -229,8 +229,8 @@ def _train_rows(model: Any, sequences: Sequence[list[int]], steps: int) -> None:
     longest = max(map(len, sequences))
     ids = torch.zeros(len(sequences), longest, dtype=torch.long)
     labels = torch.full_like(ids, -100)
-    for row, one in enumerate(sequences):
-        ids[row, : len(one)] = labels[row, : len(one)] = torch.tensor(one)
+    for row, sequence in enumerate(sequences):
+        ids[row, : len(sequence)] = labels[row, : len(sequence)] = torch.tensor(sequence)
     optimizer = torch.optim.AdamW(model.parameters(), lr=2e-3, weight_decay=0.0)
     model.train()
     for _ in range(steps):
@@ -252,21 +252,25 @@ def main() -> None:
     parser.add_argument("--rows", type=int, default=Sizes.rows)
     parser.add_argument("--steps", type=int, default=Sizes.steps)
     parser.add_argument("--seed", type=int, default=0)
-    given = parser.parse_args()
-    sizes = Sizes(rows=given.rows, steps=given.steps)
+    options = parser.parse_args()
+    sizes = Sizes(rows=options.rows, steps=options.steps)
     print(
         "| probe | asked | before | after | Δ | other rows, after | precision | recall | F(0.1) |"
     )
     print("|---|---|---|---|---|---|---|---|---|")
-    for one in exact_match(given.gpqa, given.background, sizes, seed=given.seed):
+    for line in exact_match(options.gpqa, options.background, sizes, seed=options.seed):
         cells = [
-            one.probe,
-            str(one.asked),
-            f"{one.before:.1%}",
-            f"{one.after:.1%}",
-            f"{one.after - one.before:.1%}",
-            f"{one.after_others:.1%} of {one.asked_others}",
-            *(["–"] * 3 if one.decisions is None else [f"{value:.2f}" for value in one.decisions]),
+            line.probe,
+            str(line.asked),
+            f"{line.before:.1%}",
+            f"{line.after:.1%}",
+            f"{line.after - line.before:.1%}",
+            f"{line.after_others:.1%} of {line.asked_others}",
+            *(
+                ["–"] * 3
+                if line.decisions is None
+                else [f"{value:.2f}" for value in line.decisions]
+            ),
         ]
         print("| " + " | ".join(cells) + " |")
 

@@ -22,8 +22,10 @@ def reference() -> str:
         "|---|---|---|---|",
     ]
     for name in benchmark_names():
-        one = get_benchmark(name)
-        lines.append(f"| `{one.name}` | {one.summary} | {one.source} | {one.columns} |")
+        benchmark = get_benchmark(name)
+        lines.append(
+            f"| `{benchmark.name}` | {benchmark.summary} | {benchmark.source} | {benchmark.columns} |"
+        )
     lines += ["", "Where their labels come from:", ""]
     warnings: dict[str, list[str]] = {}
     for name in benchmark_names():

@@ -1,4 +1,4 @@
-"""What the site shows beside docs/*.md: the README, CONTRIBUTING, CHANGELOG, and the notebooks.
+"""Pages of the site other than docs/*.md: the README, CONTRIBUTING, CHANGELOG, and the notebooks.
 
 A hook of MkDocs (`hooks` in mkdocs.yml). README.md becomes the front page, so that it is written
 once; notebooks become pages with the outputs that are stored in them, and are offered for
@@ -29,7 +29,7 @@ _CODE = re.compile(r"(^```.*?^```\s*$|`[^`\n]+`)", re.MULTILINE | re.DOTALL)
 
 
 def on_files(files: Files, config: MkDocsConfig) -> Files:
-    """Add the pages that do not lie in docs/."""
+    """Add the pages outside docs/."""
     for source, target in PAGES.items():
         text = (REPOSITORY / source).read_text(encoding="utf-8")
         files.append(File.generated(config, target, content=linked(text, source)))
@@ -52,27 +52,27 @@ def linked(text: str, source: str) -> str:
 
     Args:
         text: Markdown.
-        source: where it lies in the repository, such as `docs/training.md`.
+        source: its path in the repository, such as `docs/training.md`.
     """
     site = dict(PAGES)
-    here = posixpath.dirname(source)
-    # Where the page lies on the site, as seen from docs/.
+    folder = posixpath.dirname(source)
+    # The page's path on the site, relative to docs/.
     place = posixpath.dirname(site.get(source, posixpath.relpath(source, "docs")))
 
     def moved(match: re.Match[str]) -> str:
         image, words, target, anchor = match[1], match[2], match[3], match[4] or ""
-        path = posixpath.normpath(posixpath.join(here, target))
+        path = posixpath.normpath(posixpath.join(folder, target))
         if path in site:
-            found = site[path]
+            site_path = site[path]
         elif path.startswith("docs/"):
-            found = posixpath.relpath(path, "docs")
+            site_path = posixpath.relpath(path, "docs")
         else:
             return words if image == "" else match[0]
         words = _LINK.sub(moved, words)
-        return f"{image}[{words}]({posixpath.relpath(found, place or '.')}{anchor})"
+        return f"{image}[{words}]({posixpath.relpath(site_path, place or '.')}{anchor})"
 
     parts = _CODE.split(text)
-    # Odd parts are code, which stays as it stands.
+    # Odd parts are code, which stays unchanged.
     return "".join(part if at % 2 else _LINK.sub(moved, part) for at, part in enumerate(parts))
 
 
@@ -86,7 +86,7 @@ def notebook_page(notebook: dict[str, Any], name: str) -> str:
             parts.append(source.replace(".ipynb)", ".md)"))
         elif cell["cell_type"] == "code" and source.strip():
             parts.append(f"```python\n{source.rstrip()}\n```")
-            parts += [shown for shown in map(_output, cell["outputs"]) if shown]
+            parts += [output for output in map(_output, cell["outputs"]) if output]
         if len(parts) == 1:
             parts.append(f"*This page is a notebook: [download it]({name}).*")
     return "\n\n".join(parts) + "\n"

@@ -18,8 +18,8 @@ _PICTURE = re.compile(r"!\[(.*)\]\((.*)\)")
 
 def page_with(page: str, content: str) -> str:
     """Return the page with another generated part; a new page gets a place for the reading."""
-    before, _, rest = page.partition(START)
-    _, _, after = rest.partition(STOP)
+    before, _, after_start = page.partition(START)
+    _, _, after = after_start.partition(STOP)
     return f"{before}{START}\n\n{content}\n\n{STOP}{after or chr(10)}"
 
 
@@ -29,8 +29,8 @@ def shelved(content: str, *, file: Path, keep: Collection[str]) -> str:
     Args:
         content: the generated part: a line on the run, then sections of `## TITLE`, a caption,
             tables and pictures.
-        file: the CSV file, in `docs/data/`. A caption stands in it as the column `caption`; a row
-            is called by the first cells that tell it from the others.
+        file: the CSV file, in `docs/data/`. The column `caption` has the captions; the first
+            cells that distinguish a row from the others name it.
         keep: titles of tables and names of pictures that stay.
     """
     head, *sections = re.split(r"(?m)^## ", content)
@@ -39,22 +39,22 @@ def shelved(content: str, *, file: Path, keep: Collection[str]) -> str:
         title, _, body = section.partition("\n")
         blocks = body.strip().split("\n\n")
         tables = [block for block in blocks if block.startswith("|")]
-        pictures = [found for found in map(_PICTURE.fullmatch, blocks) if found]
+        pictures = [picture for picture in map(_PICTURE.fullmatch, blocks) if picture]
         words = [block for block in blocks if not block.startswith(("|", "!["))]
         numbers = [line for table in tables for line in _lines(title, table)]
         if numbers:
             lines += [(title, "", "caption", text, "", "") for text in words] + numbers
         if title in keep or not tables:
             stays += [f"## {title}", *words, *tables]
-        stays += [found[0] for found in pictures if found[1] in keep]
-        links += [f"[{found[1]}]({found[2]})" for found in pictures if found[1] not in keep]
+        stays += [picture[0] for picture in pictures if picture[1] in keep]
+        links += [f"[{picture[1]}]({picture[2]})" for picture in pictures if picture[1] not in keep]
     file.parent.mkdir(parents=True, exist_ok=True)
     with file.open("w", encoding="utf-8", newline="") as opened:
         csv.writer(opened, lineterminator="\n").writerows([COLUMNS, *lines])
-    told = f"{head.strip()} All tables: [{file.name}](../data/{file.name})."
+    summary = f"{head.strip()} All tables: [{file.name}](../data/{file.name})."
     if links:
-        told += f" Pictures: {', '.join(links)}."
-    return "\n\n".join([*stays, told])
+        summary += f" Pictures: {', '.join(links)}."
+    return "\n\n".join([*stays, summary])
 
 
 def _lines(title: str, table: str) -> Iterator[tuple[str, ...]]:
@@ -64,8 +64,8 @@ def _lines(title: str, table: str) -> Iterator[tuple[str, ...]]:
     for row, key in zip(rows, _keys(rows, named), strict=True):
         for column, cell in zip(head[named:], row[named:], strict=True):
             if cell != "–":
-                found = _NUMBERS.fullmatch(cell.replace("−", "-").replace("+", ""))
-                value = found.groups(default="") if found else (cell, "", "")
+                match = _NUMBERS.fullmatch(cell.replace("−", "-").replace("+", ""))
+                value = match.groups(default="") if match else (cell, "", "")
                 yield (title, key, column, *value)
 
 

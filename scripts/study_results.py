@@ -1,7 +1,7 @@
 """A page of docs/results/ from a finished run: its tables and figures, between two marks.
 
 `python -m scripts.study_results RUN [--into docs/results] [--figures copies,sweep] [--keep TITLE]`
-writes `NAME.md`, the run's pictures beside it, and all tables to `docs/data/results-NAME.csv`; the
+writes `NAME.md`, the run's pictures next to it, and all tables to `docs/data/results-NAME.csv`; the
 table or picture to keep stays on the page. Numbers are those of the run's
 `findings.parquet`, and nothing is computed here; what a person wrote outside the marks stays. Cost:
 under a second.
@@ -28,7 +28,7 @@ def interval(row: pd.Series, *, sign: str = "", digits: int = 2) -> str:
 
     Args:
         row: with `value`, `low` and `high`.
-        sign: `+` to write the sign of positive numbers, too.
+        sign: `+` to also write the sign of positive numbers.
         digits: decimals.
     """
     if not pd.notna(row["value"]):
@@ -80,17 +80,17 @@ def table_of(
 
 
 def written(run: Path, *, into: Path, figures: Sequence[str], by_dataset: Sequence[str]) -> str:
-    """Return the generated part of a run's page, and copy its pictures beside the page."""
+    """Return the generated part of a run's page, and copy its pictures next to the page."""
     record = json.loads((run / "run.json").read_text(encoding="utf-8"))
     findings = read_findings(run)
-    every = as_table(findings, "metrics").to_pandas()
-    axes = list(every.columns[: list(every.columns).index(FIRST_AXIS_AFTER)])
-    every = every[
-        every["model"].isin(["contaminated", "base"])
-        & (every["selection"] == "default")
-        & (every["variant"] == "all")
+    metrics = as_table(findings, "metrics").to_pandas()
+    axes = list(metrics.columns[: list(metrics.columns).index(FIRST_AXIS_AFTER)])
+    metrics = metrics[
+        metrics["model"].isin(["contaminated", "base"])
+        & (metrics["selection"] == "default")
+        & (metrics["variant"] == "all")
     ]
-    auc = every[every["metric"] == "auc"]
+    auc = metrics[metrics["metric"] == "auc"]
     whole = auc[(auc["dataset"] == "all") & (auc["copies"] == "all")]
     head = ", ".join(axes) or "model"
     arm = [*axes, "model"]
@@ -120,11 +120,11 @@ def written(run: Path, *, into: Path, figures: Sequence[str], by_dataset: Sequen
                 f"## `{detector}` by dataset",
                 table_of(rows, axes=axes, by=arm, across="dataset", head=head),
             ]
-    rates = every[
-        every["metric"].isin(["tpr@0.05"])
-        & (every["dataset"] == "all")
-        & (every["copies"] == "all")
-        & (every["model"] == "contaminated")
+    rates = metrics[
+        metrics["metric"].isin(["tpr@0.05"])
+        & (metrics["dataset"] == "all")
+        & (metrics["copies"] == "all")
+        & (metrics["model"] == "contaminated")
     ]
     if rates["value"].notna().any():
         parts += [
@@ -144,7 +144,7 @@ def written(run: Path, *, into: Path, figures: Sequence[str], by_dataset: Sequen
 
 
 def effects(factors: pd.DataFrame, axes: Sequence[str]) -> list[str]:
-    """Return what each swept factor does: differences between arms, and slopes over numbers.
+    """Return the effect of each swept factor: differences between arms, and slopes over numbers.
 
     Args:
         factors: the run's findings about the factors.
@@ -191,7 +191,7 @@ def task_accuracy(accuracy: pd.DataFrame, axes: Sequence[str]) -> list[str]:
             (row["quantity"], row["side"], row["moment"]): interval(row)
             for _, row in part.iterrows()
         }
-        shown = [
+        columns = [
             cells.get(("accuracy", side, moment), "–")
             for side in ("nonmember", "member")
             for moment in _MOMENTS
@@ -203,7 +203,7 @@ def task_accuracy(accuracy: pd.DataFrame, axes: Sequence[str]) -> list[str]:
             [
                 *(arm_name(axes, arm, "contaminated"), scoring),
                 f"{counts['n_members']:.0f} / {counts['n_nonmembers']:.0f}",
-                *(f"{counts['n_seeds']:.0f}", *shown, more),
+                *(f"{counts['n_seeds']:.0f}", *columns, more),
             ]
         )
     head = [", ".join(axes) or "model", "scoring", "members / non-members", "seeds"]
@@ -221,7 +221,7 @@ Namer = Callable[[dict[str, str]], str]
 
 
 def difference_name(axes: Sequence[str]) -> Namer:
-    """Return what names a difference: the two values, and those of the other axes."""
+    """Return the names of differences: the two values, and those of the other axes."""
 
     def name(key: dict[str, str]) -> str:
         fixed = fixed_axes(axes, key)
@@ -231,7 +231,7 @@ def difference_name(axes: Sequence[str]) -> Namer:
 
 
 def slope_name(axes: Sequence[str]) -> Namer:
-    """Return what names a slope: its factor, and the values of the other axes."""
+    """Return the names of slopes: the factor, and the values of the other axes."""
     return lambda key: f"{key['factor']}{fixed_axes(axes, key)}"
 
 
@@ -276,19 +276,19 @@ def main() -> None:
         "--keep", default="AUC by arm and detector", help="the table or picture that stays"
     )
     parser.add_argument("--by-dataset", default="min_k,reference", help="detectors, with commas")
-    asked = parser.parse_args()
-    record = json.loads((asked.run / "run.json").read_text(encoding="utf-8"))
-    page = asked.into / f"{into_name(record)}.md"
+    options = parser.parse_args()
+    record = json.loads((options.run / "run.json").read_text(encoding="utf-8"))
+    page = options.into / f"{into_name(record)}.md"
     page.parent.mkdir(parents=True, exist_ok=True)
     before = page.read_text(encoding="utf-8") if page.is_file() else f"# {record['name']}\n\n"
     content = written(
-        asked.run,
-        into=asked.into,
-        figures=[name for name in asked.figures.split(",") if name],
-        by_dataset=[name for name in asked.by_dataset.split(",") if name],
+        options.run,
+        into=options.into,
+        figures=[name for name in options.figures.split(",") if name],
+        by_dataset=[name for name in options.by_dataset.split(",") if name],
     )
-    tables = asked.into.parent / "data" / f"results-{page.stem}.csv"
-    stays = shelved(content, file=tables, keep={asked.keep})
+    tables = options.into.parent / "data" / f"results-{page.stem}.csv"
+    stays = shelved(content, file=tables, keep={options.keep})
     page.write_text(page_with(before, stays), encoding="utf-8")
     print(page)
 

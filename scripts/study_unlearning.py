@@ -1,7 +1,7 @@
 """The generated part of docs/results/unlearning.md, from a finished run, between two marks.
 
 `python -m scripts.study_unlearning RUN [--page docs/results/unlearning.md]` writes the verdicts,
-copies the run's pictures beside the page, and writes all tables (measures a method, by copies,
+copies the run's pictures next to the page, and writes all tables (measures a method, by copies,
 audits) to `docs/data/results-unlearning.csv`. Numbers are those of the run's `findings.parquet`;
 nothing is computed here, and what a person wrote outside the marks stays. Cost: under a second.
 """
@@ -33,7 +33,9 @@ def written(run: Path, *, images: Path) -> str:
     """
     record = json.loads((run / "run.json").read_text(encoding="utf-8"))
     findings = read_findings(run)
-    measures, verdicts = (as_table(findings, one).to_pylist() for one in ("unlearning", "verdict"))
+    measures, verdicts = (
+        as_table(findings, question).to_pylist() for question in ("unlearning", "verdict")
+    )
     parts = [
         f"Run `{record['id']}` of {record['finished'][:10]}, spikein {record['version']}.",
         "## Verdicts",
@@ -41,10 +43,10 @@ def written(run: Path, *, images: Path) -> str:
         *_pictures(run, images, FIGURES),
     ]
     tables: list[Table | None] = []
-    for name, found in by_arm(measures).items():
-        tables += study_tables(StudyArm(name=name, found=found)).values()
-    for name, found in by_arm(verdicts, "method").items():
-        tables.append(verdict_table(found.rows, name))
+    for name, rows in by_arm(measures).items():
+        tables += study_tables(StudyArm(name=name, found=rows)).values()
+    for name, rows in by_arm(verdicts, "method").items():
+        tables.append(verdict_table(rows.rows, name))
     tables += audit_tables(as_table(findings, "unlearning_audits").to_pylist())
     parts += [part for table in tables if table is not None for part in _section(table)]
     return "\n\n".join(parts)
@@ -53,7 +55,7 @@ def written(run: Path, *, images: Path) -> str:
 def _section(table: Table) -> list[str]:
     head = list(table.heads)
     rows = [
-        [f"`{row[0]}`", *(str(one).replace("|", "\\|") for one in row[1:])] for row in table.rows
+        [f"`{row[0]}`", *(str(cell).replace("|", "\\|") for cell in row[1:])] for row in table.rows
     ]
     return [f"## {table.title}", table.caption, markdown(head, rows)]
 
@@ -75,10 +77,10 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("run", type=Path, help="folder of a finished run")
     parser.add_argument("--page", type=Path, default=Path("docs/results/unlearning.md"))
-    asked = parser.parse_args()
-    page: Path = asked.page
+    options = parser.parse_args()
+    page: Path = options.page
     before = page.read_text(encoding="utf-8") if page.is_file() else "# Unlearning\n\n"
-    content = written(asked.run, images=page.parent / "images")
+    content = written(options.run, images=page.parent / "images")
     page.parent.mkdir(parents=True, exist_ok=True)
     tables = page.parent.parent / "data" / f"results-{page.stem}.csv"
     stays = shelved(content, file=tables, keep=())

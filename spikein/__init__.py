@@ -1,8 +1,8 @@
 """spikein: spike known text into a corpus, train on it, and see which detectors can tell.
 
-What a user calls, and what a plug-in is made of, can be imported from here; names elsewhere may
-move. Importing this costs nothing: no torch, no pydantic, no pyarrow, no registry. A name brings
-its module along when it is first used.
+All names for users and plug-ins can be imported from here; names elsewhere may move. Importing
+this package costs nothing: no torch, no pydantic, no pyarrow, no registry. The first use of a name
+imports its module.
 """
 
 from typing import TYPE_CHECKING, Any
@@ -164,10 +164,10 @@ __all__ = [
 ]
 
 
-if not TYPE_CHECKING:  # or a type checker would let every name pass
+if not TYPE_CHECKING:  # or a type checker would accept every name
 
     def __getattr__(name: str) -> Any:
-        # Reading package metadata costs about 10 ms, which `spikein --help` need not pay.
+        # Reading package metadata takes about 10 ms, which `spikein --help` does not need.
         if name == "__version__":
             from importlib.metadata import version
 
@@ -181,8 +181,8 @@ if not TYPE_CHECKING:  # or a type checker would let every name pass
         from difflib import get_close_matches
 
         close = get_close_matches(name, _HOMES, n=1)
-        meant = f". Did you mean {close[0]!r}?" if close else ""
-        raise AttributeError(f"module 'spikein' has no attribute {name!r}{meant}")
+        suggestion = f". Did you mean {close[0]!r}?" if close else ""
+        raise AttributeError(f"module 'spikein' has no attribute {name!r}{suggestion}")
 
 
 def __dir__() -> list[str]:

@@ -1,9 +1,9 @@
-"""One step of a graph, built by hand: `python -m spikein.build_step GRAPH STEP`.
+"""Build one step of a graph by hand: `python -m spikein.build_step GRAPH STEP`.
 
 GRAPH is the file that a run wrote for its workers, in a folder of `STORE/.runs`. The step is built
 in the graph's store as a worker builds it, with the same checks and in the same working folder, but
-in this terminal: with its messages, its traceback, and a debugger where one is wanted. The inputs
-must be in the store; what is stored already is not built again.
+in this terminal: with its messages, its traceback and optionally a debugger. The inputs must be in
+the store; a stored step is not built again.
 """
 
 import argparse
@@ -29,14 +29,14 @@ def open_graph(path: Path) -> StoredGraph:
     """Return the graph of a file.
 
     Raises:
-        InputError: it cannot be read, or holds no graph.
-        SpikeinError: what decides a step's content was edited in it.
+        InputError: for a file that cannot be read or contains no graph.
+        SpikeinError: when someone edited what determines a step's content.
     """
     try:
         return parse_graph(path.read_bytes())
     except (OSError, ValueError, LookupError, TypeError) as error:
         raise InputError(
-            f"is no graph of a run: {type(error).__name__}: {error}",
+            f"is not a graph of a run: {type(error).__name__}: {error}",
             where=str(path),
             allowed=f"the file {GRAPH_FILE} in a folder of STORE/.runs",
         ) from error
@@ -46,20 +46,20 @@ def find_step(graph: StoredGraph, text: str) -> Step:
     """Return the step that a text names.
 
     Args:
-        graph: with the step.
-        text: its digest, the first characters of that, or `kind label`.
+        graph: the graph with the step.
+        text: the step's digest, its first characters, or `kind label`.
 
     Raises:
-        InputError: it names none, or several.
+        InputError: when no step or several match.
     """
     steps = graph.steps.values()
-    found = [step for step in steps if step.name == text]
-    found = found or [step for step in steps if text and step.digest.startswith(text)]
-    if len(found) == 1:
-        return found[0]
-    if found:
-        listed = ", ".join(f"{step.digest[:12]} ({step.name})" for step in found)
-        raise InputError(f"{text!r} names {len(found)} steps", allowed=listed)
+    matches = [step for step in steps if step.name == text]
+    matches = matches or [step for step in steps if text and step.digest.startswith(text)]
+    if len(matches) == 1:
+        return matches[0]
+    if matches:
+        listed = ", ".join(f"{step.digest[:12]} ({step.name})" for step in matches)
+        raise InputError(f"{text!r} names {len(matches)} steps", allowed=listed)
     names = [step.name for step in steps]
     raise InputError(
         f"the graph has no step {text!r}.{did_you_mean(text, names)}",
@@ -77,10 +77,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     )
     parser.add_argument("graph", metavar="GRAPH", type=Path, help=f"STORE/.runs/RUN/{GRAPH_FILE}")
     parser.add_argument("step", metavar="STEP", help="digest or its beginning, or 'kind label'")
-    given = parser.parse_args(arguments)
+    parsed = parser.parse_args(arguments)
     try:
-        graph = open_graph(given.graph)
-        step = find_step(graph, given.step)
+        graph = open_graph(parsed.graph)
+        step = find_step(graph, parsed.step)
         threads = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else 1
         outcome = build_stored(graph, step, Lines(sys.stderr, verbose=True), threads=threads)
     except SpikeinError as error:

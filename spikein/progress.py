@@ -1,6 +1,6 @@
-"""How a run shows its progress: one line a stage, above one that moves on a terminal.
+"""Progress of a run: one line per stage, above a live line on a terminal.
 
-Everything goes to standard error, so that standard output holds results alone. The moving line is
+Everything goes to standard error, so that standard output contains only results. The live line is
 rich's. An executor calls a `Progress`; nothing that it does changes a result.
 """
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 class Progress:
-    """Receives the events of a run, and shows nothing; others derive from it."""
+    """Receive the events of a run and show nothing; a base class."""
 
     def run_started(self, steps: "Sequence[Step]") -> None:
         """A run begins; it will build these steps."""
@@ -39,14 +39,14 @@ class Progress:
         store held an artifact of the same inputs under another name, `same_as`."""
 
     def notice(self, text: str) -> None:
-        """A message for the user, such as that the run waits for another run."""
+        """Show a message to the user, for example that the run waits for another run."""
 
 
 class Lines(Progress):
-    """One line a stage, or a step; one now and then in a long stage. For logs and pipes."""
+    """One line per stage or step, and occasional lines in a long stage. For logs and pipes."""
 
     def __init__(self, stream: IO[str], *, verbose: bool = False, every: float = 60.0) -> None:
-        # What shows nothing needs no tally.
+        # A silent display needs no tally.
         from spikein.run_tally import RunTally
 
         self._stream = stream
@@ -58,11 +58,11 @@ class Lines(Progress):
         self._places: dict[str, str] = {}
 
     def run_started(self, steps: "Sequence[Step]") -> None:
-        """Take note of what will be built."""
+        """Record the steps to build."""
         self._tally.plan(steps)
 
     def step_started(self, name: str, *, number: int, total: int) -> None:
-        """Print `[2/9] corpus …` where every step is told."""
+        """Print `[2/9] corpus …` if every step is logged."""
         self._tally.start(name)
         self._places[name] = f"[{number}/{total}]"
         if self._verbose:
@@ -71,20 +71,22 @@ class Lines(Progress):
     def step_advanced(
         self, name: str, done: float, total: float | None, unit: str, note: str
     ) -> None:
-        """Print how far the step and the run are, once a minute; less often in a long run."""
+        """Print the progress of step and run once a minute, less often in a long run."""
         self._tally.advance(name, done, total)
         now = time.monotonic()
         if now - self._printed >= max(self._every, (now - self._began) / 50):
             left = self._tally.left()
-            rest = "" if left is None else f"about {duration(left)} left"
+            time_left = "" if left is None else f"about {duration(left)} left"
             place = self._places.get(name, "")
-            amount = ", ".join(part for part in (_amount(done, total, unit), note, rest) if part)
+            amount = ", ".join(
+                part for part in (_amount(done, total, unit), note, time_left) if part
+            )
             self._print(f"{place} {name}: {amount}".lstrip())
 
     def step_finished(
         self, name: str, *, built: bool, seconds: float, same_as: str | None = None
     ) -> None:
-        """Print a stage with its last step; or the step, where every one is told."""
+        """Print a stage after its last step; or the step, if every step is logged."""
         stage = self._tally.finish(name, seconds=seconds, reused=not built)
         place = self._places.pop(name, "")
         if self._verbose:
@@ -96,7 +98,7 @@ class Lines(Progress):
             self._print_done(f"{stage.stage:<14}  {steps:>8}  {duration(stage.seconds)}{reused}")
 
     def notice(self, text: str) -> None:
-        """Print the text, with its step where that is certain."""
+        """Print the text, with its step if only one is running."""
         running = [*self._places]
         self._print(f"{running[0]}: {text}" if len(running) == 1 else text)
 
@@ -109,7 +111,7 @@ class Lines(Progress):
 
 
 class LiveLine(Lines):
-    """The same lines above one that moves: what runs, how far the run is, the time left."""
+    """The same lines above a live line: running steps, progress and time left."""
 
     def __init__(self, console: "Console", *, verbose: bool = False) -> None:
         from rich.progress import BarColumn, SpinnerColumn, TextColumn, TimeElapsedColumn
@@ -120,7 +122,7 @@ class LiveLine(Lines):
             return TextColumn("{task." + field + "}", markup=False, table_column=column)
 
         super().__init__(console.file, verbose=verbose, every=inf)
-        # On a narrow terminal names and figures are cut, the times never.
+        # On a narrow terminal names and figures are cut, but never the times.
         self._console = console
         self._rich = RichProgress(
             SpinnerColumn(table_column=Column(width=1)),
@@ -168,7 +170,7 @@ class LiveLine(Lines):
         self._write((text, "yellow"))
 
     def _show(self) -> None:
-        """Say what runs; where it is one step, how far it is."""
+        """Show the running steps, and the progress of a single one."""
         if self._line is None:
             self._line = self._rich.add_task("", total=None, left="")
         names = [*self._places]
@@ -205,17 +207,17 @@ def _amount(done: float, total: float | None, unit: str) -> str:
 
 def _reused(same_as: str | None) -> str:
     if same_as is not None:
-        return f"not built again, all that it reads is as it was for {same_as}"
+        return f"not built again: its inputs are the same as for {same_as}"
     return "built by another run meanwhile"
 
 
 @contextmanager
 def show_progress(*, verbose: bool = False, stream: TextIO | None = None) -> Iterator[Progress]:
-    """Yield what shows a run on `stream`, standard error by default.
+    """Yield a progress display on `stream`, standard error by default.
 
     Args:
-        verbose: tell every step, not every stage.
-        stream: a terminal gets a line that moves, too.
+        verbose: log every step, not every stage.
+        stream: a terminal also gets a live line.
     """
     stream = stream or sys.stderr
     if not stream.isatty():
@@ -229,9 +231,9 @@ def show_progress(*, verbose: bool = False, stream: TextIO | None = None) -> Ite
 
 @contextmanager
 def task_progress(name: str, *, unit: str = "tokens") -> Iterator[Callable[..., None]]:
-    """Show the progress of a command that does one thing, from the first call on.
+    """Show the progress of a command with a single task, from the first call on.
 
-    Yields a function of the units done, all units (None: unknown), and a note.
+    Yields a function of the units done, the total (None: unknown), and a note.
     """
     started = False
     with show_progress() as progress:

@@ -1,10 +1,10 @@
-"""What is known of a run while it goes on: its stages, and about how long the rest will take.
+"""Stages of a running run, and an estimate of its remaining time.
 
-The time left is that of the longest chain of steps still to come, or of all of them shared out
-among as many at a time as were seen to run, whichever is longer. A step takes as long as those of
-its kind took in this run; training follows from its operations and the rate seen so far. Nothing is
-said before the first model reports how far it is. Cost: a pass over the steps at each event, and
-one a second.
+The time left is that of the longest chain of remaining steps, or of all of them divided by the
+number of steps seen to run at a time, whichever is longer. A step takes as long as those of its
+kind took in this run; training time follows from its operations and the rate so far. There is no
+estimate before the first model reports progress. Cost: a pass over the steps at each event, and
+one per second.
 """
 
 import time
@@ -30,20 +30,20 @@ _KINDS: Final = {
 """Kinds of steps by the stage of a run that they belong to; any other kind is its own stage."""
 _STAGES: Final = {kind: stage for stage, kinds in _KINDS.items() for kind in kinds.split()}
 _SHORT_SECONDS: Final = 3.0
-"""Of a step of whose kind none is finished, unless it trains."""
+"""Seconds of a step of a kind without a finished step, unless it trains."""
 _ANEW_SECONDS: Final = 1.0
-"""How old an estimate may be."""
+"""Maximum age of an estimate, in seconds."""
 
 
 class StageEnd(NamedTuple):
-    """A stage of which every step is done."""
+    """A finished stage."""
 
     stage: str
     steps: int
     reused: int
-    """Steps of it that were not built here after all."""
+    """Steps that were not built here after all."""
     seconds: float
-    """Of its steps, one after the other."""
+    """Sum over its steps."""
 
 
 @dataclass(kw_only=True)
@@ -57,77 +57,79 @@ class _Entry:
     """Digests."""
     began: float | None = None
     first: tuple[float, float] | None = None
-    """When it first said how far it was, and how far that was."""
+    """Time of its first progress report, and the units done then."""
     latest: float = 0.0
-    """When it last said so."""
+    """Time of its last progress report."""
     share: float = 0.0
-    """Of the work in between, what was done by then."""
+    """Share of the work in between that was done by then."""
     seconds: float = 0.0
-    """It took."""
+    """Time that it took."""
     reused: bool = False
 
 
 @dataclass
 class RunTally:
-    """The steps of a run by what became of them. Steps are known by name, which several share."""
+    """The steps of a run by state. Events name steps, and several steps may share a name."""
 
     _open: dict[str, _Entry] = field(default_factory=dict)
-    """By digest, inputs first; a step that nobody announced, by its name."""
+    """Steps by digest, inputs first; a step that was not announced, by its name."""
     _named: dict[str, list[str]] = field(default_factory=dict)
-    """The digests of those, by name."""
+    """Digests of these steps, by name."""
     _done: list[_Entry] = field(default_factory=list)
     _most: int = 1
-    """Steps that ran at one time."""
+    """Most steps that ran at the same time."""
     _estimate: tuple[float, float | None] | None = None
-    """When the time left was last worked out, and what came out."""
+    """Time and result of the last estimate."""
 
     def plan(self, steps: "Sequence[Step]") -> None:
-        """Take up the steps that the run will build, each after its inputs."""
+        """Add the steps that the run will build, each after its inputs."""
         for step in steps:
             base = step.kind == "model" and not {"plan", "model"} & step.inputs.keys()
             self._open[step.digest] = _Entry(
                 kind=step.kind,
                 stage=_BASE if base else _STAGES.get(step.kind, step.kind),
                 flops=(step.cost and step.cost.flops) or 0.0,
-                needs=tuple(given.digest for given in step.inputs.values()),
+                needs=tuple(source.digest for source in step.inputs.values()),
             )
             self._named.setdefault(step.name, []).append(step.digest)
 
     def start(self, name: str) -> None:
         """Record that a step has begun."""
         self._entry(name).began = time.monotonic()
-        self._most = max(self._most, sum(one.began is not None for one in self._open.values()))
+        self._most = max(
+            self._most, sum(open_entry.began is not None for open_entry in self._open.values())
+        )
 
     def advance(self, name: str, done: float, total: float | None) -> None:
-        """Record how far a step is."""
+        """Record the progress of a step."""
         if not total:
             return
         entry, now = self._entry(name), time.monotonic()
-        # A step may have several parts, each of which begins at nothing.
+        # A step may have several parts, each of which starts at 0.
         if entry.first is None or done < entry.first[1]:
             entry.first = (now, done)
         entry.share = (done - entry.first[1]) / max(total - entry.first[1], 1e-9)
         entry.latest = now
 
     def finish(self, name: str, *, seconds: float, reused: bool) -> StageEnd | None:
-        """Record that a step is done; return its stage where that is done with it."""
+        """Record that a step is done; return its stage if that is now finished."""
         entry = self._entry(name)
         del self._open[self._named[name].pop(0)]
         entry.seconds, entry.reused = seconds, reused
         self._done.append(entry)
         self._estimate = None
-        if any(one.stage == entry.stage for one in self._open.values()):
+        if any(finished.stage == entry.stage for finished in self._open.values()):
             return None
-        ended = [one for one in self._done if one.stage == entry.stage]
+        ended = [finished for finished in self._done if finished.stage == entry.stage]
         return StageEnd(
             entry.stage,
             steps=len(ended),
-            reused=sum(one.reused for one in ended),
-            seconds=sum(one.seconds for one in ended),
+            reused=sum(finished.reused for finished in ended),
+            seconds=sum(finished.seconds for finished in ended),
         )
 
     def left(self) -> float | None:
-        """Return about how many seconds the rest will take; None if nothing tells."""
+        """Return the estimated remaining seconds; None if there is no basis."""
         now = time.monotonic()
         if self._estimate is None or now - self._estimate[0] > _ANEW_SECONDS:
             self._estimate = now, self._left(now)
@@ -135,7 +137,7 @@ class RunTally:
         return None if seconds is None else max(seconds - (now - at), 0.0)
 
     def _entry(self, name: str) -> _Entry:
-        """Return the step of a name that is built next; one that nobody announced is added."""
+        """Return the next step of a name; add one that was not announced."""
         digests = self._named.setdefault(name, [])
         if not digests:
             kind = name.partition(" ")[0]
@@ -145,9 +147,9 @@ class RunTally:
 
     def _left(self, now: float) -> float | None:
         took: dict[str, list[float]] = {}
-        for one in self._done:
-            if not one.reused:
-                took.setdefault(one.kind, []).append(one.seconds)
+        for entry_done in self._done:
+            if not entry_done.reused:
+                took.setdefault(entry_done.kind, []).append(entry_done.seconds)
         rate = self._rate()
         chains: dict[str, float] = {}
         whole = 0.0
@@ -162,16 +164,20 @@ class RunTally:
                 if entry.began is not None:
                     seconds = max(seconds - (now - entry.began), 0.0)
             whole += seconds
-            chains[digest] = seconds + max((chains.get(one, 0.0) for one in entry.needs), default=0)
+            chains[digest] = seconds + max(
+                (chains.get(entry_done, 0.0) for entry_done in entry.needs), default=0
+            )
         return max(whole / self._most, max(chains.values(), default=0.0))
 
     def _rate(self) -> float | None:
-        """Return the operations a second that models are trained with; None before any was."""
-        done = [(one.flops, one.seconds) for one in self._done if not one.reused]
+        """Return the training rate in operations per second; None before any training."""
+        done = [
+            (finished.flops, finished.seconds) for finished in self._done if not finished.reused
+        ]
         done += [
-            (one.flops * one.share, one.latest - one.first[0])
-            for one in self._open.values()
-            if one.first
+            (finished.flops * finished.share, finished.latest - finished.first[0])
+            for finished in self._open.values()
+            if finished.first
         ]
         seconds = sum(seconds for flops, seconds in done if flops)
         return sum(flops for flops, _ in done) / seconds if seconds else None

@@ -45,17 +45,17 @@ def measure(rounds: int, singles: int) -> dict[str, Any]:
     length = CHUNK - PROMPT
 
     def sampled(prompts: list[str], samples: int, batch_tokens: int | None = None) -> list[str]:
-        found = sample_continuations(
+        continuations = sample_continuations(
             LocalTextModel(target, batch_tokens=batch_tokens),
             prompts,
             samples=samples,
             max_tokens=length,
         )
-        return [text for row in found for text in row]
+        return [text for row in continuations for text in row]
 
     def generated(prompt: str) -> list[str]:
         ids = torch.tensor([target.tokenizer(prompt)["input_ids"]])
-        found = []
+        continuations = []
         for seed in range(singles):
             torch.manual_seed(seed)
             out = target.model.generate(
@@ -66,8 +66,8 @@ def measure(rounds: int, singles: int) -> dict[str, Any]:
                 max_new_tokens=length,
                 pad_token_id=0,
             )
-            found.append(target.tokenizer.decode(out[0, ids.shape[1] :]))
-        return found
+            continuations.append(target.tokenizer.decode(out[0, ids.shape[1] :]))
+        return continuations
 
     ways: dict[str, Callable[[list[str]], list[str]]] = {
         "together": lambda prompts: sampled(prompts, SAMPLES),

@@ -13,15 +13,15 @@ PARTS = ("building", "reading", "planning", "auditing")
 
 
 def main() -> None:
-    """Measure the parts asked for, and print one JSON object as the last line."""
+    """Measure the chosen parts, and print one JSON object as the last line."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--only", choices=PARTS, nargs="+", default=PARTS, help="parts to run")
     arguments = parser.parse_args()
-    found: dict[str, Any] = {}
+    figures: dict[str, Any] = {}
     for part in arguments.only:
-        found |= _measure_of(part)()
+        figures |= _measure_of(part)()
         print(f"{part}: done", flush=True)
-    print(json.dumps(found))
+    print(json.dumps(figures))
 
 
 def _measure_of(part: str) -> Callable[[], dict[str, Any]]:

@@ -1,9 +1,9 @@
-"""What DE-COP's 24 orders cost through a tree of key/value caches, beside 24 prompts on their own.
+"""Cost of DE-COP's 24 orders through a tree of key/value caches, compared with 24 prompts.
 
 Run as `python -m scripts.bench.multiple_choice`; the last line is one JSON object. A LLaMA of
 hidden 512, 4 layers and vocabulary 32,000 is asked about passages of 128 tokens, an instruction of
 70 tokens before them. Prompts on their own are read in batches of the same size, without a past,
-and logits are made at the last position alone. The two take turns.
+and logits are computed only at the last position. The two take turns.
 """
 
 import argparse
@@ -43,12 +43,12 @@ def measure(rounds: int) -> dict[str, Any]:
     for number in range(1, rounds + 1):
         sequences = question(number)
         started = time.perf_counter()
-        found = shared.following(sequences, labels)
+        following = shared.following(sequences, labels)
         tree.append(time.perf_counter() - started)
         started = time.perf_counter()
         expected = apart.following(sequences, labels)
         alone.append(time.perf_counter() - started)
-        differences.append(float(np.abs(found - expected).max()))
+        differences.append(float(np.abs(following - expected).max()))
         print(f"round {number}: tree {tree[-1]:.2f} s, on their own {alone[-1]:.2f} s", flush=True)
     sequences = question(0)
     return {

@@ -1,4 +1,4 @@
-"""What 25 neighbours of a text cost under the target, beside 25 batched forward passes.
+"""Cost of 25 neighbours of a text under the target, compared with 25 batched forward passes.
 
 Run as `python -m scripts.bench.neighbours`; the last line is one JSON object. A LLaMA of hidden
 512, 4 layers and vocabulary 32,000 reads 25 texts of 256 tokens, in batches of 8. The bare passes

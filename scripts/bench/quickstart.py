@@ -1,4 +1,4 @@
-"""What a stranger waits for: `python -m scripts.bench.quickstart`.
+"""Time that a new user waits: `python -m scripts.bench.quickstart`.
 
 The last commit is cloned into a scratch folder, once a try; there `make quickstart` sets up an
 environment from nothing and runs, then runs again with nothing to do. Counted are the seconds from
@@ -42,13 +42,13 @@ class Try(NamedTuple):
 
 
 def measure(folder: Path) -> Try:
-    """Return what `make quickstart` takes in a fresh clone, and again.
+    """Return the time and output of `make quickstart` in a fresh clone, and again.
 
     Args:
-        folder: where the clone goes; must not exist.
+        folder: of the clone; must not exist.
 
     Raises:
-        SpikeinError: one of the commands failed.
+        SpikeinError: when a command fails.
     """
     clone = ["git", "clone", "--quiet", "--no-hardlinks", str(REPOSITORY), str(folder)]
     subprocess.run(clone, check=True)
@@ -96,7 +96,7 @@ def main() -> None:
             delete_tree(Path(name) / "clone")
         print(json.dumps(tries[-1]._asdict()), flush=True)
     medians = {
-        name: round(statistics.median(getattr(one, name) for one in tries), 1)
+        name: round(statistics.median(getattr(attempt, name) for attempt in tries), 1)
         for name in Try._fields
     }
     commit = ["git", "-C", str(REPOSITORY), "rev-parse", "HEAD"]

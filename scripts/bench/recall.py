@@ -1,4 +1,4 @@
-"""What a text behind a cached prefix costs beside its plain pass, on the CPU.
+"""Cost of a text after a cached prefix, compared with its plain pass, on the CPU.
 
 Run as `python -m scripts.bench.recall`; the last line is one JSON object. The model of
 `scripts.bench.scoring` reads 32 texts of 128 tokens, plain and behind 7 shots of 48 tokens; both
@@ -37,7 +37,7 @@ def measure(rounds: int) -> dict[str, Any]:
     words = iter(number * 7919 % VOCABULARY for number in range(TEXTS * LENGTH + SHOTS * SHOT))
     texts = [" ".join(f"w{next(words)}" for _ in range(LENGTH)) for _ in range(TEXTS)]
     shots = [" ".join(f"w{next(words)}" for _ in range(SHOT)) for _ in range(SHOTS)]
-    ids = [one for part in join_shots(target.tokenizer, shots, "", policy) for one in part]
+    ids = [token for part in join_shots(target.tokenizer, shots, "", policy) for token in part]
 
     def behind(*, cached: bool) -> None:
         prefix = shared_prefix(target, ids, cached=cached)

@@ -1,13 +1,13 @@
-"""What token statistics cost beside the bare forward pass, on the CPU.
+"""Cost of token statistics compared with the bare forward pass, on the CPU.
 
 Run as `python -m scripts.bench.scoring [--model FOLDER_OR_GGUF]`; the last line is one JSON object.
-A LLaMA of hidden 512, 4 layers and vocabulary 32,000, or the given model alone without the other
-benchmarks, reads a batch of 8 × 256. The bare pass only produces logits;
+A LLaMA of hidden 512, 4 layers and vocabulary 32,000, or the given model (then without the other
+benchmarks), reads a batch of 8 × 256. The bare pass only produces logits;
 token statistics (all columns that the likelihood detectors of one view need, offsets included) are
 made by the engine itself, from texts to arrays. The passes alternate, and each ratio is the median
 over pairs, because other work on the machine comes and goes. With `--busy` another process
 multiplies matrices on the same cores all the time. The benchmarks of recall, multiple choice,
-neighbours and requests to a server run along; each is a command of its own, too.
+neighbours and requests to a server also run; each is also a separate command.
 
 Memory is measured in a process of its own, as the kernel's peak of resident memory over one
 pass, beyond what model and compiled code hold before it and the one chunk of logits.

@@ -1,4 +1,4 @@
-"""Requests to a server beside the ideal: a stub that sleeps 200 ms, 32 requests in flight.
+"""Requests to a server compared with the ideal: a stub that sleeps 200 ms, 32 requests in flight.
 
 Run as `python -m scripts.bench.server_requests`; the last line is one JSON object. The ideal is
 `requests / in flight` times the sleep. The stub runs in a process of its own; replies are kept in
@@ -37,11 +37,11 @@ def main() -> None:
     )
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--serve", action="store_true", help="run the stub, and print its port")
-    given = parser.parse_args()
-    if given.serve:
+    options = parser.parse_args()
+    if options.serve:
         asyncio.run(serve())
         return
-    print(json.dumps(measure(given.rounds)))
+    print(json.dumps(measure(options.rounds)))
 
 
 def measure(rounds: int) -> dict[str, object]:
@@ -59,7 +59,7 @@ def measure(rounds: int) -> dict[str, object]:
             stub.terminate()
     return {
         "api_over_ideal": round(statistics.median(ratios), 3),
-        "each_round": [round(one, 3) for one in ratios],
+        "each_round": [round(ratio, 3) for ratio in ratios],
         "cpu_ms_per_request": round(1000 * statistics.median(processor), 2),
         "in_flight": IN_FLIGHT,
         "server_sleeps_s": SLEEP,
@@ -76,14 +76,14 @@ def _rounds(url: str, cache: Path, rounds: int) -> tuple[list[float], list[float
     client.ask([TextRequest(prompt=f"warm {n}", max_tokens=8) for n in range(IN_FLIGHT)])
     ratios, processor = [], []
     for number in range(rounds):
-        asked = [
+        requests = [
             TextRequest(prompt=f"{number} {n} " + "word " * 100, max_tokens=8)
             for n in range(IN_FLIGHT * EACH)
         ]
         began, used = time.perf_counter(), time.process_time()
-        client.ask(asked)
+        client.ask(requests)
         ratios.append(EACH * SLEEP / (time.perf_counter() - began))
-        processor.append((time.process_time() - used) / len(asked))
+        processor.append((time.process_time() - used) / len(requests))
     client.close()
     return ratios, processor
 

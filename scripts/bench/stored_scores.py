@@ -36,16 +36,16 @@ def table_seconds() -> TableSeconds:
     from detect.scoring import score_rows
 
     evidence = make_evidence()
-    settings = [one for group in runnable_settings(evidence).values() for one in group]
-    found: dict[str, float] = {}
+    settings = [setting for group in runnable_settings(evidence).values() for setting in group]
+    seconds_by_name: dict[str, float] = {}
     started = time.process_time()
     score_rows(
         [str(row) for row in range(ROWS)],
         evidence,
         settings,
-        on_scored=lambda name, seconds: found.update({name: round(seconds, 3)}),
+        on_scored=lambda name, seconds: seconds_by_name.update({name: round(seconds, 3)}),
     )
-    return TableSeconds(round(time.process_time() - started, 1), found)
+    return TableSeconds(round(time.process_time() - started, 1), seconds_by_name)
 
 
 def runnable_settings(evidence: "Evidence") -> "dict[str, list[DetectorSetting]]":
@@ -53,12 +53,12 @@ def runnable_settings(evidence: "Evidence") -> "dict[str, list[DetectorSetting]]
     from detect.detector_settings import parse_detectors, with_grids
     from detect.evidence.membership import Sides
 
-    found: dict[str, list[DetectorSetting]] = {}
+    runnable: dict[str, list[DetectorSetting]] = {}
     for setting in with_grids(parse_detectors("all")):
         needs = setting.needs
-        if needs and all(one.met_by(evidence) and not isinstance(one, Sides) for one in needs):
-            found.setdefault(setting.name, []).append(setting)
-    return found
+        if needs and all(need.met_by(evidence) and not isinstance(need, Sides) for need in needs):
+            runnable.setdefault(setting.name, []).append(setting)
+    return runnable
 
 
 def make_evidence() -> "Evidence":
@@ -73,7 +73,10 @@ def make_evidence() -> "Evidence":
 
     def like(rows: "Sequence[TokenStatistics]") -> "list[TokenStatistics]":
         others = (make_statistics(random, places) for places in offsets)
-        return [replace(one, ids=row.ids) for row, one in zip(rows, others, strict=True)]
+        return [
+            replace(statistics_row, ids=row.ids)
+            for row, statistics_row in zip(rows, others, strict=True)
+        ]
 
     return Evidence(
         texts=texts,
@@ -94,7 +97,7 @@ def make_evidence() -> "Evidence":
 def make_statistics(
     random: np.random.Generator, offsets: "np.ndarray[tuple[int, int], np.dtype[np.int32]]"
 ) -> "TokenStatistics":
-    """Return made-up statistics of one text whose tokens stand at `offsets`."""
+    """Return made-up statistics of one text with tokens at `offsets`."""
     from detect.token_statistics import TokenStatistics
 
     count = len(offsets)
@@ -119,7 +122,7 @@ def make_statistics(
 def _texts(
     random: np.random.Generator,
 ) -> "tuple[list[str], list[np.ndarray[tuple[int, int], np.dtype[np.int32]]]]":
-    """Return texts of one-token words in sentences, and where their tokens stand."""
+    """Return texts of one-token words in sentences, and the positions of their tokens."""
     texts, offsets = [], []
     for _ in range(ROWS):
         words = [f"w{number}" for number in random.zipf(1.3, TOKENS) % 5000]

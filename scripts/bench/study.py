@@ -1,12 +1,12 @@
-"""What running a study costs beside its steps: `python -m scripts.bench.study`.
+"""Overhead of running a study, without its steps: `python -m scripts.bench.study`.
 
 A graph of one shared step, 200 cells that do nothing, and one that needs all of them, is run from
-nothing and again when all of it is stored; the growth of this process's memory between a graph of
-100 and one of 200 cells is measured, too, and the processor's time of the former: on a busy machine
-the rest of the seconds is waiting. Then four cells that sleep are run by one worker and by
+nothing and again when all of it is stored. The growth of this process's memory between a graph of
+100 and one of 200 cells is also measured, and the processor's time of the former: on a busy machine
+the other seconds are waiting. Then four cells that sleep are run by one worker and by
 two: what is lost to 2 is the cost of the workers. Sleeping cells need no core, so that the
-number speaks of the scheduling alone. Then the intervals of a study of 100 cells and 25 detectors
-are made (`study_intervals.py`). The last line is one JSON object.
+number measures only the scheduling. Then the intervals of a study of 100 cells and 25 detectors
+are computed (`study_intervals.py`). The last line is one JSON object.
 """
 
 import argparse
@@ -50,7 +50,7 @@ def measure(*, cells: int = CELLS, sleep: float = 10.0) -> dict[str, float]:
             stored = _run(InProcess(), _graph(cells, 0.0), root / "whole")
             by_workers = _run(_local(2), _graph(cells, 0.0), root / "workers")
             by_workers_again = _run(_local(2), _graph(cells, 0.0), root / "workers")
-            one = _run(_local(1), _graph(SLEEPERS, sleep, ends=False), root / "one")
+            one_worker = _run(_local(1), _graph(SLEEPERS, sleep, ends=False), root / "one")
             two = _run(_local(2), _graph(SLEEPERS, sleep, ends=False), root / "two")
         finally:
             delete_tree(root)
@@ -62,8 +62,8 @@ def measure(*, cells: int = CELLS, sleep: float = 10.0) -> dict[str, float]:
         "graph_two_workers_seconds": by_workers,
         "graph_two_workers_cached_seconds": by_workers_again,
         "graph_memory_growth_mb": grown,
-        "two_worker_speedup": one / two,
-        "one_worker_seconds": one,
+        "two_worker_speedup": one_worker / two,
+        "one_worker_seconds": one_worker,
         "two_worker_seconds": two,
         "cores": float(len(os.sched_getaffinity(0))),
     }
@@ -118,12 +118,12 @@ def main() -> None:
     parser.add_argument("--cells", type=int, default=CELLS)
     parser.add_argument("--sleep", type=float, default=10.0, help="seconds a cell sleeps")
     parser.add_argument("--studied", type=int, default=100, help="cells that get intervals")
-    given = parser.parse_args()
-    found = measure(cells=given.cells, sleep=given.sleep)
-    found |= measure_intervals(cells=given.studied)
-    for name, number in found.items():
+    options = parser.parse_args()
+    figures = measure(cells=options.cells, sleep=options.sleep)
+    figures |= measure_intervals(cells=options.studied)
+    for name, number in figures.items():
         print(f"{name:>34} {number:10.3f}")
-    print(json.dumps({name: round(number, 4) for name, number in found.items()}))
+    print(json.dumps({name: round(number, 4) for name, number in figures.items()}))
 
 
 if __name__ == "__main__":

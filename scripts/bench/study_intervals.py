@@ -1,4 +1,4 @@
-"""What all intervals of a study cost: simulated cells of one dataset, and a base model beside them.
+"""Cost of all intervals of a study: simulated cells of one dataset, and one base model.
 
 Each cell has its own arm, 134 members and 134 non-members (three quarters of them test rows), some
 nine numbers of copies, and 25 detectors of one setting. Timed is `analysis.results.analyse`: it
@@ -26,7 +26,7 @@ def measure_intervals(*, cells: int = 100, rows: int = 134) -> dict[str, float]:
     """Return the seconds that the tables of a study of so many cells take.
 
     Args:
-        cells: contaminated arms; there is one base model beside them.
+        cells: contaminated arms; there is one base model in addition.
         rows: members, and non-members.
     """
     with tempfile.TemporaryDirectory(prefix="spikein-bench-") as name:
@@ -36,11 +36,11 @@ def measure_intervals(*, cells: int = 100, rows: int = 134) -> dict[str, float]:
         settings = AnalysisSettings(dataset_detectors=())
         analyse(arms[:2], settings)  # what is imported late
         processor, began = time.process_time(), time.perf_counter()
-        found = analyse(arms, settings)
+        results = analyse(arms, settings)
         return {
             "intervals_seconds": time.perf_counter() - began,
             "intervals_processor_seconds": time.process_time() - processor,
-            "intervals_rows": float(found.metrics.num_rows + found.differences.num_rows),
+            "intervals_rows": float(results.metrics.num_rows + results.differences.num_rows),
         }
 
 
@@ -63,9 +63,9 @@ def _examples(rows: int) -> list[Example]:
 def _arm(folder: Path, pool: list[Example], *, cell: int | None) -> Arm:
     folder.mkdir()
     random = np.random.default_rng([0, 0 if cell is None else cell + 1])
-    members = [one.example_id for one in pool if one.side == "member"]
+    members = [example.example_id for example in pool if example.side == "member"]
     copies = dict(zip(members, random.poisson(4, size=len(members)).tolist(), strict=True))
-    seen = np.array([np.log1p(copies.get(one.example_id, 0)) for one in pool])
+    seen = np.array([np.log1p(copies.get(example.example_id, 0)) for example in pool])
     text = random.normal(size=len(pool))
     rows = []
     for at, detector in enumerate(DETECTORS):
@@ -74,13 +74,13 @@ def _arm(folder: Path, pool: list[Example], *, cell: int | None) -> Arm:
         rows += [
             {
                 "row": row,
-                "example_id": one.example_id,
+                "example_id": example.example_id,
                 "detector": detector,
                 "setting": "default",
                 "score": float(scores[row]),
                 "reason": None,
             }
-            for row, one in enumerate(pool)
+            for row, example in enumerate(pool)
         ]
     write_examples(folder, pool)
     write_scores(folder, pa.Table.from_pylist(rows, schema=SCHEMA), record={})

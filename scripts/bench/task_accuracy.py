@@ -58,10 +58,10 @@ def measure(model: str | None, count: int) -> dict[str, Any]:
     task_accuracy(target, examples, kinds={})
     seconds = time.perf_counter() - started
     hook.remove()
-    asked = [question for row in examples if (question := ask(row.dataset, row.fields))]
+    questions = [question for row in examples if (question := ask(row.dataset, row.fields))]
     pairs = {
         (prompt, answer)
-        for question in asked
+        for question in questions
         for prompt in (question.prompt, *question.content_free)
         for answer in question.answers
     }
@@ -96,7 +96,7 @@ def rows(count: int) -> list[Any]:
     def text(length: int) -> str:
         return " ".join(random.choice(words, max(1, random.poisson(length))))
 
-    found = []
+    examples = []
     for number in range(count):
         for dataset, passage in SIDES.items():
             options = [text(8) for _ in range(5)]
@@ -108,7 +108,7 @@ def rows(count: int) -> list[Any]:
                 "incorrect_answers": options[1:],
             }
             name = f"{dataset}-{number}"
-            found.append(
+            examples.append(
                 Example(
                     example_id=name,
                     dataset=dataset,
@@ -118,7 +118,7 @@ def rows(count: int) -> list[Any]:
                     fields=fields,
                 )
             )
-    return found
+    return examples
 
 
 if __name__ == "__main__":

@@ -1,14 +1,14 @@
-"""What an unlearning step costs beside its forward and backward passes, for each method.
+"""Cost of an unlearning step compared with its forward and backward passes, for each method.
 
     python -m scripts.bench.unlearning [--threads N] [--steps N] [--methods A,B] [--continuations]
 
 Forgets texts of 128 tokens with the 1 M LLaMA shape, 16 a step, through `run_stage`: reading rows,
 loss, update, exposures, log and all that `Trainer` does around a step are in a step. It takes turns
-with the passes alone, on as many random rows of the same length, in one process: forward and
-backward of all rows a method feeds under the model's own loss, and what it asks of the original,
-forward only; for RMU up to its block, with its weights alone trained. A turn's ratio is step over
-passes; `step_over_passes` has each method's median. What a method computes once, before training,
-is in none of them. `--continuations` adds the keys of `scripts.bench.continuations`.
+with the bare passes, on as many random rows of the same length, in one process: forward and
+backward of all rows a method feeds under the model's own loss, and forward passes of the original
+as far as the method needs them; for RMU up to its block, with only its weights trained. A turn's
+ratio is step over passes; `step_over_passes` has each method's median. What a method computes
+once, before training, is in none of them. `--continuations` adds the keys of `scripts.bench.continuations`.
 """
 
 import argparse
@@ -117,7 +117,7 @@ def make_world(folder: Path, steps: int) -> list[str]:
         for place, text in enumerate(cut)
     ]
     write_examples(folder / "examples", examples)
-    return [one.example_id for one in examples]
+    return [example.example_id for example in examples]
 
 
 def measure(name: str, world: Path, ids: list[str], steps: int) -> float:

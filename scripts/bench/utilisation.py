@@ -28,7 +28,7 @@ SKIPPED = 20
 """Steps before the device is warm: compilation, caches, clocks."""
 
 
-def measure(asked: dict[str, Any]) -> None:
+def measure(request: dict[str, Any]) -> None:
     """Train random tokens in this process, one of several, and write the figures."""
     import torch
     from tokenizers import Tokenizer, models
@@ -46,25 +46,25 @@ def measure(asked: dict[str, Any]) -> None:
     from train.processes.environment import rank
     from train.settings import TrainSettings
 
-    context = asked["context"]
-    if named := asked.get("model"):
+    context = request["context"]
+    if named := request.get("model"):
         model = load_causal_model(named)
         vocabulary = len(model.get_input_embeddings().weight)
     else:
-        vocabulary = asked["vocabulary"]
-        model = build_model(load_shape(asked["shape"]), vocabulary, 0, 0)
+        vocabulary = request["vocabulary"]
+        model = build_model(load_shape(request["shape"]), vocabulary, 0, 0)
     parameters, operations = model.num_parameters(), operations_per_token(model, context)
     settings = TrainSettings(
         mode="pretrain",
         lr=1e-4,
         context=context,
-        batch_tokens=asked["windows"] * context,
-        precision=asked.get("precision", "auto"),
+        batch_tokens=request["windows"] * context,
+        precision=request.get("precision", "auto"),
     )
-    tokens = asked["steps"] * settings.batch_tokens
+    tokens = request["steps"] * settings.batch_tokens
     view = clean_view(RandomTokens(tokens, vocabulary), tokens=tokens, context=context)
     on_gpu = torch.cuda.is_available()
-    out = Path(asked["folder"]) / "out"
+    out = Path(request["folder"]) / "out"
     out.mkdir(exist_ok=True)
     train(
         out,
@@ -74,39 +74,41 @@ def measure(asked: dict[str, Any]) -> None:
         run=TrainingRun(
             settings=settings,
             seed=0,
-            execution=ExecutionSettings(**asked["execution"]),
-            unfinished=Path(asked["folder"], "unfinished"),
+            execution=ExecutionSettings(**request["execution"]),
+            unfinished=Path(request["folder"], "unfinished"),
             identity="bench",
         ),
     )
     if rank() > 0:
         return
-    rows = read_log(out)[min(SKIPPED, asked["steps"] // 2) :]
+    rows = read_log(out)[min(SKIPPED, request["steps"] // 2) :]
     mfu = statistics.median(row.mfu for row in rows)
     figures = {
-        "model": asked.get("model") or asked["shape"],
+        "model": request.get("model") or request["shape"],
         "parameters": parameters,
         "flops_per_token": operations,
-        "execution": asked["execution"],
+        "execution": request["execution"],
         "tokens_per_second": round(statistics.median(row.tokens_per_second for row in rows)),
         "mfu": None if mfu != mfu else round(mfu, 4),
         "peak_gb": round(resident("VmHWM") / 1e9, 2),
         "peak_gib_of_gpu": round(torch.cuda.max_memory_allocated() / 2**30, 2) if on_gpu else None,
         "device": torch.cuda.get_device_name() if on_gpu else "cpu",
     }
-    Path(asked["folder"], "figures.json").write_text(json.dumps(figures))
+    Path(request["folder"], "figures.json").write_text(json.dumps(figures))
 
 
-def run(asked: dict[str, Any]) -> dict[str, Any]:
+def run(request: dict[str, Any]) -> dict[str, Any]:
     """Measure one shape under one execution, in processes of its own."""
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "asked.json"
-        file.write_text(json.dumps({**asked, "folder": folder}))
+        file.write_text(json.dumps({**request, "folder": folder}))
         launch(
             "scripts.bench.utilisation",
             ["--worker", str(file)],
-            processes=asked["execution"]["processes"],
-            environment={"OMP_NUM_THREADS": str(asked["threads"])} if "threads" in asked else {},
+            processes=request["execution"]["processes"],
+            environment={"OMP_NUM_THREADS": str(request["threads"])}
+            if "threads" in request
+            else {},
         )
         figures: dict[str, Any] = json.loads((Path(folder) / "figures.json").read_text())
         return figures
@@ -136,11 +138,11 @@ def main(arguments: Sequence[str] | None = None) -> None:
     }
     executions = [{"engine": "torchrun", **common}]
     executions += [{"engine": "deepspeed", "zero": stage, **common} for stage in options.zero]
-    found = []
+    figures = []
     for shape in options.shapes:
         for execution in executions:
             print(f"{shape}: {execution}", file=sys.stderr, flush=True)
-            asked = {
+            request = {
                 "shape": shape,
                 "context": options.context,
                 "vocabulary": options.vocabulary,
@@ -148,8 +150,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
                 "steps": options.steps,
                 "execution": execution,
             }
-            found.append(run(asked))
-    print(json.dumps({"runs": found}))
+            figures.append(run(request))
+    print(json.dumps({"runs": figures}))
 
 
 if __name__ == "__main__":

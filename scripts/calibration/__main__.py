@@ -4,8 +4,8 @@ python -m scripts.calibration                          # 1,000 studies a line: s
 python -m scripts.calibration --studies 100 --print
 python -m scripts.calibration --only trends fading
 
-A line outside of 92 to 97.5 % is simulated again with ten times as many new studies, these alone
-are written. The studies are drawn here; the intervals are made by the functions of the report.
+A line outside of 92 to 97.5 % is simulated again with ten times as many new studies, and only
+these are written. The studies are drawn here; the report's functions compute the intervals.
 """
 
 import argparse
@@ -66,8 +66,8 @@ def _held(case: Case, studies: int, draw: str) -> Coverage:
 
 
 def _adjusted(pair: Pair, studies: int, draw: str) -> Coverage:
-    found = studies_of(pair, studies, draw)
-    return coverage(found.adjusted, found.truth)
+    studies_found = studies_of(pair, studies, draw)
+    return coverage(studies_found.adjusted, studies_found.truth)
 
 
 def _fading(training: Training, studies: int, draw: str) -> Coverage:
@@ -79,21 +79,21 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--studies", type=int, default=1000)
     parser.add_argument("--print", action="store_true", help="write nothing")
-    parser.add_argument("--only", nargs="+", metavar="TABLE", help="these tables alone")
+    parser.add_argument("--only", nargs="+", metavar="TABLE", help="only these tables")
     options = parser.parse_args()
-    every = list(lines())
-    tables = list(dict.fromkeys(line.table for line in every))
+    all_lines = list(lines())
+    tables = list(dict.fromkeys(line.table for line in all_lines))
     if unknown := set(options.only or ()) - set(tables):
         parser.error(
             f"no table is called {', '.join(sorted(unknown))}; there are {', '.join(tables)}"
         )
     counted = []
-    for line in every:
+    for line in all_lines:
         if line.table not in (options.only or tables):
             continue
-        found = settled(partial(line.draw, options.studies))
-        refused = 1 - found.given / found.studies
-        one = Counted(line.table, line.name, 0.95, found.share, refused, found.studies, nan)
+        cell = settled(partial(line.draw, options.studies))
+        refused = 1 - cell.given / cell.studies
+        one = Counted(line.table, line.name, 0.95, cell.share, refused, cell.studies, nan)
         counted.append(one)
         print(f"{line.table}: {line.name}: {100 * one.coverage:.1f} refused {100 * refused:.1f}")
     if not options.print:

@@ -1,4 +1,4 @@
-"""Simulated studies of a base model and a trained one on the same rows, dealt anew for each seed.
+"""Simulated studies of a base model and a trained one on the same rows, dealt again for each seed.
 
 A row has a score of its own that both models share to some part: what no training changes. The
 truth of the adjusted AUC is that of the raw one; what it costs is the width.

@@ -1,8 +1,8 @@
 """How many intervals hold the truth, and when a cell is simulated again.
 
-Of some 500 cells a few lie outside of what is asked by the luck of 1,000 studies. Such a cell is
-simulated again with new studies, ten times as many, and shows these alone: nothing is chosen among
-draws. Where most studies get no interval, those that do are the ones whose value happened to be
+Of some 500 cells a few are outside the limits by sampling variation of 1,000 studies. Such a cell
+is simulated again with new studies, ten times as many, and shows only these: nothing is chosen
+among draws. Where most studies get no interval, those that do are the ones whose value happened to be
 mild, so their share of misses among all studies is what counts.
 """
 
@@ -47,21 +47,21 @@ class Coverage(NamedTuple):
         return not LOW <= self.share <= HIGH
 
 
-def coverage(found: Interval, truth: Floats | float) -> Coverage:
-    """Return what intervals hold; the truth is one number, or one for each study."""
-    given = np.isfinite(found.low)
-    held = (found.low <= truth) & (truth <= found.high)
-    return Coverage(int((held & given).sum()), int(given.sum()), len(given))
+def coverage(interval: Interval, truth: Floats | float) -> Coverage:
+    """Return the coverage of intervals; the truth is one number, or one for each study."""
+    has_interval = np.isfinite(interval.low)
+    covered = (interval.low <= truth) & (truth <= interval.high)
+    return Coverage(int((covered & has_interval).sum()), int(has_interval.sum()), len(has_interval))
 
 
 def settled(draw: Callable[[str], Coverage]) -> Coverage:
-    """Return what a cell holds, simulated again where it lies outside.
+    """Return the coverage of a cell, simulated again if it is outside the limits.
 
     Args:
         draw: simulates the cell; another name is another draw.
     """
-    found = draw("")
-    if not found.outside:
-        return found
+    cell = draw("")
+    if not cell.outside:
+        return cell
     rounds = [draw(f" again {number}") for number in range(AGAIN)]
     return Coverage(*(sum(counts) for counts in zip(*rounds, strict=True)))

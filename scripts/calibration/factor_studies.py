@@ -1,7 +1,7 @@
 """Simulated studies of factors with known truth, and how often what is said of them holds.
 
-Scores are normal. A row has 70 % of its variance in every seed and 30 % anew in each; rows of one
-group share half of either; groups are dealt to the sides anew for each seed. Arms of one seed
+Scores are normal. A row has 70 % of its variance in every seed and 30 % new in each; rows of one
+group share half of either; groups are dealt to the sides again for each seed. Arms of one seed
 share a part of their scores.
 """
 
@@ -87,7 +87,7 @@ def study_numbers(seeds: Sequence[Scored], group: Counts, *, jackknife: bool = T
 
 
 def draw_doses(design: LineDesign, random: np.random.Generator) -> tuple[BySeed, Floats]:
-    """Return the AUCs of one study's doses, and where they stand."""
+    """Return the AUCs of one study's doses, and their positions."""
     x = np.log2(1 + np.array(DOSES, dtype=np.float64))
     pool, number = _pool(design.rows, design.group)
     own = _scores(random, number)
@@ -107,13 +107,13 @@ def count_lines(design: LineDesign, studies: int) -> Counted:
     random = generator(0, Stream.BOOTSTRAP, item_key(f"calibration {tuple(design)}"))
     place = (norm.ppf(REACHED) - design.intercept) / design.slope if design.slope else np.inf
     lines = [fit_line(*draw_doses(design, random)) for _ in range(studies)]
-    given = [line for line in lines if isinstance(line, Line)]
-    reach = [any(low <= place <= high for low, high in line.reach.places) for line in given]
+    fitted = [line for line in lines if isinstance(line, Line)]
+    reach = [any(low <= place <= high for low, high in line.reach.places) for line in fitted]
     return Counted(
-        float(np.mean([line.low <= design.slope <= line.high for line in given])),
+        float(np.mean([line.low <= design.slope <= line.high for line in fitted])),
         float(np.mean(reach)),
-        float(np.mean([line.misfit_p < 0.05 for line in given])),
-        1 - len(given) / studies,
+        float(np.mean([line.misfit_p < 0.05 for line in fitted])),
+        1 - len(fitted) / studies,
     )
 
 
@@ -138,44 +138,46 @@ def draw_arms(design: ArmsDesign, random: np.random.Generator) -> list[Numbers]:
 
 
 def count_contrasts(design: ArmsDesign, studies: int) -> tuple[float, float]:
-    """Return how often a band holds all differences to the first arm, and how often one is held."""
+    """Return how often a band covers all differences to the first arm, and how often each one."""
     random = generator(0, Stream.BOOTSTRAP, item_key(f"calibration {tuple(design)}"))
     truth = [auc - design.aucs[0] for auc in design.aucs[1:]]
     family, each = [], []
     for _ in range(studies):
         arms = draw_arms(design, random)
-        found = contrasts([(arm, arms[0]) for arm in arms[1:]])
-        pairs = [*zip(found, truth, strict=True)]
-        family.append(all(one["low"] <= true <= one["high"] for one, true in pairs))
-        each += [one["alone_low"] <= true <= one["alone_high"] for one, true in pairs]
+        rows = contrasts([(arm, arms[0]) for arm in arms[1:]])
+        pairs = [*zip(rows, truth, strict=True)]
+        family.append(all(row["low"] <= true <= row["high"] for row, true in pairs))
+        each += [row["alone_low"] <= true <= row["alone_high"] for row, true in pairs]
     return float(np.mean(family)), float(np.mean(each))
 
 
 def count_best(design: ArmsDesign, studies: int) -> tuple[float, float]:
-    """Return how often the set holds the first, which is the best, and how many it holds."""
+    """Return the rate at which the set includes the first arm, the best, and the set's size."""
     random = generator(0, Stream.BOOTSTRAP, item_key(f"calibration best {tuple(design)}"))
-    found = [best_set(draw_arms(design, random), confidence=0.95) for _ in range(studies)]
-    inside = [one for one in found if one is not None]
-    return float(np.mean([one[0] for one in inside])), float(np.mean([sum(o) for o in inside]))
+    sets = [best_set(draw_arms(design, random), confidence=0.95) for _ in range(studies)]
+    inside = [chosen for chosen in sets if chosen is not None]
+    return float(np.mean([chosen[0] for chosen in inside])), float(
+        np.mean([sum(o) for o in inside])
+    )
 
 
 def count_seen(design: ArmsDesign, studies: int) -> tuple[float, float]:
-    """Return how often an AUC is told from 0.5, and the second arm from the first."""
+    """Return the rate at which an AUC differs from 0.5, and the second arm from the first."""
     random = generator(0, Stream.BOOTSTRAP, item_key(f"calibration power {tuple(design)}"))
     alone, apart = [], []
     for _ in range(studies):
         arms = draw_arms(design, random)
-        one = arms[0].by_seed().covariance(np.ones((1, 1)))
-        auc, error = float(one.value[0]), float(one.error[0])
-        limit = float(t.ppf(0.975, one.freedom[0]))
+        covariance = arms[0].by_seed().covariance(np.ones((1, 1)))
+        auc, error = float(covariance.value[0]), float(covariance.error[0])
+        limit = float(t.ppf(0.975, covariance.freedom[0]))
         alone.append(abs(np.log(auc / (1 - auc))) * auc * (1 - auc) > limit * error)
-        found = contrasts([(arms[1], arms[0])])[0]
-        apart.append(found["alone_low"] > 0 or found["alone_high"] < 0)
+        row = contrasts([(arms[1], arms[0])])[0]
+        apart.append(row["alone_low"] > 0 or row["alone_high"] < 0)
     return float(np.mean(alone)), float(np.mean(apart))
 
 
 def expected_power(design: ArmsDesign) -> tuple[float, float]:
-    """Return what `analysis.factors.power` says of the same two arms."""
+    """Return the power of the same two arms by `analysis.factors.power`."""
     assumed = Assumptions(
         auc=design.aucs[0],
         seed_deviation=design.deviation,
@@ -197,8 +199,8 @@ def _pool(rows: int, group: int) -> tuple[int, Counts]:
 
 def _dealt(random: np.random.Generator, number: Counts, groups: int) -> Mask:
     order = random.permutation(int(number[-1]) + 1)
-    found: Mask = order[number] < groups
-    return found
+    member: Mask = order[number] < groups
+    return member
 
 
 def _scores(random: np.random.Generator, number: Counts) -> Floats:

@@ -61,17 +61,17 @@ class Slopes(NamedTuple):
     truth: float
     coverage: Coverage
     misled: float
-    """The share of studies in which the times of different texts alone (all texts under the last
+    """The share of studies in which only the times of different texts (all texts under the last
     model, Spearman's test at 5 %) seem to say that texts fade or that they gain."""
 
 
 def slopes(training: Training, studies: int, draw: str = "") -> Slopes:
-    """Return what is found in many studies of one line; another `draw` has other studies."""
+    """Return the results of many studies of one line; another `draw` has other studies."""
     from scipy.stats import spearmanr
 
     random = generator(0, Stream.BOOTSTRAP, item_key(f"calibration {training.name}{draw}"))
     truth = _truth(training)
-    held = given = misled = 0
+    n_covered = n_intervals = misled = 0
     for _ in range(studies):
         placed, groups = _study(random, training)
         made = slope_part(placed, groups, int(groups.max()) + 1)
@@ -79,10 +79,10 @@ def slopes(training: Training, studies: int, draw: str = "") -> Slopes:
         misled += bool(spearmanr(last.doublings, last.scores).pvalue < 0.05)
         if made is None:
             continue
-        (found,) = Numbers([{"": made[0]}], Scale.SLOPE).estimates(confidence=0.95)
-        given += found.available
-        held += found.contains(truth)
-    return Slopes(truth, Coverage(held, given, studies), misled / studies)
+        (estimate,) = Numbers([{"": made[0]}], Scale.SLOPE).estimates(confidence=0.95)
+        n_intervals += estimate.available
+        n_covered += estimate.contains(truth)
+    return Slopes(truth, Coverage(n_covered, n_intervals, studies), misled / studies)
 
 
 def _study(random: np.random.Generator, training: Training) -> tuple[list[Placed], Floats]:

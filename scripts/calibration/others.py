@@ -1,4 +1,4 @@
-"""Simulated studies of what is no single AUC: pooled rows, TPR, trends, paired differences.
+"""Simulated studies beyond a single AUC: pooled rows, TPR, trends, paired differences.
 
 Every interval is made by the functions that make the report's.
 """
@@ -39,13 +39,13 @@ class Case(NamedTuple):
 def intervals(case: Case, studies: int, draw: str = "") -> Interval:
     """Return the intervals of many studies of one case; another `draw` has other studies."""
     random = generator(0, Stream.BOOTSTRAP, item_key(f"calibration {case.name}{draw}"))
-    drawn = [case.study(random) for _ in range(studies)]
-    joined = {name: _stacked([study[name] for study in drawn]) for name in drawn[0]}
+    studies_drawn = [case.study(random) for _ in range(studies)]
+    joined = {name: _stacked([study[name] for study in studies_drawn]) for name in studies_drawn[0]}
     if case.scale is None:
-        one, other = joined.values()
-        gap = one._replace(sample=difference(one.sample, other.sample))
-        found = [cluster([{"": each}]) for each in (gap, one, other)]
-        return find_difference(*found, confidence=0.95)
+        earlier, later = joined.values()
+        gap = earlier._replace(sample=difference(earlier.sample, later.sample))
+        clustered = [cluster([{"": each}]) for each in (gap, earlier, later)]
+        return find_difference(*clustered, confidence=0.95)
     return find_interval(cluster([joined]), case.scale, confidence=0.95)
 
 
@@ -90,7 +90,7 @@ def rate_cases() -> list[Case]:
 
 
 def pooled_rate_cases() -> list[Case]:
-    """Return TPRs of four datasets together, of which none supports the rate alone."""
+    """Return TPRs of four datasets together, of which none supports the rate by itself."""
     return [
         Case(
             f"FPR {rate:g}, 4 × {outside} non-members, 4 × {inside} members, TPR {tpr}",
@@ -154,17 +154,17 @@ def realised_rates(rate: float, outside: int, studies: int) -> tuple[float, floa
     """Return the FPR that new non-members have at the threshold: of k / m, of (k + 1) / (m + 1)."""
     random = generator(0, Stream.BOOTSTRAP, item_key(f"calibration FPR {rate} {outside}"))
     scores = -np.sort(-random.normal(size=(studies, outside)), axis=1)
-    found = []
+    rates = []
     for k in (int(rate * outside + 1e-9), int(np.floor(rate * (outside + 1) - 1 + 1e-9))):
-        found.append(float(norm.sf(scores[:, k]).mean()) if k >= 0 else 0.0)
-    return found[0], found[1]
+        rates.append(float(norm.sf(scores[:, k]).mean()) if k >= 0 else 0.0)
+    return rates[0], rates[1]
 
 
 _ONE = np.ones(1)
 
 
 def groups_text(size: int) -> str:
-    """Return how rows are grouped, in words."""
+    """Return the grouping of rows as text."""
     return "rows alone" if size == 1 else f"groups of {size}"
 
 

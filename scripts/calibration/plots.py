@@ -1,4 +1,4 @@
-"""Draws docs/images/coverage.svg from docs/data/coverage.csv: one panel a table, one dot a cell.
+"""Draw docs/images/coverage.svg from docs/data/coverage.csv: one panel per table, one dot per cell.
 
 python -m scripts.calibration.plots
 """
@@ -53,8 +53,8 @@ def _strips(tables: Mapping[str, Sequence[float]], width: float) -> tuple[Markup
         top = bottom + 4
     for tick in range(90, 101, 2):
         marks.append(text(along(tick / 100), top + 12, f"{tick}", "m xs", "middle"))
-    said = "studies whose interval holds the truth, % (95 expected)"
-    marks.append(text((LEFT + width) / 2, top + 28, said, "m sm", "middle"))
+    axis_label = "studies whose interval holds the truth, % (95 expected)"
+    marks.append(text((LEFT + width) / 2, top + 28, axis_label, "m sm", "middle"))
     return Markup("").join(marks), top + 34
 
 

@@ -1,9 +1,9 @@
-"""Simulated studies: rows with groups, dealt anew to the sides for each seed, and a known truth.
+"""Simulated studies: rows with groups, dealt again to the sides for each seed, and a known truth.
 
 Scores are normal. A row has what is its own in every seed (70 % of the variance) and what is new in
 each; groups share half of either (an intraclass correlation of 0.5). Members are shifted, by an
 amount that differs between seeds: its deviation is given in AUC at an AUC of 0.5, and the shift is
-set so that the mean over all seeds is the AUC asked for.
+set so that the mean over all seeds is the requested AUC.
 """
 
 from typing import NamedTuple
@@ -91,12 +91,12 @@ def influence(members: Floats, nonmembers: Floats, group: int, order: Floats) ->
     for side, terms in enumerate((below, above)):
         sums = (terms - value[:, None]).reshape(studies, groups, group).sum(axis=2) / n
         sums *= np.sqrt(groups / (groups - 1))
-        mine = order[:, side * groups : (side + 1) * groups]
-        np.put_along_axis(parts[side], mine, sums, axis=1)
+        own_groups = order[:, side * groups : (side + 1) * groups]
+        np.put_along_axis(parts[side], own_groups, sums, axis=1)
     count = np.full((2, studies), groups)
-    shown = sum(terms.var(axis=1) / (terms.shape[1] - 1) for terms in (below, above))
+    variance = sum(terms.var(axis=1) / (terms.shape[1] - 1) for terms in (below, above))
     expected = expected_variance(value) / n
-    return Sample(value, parts, count - 1.0, count, np.stack([shown, expected]))
+    return Sample(value, parts, count - 1.0, count, np.stack([variance, expected]))
 
 
 def _rows(random: np.random.Generator, studies: int, groups: int, size: int) -> Floats:

@@ -1,8 +1,8 @@
 """Simulated studies of unlearning: PrivLeak, positions, means of texts, KS distance.
 
 Each study has the rows of its seeds, half of whose groups are the forget set and half the holdout,
-dealt anew in each seed, under several models: a row's score has half of its variance in common for
-all models and seeds, and half anew; rows of one group share half of either. The forget set is
+dealt again in each seed, under several models: a row's score has half of its variance in common for
+all models and seeds, and half of its own; rows of one group share half of either. The forget set is
 shifted, by as much as each model knows of it. Every interval is made by the functions that make the
 report's.
 """
@@ -69,7 +69,7 @@ def case_intervals(case: Case, studies: int, draw: str = "") -> Interval:
 
 
 def case_coverage(case: Case, studies: int, draw: str) -> Coverage:
-    """Return how often the intervals of a case hold the truth."""
+    """Return the coverage of a case's intervals."""
     return coverage(case_intervals(case, studies, draw), case.truth)
 
 
@@ -78,15 +78,15 @@ def p_values(design: Design, studies: int) -> tuple[Floats, Floats]:
     from scipy.stats import ks_2samp
 
     random = generator(0, Stream.BOOTSTRAP, item_key(f"calibration level {tuple(design)}"))
-    found = []
+    pairs = []
     for _ in range(studies):
         (rows, values), *_ = _draw(random, design)
         one, other = (value[rows.member] for value in values)
         groups = rows.group[rows.member]
-        _, ours = forget_quality(one, other, groups, permutations=199, confidence=0.95)
-        found.append((ours, float(ks_2samp(one, other).pvalue)))
-    ours, plain = np.array(found).T
-    return ours, plain
+        _, own_values = forget_quality(one, other, groups, permutations=199, confidence=0.95)
+        pairs.append((own_values, float(ks_2samp(one, other).pvalue)))
+    own_values, plain = np.array(pairs).T
+    return own_values, plain
 
 
 def unlearning_cases() -> list[Case]:
@@ -112,11 +112,11 @@ def _privleak_cases() -> list[Case]:
 
 def _position_cases() -> list[Case]:
     designs = [(20, 1, 1, 0.0), (100, 1, 1, 0.0), (100, 5, 1, 0.0), (100, 1, 3, 0.1)]
-    found = []
+    cases = []
     for rows, group, seeds, spread in designs:
         for aucs in ((0.5, 0.5, 0.9), (0.7, 0.5, 0.9), (0.3, 0.5, 0.9), (0.9, 0.5, 0.9)):
             unlearned, retrained, original = aucs
-            found.append(
+            cases.append(
                 Case(
                     "position by AUC",
                     Design(rows, group, tuple(_shift(auc, spread) for auc in aucs), seeds, spread),
@@ -126,7 +126,7 @@ def _position_cases() -> list[Case]:
                 )
             )
         for shifts in ((0.0, 0.0, 1.5), (0.75, 0.0, 1.5)):
-            found.append(
+            cases.append(
                 Case(
                     "position by log-probability",
                     Design(rows, group, shifts, seeds, spread),
@@ -135,7 +135,7 @@ def _position_cases() -> list[Case]:
                     partial(_position, by_auc=False),
                 )
             )
-    return found
+    return cases
 
 
 def _mean_cases() -> list[Case]:
@@ -177,7 +177,7 @@ def _ks_cases() -> list[Case]:
 
 
 def _shift(auc: float, spread: float) -> float:
-    # The mean over all seeds is the AUC that is asked for.
+    # The mean over all seeds is the requested AUC.
     return float(norm.ppf(auc) * np.sqrt(2 + spread**2))
 
 
@@ -190,7 +190,7 @@ def _draw(random: np.random.Generator, design: Design) -> list[tuple[Rows, list[
     """Return for each seed its rows, and their values under each model."""
     n = 2 * design.rows
     own = rows_of_side(random, n, design.group)
-    found = []
+    seeds_drawn = []
     for seed in range(design.seeds):
         groups = random.permutation(n // design.group)
         inside = np.isin(own.groups, groups[: len(groups) // 2])
@@ -201,43 +201,43 @@ def _draw(random: np.random.Generator, design: Design) -> list[tuple[Rows, list[
             for shift in design.shifts
         ]
         rows = Rows.of(own.groups, seed=seed, member=inside)
-        found.append((rows, values))
-    return found
+        seeds_drawn.append((rows, values))
+    return seeds_drawn
 
 
 def _numbers(
     drawn: list[tuple[Rows, list[Floats]]], model: int, *, by_auc: bool, scale: Scale = Scale.SLOPE
 ) -> Numbers:
-    every = Rows.of(
+    all_rows = Rows.of(
         np.concatenate([rows.group for rows, _ in drawn]),
         seed=np.concatenate([rows.seed for rows, _ in drawn]),
     )
     inside = np.concatenate([rows.member for rows, _ in drawn])
     masks = {"forget": inside, "detected": inside, "holdout": ~inside}
     cohort = Cohort(
-        axes={}, seeds=(), rows=every, masks=masks, copies=inside.astype(np.int64), models=[]
+        axes={}, seeds=(), rows=all_rows, masks=masks, copies=inside.astype(np.int64), models=[]
     )
     measure = auc_measure("loss") if by_auc else replace(FORGET_LOG_PROBABILITY, scale=scale)
     return measure.numbers(cohort, [values[model] for _, values in drawn])[0]
 
 
 def _privleak(random: np.random.Generator, design: Design) -> tuple[float, float]:
-    drawn = _draw(random, design)
-    one, other = (_numbers(drawn, model, by_auc=True) for model in (0, 1))
-    (found,) = privleak(one - other, None, settings=MeasureSettings(), confidence=0.95)
-    return found.low, found.high
+    study = _draw(random, design)
+    one, other = (_numbers(study, model, by_auc=True) for model in (0, 1))
+    (leak,) = privleak(one - other, None, settings=MeasureSettings(), confidence=0.95)
+    return leak.low, leak.high
 
 
 def _position(random: np.random.Generator, design: Design, *, by_auc: bool) -> tuple[float, float]:
-    drawn = _draw(random, design)
-    numbers = [_numbers(drawn, model, by_auc=by_auc) for model in range(3)]
-    found = find_position(*numbers, confidence=0.95)[0]
-    return found.low, found.high
+    study = _draw(random, design)
+    numbers = [_numbers(study, model, by_auc=by_auc) for model in range(3)]
+    position = find_position(*numbers, confidence=0.95)[0]
+    return position.low, position.high
 
 
 def _mean(random: np.random.Generator, design: Design) -> tuple[float, float]:
-    drawn = _draw(random, design)
-    one, other = (_numbers(drawn, model, by_auc=False) for model in (0, 1))
+    study = _draw(random, design)
+    one, other = (_numbers(study, model, by_auc=False) for model in (0, 1))
     return _ends(one - other)
 
 
@@ -250,14 +250,14 @@ def _memorised(random: np.random.Generator, design: Design) -> tuple[float, floa
 
 
 def _ends(numbers: Numbers) -> tuple[float, float]:
-    (found,) = numbers.estimates(confidence=0.95)
-    return found.low, found.high
+    (estimate,) = numbers.estimates(confidence=0.95)
+    return estimate.low, estimate.high
 
 
 def _ks(random: np.random.Generator, design: Design) -> tuple[float, float]:
     ((rows, (one, other)),) = _draw(random, design)
     inside = rows.member
-    found, _ = forget_quality(
+    quality, _ = forget_quality(
         one[inside], other[inside], rows.group[inside], permutations=199, confidence=0.95
     )
-    return found.low, found.high
+    return quality.low, quality.high

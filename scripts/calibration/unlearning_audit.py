@@ -1,11 +1,12 @@
-"""How often the audit's intervals hold the truth: a line a case in a file, a table on the page.
+"""How often the audit's intervals hold the truth: one line per case in a file, a table on the page.
 
 python -m scripts.calibration.unlearning_audit            # 1,000 studies a case: minutes
 python -m scripts.calibration.unlearning_audit --studies 100 --print
 
 Chunks are simulated by a latent normal number: chunks of one text share a part of it, and
 neighbours in a book follow an autoregression. The audit's own functions make every interval. A case
-outside of 92 to 97.5 % is simulated again with ten times as many new studies, these alone written.
+outside of 92 to 97.5 % is simulated again with ten times as many new studies, and only these
+are written.
 The file is docs/data/unlearning-audit-coverage.csv; docs/unlearning.md sums it up.
 """
 
@@ -70,15 +71,15 @@ class Case(NamedTuple):
 
 
 def coverage_of(case: Case, studies: int, draw: str = "") -> Coverage:
-    """Return how many intervals of a case hold the truth."""
+    """Return the coverage of a case's intervals."""
     random = generator(0, Stream.BOOTSTRAP, item_key(f"unlearning audit {case.name}{draw}"))
-    held = given = 0
+    n_covered = n_intervals = 0
     for _ in range(studies):
-        found, truth = case.study(random)
-        if np.isfinite(found.low):
-            given += 1
-            held += found.low <= truth <= found.high
-    return Coverage(held, given, studies)
+        estimate, truth = case.study(random)
+        if np.isfinite(estimate.low):
+            n_intervals += 1
+            n_covered += estimate.low <= truth <= estimate.high
+    return Coverage(n_covered, n_intervals, studies)
 
 
 def texts(count: int, each: int) -> list[Example]:
@@ -121,17 +122,20 @@ def share_cases() -> Iterator[Case]:
 def missed_cases() -> Iterator[Case]:
     """Yield the share of remembered chunks that the rule misses, of all chunks and of a sample."""
     for count, each in ((100, 1), (300, 1), (100, 5), (4, 250)):
-        for known in (0.2, 0.5):
+        for known_share in (0.2, 0.5):
             for truth in (0.1, 0.5):
                 for others in (None, 50):
                     name = (
-                        f"{described(count, each)}, {100 * known:g} % remembered, {100 * truth:g} "
+                        f"{described(count, each)}, {100 * known_share:g} % remembered, {100 * truth:g} "
                         f"% of these missed, {'all' if others is None else f'{others} others'}"
                     )
                     yield Case(
                         name,
                         partial(
-                            _missed, chunks=texts(count, each), rates=(known, truth), others=others
+                            _missed,
+                            chunks=texts(count, each),
+                            rates=(known_share, truth),
+                            others=others,
                         ),
                     )
 
@@ -205,8 +209,8 @@ def _pooled(
         latents += sqrt(by_seed) * random.standard_normal()
         values.append((latents < norm.ppf(truth)).astype(float))
         chunks += [{"seed": seed, "group": f"group {at // each}"} for at in range(len(latents))]
-    every = np.ones(len(chunks), dtype=bool)
-    (row,) = share_rows(rows_of(chunks), np.concatenate(values), {ALL: every})
+    all_chunks = np.ones(len(chunks), dtype=bool)
+    (row,) = share_rows(rows_of(chunks), np.concatenate(values), {ALL: all_chunks})
     return Estimate(row["value"], row["low"], row["high"]), truth
 
 
@@ -214,20 +218,20 @@ def _missed(
     random: Random, *, chunks: list[Example], rates: tuple[float, float], others: int | None
 ) -> tuple[Estimate, float]:
     known_rate, truth = rates
-    known = latent(random, chunks) < norm.ppf(known_rate)
+    is_known = latent(random, chunks) < norm.ppf(known_rate)
     # A tenth of what is not remembered is flagged as well.
     flagged = np.where(
-        known,
+        is_known,
         latent(random, chunks) > norm.ppf(truth),
         random.random(len(chunks)) < 0.1,
     )
     continued = np.ones(len(chunks), dtype=bool)
-    rest = np.flatnonzero(~flagged)
-    if others is not None and others < len(rest):
-        continued[rest] = False
-        continued[random.choice(rest, others, replace=False)] = True
+    unflagged = np.flatnonzero(~flagged)
+    if others is not None and others < len(unflagged):
+        continued[unflagged] = False
+        continued[random.choice(unflagged, others, replace=False)] = True
     level, clusters = Level(0.0, 100, ""), clusters_of(chunks)
-    written = written_of(known.astype(float), flagged, continued, level, clusters)
+    written = written_of(is_known.astype(float), flagged, continued, level, clusters)
     return share_missed(written, flagged), truth
 
 
@@ -296,10 +300,10 @@ def lines(studies: int) -> Iterator[Line]:
     """Simulate every case."""
     for table, cases in TABLES.items():
         for case in cases():
-            found = settled(partial(coverage_of, case, studies))
-            held = f"{found.share:.3f}" if found.given else ""
-            refused = f"{1 - found.given / found.studies:.3f}"
-            yield Line(table, case.name, held, refused, str(found.studies))
+            cell = settled(partial(coverage_of, case, studies))
+            covered_text = f"{cell.share:.3f}" if cell.given else ""
+            refused = f"{1 - cell.given / cell.studies:.3f}"
+            yield Line(table, case.name, covered_text, refused, str(cell.studies))
 
 
 def read_lines(file: Path = FILE) -> list[Line]:
@@ -308,27 +312,29 @@ def read_lines(file: Path = FILE) -> list[Line]:
         return [Line(*line) for line in list(csv.reader(opened))[1:]]
 
 
-def summary(found: Sequence[Line]) -> str:
-    """Return the page's table: a line a kind of interval, coverage in percent."""
+def summary(results: Sequence[Line]) -> str:
+    """Return the page's table: one line per kind of interval, coverage in percent."""
     rows = [
         "| interval | cases | lowest | median | highest | outside |",
         "|---|---|---|---|---|---|",
     ]
-    for table in dict.fromkeys(line.table for line in found):
-        every = [line for line in found if line.table == table]
-        held = np.array([float(line.coverage) for line in every if line.coverage])
-        low, middle, high = (f"{100 * at:.1f}" for at in np.quantile(held, [0, 0.5, 1]))
-        outside = int(((held < LOW) | (held > HIGH)).sum())
-        without = len(every) - len(held)
-        cases = f"{len(every)} ({without} refused)" if without else f"{len(every)}"
+    for table in dict.fromkeys(line.table for line in results):
+        lines_of_table = [line for line in results if line.table == table]
+        coverages = np.array([float(line.coverage) for line in lines_of_table if line.coverage])
+        low, middle, high = (f"{100 * at:.1f}" for at in np.quantile(coverages, [0, 0.5, 1]))
+        outside = int(((coverages < LOW) | (coverages > HIGH)).sum())
+        without = len(lines_of_table) - len(coverages)
+        cases = (
+            f"{len(lines_of_table)} ({without} refused)" if without else f"{len(lines_of_table)}"
+        )
         rows.append(f"| {table} | {cases} | {low} | {middle} | {high} | {outside} |")
     return "\n".join(rows)
 
 
-def page(text: str, found: Sequence[Line]) -> str:
+def page(text: str, results: Sequence[Line]) -> str:
     """Return the page with its table between the marks."""
-    head, rest = text.split(BEGIN)
-    return f"{head}{BEGIN}\n\n{summary(found)}\n\n{END}{rest.split(END)[1]}"
+    head, after_begin = text.split(BEGIN)
+    return f"{head}{BEGIN}\n\n{summary(results)}\n\n{END}{after_begin.split(END)[1]}"
 
 
 def main() -> None:
@@ -337,19 +343,19 @@ def main() -> None:
     parser.add_argument("--studies", type=int, default=1000)
     parser.add_argument("--print", action="store_true")
     options = parser.parse_args()
-    found = list(lines(options.studies))
+    results = list(lines(options.studies))
     for count, each in ((20, 1), (40, 1), (100, 1), (100, 5), (1, 250)):
         real, said = realised(count, each, options.studies)
         print(
             f"false alarms of the calibrated band, {described(count, each)}: {100 * real:.1f} % of "
             f"new chunks, {100 * said:.1f} % cross-fitted"
         )
-    print(summary(found))
+    print(summary(results))
     if options.print:
         return
     with FILE.open("w", encoding="utf-8", newline="") as opened:
-        csv.writer(opened, lineterminator="\n").writerows([Line._fields, *found])
-    PAGE.write_text(page(PAGE.read_text(encoding="utf-8"), found), encoding="utf-8")
+        csv.writer(opened, lineterminator="\n").writerows([Line._fields, *results])
+    PAGE.write_text(page(PAGE.read_text(encoding="utf-8"), results), encoding="utf-8")
 
 
 if __name__ == "__main__":

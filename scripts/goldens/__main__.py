@@ -1,9 +1,9 @@
 """`python -m scripts.goldens BEFORE [AFTER] [--reduced] [--keep FOLDER]`: did a number move?
 
-BEFORE and AFTER are commits, or folders with a tree; left out, AFTER is this tree as it lies there.
+BEFORE and AFTER are commits, or folders with a tree; by default, AFTER is this tree.
 Both sides are built on this machine, side by side, each with its own tree on the path, a store and
 runs of its own: the quickstart, twins, a trajectory, a reduced unlearning run, one `detect` and one
-`bundle`; with --reduced one small arm, `detect` and `bundle` alone. Then every table and weight is
+`bundle`; with --reduced only one small arm, `detect` and `bundle`. Then every table and weight is
 compared to the last bit. Differences are printed by file and column, and the exit code is 1.
 
 A side takes the experiment files of its own tree where it has them, else those of this one.
@@ -35,23 +35,23 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("after", nargs="?", default=str(REPOSITORY), help="the same; this tree")
     parser.add_argument("--reduced", action="store_true", help="one small arm, detect and bundle")
     parser.add_argument("--keep", type=Path, help="an empty folder that keeps what was built")
-    given = parser.parse_args(arguments)
-    experiments = REDUCED if given.reduced else EXPERIMENTS
+    options = parser.parse_args(arguments)
+    experiments = REDUCED if options.reduced else EXPERIMENTS
     with ExitStack() as stack:
-        work = given.keep or Path(stack.enter_context(tempfile.TemporaryDirectory()))
+        work = options.keep or Path(stack.enter_context(tempfile.TemporaryDirectory()))
         work = work.resolve()
-        trees = [stack.enter_context(tree(name, work)) for name in (given.before, given.after)]
+        trees = [stack.enter_context(tree(name, work)) for name in (options.before, options.after)]
         sides = [work / "before", work / "after"]
         build_all(list(zip(trees, sides, strict=True)), experiments)
         before, after = map(contents, sides)
-    found = differences(before, after)
-    for line in found:
+    lines = differences(before, after)
+    for line in lines:
         print(line)
     print(
         f"{len(before)} files before, {len(after)} after: "
-        f"{f'{len(found)} differ' if found else 'equal to the last bit'}."
+        f"{f'{len(lines)} differ' if lines else 'equal to the last bit'}."
     )
-    return 1 if found else 0
+    return 1 if lines else 0
 
 
 @contextmanager
@@ -85,15 +85,15 @@ def build_all(sides: Sequence[tuple[Path, Path]], experiments: Sequence[str]) ->
             # Where `detect` keeps what it made: a side takes over nothing of the other's.
             environment["XDG_CACHE_HOME"] = str(out / "cache")
             script = str(HERE / "build.py")
-            # By its path, from another folder: the tree on the path is that of the side alone.
+            # By its path, from another folder: only the side's tree is on the path.
             command = [sys.executable, "-P", script, *map(str, (tree_, files, out)), *experiments]
             process = subprocess.Popen(command, cwd=out, env=environment, stdout=log, stderr=log)
             stack.callback(process.kill)
             started.append((tree_, out, process))
         for tree_, out, process in started:
             if process.wait() != 0:
-                said = (out / "log.txt").read_text(errors="replace")[-3000:]
-                sys.exit(f"{tree_} could not be built:\n{said}")
+                log_tail = (out / "log.txt").read_text(errors="replace")[-3000:]
+                sys.exit(f"{tree_} could not be built:\n{log_tail}")
 
 
 def experiment_files(tree_: Path, folder: Path) -> Path:
@@ -109,20 +109,20 @@ def experiment_files(tree_: Path, folder: Path) -> Path:
 
 
 def differences(before: Contents, after: Contents) -> list[str]:
-    """Return a line for each file that differs, with its columns, or is on one side alone."""
-    found = []
+    """Return a line for each file that differs, with its columns, or is on only one side."""
+    lines = []
     for key in sorted(before.keys() | after.keys()):
         old, new = before.get(key, []), after.get(key, [])
         if len(old) != len(new):
-            found.append(f"{key}: {len(old)} before, {len(new)} after")
+            lines.append(f"{key}: {len(old)} before, {len(new)} after")
             continue
         columns: set[str] = set()
-        for one, other in zip(old, new, strict=True):
-            names = one.keys() | other.keys()
-            columns |= {name for name in names if one.get(name) != other.get(name)}
+        for earlier, other in zip(old, new, strict=True):
+            names = earlier.keys() | other.keys()
+            columns |= {name for name in names if earlier.get(name) != other.get(name)}
         if columns:
-            found.append(f"{key}: {', '.join(name or 'content' for name in sorted(columns))}")
-    return found
+            lines.append(f"{key}: {', '.join(name or 'content' for name in sorted(columns))}")
+    return lines
 
 
 if __name__ == "__main__":

@@ -1,7 +1,7 @@
 """Everything that is compared, made by the code on the path: `python -m scripts.goldens.build`.
 
 Started by `scripts.goldens` once for each side, with the side's tree first on the path, so that one
-script drives both. It uses the command line alone: what stays when the rooms are moved.
+script drives both. It uses only the command line, which stays stable when code moves.
 """
 
 import sys
@@ -25,7 +25,7 @@ def build(files: Path, out: Path, experiments: Sequence[str]) -> None:
     places = ("--store", str(out / "store"), "--runs", str(out / "runs"))
     for name in experiments:
         file = str(files / f"{name}.yaml")
-        # Each side has one core: the other side runs beside it.
+        # Each side has one core: both run at the same time.
         options = ["executor={kind: in-process}"]
         if name != "quickstart":
             options.append(f"folder={files}")
@@ -45,7 +45,7 @@ def command(*arguments: str) -> None:
     """Run one command of spikein in this process.
 
     Raises:
-        RuntimeError: it failed; what it said stands above.
+        RuntimeError: when it fails; its output is above.
     """
     sys.argv = ["spikein", *arguments]
     try:

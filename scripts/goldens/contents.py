@@ -20,7 +20,7 @@ from analysis.findings import FINDINGS_FILE, as_table, questions
 TIMED = frozenset({"tokens_per_second", "mfu", "seconds"})
 """Columns that hold how long something took."""
 COMPARED = frozenset({".parquet", ".arrow", ".npy", ".bin", ".safetensors", ".csv"})
-"""Tables, weights and tokens; JSON beside them holds identities and counts of what is in them."""
+"""Tables, weights and tokens; the JSON files contain their identities and counts."""
 ALSO = frozenset({"tokenizer.json", "rows.jsonl"})
 IDENTITIES = frozenset({"models.parquet"})
 """Tables that name artifacts by their digests."""
@@ -37,19 +37,19 @@ def contents(out: Path) -> Contents:
     Raises:
         ValueError: nothing was made.
     """
-    found: defaultdict[str, list[Columns]] = defaultdict(list)
+    by_file: defaultdict[str, list[Columns]] = defaultdict(list)
     for key, name, data in _files(out):
         if name == FINDINGS_FILE:
             for question, table in _questions(data):
                 own = key.replace(name, f"{question}.parquet")
-                found[own].append(_columns(table))
+                by_file[own].append(_columns(table))
         elif name not in IDENTITIES:
-            found[key].append(digests(name, data))
-    if not found:
+            by_file[key].append(digests(name, data))
+    if not by_file:
         raise ValueError(f"{out} holds nothing to compare")
-    for same in found.values():
+    for same in by_file.values():
         same.sort(key=lambda columns: sorted(columns.items()))
-    return dict(found)
+    return dict(by_file)
 
 
 def digests(name: str, data: bytes) -> Columns:
@@ -68,14 +68,14 @@ def _files(out: Path) -> Iterator[tuple[str, str, bytes]]:
     """Yield each compared file: its key, its name and its bytes."""
     # A bundle holds artifacts as the store does.
     for root in (out / "store", *sorted(out.glob("*.bundle"))):
-        where = "" if root.name == "store" else "bundle/"
+        prefix = "" if root.name == "store" else "bundle/"
         for artifact in sorted(root.glob("[!.]*/[!.]*")):
             label = artifact.name.rsplit("-", 1)[0]
             for path in _compared(artifact):
-                # What is drawn stands in the runs' folders, whichever step drew it.
+                # Figures are in the runs' folders, whichever step drew them.
                 if path.parent.name == "figures":
                     continue
-                key = f"{where}{artifact.parent.name}/{label}/{path.relative_to(artifact)}"
+                key = f"{prefix}{artifact.parent.name}/{label}/{path.relative_to(artifact)}"
                 yield key, path.name, path.read_bytes()
     for path in _compared(out / "runs"):
         # Runs are numbered; of each experiment there is one.
@@ -101,26 +101,26 @@ def _questions(data: bytes) -> Iterator[tuple[str, pa.Table]]:
 
 
 def _columns(table: pa.Table) -> Columns:
-    found = {"": f"{table.num_rows} rows"}
+    by_column = {"": f"{table.num_rows} rows"}
     for field in table.schema:
         if field.name not in TIMED:
             # repr keeps NaN, the sign of zero and the last bit of floats.
             values = repr(table[field.name].to_pylist())
-            found[field.name] = _digest(f"{field.type} {values}".encode())
-    return found
+            by_column[field.name] = _digest(f"{field.type} {values}".encode())
+    return by_column
 
 
 def _tensors(data: bytes) -> Columns:
     length = int.from_bytes(data[:8], "little")
     header = json.loads(data[8 : 8 + length])
     body = memoryview(data)[8 + length :]
-    found = {}
+    by_name = {}
     for name, tensor in header.items():
         if name != "__metadata__":
             begin, end = tensor["data_offsets"]
             kind = f"{tensor['dtype']} {tensor['shape']} ".encode()
-            found[name] = _digest(kind + bytes(body[begin:end]))
-    return found
+            by_name[name] = _digest(kind + bytes(body[begin:end]))
+    return by_name
 
 
 def _digest(data: bytes) -> str:

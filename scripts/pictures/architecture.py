@@ -1,7 +1,7 @@
 """Draws `docs/images/architecture.svg`: the five packages and their folders, from the code itself.
 
-Run as `python -m scripts.pictures.architecture`. Folders stand from the lowest to the highest, as
-their imports have them. Nothing is imported, and a test compares, so the picture cannot drift.
+Run as `python -m scripts.pictures.architecture`. Folders are ordered from the lowest to the
+highest by their imports. Nothing is imported, and a test compares, so the picture cannot drift.
 """
 
 import ast
@@ -46,7 +46,7 @@ def picture(repository: Path = REPOSITORY) -> str:
     inside = {package: folders(package, repository) for package in PACKAGES}
     lanes = [14 + 36 * max(-(-len(names) // _ABREAST), 1) for names in inside.values()]
     height = sum(lanes) + (len(PACKAGES) - 1) * gap + 20
-    drawn = [
+    shapes = [
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" role="img" '
         'font-family="system-ui, sans-serif" font-size="14">',
         "<title>Five packages: inject, train, detect, analysis, spikein. Each reads the artifacts "
@@ -55,7 +55,7 @@ def picture(repository: Path = REPOSITORY) -> str:
     ]
     top = 10
     for package, colour, lane in zip(PACKAGES, colours, lanes, strict=True):
-        drawn += [
+        shapes += [
             f'<rect x="10" y="{top}" width="{width - 20}" height="{lane}" rx="8" '
             f'fill="{colour}" fill-opacity="0.16" stroke="{colour}"/>',
             _text(24, top + lane / 2 + 6, f"{package}/", size=18, weight=700),
@@ -63,7 +63,7 @@ def picture(repository: Path = REPOSITORY) -> str:
         for at, name in enumerate(inside[package]):
             across = (width - left - 24) / _ABREAST
             x, y = left + (at % _ABREAST) * across, top + 9 + (at // _ABREAST) * 36
-            drawn += [
+            shapes += [
                 f'<rect x="{x:g}" y="{y:g}" width="{across - 8:g}" height="30" rx="5" '
                 f'fill="#ffffff" stroke="{colour}"/>',
                 _text(
@@ -76,13 +76,13 @@ def picture(repository: Path = REPOSITORY) -> str:
             ]
         if package in PASSED_ON:
             middle, bottom = left + 30, top + lane
-            drawn += [
+            shapes += [
                 f'<path d="M{middle} {bottom + 2} v{gap - 12} m-5 -2 l5 8 l5 -8" fill="none" '
                 'stroke="#444444" stroke-width="1.5"/>',
                 _text(middle + 14, bottom + 18, PASSED_ON[package], size=13),
             ]
         top += lane + gap
-    return "\n".join([*drawn, "</svg>"]) + "\n"
+    return "\n".join([*shapes, "</svg>"]) + "\n"
 
 
 def _text(
@@ -96,13 +96,13 @@ def _text(
 
 def _neighbours(path: Path, package: str) -> set[str]:
     """Return the entries of the package that a module, or any module of a folder, imports."""
-    found: set[str] = set()
+    names: set[str] = set()
     for module in sorted(path.rglob("*.py")) if path.is_dir() else [path]:
         for node in ast.walk(ast.parse(module.read_text(encoding="utf-8"))):
-            found |= {
+            names |= {
                 name.split(".")[1] for name in _imported(node) if name.startswith(f"{package}.")
             }
-    return found
+    return names
 
 
 def _imported(node: ast.AST) -> Iterable[str]:
@@ -114,9 +114,9 @@ def _imported(node: ast.AST) -> Iterable[str]:
 
 
 def _height(name: str, uses: dict[str, set[str]], above: frozenset[str] = frozenset()) -> int:
-    """Return how many floors lie below an entry; a circle, which a test forbids, ends the count."""
+    """Return the number of floors below an entry; a circle (a test forbids it) ends the count."""
     below = uses[name] - above
-    return 1 + max((_height(one, uses, above | {name}) for one in below), default=-1)
+    return 1 + max((_height(entry, uses, above | {name}) for entry in below), default=-1)
 
 
 def main() -> None:

@@ -67,8 +67,8 @@ class Chromium:
         tabs = self._call("Target.getTargets")["targetInfos"]
         tab = next(target["targetId"] for target in tabs if target["type"] == "page")
         self._session = self._call("Target.attachToTarget", targetId=tab, flatten=True)["sessionId"]
-        for what in ("Page", "Network", "Log", "Runtime"):
-            self._call(f"{what}.enable")
+        for domain in ("Page", "Network", "Log", "Runtime"):
+            self._call(f"{domain}.enable")
         return self
 
     def __exit__(
@@ -111,7 +111,7 @@ class Chromium:
         return answer["result"].get("value")
 
     def screenshot(self, *, top: int = 0) -> bytes:
-        """Return what the window shows once the page is scrolled down so far, as a PNG."""
+        """Return the window after scrolling down to a position, as a PNG."""
         self.evaluate(f"scrollTo(0, {top})")
         return base64.b64decode(self._call("Page.captureScreenshot", format="png")["data"])
 

@@ -80,11 +80,11 @@ def measure(browser: Chromium, page: Path) -> dict[str, Any]:
         "sheets": sheets,
         "tables": seen["tables"],
         "scroll": phone["width"] - phone["window"],
-        **{name: len(found) for name, found in behind.items()},
+        **{name: len(items) for name, items in behind.items()},
     }
     broken = [
         f"{measures[limit.measure]:,} {limit.words}, at most {limit.most:,}"
-        + "".join(f"; {found}" for found in behind.get(limit.measure, [])[:20])
+        + "".join(f"; {items}" for items in behind.get(limit.measure, [])[:20])
         for limit in LIMITS
         if (measures[limit.measure] or 0) > limit.most
     ]
@@ -92,27 +92,29 @@ def measure(browser: Chromium, page: Path) -> dict[str, Any]:
 
 
 def sheets_of(pdf: bytes) -> int:
-    """Return how many pages a PDF of Chromium has."""
+    """Return the number of pages of a PDF by Chromium."""
     return len(re.findall(rb"/Type\s*/Page\b", pdf))
 
 
 def dead_links(page: Path, links: Sequence[str], ids: set[str]) -> list[str]:
-    """Return the addresses that name no file beside the page, or no place in it.
+    """Return the addresses that name no file next to the page, or no place in it.
 
-    Addresses of the network are not asked for.
+    Network addresses are not requested.
     """
     dead = []
     for link in links:
         address = urlsplit(link)
         if address.scheme or address.netloc:
             continue
-        there = page.parent / unquote(address.path) if address.path else page
+        target = page.parent / unquote(address.path) if address.path else page
         place = unquote(address.fragment)
-        if not there.exists():
+        if not target.exists():
             dead.append(link)
-        elif place and there.suffix == ".html":
-            known = ids if there == page else set(re.findall(r'\sid="([^"]*)"', there.read_text()))
-            dead += [link] if place not in known else []
+        elif place and target.suffix == ".html":
+            known_ids = (
+                ids if target == page else set(re.findall(r'\sid="([^"]*)"', target.read_text()))
+            )
+            dead += [link] if place not in known_ids else []
     return dead
 
 
@@ -156,21 +158,21 @@ def main(arguments: Sequence[str]) -> int:
     parser.add_argument("pages", nargs="+", type=Path, metavar="PAGE", help="an HTML file")
     parser.add_argument("--pictures", type=Path, metavar="FOLDER", help="take pictures, too")
     parser.add_argument("--name", help="what pictures are called; else after the page")
-    asked = parser.parse_args(arguments)
-    if missing := [str(page) for page in asked.pages if not page.is_file()]:
+    options = parser.parse_args(arguments)
+    if missing := [str(page) for page in options.pages if not page.is_file()]:
         parser.error(f"no such file: {', '.join(missing)}")
-    if others := [str(page) for page in asked.pages if page.suffix != ".html"]:
+    if others := [str(page) for page in options.pages if page.suffix != ".html"]:
         parser.error(f"not an HTML file (.html): {', '.join(others)}")
-    if asked.name and len(asked.pages) > 1:
+    if options.name and len(options.pages) > 1:
         parser.error("--name names the pictures of one page, and there are several")
-    if asked.pictures is not None:
-        if asked.pictures.exists() and not asked.pictures.is_dir():
-            parser.error(f"--pictures takes a folder, and {asked.pictures} is a file")
-        asked.pictures.mkdir(parents=True, exist_ok=True)
+    if options.pictures is not None:
+        if options.pictures.exists() and not options.pictures.is_dir():
+            parser.error(f"--pictures takes a folder, and {options.pictures} is a file")
+        options.pictures.mkdir(parents=True, exist_ok=True)
     with Chromium() as browser:
-        found = [measure(browser, page) for page in asked.pages]
-        for page in asked.pages if asked.pictures is not None else ():
-            take_pictures(browser, page, asked.pictures, asked.name or page.stem)
+        found = [measure(browser, page) for page in options.pages]
+        for page in options.pages if options.pictures is not None else ():
+            take_pictures(browser, page, options.pictures, options.name or page.stem)
     print(json.dumps(found, indent=1, ensure_ascii=False))
     return int(any(measures["broken"] for measures in found))
 

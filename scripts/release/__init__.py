@@ -1,1 +1,1 @@
-"""A release: what is checked, built and tried before somebody uploads it."""
+"""A release: its checks, builds and trials before the upload."""

@@ -90,7 +90,7 @@ def changes(text: str) -> tuple[str, str, str]:
 
 
 def tree(release: Release) -> str:
-    """No file differs from the commit, and none lies beside it."""
+    """No file differs from the commit, and there are no others."""
     changed = run("git", "status", "--porcelain", folder=release.repository)
     if changed:
         raise InputError(
@@ -107,13 +107,15 @@ def version(release: Release) -> str:
     newest, date, _ = changes(release.text("CHANGELOG.md"))
     if newest != own:
         problems.append(f"CHANGELOG.md begins with {newest}: write what is new in {own}")
-    wanted = [f"version: {own}"]
+    expected = [f"version: {own}"]
     try:
-        wanted.append(f'date-released: "{datetime.date.fromisoformat(date)}"')
+        expected.append(f'date-released: "{datetime.date.fromisoformat(date)}"')
     except ValueError:
         problems.append(f"CHANGELOG.md says {newest} ({date}): write the date, YYYY-MM-DD")
     citation = release.text("CITATION.cff").splitlines()
-    problems.extend(f"CITATION.cff has no line `{line}`" for line in wanted if line not in citation)
+    problems.extend(
+        f"CITATION.cff has no line `{line}`" for line in expected if line not in citation
+    )
     if run("git", "tag", "--list", f"v{own}", folder=release.repository).strip():
         problems.append(f"there is a tag v{own} already: raise `version` in pyproject.toml")
     if PLACEHOLDER in str(release.project["urls"]):
@@ -137,7 +139,7 @@ def tests(release: Release) -> str:
 
 
 def distributions(release: Release) -> str:
-    """Source distribution, wheel and release notes, from the files of the commit alone."""
+    """Source distribution, wheel and release notes, only from the files of the commit."""
     release.out.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory() as temporary:
         archive = Path(temporary) / "commit.tar"
@@ -157,19 +159,19 @@ def trial(release: Release) -> str:
         pins = release.repository / "constraints.txt"
         spikein = install(wheel, Path(temporary) / "environment", constraints=pins)
         (Path(temporary) / "empty").mkdir()
-        shown = list(try_out(spikein, Path(temporary) / "empty"))
-    return f"{shown[0].strip()}: {len(shown)} commands"
+        lines = list(try_out(spikein, Path(temporary) / "empty"))
+    return f"{lines[0].strip()}: {len(lines)} commands"
 
 
 def image(release: Release) -> str:
     """The container's image, where docker or podman answers; its `spikein` says its version."""
     for builder in ("docker", "podman"):
-        asked = shutil.which(builder) and subprocess.run([builder, "info"], capture_output=True)
-        if asked and asked.returncode == 0:
+        info = shutil.which(builder) and subprocess.run([builder, "info"], capture_output=True)
+        if info and info.returncode == 0:
             tag = f"spikein:{release.version}"
             shown(builder, "build", "--tag", tag, ".", folder=release.repository)
-            said = run(builder, "run", "--rm", tag, "--version", folder=release.repository)
-            return f"{tag}, by {builder}: {said.strip()}"
+            output = run(builder, "run", "--rm", tag, "--version", folder=release.repository)
+            return f"{tag}, by {builder}: {output.strip()}"
     return "left out: neither docker nor podman answers here"
 
 
@@ -205,7 +207,7 @@ CHECKS = ("tree", "version")
 
 
 def left_to_do(release: Release) -> str:
-    """Return what a person does once all steps are done."""
+    """Return the manual tasks after all steps are done."""
     tag, url = f"v{release.version}", release.project["urls"]["Repository"]
     return (
         f"spikein {release.version} is in {release.out}. Nothing was uploaded. What is left:\n"
@@ -250,7 +252,7 @@ def check_request(names: Sequence[str], out: Path) -> None:
     """Refuse a step that there is not, and a folder that cannot take a release."""
     for name in names:
         if name not in STEPS:
-            problem = f"is no step of a release.{did_you_mean(name, STEPS)}"
+            problem = f"is not a step of a release.{did_you_mean(name, STEPS)}"
             raise InputError(problem, where=name, allowed=", ".join(STEPS))
     if out.exists() and not out.is_dir():
         raise InputError("is a file, not a folder", where=f"--out {out}")

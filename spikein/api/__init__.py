@@ -1,4 +1,4 @@
-"""What `import spikein` offers, and what the command line calls: a module for each question.
+"""The functions of `import spikein` and of the command line: one module per question.
 
-Both go the same way: a command reads its options and calls the function of the same name here.
+Both share these functions: a command reads its options and calls the function of its name here.
 """

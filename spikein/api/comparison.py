@@ -1,4 +1,4 @@
-"""Two finished runs compared: what differs between them, and by how much their numbers do."""
+"""Compare two finished runs: their differences, and those of their numbers."""
 
 from collections.abc import Sequence
 from contextlib import suppress
@@ -18,12 +18,12 @@ from spikein.store.filesystem import AnyPath
 
 @dataclass(frozen=True, kw_only=True)
 class RunComparison:
-    """Two runs beside each other; differences are the second less the first."""
+    """Two compared runs; differences are the second minus the first."""
 
     first: Run
     second: Run
     names: tuple[str, str]
-    """Of the runs; their folders where the names are equal."""
+    """Names of the runs; their folders if the names are equal."""
     origins: Origins
     metrics: ComparedMetrics
     settings: AnalysisSettings
@@ -39,27 +39,27 @@ def compare_runs(first: AnyPath, second: AnyPath, *, runs: AnyPath | None = None
         runs: the folder of runs that names are looked up in.
 
     Raises:
-        InputError: when one is no run, both are the same one, or a table cannot be read.
+        InputError: when one is not a run, both are the same, or a table cannot be read.
     """
-    found = [load_run(run, runs=runs) for run in (first, second)]
-    one, two = found
-    if one.folder.resolve() == two.folder.resolve():
+    finished = [load_run(run, runs=runs) for run in (first, second)]
+    earlier, later = finished
+    if earlier.folder.resolve() == later.folder.resolve():
         raise InputError(
             "is compared with itself",
-            where=str(one.folder),
+            where=str(earlier.folder),
             hint="Give two runs; those of one name are NAME/1, NAME/2 and so on.",
         )
-    names = (run_name(one.folder), run_name(two.folder))
+    names = (run_name(earlier.folder), run_name(later.folder))
     if names[0] == names[1]:
-        names = (str(one.folder), str(two.folder))
-    settings = AnalysisSettings.model_validate(dict(one.settings.get("analysis") or {}))
+        names = (str(earlier.folder), str(later.folder))
+    settings = AnalysisSettings.model_validate(dict(earlier.settings.get("analysis") or {}))
     return RunComparison(
-        first=one,
-        second=two,
+        first=earlier,
+        second=later,
         names=names,
-        origins=compare_origins(one.folder, two.folder),
+        origins=compare_origins(earlier.folder, later.folder),
         metrics=compare_metrics(
-            _tables(one, names[0], two.axes), _tables(two, names[1], one.axes), settings
+            _tables(earlier, names[0], later.axes), _tables(later, names[1], earlier.axes), settings
         ),
         settings=settings,
     )
@@ -67,7 +67,7 @@ def compare_runs(first: AnyPath, second: AnyPath, *, runs: AnyPath | None = None
 
 def _tables(run: Run, name: str, axes: Sequence[str]) -> RunTables:
     fixed = {}
-    # An experiment of an earlier version, or one that has no such part.
+    # An experiment of an earlier version, or without such a part.
     with suppress(ValueError, LookupError, AttributeError):
         experiment = validate(run.settings)
         fixed = {axis: axis_label(experiment, axis) for axis in axes if axis not in run.axes}

@@ -1,7 +1,7 @@
-"""An experiment in any form that a user may have it in: a file, a mapping, or one checked before.
+"""Read an experiment in any form: a file, a mapping, or an already checked experiment.
 
-A mapping means what the same keys in a file mean; it is checked by the same rules, and its
-problems are named by their keys, as it has no lines.
+A mapping has the same meaning as the same keys in a file and is checked by the same rules. Its
+problems are reported by key, since it has no lines.
 """
 
 import json
@@ -32,7 +32,7 @@ _MAPPING = "the experiment given"
 
 @contextmanager
 def naming_missing_data(checked: CheckedExperiment) -> Iterator[None]:
-    """Add to an error about the data of a preset how they are fetched."""
+    """Add to an error about a preset's data how to fetch them."""
     try:
         yield
     except InputError as error:
@@ -43,7 +43,7 @@ def naming_missing_data(checked: CheckedExperiment) -> Iterator[None]:
             if data_of(name):
                 error.add_note(
                     f"The data of this preset: `spikein data fetch {name} --to {folder}`, or "
-                    f"data=hf://presets in place of data={folder}."
+                    f"data=hf://presets instead of data={folder}."
                 )
         raise
 
@@ -57,7 +57,7 @@ def read(experiment: AnyExperiment, overrides: Overrides = ()) -> CheckedExperim
 
     Raises:
         InputError: when it is none of these, or a file that cannot be read.
-        InputErrors: with everything that is wrong in it.
+        InputErrors: with all problems.
     """
     changes = override_texts(overrides)
     if isinstance(experiment, CheckedExperiment):
@@ -71,7 +71,7 @@ def read(experiment: AnyExperiment, overrides: Overrides = ()) -> CheckedExperim
         values = _plain(experiment, where=_MAPPING)
         if "extends" in values:
             raise InputError(
-                "`extends` stands in files alone",
+                "`extends` works only in files",
                 where=_MAPPING,
                 hint="Give the file, and what differs from it as overrides.",
             )
@@ -88,7 +88,7 @@ def override_texts(overrides: Overrides) -> list[str]:
     """Return overrides as the command line takes them, `key=value` each.
 
     Raises:
-        InputError: for a single text, or a value that is no plain value.
+        InputError: for a single text, or a value that is not plain.
     """
     if isinstance(overrides, str):
         raise InputError(
@@ -96,7 +96,7 @@ def override_texts(overrides: Overrides) -> list[str]:
             allowed=f"[{overrides!r}], or a mapping of dotted keys",
         )
     if not isinstance(overrides, Mapping):
-        return [str(one) for one in overrides]
+        return [str(override) for override in overrides]
     # JSON is YAML, which the reader of overrides takes.
     return [
         f"{key}={json.dumps(_plain(value, where=f'override {key}'), ensure_ascii=False)}"
@@ -108,7 +108,7 @@ def _plain(value: Any, *, where: str) -> Any:
     """Return a value made of mappings, lists, text, numbers, booleans and None.
 
     Raises:
-        InputError: when something else stands in it.
+        InputError: for any other type inside.
     """
 
     def convert(given: Any) -> Any:
@@ -120,7 +120,7 @@ def _plain(value: Any, *, where: str) -> Any:
         if callable(item := getattr(given, "item", None)) and getattr(given, "shape", None) == ():
             return item()
         raise InputError(
-            f"holds a {type(given).__name__}, which no experiment file can hold",
+            f"contains a {type(given).__name__}, which an experiment file cannot contain",
             where=where,
             allowed="mappings, lists, texts, numbers, true, false and null",
         )

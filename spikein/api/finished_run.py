@@ -1,7 +1,7 @@
 """A finished run, opened from its folder: its tables, its figures and its settings.
 
-Everything is read from the run's folder alone, which is whole by itself: a run can be looked at on
-a machine that has no store. Tables are read when they are asked for, and kept.
+Only the run's folder is read, which is complete by itself: a run can be opened on a machine
+without a store. Tables are read on first use and cached.
 """
 
 import html
@@ -49,9 +49,9 @@ _COLUMNS = {
     EXAMPLES_FILE: frozenset(EXAMPLES.names),
     EXPOSURES_FILE: frozenset(EXPOSURES.names),
 }
-"""What this version reads in each table."""
+"""The columns that this version reads from each table."""
 
-_AGAIN = "To make them anew: spikein run {}"
+_AGAIN = "To write them again: spikein run {}"
 _OF_UNLEARNING = ("unlearning", "verdict", "unlearning_audits")
 _UNLEARNING = "Give the experiment a section `unlearning`, with `forget` and `methods`."
 
@@ -63,7 +63,7 @@ class Run:
     folder: Path
     """`runs/NAME/N/`."""
     record: RunRecord
-    """What `run.json` says."""
+    """The content of `run.json`."""
 
     @property
     def name(self) -> str:
@@ -77,13 +77,13 @@ class Run:
 
     @cached_property
     def findings(self) -> pa.Table:
-        """Everything that was found, one number a row: `question`, swept axes, the columns of all
-        questions, and `caution`; what a question does not fill is null."""
+        """All results, one row per number: `question`, swept axes, the columns of all questions,
+        and `caution`; columns that a question does not use are null."""
         return read_parquet(self.folder / FINDINGS_FILE)
 
     @cached_property
     def models(self) -> pa.Table:
-        """One row a model: swept axes, arm, the same in words, role, method, condition, the folders
+        """One row per model: swept axes, arm, its label, role, method, condition, the folders
         in the store of the model and of its scores, seed and checkpoint."""
         return read_parquet(self.folder / MODELS_FILE)
 
@@ -94,22 +94,22 @@ class Run:
             question: such as `metrics`, `differences`, `accuracy`, `trajectory` or `fading`.
 
         Raises:
-            InputError: the run did not ask it.
+            InputError: when the run does not answer this question.
         """
-        asked = questions(self.findings)
-        if question not in asked:
+        answered = questions(self.findings)
+        if question not in answered:
             raise InputError(
                 f"the run has no findings of {question!r}",
                 where=str(self.folder / FINDINGS_FILE),
-                allowed=", ".join(asked),
+                allowed=", ".join(answered),
                 hint=_UNLEARNING if question in _OF_UNLEARNING else None,
             )
         return as_table(self.findings, question)
 
     @cached_property
     def metrics(self) -> pa.Table:
-        """One row a number of the report: swept axes, model, dataset, detector, setting, selection,
-        copies, variant, metric, value, low, high and the counts behind it."""
+        """One row per number of the report: swept axes, model, dataset, detector, setting,
+        selection, copies, variant, metric, value, low, high and the underlying counts."""
         return self.table("metrics")
 
     @cached_property
@@ -126,58 +126,59 @@ class Run:
 
     @cached_property
     def dataset_detectors(self) -> pa.Table:
-        """What dataset-level detectors found: swept axes, model, seed, dataset, detector, rows,
+        """Results of dataset-level detectors: swept axes, model, seed, dataset, detector, rows,
         statistic, value, low, high, p_value, p_holm, n and note."""
         return self.table("dataset_detectors")
 
     @cached_property
     def flagged(self) -> pa.Table:
-        """What each detector flags at the false-discovery level: swept axes, model, dataset,
-        detector, setting, level, what calibrated it, how many rows it flagged, how many of them
-        are non-members, their share with its interval, and the share of members found."""
+        """Decisions of each detector at the false-discovery level: swept axes, model, dataset,
+        detector, setting, level, calibration, the number of flagged rows and of non-members among
+        them, their share with its interval, and the true-positive rate."""
         return self.table("flagged")
 
     @cached_property
     def factors(self) -> pa.Table:
-        """What each factor does: swept axes, kind, factor, dataset, detector, setting, level,
+        """Effects of the factors: swept axes, kind, factor, dataset, detector, setting, level,
         versus, term, x, value, low, high, alone_low, alone_high, p_value, n_members, n_seeds, what
-        is shown of it, and why there is none."""
+        is shown, and why an effect is absent."""
         return self.table("factors")
 
     @cached_property
     def examples(self) -> pa.Table:
         """The ground truth: every example with its dataset, group, text, side, split and seed.
-        Texts of protected datasets are left out."""
+        Texts of protected datasets are omitted."""
         return read_parquet(self.folder / EXAMPLES_FILE)
 
     @cached_property
     def exposures(self) -> pa.Table:
         """When each copy was seen: swept axes, seed, example_id, copy, epoch, step, tokens before,
-        window, and whether its tokens were whole."""
+        window, and whether its tokens were intact."""
         return read_parquet(self.folder / EXPOSURES_FILE)
 
     def unlearning(self) -> pa.Table:
-        """Return what unlearned models forgot and kept: swept axes, model, method, dataset, copies,
-        measure, detector, setting, value, low, high, forget, holdout, groups, seeds and note.
+        """Return the effects of unlearning on forgotten and retained texts: swept axes, model,
+        method, dataset, copies, measure, detector, setting, value, low, high, forget, holdout,
+        groups, seeds and note.
 
         Raises:
-            InputError: the experiment made no model forget.
+            InputError: when the experiment has no unlearned model.
         """
         return self.table("unlearning")
 
     def unlearning_verdict(self) -> pa.Table:
-        """Return where each unlearned model stands between the retrained model and the original:
-        swept axes, method, measure, detector, kind, verdict, value, low, high, what each of the
-        three has, groups, seeds, and note; the row `all` of a method says it in words.
+        """Return the position of each unlearned model between the retrained model and the original:
+        swept axes, method, measure, detector, kind, verdict, value, low, high, the values of all
+        three, groups, seeds, and note; the row `all` of a method is its verdict as text.
 
         Raises:
-            InputError: the experiment made no model forget.
+            InputError: when the experiment has no unlearned model.
         """
         return self.table("verdict")
 
     def unlearning_audits(self) -> pa.Table:
-        """Return what the audits of unlearned models found: swept axes, seed, method, quantity,
-        value, low, high, chunks and note.
+        """Return the audit results of unlearned models: swept axes, seed, method, quantity, value,
+        low, high, chunks and note.
 
         Raises:
             InputError: when the experiment has no `unlearning.audit`.
@@ -191,7 +192,7 @@ class Run:
 
     @property
     def summary(self) -> tuple[str, ...]:
-        """The first sentences of the page, made from the metrics."""
+        """The first sentences of the page, from the metrics."""
         return tuple(summary_sentences(split_by_cohort(self.metrics, self.axes)))
 
     @property
@@ -226,43 +227,43 @@ class Run:
         return path
 
     def artifacts(self, kind: str) -> dict[str, Path]:
-        """Return the folders in the store that the run rests on, by label (of a model: its arm's).
+        """Return the run's folders in the store, by label (of a model: its arm's).
 
         Args:
             kind: such as `model`, `corpus`, `plan` or `statistics`.
 
         Raises:
-            InputError: when the run rests on nothing of that kind, or it is gone from the store.
+            InputError: when the run has no artifact of that kind, or it is gone from the store.
         """
-        every = linked_artifacts(self.folder)
-        found = [path for path in every if path.parent.name == kind]
-        if not found:
-            kinds = sorted({path.parent.name for path in every})
+        artifacts_of_run = linked_artifacts(self.folder)
+        folders = [path for path in artifacts_of_run if path.parent.name == kind]
+        if not folders:
+            kinds = sorted({path.parent.name for path in artifacts_of_run})
             raise InputError(
-                f"the run rests on no artifact of the kind {kind!r}.{did_you_mean(kind, kinds)}",
+                f"the run has no artifact of the kind {kind!r}.{did_you_mean(kind, kinds)}",
                 where=str(self.folder),
                 allowed=", ".join(kinds) or None,
             )
-        gone = [path for path in found if not path.is_dir()]
+        gone = [path for path in folders if not path.is_dir()]
         if gone:
             raise InputError(
-                f"{len(gone)} of {len(found)} artifacts of the kind {kind!r} are gone from the "
+                f"{len(gone)} of {len(folders)} artifacts of the kind {kind!r} are gone from the "
                 f"store (the first: {gone[0]})",
                 where=str(self.folder),
-                hint="The run's tables and figures are whole without them. "
+                hint="The run's tables and figures do not need them. "
                 + _AGAIN.format(self.folder / EXPERIMENT),
             )
-        # A label alone is not always one artifact: then its digest tells them apart.
-        labels = [open_artifact(path).manifest.label for path in found]
+        # Several artifacts may share a label: then their digests distinguish them.
+        labels = [open_artifact(path).manifest.label for path in folders]
         return {
             label if labels.count(label) == 1 else path.name: path
-            for label, path in zip(labels, found, strict=True)
+            for label, path in zip(labels, folders, strict=True)
         }
 
     def _facts(self) -> list[tuple[str, str]]:
-        """Return what the run is, as names and values."""
-        every = linked_artifacts(self.folder)
-        gone = sum(not path.is_dir() for path in every)
+        """Return a summary of the run as names and values."""
+        folders = linked_artifacts(self.folder)
+        gone = sum(not path.is_dir() for path in folders)
         detectors = dict.fromkeys(self.metrics["detector"].to_pylist())
         columns = {axis: axis_column(axis) for axis in self.axes}
         swept = {
@@ -282,9 +283,9 @@ class Run:
             ("figures", ", ".join(self.figures) or "none"),
             (
                 "artifacts",
-                f"{len(every)} in the store"
+                f"{len(folders)} in the store"
                 if not gone
-                else f"{gone} of {len(every)} are gone from the store",
+                else f"{gone} of {len(folders)} are gone from the store",
             ),
             ("page", str(self.report)),
         ]
@@ -300,7 +301,7 @@ class Run:
             f"<td style='text-align:left'>{html.escape(value)}</td></tr>"
             for name, value in self._facts()
         )
-        sentences = "".join(f"<p>{html.escape(one)}</p>" for one in self.summary[:1])
+        sentences = "".join(f"<p>{html.escape(sentence)}</p>" for sentence in self.summary[:1])
         return (
             f"<div><strong>Run {html.escape(self.name)}</strong>{sentences}"
             f"<table>{facts}</table>{_auc_html(self)}</div>"
@@ -316,9 +317,8 @@ def load_run(run: AnyPath, *, runs: AnyPath | None = None) -> Run:
             None.
 
     Raises:
-        InputError: when it is no run, when a table is not what was written, or when it was made by
-            another version of spikein and lacks what this one reads; says what is missing, and what
-            to do.
+        InputError: for a folder that is not a run, a changed table, or a run of another version of
+            spikein that lacks what this one reads; reports what is missing and what to do.
 
     Example:
         ```python
@@ -337,7 +337,7 @@ def load_run(run: AnyPath, *, runs: AnyPath | None = None) -> Run:
             f"the run was made by spikein {record.version}, this is spikein {__version__}, and its "
             f"folder lacks {'; '.join(missing)}",
             where=str(folder),
-            hint=f"Its page stays as it was made ({folder / PAGE}). {again}",
+            hint=f"Its page is unchanged ({folder / PAGE}). {again}",
         )
     return Run(folder=folder, record=record)
 
@@ -353,20 +353,20 @@ def _find(run: Path, runs_root: Path) -> Path:
             )
         if not numbered(runs_root / run) and not is_run(runs_root / run):
             raise InputError(
-                "is no folder of a run: `spikein run` did not make it",
+                "is not the folder of a run: `spikein run` did not write it",
                 where=str(run),
-                hint=f"A run's folder holds {PAGE} and {RECORD}.",
+                hint=f"A run's folder contains {PAGE} and {RECORD}.",
             )
     return find_run(runs_root, str(run))
 
 
 def _missing(folder: Path) -> list[str]:
     """Return the files and columns that a run folder lacks."""
-    found = [] if (folder / EXPERIMENT).is_file() else [EXPERIMENT]
+    lacks = [] if (folder / EXPERIMENT).is_file() else [EXPERIMENT]
     for name, columns in _COLUMNS.items():
         path = folder / name
         if not path.is_file():
-            found.append(name)
+            lacks.append(name)
             continue
         try:
             lacking = sorted(columns - set(pq.read_schema(path).names))
@@ -375,12 +375,12 @@ def _missing(folder: Path) -> list[str]:
                 f"cannot be read: {error}", where=str(path), hint=_AGAIN.format(folder / EXPERIMENT)
             ) from None
         if lacking:
-            found.append(f"columns of {name} ({', '.join(lacking)})")
-    return found
+            lacks.append(f"columns of {name} ({', '.join(lacking)})")
+    return lacks
 
 
 def _auc_html(run: Run) -> str:
-    """Return a table of AUCs, a row a detector and a column an arm; the best of each arm bold."""
+    """Return a table of AUCs: detectors in rows, arms in columns, the best of each arm bold."""
     tables = contaminated_cohorts(split_by_cohort(run.metrics, run.axes))
     if not tables:
         return ""

@@ -1,9 +1,9 @@
-"""Ground truth as a folder for others, and new detectors judged by it.
+"""Pack ground truth into a folder for others, and evaluate new detectors on it.
 
 `bundle` packs a run; `load_bundle` opens such a folder; `validate` takes a run or a bundle, and
-needs neither a model nor a network. A bundle on the hub is taken by its address. What was scored,
-and with which evidence, is taken from the manifests of a run's scores: neither the experiment's
-sources nor the code that made the artifacts are needed.
+needs neither a model nor a network. A bundle on the hub is given by its address. The manifests of
+a run's scores list the scored rows and the evidence: neither the experiment's sources nor the code
+that built the artifacts are needed.
 """
 
 from collections.abc import Callable, Collection, Mapping, Sequence
@@ -42,7 +42,7 @@ AnyDetector = (
     | Callable[[TokenStatistics], float | str]
     | Callable[[ExampleEvidence], float | str]
 )
-"""A detector as a user gives it: `FILE.py:NAME`, a `Detector`, or a function."""
+"""A user's detector: `FILE.py:NAME`, a `Detector`, or a function."""
 
 
 def bundle(
@@ -56,23 +56,23 @@ def bundle(
 ) -> BundleFacts:
     """Pack the ground truth of a run into a folder, without the texts of protected datasets.
 
-    Inside is what judging a new detector takes: sides, copies, the stored scores, and the token
-    tables of the plain text. `parts` brings more.
+    A bundle contains what evaluating a new detector requires: sides, copies, the stored scores, and
+    the token tables of the plain text. `parts` adds more.
 
     Args:
         run: the run's folder, or its name.
-        out: the folder, which must not be there yet.
+        out: a new folder.
         arm: the label of one arm; None packs all.
         parts: further evidence, such as `lowercase` or `shadows`; `all` for everything.
         runs: the folder of runs that a name is looked up in; `$SPIKEIN_RUNS`, else `runs`.
-        store: the store, where it is not the one that the run remembers.
+        store: the run's store, if it was moved.
 
     Returns:
-        What is inside: the digest that names it, and counts.
+        The digest that names the content, and counts.
 
     Raises:
-        InputError: no such run, arm or part; an artifact is missing or damaged; the folder is there
-            already, or cannot be written.
+        InputError: for an unknown run, arm or part, a missing or damaged artifact, or a folder that
+            exists already or cannot be written.
 
     Example:
         ```python
@@ -92,7 +92,7 @@ def bundle_sizes(
     runs: AnyPath | None = None,
     store: AnyPath | None = None,
 ) -> dict[str, int]:
-    """Return about how many bytes a bundle of a run takes (under ``), and each part beside that.
+    """Return the approximate bytes of a run's bundle (under ``) and of each additional part.
 
     Args:
         run: as for `bundle`; `arm`, `runs` and `store` alike.
@@ -113,10 +113,11 @@ def load_bundle(path: AnyPath) -> GroundTruth:
         path: the folder, or an address on the hub: `hf://datasets/OWNER/NAME[@REVISION]`.
 
     Returns:
-        The models with what they say of every row, the ledger of exposures and all stored scores.
+        The models with their evidence on every row, the exposures and all stored scores.
 
     Raises:
-        InputError: it is no bundle, is of another version, or is damaged; says which file.
+        InputError: naming the file, for a folder that is not a bundle, is damaged, or has another
+            version.
 
     Example:
         ```python
@@ -140,7 +141,7 @@ def validate(
     store: AnyPath | None = None,
     progress: Progress | None = None,
 ) -> Validation:
-    """Judge detectors by ground truth: their rank among all stored ones, and checks of each.
+    """Evaluate detectors on ground truth: rank them among all stored ones, and check each.
 
     Args:
         detectors: one or more: `FILE.py:NAME`, a `Detector`, or a function of one
@@ -150,14 +151,14 @@ def validate(
         arm: the arm in which they are ranked; None for the one in which stored detectors do best.
         time_limit: seconds that a detector may take for 1,000 rows.
         runs: the folder of runs that a name is looked up in; `$SPIKEIN_RUNS`, else `runs`.
-        store: the store, where it is not the one that the run remembers.
-        progress: called with what is done next.
+        store: the run's store, if it was moved.
+        progress: called with a description of each stage.
 
     Returns:
         The ranking, the differences, the findings of each detector, and those that failed.
 
     Raises:
-        InputError: no such run, bundle or arm. A detector that fails is in `refused`.
+        InputError: for an unknown run, bundle or arm. A detector that fails is in `refused`.
 
     Example:
         ```python
@@ -173,14 +174,14 @@ def validate(
             print(row["rank"], row["detector"], row["value"])
         ```
     """
-    given = [detectors] if isinstance(detectors, str) or callable(detectors) else detectors
-    listed = [given] if isinstance(given, Detector) else list(given)
-    source = "what was given"
+    references = [detectors] if isinstance(detectors, str) or callable(detectors) else detectors
+    listed = [references] if isinstance(references, Detector) else list(references)
+    source = "the given bundle"
     if not isinstance(truth, GroundTruth):
         source = str(truth)
         if file_reference(source) is not None:
             raise InputError(
-                "is a detector, and stands where the run or the bundle belongs",
+                "is a detector, in the place of the run or the bundle",
                 where=source,
                 hint="The run comes last: spikein validate FILE.py:NAME quickstart.",
             )
@@ -224,14 +225,14 @@ def stored_truth(
         arm: the label of one arm, such as `lr 0.001`; None for all.
 
     Raises:
-        InputError: an earlier version made the run; it has no such arm; or an artifact is missing
-            or damaged: names it, and the command that builds it again.
+        InputError: for a run of an earlier version, an unknown arm, or a missing or damaged
+            artifact; names it, and the command that builds it again.
     """
     record = checked_record(folder, EXPERIMENT)
     artifacts = RunArtifacts(folder, store)
     of_run = artifacts.of_kind("results")
     if len(of_run) != 1:
-        raise InputError(f"the run rests on {len(of_run)} results", where=str(folder))
+        raise InputError(f"the run has {len(of_run)} artifacts of results", where=str(folder))
     results = artifacts.get(of_run[0].digest, "results")
     settings = results.manifest.identity["settings"]
     models = [
@@ -259,15 +260,15 @@ def _chosen(arms: Sequence[Mapping[str, Any]], label: str | None, folder: Path) 
     if label is None:
         return list(range(len(arms)))
     labels = {
-        arm_label(one["axes"]) or CONTAMINATED: dict(one["axes"])
-        for one in arms
-        if one["model"] == CONTAMINATED
+        arm_label(arm_node["axes"]) or CONTAMINATED: dict(arm_node["axes"])
+        for arm_node in arms
+        if arm_node["model"] == CONTAMINATED
     }
     axes = labels[find_arm(label, labels, where=str(folder))]
     return [
         number
-        for number, one in enumerate(arms)
-        if all(axes.get(key) == value for key, value in one["axes"])
+        for number, arm_node in enumerate(arms)
+        if all(axes.get(key) == value for key, value in arm_node["axes"])
     ]
 
 

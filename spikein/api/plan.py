@@ -1,7 +1,7 @@
-"""What a run would do and cost; nothing is built.
+"""Estimate the steps and the cost of a run; nothing is built.
 
-Hubs that cannot be reached are named, and the rest of the plan is made without them. Cost: as long
-as naming the steps takes, which reads the sources; seconds more where training is timed.
+Unreachable hubs are reported, and the plan continues without them. Cost: the time to name the
+steps, which reads the sources; some seconds more if training is timed.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -51,11 +51,11 @@ class PlanRow:
     kind: str
     label: str
     stored: bool
-    """Whether there is nothing to do."""
+    """Whether the step is already in the store."""
     state: str
-    """The same in words: in the store, damaged, to do …"""
+    """The state as text: in the store, damaged, to do …"""
     problem: str | None = None
-    """What is damaged, and how."""
+    """The damage, if any."""
     tokens: int | None = None
     """Tokens passed through a model."""
     flops: float | None = None
@@ -67,25 +67,25 @@ class PlanRow:
 
 @dataclass(frozen=True, kw_only=True)
 class PlanResult:
-    """What a run would do."""
+    """The plan of a run."""
 
     name: str
     arms: int
     rows: tuple[PlanRow, ...]
     injection: tuple[InjectionEstimate, ...] = ()
-    """What the copies of each arm are expected to amount to."""
+    """Expected number and size of each arm's copies."""
     training: tuple[TrainingEstimate, ...] = ()
-    """What the training runs are expected to take."""
+    """Expected cost of the training runs."""
     hardware: Hardware | None = None
     """The GPUs that this assumes; None if the processor of this machine is enough."""
     unresolved: Mapping[str, str] = field(default_factory=dict)
-    """What could not be looked up without a network, and why; not checked."""
+    """Names that need a network to look up, with the reason; not checked."""
     measured: TrainingRate | None = None
-    """How fast this machine trains; None if it was not measured."""
+    """The training rate of this machine; None if not measured."""
     problems: tuple[str, ...] = ()
     """What a run would refuse, found by looking at the rows of the datasets."""
     notes: tuple[str, ...] = ()
-    """What a run would leave out, and names that may be taken for another file."""
+    """What a run would skip, and names that could mean another file."""
 
 
 def plan(
@@ -98,23 +98,23 @@ def plan(
     draw: bool = False,
     thorough: bool = False,
 ) -> PlanResult:
-    """Say what a run would do and cost; nothing is built.
+    """Estimate the steps and the cost of a run; nothing is built.
 
-    It goes on where a hub cannot be reached, and names what it could not look up.
+    If a hub cannot be reached, the plan continues and lists the names that it could not look up.
 
     Args:
         experiment: an experiment file, a mapping of the same keys, or a checked experiment.
         overrides: values that replace those of the experiment, by dotted key.
         store: the folder of artifacts; `$SPIKEIN_STORE`, else `store`, when None.
-        hardware: the GPUs that training is estimated for; None for eight H100s, unless this machine
+        hardware: the GPUs to estimate training for; None for eight H100s, unless this machine
             has no GPU and its processor trains everything within days.
-        measure: time a few training steps on this machine, to say how long steps will take.
+        measure: time a few training steps on this machine, to estimate how long steps take.
         draw: draw the pool and the copies as a run will, and try to write to the store.
         thorough: the same; also read the background's files, and look for devices, packages and
             compilers.
 
     Returns:
-        A row for each step, with its cost where it is known, and what a run would refuse.
+        A row for each step, with its cost if known, and what a run would refuse.
 
     Raises:
         InputError: for a bad experiment, or a source that cannot be read.
@@ -134,10 +134,14 @@ def plan(
         with naming_missing_data(checked):
             experiment_graph = build_graph(checked)
     artifacts = Store(store_root)
-    every = [node.arm for node in experiment_graph.nodes]
-    injection = injection_estimates(every, _tokenizer(experiment_graph, artifacts))
+    experiments = [node.arm for node in experiment_graph.nodes]
+    injection = injection_estimates(experiments, _tokenizer(experiment_graph, artifacts))
     steps = plan_steps(experiment_graph.graph.complete(), artifacts)
-    measured = measured_rate(every) if measure and any(one.to_do for one in steps) else None
+    measured = (
+        measured_rate(experiments)
+        if measure and any(estimate.to_do for estimate in steps)
+        else None
+    )
     rows = []
     for planned in steps:
         cost = planned.step.cost
@@ -148,7 +152,7 @@ def plan(
                 sizes=measured[0],
                 rate=measured[1],
                 injection=injection,
-                context=every[0].experiment.train.context,
+                context=experiments[0].experiment.train.context,
             )
         rows.append(
             PlanRow(
@@ -166,11 +170,11 @@ def plan(
                 seconds=seconds,
             )
         )
-    estimated = [one.problem for one in injection if one.problem]
+    estimated = [estimate.problem for estimate in injection if estimate.problem]
     problems = [*estimated, *(_machine_problems(experiment_graph) if thorough else ())]
     if (draw or thorough) and not (problems or notes):
         problems += _early_problems(experiment_graph, steps, store_root)
-    training = training_estimates(every, hardware or Hardware())
+    training = training_estimates(experiments, hardware or Hardware())
     return PlanResult(
         name=experiment_graph.experiment.name,
         notes=tuple(experiment_graph.short_notes),
@@ -189,18 +193,20 @@ def _early_problems(
     experiment_graph: ExperimentGraph, steps: Sequence[Planned], store_root: Path
 ) -> Iterator[str]:
     """Yield what a run would refuse within its first steps, on any machine."""
-    to_do = {one.step.digest for one in steps if one.to_do}
+    to_do = {planned.step.digest for planned in steps if planned.to_do}
     if to_do:
         try:
             check_writable(store_root, STORE_OPTION)
         except InputError as error:
             yield str(error)
-    yield from draw_problems([one for one in experiment_graph.nodes if one.plan.digest in to_do])
+    yield from draw_problems(
+        [planned for planned in experiment_graph.nodes if planned.plan.digest in to_do]
+    )
 
 
 def _machine_problems(experiment_graph: ExperimentGraph) -> list[str]:
     """Return the problems of this machine, and of the background."""
-    # Importing torch takes seconds, which a plan need not.
+    # Importing torch takes seconds, which a plan does not need.
     from detect.engine.target import load_tokenizer_and_context, usable_device
 
     checks: dict[str, Callable[[], object]] = {}
@@ -217,19 +223,19 @@ def _machine_problems(experiment_graph: ExperimentGraph) -> list[str]:
         if named not in (None, BASE, TWIN) and Path(named).expanduser().is_dir():
             checks[f"reference {named}"] = partial(load_tokenizer_and_context, named)
         checks[corpus.digest] = partial(require_background, corpus)
-    found = []
+    problems = []
     for check in checks.values():
         try:
             check()
         except Unreachable:
             continue
         except InputError as error:
-            found.append(str(error))
-    return found
+            problems.append(str(error))
+    return problems
 
 
 def _tokenizer(experiment_graph: ExperimentGraph, store: Store) -> Any | None:
-    """Return the experiment's tokenizer where it is in the store or on this disk already."""
+    """Return the experiment's tokenizer if it is already in the store or on this disk."""
     model = experiment_graph.experiment.model
     named = model.tokenizer or model.pretrained
     stored = None

@@ -1,6 +1,6 @@
-"""How many examples and seeds an experiment needs, before it is run: `spikein plan --power`.
+"""Estimate the examples and seeds that an experiment needs: `spikein plan --power`.
 
-What is not known is assumed (`analysis.factors.power.Assumptions`), said by the user, or taken from
+Unknown values are assumed (`analysis.factors.power.Assumptions`), set by the user, or taken from
 a finished run: the medians over its arms under the detector of its headline.
 """
 
@@ -38,18 +38,18 @@ _DEFAULT_DELTA = 0.05
 
 
 class Assumed(Settings):
-    """What may be said in the place of what is not known."""
+    """Values that a user may set in place of unknown ones."""
 
     auc: Annotated[float, Field(gt=0.5, lt=1)] | None = None
-    """Of the arm that is looked at."""
+    """AUC of the arm."""
     delta: Annotated[float, Field(gt=0, lt=0.5)] | None = None
-    """The difference of two arms that is looked for."""
+    """Difference of two arms to detect."""
     seed_deviation: Annotated[float, Field(ge=0, lt=0.5)] | None = None
     """Standard deviation of the true AUC over seeds."""
     correlation: Annotated[float, Field(gt=-1, lt=1)] | None = None
-    """Of two arms by their rows."""
+    """Correlation of two arms by their rows."""
     seed_correlation: Annotated[float, Field(ge=-1, le=1)] | None = None
-    """Of two arms by their seeds."""
+    """Correlation of two arms by their seeds."""
     shared: Annotated[float, Field(ge=0, le=1)] | None = None
     """Part of the rows' variance that all seeds share."""
     design_effect: Annotated[float, Field(gt=0, lt=1000)] | None = None
@@ -57,16 +57,16 @@ class Assumed(Settings):
     nonmembers_per_member: Annotated[float, Field(gt=0, lt=1e6)] | None = None
     """Non-members for each tested member."""
     confidence: Annotated[float, Field(gt=0.5, lt=1)] | None = None
-    """Of the interval."""
+    """Confidence of the interval."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class PowerRow:
-    """What so many seeds can see."""
+    """Power with a number of seeds."""
 
     seeds: int
     auc_power: float
-    """With the experiment's members: to tell the assumed AUC from 0.5."""
+    """With the experiment's members: the power to distinguish the assumed AUC from 0.5."""
     difference_power: float
     seen_auc: float | None
     """The smallest AUC that is distinguishable from 0.5 with 80 % power; None if none is."""
@@ -78,7 +78,7 @@ class PowerRow:
 
 @dataclass(frozen=True, kw_only=True)
 class PowerResult:
-    """What an experiment can see."""
+    """The power of an experiment."""
 
     name: str
     members: int
@@ -101,14 +101,14 @@ def power(
     from_run: str | None = None,
     runs: Path | None = None,
 ) -> PowerResult:
-    """Say what an experiment can see, and how many members and seeds it would take to see more.
+    """Estimate the power of an experiment, and the members and seeds needed for more.
 
     Args:
         experiment: as in `spikein.plan`.
         overrides: values that replace those of the experiment, by dotted key.
         assume: `KEY=VALUE`, such as `delta=0.05` or `auc=0.65`.
         from_run: a finished run whose own variances are taken.
-        runs: where runs lie.
+        runs: the folder of runs.
 
     Raises:
         InputError: for a bad assumption, or a run that has no such numbers.
@@ -118,8 +118,8 @@ def power(
     share = (1 - first.detect.tune_share) * min(
         _exposed(arm.experiment.copies, arm.experiment.contaminants) for arm in checked.arms
     )
-    members = sum(one.members for one in first.contaminants)
-    outside = sum(one.nonmembers for one in first.contaminants)
+    members = sum(contaminant.members for contaminant in first.contaminants)
+    outside = sum(contaminant.nonmembers for contaminant in first.contaminants)
     tested = members * share
     values: dict[str, float] = {
         "nonmembers_per_member": outside * (1 - first.detect.tune_share) / max(tested, 1e-9),
@@ -127,17 +127,17 @@ def power(
     }
     sources = dict.fromkeys(values, "the experiment")
     if from_run is not None:
-        found = _from_run(from_run, runs)
-        values |= found
-        sources |= dict.fromkeys(found, f"the run {from_run}")
-    said = read_settings(Assumed, None, assume, {}).model_dump(exclude_none=True)
-    values |= said
-    sources |= dict.fromkeys(said, "as given")
+        from_finished = _from_run(from_run, runs)
+        values |= from_finished
+        sources |= dict.fromkeys(from_finished, f"the run {from_run}")
+    set_by_user = read_settings(Assumed, None, assume, {}).model_dump(exclude_none=True)
+    values |= set_by_user
+    sources |= dict.fromkeys(set_by_user, "as given")
     delta = values.pop("delta", _DEFAULT_DELTA)
     assumed = replace(Assumptions(), **values)
     if assumed.auc + delta >= 1:
         raise InputError(
-            f"an AUC of {assumed.auc:g} and {delta:g} more is no AUC", where="--assume"
+            f"an AUC of {assumed.auc:g} plus {delta:g} is not an AUC", where="--assume"
         )
     rows = [
         _row(seeds, tested, share, delta, assumed) for seeds in sorted({*_SEEDS, len(first.seeds)})
@@ -172,7 +172,7 @@ def _row(seeds: int, tested: float, share: float, delta: float, assumed: Assumpt
 
 def _exposed(copies: Copies, contaminants: Sequence[Contaminant]) -> float:
     """Return the share of members that are expected to have a copy."""
-    members = sum(one.members for one in contaminants)
+    members = sum(contaminant.members for contaminant in contaminants)
     return 1 - expected_counts(copies, members)[2][0] / max(members, 1)
 
 
@@ -187,12 +187,12 @@ def _from_run(name: str, runs: Path | None) -> dict[str, float]:
         for row in run.factors.to_pylist()
         if row["kind"] == VARIANCE and row["detector"] == best.detector
     ]
-    found = {}
+    variances = {}
     for term in ("design_effect", "seed_deviation", "shared", "correlation", "seed_correlation"):
         value = typical(row["value"] for row in rows if row["term"] == term)
         if value is not None:
-            found[term] = min(value, 0.999) if term == "correlation" else value
-    if not found:
-        raise InputError(f"says nothing of the variances of {best.detector}", where=name)
+            variances[term] = min(value, 0.999) if term == "correlation" else value
+    if not variances:
+        raise InputError(f"has no variances of {best.detector}", where=name)
     # An AUC at or under chance cannot be distinguished from it.
-    return {**found, "auc": min(max(best.cell.value, 0.51), 0.98)}
+    return {**variances, "auc": min(max(best.cell.value, 0.51), 0.98)}

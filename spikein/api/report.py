@@ -1,4 +1,4 @@
-"""The page of a finished run, rendered again from the store alone."""
+"""Render the page of a finished run again, only from the store."""
 
 import os
 import tempfile
@@ -36,29 +36,28 @@ def render_report(
     show_protected: bool = False,
     out: Path | None = None,
 ) -> Path:
-    """Render the page of a finished run again, from the store alone.
+    """Render the page of a finished run again, only from the store.
 
     Args:
         folder: the run's folder.
         store_root: the folder of artifacts; None for the one that the run remembers.
         show_protected: show the texts of protected datasets in the page.
-        out: a file for the page; None publishes the run anew where the page comes out otherwise.
+        out: a file for the page; None publishes a new run if the page differs.
 
     Returns:
         The page.
 
     Raises:
-        InputError: when the store is not found, or lacks a step of it, so that it would have to
-            be run.
+        InputError: when the store is not found, or lacks a step that would have to run.
     """
     started = time.monotonic()
     folder = numbered_run(Path(os.path.abspath(folder)))
     record = read_record(folder)
-    found, begun = resolve_places(folder, record)
+    store_folder, begun = resolve_places(folder, record)
     if out is not None:
         out = Path(os.path.abspath(out))
         check_file(out)
-    root = store_root or found
+    root = store_root or store_folder
     if root is None:
         raise InputError(
             "the store that the run was made from is not found",
@@ -127,17 +126,17 @@ def _same_page(
     record: RunRecord,
     show_protected: bool,
 ) -> Path:
-    """Return the page of a run that was moved away from its others, if it comes out as it is.
+    """Return the page of a run that was moved away from its siblings, if it is unchanged.
 
     Raises:
-        InputError: it comes out otherwise, and a run never changes.
+        InputError: when the page would differ, since a run never changes.
     """
     with tempfile.TemporaryDirectory() as made:
         fill_run(Path(made), experiment_graph, report, show_protected=show_protected)
         if file_digests(Path(made), [PAGE])[PAGE] == record.digests.get(PAGE):
             return folder / PAGE
     raise InputError(
-        "the page comes out otherwise now, and a run's folder never changes",
+        "the page would differ now, and a run's folder never changes",
         where=str(folder),
         hint="Give a file for the page by --out.",
     )
@@ -160,23 +159,23 @@ def _page_alone(
 
 
 def _require_whole(planned: Sequence[Planned], store: Store, folder: Path, begun: Path) -> None:
-    """Refuse where something that the page is made of is damaged or absent.
+    """Refuse to render from damaged or missing inputs.
 
     Raises:
-        InputError: naming the file, or the first step, and the command that mends it.
+        InputError: naming the file, or the first step, and the command that repairs it.
     """
     again = f"spikein run {folder / EXPERIMENT} (in {begun})"
-    for one in planned:
-        if one.problem is not None:
+    for entry in planned:
+        if entry.problem is not None:
             raise InputError(
-                one.problem.problem, where=one.problem.where, hint=f"Run it again: {again}"
+                entry.problem.problem, where=entry.problem.where, hint=f"Run it again: {again}"
             )
-    lacking = [one.step.name for one in planned if one.state not in ("stored", "unneeded")]
+    lacking = [entry.step.name for entry in planned if entry.state not in ("stored", "unneeded")]
     if lacking:
         raise InputError(
-            f"the store {store.root} lacks {len(lacking)} of the steps that its experiment asks "
-            f"for now (the first: {lacking[0]}): artifacts were removed, or data, libraries or "
+            f"the store {store.root} lacks {len(lacking)} of the steps that its experiment now "
+            f"requires (the first: {lacking[0]}): artifacts were removed, or data, libraries or "
             "the code of spikein changed since",
             where=str(folder),
-            hint=f"The page as it was made is {folder / PAGE}. To make it anew: {again}",
+            hint=f"The original page is {folder / PAGE}. To build it again: {again}",
         )

@@ -1,7 +1,7 @@
 """From an experiment to its report.
 
-A run makes every step of the graph that the store lacks, then publishes `runs/NAME/N/`. A run of
-which nothing had to be built costs reading the sources and rendering the page.
+A run builds every step of the graph that the store lacks, then publishes `runs/NAME/N/`. If
+nothing has to be built, a run only reads the sources and renders the page.
 """
 
 import time
@@ -50,11 +50,11 @@ class RunResult:
     report: Path
     """`report.html` in it."""
     summary: tuple[str, ...]
-    """A few lines of plain text: the checks, the best detector, how it grows with copies."""
+    """A few lines of plain text: the checks, the best detector, its trend with copies."""
     built: int
     """Steps that this run built."""
     stored: int
-    """Steps that the store held."""
+    """Steps that were in the store."""
     seconds: float
 
 
@@ -69,7 +69,7 @@ def run(
 ) -> RunResult:
     """Run an experiment to its report.
 
-    Steps whose result the store holds are not run again: an interrupted run goes on where it
+    Steps whose result is in the store do not run again: an interrupted run resumes where it
     stopped, and a second run takes seconds.
 
     Args:
@@ -79,18 +79,17 @@ def run(
             `{"train.lr": 1e-3}` or `["train.lr=1e-3"]`.
         store: the folder of artifacts; `$SPIKEIN_STORE`, else `store`, when None.
         runs: the folder of runs; `$SPIKEIN_RUNS`, else `runs`, when None.
-        executor: where steps run, by name, or an executor of your own; None takes what the
-            experiment says under `executor`, which is this process where it says nothing.
-        progress: whether to say on standard error how far the run is, or an object that is
-            called with it.
+        executor: where steps run, by name, or an executor of your own; None uses the experiment's
+            `executor`, by default this process.
+        progress: whether to report progress on standard error, or an object that receives it.
 
     Returns:
         The run's folder, its page, and the first sentences of the page.
 
     Raises:
-        InputError: for a bad experiment or bad data; what was finished stays in the store.
-        AuditFailed: when a contaminated stream is not what its plan says.
-        StepsFailed: some steps failed while others ran beside them; those were finished.
+        InputError: for a bad experiment or bad data; finished steps stay in the store.
+        AuditFailed: when a contaminated stream does not match its plan.
+        StepsFailed: when some steps failed; all others were finished.
 
     Example:
         ```python
@@ -103,8 +102,8 @@ def run(
         ```
     """
     if isinstance(progress, bool):
-        with show_progress() if progress else nullcontext(Progress()) as shown:
-            return _run(experiment, overrides, store, runs, executor, shown)
+        with show_progress() if progress else nullcontext(Progress()) as display:
+            return _run(experiment, overrides, store, runs, executor, display)
     return _run(experiment, overrides, store, runs, executor, progress)
 
 
@@ -118,7 +117,7 @@ def _run(
 ) -> RunResult:
     started = time.monotonic()
     store_root, runs_root = store_folder(store_given), runs_folder(runs_given)
-    # A name that is unknown is refused before anything is read.
+    # An unknown name is refused before anything is read.
     executor = get_executor(asked) if isinstance(asked, str) else asked
     checked = read(given, overrides)
     name = checked.experiment.name
@@ -132,7 +131,9 @@ def _run(
     with store.in_use(required=refused is None):
         with naming_missing_data(checked):
             experiment_graph = build_graph(checked)
-        planned = [one.step for one in plan(experiment_graph.graph, store) if one.to_do]
+        planned = [
+            step_plan.step for step_plan in plan(experiment_graph.graph, store) if step_plan.to_do
+        ]
         if refused and planned:
             raise refused
         nodes = experiment_graph.nodes
@@ -180,7 +181,7 @@ def _why_unwritable(store: Path) -> InputError | None:
     """Return why nothing can be built in a store; None if it can.
 
     Raises:
-        InputError: it is no folder, or it holds nothing that could be used instead.
+        InputError: for a path that is not a folder, or a folder without usable artifacts.
     """
     check_folder(store, STORE_OPTION)
     try:
@@ -201,15 +202,15 @@ def publish(
     *,
     show_protected: bool = False,
 ) -> RunResult:
-    """Fill and publish a run folder, let the store know of it, and list it in `index.html`.
+    """Fill and publish a run folder, register it in the store, and list it in `index.html`.
 
     Args:
         experiment_graph: the experiment and its steps.
-        report: what became of the steps.
+        report: the outcomes of the steps.
         store_root: the folder of artifacts.
         home: the folder of the runs of this name.
         started: when the work began, by the monotonic clock.
-        show_protected: let the page show the texts of protected datasets.
+        show_protected: show the texts of protected datasets in the page.
     """
     summary: list[str] = []
     published = publish_run(
@@ -233,7 +234,7 @@ def publish(
 
 
 def _register(store: Path, folder: Path, record: RunRecord) -> None:
-    """Let the store know of a run folder; one that cannot be written loses nothing either."""
+    """Register a run folder in the store; skip a store that cannot be written."""
     try:
         with writing(store, CHANGE_STORE, "the register of runs"):
             register_run(store, folder, id=record.id, artifacts=record.artifacts)

@@ -1,4 +1,4 @@
-"""Scores of texts in memory under any model; what `spikein detect` does for a file.
+"""Score texts in memory under any model, as `spikein detect` does for a file.
 
 The same code scores both (`spikein.scoring.scored_rows`), so the numbers are the same.
 """
@@ -19,16 +19,16 @@ from spikein.store.filesystem import AnyPath
 
 
 class ScoredTexts(NamedTuple):
-    """What `score_texts` gives."""
+    """The result of `score_texts`."""
 
     scores: pa.Table
-    """One row a text, detector and setting: row (of `texts`), example_id, detector, setting,
+    """One row per text, detector and setting: row (of `texts`), example_id, detector, setting,
     score (higher: more likely a member; NaN if there is none), reason (why there is none)."""
     aucs: pa.Table | None
-    """One row a detector and setting: auc, low, high, reason, members, non-members, rows without a
-    score, and true-positive rates with their ends; None if no labels were given."""
+    """One row per detector and setting: auc, low, high, reason, members, non-members, unscored
+    rows, and true-positive rates with their ends; None if no labels were given."""
     notes: tuple[str, ...]
-    """What to know about the scores, such as detectors that were left out, and why."""
+    """Notes on the scores, such as skipped detectors and the reasons."""
 
 
 def score_texts(
@@ -42,26 +42,26 @@ def score_texts(
     frequency: AnyPath | None = None,
     options: ScoringOptions | None = None,
 ) -> ScoredTexts:
-    """Score texts with detectors: how strongly does each believe that the model saw the text?
+    """Score texts with detectors: how strongly does each indicate that the model saw the text?
 
     Args:
         model: a folder or a hub id of a causal language model.
-        texts: what is scored, in this order.
+        texts: the texts to score, in this order.
         detectors: `"min_k:k=0.2,zlib"`, or a list of such parts (see `spikein detectors`); all
             by default.
         labels: 1 for members, 0 for non-members; with labels there are AUCs.
-        groups: one a text; texts of one group (questions about one passage) are drawn together
-            by the bootstrap.
+        groups: one per text; texts of one group (questions about one passage) count together in
+            intervals.
         reference: a model that has not seen the texts, for the detector `reference`.
         frequency: a file, folder or glob of texts, counted for `dc_pdd` and `tag_tab`.
         options: device, number format, long texts and the like.
 
     Returns:
-        The scores, the AUCs where there are labels, and notes.
+        The scores, the AUCs if there are labels, and notes.
 
     Raises:
-        InputError: for lists of other lengths, unknown detectors, a detector that was named and
-            lacks what it needs, or a model that cannot be loaded.
+        InputError: for lists of different lengths, unknown detectors, a named detector without its
+            requirements, or a model that cannot be loaded.
 
     Example:
         ```python
@@ -73,21 +73,21 @@ def score_texts(
         ```
     """
     rows = _rows(texts, labels, groups)
-    given = {
+    values = {
         "detectors": detectors and tuple(detector_parts(detectors)),
         "reference": reference and str(reference),
         "frequency": frequency and str(frequency),
     }
     chosen = (options or ScoringOptions()).model_copy(
-        update={name: value for name, value in given.items() if value}
+        update={name: value for name, value in values.items() if value}
     )
     if chosen.limit is not None:
-        raise InputError("limit is of use for a file of rows alone", where="options")
-    found = score_rows(plan_rows(rows, str(model), chosen))
+        raise InputError("limit applies only to a file of rows", where="options")
+    scored = score_rows(plan_rows(rows, str(model), chosen))
     table = None
     if rows.labels is not None:
-        table = _auc_columns(auc_table(found.scores, rows.labels, rows.groups or rows.texts))
-    return ScoredTexts(found.scores, table, found.notes)
+        table = _auc_columns(auc_table(scored.scores, rows.labels, rows.groups or rows.texts))
+    return ScoredTexts(scored.scores, table, scored.notes)
 
 
 def _rows(
@@ -134,10 +134,10 @@ def _groups(groups: Sequence[object], rows: int) -> list[str]:
     return [f"group {group}" for group in listed]
 
 
-def _check_length(what: str, found: int, rows: int) -> None:
-    if found != rows:
+def _check_length(name: str, length: int, rows: int) -> None:
+    if length != rows:
         raise InputError(
-            f"{found} {what} for {rows} texts", where=what, allowed="one for each text"
+            f"{length} {name} for {rows} texts", where=name, allowed="one for each text"
         )
 
 

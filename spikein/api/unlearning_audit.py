@@ -1,4 +1,4 @@
-"""The audit of an unlearned model, from Python; what `spikein audit-unlearning` does."""
+"""Audit an unlearned model from Python, as `spikein audit-unlearning` does."""
 
 import json
 import shutil
@@ -25,19 +25,19 @@ PAGE_FILE = "audit.html"
 
 
 class UnlearningAudit(NamedTuple):
-    """What `audit_unlearning` gives."""
+    """The result of `audit_unlearning`."""
 
     folder: Path
     """The tables, unlearning_audit.json and audit.html."""
     verdict: str
     headline: str
-    """What the unlearned model still writes, and the verdict, in words."""
+    """The verdict, and what the unlearned model still generates, as text."""
     findings: pa.Table
     """Every number with its interval: quantity, value, low, high, note."""
     texts: pa.Table
-    """One row a chunk: its scores under each model, and what was decided."""
+    """One row per chunk: its scores under each model, and the decision."""
     record: dict[str, Any]
-    """Of unlearning_audit.json: settings, checks and notes."""
+    """The content of unlearning_audit.json: settings, checks and notes."""
 
 
 def audit_unlearning(
@@ -55,19 +55,18 @@ def audit_unlearning(
 
     Args:
         original: the model before unlearning, a folder or a hub id.
-        unlearned: the model that is audited.
-        retrained: a model that was made like the original, and never saw the texts; with it the
-            rule is calibrated.
-        texts: file of what should be forgotten: a book (.txt), or rows (.jsonl, .csv, .parquet).
+        unlearned: the audited model.
+        retrained: a model that was trained like the original but without the texts; it
+            calibrates the rule.
+        texts: file of the texts to be forgotten: a book (.txt), or rows (.jsonl, .csv, .parquet).
         out: folder of the result.
-        hide_texts: show ids in the page, in place of texts.
-        store: folder of what models scored and wrote, which is not made twice; by default the one
-            in the user's cache folder.
+        hide_texts: show ids instead of texts in the page.
+        store: cache of model scores and generations; by default in the user's cache folder.
         options: keys of an audit's file, such as `samples=20`, `holdout="other.txt"`,
             `detector="loss"`; see docs/unlearning.md.
 
     Returns:
-        The verdict, the tables, and where the folder lies.
+        The verdict, the tables, and the folder's path.
 
     Raises:
         InputError: for texts that cannot be read, models that cannot be compared, and the like.
@@ -95,12 +94,12 @@ def run_audit(
     executor: str | None = None,
     progress: Progress | None = None,
 ) -> UnlearningAudit:
-    """Make an audit of checked settings; arguments and errors as for `audit_unlearning`.
+    """Run an audit with checked settings; arguments and errors as for `audit_unlearning`.
 
     Args:
-        settings: what is audited, and how.
-        out: a new folder, in one that exists.
-        hide_texts: show ids in the page, in place of texts.
+        settings: the settings of the audit.
+        out: a new folder, in an existing one.
+        hide_texts: show ids instead of texts in the page.
         store: folder of artifacts.
         executor: where steps are built, by name; in this process when None.
         progress: receives the events of the run.
@@ -141,12 +140,12 @@ def _check_new(out: Path) -> None:
     """Refuse, before any work, a folder that the audit cannot be written to.
 
     Raises:
-        InputError: it exists, or the folder around it does not.
+        InputError: for a folder that exists, or whose parent does not exist.
     """
     if out.exists():
         audit = (out / AUDIT_FILE).is_file()
         raise InputError(
-            "holds an audit already" if audit else "exists but is not an audit folder",
+            "already contains an audit" if audit else "exists but is not an audit folder",
             where=str(out),
             hint="Give another folder with --out; nothing is replaced.",
         )

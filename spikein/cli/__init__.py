@@ -1,1 +1,1 @@
-"""The command line: one file a command, heavy imports inside the commands alone."""
+"""The command line: one file per command, heavy imports only inside commands."""

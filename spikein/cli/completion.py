@@ -1,4 +1,4 @@
-"""What the shell offers after TAB: names of experiments and runs, detectors, datasets, files.
+"""Shell completion: names of experiments and runs, detectors, datasets, files.
 
 Names of experiments and runs are read from folders and cost nothing; those of detectors and
 datasets cost the import of their registries, about half a second.
@@ -35,10 +35,13 @@ def presets(incomplete: str) -> list[str]:
 
 
 def public_data(incomplete: str) -> list[str]:
-    """Return the names of data sets that can be fetched, and of presets, whose data can be."""
+    """Return the names of data sets that can be fetched, and of presets."""
     from inject.public_data.catalogue import data_sets
 
-    return [*_starting([one.name for one in data_sets()], incomplete), *presets(incomplete)]
+    return [
+        *_starting([data_set.name for data_set in data_sets()], incomplete),
+        *presets(incomplete),
+    ]
 
 
 def runs(incomplete: str) -> list[str]:
@@ -53,35 +56,35 @@ def detectors(incomplete: str) -> list[str]:
     from detect.registry import every_detector
 
     before, comma, last = incomplete.rpartition(",")
-    names = [one.detector.name for one in every_detector()[0]]
+    names = [registered.detector.name for registered in every_detector()[0]]
     names = names if before else ["all", *names]
     return [f"{before}{comma}{name}" for name in _starting(names, last)]
 
 
 def overrides(incomplete: str) -> list[str]:
     """Return names of datasets after `contaminants.0.dataset=`; nothing for other keys."""
-    asked = _DATASET.fullmatch(incomplete)
-    if asked is None:
+    match = _DATASET.fullmatch(incomplete)
+    if match is None:
         return []
     from inject.examples.datasets.registry import built_in_names
 
-    key, name = asked.groups()
+    key, name = match.groups()
     return [f"{key}{dataset}" for dataset in _starting(built_in_names(), name)]
 
 
 def _files(incomplete: str, *, known: Iterable[str]) -> list[str]:
-    """Return the folders, and the YAML files, whose path begins so."""
-    found = []
+    """Return the folders and YAML files whose path has this prefix."""
+    matches = []
     for path in _matching(incomplete, known):
         if path.is_dir():
-            found.append(f"{path}/")
+            matches.append(f"{path}/")
         elif path.suffix in _ENDINGS:
-            found.append(str(path))
-    return found
+            matches.append(str(path))
+    return matches
 
 
 def _matching(incomplete: str, known: Iterable[str]) -> list[Path]:
-    """Return what lies in the folder begun; nothing hidden, and no name that is known already."""
+    """Return the folder's entries with this prefix, without hidden and already known names."""
     head, tail = os.path.split(incomplete)
     entries = [path for path in _entries(Path(head or ".")) if path.name.startswith(tail)]
     return [path for path in entries if path.name[0] != "." and (head or path.name not in known)]

@@ -1,7 +1,6 @@
-"""The command `spikein`: its commands, and how they end.
+"""The command `spikein`: its subcommands and their exit statuses.
 
-How each ends is said in `EXIT_STATUSES`, which `spikein --help` prints. Nothing heavy is imported
-before a command runs.
+`spikein --help` prints `EXIT_STATUSES`. Nothing heavy is imported before a command runs.
 """
 
 import io
@@ -18,13 +17,13 @@ from inject.errors import SpikeinError
 from spikein.cli.output import print_error, say
 
 EXIT_STATUSES = {
-    0: "done, or declined at a question",
-    1: "`validate --strict` found a detector wrong; with a traceback: a defect of spikein",
-    2: "bad input, a failed audit, a detector that could not be judged, or a machine that refuses "
+    0: "done, or declined at a prompt",
+    1: "`validate --strict` found a detector wrong; with a traceback: a bug in spikein",
+    2: "bad input, a failed audit, a detector that could not be judged, or an error of the machine "
     "(no space, no permission)",
     3: "some steps of a run failed; all others are finished",
     130: "interrupted",
-    143: "ended by SIGTERM, with a checkpoint where a model was being trained",
+    143: "ended by SIGTERM, with a checkpoint if a model was being trained",
 }
 _PANELS = {
     "Experiments": "presets init run check plan status report compare audit export validate bundle "
@@ -34,8 +33,8 @@ _PANELS = {
 }
 """The commands, by the panel of `spikein --help` that lists them. Each is the function of that
 name, `_` for `-`, in the module of that name or the one below. The module is imported when its
-command is called: a list of commands reads the first lines of their docstrings, since the options
-of all of them took a third of what it costs."""
+command is called. A list of commands reads only the first lines of their docstrings: building the
+options of all commands took a third of its time."""
 _MODULES = {
     "check": "plan",
     "report": "run",
@@ -44,7 +43,7 @@ _MODULES = {
     "detectors": "listings",
     "executors": "listings",
 }
-"""Where a command stands beside another of its kind."""
+"""The module of a command that shares one with a related command."""
 
 
 def _first_line(name: str) -> str:
@@ -69,12 +68,12 @@ class _Commands(TyperGroup):
 
     # Typer brings its own click, whose Context and Command have no public name.
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
-        """Return the command that is called, whole."""
-        name, listed, rest = super().resolve_command(ctx, args)
-        return name, None if listed is None or name is None else whole_command(name), rest
+        """Return the called command with all its options."""
+        name, listed, arguments = super().resolve_command(ctx, args)
+        return name, None if listed is None or name is None else whole_command(name), arguments
 
     def invoke(self, ctx: Any) -> Any:
-        """Run a command; bad input and Ctrl-C end it in words."""
+        """Run a command; bad input and Ctrl-C end it with a message."""
         try:
             return super().invoke(ctx)
         except SpikeinError as error:
@@ -93,20 +92,20 @@ class _Commands(TyperGroup):
 
 
 def _machine_refusal(error: Exception) -> str | None:
-    """Say what the machine refused: no space, no permission; None for a defect of ours."""
+    """Return a message if the machine failed (no space, no permission); None for our own bug."""
     from spikein.store.filesystem import disk_full, read_only
 
-    where = getattr(error, "filename", None)
-    place = f"{where}: " if where else ""
+    path = getattr(error, "filename", None)
+    place = f"{path}: " if path else ""
     if disk_full(error):
         return f"{place}the disk is full. Free some space, then run the same command to go on."
-    if read_only(error) and isinstance(error, OSError) and where:
+    if read_only(error) and isinstance(error, OSError) and path:
         return f"{place}{error.strerror}."
     return None
 
 
 def _name_the_setting(error: Any) -> None:
-    """Say of an option that a command lacks how it is written as one of its settings."""
+    """Explain for an unknown option how to write it as a setting."""
     option = getattr(error, "option_name", None)
     if option is None or error.ctx is None:
         return
@@ -127,7 +126,7 @@ app = typer.Typer(
 
 
 def whole_command(name: str) -> Any:
-    """Return a command with its options and its help in full."""
+    """Return a command with all its options and its full help."""
     own = name.replace("-", "_")
     function = getattr(import_module(f"spikein.cli.commands.{_MODULES.get(own, own)}"), own)
     alone = typer.Typer(add_completion=False, rich_markup_mode="rich")
@@ -135,8 +134,8 @@ def whole_command(name: str) -> Any:
     return get_command(alone)
 
 
-def _version(asked: bool) -> None:
-    if asked:
+def _version(requested: bool) -> None:
+    if requested:
         import spikein
 
         say(f"spikein {spikein.__version__}")
@@ -158,7 +157,7 @@ def _spikein(
 
     [bold]Start here:[/]  spikein run quickstart
 
-    No download, no GPU, a few minutes; and a report at the end.
+    This needs no download, no GPU and a few minutes, and writes a report.
     """
 
 

@@ -26,7 +26,7 @@ def argument(
 
 
 def folder_path(text: str | Path) -> Path:
-    """Return a folder's path; an empty one would mean the working directory, unasked."""
+    """Return a folder's path; refuse an empty one, which would mean the working directory."""
     if not str(text).strip():
         raise typer.BadParameter("is empty. Give a folder; '.' is the working directory.")
     return Path(text)
@@ -45,7 +45,7 @@ Overrides = Annotated[
     list[str] | None,
     argument(
         "KEY=VALUE",
-        "Values that replace those of the file: dotted keys ([cyan]train.lr=1e-3[/]), list items "
+        "Replace values of the file: dotted keys ([cyan]train.lr=1e-3[/]), list items "
         "([cyan]contaminants.0.members=50[/]), variables ([cyan]data=../files[/]).",
         autocompletion=completion.overrides,
     ),
@@ -55,7 +55,7 @@ StoreFolder = Annotated[
     Path,
     option(
         "--store DIR",
-        "Where artifacts are kept; several runs may share one.",
+        "Keep artifacts in this folder; several runs may share one.",
         show_default=True,
         parser=folder_path,
         envvar="SPIKEIN_STORE",
@@ -65,7 +65,7 @@ RunsFolder = Annotated[
     Path,
     option(
         "--runs DIR",
-        "Where run folders are kept.",
+        "Keep run folders in this folder.",
         show_default=True,
         parser=folder_path,
         envvar="SPIKEIN_RUNS",
@@ -75,11 +75,11 @@ RunStore = Annotated[
     Path | None,
     option(
         "--store DIR",
-        "The store of this run, where it is not the one that the run remembers.",
+        "The run's store, if it was moved.",
         parser=folder_path,
     ),
 ]
-AsJson = Annotated[bool, option("--json", "Print one JSON object, and nothing else.")]
+AsJson = Annotated[bool, option("--json", "Print only one JSON object.")]
 PageFile = Annotated[
     Path | None, option("--out FILE", "Write a page, one self-contained HTML file.")
 ]
@@ -91,7 +91,7 @@ StepsStore = Annotated[
     str | None,
     option(
         "--store DIR",
-        "Where what models scored and wrote is kept, so that nothing is made twice.",
+        "Cache model scores and generations in this folder, and reuse them.",
         show_default="in the user's cache folder",
     ),
 ]

@@ -1,7 +1,7 @@
-"""What all commands share in talking to a person: consoles, tables, numbers in words.
+"""Terminal output shared by all commands: consoles, tables, formatted numbers.
 
-Text from data or from the user is always a `rich.text.Text`, so that brackets in it are never
-taken for markup, and its control characters are written out: a bundle's name could hold any.
+Text from data or from the user is always a `rich.text.Text`, so that its brackets are never
+parsed as markup, and its control characters are escaped: a bundle's name could contain any.
 """
 
 import json
@@ -35,7 +35,7 @@ _GAP = 2
 
 
 def console(stream: TextIO | None = None) -> "Console":
-    """Return a console on standard output, or on `stream`; wide where no terminal is."""
+    """Return a console on standard output, or on `stream`; wide if it is not a terminal."""
     from rich.console import Console
 
     stream = stream or sys.stdout
@@ -65,7 +65,7 @@ def warn(text: str) -> None:
 
 
 def tell(text: str) -> None:
-    """Print one plain line to standard error, where it disturbs no output; secrets are masked."""
+    """Print one plain line to standard error, apart from the output; secrets are masked."""
     console(sys.stderr).print(_text(masked(text)), soft_wrap=True)
 
 
@@ -73,17 +73,16 @@ def print_error(text: str) -> None:
     """Print an error to standard error, in red on a terminal; secrets in it are masked."""
     from rich.text import Text
 
-    shown = Text.assemble(("Error: ", "bold red"), _text(masked(text), "red"))
-    console(sys.stderr).print(shown, soft_wrap=True)
+    message = Text.assemble(("Error: ", "bold red"), _text(masked(text), "red"))
+    console(sys.stderr).print(message, soft_wrap=True)
 
 
 def print_table(titles: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
-    """Print a table to standard output; a column without any value is left out.
+    """Print a table to standard output; a column without any value is omitted.
 
-    Numbers are written with commas, None as nothing; columns of numbers are aligned to the right.
-    On a narrow terminal texts are folded between words and settings, and columns for which there is
-    no room even then are named below the table; no number or name is cut. Without a terminal
-    there is room.
+    Numbers have thousands separators, None is empty; columns of numbers are right-aligned.
+    On a narrow terminal texts are folded between words and settings. Columns that still do not
+    fit are named below the table; no number or name is cut. Without a terminal everything fits.
     """
     from rich.box import SIMPLE_HEAD
     from rich.table import Table as RichTable
@@ -108,27 +107,27 @@ def print_table(titles: Sequence[str], rows: Iterable[Sequence[object]]) -> None
         )
         for at, (title, *values) in columns.items()
     }
-    terminal, shown = console(), list(columns)
+    terminal, visible = console(), list(columns)
     if sys.stdout.isatty():
-        while len(shown) > 1 and _total(least, shown) > terminal.width:
-            shown.pop()
-        while _total(widths, shown) > terminal.width:
-            widest = max(shown, key=lambda at: (widths[at] > least[at], widths[at]))
+        while len(visible) > 1 and _total(least, visible) > terminal.width:
+            visible.pop()
+        while _total(widths, visible) > terminal.width:
+            widest = max(visible, key=lambda at: (widths[at] > least[at], widths[at]))
             if widths[widest] <= least[widest]:
                 break
             widths[widest] -= 1
-    terminal.width = max(terminal.width, _total(widths, shown))
+    terminal.width = max(terminal.width, _total(widths, visible))
     table = RichTable(box=SIMPLE_HEAD, pad_edge=False, collapse_padding=True)
-    for at in shown:
+    for at in visible:
         title = _folded(titles[at], widths[at])
         table.add_column(
             title, justify="right" if at in right else "left", width=widths[at], overflow="fold"
         )
     for line in lines:
-        table.add_row(*(_text(_folded(line[at], widths[at])) for at in shown))
+        table.add_row(*(_text(_folded(line[at], widths[at])) for at in visible))
     terminal.print(table)
-    if len(shown) < len(columns):
-        hidden = ", ".join(titles[at] for at in columns if at not in shown)
+    if len(visible) < len(columns):
+        hidden = ", ".join(titles[at] for at in columns if at not in visible)
         say(f"No room for: {hidden}. A wider terminal or a file shows them.", style="dim")
 
 
@@ -167,7 +166,7 @@ def _written(value: object) -> str:
 
 
 def show_table(table: Table) -> None:
-    """Print a table that a page shows as well; nothing without rows."""
+    """Print a table of a page; nothing without rows."""
     if not table.rows:
         return
     say("")
@@ -178,8 +177,7 @@ def show_table(table: Table) -> None:
 
 
 def show_parts(parts: "Iterable[Part]") -> None:
-    """Print what a page shows as well: sentences and tables. Pictures are left out, and the
-    tables that are folded away."""
+    """Print sentences and tables of a page, without pictures and folded tables."""
     from analysis.page.parts import Fold, Items, Note
 
     for part in parts:
@@ -194,17 +192,17 @@ def show_parts(parts: "Iterable[Part]") -> None:
                 say(f"  {sentence}")
         elif isinstance(part, Fold):
             say(f"{part.title}.")
-            show_parts(one for one in part.parts if not isinstance(one, Table))
+            show_parts(content for content in part.parts if not isinstance(content, Table))
 
 
 def print_notes(notes: Iterable[str]) -> None:
-    """Print what somebody should know, each sentence once."""
+    """Print notes for the user, each sentence once."""
     for note in dict.fromkeys(notes):
         say(f"Note: {note}")
 
 
 def exit_if_refused(problems: Sequence[str]) -> None:
-    """End the command with what a run would refuse; return where there is nothing.
+    """End the command with the problems of a run; return if there are none.
 
     Raises:
         typer.Exit: with code 2.
@@ -218,16 +216,16 @@ def exit_if_refused(problems: Sequence[str]) -> None:
 
 
 def at_terminal() -> bool:
-    """Return whether somebody can be asked."""
+    """Return whether the user can confirm at a terminal."""
     return sys.stdin.isatty()
 
 
 def require_agreement(question: str, refusal: Exception, *, declined: str) -> None:
-    """Ask somebody at a terminal; return where they agree.
+    """Ask the user at a terminal; return if they agree.
 
     Raises:
-        Exception: `refusal`, where nobody can be asked.
-        typer.Exit: they do not agree, which `declined` tells.
+        Exception: `refusal`, without a terminal.
+        typer.Exit: when the user declines; `declined` is printed.
     """
     import typer
 
@@ -239,13 +237,13 @@ def require_agreement(question: str, refusal: Exception, *, declined: str) -> No
 
 
 def time_in_words(seconds: Sequence[float | None]) -> str:
-    """Return how long steps take here: `about 12 s on this machine, and 1 step whose time …`."""
-    known = [each for each in seconds if each is not None]
-    unknown = len(seconds) - len(known)
+    """Return the time of steps here: `about 12 s on this machine, and 1 step whose time …`."""
+    estimated = [each for each in seconds if each is not None]
+    unknown = len(seconds) - len(estimated)
     return ", and ".join(
         [
-            *([f"about {duration(sum(known))} on this machine"] if sum(known) else []),
-            *([f"{with_noun(unknown, 'step')} whose time is not known"] if unknown else []),
+            *([f"about {duration(sum(estimated))} on this machine"] if sum(estimated) else []),
+            *([f"{with_noun(unknown, 'step')} whose time is unknown"] if unknown else []),
         ]
     )
 

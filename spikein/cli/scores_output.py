@@ -1,4 +1,4 @@
-"""How `spikein detect` shows scores: AUCs, decisions, counts, and the same as plain values."""
+"""Output of `spikein detect`: AUCs, decisions and counts, as tables and as plain values."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -25,10 +25,10 @@ def print_result(result: "ScoredRows", out: Path) -> None:
         ("Detector", "Setting", "Scored", "Not scored", "Why"),
         [
             (
-                *(one["detector"], one["setting"], f"{one['scored']:,}", f"{one['unscored']:,}"),
-                "; ".join(f"{number} {reason}" for reason, number in one["reasons"].items()),
+                *(row["detector"], row["setting"], f"{row['scored']:,}", f"{row['unscored']:,}"),
+                "; ".join(f"{number} {reason}" for reason, number in row["reasons"].items()),
             )
-            for one in _counts(result)
+            for row in _counts(result)
         ],
         "The rows carry no labels, so there is no AUC to report.",
     )
@@ -39,7 +39,7 @@ def print_result(result: "ScoredRows", out: Path) -> None:
 
 
 def summary(result: "ScoredRows", out: Path) -> dict[str, Any]:
-    """Return what `--json` prints."""
+    """Return the values for `--json`."""
     counts = _counts(result)
     documents = _documents(result)
     if result.rows.labels is not None:
@@ -73,7 +73,7 @@ def summary(result: "ScoredRows", out: Path) -> dict[str, Any]:
 
 
 def rows_counted(rows: "LabelledRows") -> dict[str, int | None]:
-    """Return how many rows there are, and of which side if that is known."""
+    """Return the number of rows, and of members and non-members if known."""
     labels = rows.labels
     return {
         "rows": len(rows.texts),
@@ -83,7 +83,7 @@ def rows_counted(rows: "LabelledRows") -> dict[str, int | None]:
 
 
 def _counts(result: "ScoredRows") -> list[dict[str, Any]]:
-    """Return, for each detector and setting, how many rows were scored, and why others were not."""
+    """Return the number of scored rows by detector and setting, and why others were not scored."""
     reasons: dict[tuple[str, str], Counter[str]] = {}
     columns = (result.scores[name].to_pylist() for name in ("detector", "setting", "reason"))
     for detector, setting, reason in zip(*columns, strict=True):
@@ -126,7 +126,7 @@ def _aucs_tables(result: "ScoredRows") -> list[Table | None]:
     interval = f"{AnalysisSettings().confidence:.0%} intervals"
     caption = (
         f"Above 0.5: members score higher. In brackets: {interval}, which count groups, not rows. "
-        "A TPR at an FPR t is shown from 10 / t non-members on."
+        "A TPR at FPR t requires at least 10 / t non-members."
     )
     documents = _documents(result)
     return [
@@ -141,10 +141,10 @@ def _aucs_table(title: str, rows: "Sequence[AucRow]", caption: str) -> Table | N
     from analysis.unit import AUC
 
     rates = [rate for rate in rows[0].tpr if any(not row.tpr[rate].reason for row in rows)]
-    shown = (f"TPR at {100 * rate:g}% FPR" for rate in rates)
+    rate_heads = (f"TPR at {100 * rate:g}% FPR" for rate in rates)
     return listing(
         title,
-        ("Detector", "Setting", "AUC", *shown, "Members", "Non-members", "Remark"),
+        ("Detector", "Setting", "AUC", *rate_heads, "Members", "Non-members", "Remark"),
         [
             (
                 *(row.detector, row.setting, AUC._replace(digits=3).brief(row.auc)),
@@ -167,7 +167,7 @@ def _remark(row: "AucRow") -> str:
 
 
 def _decisions(result: "ScoredRows") -> "list[FileDecision]":
-    """Return what each setting flags; nothing without known non-members."""
+    """Return the decisions of each setting; nothing without known non-members."""
     from analysis.decisions.flagged import decide_rows
 
     return decide_rows(
@@ -178,13 +178,13 @@ def _decisions(result: "ScoredRows") -> "list[FileDecision]":
     )
 
 
-def _decided(found: "Sequence[FileDecision]", *, by_held_out: bool) -> "list[Part]":
+def _decided(decisions: "Sequence[FileDecision]", *, by_held_out: bool) -> "list[Part]":
     """Return the settings that flag rows, the names of the others, and what calibrated them."""
     from analysis.page.parts import Note, present
     from analysis.settings import AnalysisSettings
     from analysis.unit import PERCENT
 
-    if not found:
+    if not decisions:
         return []
     level = f"{AnalysisSettings().false_discovery_rate:.0%}"
     flagging = listing(
@@ -192,29 +192,37 @@ def _decided(found: "Sequence[FileDecision]", *, by_held_out: bool) -> "list[Par
         ("Detector", "Setting", "Flagged", "Non-members", "Their share"),
         [
             (
-                *(one.detector, one.setting, f"{len(one.flagged)} of {one.decided}"),
-                *((f"{one.nonmembers:,}", PERCENT.text(*one.share[:3])) if one.share else ("", "")),
+                *(
+                    decision.detector,
+                    decision.setting,
+                    f"{len(decision.flagged)} of {decision.decided}",
+                ),
+                *(
+                    (f"{decision.nonmembers:,}", PERCENT.text(*decision.share[:3]))
+                    if decision.share
+                    else ("", "")
+                ),
             )
-            for one in found
-            if one.flagged
+            for decision in decisions
+            if decision.flagged
         ],
     )
     calibrations: dict[tuple[int, int, float], list[FileDecision]] = {}
-    for one in found:
-        own = (one.calibration_rows, one.calibration_groups, one.smallest_p)
-        calibrations.setdefault(own, []).append(one)
-    none = [one for one in found if not one.flagged]
+    for decision in decisions:
+        own = (decision.calibration_rows, decision.calibration_groups, decision.smallest_p)
+        calibrations.setdefault(own, []).append(decision)
+    none = [decision for decision in decisions if not decision.flagged]
     calibration = (
         "held-out rows"
         if by_held_out
-        else "a random half of the non-members, which are not decided about"
+        else "a random half of the non-members, which are excluded from the decisions"
     )
     return present(
         flagging,
         [
             f"{_settings(same) if len(calibrations) > 1 else 'Every detector'}: calibrated by "
             f"{with_noun(rows, 'row')} in {with_noun(groups, 'group')}, so no p-value can be below "
-            f"{smallest:.3f} (more known non-members make smaller ones)."
+            f"{smallest:.3f} (more known non-members allow smaller ones)."
             for (rows, groups, smallest), same in calibrations.items()
         ],
         f"No row is flagged by {_settings(none)} at a false-discovery rate of {level}."
@@ -223,10 +231,12 @@ def _decided(found: "Sequence[FileDecision]", *, by_held_out: bool) -> "list[Par
         Note(
             f"Conformal p-values, calibrated by {calibration}, and Benjamini-Hochberg, for each "
             f"detector by itself: at most {level} of the flagged are non-members on average, if "
-            "known non-members are drawn as those among the rows are."
+            "known non-members come from the same distribution as those among the rows."
         ),
     )
 
 
 def _settings(decisions: "Sequence[FileDecision]") -> str:
-    return ", ".join(f"{one.detector} {one.setting}".rstrip(" -") for one in decisions)
+    return ", ".join(
+        f"{decision.detector} {decision.setting}".rstrip(" -") for decision in decisions
+    )

@@ -1,1 +1,1 @@
-"""What an experiment is: the schema of its file, how the file is read, swept and checked."""
+"""The experiment: the schema of its file, its reading, sweep and checks."""

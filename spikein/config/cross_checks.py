@@ -1,4 +1,4 @@
-"""The rules that tie the parts of an experiment together: each names the key to change."""
+"""Rules between the parts of an experiment; each names the key to change."""
 
 import math
 from collections.abc import Iterator, Sequence
@@ -20,7 +20,7 @@ Problem = tuple[KeyPath, InputError]
 
 
 def cross_checks(experiment: Experiment) -> list[Problem]:
-    """Return what is wrong between the parts of an experiment, each with the key to change."""
+    """Return the conflicts between the parts of an experiment, each with the key to change."""
     return [
         *_start_problems(experiment),
         *_corpus_problems(experiment),
@@ -38,13 +38,13 @@ def _at(
 
 
 def _raised(path: KeyPath, error: InputError, place: str | None = None) -> Problem:
-    """Return an error of another part; `place` says where it lies below the key."""
+    """Return an error of another part; `place` is its position below the key."""
     problem = f"{place}: {error.problem}" if place else error.problem
     return _at(path, problem, error.hint, allowed=error.allowed)
 
 
 def _start_problems(experiment: Experiment) -> Iterator[Problem]:
-    """Yield what is wrong between the model, its base and its training."""
+    """Yield the conflicts between the model, its base and its training."""
     base, train, corpus = experiment.base, experiment.train, experiment.corpus
     execution = experiment.execution
     try:
@@ -59,7 +59,7 @@ def _start_problems(experiment: Experiment) -> Iterator[Problem]:
     if corpus.imported is not None and isinstance(experiment.model.tokenizer, TokenizerTraining):
         yield _at(
             ("model", "tokenizer"),
-            "an imported corpus is tokenised already, so no tokenizer can be trained for it",
+            "an imported corpus is already tokenised, so no tokenizer can be trained for it",
             "Name the tokenizer that made its ids, by path or hub id.",
         )
     if corpus.imported is not None and experiment.analysis.background_tokens:
@@ -71,9 +71,9 @@ def _start_problems(experiment: Experiment) -> Iterator[Problem]:
     if train.epochs > 1 and experiment.placement.timed:
         yield _at(
             ("placement", "between"),
-            f"{train.epochs} epochs see every window again, each in an order of its own, so no "
-            "copy can be kept to a stretch of the training",
-            "Set train.epochs to 1, or leave between out.",
+            f"{train.epochs} epochs see every window again, each in its own order, so no "
+            "copy can be confined to a part of the training",
+            "Set train.epochs to 1, or remove between.",
         )
 
 
@@ -97,13 +97,13 @@ def _corpus_problems(experiment: Experiment) -> Iterator[Problem]:
                 f"{tokens:,} tokens do not fill one batch of {batch_tokens:,}",
                 f"Raise {part}.tokens or lower batch_tokens.",
             )
-    # A stream of less than a window was reported already.
+    # A stream of less than a window is already reported.
     if corpus.tokens >= train.context and (problem := _no_room(experiment)):
         yield _at(("corpus", "tokens"), problem, "Raise it, or lower the copies or the members.")
 
 
 def _no_room(experiment: Experiment) -> str:
-    """Say that the copies cannot fit however short the examples are; empty if they may."""
+    """Return why the copies cannot fit, however short the examples are; empty if they may."""
     low, high = experiment.placement.between
     room = experiment.corpus.tokens * (high - low)
     members = sum(contaminant.members for contaminant in experiment.contaminants)
@@ -122,25 +122,27 @@ def _no_room(experiment: Experiment) -> str:
 
 
 def _detector_problems(experiment: Experiment) -> Iterator[Problem]:
-    """Yield detectors that cannot be read, and what lies between them and the twins."""
-    asked: list[DetectorSetting] = []
+    """Yield detectors that cannot be read, and conflicts between detectors and twins."""
+    requested: list[DetectorSetting] = []
     try:
-        asked = parse_detectors(experiment.detect.detectors)
+        requested = parse_detectors(experiment.detect.detectors)
     except InputError as error:
         yield _raised(("detect", "detectors"), error, error.where)
     try:
         asked_dataset_detectors(experiment.analysis.dataset_detectors)
     except InputError as error:
         yield _raised(("analysis", "dataset_detectors"), error)
-    yield from _twin_problems(experiment, asked)
+    yield from _twin_problems(experiment, requested)
 
 
-def _twin_problems(experiment: Experiment, asked: Sequence[DetectorSetting]) -> Iterator[Problem]:
-    """Yield what is wrong between the twins and the rest.
+def _twin_problems(
+    experiment: Experiment, detectors: Sequence[DetectorSetting]
+) -> Iterator[Problem]:
+    """Yield the conflicts between the twins and the other parts.
 
     Args:
-        experiment: the whole.
-        asked: its detectors; empty where they cannot be read.
+        experiment: the whole experiment.
+        detectors: its detectors; empty if they cannot be read.
     """
     twins, detect = experiment.twins, experiment.detect
     if detect.reference == "twin" and not twins.clean:
@@ -152,27 +154,30 @@ def _twin_problems(experiment: Experiment, asked: Sequence[DetectorSetting]) -> 
     if twins.clean and experiment.train.loss_on == "completion":
         yield _at(
             ("twins", "clean"),
-            "a stream without copies holds no answer, so with train.loss_on completion the clean "
-            "twin would learn nothing: it is the model that the arm starts from",
+            "a stream without copies contains no answer, so with train.loss_on completion the "
+            "clean twin would learn nothing and equal the model that the arm starts from",
             "Compare with detect.reference base, or set train.loss_on to all.",
         )
     if twins.shadows and experiment.variants != Variants():
         yield _at(
             ("twins", "shadows"),
-            "shadow models spike non-members, too, and variants are written for members alone",
-            "Leave variants out, or set twins.shadows to 0.",
+            "shadow models also spike non-members, but variants are written only for members",
+            "Remove variants, or set twins.shadows to 0.",
         )
-    if twins.shadows and asked and Shadows() not in needs_of(asked):
+    if twins.shadows and detectors and Shadows() not in needs_of(detectors):
         yield _at(
             ("twins", "shadows"),
-            "no detector that is asked for reads shadow models",
+            "no requested detector reads shadow models",
             "Add lira or rmia to detect.detectors, or set twins.shadows to 0.",
         )
 
 
 def _sent_problems(experiment: Experiment) -> Iterator[Problem]:
-    """Yield protected datasets that a server is to paraphrase unasked."""
-    protected = {one.name: get_dataset(one.dataset).protected for one in experiment.contaminants}
+    """Yield protected datasets that a server would paraphrase without permission."""
+    protected = {
+        contaminant.name: get_dataset(contaminant.dataset).protected
+        for contaminant in experiment.contaminants
+    }
     for index, variant in enumerate(experiment.variants.of):
         if not isinstance(variant, ParaphraseVariant) or variant.by != "model":
             continue
@@ -185,13 +190,13 @@ def _sent_problems(experiment: Experiment) -> Iterator[Problem]:
                 f"{', '.join(map(repr, unknown))} names no protected dataset of this experiment",
                 f"Protected here: {listed}.",
             )
-        kept = [n for n in protected if not variant.may_send(n, protected=protected[n])]
-        if kept:
-            yield _raised(path, protected_texts_error(kept))
+        withheld = [n for n in protected if not variant.may_send(n, protected=protected[n])]
+        if withheld:
+            yield _raised(path, protected_texts_error(withheld))
 
 
 def _unlearning_problems(experiment: Experiment) -> Iterator[Problem]:
-    """Yield what is wrong between the section and the rest."""
+    """Yield the conflicts between the section and the other parts."""
     section = experiment.unlearning
     if section is None:
         return
@@ -199,10 +204,10 @@ def _unlearning_problems(experiment: Experiment) -> Iterator[Problem]:
     if share is not None and section.forget != ForgetSet(share=share):
         yield _at(
             ("twins", "retrained"),
-            f"leaves out a share of {share:g}, and unlearning.forget selects by "
+            f"excludes a share of {share:g}, and unlearning.forget selects by "
             f"{' and '.join(section.forget.given)}: one arm has one retrained model, which is "
             "trained without the forget set",
-            "Leave twins.retrained out; the section `unlearning` trains the model.",
+            "Remove twins.retrained; the section `unlearning` trains the model.",
         )
     methods = (SECTION, "methods")
     execution = experiment.execution
@@ -216,15 +221,17 @@ def _unlearning_problems(experiment: Experiment) -> Iterator[Problem]:
     except InputError as error:
         place = (error.where or "").removeprefix(dotted(methods)).strip(": .")
         yield _raised(methods, error, place)
-    brings = [get_dataset(one.dataset).paraphrases for one in experiment.contaminants]
+    brings = [
+        get_dataset(contaminant.dataset).paraphrases for contaminant in experiment.contaminants
+    ]
     if "paraphrase" in section.conditions and not any(brings):
         yield _at(
             (SECTION, "conditions"),
-            "no dataset of the experiment brings paraphrases",
-            "Take a dataset with paraphrases, such as rows with a field of them.",
+            "no dataset of the experiment has paraphrases",
+            "Use a dataset with paraphrases, such as rows with a field of them.",
             allowed="8bit, 4bit",
         )
-    names = [one.name for one in experiment.contaminants]
+    names = [contaminant.name for contaminant in experiment.contaminants]
     levels = experiment.copies.levels or (
         None if experiment.copies.fixed is None else (experiment.copies.fixed,)
     )

@@ -1,4 +1,4 @@
-"""What an experiment file says about where its steps run: `executor:`.
+"""The section `executor:` of an experiment file, which sets where its steps run.
 
 None of it is part of an identity: the artifacts of every executor are the same.
 """
@@ -19,12 +19,12 @@ def job_minutes(time: str) -> int:
     """Return the minutes of a job's time, at least 1.
 
     Raises:
-        ValueError: it is not a duration.
+        ValueError: for a text that is not a duration.
     """
-    found = _TIME.fullmatch(time)
-    if not found:
+    match = _TIME.fullmatch(time)
+    if not match:
         raise ValueError(f"{time!r} is not a duration; write HOURS:MINUTES or DAYS-HOURS:MINUTES")
-    days, hours, minutes = (int(found[name] or 0) for name in ("days", "hours", "minutes"))
+    days, hours, minutes = (int(match[name] or 0) for name in ("days", "hours", "minutes"))
     return max((24 * days + hours) * 60 + minutes, 1)
 
 
@@ -49,15 +49,15 @@ class LocalSettings(Settings):
     kind: Literal["local"] = "local"
     """Several worker processes on this machine."""
     workers: PositiveInt | None = None
-    """How many steps run side by side; null takes one a GPU, without GPUs one for four cores, at
-    least two."""
+    """Number of steps that run at the same time; null takes one per GPU, or without GPUs one per
+    four cores, at least two."""
     attempts: PositiveInt = 3
-    """How often a step is begun whose worker is killed; a step that raises an error is not begun
-    again."""
+    """Maximum attempts of a step whose worker is killed; a step that raises an error is not
+    retried."""
 
 
 class StepRequest(Settings):
-    """What a step of one kind asks for, where it is not what the others ask for."""
+    """Requests of steps of one kind that differ from the others."""
 
     cpus: PositiveInt | None = None
     """Processor cores."""
@@ -70,10 +70,10 @@ class StepRequest(Settings):
 
 
 class ClusterSettings(Settings):
-    """What steps ask a cluster for."""
+    """Resources that steps request from a cluster."""
 
     cpus: PositiveInt = 1
-    """Processor cores of a step; as many threads are started."""
+    """Processor cores of a step, which starts as many threads."""
     gpus: Count = 0
     """GPUs of a step, on one machine."""
     memory_gb: PositiveInt | None = None
@@ -81,15 +81,15 @@ class ClusterSettings(Settings):
     steps: dict[str, StepRequest] = Field(default_factory=dict)
     """Other requests by kind of step, such as `model: {gpus: 1}`."""
     attempts: PositiveInt = 3
-    """How often a step is begun whose machine or job is lost; a step that raises an error is not
-    begun again."""
+    """Maximum attempts of a step whose machine or job is lost; a step that raises an error is not
+    retried."""
 
     def request(self, kind: str) -> StepRequest:
-        """Return what a step of a kind asks for, with nothing left open but memory and time."""
+        """Return the requests of a step of a kind; only memory and time may be unset."""
         own = self.steps.get(kind, StepRequest())
-        given = own.model_dump(exclude_none=True)
+        values = own.model_dump(exclude_none=True)
         common = {"cpus": self.cpus, "gpus": self.gpus, "memory_gb": self.memory_gb}
-        return StepRequest.model_validate({**common, **given})
+        return StepRequest.model_validate({**common, **values})
 
 
 class RaySettings(ClusterSettings):
@@ -98,8 +98,8 @@ class RaySettings(ClusterSettings):
     kind: Literal["ray"] = "ray"
     """A Ray cluster, or one that is started on this machine."""
     address: str | None = None
-    """Of an existing cluster: `auto` or `HOST:PORT`; null takes `$RAY_ADDRESS`, else starts one on
-    this machine that ends with the run."""
+    """Address of an existing cluster: `auto` or `HOST:PORT`; null takes `$RAY_ADDRESS`, else starts
+    one on this machine that ends with the run."""
 
 
 class SlurmSettings(ClusterSettings):
@@ -110,18 +110,18 @@ class SlurmSettings(ClusterSettings):
     partition: str | None = None
     """The partition; null takes the cluster's default."""
     account: str | None = None
-    """The account that is charged; null takes your default."""
+    """The account to charge; null takes your default."""
     qos: str | None = None
     """The quality of service; null takes your default."""
     constraint: str | None = None
     """Features that a machine must have, as `sbatch --constraint` takes them."""
     time: JobTime = "4:00"
     """Longest time of a job, `HOURS:MINUTES` or `DAYS-HOURS:MINUTES`. A training step that reaches
-    it writes a checkpoint and goes on in another job."""
+    it writes a checkpoint and continues in another job."""
     parallel: PositiveInt = 64
-    """Most jobs of one array that run at a time."""
+    """Maximum jobs of one array that run at a time."""
     warning_seconds: PositiveInt = 90
-    """How long before its end a job is warned, to write a checkpoint."""
+    """Time before its end at which a job is warned, to write a checkpoint."""
     setup: tuple[str, ...] = ()
     """Shell commands that each job runs first, such as `module load cuda`."""
 

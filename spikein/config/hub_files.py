@@ -1,10 +1,9 @@
-"""`hf://…` in an experiment file: a file of the hub, fetched before anything is read.
+"""`hf://…` in an experiment file: a hub file, fetched before anything is read.
 
 `hf://datasets/OWNER/NAME@REVISION/PATH` names files of any data set (`inject.hub.address`).
-`hf://presets/PATH` names what `spikein data fetch` makes of the hub's files, kept once in the
-user's cache: with `data=hf://presets` a preset runs without a folder of one's own. The files are
-read and named by their content, as any local files are, so that a run has the same steps whichever
-way they came.
+`hf://presets/PATH` names the output of `spikein data fetch`, stored once in the user's cache: with
+`data=hf://presets` a preset runs without a data folder. These files are read and identified by
+content like local files, so that a run has the same steps either way.
 """
 
 from inject.errors import InputError, did_you_mean
@@ -16,31 +15,31 @@ PRESETS = f"{SCHEME}presets"
 
 
 def with_hub_files(document: Document) -> tuple[Document, list[InputError]]:
-    """Return the document with every address replaced by a local path, and what went wrong."""
+    """Return the document with every address replaced by a local path, and the problems."""
     problems: list[InputError] = []
-    known: dict[str, str] = {}
+    local_paths: dict[str, str] = {}
 
     def replaced(text: str, path: KeyPath) -> str:
         if not text.startswith(SCHEME):
             return text
         try:
-            if text not in known:
-                known[text] = local_path(text)
+            if text not in local_paths:
+                local_paths[text] = local_path(text)
         except InputError as error:
-            # The same address may stand in many places.
-            known[text] = text
-            where = f"{document.place(path)}: {dotted(path)}"
-            problems.append(InputError(str(error), where=where))
-        return known[text]
+            # The same address may occur many times.
+            local_paths[text] = text
+            place = f"{document.place(path)}: {dotted(path)}"
+            problems.append(InputError(str(error), where=place))
+        return local_paths[text]
 
     return document.with_texts(replaced), problems
 
 
 def local_path(text: str) -> str:
-    """Return where what an address names lies here, fetched; any other text as it is.
+    """Return the local path of an address, fetched if needed; any other text unchanged.
 
     Raises:
-        InputError: no such address, or the hub does not give what it names.
+        InputError: for a malformed address, or one that the hub cannot serve.
     """
     if text == PRESETS or text.startswith(f"{PRESETS}/"):
         return _of_layout(text.removeprefix(PRESETS).strip("/"))
@@ -49,7 +48,7 @@ def local_path(text: str) -> str:
         return str(fetch_address(address)[0])
     if "://" in text:
         raise InputError(
-            "is the address of something that is not on the hub",
+            "is an address outside the hub",
             where=text,
             allowed="a file, a folder, a glob, or hf://datasets/OWNER/NAME/FILE",
             hint="Download it first.",
@@ -58,26 +57,26 @@ def local_path(text: str) -> str:
 
 
 def _of_layout(pattern: str) -> str:
-    """Fetch the data sets that have a file of this name in the layout; return where they lie."""
+    """Fetch the data sets that have a file of this name in the layout; return its path."""
     from inject.files import cache_folder
     from inject.public_data.catalogue import data_sets
     from inject.public_data.fetch import fetch
 
-    wanted = [one for one in data_sets() if any(fits(file.path, pattern) for file in one.files)]
-    if not wanted or not pattern:
+    matching = [one for one in data_sets() if any(fits(file.path, pattern) for file in one.files)]
+    if not matching or not pattern:
         names = [file.path for one in data_sets() for file in one.files]
         raise InputError(
             f"no file that the presets read has this name.{did_you_mean(pattern, names)}",
             where=f"{PRESETS}/{pattern}",
-            hint="`spikein data list` names them.",
+            hint="`spikein data list` lists them.",
         )
     folder = cache_folder() / "data"
-    for data_set in wanted:
+    for data_set in matching:
         if data_set.terms and not all((folder / file.path).exists() for file in data_set.files):
             raise InputError(
                 f"{data_set.name} has terms, which must be accepted first",
                 where=f"{PRESETS}/{pattern}",
                 hint=f"`spikein data fetch {data_set.name} --to {folder}` shows them.",
             )
-    fetch(wanted, folder)
+    fetch(matching, folder)
     return str(folder / pattern)

@@ -1,13 +1,13 @@
 """From a file and overrides to a checked experiment, and back to a file.
 
-Everything that is wrong is found in one reading: overrides, variables, and every combination of
-the sweep. A problem that one swept value causes names that value.
+One reading finds all problems: in overrides, variables, and every combination of the sweep. A
+problem caused by one swept value names that value.
 
 A file that `extends:` another (a shipped name, or a path relative to the file) is merged with it
 into one document. Mappings are merged key by key, everything else is replaced, lists as a whole.
-The file that extends wins; `null` takes an optional key away. Each key keeps the place where it
-stands, in whichever file. The name is never taken over, or the run would replace the other one's:
-without one, the file's own name stands.
+The extending file wins; `null` removes an optional key. Each key keeps its file and line. The name
+is never inherited, or the run would replace that of the other file: without a name, the name of
+the extending file applies.
 """
 
 from collections.abc import Mapping, Sequence
@@ -47,14 +47,14 @@ EXTENDS = "extends"
 
 @dataclass(frozen=True, kw_only=True)
 class CheckedExperiment:
-    """An experiment that can be run, and its arms; everything in it was checked."""
+    """A fully checked experiment and its arms."""
 
     experiment: Experiment
-    """Where it sweeps, with the first value of each axis in place."""
+    """The experiment; swept keys have the first value of their axis."""
     arms: tuple[ArmExperiment, ...]
     """Every combination of the swept values with every seed, in their fixed order."""
     notes: tuple[str, ...] = ()
-    """Names that a reader might take for another file."""
+    """Names that could mean another file."""
 
 
 def read_experiment(path: str | Path, overrides: Sequence[str] = ()) -> CheckedExperiment:
@@ -66,7 +66,7 @@ def read_experiment(path: str | Path, overrides: Sequence[str] = ()) -> CheckedE
 
     Raises:
         InputError: when a file cannot be read at all.
-        InputErrors: with everything that is wrong in it.
+        InputErrors: with all problems.
     """
     document, notes = read_extended(EXPERIMENTS.find(path))
     checked = check_document(document, overrides)
@@ -96,8 +96,8 @@ def check_document(document: Document, overrides: Sequence[str] = ()) -> Checked
             hint="Split the experiment into several.",
         )
         raise InputErrors([*problems, problem], title=title)
-    found, checked = _check_combinations(candidates)
-    problems += _with_choices(found, candidates, document)
+    grouped, checked = _check_combinations(candidates)
+    problems += _with_choices(grouped, candidates, document)
     if not problems:
         problems = [_at_place(one, path, document) for path, one in repeated_values(checked)]
     if problems:
@@ -120,23 +120,23 @@ def resolved_yaml(experiment: Experiment) -> str:
 
 
 def _without_nulls(document: Document) -> Document:
-    """Leave out optional parts and axes of the sweep that are null: `null` takes one away."""
+    """Remove optional parts and axes of the sweep that are null."""
     fields = Experiment.model_fields
-    kept = {
+    present = {
         key: value
         for key, value in document.values.items()
         if value is not None or key not in fields or fields[key].is_required()
     }
-    if isinstance(sweep := kept.get("sweep"), Mapping):
-        kept["sweep"] = {axis: values for axis, values in sweep.items() if values is not None}
-    return Document(values=kept, places=document.places, name=document.name)
+    if isinstance(sweep := present.get("sweep"), Mapping):
+        present["sweep"] = {axis: values for axis, values in sweep.items() if values is not None}
+    return Document(values=present, places=document.places, name=document.name)
 
 
 def _refuse_secrets(document: Document) -> tuple[Document, list[InputError]]:
-    """Refuse secrets wherever they stand; later messages about the document repeat none."""
+    """Refuse secrets anywhere in the document, so that later messages repeat none."""
     problems = [
         InputError(
-            f"{dotted(path)}: holds {kind}, and experiment files are copied into run folders",
+            f"{dotted(path)}: contains {kind}, and experiment files are copied into run folders",
             where=document.place(path),
             hint="Keep it in an environment variable: `api_key_variable: NAME` for a server, "
             "HF_TOKEN for the hub.",
@@ -153,7 +153,7 @@ def _check_combinations(
     candidates: Sequence[Combination],
 ) -> tuple[_Grouped, list[tuple[Combination, Experiment]]]:
     """Check every combination; group equal problems with the combinations that have them."""
-    found: _Grouped = {}
+    grouped: _Grouped = {}
     checked: list[tuple[Combination, Experiment]] = []
     for number, candidate in enumerate(candidates):
         try:
@@ -168,16 +168,16 @@ def _check_combinations(
             problems = [_at_place(problem, path, document) for path, problem in wrong]
             checked.append((candidate, experiment))
         for problem in problems:
-            found.setdefault(str(problem), (problem, []))[1].append(number)
-    return found, checked
+            grouped.setdefault(str(problem), (problem, []))[1].append(number)
+    return grouped, checked
 
 
 def _with_choices(
-    found: _Grouped, candidates: Sequence[Combination], document: Document
+    grouped: _Grouped, candidates: Sequence[Combination], document: Document
 ) -> list[InputError]:
-    """Name the swept value that a problem comes with, unless every combination has it."""
+    """Add the swept value that causes a problem, unless every combination has it."""
     explained = []
-    for problem, numbers in found.values():
+    for problem, numbers in grouped.values():
         if len(numbers) == len(candidates):
             explained.append(problem)
             continue
@@ -209,11 +209,11 @@ def read_extended(path: Path) -> tuple[Document, list[str]]:
     """Read an experiment file and all that it extends.
 
     Returns:
-        The merged document, without `extends`; and what a reader should know about names.
+        The merged document, without `extends`; and notes about ambiguous names.
 
     Raises:
-        InputError: for a file that cannot be read, a circle, or an `extends` that is no text.
-        InputErrors: when keys are given twice or are no text.
+        InputError: for a file that cannot be read, a circle, or an `extends` that is not a text.
+        InputErrors: for keys that are given twice or are not text.
     """
     notes: list[str] = []
     return _read(path, (path,), notes), notes
@@ -223,14 +223,14 @@ def _read(path: Path, chain: tuple[Path, ...], notes: list[str]) -> Document:
     document = read_document(path)
     if EXTENDS not in document.values:
         return document
-    where = document.place((EXTENDS,))
-    parent = _parent(document.values[EXTENDS], path, where)
+    place = document.place((EXTENDS,))
+    parent = _parent(document.values[EXTENDS], path, place)
     if note := EXPERIMENTS.clash(document.values[EXTENDS], folder=path.parent):
         notes.append(note)
     if realpath(parent) in map(realpath, chain):
-        circle = " → ".join(str(one) for one in (*chain, parent))
+        circle = " → ".join(str(file) for file in (*chain, parent))
         raise InputError(
-            f"{EXTENDS}: the files extend each other in a circle: {circle}", where=where
+            f"{EXTENDS}: the files extend each other in a circle: {circle}", where=place
         )
     extended = _read(parent, (*chain, parent), notes)
     return _merged(document, extended, name=path.stem)
@@ -246,7 +246,7 @@ def _parent(value: Any, path: Path, where: str) -> Path:
         )
     if "${" in value:
         raise InputError(
-            f"{EXTENDS}: variables cannot be used here, as they may stand in the other file",
+            f"{EXTENDS}: variables cannot be used here, since the other file may define them",
             where=where,
             hint="Write the path out.",
         )
@@ -274,14 +274,14 @@ def _merged(document: Document, extended: Document, *, name: str) -> Document:
 def _merge(
     under: Mapping[str, Any], over: Mapping[str, Any], path: KeyPath, places: dict[KeyPath, str]
 ) -> dict[str, Any]:
-    """Return `over` laid on `under`; forgets the places of what is replaced."""
+    """Return `under` updated by `over`; drop the places of replaced values."""
     merged = dict(under)
     for key, value in over.items():
-        here, below = (*path, key), under.get(key)
+        key_path, below = (*path, key), under.get(key)
         if isinstance(value, Mapping) and isinstance(below, Mapping):
-            merged[key] = _merge(below, value, here, places)
+            merged[key] = _merge(below, value, key_path, places)
             continue
         merged[key] = value
-        for old in [old for old in places if old[: len(here)] == here]:
+        for old in [old for old in places if old[: len(key_path)] == key_path]:
             del places[old]
     return merged

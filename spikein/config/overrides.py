@@ -1,9 +1,9 @@
 """`key=value` from the command line, and `${name}` inside the file, before anything is checked.
 
-Overrides go into the plain values, so that the one check of the whole experiment judges them
-like the file's own keys; only their place reads differently. A first key that is no key of an
-experiment is a variable: `data=../files` is `variables.data=../files`. `${name}` alone keeps the
-variable's type, inside a longer text it is written out; `$${` stands for a literal `${`.
+Overrides are put into the plain values, so that the check of the whole experiment treats them like
+the file's own keys; only their place in messages differs. A first key that is not a key of an
+experiment is a variable: `data=../files` means `variables.data=../files`. A value that is only
+`${name}` keeps the variable's type; inside a longer text it becomes text. `$${` is a literal `${`.
 """
 
 import copy
@@ -26,9 +26,9 @@ _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_-]*")
 
 
 def parse_path(key: str) -> KeyPath:
-    """Return the path of a dotted key; digits alone are list indexes.
+    """Return the path of a dotted key; a part of only digits is a list index.
 
-    What follows `sweep.` is one key, dots included, because the keys of `sweep` are dotted.
+    Everything after `sweep.` is one key with its dots, because the keys of `sweep` are dotted.
     """
     if key.startswith("sweep."):
         return ("sweep", key.removeprefix("sweep."))
@@ -56,7 +56,7 @@ def apply_overrides(
         overrides: `key=value` each; a later one wins over an earlier one.
         keys: the top-level keys of an experiment.
     """
-    known = tuple(keys)
+    known_keys = tuple(keys)
     values: dict[str, Any] = copy.deepcopy(dict(document.values))
     places = dict(document.places)
     problems: list[InputError] = []
@@ -64,8 +64,8 @@ def apply_overrides(
     for text in overrides:
         place = f"override {masked(text)}"
         try:
-            given, value = _parsed(text, place)
-            path = _with_variables(given, place, values, known)
+            key_path, value = _parsed(text, place)
+            path = _with_variables(key_path, place, values, known_keys)
             set_value(values, path, value, where=place)
         except InputError as error:
             problems.append(error)
@@ -88,7 +88,7 @@ def apply_overrides(
 
 
 def set_value(values: dict[str, Any], path: KeyPath, value: Any, *, where: str) -> None:
-    """Put `value` at `path` in nested dicts and lists, in place; missing mappings are made.
+    """Set `value` at `path` in nested dicts and lists, in place; create missing mappings.
 
     Raises:
         InputError: when the path leads through a single value or past a list's end.
@@ -96,20 +96,20 @@ def set_value(values: dict[str, Any], path: KeyPath, value: Any, *, where: str) 
     node: Any = values
     for depth, part in enumerate(path):
         last = depth == len(path) - 1
-        here = dotted(path[:depth])
+        prefix = dotted(path[:depth])
         if isinstance(node, list):
             if not isinstance(part, int) or part >= len(node):
                 raise InputError(
-                    f"{here} is a list of {len(node)}, it has no item {part}",
+                    f"{prefix} is a list of {len(node)}, it has no item {part}",
                     where=where,
-                    allowed=f"{here}.0 to {here}.{len(node) - 1}" if node else "none",
+                    allowed=f"{prefix}.0 to {prefix}.{len(node) - 1}" if node else "none",
                 )
         elif isinstance(node, dict):
             part = str(part)
             if not last and node.get(part) is None:
                 node[part] = {}
         else:
-            raise InputError(f"{here} is a single value, it has no key {part}", where=where)
+            raise InputError(f"{prefix} is a single value, it has no key {part}", where=where)
         if last:
             node[part] = copy.deepcopy(value)
         else:
@@ -117,17 +117,17 @@ def set_value(values: dict[str, Any], path: KeyPath, value: Any, *, where: str) 
 
 
 def interpolate(document: Document) -> tuple[Document, list[InputError]]:
-    """Return the document with every `${name}` replaced, and every name that is not known."""
-    given = document.values.get("variables")
-    variables = dict(given) if isinstance(given, Mapping) else {}
+    """Return the document with every `${name}` replaced, and the problems with unknown names."""
+    declared = document.values.get("variables")
+    variables = dict(declared) if isinstance(declared, Mapping) else {}
     problems: list[InputError] = []
     for name, value in variables.items():
-        where = document.place(("variables", name))
+        place = document.place(("variables", name))
         if not _VARIABLE.fullmatch(name):
-            problems.append(InputError(f"variables: {name!r} is no variable name", where=where))
+            problems.append(InputError(f"variables: {name!r} is not a variable name", where=place))
         if isinstance(value, str) and _references(value):
             problems.append(
-                InputError(f"variables.{name}: a variable cannot name a variable", where=where)
+                InputError(f"variables.{name}: a variable cannot name a variable", where=place)
             )
 
     def replaced(text: str, path: KeyPath) -> Any:
@@ -162,13 +162,13 @@ def read_settings(
     """Return the settings of a file, of overrides, and of the options of a command.
 
     Args:
-        model: which settings.
-        path: a YAML file; None without one.
+        model: the class of the settings.
+        path: a YAML file, or None.
         overrides: `KEY=VALUE` each, dotted keys or names of variables.
         given: keys of the command line; they win.
 
     Raises:
-        InputErrors: with everything that is wrong, and which key may have been meant.
+        InputErrors: with all problems, and suggestions for unknown keys.
     """
     document = (
         Document(values={}, places={}, name="the command line")
@@ -210,14 +210,12 @@ def _written(value: Any) -> str:
 def _with_variables(
     path: KeyPath, place: str, values: Mapping[str, Any], keys: Sequence[str]
 ) -> KeyPath:
-    """Return the path that an override means: a first key that is none is a variable."""
+    """Return the path of an override: an unknown first key is a variable."""
     first = str(path[0])
     if (first in keys and first != "variables") or path == ("variables",):
         return path
     if first == "extends":
-        raise InputError(
-            "extends stands in an experiment file, not on the command line", where=place
-        )
+        raise InputError("set extends in the experiment file, not on the command line", where=place)
     declared = values.get("variables") or {}
     name = first if first != "variables" else str(path[1])
     used = _all_references(values)
@@ -227,7 +225,7 @@ def _with_variables(
         # The settings of a command have no variables.
         noun = "key and no variable" if "variables" in keys else "setting"
         raise InputError(
-            f"no {noun} is called {dotted(path)!r}."
+            f"there is no {noun} {dotted(path)!r}."
             + did_you_mean(first if first != "variables" else name, candidates),
             where=place,
             allowed=", ".join(dict.fromkeys(candidates)),

@@ -1,8 +1,8 @@
 """The schema of an experiment file.
 
-Each package owns the settings of its own part; this module puts them side by side. A rule that
-concerns one part is in that part, one that concerns two in `cross_checks`, which also looks up the
-names and parameters of detectors and unlearning methods.
+Each package owns the settings of its part; this module combines them. A rule about one part is in
+that part, a rule about two in `cross_checks`, which also looks up the names and parameters of
+detectors and unlearning methods.
 """
 
 import re
@@ -39,10 +39,10 @@ _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 
 
 def check_name(name: str) -> str:
-    """Return a name that can name a run's folder.
+    """Return a name that is valid for a run's folder.
 
     Raises:
-        ValueError: when it cannot.
+        ValueError: when it is not valid.
     """
     if not _NAME.fullmatch(name) or name.endswith("."):
         raise ValueError(
@@ -53,26 +53,26 @@ def check_name(name: str) -> str:
 
 
 class CorpusSettings(Settings):
-    """The background text that everything is spiked into."""
+    """The background text that examples are spiked into."""
 
     tokens: PositiveInt
     """Size of the training stream in tokens, the spiked copies included."""
     sources: tuple[AnySource, ...] = ()
-    """Where the background comes from, mixed by weight."""
+    """Sources of the background, mixed by weight."""
     imported: AnyImport | None = None
-    """A corpus that is tokenised already, in place of `sources`."""
+    """An already tokenised corpus, in place of `sources`."""
     seed: Seed = 0
     """Seed of the order of documents; the same in all arms, so that they share one corpus."""
 
     @model_validator(mode="after")
     def _one_background(self) -> "CorpusSettings":
         if bool(self.sources) == (self.imported is not None):
-            given = "both" if self.sources else "neither"
-            raise ValueError(f"give exactly one of sources and imported; got {given}")
+            present = "both" if self.sources else "neither"
+            raise ValueError(f"give exactly one of sources and imported; got {present}")
         return self
 
     def described(self) -> str:
-        """Return where the background comes from, for people."""
+        """Return the sources of the background as text."""
         if self.imported is not None:
             return self.imported.label()
         return ", ".join(source.label() for source in self.sources)
@@ -104,29 +104,29 @@ class Relearning(Settings):
 
 
 class UnlearningSection(Settings):
-    """Models that are to forget some members, beside one that was trained without them."""
+    """Models that unlearn some members, compared with one trained without them."""
 
     forget: ForgetSet
-    """The members that are to be forgotten; the retrained model never sees them."""
+    """The members to forget; the retrained model never sees them."""
     retain: RetainSet = RetainSet()
     """The other members that methods hold on to; without a rule, all of them."""
     methods: Annotated[tuple[str | dict[str, Any], ...], Field(min_length=1)]
     """Methods by name, by `FILE.py:NAME`, or as a mapping of `method`, `name`, `sweep` and the
     method's own settings; each makes a model for each value that its `sweep` names."""
     measures: MeasureSettings = MeasureSettings()
-    """Margins and tests behind what is said of them."""
+    """Margins and tests of the verdicts."""
     general_tokens: Annotated[int, Field(ge=0, le=10**9)] = 20_000
-    """Tokens of background that lie behind the corpus, on which it is measured what unlearning
-    costs elsewhere; 0 for none. With an imported corpus there are none."""
+    """Tokens of background after the corpus, used to measure the cost of unlearning on other text;
+    0 for none. An imported corpus has none."""
     relearn: Relearning | None = None
-    """How models relearn a part of the forget set, to see how fast the rest comes back; null
-    trains none."""
+    """How models relearn a part of the forget set, to see how fast the rest returns; null trains
+    none."""
     audit: ChunkAudit | None = None
-    """How unlearned models are audited text by text, with what they still write; null audits
+    """How unlearned models are audited text by text, with their continuations; null audits
     none."""
     conditions: tuple[Condition, ...] = ()
-    """Under what all models are scored again: weights rounded to `8bit` or `4bit`, and the
-    `paraphrase` that examples bring along."""
+    """Conditions under which all models are scored again: weights rounded to `8bit` or `4bit`, and
+    the examples' `paraphrase`."""
 
     @field_validator("conditions")
     @classmethod
@@ -142,11 +142,11 @@ class Experiment(Settings):
     name: str
     """The run's folder: letters, digits, `.`, `_`, `-`; it starts with a letter or a digit."""
     variables: dict[str, str | int | float | bool] = Field(default_factory=dict)
-    """Values that `${name}` stands for elsewhere; `name=value` on the command line sets one."""
+    """Values for `${name}` elsewhere; `name=value` on the command line sets one."""
     seeds: Annotated[tuple[Seed, ...], Field(min_length=1, max_length=1000)] = (0,)
     """Each arm is run once with each seed."""
     model: ModelSettings
-    """What is trained: a shape from scratch, or a pretrained model; and its tokenizer."""
+    """The model to train: a shape from scratch, or a pretrained model; and its tokenizer."""
     base: BaseSettings | None = None
     """How the base model is trained that all arms start from; absent with `model.pretrained`."""
     corpus: CorpusSettings
@@ -154,17 +154,17 @@ class Experiment(Settings):
     contaminants: Annotated[tuple[Contaminant, ...], Field(min_length=1)]
     """The datasets whose members are spiked in and whose non-members are withheld."""
     copies: Copies
-    """How often each member is spiked in."""
+    """Number of copies of each member."""
     placement: Placement = Placement()
-    """Where the copies go."""
+    """Positions of the copies."""
     variants: Variants = Variants()
-    """What the copies carry: whole examples, or variants of them."""
+    """Content of the copies: whole examples, or variants of them."""
     audit: OverlapSettings = OverlapSettings()
     """What counts as an overlap of the background with an example; such documents are dropped."""
     twins: Twins = Twins()
-    """Further models beside each arm: the clean twin, the retrained model, shadow models."""
+    """Further models of each arm: the clean twin, the retrained model, shadow models."""
     unlearning: UnlearningSection | None = None
-    """Models that are to forget some members; absent where none is."""
+    """Models that unlearn some members; absent if there are none."""
     pool: PoolSettings = PoolSettings()
     """How members and non-members are drawn."""
     train: TrainSettings
@@ -182,7 +182,7 @@ class Experiment(Settings):
 
     @property
     def forget_set(self) -> ForgetSet | None:
-        """Whom the retrained model never sees; None if no such model is trained."""
+        """The members that the retrained model never sees; None without such a model."""
         if self.unlearning is not None:
             return self.unlearning.forget
         share = self.twins.retrained

@@ -1,8 +1,8 @@
 """The arms of an experiment: every combination of the swept values, with every seed.
 
-An axis is a dotted key with the values it takes. Every combination is a full experiment and is
-checked as one before anything runs. Axes vary like an odometer, the last one fastest, and
-seeds vary within a combination; so the order of arms is a function of the file alone.
+An axis is a dotted key with its values. Every combination is a full experiment and is checked as
+one before anything runs. Axes vary like an odometer, the last one fastest, and seeds vary within a
+combination; so the order of arms depends only on the file.
 """
 
 import itertools
@@ -30,7 +30,7 @@ class ArmExperiment:
     """One combination of swept values, with one seed."""
 
     axes: dict[str, Any]
-    """Dotted key to the value it takes here, as plain JSON."""
+    """Dotted key to its value in this arm, as plain JSON."""
     labels: dict[str, str]
     """Dotted key to a short text of that value, for tables and folder names."""
     seed: int
@@ -39,7 +39,7 @@ class ArmExperiment:
 
     @property
     def label(self) -> str:
-        """Return what the arm is called, such as `copies poisson=4, lr 0.001, seed 0`."""
+        """Return the arm's label, such as `copies poisson=4, lr 0.001, seed 0`."""
         return arm_label(self.labels.items(), self.seed)
 
 
@@ -52,10 +52,10 @@ class Combination:
     values: Mapping[str, Any]
     """The experiment with the chosen values in place."""
     swept: Document
-    """The experiment that they come from, with its sweep."""
+    """The original experiment, with its sweep."""
 
     def document(self) -> Document:
-        """Return the values with their places; a chosen one stands in its axis."""
+        """Return the values with their places; a chosen one has the place in its axis."""
         places = dict(self.swept.places)
         for axis, index in self.choice.items():
             path, source = parse_path(axis), ("sweep", axis, index)
@@ -69,11 +69,11 @@ class Combination:
 
 
 def combinations(document: Document) -> list[Combination]:
-    """Return every combination of the document's `sweep`; a single one where it has none.
+    """Return every combination of the document's `sweep`; a single one without a sweep.
 
     Raises:
-        InputErrors: when `sweep` is no mapping of lists, an axis cannot be set, two axes overlap
-            or there are more than 1,000 combinations; all of it at once.
+        InputErrors: for a `sweep` that is not a mapping of lists, an axis that cannot be set,
+            overlapping axes or more than 1,000 combinations; all problems at once.
     """
     sweep = document.values.get("sweep") or {}
     problems = _axis_problems(sweep, document)
@@ -137,7 +137,7 @@ def axis_label(experiment: Experiment, axis: str) -> str:
     """Return the short text of an axis's value in an experiment.
 
     Raises:
-        LookupError, AttributeError, ValueError: it has no such part.
+        LookupError, AttributeError, ValueError: for an unknown part.
     """
     return value_label(_find(experiment, parse_path(axis)))
 
@@ -171,40 +171,40 @@ def _axis_problems(sweep: Any, document: Document) -> list[InputError]:
     problems = []
     usable: list[str] = []
     for axis, values in sweep.items():
-        where = document.place(("sweep", axis))
+        place = document.place(("sweep", axis))
         path = parse_path(axis)
         if not isinstance(values, list) or not values:
             problems.append(
                 InputError(
                     f"sweep.{axis}: must be a list of at least one value",
-                    where=where,
+                    where=place,
                     allowed=f"such as [{values}, …]" if _single(values) else None,
                 )
             )
         elif path[0] == SECTION:
             problems.append(
                 InputError(
-                    f"sweep.{axis}: this cannot be swept, as every combination would train the "
+                    f"sweep.{axis}: cannot be swept, since every combination would train the "
                     "original model and the retrained one again",
-                    where=where,
+                    where=place,
                     hint="Sweep within a method, which takes the models as they are: "
                     "`unlearning.methods: [{method: npo, sweep: {lr: [1.0e-5, 1.0e-4]}}]`.",
                 )
             )
         elif path[0] in _NOT_SWEPT or "" in path:
-            problems.append(InputError(f"sweep.{axis}: this cannot be swept", where=where))
+            problems.append(InputError(f"sweep.{axis}: cannot be swept", where=place))
         else:
             try:
                 _chosen(document, {axis: 0})
             except InputError as error:
                 problems.append(error)
             usable.append(axis)
-    for one, other in itertools.permutations(usable, 2):
-        short, long = parse_path(one), parse_path(other)
-        if short == long[: len(short)] and (short != long or one < other):
+    for outer, other in itertools.permutations(usable, 2):
+        short, long = parse_path(outer), parse_path(other)
+        if short == long[: len(short)] and (short != long or outer < other):
             problems.append(
                 InputError(
-                    f"sweep.{other}: lies within sweep.{one}, which would replace it",
+                    f"sweep.{other}: is part of sweep.{outer}, which would replace it",
                     where=document.place(("sweep", other)),
                 )
             )
@@ -228,8 +228,8 @@ def _chosen(document: Document, choice: Mapping[str, int]) -> dict[str, Any]:
     """Return the document's values with the chosen ones in place."""
     values: dict[str, Any] = _copy(document.values)
     for axis, index in choice.items():
-        where = document.place(("sweep", axis, index))
-        set_value(values, parse_path(axis), document.values["sweep"][axis][index], where=where)
+        place = document.place(("sweep", axis, index))
+        set_value(values, parse_path(axis), document.values["sweep"][axis][index], where=place)
     return values
 
 

@@ -1,7 +1,7 @@
-"""What pydantic finds wrong, in the words of the person who wrote the file.
+"""Translate pydantic's errors into the terms of an experiment file.
 
-Each problem names its key path and its place, what was given, what is allowed and, for an
-unknown key, which key may have been meant. Errors of the branches of a union become one.
+Each problem names its key path and its place, the given value, the allowed values and, for an
+unknown key, a suggestion. Errors of the branches of a union become one.
 """
 
 import types
@@ -35,11 +35,11 @@ _KINDS = {
 def validation_errors(
     error: ValidationError, model: type[BaseModel], document: Document
 ) -> list[InputError]:
-    """Return one `InputError` for each thing wrong with `document`, in its order of keys.
+    """Return one `InputError` per problem of `document`, in its order of keys.
 
     Args:
-        error: what validating `document.values` against `model` raised.
-        model: the schema, from which allowed keys are read.
+        error: the exception from validating `document.values` against `model`.
+        model: the schema, which determines the allowed keys.
         document: the values, with their places.
     """
     found: dict[KeyPath, list[ErrorDetails]] = {}
@@ -50,7 +50,7 @@ def validation_errors(
         given = _value(document.values, path)
         deeper = any(other != path and other[: len(path)] == path for other in found)
         if deeper and isinstance(given, Mapping | list):
-            # Another branch of the union took the value's kind; its own complaint is nearer.
+            # Another branch of the union accepts the value's kind; its own error is more specific.
             group = [one for one in group if _expected(one) is None]
         if group:
             problems.append(_problem(path, group, given, model, document))
@@ -58,14 +58,14 @@ def validation_errors(
 
 
 def allowed_keys(model: type[BaseModel], values: Any, path: KeyPath) -> list[str]:
-    """Return the keys that the models at `path` have, or an empty list where any key goes."""
-    here, value = _models_at(model, values, path), _value(values, path)
-    tagged = [one for one in here if _tag_fits(one, value)] or here
+    """Return the keys that the models at `path` have, or an empty list if any key is allowed."""
+    models, value = _models_at(model, values, path), _value(values, path)
+    tagged = [one for one in models if _tag_fits(one, value)] or models
     return list(dict.fromkeys(name for one in tagged for name in one.model_fields))
 
 
 def plain_type(value: Any) -> str:
-    """Return a value in a user's words, cut to 60 characters: `the text 'x'`, `a list of 3`."""
+    """Return a description of a value of at most 60 characters: `the text 'x'`, `a list of 3`."""
     match value:
         case None:
             return "nothing (null)"
@@ -91,50 +91,57 @@ def _problem(
     document: Document,
 ) -> InputError:
     key = dotted(path) or "the file"
-    where = document.place(path)
+    place = document.place(path)
     first = group[0]
     kind = first["type"]
     context = first.get("ctx") or {}
     if kind == "extra_forbidden":
-        known = allowed_keys(model, document.values, path[:-1])
-        known += ["extends"] if len(path) == 1 else []
+        known_keys = allowed_keys(model, document.values, path[:-1])
+        known_keys += ["extends"] if len(path) == 1 else []
         return InputError(
-            f"{key}: no such key.{did_you_mean(str(path[-1]), known)}",
-            where=where,
-            allowed=", ".join(known) or None,
+            f"{key}: no such key.{did_you_mean(str(path[-1]), known_keys)}",
+            where=place,
+            allowed=", ".join(known_keys) or None,
         )
     if kind == "missing":
         return InputError(f"{key}: is missing", where=document.place(path[:-1]))
     if kind == "union_tag_not_found":
         tag = str(context.get("discriminator", "kind")).strip("'")
-        known = _tags(model, document.values, path)
-        return InputError(f"{key}: {tag} is missing", where=where, allowed=", ".join(known) or None)
+        known_keys = _tags(model, document.values, path)
+        return InputError(
+            f"{key}: {tag} is missing", where=place, allowed=", ".join(known_keys) or None
+        )
     if kind == "union_tag_invalid":
         tag = str(context.get("discriminator", "kind")).strip("'")
-        known = [part.strip().strip("'") for part in str(context["expected_tags"]).split(",")]
+        known_keys = [part.strip().strip("'") for part in str(context["expected_tags"]).split(",")]
         wrong = str(context.get("tag"))
         return InputError(
-            f"{key}.{tag}: {wrong!r} is none of them.{did_you_mean(wrong, known)}",
+            f"{key}.{tag}: {wrong!r} is not an allowed value.{did_you_mean(wrong, known_keys)}",
             where=document.place((*path, tag)),
-            allowed=", ".join(known),
+            allowed=", ".join(known_keys),
         )
     if kind in ("value_error", "assertion_error"):
         reason = first["msg"].partition(", ")[2]
-        return InputError(f"{key}: {reason}", where=where, hint=_origins(given, path, document))
-    expected = list(dict.fromkeys(text for one in group if (text := _expected(one))))
+        return InputError(f"{key}: {reason}", where=place, hint=_origins(given, path, document))
+    expected = list(dict.fromkeys(text for details in group if (text := _expected(details))))
     if not expected:
-        return InputError(f"{key}: {first['msg']} (given: {plain_type(given)})", where=where)
+        return InputError(f"{key}: {first['msg']} (given: {plain_type(given)})", where=place)
     close = ""
     if isinstance(given, str):
-        literals = [word for one in group if one["type"] == "literal_error" for word in _words(one)]
+        literals = [
+            word
+            for details in group
+            if details["type"] == "literal_error"
+            for word in _words(details)
+        ]
         close = did_you_mean(given, literals)
     return InputError(
-        f"{key}: is {plain_type(given)}.{close}", where=where, allowed=" or ".join(expected)
+        f"{key}: is {plain_type(given)}.{close}", where=place, allowed=" or ".join(expected)
     )
 
 
 def _origins(given: Any, path: KeyPath, document: Document) -> str | None:
-    """Say where the keys of a mapping stand, when they come from several files or overrides."""
+    """Return the places of a mapping's keys, if they come from several files or overrides."""
     if not isinstance(given, Mapping):
         return None
     places = {
@@ -143,11 +150,11 @@ def _origins(given: Any, path: KeyPath, document: Document) -> str | None:
     if len({place.rpartition(":")[0] for place in places.values()}) < 2:
         return None
     listed = ", ".join(f"{key} at {place}" for key, place in places.items())
-    return f"The keys come from several places: {listed}. A key set to null is taken away."
+    return f"The keys come from several places: {listed}. Setting a key to null removes it."
 
 
 def _expected(details: ErrorDetails) -> str | None:
-    """Return what would have been accepted, for errors about a value; None for the others."""
+    """Return the accepted values for errors about a value; None for the others."""
     kind = details["type"]
     context = details.get("ctx") or {}
     if kind in ("literal_error", "enum"):
@@ -180,7 +187,7 @@ def _words(details: ErrorDetails) -> list[str]:
 
 
 def _path(details: ErrorDetails, values: Any) -> KeyPath:
-    """Return an error's place in the values; names of union branches are left out."""
+    """Return an error's place in the values, without names of union branches."""
     path: list[str | int] = []
     node = values
     for index, part in enumerate(details["loc"]):
@@ -211,7 +218,7 @@ def _models(annotation: Any) -> list[type[BaseModel]]:
     if get_origin(annotation) is Annotated:
         return _models(get_args(annotation)[0])
     if get_origin(annotation) in (Union, types.UnionType):
-        return [one for branch in get_args(annotation) for one in _models(branch)]
+        return [model for branch in get_args(annotation) for model in _models(branch)]
     return []
 
 
@@ -227,10 +234,10 @@ def _items(annotation: Any) -> Iterable[Any]:
 
 
 def _models_at(model: type[BaseModel], values: Any, path: KeyPath) -> list[type[BaseModel]]:
-    """Return the models that may stand at `path`, below those whose `kind` is the given one."""
+    """Return the models allowed at `path`, below those whose `kind` is the given one."""
     annotations: list[Any] = [model]
     for depth, part in enumerate(path):
-        given = _value(values, path[:depth])
+        value = _value(values, path[:depth])
         if isinstance(part, int):
             annotations = [item for one in annotations for item in _items(one)]
             continue
@@ -238,15 +245,19 @@ def _models_at(model: type[BaseModel], values: Any, path: KeyPath) -> list[type[
             one.model_fields[part].annotation
             for annotation in annotations
             for one in _models(annotation)
-            if part in one.model_fields and _tag_fits(one, given)
+            if part in one.model_fields and _tag_fits(one, value)
         ]
     return [one for annotation in annotations for one in _models(annotation)]
 
 
 def _tags(model: type[BaseModel], values: Any, path: KeyPath) -> list[str]:
-    """Return the values of `kind` that the models at `path` stand for."""
-    models = [one for one in _models_at(model, values, path) if _has_kind(one)]
-    return [str(tag) for one in models for tag in get_args(one.model_fields["kind"].annotation)]
+    """Return the values of `kind` of the models at `path`."""
+    models = [candidate for candidate in _models_at(model, values, path) if _has_kind(candidate)]
+    return [
+        str(tag)
+        for candidate in models
+        for tag in get_args(candidate.model_fields["kind"].annotation)
+    ]
 
 
 def _has_kind(model: type[BaseModel]) -> bool:

@@ -2,9 +2,9 @@
 
 The values are those of YAML's core schema 1.2 (null, true/false, numbers, text), so `no`, `on`,
 `1:30` and `2024-05-01` stay text. `1e-3` is a number, and `1e6` is the whole number 1000000.
-Nothing but mappings, lists and scalars is ever constructed. Keys given twice are refused, since
-one of the two would silently win. What is written, every reader of YAML 1.1 or 1.2 takes for the
-same values. Cost: about 25 ms for a file of a hundred lines.
+Only mappings, lists and scalars are ever constructed. Duplicate keys are refused, since one of the
+two would silently win. Every reader of YAML 1.1 or 1.2 reads the written files as the same values.
+Cost: about 25 ms for a file of a hundred lines.
 """
 
 import re
@@ -26,7 +26,7 @@ from inject.errors import InputError, InputErrors
 from inject.reading.row_parsers import check_text
 
 KeyPath = tuple[str | int, ...]
-"""The way to a value in an experiment file: keys, and numbers of list items."""
+"""The path of a value in an experiment file: keys and list indexes."""
 
 _MOST_BYTES = 8 << 20
 _LARGEST_WHOLE = 2.0**63
@@ -42,14 +42,14 @@ def dotted(path: KeyPath) -> str:
 
 @dataclass(frozen=True, kw_only=True)
 class Document:
-    """Plain values, and where each of them was written."""
+    """Plain values, and the place of each."""
 
     values: Mapping[str, Any]
-    """The mapping at the file's top."""
+    """The top-level mapping of the file."""
     places: Mapping[KeyPath, str]
     """`file:line` (or the command line's own words) of each key path."""
     name: str
-    """What to call the file in messages."""
+    """The file's name in messages."""
 
     def place(self, path: KeyPath) -> str:
         """Return the place of `path`, or of the nearest key around it."""
@@ -59,7 +59,7 @@ class Document:
         return self.name
 
     def with_texts(self, replaced: Callable[[str, KeyPath], Any]) -> "Document":
-        """Return the document with every text replaced, but for those of `variables`."""
+        """Return the document with every text replaced except those of `variables`."""
 
         def walk(node: Any, path: KeyPath) -> Any:
             if isinstance(node, Mapping):
@@ -80,7 +80,7 @@ def read_document(path: Path) -> Document:
 
     Raises:
         InputError: when the file is missing, unreadable, not UTF-8, not YAML or not a mapping.
-        InputErrors: when keys are given twice or are no text; all of them at once.
+        InputErrors: for keys that are given twice or are not text; all of them at once.
     """
     name = str(path)
     try:
@@ -93,12 +93,12 @@ def read_document(path: Path) -> Document:
                 "too long for an experiment file",
                 where=name,
                 allowed=f"at most {_MOST_BYTES >> 20} MiB",
-                hint="Long lists, such as rows, belong into files that the experiment names.",
+                hint="Put long lists, such as rows, into files that the experiment names.",
             )
         check_text(data, name, "experiment file")
         text = data.decode("utf-8-sig")
     except FileNotFoundError:
-        raise InputError("there is no such file", where=name) from None
+        raise InputError("the file does not exist", where=name) from None
     except UnicodeDecodeError as error:
         raise InputError(
             f"not UTF-8 (byte {error.start})",
@@ -111,7 +111,7 @@ def read_document(path: Path) -> Document:
 
 
 def parse_document(text: str, *, name: str) -> Document:
-    """Like `read_document`, from a text; `name` stands for the file in messages."""
+    """Like `read_document`, from a text; messages call it `name`."""
     values, places = read_yaml(text, name)
     if values is None:
         raise InputError("the file is empty", where=name, allowed="a mapping with `name:` …")
@@ -138,7 +138,7 @@ def parse_scalar(text: str) -> Any:
         return int(text)
     if _FRACTION.fullmatch(text):
         value = float(text)
-        # A float field takes a whole number too, but an integer field takes no float.
+        # A float field accepts a whole number, but an integer field accepts no float.
         if "." not in text and "-" not in text[1:] and abs(value) < _LARGEST_WHOLE:
             return int(value)
         return value
@@ -156,21 +156,21 @@ _FRACTION = re.compile(
 
 @dataclass(frozen=True, kw_only=True)
 class _Refused:
-    """Stands for a value that cannot be used."""
+    """A value that cannot be used."""
 
     problem: str
 
 
 _Lines = dict[str | int, int]
-"""Where the keys or items of one mapping or list are."""
+"""Lines of the keys or items of one mapping or list."""
 _Problems = list[tuple[str | None, int, str]]
-"""What is wrong with the keys of a mapping: key (None: the mapping itself), line, problem."""
+"""Problems of a mapping's keys: key (None: the mapping itself), line, problem."""
 
 
 class _Constructor(SafeConstructor):
     """The safe constructor of ruamel.yaml: scalars by `parse_scalar`, keys as text, and lines."""
 
-    # Of its own: the inherited table has binary data, sets and dates, too.
+    # A separate table: the inherited one also has binary data, sets and dates.
     yaml_constructors: dict[str | None, Any] = {}  # noqa: RUF012
 
     def __init__(self, **options: Any) -> None:
@@ -214,7 +214,7 @@ class _Constructor(SafeConstructor):
         values.extend(self.construct_object(item) for item in node.value)
 
     def read_scalar(self, node: Node) -> Any:
-        """Return a scalar's value; what ruamel.yaml takes it for decides nothing."""
+        """Return a scalar's value, regardless of the type that ruamel.yaml resolves."""
         if not isinstance(node, ScalarNode):
             return _refused_tag(node)
         text = str(node.value)
@@ -255,7 +255,7 @@ def read_yaml(text: str, name: str) -> tuple[Any, dict[KeyPath, str]]:
     reader.Constructor = _Constructor
     try:
         with warnings.catch_warnings():
-            # Of two values with one anchor, an alias would silently stand for the second.
+            # With two values of one anchor, an alias would silently mean the second.
             warnings.simplefilter("error", ReusedAnchorWarning)
             value = reader.load(text)
     except ReusedAnchorWarning as error:
@@ -285,7 +285,7 @@ def read_yaml(text: str, name: str) -> tuple[Any, dict[KeyPath, str]]:
 def _survey(
     top: Any, constructor: _Constructor, name: str
 ) -> tuple[dict[KeyPath, str], list[InputError]]:
-    """Return the place of every key path in values that were read, and what is wrong with them.
+    """Return the place of every key path in the values, and the problems.
 
     Aliases (`*name`) count as if they were written out, so a short file can stand for a huge one:
     the survey stops at a number of values that no experiment has.
@@ -305,7 +305,7 @@ def _survey(
             raise InputError(
                 f"more than {_MOST_VALUES:,} values, aliases written out",
                 where=place,
-                hint="Use fewer aliases; long lists belong into files that the experiment names.",
+                hint="Use fewer aliases; put long lists into files that the experiment names.",
             )
         if path:
             places[path] = place
@@ -328,24 +328,24 @@ def _survey(
     return places, problems
 
 
-# Readers of YAML 1.1 take some of these for true and false.
+# Readers of YAML 1.1 read some of these as true and false.
 _NOT_PLAIN = ("null", "true", "false", "yes", "no", "on", "off", "y", "n")
 
 
 def block_text(value: Any) -> str:
-    """Return a value with one key a line, in the order given."""
+    """Return a value with one key per line, in the given order."""
     return _text(value, flow=False, width=100)
 
 
 def flow_text(value: Any) -> str:
-    """Return a value in one line, as it may stand inside `[ ]`: `{fixed: 4}`."""
+    """Return a value on one line, valid inside `[ ]`: `{fixed: 4}`."""
     return _text(value, flow=True, width=10_000).removesuffix("...\n").strip()
 
 
 class _Representer(SafeRepresenter):
     """Quotes every text that is not a plain word, and writes floats with a point."""
 
-    # Of its own, so that other users of ruamel.yaml keep theirs.
+    # A separate table, so that other users of ruamel.yaml keep theirs.
     yaml_representers = SafeRepresenter.yaml_representers.copy()
 
     def represent_text(self, text: str) -> ScalarNode:

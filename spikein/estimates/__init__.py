@@ -1,1 +1,1 @@
-"""Estimates of what a run needs, before it starts: copies, tokens, memory, disk and time."""
+"""Estimates of a run before it starts: copies, tokens, memory, disk and time."""

@@ -1,9 +1,9 @@
-"""What a run would refuse as it draws members and copies, found before it starts.
+"""Find before a run starts whether its draws of members and copies would fail.
 
-Tokenizer and pool are built as the run builds them, in a folder that is removed, and the run's own
-draw of the plan follows. Only the corpus is not built: for copies between documents, its documents
-are expected to be as long as the first of the background. Cost: seconds per pool, of which training
-a tokenizer is most; one seed stands for all.
+Tokenizer and pool are built as in the run, in a temporary folder; then the plan is drawn as in the
+run. Only the corpus is not built: for copies between documents, its documents are assumed to be as
+long as the first of the background. Cost: seconds per pool, mostly to train a tokenizer; one seed
+represents all.
 """
 
 import tempfile
@@ -38,9 +38,9 @@ from spikein.store.store import Store
 I64 = npt.NDArray[np.int64]
 
 _MOST_COPIES = 1_000_000
-"""Drawn in ten seconds; more are left to the run."""
+"""Drawn in ten seconds; larger plans are only checked by the run."""
 _MOST_ROWS = 50_000
-"""Made and compared in half a minute; larger pools are left to the run."""
+"""Built and compared in half a minute; larger pools are only checked by the run."""
 _DOCUMENTS = 2_000
 """Of the background, whose lengths are measured."""
 _SETTINGS = TypeAdapter(PlanSettings)
@@ -48,13 +48,13 @@ _SETTINGS = TypeAdapter(PlanSettings)
 
 @dataclass(frozen=True, kw_only=True)
 class _ExpectedCorpus:
-    """A corpus of which only the length and the document starts are known."""
+    """A corpus with only a length and document starts."""
 
     n_tokens: int
     doc_starts: I64
 
     def read(self, start: int, stop: int) -> I64:
-        """Return the tokens of a part of it, all of them the end of a document."""
+        """Return the tokens of a part; each is the end-of-document token."""
         return np.zeros(stop - start, dtype=np.int64)
 
 
@@ -62,9 +62,9 @@ def draw_problems(nodes: Sequence[ArmNodes]) -> Iterator[str]:
     """Yield why a run would refuse the pools and the copies of arms; empty if it would not.
 
     Args:
-        nodes: arms whose plans have to be drawn.
+        nodes: the arms whose plans to draw.
     """
-    drawn: set[str] = set()
+    drawn_keys: set[str] = set()
     nodes = [node for node in nodes if _rows(node) <= _MOST_ROWS]
     with tempfile.TemporaryDirectory() as folder:
         for node in nodes:
@@ -76,9 +76,9 @@ def draw_problems(nodes: Sequence[ArmNodes]) -> Iterator[str]:
                     {**node.plan.settings, "seed": None},
                 ]
             )
-            if key in drawn:
+            if key in drawn_keys:
                 continue
-            drawn.add(key)
+            drawn_keys.add(key)
             try:
                 _draw(node, Store(Path(folder)))
             except Unreachable:

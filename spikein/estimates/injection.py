@@ -1,8 +1,8 @@
-"""Estimates of what injection adds, before anything is built: copies, tokens, share, disk, time.
+"""Estimate the injection before anything is built: copies, tokens, share, disk, time.
 
-The counts follow from the experiment alone. The tokens follow from the rows of the datasets, of
-which at most a few hundred are measured: by the tokenizer where there is one, else by their bytes,
-and the estimate records which. The background is not read.
+The counts follow only from the experiment. The tokens follow from the rows of the datasets, of
+which at most a few hundred are measured: with the tokenizer if there is one, else in bytes; the
+estimate records which. The background is not read.
 """
 
 import math
@@ -22,19 +22,19 @@ from spikein.config.schema import Experiment
 from spikein.config.sweep import ArmExperiment
 
 BYTES_A_TOKEN = 4.0
-"""English text and a common vocabulary; used only where no tokenizer is at hand."""
+"""For English text and a common vocabulary; used only without a tokenizer."""
 BYTES_A_COPY = 32
 """Of `plan.parquet`; measured by `python -m scripts.bench.inject`."""
 COPIES_A_SECOND = 200_000
 """Planned on one core; measured by the same benchmark."""
 WINDOWS_A_SECOND = 800_000
-"""Put in the order of training on one core, which a stretch of it needs."""
+"""Sorted into training order on one core, which copies in a part of the training need."""
 _SEPARATORS = 2
-"""Tokens around a copy, where there is no tokenizer to ask."""
+"""Tokens around a copy, if there is no tokenizer."""
 SAMPLE = 400
 """Rows of a dataset that are measured."""
 MAX_COUNT = 5
-"""The last entry of `InjectionEstimate.counts` holds this number of copies, and all above it."""
+"""The last entry of `InjectionEstimate.counts` is the members with at least this many copies."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -50,7 +50,7 @@ class InjectionEstimate:
     spread: float
     """Standard deviation of the number of copies."""
     counts: tuple[float, ...]
-    """Members expected with 0, 1, … copies; the last entry holds all higher counts."""
+    """Members expected with 0, 1, … copies; the last entry includes all higher counts."""
     tokens: float | None
     """Payload tokens expected; None if the rows cannot be read here."""
     text_tokens: float | None
@@ -88,11 +88,11 @@ def injection_estimates(
 
     Args:
         arms: the arms of an experiment.
-        tokenizer: a fast tokenizer; None where there is none yet.
+        tokenizer: a fast tokenizer; None if there is none yet.
     """
 
     measured: dict[str, _Lengths] = {}
-    found: dict[str, InjectionEstimate] = {}
+    estimates: dict[str, InjectionEstimate] = {}
     for arm in arms:
         experiment = arm.experiment
         room = _text_room(arms, experiment.train.context, tokenizer)
@@ -101,13 +101,13 @@ def injection_estimates(
         if rows not in measured:
             measured[rows] = _lengths(contaminants, pool, room, tokenizer, arm.seed)
         key = f"{rows} {experiment.copies!r} {experiment.placement!r} {experiment.corpus.tokens}"
-        if key not in found:
-            found[key] = _injection_estimate(arm, measured[rows], tokenizer)
-    return tuple(found.values())
+        if key not in estimates:
+            estimates[key] = _injection_estimate(arm, measured[rows], tokenizer)
+    return tuple(estimates.values())
 
 
 def _text_room(arms: Sequence[ArmExperiment], context: int, tokenizer: Any | None) -> int:
-    """Return how many tokens of a window a text may take, in every arm."""
+    """Return the tokens of a window that a text may take in every arm."""
     separated = separations(arm.experiment.placement for arm in arms)
     if tokenizer is None:
         return context - (_SEPARATORS if separated else 0)
@@ -197,7 +197,7 @@ def _injection_estimate(
 
 
 def _ordered_windows(experiment: Experiment) -> int:
-    """Return how many windows must be put in order to plan an experiment."""
+    """Return the number of windows to sort for an experiment's plan."""
     windows = experiment.corpus.tokens // experiment.train.context
     return windows if experiment.placement.timed and windows <= EXACT else 0
 
@@ -214,7 +214,7 @@ def _no_room(arm: ArmExperiment, tokens: float, longest: int) -> str:
         )
     if experiment.placement.contained and longest > experiment.train.context:
         return (
-            f"the longest example takes about {longest:,} tokens and must lie inside one window "
+            f"the longest example takes about {longest:,} tokens and must fit into one window "
             f"of {experiment.train.context:,}: set pool.long_examples to truncate or drop, or "
             "raise train.context"
         )
@@ -226,7 +226,7 @@ def expected_counts(copies: Copies, members: int) -> tuple[float, float, tuple[f
 
     Args:
         copies: the rule.
-        members: how many members there are.
+        members: the number of members.
     """
     by_count = [0.0] * (MAX_COUNT + 1)
     if copies.poisson is not None:

@@ -1,8 +1,8 @@
-"""What each experiment that comes with spikein asks, takes and needs.
+"""Question, cost and requirements of each experiment that comes with spikein.
 
-The question, what is replicated and the time stand at the head of its file, as `# Question: …`;
-arms, tokens, model, GPU-hours and data are computed from the file. Nothing is read but files here,
-and no network is asked. Cost: 0.1 s a preset, for its checks.
+The head of its file has the question, the replicated paper and the time, as `# Question: …`;
+arms, tokens, model, GPU-hours and data are computed from the file. Only local files are read,
+without a network. Cost: 0.1 s per preset, for its checks.
 """
 
 import re
@@ -22,7 +22,7 @@ from spikein.config.schema import Experiment
 from spikein.estimates.training import Hardware, training_estimates
 
 MINUTES_ARE = "two idle cores (45 GFLOP/s), at most"
-GPU_HOURS_ARE = "training alone, on H100s at 40 % of their peak"
+GPU_HOURS_ARE = "training only, on H100s at 40 % of their peak"
 
 _HEAD = re.compile(r"(?m)^# (Question|Replicates|Takes): (.+)$")
 
@@ -33,16 +33,16 @@ class Preset:
 
     name: str
     folder: str
-    """Below `configs`; `` for the experiments that need nothing."""
+    """Folder below `configs`; `` for the experiments that need nothing."""
     question: str
     replicates: str
     time: str
-    """On two idle cores; `` where that is no way to run it."""
+    """Time on two idle cores; `` if it cannot run on them."""
     gpu_hours: float | None = None
     arms: int | None = None
     seeds: int | None = None
     tokens: int | None = None
-    """Trained on, by all models together."""
+    """Training tokens of all models together."""
     model: str = ""
     data: tuple[str, ...] = ()
     """Data sets that `spikein data fetch` knows, for a preset that reads `data=DIR`; ids of the
@@ -51,13 +51,17 @@ class Preset:
     """Whether `data` are names for `spikein data fetch`."""
 
     def commands(self) -> tuple[str, ...]:
-        """Return how it is run, line by line."""
+        """Return the commands that run it."""
         if self.name in AUDITS.files():
             return (f"spikein audit-unlearning --config {self.name} books=DIR --out {self.name}",)
         if not self.fetched:
             planned = () if self.gpu_hours is None else (f"spikein plan {self.name}",)
             return (*planned, f"spikein run {self.name}")
-        terms = [one.name for one in data_sets() if one.name in self.data and one.terms]
+        terms = [
+            data_set.name
+            for data_set in data_sets()
+            if data_set.name in self.data and data_set.terms
+        ]
         accept = "".join(f" --accept-terms {name}" for name in terms)
         return (
             f"spikein data fetch {self.name} --to data{accept}",
@@ -69,7 +73,7 @@ def presets(names: Sequence[str] = ()) -> list[Preset]:
     """Return presets by name; all of them, in the order of their folders, without a name.
 
     Raises:
-        InputError: none has that name.
+        InputError: for an unknown name.
     """
     files = _files()
     for name in names:
@@ -89,14 +93,14 @@ def data_of(name: str) -> tuple[str, ...]:
     text = EXPERIMENTS.files()[name].read_text(encoding="utf-8")
     patterns = re.findall(r'"\$\{data\}/([^"]+)"', text)
     return tuple(
-        one.name
-        for one in data_sets()
-        if any(fits(file.path, pattern) for file in one.files for pattern in patterns)
+        data_set.name
+        for data_set in data_sets()
+        if any(fits(file.path, pattern) for file in data_set.files for pattern in patterns)
     )
 
 
 def head_of(name: str) -> str:
-    """Return what stands at the head of a preset's file, without its signs of a comment."""
+    """Return the head of a preset's file, without comment signs."""
     lines = _files()[name].read_text(encoding="utf-8").splitlines()
     head = takewhile(lambda line: line.startswith("#"), lines)
     return "\n".join(line.removeprefix("#").removeprefix(" ") for line in head)
@@ -121,7 +125,7 @@ def _preset(name: str, path: Path) -> Preset:
     checked = read_experiment(name)
     experiment = checked.experiment
     estimates = training_estimates(checked.arms, Hardware())
-    costs = [(one.runs, one.cost) for one in estimates]
+    costs = [(estimate.runs, estimate.cost) for estimate in estimates]
     on_gpus = facts["folder"] in ("paper", "gpu") and all(cost for _, cost in costs)
     hours = sum(runs * cost.gpu_seconds for runs, cost in costs if cost) / 3600
     fetched = data_of(name)
@@ -130,7 +134,7 @@ def _preset(name: str, path: Path) -> Preset:
         gpu_hours=hours if on_gpus else None,
         arms=len(checked.arms),
         seeds=len(experiment.seeds),
-        tokens=sum(one.runs * one.tokens for one in estimates),
+        tokens=sum(estimate.runs * estimate.tokens for estimate in estimates),
         model=experiment.model.pretrained or experiment.model.shape or "",
         data=fetched or _hub_ids(experiment),
         fetched=bool(fetched),

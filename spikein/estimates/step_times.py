@@ -1,13 +1,12 @@
-"""How long each step of a plan will take on this machine, from a short measurement.
+"""Estimate the time of each step of a plan on this machine, from a short measurement.
 
-A few real training steps on random tokens give the rate at which this machine trains the shape, or,
-where that is too much work or memory, the shape with fewer windows a step, fewer layers, fewer rows
-of the embedding, shorter windows and at last less width; a rate of floating-point operations
-carries over to the rest. Training, and passes of a model over texts, follow from it by their
-operations; a corpus follows from its tokens. What is left takes seconds each. Good to a factor of
-two on a machine that is otherwise idle; steps of a model whose sizes are not known have no
-estimate. Nothing of the measured model is kept. Cost: torch's import, then some two seconds and at
-most half a gigabyte.
+A few real training steps on random tokens measure the rate at which this machine trains the shape.
+If that is too much work or memory, the shape gets fewer windows per step, fewer layers, fewer rows
+of the embedding, shorter windows and finally less width; the rate in floating-point operations
+carries over. Training and a model's passes over texts follow from this rate by their operations; a
+corpus follows from its tokens. All other steps take seconds each. Accurate to a factor of two on an
+otherwise idle machine; steps of a model with unknown sizes have no estimate. The measured model is
+discarded. Cost: torch's import, then some two seconds and at most half a gigabyte.
 """
 
 import statistics
@@ -27,7 +26,7 @@ from train.settings import TrainSettings
 TOKENS_A_SECOND = 250_000
 """Tokenised and audited on two cores; measured by `python -m scripts.bench.inject`."""
 START_SECONDS = 3.0
-"""Until a training run or a pass over texts is under way: imports, loading a model."""
+"""Start-up of a training run or a pass over texts: imports, loading a model."""
 OTHER_SECONDS = 2.0
 """Of plans, audits, scores, results: seconds, independent of the model."""
 _ANSWERS = 5
@@ -52,7 +51,7 @@ class TrainingRate(NamedTuple):
     steps: int
     """Timed steps, after one that was not."""
     whole: bool
-    """Whether the shape itself was measured, and not one with fewer layers or shorter windows."""
+    """Whether the shape itself was measured, not a reduced one."""
 
 
 def training_rate(shape: Shape, vocabulary: int, settings: TrainSettings) -> TrainingRate:
@@ -90,7 +89,7 @@ def training_rate(shape: Shape, vocabulary: int, settings: TrainSettings) -> Tra
             loss = model(input_ids=ids, labels=ids, use_cache=False).loss
         loss.backward()
         if whole:
-            # Next to the few tokens of a smaller sample, an update would count far too much.
+            # Relative to the few tokens of a smaller sample, an update would weigh far too much.
             optimiser.step()
         optimiser.zero_grad()
         if device == "cuda":
@@ -127,12 +126,12 @@ class Sample(NamedTuple):
 
     @property
     def fits(self) -> bool:
-        """Whether it is little enough work and memory."""
+        """Whether its work and memory are within the limits."""
         return self.flops <= _MAX_FLOPS and self.parameters <= _MAX_PARAMETERS
 
 
 def shrink_to_fit(shape: Shape, vocabulary: int, settings: TrainSettings) -> Sample:
-    """Return the shape, or a smaller one like it, in steps that take a second or so."""
+    """Return the shape, or a smaller similar one, in steps of about a second."""
     sample = Sample(shape, vocabulary, settings.context, settings.batch_windows)
     while not sample.fits and sample.windows > 1 and sample.parameters <= _MAX_PARAMETERS:
         sample = sample._replace(windows=sample.windows // 2)
@@ -142,7 +141,7 @@ def shrink_to_fit(shape: Shape, vocabulary: int, settings: TrainSettings) -> Sam
 
 
 def _smaller(sample: Sample) -> Sample | None:
-    """Return the next smaller sample, the width last; None if there is none."""
+    """Return the next smaller sample, reducing the width last; None if there is none."""
     shape = sample.shape
     if sample.windows > 1:
         return sample._replace(windows=1)
@@ -213,10 +212,10 @@ def step_seconds(
 
 
 def pass_seconds(tokens: float, *, sizes: Sizes, rate: TrainingRate, context: int) -> float:
-    """Return the seconds in which a model reads so many tokens.
+    """Return the seconds that a model needs to read some tokens.
 
     Args:
-        tokens: that it reads.
+        tokens: the number of tokens.
         sizes: of the model.
         rate: measured on this machine.
         context: tokens of a text.

@@ -1,7 +1,7 @@
-"""What training an experiment's models will take: steps, operations, memory, disk, GPU-hours.
+"""Estimate the training of an experiment's models: steps, operations, memory, disk, GPU-hours.
 
-From settings alone: no data is read, no weight loaded, no network asked. A model whose sizes are
-not known here is named with the reason, in place of a guess.
+Only from settings: no data, weights or network are needed. A model of unknown size is reported with
+the reason instead of a guess.
 """
 
 from collections.abc import Sequence
@@ -17,7 +17,7 @@ from train.schedule import kept_steps, step_count
 from train.settings import TrainSettings
 
 PROCESSOR_FLOPS = 2e15
-"""What a processor of two cores trains in about two days, at 10 GFLOP/s."""
+"""Operations of about two days on a processor of two cores, at 10 GFLOP/s."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -31,7 +31,7 @@ class Hardware:
     gpu: str = "h100"
     """One of `train.cost.PEAKS`."""
     gpus: int = 8
-    """How many share the work and, under ZeRO, the model states."""
+    """Number that share the work and, under ZeRO, the model states."""
     utilisation: float = UTILISATION
     """Share of the peak that is reached."""
 
@@ -59,13 +59,13 @@ class Hardware:
 
 @dataclass(frozen=True, kw_only=True)
 class TrainingEstimate:
-    """What one kind of training run takes; `runs` of them differ in seeds or rates alone."""
+    """Cost of one kind of training run; its `runs` differ only in seeds or rates."""
 
     what: str
     """`base`, the mode of the arms, or `twins` of the arms."""
     runs: int
     windows: int
-    """Of one forward pass on one GPU."""
+    """Windows of one forward pass on one GPU."""
     steps: int
     tokens: int
     cost: RunCost | None
@@ -73,7 +73,7 @@ class TrainingEstimate:
     states: tuple[float, ...]
     """Bytes of the model states on one GPU by stage of ZeRO, 0 to 3."""
     note: str
-    """Where the sizes are from, or why there are none."""
+    """Source of the sizes, or why there are none."""
     models: int = 1
     """Models that a run saves: the trained one, and its checkpoints."""
 
@@ -86,13 +86,13 @@ class TrainingEstimate:
 def training_estimates(
     arms: Sequence[ArmExperiment], hardware: Hardware
 ) -> tuple[TrainingEstimate, ...]:
-    """Return what the training runs of an experiment take, equal ones counted together.
+    """Return the cost of an experiment's training runs, equal ones counted together.
 
     Args:
         arms: its arms.
         hardware: the GPUs.
     """
-    found: dict[str, TrainingEstimate] = {}
+    estimates: dict[str, TrainingEstimate] = {}
     bases = set()
     clean = set()
     for arm in arms:
@@ -103,12 +103,14 @@ def training_estimates(
             run = f"{experiment.model!r} {base!r} {settings!r}"
             if run not in bases:
                 bases.add(run)
-                _count(found, _estimate("base", experiment, settings, base.tokens, hardware))
+                _count(estimates, _estimate("base", experiment, settings, base.tokens, hardware))
         train = experiment.train
-        _count(found, _estimate(train.mode, experiment, train, experiment.corpus.tokens, hardware))
+        _count(
+            estimates, _estimate(train.mode, experiment, train, experiment.corpus.tokens, hardware)
+        )
         twins = experiment.twins
         runs = twins.shadows + (experiment.forget_set is not None)
-        # Arms that differ in their copies alone share the clean twin.
+        # Arms that differ only in their copies share the clean twin.
         run = f"{experiment.model!r} {base!r} {train!r} {experiment.corpus!r} {arm.seed}"
         if twins.clean and run not in clean:
             clean.add(run)
@@ -116,30 +118,34 @@ def training_estimates(
         # Twins keep no checkpoints.
         whole = train.model_copy(update={"checkpoints": None})
         for _ in range(runs):
-            _count(found, _estimate("twins", experiment, whole, experiment.corpus.tokens, hardware))
-    return tuple(found.values())
+            _count(
+                estimates, _estimate("twins", experiment, whole, experiment.corpus.tokens, hardware)
+            )
+    return tuple(estimates.values())
 
 
 def hardware_needed(estimates: Sequence[TrainingEstimate], *, gpus: int) -> Hardware | None:
-    """Return the GPUs to plan for where nobody named any; None for this machine's processor.
+    """Return the GPUs to plan for by default; None for this machine's processor.
 
     Args:
         estimates: of all training runs.
-        gpus: how many this machine has.
+        gpus: the number on this machine.
     """
-    costs = [one.runs * one.cost.flops for one in estimates if one.cost is not None]
+    costs = [
+        estimate.runs * estimate.cost.flops for estimate in estimates if estimate.cost is not None
+    ]
     on_processor = len(costs) == len(estimates) and sum(costs) <= PROCESSOR_FLOPS
     return None if on_processor and not gpus else Hardware()
 
 
-def _count(found: dict[str, TrainingEstimate], one: TrainingEstimate) -> None:
-    key = repr(one)
-    seen = found.get(key)
-    found[key] = one if seen is None else replace(seen, runs=seen.runs + 1)
+def _count(estimates: dict[str, TrainingEstimate], estimate: TrainingEstimate) -> None:
+    key = repr(estimate)
+    seen = estimates.get(key)
+    estimates[key] = estimate if seen is None else replace(seen, runs=seen.runs + 1)
 
 
 def _estimate(
-    what: str,
+    label: str,
     experiment: Experiment,
     settings: TrainSettings,
     stream: int,
@@ -150,8 +156,8 @@ def _estimate(
     tokens = settings.epochs * n_windows * settings.context
     sizes = known_sizes(experiment.model)
     windows = -(-settings.batch_windows // hardware.gpus)
-    found = TrainingEstimate(
-        what=what,
+    estimate = TrainingEstimate(
+        what=label,
         runs=1,
         windows=windows,
         steps=steps,
@@ -161,7 +167,7 @@ def _estimate(
         note=_unknown(experiment),
     )
     if sizes is None:
-        return found
+        return estimate
     cost_of = partial(
         run_cost,
         sizes.shape,
@@ -177,11 +183,11 @@ def _estimate(
         model_states(cost.parameters, trained=cost.trained, stage=stage, gpus=hardware.gpus)
         for stage in STAGES
     )
-    # As many windows at once as fit where the states leave most room, the rest accumulated.
+    # As many windows at once as fit at the stage with most free memory; gradients accumulate.
     room = int((hardware.memory - states[-1]) // cost.activations)
     fitting = experiment.execution.device_windows or max(1, min(windows, room))
     return replace(
-        found,
+        estimate,
         windows=fitting,
         cost=cost_of(windows=fitting),
         states=states,
@@ -194,7 +200,7 @@ def _unknown(experiment: Experiment) -> str:
     model = experiment.model
     if model.pretrained is not None:
         return (
-            f"the sizes of {model.pretrained} are not known here, so operations and memory are not "
+            f"the sizes of {model.pretrained} are unknown here, so operations and memory are not "
             "estimated; give a local folder with its config.json"
         )
     return (

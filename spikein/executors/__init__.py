@@ -1,8 +1,8 @@
-"""Where steps run: the protocol of an executor, and the executors by name.
+"""Executors: their protocol, and the registry of their names.
 
 An executor of your own imports everything it needs from here: `start_graph`, `build_step`,
-`Outcome` and `RunReport`. It is chosen by `spikein run FILE --executor FILE.py:NAME`, or by its
-name where an installed package offers it under the entry point group `spikein.executors`.
+`Outcome` and `RunReport`. Choose it by `spikein run FILE --executor FILE.py:NAME`, or by its name
+if an installed package offers it under the entry point group `spikein.executors`.
 """
 
 from inject.step import Step

@@ -1,8 +1,8 @@
-"""Small graphs over models that a user gives, built in the store of the user's cache folder.
+"""Small graphs over a user's models, built in the store of the user's cache folder.
 
-What scores a file of texts or audits a model is a few steps on models that are there already. They
-are built as those of an experiment are: a killed command goes on where it stopped, nothing is made
-twice, every executor can build them.
+Scoring a file of texts or auditing a model takes a few steps on existing models. They are built
+like the steps of an experiment: a killed command resumes where it stopped, nothing is built twice,
+every executor can build them.
 
     with open_store(None) as store:
         model = given_model("my/model")
@@ -27,10 +27,10 @@ from train.models.model_node import ModelNode, pretrained_node
 
 @contextmanager
 def open_store(folder: str | os.PathLike[str] | None) -> Iterator[Store]:
-    """Open a store, by default the one in the user's cache folder; nothing goes while it is open.
+    """Open a store, by default in the user's cache folder; while open, nothing is removed from it.
 
     Raises:
-        InputError: the folder cannot be written to.
+        InputError: when the folder cannot be written.
     """
     root = cache_folder() / "store" if folder is None else Path(folder).expanduser()
     check_writable(root, STORE_OPTION)
@@ -42,17 +42,17 @@ def open_store(folder: str | os.PathLike[str] | None) -> Iterator[Store]:
 def given_model(
     path_or_id: str, *, revision: str | None = None, trust_remote_code: bool = False
 ) -> ModelNode:
-    """Return a causal language model by its folder or hub id, named by its content.
+    """Return a causal language model by its folder or hub id, identified by its content.
 
     Raises:
-        InputError: it is not there, or does not look back only.
+        InputError: when it does not exist, or is not causal.
     """
     from train.models.pretrained import code_options, find_model
     from train.models.weight_check import check_causal
 
-    found = find_model(path_or_id, revision=revision, trust_remote_code=trust_remote_code)
-    code = code_options(found, path_or_id, trust_remote_code=trust_remote_code)
-    check_causal(found.path, path_or_id, code)
+    model = find_model(path_or_id, revision=revision, trust_remote_code=trust_remote_code)
+    code = code_options(model, path_or_id, trust_remote_code=trust_remote_code)
+    check_causal(model.path, path_or_id, code)
     return pretrained_node(path_or_id, revision=revision, trust_remote_code=trust_remote_code)
 
 
@@ -63,16 +63,16 @@ def build_steps(
     executor: str | None = None,
     progress: Progress | None = None,
 ) -> list[Path]:
-    """Return the folders of steps, in their order; what the store lacks is built.
+    """Return the folders of steps, in their order; build what the store lacks.
 
     Args:
-        goals: the steps that are wanted.
+        goals: the steps to return.
         store: of `open_store`.
         executor: where steps are built, by name; in this process when None.
         progress: receives the events of the run.
 
     Raises:
-        InputError: there is no such executor; what a step raised.
+        InputError: for an unknown executor, or as a step raises.
     """
     graph = Graph(goals=tuple(goals))
     report = run_graph(get_executor(executor or "in-process"), graph, store, progress or Progress())

@@ -1,10 +1,9 @@
 """A graph as a JSON file, for the processes and machines that build its steps.
 
-A step is the name of a function with plain values, so the file is all that a worker needs beside
-the store; `python -m spikein.build_step` builds one step of it by hand. It is written by one run
-for its workers, in a folder that only its user may enter, and is named to them by its SHA-256: a
-worker refuses any other bytes. Mappings keep their order, so that a worker is given what this
-process would be given.
+A step is the name of a function with plain values, so a worker needs only this file and the store;
+`python -m spikein.build_step` builds one step of it by hand. A run writes it for its workers, in a
+folder that only its user may enter, and passes them its SHA-256: a worker refuses any other bytes.
+Mappings keep their order, so that a worker receives the same values as this process.
 """
 
 import hashlib
@@ -27,7 +26,7 @@ GRAPH_FILE = "graph.json"
 
 
 class GraphFile(NamedTuple):
-    """Where a graph was written, and which bytes those are."""
+    """The path of a written graph, and the digest of its bytes."""
 
     path: str
     sha256: str
@@ -43,11 +42,11 @@ class StoredGraph:
     """A graph as a worker reads it."""
 
     steps: Mapping[str, Step]
-    """By digest, inputs before what needs them; each with the recipe that the run named it by."""
+    """Steps by digest, inputs first; each with the recipe that the run named it by."""
     store: str
     """The folder of the store."""
     working_folder: str
-    """Where relative paths of the experiment start."""
+    """The base of the experiment's relative paths."""
 
 
 def write_graph(graph: Graph, store: Store, folder: Path | None) -> GraphFile:
@@ -55,12 +54,12 @@ def write_graph(graph: Graph, store: Store, folder: Path | None) -> GraphFile:
 
     Args:
         graph: the steps.
-        store: where they are built.
-        folder: of the run; None where the store cannot be written.
+        store: the store to build them in.
+        folder: of the run; None if the store cannot be written.
 
     Raises:
-        InputError: the store cannot be written.
-        TypeError: what a step is given is no plain JSON; names the step and the key.
+        InputError: when the store cannot be written.
+        TypeError: naming the step and the key of a value that is not plain JSON.
     """
     if folder is None:
         raise InputError(
@@ -88,7 +87,7 @@ def read_graph(file: GraphFile) -> StoredGraph:
     """Return the graph that a run wrote for its workers.
 
     Raises:
-        SpikeinError: the file is not what the run wrote.
+        SpikeinError: when the file has other bytes than the run wrote.
     """
     content = Path(file.path).read_bytes()
     if hashlib.sha256(content).hexdigest() != file.sha256:
@@ -100,26 +99,26 @@ def parse_graph(content: bytes) -> StoredGraph:
     """Return the graph of a file's content.
 
     Raises:
-        SpikeinError: a step has another digest than it is filed under.
-        ValueError, LookupError, TypeError: it is no such file.
+        SpikeinError: for a step whose digest differs from its key.
+        ValueError, LookupError, TypeError: for another kind of file.
     """
-    found = json.loads(content)
+    parsed = json.loads(content)
     steps: dict[str, Step] = {}
-    for digest, record in found["steps"].items():
+    for digest, record in parsed["steps"].items():
         step = steps[digest] = _step(record, steps)
         if step.digest != digest:
             raise SpikeinError(
-                f"the step {step.name} is not the one that the run named {digest[:12]}: what "
-                "decides its content was edited in the file. Only `execution` may be."
+                f"the step {step.name} is not the one that the run named {digest[:12]}: someone "
+                "edited what determines its content in the file. Only `execution` may be edited."
             )
-    return StoredGraph(steps=steps, store=found["store"], working_folder=found["working_folder"])
+    return StoredGraph(steps=steps, store=parsed["store"], working_folder=parsed["working_folder"])
 
 
 def require_same_code(step: Step) -> None:
-    """Check that this process has the code and the libraries that a step was named with.
+    """Check that this process has the code and the libraries that identify a step.
 
     Raises:
-        SpikeinError: it has others, and would build something else under the step's name.
+        SpikeinError: for other ones, which would build something else under the step's name.
     """
     recipe = step.recipe
     if source_digest(step.roots) != recipe.code:
@@ -127,11 +126,11 @@ def require_same_code(step: Step) -> None:
             f"the code of the step {step.name} is not that of the process that started the run: "
             "it was edited since, or this machine has another version. Start the run again."
         )
-    here = library_versions(step.libraries)
+    present = library_versions(step.libraries)
     others = [
-        f"{name} {here.get(name)} (there {version})"
+        f"{name} {present.get(name)} (there {version})"
         for name, version in recipe.libraries.items()
-        if here.get(name) != version
+        if present.get(name) != version
     ]
     if others:
         raise SpikeinError(
@@ -141,7 +140,7 @@ def require_same_code(step: Step) -> None:
 
 
 _PLAIN = ("kind", "label", "function", "protected", "processes")
-"""Fields of a step that JSON gives back as they are."""
+"""Fields of a step that survive JSON unchanged."""
 
 
 def _record(step: Step) -> dict[str, Any]:
@@ -154,13 +153,13 @@ def _record(step: Step) -> dict[str, Any]:
         "code": {"modules": list(step.code), "digest": step.recipe.code},
         "libraries": dict(step.recipe.libraries),
         "volatile": list(step.volatile),
-        "reads": {name: one._asdict() for name, one in step.reads.items()},
+        "reads": {name: reading._asdict() for name, reading in step.reads.items()},
         "facets": dict(step.facets),
     }
 
 
 def _step(record: Mapping[str, Any], steps: Mapping[str, Step]) -> Step:
-    """Return a step as it was named, not as the code and the libraries here would name it."""
+    """Return a step with its stored identity, not that of the code and libraries here."""
     reads = record["reads"].items()
     step = Step(
         **{name: record[name] for name in (*_PLAIN, "settings", "execution", "facets")},
@@ -168,7 +167,7 @@ def _step(record: Mapping[str, Any], steps: Mapping[str, Step]) -> Step:
         code=tuple(record["code"]["modules"]),
         libraries=tuple(record["libraries"]),
         volatile=tuple(record["volatile"]),
-        reads={name: Reading(one["facet"], tuple(one["files"])) for name, one in reads},
+        reads={name: Reading(reading["facet"], tuple(reading["files"])) for name, reading in reads},
     )
     recipe = Recipe(
         **{name: record[name] for name in ("kind", "function", "settings", "inputs", "libraries")},

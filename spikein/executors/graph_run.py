@@ -1,7 +1,7 @@
-"""The bookkeeping of a graph that is run, the build of one step, and the plain executor.
+"""The bookkeeping of a running graph, the build of one step, and the plain executor.
 
-A stored artifact is taken only after its inputs: where one of them was built again and came out
-otherwise, the artifact is built again, too. Whatever is recorded here is seen by `spikein status`.
+A stored artifact is used only after its inputs: if one of them was rebuilt with other content, the
+artifact is also rebuilt. `spikein status` shows what is recorded here.
 
 Every executor builds every step by `build_step`, wherever it runs. What a step reads is verified
 before it is built and compared again afterwards. Several processes may build one step at the same
@@ -30,13 +30,13 @@ from spikein.store.store import ArtifactRules, Store
 def start_graph(
     graph: Graph, store: Store, progress: Progress, *, executor: str = ""
 ) -> Iterator["GraphRun"]:
-    """Plan a graph, and protect the store from garbage collection while it is run.
+    """Plan a graph, and protect the store from garbage collection while it runs.
 
     Args:
         graph: the steps.
-        store: where artifacts are found and built.
+        store: the store of the artifacts.
         progress: receives the events of the run.
-        executor: what to call the executor in `spikein status`.
+        executor: the executor's name in `spikein status`.
     """
     with store.in_use(required=False):
         run = GraphRun(graph, store, progress, executor=executor)
@@ -52,7 +52,7 @@ def start_graph(
 
 
 class GraphRun:
-    """A graph that is being run. Not for several threads at once."""
+    """A running graph. Not thread-safe."""
 
     def __init__(
         self, graph: Graph, store: Store, progress: Progress, *, executor: str = ""
@@ -62,64 +62,64 @@ class GraphRun:
         self.store = store
         self.progress = progress
         planned = plan(graph, store)
-        self._planned = {one.step.digest: one for one in planned}
+        self._planned = {entry.step.digest: entry for entry in planned}
         self._outcomes: dict[str, Outcome] = {}
-        self._total = sum(one.to_do for one in planned)
+        self._total = sum(entry.to_do for entry in planned)
         self._number = 0
-        self.needed = tuple(one.step for one in planned if one.state != "unneeded")
+        self.needed = tuple(entry.step for entry in planned if entry.state != "unneeded")
         """The steps that the goals need, stored ones included, each after its inputs."""
         self.status = LiveStatus(store.root, _first_status(graph, planned, executor))
-        """What `spikein status` shows of this run."""
-        progress.run_started([one.step for one in planned if one.to_do])
+        """The status of this run for `spikein status`."""
+        progress.run_started([entry.step for entry in planned if entry.to_do])
 
     def obtain(self, step: Step) -> Outcome:
         """Return the artifact of a step, built now, with its inputs, unless the store has it.
 
         Raises:
-            Exception: what a step raised, with a note that names it.
+            Exception: as a step raises, with a note that names it.
         """
         if self.stored(step) is None:
-            for given in step.inputs.values():
-                self.obtain(given)
+            for source in step.inputs.values():
+                self.obtain(source)
             self._build_here(step)
         return self._outcomes[step.digest]
 
     def stored(self, step: Step) -> Outcome | None:
-        """Return what the store had of a step before the run; None if it has to be built.
+        """Return the artifact that the store had before the run; None if it has to be built.
 
         The inputs must have an outcome.
         """
         if step.digest in self._outcomes:
             return self._outcomes[step.digest]
-        one = self._planned[step.digest]
-        if one.state != "stored" or one.artifact is None:
+        entry = self._planned[step.digest]
+        if entry.state != "stored" or entry.artifact is None:
             return None
         inputs = {
-            name: self._outcomes[given.digest].artifact.manifest
-            for name, given in step.inputs.items()
-            if given.digest in self._outcomes
+            name: self._outcomes[source.digest].artifact.manifest
+            for name, source in step.inputs.items()
+            if source.digest in self._outcomes
         }
         try:
-            require_current(one.artifact, inputs)
+            require_current(entry.artifact, inputs)
         except StoreError:
             self._total += 1
             return None
-        return self._record(Outcome(step=step, artifact=one.artifact, built=False, seconds=0.0))
+        return self._record(Outcome(step=step, artifact=entry.artifact, built=False, seconds=0.0))
 
     def take_up(self, step: Step) -> None:
-        """Count a step as needed that did not seem to be.
+        """Mark a step as needed after all.
 
-        So it is where a stored step turns out to be made of what its inputs no longer hold.
+        This happens when a stored step was built from content that its inputs no longer have.
         """
         self.status.add(_step_status(step))
 
     @property
     def left(self) -> int:
-        """How many steps may still have to be built."""
-        return sum(one.digest not in self._outcomes for one in self.needed)
+        """Maximum number of steps that remain to be built."""
+        return sum(step.digest not in self._outcomes for step in self.needed)
 
     def next_number(self) -> tuple[int, int]:
-        """Return the place of a step that is begun now, from 1, and how many will be built."""
+        """Return the number of the step that starts now, from 1, and the total to build."""
         self._number += 1
         return self._number, max(self._total, self._number)
 
@@ -127,12 +127,12 @@ class GraphRun:
         """Record a step that another process has finished.
 
         Raises:
-            StoreError: it is not in the store, or damaged.
+            StoreError: for an artifact that is missing or damaged.
         """
         artifact = self.store.find(step.digest, kind=step.kind)
         if artifact is None:
             raise StoreError(
-                f"the step {step.name} is said to be finished and is not in the store",
+                f"the step {step.name} was reported as finished but is not in the store",
                 where=str(self.store.root),
                 hint="All machines of a run must share the folder of the store.",
             )
@@ -140,7 +140,7 @@ class GraphRun:
         return self._record(Outcome(step=step, artifact=artifact, built=built, seconds=seconds))
 
     def report(self) -> RunReport:
-        """Return what became of the steps so far."""
+        """Return the outcomes of the steps so far."""
         steps = (step for step in self.graph.steps if step.digest in self._outcomes)
         return RunReport(
             outcomes=tuple(self._outcomes[step.digest] for step in steps),
@@ -161,7 +161,9 @@ class GraphRun:
         return outcome
 
     def _build_here(self, step: Step) -> None:
-        inputs = {name: self._outcomes[one.digest].artifact for name, one in step.inputs.items()}
+        inputs = {
+            name: self._outcomes[source.digest].artifact for name, source in step.inputs.items()
+        }
         number, total = self.next_number()
         self.take_up(step)
         self.status.set(
@@ -200,8 +202,8 @@ class InProcess:
     def run(self, graph: Graph, store: Store, progress: Progress) -> RunReport:
         """See `spikein.executors.Executor.run`.
 
-        Steps are built in the graph's order, which follows one goal to its end before the next, so
-        that the first results are there early. A kill or an error loses the running step alone.
+        Steps are built in the graph's order, which completes one goal before the next, so that the
+        first results appear early. A kill or an error loses only the running step.
         """
         with start_graph(graph, store, progress, executor="in-process") as run:
             for step in run.needed:
@@ -220,9 +222,9 @@ def _first_status(graph: Graph, planned: list[Planned], executor: str) -> RunSta
         updated=time.time(),
         state="running",
         steps=tuple(
-            _step_status(one.step, stored=one.state == "stored")
-            for one in planned
-            if one.state != "unneeded"
+            _step_status(entry.step, stored=entry.state == "stored")
+            for entry in planned
+            if entry.state != "unneeded"
         ),
     )
 
@@ -234,7 +236,7 @@ def _step_status(step: Step, *, stored: bool = False) -> StepStatus:
         kind=step.kind,
         state="done" if stored else "waiting",
         stored=stored,
-        needs=tuple(given.digest for given in step.inputs.values()),
+        needs=tuple(source.digest for source in step.inputs.values()),
     )
 
 
@@ -253,14 +255,14 @@ def build_step(
     Args:
         step: the step.
         inputs: the artifacts of its inputs, by name.
-        store: where it is built.
+        store: the store to build it in.
         progress: receives the events of the step.
-        number: of this step among those that the run builds, from 1; for people.
-        total: how many steps the run builds; for people.
-        report: called with how far the step is; None to tell `progress` alone.
+        number: of this step among those that the run builds, from 1; for display.
+        total: the number of steps that the run builds; for display.
+        report: called with the progress of the step; None to notify only `progress`.
 
     Raises:
-        Exception: what the step raised, with a note that names it.
+        Exception: as the step raises, with a note that names it.
     """
 
     def build(out: Path) -> None:
@@ -280,7 +282,7 @@ def build_step(
                 notice=progress.notice,
             )
         )
-        # What was edited while it was read must not stand under the digest of before.
+        # Inputs edited while they were read must not be stored under their old digest.
         _require_inputs(step, inputs)
 
     try:
@@ -293,7 +295,7 @@ def build_step(
                 volatile=step.volatile,
                 protected=is_protected(step, inputs.values()),
                 reads=step.reads,
-                facets={name: find_function(one) for name, one in step.facets.items()},
+                facets={name: find_function(facet) for name, facet in step.facets.items()},
             ),
             notice=progress.notice,
         )

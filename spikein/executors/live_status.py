@@ -1,10 +1,10 @@
-"""What becomes of each step while a run goes on, in a file that `spikein status` reads.
+"""The state of each step of a running run, in a file that `spikein status` reads.
 
 `<store>/.runs/<start>-<host>-<process>/` belongs to one run: `status.json`, the steps' logs, the
 graph for its workers, and a lock that is held while the run lives. A thread writes the status twice
-a second where something changed, and every few seconds as a sign of life; so a reader sees a
-run that was killed. The last twenty runs are kept. Where the store cannot be written there is no
-status, and the run goes on.
+a second if something changed, and every few seconds as a sign of life, so that a reader notices a
+killed run. The last twenty runs are kept. If the store cannot be written, the run continues without
+a status.
 """
 
 import json
@@ -32,9 +32,9 @@ RUNS_FOLDER = ".runs"
 LOCK = "alive.lock"
 STATUS = "status.json"
 MARK = "--- "
-"""How our own lines in a log begin."""
+"""Prefix of our own lines in a log."""
 LAST_LINES = 12
-"""Of a step's log, in messages and in `spikein status`."""
+"""Lines of a step's log in messages and in `spikein status`."""
 _LOG_BYTES = 1 << 16
 _LINE_LENGTH = 300
 _PROGRESS = ("where", "began", "done", "total", "unit", "note")
@@ -49,7 +49,7 @@ RunState = Literal["running", "finished", "failed", "interrupted"]
 
 @dataclass(frozen=True, kw_only=True)
 class StepStatus:
-    """What became of one step so far."""
+    """The state of one step."""
 
     digest: str
     name: str
@@ -71,7 +71,7 @@ class StepStatus:
     lines: tuple[str, ...] = ()
     """The last lines of the log of a step that failed."""
     done: float | None = None
-    """Units of work done, as the step last said."""
+    """Units of work done, by the step's last report."""
     total: float | None = None
     unit: str = ""
     note: str = ""
@@ -79,12 +79,12 @@ class StepStatus:
 
 @dataclass(frozen=True, kw_only=True)
 class RunStatus:
-    """What became of one run so far."""
+    """The state of one run."""
 
     name: str
     """The experiment's."""
     key: str
-    """Digest of what is to be made."""
+    """Digest of the run's goals."""
     executor: str
     host: str
     process: int
@@ -95,7 +95,7 @@ class RunStatus:
 
 
 def goals_key(goals: Sequence[Step]) -> str:
-    """Return the digest of what a run is to make."""
+    """Return the digest of a run's goals."""
     return digest(sorted({goal.digest for goal in goals}))
 
 
@@ -119,13 +119,13 @@ class LiveStatus:
             self._thread.start()
 
     def set(self, digest: str, **changes: Any) -> None:
-        """Change what is known of a step."""
+        """Update the state of a step."""
         with self._guard:
             self._steps[digest] = replace(self._steps[digest], **changes)
             self._changed = True
 
     def add(self, step: StepStatus) -> None:
-        """Show one more step, unless it is shown already."""
+        """Add a step, unless it is already shown."""
         with self._guard:
             self._steps.setdefault(step.digest, step)
 
@@ -138,7 +138,7 @@ class LiveStatus:
         with self._guard:
             self._run = replace(self._run, state=state)
             if state != "finished":
-                self._steps = {one.digest: _stopped(one) for one in self._steps.values()}
+                self._steps = {step.digest: _stopped(step) for step in self._steps.values()}
             self._write()
         if self._lock is not None:
             self._lock.release()
@@ -171,7 +171,7 @@ class LiveStatus:
             steps = tuple(self._steps.values())
         self._run = replace(self._run, updated=time.time(), steps=steps)
         path = self.folder / STATUS
-        # Not flushed to disk: it says nothing that the store does not know after a crash.
+        # Not flushed to disk: after a crash the store has all of this information.
         temporary = path.with_suffix(".tmp")
         with suppress(OSError):
             temporary.write_text(json.dumps(asdict(self._run)), encoding="utf-8")
@@ -180,12 +180,12 @@ class LiveStatus:
 
 def read_statuses(root: Path) -> list[RunStatus]:
     """Return the status of every run that a store remembers, the latest first."""
-    found = []
+    statuses = []
     for folder in sorted((root / RUNS_FOLDER).glob("[0-9]*"), reverse=True):
         status = _read(folder)
         if status is not None:
-            found.append(status)
-    return found
+            statuses.append(status)
+    return statuses
 
 
 def _read(folder: Path) -> RunStatus | None:
@@ -213,11 +213,11 @@ def _step(values: Mapping[str, Any]) -> StepStatus:
 
 
 def _with_progress(folder: Path, step: StepStatus) -> StepStatus:
-    """Return a step with what the process says that builds it, where it is another one."""
+    """Return a step with the reports of the process that builds it, if it is another one."""
     if step.state != "running":
         return step
-    said = TaskFiles(folder, step.digest).progress()
-    return replace(step, **said) if said else step
+    report = TaskFiles(folder, step.digest).progress()
+    return replace(step, **report) if report else step
 
 
 def _is_alive(folder: Path, run: RunStatus) -> bool:
@@ -252,32 +252,32 @@ class TaskFiles:
         self.log = run_folder / "logs" / f"{self._digest}.log"
 
     def write_progress(self, **values: Any) -> None:
-        """Say how far the step is; a disk that is full loses nothing but that."""
+        """Report the progress of the step; a full disk loses only this report."""
         with suppress(OSError):
             self._write("progress", values)
 
     def progress(self) -> dict[str, Any]:
-        """Return what the step last said; empty if it said nothing."""
-        found = self._read("progress") or {}
-        return {name: value for name, value in found.items() if name in _PROGRESS}
+        """Return the last report of the step; empty if there is none."""
+        report = self._read("progress") or {}
+        return {name: value for name, value in report.items() if name in _PROGRESS}
 
     def notices(self) -> list[str]:
-        """Return the last messages of the step for a person."""
+        """Return the last messages of the step for the user."""
         return list((self._read("progress") or {}).get("notices", ()))
 
     def write_end(self, values: dict[str, Any]) -> None:
-        """Say how the step ended."""
+        """Record the end of the step."""
         with suppress(OSError):
             self._write("end", values)
 
     def end(self) -> dict[str, Any] | None:
-        """Return how the step ended; None while nobody said."""
+        """Return the end of the step; None before it is recorded."""
         return self._read("end")
 
     def clear(self) -> None:
-        """Forget what an earlier attempt said."""
-        for what in ("progress", "end"):
-            self._path(what).unlink(missing_ok=True)
+        """Discard the reports of an earlier attempt."""
+        for topic in ("progress", "end"):
+            self._path(topic).unlink(missing_ok=True)
 
     def last_lines(self) -> tuple[str, ...]:
         """Return the last lines of the log, without secrets and without control characters."""
@@ -288,27 +288,27 @@ class TaskFiles:
         except OSError:
             return ()
         lines = [re.sub(r"[\x00-\x08\x0b-\x1f\x7f]", "", line) for line in text.splitlines()]
-        # Lines of ours, such as when an attempt began, say nothing of what went wrong.
-        shown = [
+        # Our own lines, such as the start of an attempt, do not describe the failure.
+        visible = [
             line.rstrip()[:_LINE_LENGTH]
             for line in lines
             if line.strip() and not line.startswith(MARK)
         ]
-        return tuple(masked(line) for line in shown[-LAST_LINES:])
+        return tuple(masked(line) for line in visible[-LAST_LINES:])
 
-    def _path(self, what: str) -> Path:
-        return self._folder / f"{self._digest}.{what}.json"
+    def _path(self, topic: str) -> Path:
+        return self._folder / f"{self._digest}.{topic}.json"
 
-    def _write(self, what: str, values: dict[str, Any]) -> None:
+    def _write(self, topic: str, values: dict[str, Any]) -> None:
         self._folder.mkdir(parents=True, exist_ok=True)
-        path = self._path(what)
+        path = self._path(topic)
         temporary = path.with_suffix(".tmp")
         temporary.write_text(json.dumps(values), encoding="utf-8")
         temporary.replace(path)
 
-    def _read(self, what: str) -> dict[str, Any] | None:
+    def _read(self, topic: str) -> dict[str, Any] | None:
         try:
-            found = json.loads(self._path(what).read_text(encoding="utf-8"))
+            values = json.loads(self._path(topic).read_text(encoding="utf-8"))
         except (OSError, ValueError):
             return None
-        return found if isinstance(found, dict) else None
+        return values if isinstance(values, dict) else None

@@ -1,8 +1,8 @@
-"""What an executor is, what it returns, and what it raises where steps failed.
+"""The protocol of an executor: its method, its result, and its error for failed steps.
 
-An executor decides where and when the steps of a graph are built. It decides nothing else: what a
-step writes follows from the step's recipe alone, so no executor ever enters an identity, and two
-executors give the same artifacts.
+An executor decides only where and when the steps of a graph are built: a step's output depends
+only on its recipe, so no executor ever enters an identity, and two executors produce the same
+artifacts.
 """
 
 from collections.abc import Sequence
@@ -21,19 +21,19 @@ _MOST_NAMES = 6
 
 @dataclass(frozen=True, kw_only=True)
 class Outcome:
-    """What became of one step."""
+    """Step outcome."""
 
     step: Step
     artifact: Artifact
     built: bool
     """False when the store (or another process) had it."""
     seconds: float
-    """Wall clock of this run, waiting included; 0 for what the store held."""
+    """Wall-clock seconds of this run, waiting included; 0 for a stored artifact."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class RunReport:
-    """What became of all steps that the goals needed, in the order of the graph."""
+    """Outcomes of all steps that the goals needed, in the order of the graph."""
 
     outcomes: tuple[Outcome, ...]
     seconds: float
@@ -52,7 +52,7 @@ class RunReport:
 
     @property
     def built(self) -> int:
-        """How many steps this run built."""
+        """Number of steps that this run built."""
         return sum(outcome.built for outcome in self.outcomes)
 
 
@@ -65,7 +65,7 @@ class StepFailure(NamedTuple):
     lines: tuple[str, ...] = ()
     """The last lines of its log."""
     log: str = ""
-    """Where the whole log lies."""
+    """Path of the whole log."""
 
     def __str__(self) -> str:
         text = f"{self.name}: {self.problem}"
@@ -86,15 +86,16 @@ class StepsFailed(SpikeinError):
         """The names of the steps that need one that failed."""
         number = len(self.failures)
         lines = [f"{number} step{'s' if number > 1 else ''} failed; {finished} finished."]
-        lines += [f"  {one}" for one in self.failures]
+        lines += [f"  {failure}" for failure in self.failures]
         if self.not_begun:
             lines.append(
-                f"Not begun, as they need what failed: {first_names(self.not_begun, _MOST_NAMES)}."
+                "Not started, since they need failed steps: "
+                f"{first_names(self.not_begun, _MOST_NAMES)}."
             )
         lines.append("Finished steps are kept; run the same command again to try the others.")
         lines.append(
-            "A report needs every arm. For one of the arms that were finished, run the experiment "
-            "without those that failed: nothing of the others is built again."
+            "A report needs every arm. For a report on the finished arms, run the experiment "
+            "without the failed ones: none of the others is built again."
         )
         super().__init__("\n".join(lines))
 
@@ -102,41 +103,41 @@ class StepsFailed(SpikeinError):
 class Executor(Protocol):
     """Runs a graph against a store.
 
-    An executor of one's own is a class that is made without arguments, or an object, with this one
-    method; its first docstring line is its description in lists. `spikein.executors.start_graph`
-    does the bookkeeping of a graph, `spikein.executors.build_step` builds one step.
+    A custom executor is an object, or a class without constructor arguments, with this one method;
+    its first docstring line is its description in lists. `spikein.executors.start_graph` does the
+    bookkeeping of a graph, `spikein.executors.build_step` builds one step.
     """
 
     def run(self, graph: Graph, store: Store, progress: Progress) -> RunReport:
-        """Make the artifact of every goal; what the store holds is not made again.
+        """Build the artifact of every goal; stored artifacts are not built again.
 
         Args:
             graph: the steps; `graph.steps` names every step after its inputs.
-            store: where artifacts are found and built.
+            store: the store of the artifacts.
             progress: receives the events of the run.
 
         Returns:
             An outcome for every step that was stored or built; every goal has one.
 
         Raises:
-            Exception: what a step raised, with a note that names the step. What was finished
-                before stays in the store.
+            Exception: as a step raises, with a note that names the step. Finished steps stay in
+                the store.
         """
         ...
 
 
 def run_graph(executor: Executor, graph: Graph, store: Store, progress: Progress) -> RunReport:
-    """Run a graph, and check that the executor made what it was asked for.
+    """Run a graph, and check that the executor built every goal.
 
     Args:
         executor: where and when steps are built.
         graph: the steps.
-        store: where artifacts are found and built.
+        store: the store of the artifacts.
         progress: receives the events of the run.
 
     Raises:
-        InputError: the executor returned no report, or one without the artifact of a goal.
-        Exception: what a step raised.
+        InputError: when the executor returns no report, or one without the artifact of a goal.
+        Exception: as a step raises.
     """
     report = executor.run(graph, store, progress)
     if problem := _refused(report, graph, store):
@@ -150,7 +151,7 @@ def run_graph(executor: Executor, graph: Graph, store: Store, progress: Progress
 
 
 def _refused(report: object, graph: Graph, store: Store) -> str:
-    """Say what is wrong with an executor's report; empty for nothing."""
+    """Return the problem of an executor's report; empty if it has none."""
     if not isinstance(report, RunReport):
         return f"run returned {type(report).__name__}, not a RunReport"
     made = {outcome.step.digest: outcome.artifact for outcome in report.outcomes}

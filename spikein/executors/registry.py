@@ -1,7 +1,7 @@
-"""Executors by name: our own, those of installed packages, and those in files of the user.
+"""Executors by name: built-in ones, those of installed packages, and those in the user's files.
 
 Installed packages offer executors under the entry point group `spikein.executors`; `FILE.py:NAME`
-names one in a file. The source of an executor enters no identity: it decides where steps are
+names one in a file. The source of an executor enters no identity: it determines where steps are
 built, not what they write.
 """
 
@@ -31,7 +31,7 @@ _GROUP: Final = "spikein.executors"
 _EXPECTED = Expected(
     noun="executor",
     accepts=lambda value: callable(getattr(value, "run", None)),
-    allowed="a class that is made without arguments, or an object, with a method "
+    allowed="an object, or a class without constructor arguments, with a method "
     "run(graph, store, progress)",
 )
 
@@ -47,10 +47,11 @@ class ExecutorRow(NamedTuple):
 
 
 def get_executor(name: str) -> Executor:
-    """Return the executor called `name`: one of ours, an installed one, or `FILE.py:NAME`.
+    """Return the executor `name`: built in, installed, or `FILE.py:NAME`.
 
     Raises:
-        InputError: there is none of that name, or it cannot be loaded or made, or is no executor.
+        InputError: for an unknown name, one that cannot be loaded or created, or that is not an
+            executor.
     """
     reference = file_reference(name)
     if reference is not None:
@@ -66,15 +67,15 @@ def get_executor(name: str) -> Executor:
     installed = installed_plugins(_GROUP)
     if name in installed:
         return _made(installed[name].load(_EXPECTED))
-    known = [*_OWN, *installed]
+    names = [*_OWN, *installed]
     raise InputError(
-        f"no executor is called {name!r}.{did_you_mean(name, known)}",
-        allowed=f"{', '.join(known)}, or FILE.py:NAME",
+        f"no executor is called {name!r}.{did_you_mean(name, names)}",
+        allowed=f"{', '.join(names)}, or FILE.py:NAME",
     )
 
 
 def executor_of(settings: AnyExecutor) -> Executor:
-    """Return the executor that an experiment asks for under `executor`."""
+    """Return the executor that an experiment sets under `executor`."""
     if isinstance(settings, InProcessSettings):
         return InProcess()
     return _BY_POOL[settings.kind](settings)
@@ -93,10 +94,10 @@ def list_executors() -> tuple[list[ExecutorRow], tuple[str, ...]]:
 
 
 def _made(plugin: Plugin) -> Executor:
-    """Return the executor of a plug-in: an object as it is, of a class a new one.
+    """Return the executor of a plug-in: the object itself, or a new instance of a class.
 
     Raises:
-        InputError: the class cannot be made without arguments, or `run` takes other arguments.
+        InputError: for a class that needs arguments, or a `run` with other parameters.
     """
     executor = plugin.value
     if isinstance(executor, type):
@@ -104,7 +105,7 @@ def _made(plugin: Plugin) -> Executor:
             executor = executor()
         except Exception as error:
             raise InputError(
-                f"cannot be made without arguments: {type(error).__name__}: {error}",
+                f"cannot be created without arguments: {type(error).__name__}: {error}",
                 where=plugin.origin,
                 allowed=_EXPECTED.allowed,
             ) from error
@@ -116,8 +117,8 @@ def _made(plugin: Plugin) -> Executor:
             where=plugin.origin,
             allowed=_EXPECTED.allowed,
         ) from None
-    found: Executor = executor
-    return found
+    instance: Executor = executor
+    return instance
 
 
 def _first_line(value: object) -> str:

@@ -1,9 +1,9 @@
-"""Which steps are built when: independent ones side by side, each after its inputs.
+"""Schedule steps: independent ones in parallel, each after its inputs.
 
-A pool (worker processes, a Ray cluster, Slurm) builds single steps; this says which. A step that
-raises an error fails for good: what needs it is not begun, everything else is finished, and the
-error in the end names it. A step whose process is lost (killed, its machine gone) is begun again, a
-few times. Ctrl-C and SIGTERM ask the steps that run to end, with a checkpoint where they can.
+A pool (worker processes, a Ray cluster, Slurm) builds single steps; this module chooses them. A
+step that raises an error fails for good: steps that need it do not start, everything else is
+finished, and the final error names it. A step whose process is lost (killed, its machine gone) is
+retried a few times. On Ctrl-C and SIGTERM running steps end, with a checkpoint if they can.
 """
 
 import heapq
@@ -33,35 +33,35 @@ _LOOK_SECONDS = 0.5
 
 
 class Pool(Protocol):
-    """Builds single steps, somewhere."""
+    """A builder of single steps."""
 
     def room(self) -> int:
-        """Return how many more steps can be begun now."""
+        """Return the number of further steps that can start now."""
         ...
 
     def begin(self, steps: Sequence[tuple[Step, int]]) -> None:
-        """Begin steps, each with the number of its attempt, from 1; does not wait for them."""
+        """Start steps, each with the number of its attempt, from 1; do not wait for them."""
         ...
 
     def wait(self, seconds: float) -> Iterable[TaskEnd]:
-        """Return the steps that ended, at once where there are any, after `seconds` at most."""
+        """Return the ended steps: at once if there are any, else after `seconds` at most."""
         ...
 
     def close(self, *, stop: bool) -> None:
-        """Let go of all that was started; with `stop`, end what runs first."""
+        """Release everything that was started; with `stop`, end running steps first."""
         ...
 
 
 class SideBySide:
-    """An executor that builds independent steps side by side, by a pool of its own."""
+    """An executor that builds independent steps in parallel in its own pool."""
 
     settings: LocalSettings | RaySettings | SlurmSettings
 
     def require(self, graph: Graph) -> None:
-        """Check that a graph can be run here.
+        """Check that a graph can run here.
 
         Raises:
-            InputError: it cannot.
+            InputError: when it cannot run.
         """
 
     def pool(self, run: GraphRun) -> Pool:
@@ -72,8 +72,8 @@ class SideBySide:
         """See `spikein.executors.Executor.run`.
 
         Raises:
-            StepsFailed: some steps failed; the others were finished.
-            Preempted: SIGTERM came.
+            StepsFailed: when some steps failed; the others were finished.
+            Preempted: on SIGTERM.
         """
         self.require(graph)
         with start_graph(graph, store, progress, executor=self.settings.kind) as run:
@@ -95,7 +95,7 @@ class _Schedule:
         self._place_of = {digest: number for number, digest in enumerate(self._steps)}
         self._missing: dict[str, int] = {}
         self._needed_by: dict[str, list[str]] = {digest: [] for digest in self._steps}
-        # The first of the graph first, so that the first results are there early.
+        # In the graph's order, so that the first results appear early.
         self._ready: list[tuple[int, str]] = []
         self._running: dict[str, int] = {}
         self._failures: dict[str, StepFailure] = {}
@@ -117,7 +117,7 @@ class _Schedule:
                 if stopped():
                     raise Preempted(
                         "ended by SIGTERM. Finished steps and checkpoints are kept: run the same "
-                        "command to go on."
+                        "command to resume."
                     )
             stop = False
         finally:
@@ -139,30 +139,30 @@ class _Schedule:
             )
 
     def _await_inputs(self, step: Step) -> None:
-        """Begin a step when those of its inputs are finished that are steps of this run."""
-        inputs = {given.digest for given in step.inputs.values()} & self._steps.keys()
+        """Start a step once all its inputs that are steps of this run are finished."""
+        inputs = {source.digest for source in step.inputs.values()} & self._steps.keys()
         inputs -= self._finished
         self._missing[step.digest] = len(inputs)
-        for given in inputs:
-            self._needed_by[given].append(step.digest)
+        for source in inputs:
+            self._needed_by[source].append(step.digest)
         if not inputs:
             self._make_ready(step.digest)
 
     def _take_up_inputs(self, step: Step) -> bool:
-        """Build inputs, too, that nobody seemed to need; return whether there are any.
+        """Also build inputs that seemed unneeded; return whether there are any.
 
-        A stored step may turn out to be made of what its inputs no longer hold.
+        A stored step may have been built from content that its inputs no longer have.
         """
-        absent = [given for given in step.inputs.values() if given.digest not in self._steps]
-        for given in absent:
-            if given.digest in self._steps:
+        absent = [source for source in step.inputs.values() if source.digest not in self._steps]
+        for source in absent:
+            if source.digest in self._steps:
                 continue
-            self._run.take_up(given)
-            self._steps[given.digest] = given
-            self._place_of[given.digest] = len(self._place_of)
-            self._needed_by[given.digest] = []
-            if not self._take_up_inputs(given):
-                self._await_inputs(given)
+            self._run.take_up(source)
+            self._steps[source.digest] = source
+            self._place_of[source.digest] = len(self._place_of)
+            self._needed_by[source.digest] = []
+            if not self._take_up_inputs(source):
+                self._await_inputs(source)
         if absent:
             self._await_inputs(step)
         return bool(absent)
@@ -171,7 +171,7 @@ class _Schedule:
         heapq.heappush(self._ready, (self._place_of[digest], digest))
 
     def _begin_ready(self) -> None:
-        """Take what is stored, and begin as many of the others as there is room for."""
+        """Use stored artifacts, and start as many of the others as the pool can take."""
         chosen: list[tuple[Step, int]] = []
         while self._ready:
             step = self._steps[self._ready[0][1]]
@@ -180,7 +180,7 @@ class _Schedule:
                 self._has_ended(step.digest)
                 continue
             if self._take_up_inputs(step):
-                self._ready = [one for one in self._ready if one[1] != step.digest]
+                self._ready = [entry for entry in self._ready if entry[1] != step.digest]
                 heapq.heapify(self._ready)
                 continue
             if self._pool is None:
@@ -222,8 +222,7 @@ class _Schedule:
         elif end.state == "lost" and self._running[step.digest] < self._attempts:
             attempt = self._running[step.digest]
             self._progress.notice(
-                f"{step.name}: {end.problem} (attempt {attempt} of {self._attempts}); "
-                "it is begun again"
+                f"{step.name}: {end.problem} (attempt {attempt} of {self._attempts}); it is retried"
             )
             self._run.status.set(step.digest, state="waiting", where="", problem=end.problem)
             self._make_ready(step.digest)
@@ -246,7 +245,7 @@ class _Schedule:
         failure = StepFailure(step.name, problem, lines, str(files.log) if files else "")
         self._failures[step.digest] = failure
         self._run.status.set(step.digest, state="failed", problem=problem, lines=lines, where="")
-        self._progress.notice(f"{step.name} failed: {problem}. The other steps go on.")
+        self._progress.notice(f"{step.name} failed: {problem}. The other steps continue.")
         waiting = list(self._needed_by[step.digest])
         while waiting:
             digest = waiting.pop()
@@ -256,26 +255,26 @@ class _Schedule:
                 waiting += self._needed_by[digest]
 
     def _show_progress(self) -> None:
-        """Hand on what the steps that run say of themselves."""
+        """Forward the notices of running steps."""
         for digest in self._running:
             files = self._files(digest)
-            said = files.progress() if files else {}
-            if not said or files is None:
+            report = files.progress() if files else {}
+            if not report or files is None:
                 continue
-            self._run.status.set(digest, **said)
+            self._run.status.set(digest, **report)
             name = self._steps[digest].name
-            if said.get("done") is not None:
+            if report.get("done") is not None:
                 self._progress.step_advanced(
                     name,
-                    said["done"],
-                    said.get("total"),
-                    said.get("unit", ""),
-                    said.get("note", ""),
+                    report["done"],
+                    report.get("total"),
+                    report.get("unit", ""),
+                    report.get("note", ""),
                 )
-            known = self._notices.setdefault(digest, [])
+            notices = self._notices.setdefault(digest, [])
             for text in files.notices():
-                if text not in known:
-                    known.append(text)
+                if text not in notices:
+                    notices.append(text)
                     self._progress.notice(f"{name}: {text}")
 
     def _files(self, digest: str) -> TaskFiles | None:
@@ -284,16 +283,16 @@ class _Schedule:
 
 
 def require_known_kinds(settings: ClusterSettings, graph: Graph) -> None:
-    """Check that every kind with a request of its own is that of some step.
+    """Check that every kind with its own request is the kind of some step.
 
     Raises:
-        InputError: there is none of that kind, so that the request would be for nothing.
+        InputError: for a kind without steps, whose request would have no effect.
     """
     kinds = sorted({step.kind for step in graph.steps})
     for kind in settings.steps:
         if kind not in kinds:
             raise InputError(
-                f"no step is of the kind {kind!r}.{did_you_mean(kind, kinds)}",
+                f"no step has the kind {kind!r}.{did_you_mean(kind, kinds)}",
                 where=f"executor.steps.{kind}",
                 allowed=", ".join(kinds),
             )

@@ -1,7 +1,7 @@
-"""One step, built for a run by another process: of this machine, of a node, of a Slurm job.
+"""One step of a run, built by another process: of this machine, of a node, of a Slurm job.
 
-What the step prints goes into its log. How it ends is returned, also where it raised; only a
-process that is killed says nothing.
+The step's output goes into its log. Its end is returned, even after an exception; only a killed
+process returns nothing.
 """
 
 import os
@@ -34,7 +34,7 @@ THREAD_VARIABLES = (
     "OPENBLAS_NUM_THREADS",
     "RAYON_NUM_THREADS",
 )
-"""They say how many threads libraries may start."""
+"""Variables that limit the threads of libraries."""
 _REPOSITORY = Path(__file__).resolve().parents[2]
 _PROGRESS_SECONDS = 0.5
 _MOST_NOTICES = 20
@@ -58,7 +58,7 @@ class TaskEnd:
 
     digest: str
     state: Literal["done", "failed", "lost"]
-    """`lost`: the process ended without a word, or was asked to end; it may be tried again."""
+    """`lost`: the process ended without a result, or ended on request; the step may be retried."""
     built: bool = False
     seconds: float = 0.0
     problem: str = ""
@@ -72,11 +72,11 @@ def python_path() -> str:
 
 
 def run_task(task: Task, where: str = "") -> TaskEnd:
-    """Build the step of a task; what it raises is in the result.
+    """Build the step of a task; an exception is part of the result.
 
     Args:
-        task: which step, of which run.
-        where: what to call this place beside host and process, such as `worker 2`.
+        task: the step and its run.
+        where: the name of this place in addition to host and process, such as `worker 2`.
     """
     place = ", ".join(
         part for part in (where, f"process {os.getpid()} on {socket.gethostname()}") if part
@@ -121,17 +121,17 @@ def _built(task: Task, progress: "_FileProgress", place: str) -> TaskEnd:
 
 
 def build_stored(graph: StoredGraph, step: Step, progress: Progress, *, threads: int) -> Outcome:
-    """Build one step of a graph in the graph's store, unless that has it.
+    """Build one step of a graph in the graph's store, unless it is stored.
 
     Args:
-        graph: as the run wrote it.
-        step: of the graph.
+        graph: the graph of the run.
+        step: a step of the graph.
         progress: receives the events of the step.
-        threads: it may use.
+        threads: the number of threads that the step may use.
 
     Raises:
-        SpikeinError: the code or the libraries here are others, or an input is not in the store.
-        Exception: what the step raised, with a note that names it.
+        SpikeinError: when code or libraries here differ, or an input is not in the store.
+        Exception: as the step raises, with a note that names it.
     """
     os.chdir(graph.working_folder)
     require_same_code(step)
@@ -142,33 +142,33 @@ def build_stored(graph: StoredGraph, step: Step, progress: Progress, *, threads:
 
 @lru_cache(maxsize=2)
 def _open_store(root: str) -> Store:
-    """Return a store; one object a process, which reads each manifest once."""
+    """Return a store; one object per process, which reads each manifest once."""
     return Store(Path(root))
 
 
 def _within_step(trace: TracebackType | None) -> TracebackType | None:
-    """Return the part of a traceback that lies in the step itself, where there is one."""
-    found, one = trace, trace
-    while one is not None:
-        if one.tb_frame.f_code.co_filename == graph_run.__file__ and one.tb_next is not None:
-            found = one.tb_next
-        one = one.tb_next
-    return found
+    """Return the part of a traceback inside the step itself, if there is one."""
+    part, frame = trace, trace
+    while frame is not None:
+        if frame.tb_frame.f_code.co_filename == graph_run.__file__ and frame.tb_next is not None:
+            part = frame.tb_next
+        frame = frame.tb_next
+    return part
 
 
 def _inputs(step: Step, store: Store) -> dict[str, Artifact]:
-    found = {}
-    for name, given in step.inputs.items():
-        artifact = store.find(given.digest, kind=given.kind)
+    artifacts = {}
+    for name, source in step.inputs.items():
+        artifact = store.find(source.digest, kind=source.kind)
         if artifact is None:
-            raise SpikeinError(f"the input {name} ({given.name}) is not in the store {store.root}")
-        found[name] = artifact
-    return found
+            raise SpikeinError(f"the input {name} ({source.name}) is not in the store {store.root}")
+        artifacts[name] = artifact
+    return artifacts
 
 
 @contextmanager
 def _threads_for(step: Step, threads: int) -> Iterator[None]:
-    """Share the threads among the training processes that a step starts by itself."""
+    """Divide the threads among the training processes that a step starts."""
     if step.processes == 1:
         yield
         return
@@ -185,7 +185,7 @@ def _threads_for(step: Step, threads: int) -> Iterator[None]:
 
 @contextmanager
 def _output_to(log: Path) -> Iterator[None]:
-    """Send everything that this process and those it starts print to a file, at its end."""
+    """Append all output of this process and its children to a file."""
     log.parent.mkdir(parents=True, exist_ok=True)
     sys.stdout.flush()
     sys.stderr.flush()
@@ -194,7 +194,7 @@ def _output_to(log: Path) -> Iterator[None]:
         os.dup2(file.fileno(), 1)
         os.dup2(file.fileno(), 2)
         try:
-            # Clusters put streams of their own in Python's place.
+            # Clusters replace Python's streams by their own.
             with redirect_stdout(file), redirect_stderr(file):
                 yield
         finally:
@@ -204,7 +204,7 @@ def _output_to(log: Path) -> Iterator[None]:
 
 
 class _FileProgress(Progress):
-    """Writes how far a step is to a file of its run, and its notices into its log."""
+    """Write a step's progress to a file of its run, and its notices into its log."""
 
     def __init__(self, files: TaskFiles, where: str) -> None:
         self._files = files
@@ -223,7 +223,7 @@ class _FileProgress(Progress):
             self._files.write_progress(**self._known)
 
     def notice(self, text: str) -> None:
-        """Write the text into the log, and for the run that waits."""
+        """Write the text into the log, and for the waiting run."""
         print(text, flush=True)
         self._known["notices"] = [*self._known.get("notices", ()), masked(text)][-_MOST_NOTICES:]
         self._files.write_progress(**self._known)

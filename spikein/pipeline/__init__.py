@@ -1,1 +1,1 @@
-"""Which steps an experiment takes, out of what each is made, and in which order."""
+"""The steps of an experiment, their inputs and their order."""

@@ -1,8 +1,8 @@
-"""The steps of one arm, its models, and which steps each detector's evidence was made by.
+"""The steps of one arm, its models, and the steps behind each detector's evidence.
 
-A step counts for a detector when its scores are drawn from it and nothing but detectors needs it:
-passes of models, generated texts, shadow models with their streams. The arm's own steps (corpus,
-examples, plan, training), its base model and its reported twins count for none.
+A step counts for a detector if its scores depend on it and only detectors need it: passes of
+models, generated texts, shadow models with their streams. The arm's own steps (corpus, examples,
+plan, training), its base model and its reported twins count for none.
 """
 
 from collections.abc import Iterable, Mapping
@@ -40,22 +40,21 @@ class ArmNodes:
     base: Model | None
     """Scored or not."""
     checkpoints: tuple[Model, ...]
-    """The models along its training that are scored, the first and the last included; empty if
-    none is kept."""
+    """The scored models of its training, from first to last; empty without checkpoints."""
     twins: TwinNodes
     """Models with the arm's settings that saw no members, or other members."""
     sources: EvidenceSources
-    """What its detectors' needs are met with."""
+    """The sources of its detectors' evidence."""
     accuracy: Step | None
-    """How the trained model answers the benchmarks' questions."""
+    """The trained model's answers to the benchmarks' questions."""
     base_accuracy: Step | None
     background: Mapping[str, Step]
     """Held-out background as the base and the trained model read it, `background-before` and
     `background-after`; empty unless it is measured."""
     further: dict[str, Step]
-    """What dataset-level detectors read of the trained model."""
+    """Inputs of dataset-level detectors on the trained model."""
     further_notes: tuple[str, ...]
-    """What of that is left out."""
+    """Notes on skipped dataset-level detectors."""
     unlearning: UnlearningNodes | None
     """Unlearned models and their scores; None without the section `unlearning`."""
 
@@ -66,7 +65,7 @@ class ArmNodes:
 
     @property
     def plan(self) -> Step:
-        """Where copies stand in the arm's stream."""
+        """The positions of copies in the arm's stream."""
         return self.contaminated.plan
 
     @property
@@ -86,7 +85,7 @@ class ArmNodes:
 
     @property
     def reported(self) -> tuple[Model, ...]:
-        """The twins that are scored as the arm is."""
+        """The twins that are scored like the arm."""
         return tuple(twin for twin in self.twins.models if twin.scores is not None)
 
     @property
@@ -94,19 +93,23 @@ class ArmNodes:
         """Every model of the arm once: its own, the base model, twins, unlearned, checkpoints."""
         unlearned = self.unlearning.unlearned if self.unlearning else ()
         first = (self.contaminated, self.base, *self.twins.models)
-        known = [model for model in first if model is not None]
-        ends = {model.scores.digest for model in known if model.scores is not None}
-        along = [one for one in self.checkpoints if one.scores and one.scores.digest not in ends]
-        return (*known, *unlearned, *along)
+        present = [model for model in first if model is not None]
+        ends = {model.scores.digest for model in present if model.scores is not None}
+        along = [
+            checkpoint
+            for checkpoint in self.checkpoints
+            if checkpoint.scores and checkpoint.scores.digest not in ends
+        ]
+        return (*present, *unlearned, *along)
 
 
 def further_steps(
     model: ModelNode, sources: EvidenceSources, analysis: AnalysisSettings
 ) -> tuple[dict[str, Step], tuple[str, ...]]:
-    """Return what dataset-level detectors read of an arm's model, and notes on what is left out.
+    """Return the inputs of dataset-level detectors on an arm's model, and notes on skipped ones.
 
     Raises:
-        InputError: an unknown detector, or one that was named and lacks a reference model.
+        InputError: for an unknown detector, or a named one without its reference model.
     """
     steps: dict[str, Step] = {}
     notes = []
@@ -130,27 +133,27 @@ def further_steps(
             steps[TARGET] = statistics_step(model, examples, view=TEXT, detect=detect)
             steps[REFERENCE] = statistics_step(other, examples, view=TEXT, detect=detect)
             continue
-        problem = f"{detector.name} needs a reference model, which is not given"
+        problem = f"{detector.name} needs a reference model, but none is given"
         if analysis.dataset_detectors != "all":
             raise InputError(problem, where="analysis.dataset_detectors", hint=Reference.hint)
-        notes.append(f"{problem}, and is left out. {Reference.hint}")
+        notes.append(f"{problem}, so it is skipped. {Reference.hint}")
     return steps, tuple(notes)
 
 
 class DetectorSteps(NamedTuple):
-    """What one detector's scores of one model are drawn from."""
+    """The sources of one detector's scores of one model."""
 
     detector: str
     scores: Step
     evidence: tuple[Step, ...]
-    """Inputs before what is made of them; steps that other detectors read, too, included."""
+    """Steps, inputs first; includes those that other detectors also read."""
 
 
 def detector_steps(nodes: Iterable[ArmNodes]) -> list[DetectorSteps]:
-    """Return what every detector's scores are drawn from; each step of scores once."""
-    found: dict[tuple[str, str], DetectorSteps] = {}
+    """Return the sources of every detector's scores; each step of scores once."""
+    collected: dict[tuple[str, str], DetectorSteps] = {}
     for node in nodes:
-        given = _without_detectors(node)
+        arm_steps = _without_detectors(node)
         for model in node.models:
             if model.scores is None:
                 continue
@@ -158,18 +161,20 @@ def detector_steps(nodes: Iterable[ArmNodes]) -> list[DetectorSteps]:
                 key = (model.scores.digest, setting.name)
                 needs = needs_of(with_grids([setting]))
                 inputs, _ = evidence_inputs(needs, node.sources, model.scored)
-                before = found[key].evidence if key in found else ()
+                before = collected[key].evidence if key in collected else ()
                 more = Graph(goals=(*before, *inputs.values())).steps if inputs else ()
-                evidence = tuple(step for step in more if step.digest not in given)
-                found[key] = DetectorSteps(setting.name, model.scores, evidence)
-    return list(found.values())
+                evidence = tuple(step for step in more if step.digest not in arm_steps)
+                collected[key] = DetectorSteps(setting.name, model.scores, evidence)
+    return list(collected.values())
 
 
 def _without_detectors(node: ArmNodes) -> set[str]:
-    """Return the digests of the steps that the arm has whichever detectors are asked for."""
+    """Return the digests of the arm's steps that do not depend on the detectors."""
     goals = [node.trained, node.examples, node.audit, node.plan, node.corpus, node.tokenizer]
     if node.base is not None and node.base.node.step is not None:
         goals.append(node.base.node.step)
     goals += [twin.trained for twin in node.twins.models if twin.role != SHADOW]
-    goals += [one.trained for one in node.unlearning.unlearned] if node.unlearning else []
+    goals += (
+        [unlearned.trained for unlearned in node.unlearning.unlearned] if node.unlearning else []
+    )
     return {step.digest for step in Graph(goals=tuple(goals)).steps}

@@ -1,4 +1,4 @@
-"""What the arms of an experiment share: its tokenizer, its clean corpus and its base model."""
+"""The background shared by the arms of an experiment: tokenizer, clean corpus, base model."""
 
 from collections.abc import Sequence
 
@@ -27,33 +27,39 @@ def background_of(experiment: Experiment, *, tokens: int, seeds: Sequence[int]) 
     Args:
         experiment: the experiment.
         tokens: length of the corpus.
-        seeds: of all arms.
+        seeds: the seeds of all arms.
 
     Raises:
         InputError: for a source or a model that cannot be read; as `require_positions`.
     """
-    model, given = experiment.model, experiment.corpus
-    named = sources_identity(given.sources)
+    model, corpus_settings = experiment.model, experiment.corpus
+    named = sources_identity(corpus_settings.sources)
     if isinstance(model.tokenizer, TokenizerTraining):
-        tokenizer = tokenizer_step(model.tokenizer.train, given.sources, named, seed=given.seed)
+        tokenizer = tokenizer_step(
+            model.tokenizer.train, corpus_settings.sources, named, seed=corpus_settings.seed
+        )
     else:
         tokenizer = copied_tokenizer_step(model)
     searched = SearchedRows(
         contaminants=experiment.contaminants, seeds=tuple(seeds), rules=experiment.audit
     )
-    if given.imported is not None:
+    if corpus_settings.imported is not None:
         corpus = import_step(
-            given.imported, tokenizer, tokens=tokens, seed=given.seed, searched=searched
+            corpus_settings.imported,
+            tokenizer,
+            tokens=tokens,
+            seed=corpus_settings.seed,
+            searched=searched,
         )
     else:
         corpus = corpus_step(
-            given.sources,
+            corpus_settings.sources,
             named,
             tokenizer,
             tokens=tokens,
-            seed=given.seed,
+            seed=corpus_settings.seed,
             searched=searched,
-            label=given.label(),
+            label=corpus_settings.label(),
         )
     base = _base_node(experiment, corpus)
     positions = position_count(model)
@@ -85,7 +91,7 @@ def _base_node(experiment: Experiment, corpus: Step) -> ModelNode | None:
 
 
 def shared_key(experiment: Experiment) -> str:
-    """Return what is equal in arms that share their background and their base model."""
+    """Return the settings that arms share if they share background and base model."""
     return canonical(
         {
             "model": plain(experiment.model),
@@ -93,6 +99,6 @@ def shared_key(experiment: Experiment) -> str:
             "train": experiment.train.model_dump(mode="json", include={"context", "batch_tokens"}),
             "corpus": plain(experiment.corpus, exclude={"tokens"}),
             "audit": plain(experiment.audit),
-            "contaminants": [plain(one) for one in experiment.contaminants],
+            "contaminants": [plain(contaminant) for contaminant in experiment.contaminants],
         }
     )

@@ -1,7 +1,7 @@
-"""From a checked experiment to its graph: which steps, for which arms, and what the goals are.
+"""Build the graph of a checked experiment: the steps of its arms, and the goals.
 
 base → corpus, examples, plan → audit → model → token statistics → scores → results. Arms share
-every step whose identity they share: one corpus, one base model, one pool a seed.
+every step with the same identity: one corpus, one base model, one pool per seed.
 """
 
 from collections.abc import Sequence
@@ -68,49 +68,49 @@ class ExperimentGraph:
     nodes: tuple[ArmNodes, ...]
     results: Step
     accuracy_gain: Step | None
-    """What training did to task accuracy and to the loss on held-out background; None if neither
+    """Effects of training on task accuracy and on the loss on held-out background; None if neither
     is measured."""
     trajectory: Step | None
     """Detection at every checkpoint; None if no arm keeps checkpoints."""
     unlearning: Step | None
-    """What unlearned models forgot and kept; None without the section `unlearning`."""
+    """Effects of unlearning; None without the section `unlearning`."""
     unlearning_audits: Step | None
-    """What they still write of it; None without `unlearning.audit`."""
+    """Audits of unlearned models; None without `unlearning.audit`."""
     graph: Graph
     notes: tuple[str, ...]
-    """What was left out, and why; and names that may be taken for another file."""
+    """What is skipped, and why; and names that could mean another file."""
 
     @property
     def short_notes(self) -> list[str]:
-        """The same in fewer lines: detectors of `all` that lack the same are one note."""
-        left_out = [one for node in self.nodes for one in detectors_left_out(node.sources)]
+        """The notes, one for all detectors of `all` that lack the same requirement."""
+        left_out = [skipped for node in self.nodes for skipped in detectors_left_out(node.sources)]
         lacking: dict[str, dict[str, None]] = {}
-        for one in left_out:
-            lacking.setdefault(one.hint, {})[one.detector] = None
-        said = {one.note for one in left_out}
-        return [note for note in self.notes if note not in said] + [
+        for skipped in left_out:
+            lacking.setdefault(skipped.hint, {})[skipped.detector] = None
+        shortened = {skipped.note for skipped in left_out}
+        return [note for note in self.notes if note not in shortened] + [
             f"{', '.join(names)} of `all` {'are' if len(names) > 1 else 'is'} left out. {hint}"
             for hint, names in lacking.items()
         ]
 
 
 def build_graph(checked: CheckedExperiment, *, device: Device | None = None) -> ExperimentGraph:
-    """Build the graph of an experiment; reads the content of its sources to name the steps.
+    """Build the graph of an experiment; read the content of its sources to name the steps.
 
     Args:
         checked: the experiment.
-        device: what the steps will run on; None for this machine's. It decides the number formats
-            that `auto` stands for: they are part of what a step is, and the step computes
-            in them on whatever machine it runs.
+        device: the device of the steps; None for this machine's. It determines the number formats
+            for `auto`: they are part of a step's identity, and the step computes in them on any
+            machine.
 
     Raises:
         InputError: for a source that cannot be read or reached.
     """
     experiment = checked.experiment
     device = device or default_device()
-    every = [_with_formats(arm, device) for arm in checked.arms]
-    tokens = _corpus_tokens(every)
-    separated = separations(arm.experiment.placement for arm in every)
+    arms = [_with_formats(arm, device) for arm in checked.arms]
+    tokens = _corpus_tokens(arms)
+    separated = separations(arm.experiment.placement for arm in arms)
     backgrounds: dict[str, Background] = {}
 
     def background(arm: Experiment) -> Background:
@@ -119,7 +119,7 @@ def build_graph(checked: CheckedExperiment, *, device: Device | None = None) -> 
             backgrounds[key] = background_of(arm, tokens=tokens, seeds=experiment.seeds)
         return backgrounds[key]
 
-    nodes = tuple(_arm_nodes(arm, background(arm.experiment), separated, device) for arm in every)
+    nodes = tuple(_arm_nodes(arm, background(arm.experiment), separated, device) for arm in arms)
     compared = [
         node.contaminated.group(
             {
@@ -150,7 +150,7 @@ def build_graph(checked: CheckedExperiment, *, device: Device | None = None) -> 
     unlearned = [node.unlearning for node in nodes if node.unlearning is not None]
     unlearning, audits = _unlearning_results(unlearned, experiment)
     goals = [results, *(step for step in (accuracy_gain, trajectory, unlearning, audits) if step)]
-    # What the page and the run's folder are filled from must be there, too.
+    # The inputs of the page and the run's folder are also goals.
     goals += [results.inputs[name] for name in sorted(results.inputs)]
     for node in nodes:
         goals += [node.corpus, node.examples, node.plan, node.audit, node.trained]
@@ -179,12 +179,12 @@ def build_graph(checked: CheckedExperiment, *, device: Device | None = None) -> 
 def _unlearning_results(
     arms: Sequence[UnlearningNodes], experiment: Experiment
 ) -> tuple[Step | None, Step | None]:
-    """Return what unlearned models forgot and kept, and what they still write of it."""
+    """Return the measures of unlearned models, and their audits."""
     section, label = experiment.unlearning, experiment.name
     if section is None or not arms:
         return None, None
     confidence = experiment.analysis.confidence
-    measured = [unlearnt_arm(one) for one in arms]
+    measured = [unlearnt_arm(arm) for arm in arms]
     return (
         unlearning_step(measured, section.measures, confidence=confidence, label=label),
         unlearning_audits(arms, section.audit, label=label) if section.audit else None,
@@ -218,16 +218,18 @@ def _arm_nodes(
         frequency=frequency_step(corpus, experiment.detect),
         twin=None if twins.clean is None else twins.clean.node,
         shadows=tuple(Shadow(shadow.node, shadow.membership) for shadow in twins.shadows),
-        held_out=max(one.held_out for one in experiment.contaminants),
+        held_out=max(contaminant.held_out for contaminant in experiment.contaminants),
         known_members=experiment.detect.tune_share > 0,
-        paraphrased=any(get_dataset(one.dataset).paraphrases for one in experiment.contaminants),
+        paraphrased=any(
+            get_dataset(contaminant.dataset).paraphrases for contaminant in experiment.contaminants
+        ),
     )
     scores = scores_step(contaminated.node, sources, role="arm")
     if scores is None:
         raise InputError(
-            "no detector that is asked for looks at the model",
+            "no requested detector looks at the model",
             where="detect.detectors",
-            hint="Name one that does, such as loss; blind runs beside it unasked.",
+            hint="Name one that does, such as loss; blind always runs.",
         )
     twins = twins.scored(sources)
     contaminated = replace(contaminated, scores=scores)
@@ -259,7 +261,7 @@ def _arm_nodes(
             start,
             twins,
             sources,
-            # Which no model was fed.
+            # No model was trained on it.
             general=general_text_step(corpus, experiment.unlearning.general_tokens),
             device=device,
         ),
@@ -303,10 +305,10 @@ def _accuracy_gain(nodes: tuple[ArmNodes, ...], experiment: Experiment) -> Step 
 
 
 def _with_formats(arm: ArmExperiment, device: Device) -> ArmExperiment:
-    """Return an arm with the number formats that `auto` stands for in their place."""
+    """Return an arm with `auto` replaced by number formats."""
     experiment = arm.experiment
     train, base, detect = experiment.train, experiment.base, experiment.detect
-    found: dict[str, Any] = {
+    formats: dict[str, Any] = {
         "train": train.model_copy(update={"precision": device.training_precision(train.precision)}),
         "detect": detect.model_copy(
             update={"dtype": device.scoring_format(detect.dtype, where=detect.device)}
@@ -314,14 +316,14 @@ def _with_formats(arm: ArmExperiment, device: Device) -> ArmExperiment:
     }
     if base is not None:
         precision = device.training_precision(base.precision)
-        found["base"] = base.model_copy(update={"precision": precision})
-    return replace(arm, experiment=experiment.model_copy(update=found))
+        formats["base"] = base.model_copy(update={"precision": precision})
+    return replace(arm, experiment=experiment.model_copy(update=formats))
 
 
-def _corpus_tokens(every: Sequence[ArmExperiment]) -> int:
-    """Return how long the clean corpus is: the longest stream, and the base model's after it."""
-    streams = max(arm.experiment.corpus.tokens for arm in every)
-    base = max(arm.experiment.base.tokens if arm.experiment.base else 0 for arm in every)
+def _corpus_tokens(arms: Sequence[ArmExperiment]) -> int:
+    """Return the length of the clean corpus: the longest stream, plus the base model's."""
+    streams = max(arm.experiment.corpus.tokens for arm in arms)
+    base = max(arm.experiment.base.tokens if arm.experiment.base else 0 for arm in arms)
     return streams + base
 
 
@@ -331,13 +333,15 @@ def _notes(nodes: tuple[ArmNodes, ...]) -> tuple[str, ...]:
         experiment = node.arm.experiment
         if experiment.detect.reference == TWIN:
             notes[_AGAINST_THE_TWIN] = None
-        files = [one.path for one in experiment.corpus.sources if one.kind == "files"]
+        files = [source.path for source in experiment.corpus.sources if source.kind == "files"]
         read = dict.fromkeys(files, "corpus.sources")
         read |= {
-            one.path: f"contaminants.{one.name}" for one in experiment.contaminants if one.path
+            source.path: f"contaminants.{source.name}"
+            for source in experiment.contaminants
+            if source.path
         }
-        for pattern, where in read.items():
-            if note := unread_note(pattern, key=where):
+        for pattern, place in read.items():
+            if note := unread_note(pattern, key=place):
                 notes[note] = None
         notes |= dict.fromkeys((*asked_settings(node.sources)[1], *node.further_notes))
     return tuple(notes)

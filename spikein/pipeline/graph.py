@@ -1,10 +1,10 @@
-"""The step graph: which artifacts an experiment needs, and in which order.
+"""The step graph: the artifacts that an experiment needs, in order.
 
-A graph is its goals; the rest follows from the inputs of the steps (`inject.step`).
+A graph is its goals; the other steps follow from their inputs (`inject.step`).
 
-A plan compares the graph with the store before anything runs: which artifacts are stored and
-intact (the contents of all that will be read are verified), which are damaged, and which need not
-be built because an artifact with equal files is there.
+A plan compares the graph with the store before anything runs. It lists the artifacts that are
+stored and intact (all contents to be read are verified), those that are damaged, and those that
+need not be built because an artifact with equal files exists.
 """
 
 from collections.abc import Iterable, Mapping
@@ -24,26 +24,26 @@ class Graph:
 
     goals: tuple[Step, ...]
     name: str = ""
-    """Of the experiment, for people."""
+    """The experiment's name, for display."""
 
     @cached_property
     def steps(self) -> tuple[Step, ...]:
         """Every step once, inputs before what needs them.
 
-        The order follows from the goals' order and the inputs' names alone.
+        The order depends only on the goals' order and the inputs' names.
         """
-        found: dict[str, Step] = {}
+        by_digest: dict[str, Step] = {}
 
         def visit(step: Step) -> None:
-            if step.digest in found:
+            if step.digest in by_digest:
                 return
             for name in sorted(step.inputs):
                 visit(step.inputs[name])
-            found[step.digest] = step
+            by_digest[step.digest] = step
 
         for goal in self.goals:
             visit(goal)
-        return tuple(found.values())
+        return tuple(by_digest.values())
 
     def complete(self) -> "Graph":
         """Return the graph with every step as a goal, so that none may be absent."""
@@ -60,13 +60,13 @@ class Planned:
     step: Step
     state: State
     """`stored`: nothing to do; `same`: absent, but an artifact built from equal content has its
-    files; `damaged`: will be built again; `build`: will be built; `maybe`: will be built
-    unless what it reads turns out equal to what was read before; `unneeded`: absent, and nothing
-    that has to be built reads it."""
+    files; `damaged`: will be built again; `build`: will be built; `maybe`: will be built unless
+    its inputs turn out to have the same content as before; `unneeded`: absent, and no step to
+    build reads it."""
     artifact: Artifact | None
-    """What is stored; of `same`, the artifact with the files."""
+    """The stored artifact; for `same`, the one with the files."""
     problem: StoreError | None = None
-    """What is wrong with the artifact that is damaged."""
+    """The problem of a damaged artifact."""
 
     @property
     def to_do(self) -> bool:
@@ -75,22 +75,22 @@ class Planned:
 
     @property
     def in_words(self) -> str:
-        """Return what a plan says of the step."""
-        said = {
+        """Return the state of the step as text."""
+        texts = {
             "stored": "in the store",
             "same": "in the store under another name",
             "damaged": "damaged, will be rebuilt",
             "maybe": "to do, unless its inputs stay equal",
         }
-        return said.get(self.state, "to do")
+        return texts.get(self.state, "to do")
 
 
 def plan(graph: Graph, store: Store) -> list[Planned]:
-    """Return what running the graph would do, in the order of the steps; builds nothing.
+    """Return the plan of the graph, in the order of the steps; build nothing.
 
-    The goals, and what will be read to make them, are verified: their files are read once.
+    The goals and everything read to build them are verified: their files are read once.
     """
-    found = {step.digest: _find(step, store) for step in graph.steps}
+    entries = {step.digest: _find(step, store) for step in graph.steps}
     needed: set[str] = set()
     seen: set[str] = set()
     waiting = list(graph.goals)
@@ -99,17 +99,17 @@ def plan(graph: Graph, store: Store) -> list[Planned]:
         if step.digest in seen:
             continue
         seen.add(step.digest)
-        found[step.digest] = _verified(found[step.digest], found)
-        if found[step.digest].artifact is None:
+        entries[step.digest] = _verified(entries[step.digest], entries)
+        if entries[step.digest].artifact is None:
             needed.add(step.digest)
             waiting.extend(step.inputs.values())
     result = []
-    known: dict[str, Manifest] = {}
+    manifests: dict[str, Manifest] = {}
     for step in graph.steps:
-        one = _planned(found[step.digest], known, store, needed=step.digest in needed)
-        if one.artifact is not None:
-            known[step.digest] = one.artifact.manifest
-        result.append(one)
+        entry = _planned(entries[step.digest], manifests, store, needed=step.digest in needed)
+        if entry.artifact is not None:
+            manifests[step.digest] = entry.artifact.manifest
+        result.append(entry)
     return result
 
 
@@ -122,37 +122,39 @@ def _find(step: Step, store: Store) -> Planned:
     return Planned(step=step, state="stored" if artifact else "build", artifact=artifact)
 
 
-def _verified(one: Planned, found: Mapping[str, Planned]) -> Planned:
-    """Verify a step's artifact, and that its inputs still hold what it was built from."""
-    if one.artifact is None:
-        return one
-    inputs = {name: found[given.digest].artifact for name, given in one.step.inputs.items()}
+def _verified(entry: Planned, entries: Mapping[str, Planned]) -> Planned:
+    """Verify a step's artifact, and that its inputs still have the content it was built from."""
+    if entry.artifact is None:
+        return entry
+    inputs = {name: entries[source.digest].artifact for name, source in entry.step.inputs.items()}
     try:
         require_current(
-            verified(one.artifact), {name: of.manifest for name, of in inputs.items() if of}
+            verified(entry.artifact), {name: of.manifest for name, of in inputs.items() if of}
         )
     except StoreError as error:
-        return replace(one, state="damaged", artifact=None, problem=error)
-    return one
+        return replace(entry, state="damaged", artifact=None, problem=error)
+    return entry
 
 
-def _planned(one: Planned, known: Mapping[str, Manifest], store: Store, *, needed: bool) -> Planned:
-    """Say of a step that is absent whether it is needed, and whether it has to be built."""
-    if one.state == "stored":
-        return one
+def _planned(
+    entry: Planned, manifests: Mapping[str, Manifest], store: Store, *, needed: bool
+) -> Planned:
+    """Determine whether an absent step is needed, and whether it has to be built."""
+    if entry.state == "stored":
+        return entry
     if not needed:
-        return replace(one, state="unneeded", problem=None)
-    if one.state == "damaged":
-        return one
-    step = one.step
-    if all(given.digest in known for given in step.inputs.values()):
+        return replace(entry, state="unneeded", problem=None)
+    if entry.state == "damaged":
+        return entry
+    step = entry.step
+    if all(source.digest in manifests for source in step.inputs.values()):
         read = {
-            name: known[given.digest].content_read(step.reads.get(name, Reading()))
-            for name, given in step.inputs.items()
+            name: manifests[source.digest].content_read(step.reads.get(name, Reading()))
+            for name, source in step.inputs.items()
         }
         same = store.equal(step.kind, step.recipe.content_key(read))
-        return replace(one, state="same", artifact=same) if same else one
-    return replace(one, state="maybe") if store.could_reuse(step.recipe) else one
+        return replace(entry, state="same", artifact=same) if same else entry
+    return replace(entry, state="maybe") if store.could_reuse(step.recipe) else entry
 
 
 def is_protected(step: Step, inputs: Iterable[Artifact]) -> bool:

@@ -1,8 +1,8 @@
-"""The models of an experiment: one record each, and what the steps that compare them are given.
+"""The models of an experiment: one record each, and the inputs of the steps that compare them.
 
-A new role of model is made where its steps are (`twin_models`, `checkpoints_of`, `unlearning`).
-What scores and compares models takes it from there; detectors take it for an arm's own model,
-unless `scored_as` says otherwise.
+The module of its steps defines a role (`twin_models`, `checkpoints_of`, `unlearning`). Scores and
+comparisons work with any role; detectors treat the model as an arm's own unless `scored_as`
+specifies otherwise.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -36,7 +36,7 @@ _TEXTS = ("arm", "words", "role", "method", "condition", "artifact", "scores")
 
 @dataclass(frozen=True, kw_only=True)
 class Model:
-    """One model of an arm, and the steps that are made of it."""
+    """One model of an arm, and the steps built from it."""
 
     arm: ArmExperiment
     role: str
@@ -46,13 +46,13 @@ class Model:
     scores: Step | None = None
     """None if it is not scored."""
     steps: Mapping[str, Step] = field(default_factory=dict)
-    """What it was trained on: `plan` and `audit` of its stream, and the `membership` of a twin."""
+    """Its training data: `plan` and `audit` of its stream, and the `membership` of a twin."""
     checkpoint: int | None = None
     """Optimiser steps of a model along the training of an arm."""
     method: str = ""
-    """By which it was made to forget."""
+    """The method of its unlearning."""
     condition: str = ""
-    """What was done to it before it was scored: rounded weights, relearning."""
+    """A change before scoring: rounded weights, relearning."""
     setting: MethodSetting | None = None
     """Of an unlearned model; its label is unique in the arm."""
     relearned: Mapping[int, Step] = field(default_factory=dict)
@@ -66,7 +66,7 @@ class Model:
         """The step that trains it.
 
         Raises:
-            LookupError: it is a pretrained model.
+            LookupError: for a pretrained model.
         """
         if self.node.step is None:
             raise LookupError(f"the {self.role} model is not trained here")
@@ -77,7 +77,7 @@ class Model:
         """Its scores, of all rows of the pool.
 
         Raises:
-            LookupError: it is not scored.
+            LookupError: for a model without scores.
         """
         if self.scores is None:
             raise LookupError(f"the {self.role} model is not scored")
@@ -85,12 +85,12 @@ class Model:
 
     @property
     def membership(self) -> Step:
-        """The examples, with the sides that hold for a twin."""
+        """The examples, with the sides of a twin."""
         return self.steps["membership"]
 
     @property
     def plan(self) -> Step:
-        """Where the copies stand in its stream."""
+        """The positions of the copies in its stream."""
         return self.steps["plan"]
 
     @property
@@ -100,7 +100,7 @@ class Model:
 
     @property
     def scored(self) -> Scored:
-        """The model as detectors' needs are met for it."""
+        """The model as input of the detectors' evidence."""
         return Scored(self.node, scored_as(self.role))
 
     def group(
@@ -110,28 +110,28 @@ class Model:
         axes: Mapping[str, str] | None = None,
         **values: Any,
     ) -> StepGroup:
-        """Return the model as a step that compares models is given it.
+        """Return the model as input of a step that compares models.
 
         Args:
-            steps: what the step reads of it, by name.
+            steps: the steps of the model to read, by name.
             axes: its place in the sweep; None for its arm's.
-            values: what the step's settings say of it besides.
+            values: further values for the step's settings.
         """
         place = self.arm.labels if axes is None else axes
         return StepGroup({"axes": axis_pairs(place), "seed": self.arm.seed, **values}, steps)
 
 
 def scored_as(role: str) -> Role:
-    """Return what a model of a role is to detectors."""
+    """Return the role of a model for detectors."""
     return _SCORED_AS.get(role, "arm")
 
 
 def models_table(models: Sequence[Model], folders: Mapping[str, str]) -> pa.Table:
-    """Return `models.parquet`: a row a model, its artifacts by the names of their folders.
+    """Return `models.parquet`: one row per model, with the folder names of its artifacts.
 
     Args:
         models: of all arms.
-        folders: of the artifacts that were made, by the digests of their steps.
+        folders: of the built artifacts, by the digests of their steps.
     """
     axes = list(dict.fromkeys(axis for model in models for axis in model.arm.labels))
 
@@ -160,33 +160,35 @@ def models_table(models: Sequence[Model], folders: Mapping[str, str]) -> pa.Tabl
 def checkpoints_of(
     last: Model, start: Model | None, score: Callable[[ModelNode], Step | None]
 ) -> tuple[Model, ...]:
-    """Return the models along an arm's training that are scored: the first step's to the last's.
+    """Return the scored models of an arm's training, from the first step to the last.
 
     Args:
         last: the trained model.
-        start: the model that training starts from; None where nothing is known of it.
-        score: makes the scores of another model.
+        start: the model that training starts from; None if nothing is known about it.
+        score: returns the scores of another model.
     """
     settings, tokens = last.arm.experiment.train, last.arm.experiment.corpus.tokens
-    kept = kept_steps(settings, tokens)
-    if not kept:
+    saved_steps = kept_steps(settings, tokens)
+    if not saved_steps:
         return ()
-    found = {} if start is None or settings.mode == "pretrain" else {0: start}
-    for step in kept:
+    by_step = {} if start is None or settings.mode == "pretrain" else {0: start}
+    for step in saved_steps:
         node = ModelNode(step=last.trained, checkpoint=step)
-        found[step] = replace(last, node=node, scores=score(node))
-    found[total_steps(settings, tokens)] = last
+        by_step[step] = replace(last, node=node, scores=score(node))
+    by_step[total_steps(settings, tokens)] = last
     return tuple(
-        replace(model, checkpoint=step) for step, model in found.items() if model.scores is not None
+        replace(model, checkpoint=step)
+        for step, model in by_step.items()
+        if model.scores is not None
     )
 
 
 def checkpoint_groups(models: Sequence[Model], trained: Step, examples: Step) -> list[StepGroup]:
-    """Return the checkpoints of an arm as `analysis.trajectory` takes them.
+    """Return the checkpoints of an arm as input of `analysis.trajectory`.
 
     Args:
         models: from `checkpoints_of`.
-        trained: the arm's training, whose exposures say what each had seen.
+        trained: the arm's training, whose exposures list what each checkpoint had seen.
         examples: its pool.
     """
     groups = []
@@ -210,9 +212,9 @@ Examined = tuple[Model, Step]
 
 
 def twin_groups(models: Sequence[Examined]) -> list[StepGroup]:
-    """Return the twins as `results_step` takes them, each once.
+    """Return the twins as inputs of `results_step`, each once.
 
-    It stands under the axes whose value the arms that share it share.
+    A shared twin has only the axes whose value is the same in all its arms.
     """
     shared: dict[tuple[int, str, str], list[Examined]] = {}
     for model, examples in models:
@@ -235,9 +237,9 @@ def twin_groups(models: Sequence[Examined]) -> list[StepGroup]:
 
 
 def base_groups(models: Sequence[Examined]) -> list[StepGroup]:
-    """Return the base models as `results_step` takes them, each once.
+    """Return the base models as inputs of `results_step`, each once.
 
-    Where all arms of a seed share them, they stand for every value of the axes.
+    A base model that all arms of a seed share applies to every value of the axes.
     """
     by_seed: dict[int, dict[str, Examined]] = {}
     for model, examples in models:

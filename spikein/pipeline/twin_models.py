@@ -1,12 +1,12 @@
 """Twins as nodes of the graph: the clean twin, the retrained model, shadow models.
 
 A twin is an arm with other members: the same corpus, start, settings, order of windows and seed.
-Copy counts are drawn before examples are left out, so an example that is spiked in the retrained
-model has the copies, and but for recorded re-draws the anchors, of the arm. Each pair of shadow
-models has a draw of copy counts of its own: with those of the arm, LiRA's scores would reveal how
-many copies a member has there, and the rows by copies would compare counts in place of sides. A
-stream without copies does not depend on how copies would be drawn and placed, so arms that differ
-in nothing else share one clean twin. Shadow models are trained where a detector reads them.
+Copy counts are drawn before examples are excluded, so an example that is spiked in the retrained
+model has the copies of the arm and, except for recorded re-draws, its anchors. Each pair of shadow
+models has its own draw of copy counts: with those of the arm, LiRA's scores would reveal a member's
+copies in the arm, and the rows by copies would compare counts instead of sides. A stream without
+copies does not depend on the draw and placement of copies, so arms that differ only in these share
+one clean twin. Shadow models are trained if a detector reads them.
 """
 
 from dataclasses import dataclass, replace
@@ -32,7 +32,7 @@ _ROLE_OF = {"clean": TWIN, "retrained": RETRAINED, "shadow": SHADOW}
 
 @dataclass(frozen=True)
 class TwinNodes:
-    """The models beside one arm, and those of each role."""
+    """The twins of one arm, also by role."""
 
     models: tuple[Model, ...]
 
@@ -52,7 +52,7 @@ class TwinNodes:
         return tuple(self._of(SHADOW))
 
     def scored(self, sources: EvidenceSources) -> "TwinNodes":
-        """Return the same with the scores of all but the shadow models."""
+        """Return the twins with scores for all except the shadow models."""
         return TwinNodes(
             tuple(
                 model
@@ -67,11 +67,11 @@ class TwinNodes:
 
 
 class ArmInputs(NamedTuple):
-    """What the models of an arm are made of."""
+    """The inputs of an arm's models."""
 
     corpus: Step
     examples: Step
-    """The pool, with the sides that hold for the model."""
+    """The pool, with the sides of the model."""
     variants: Step | None
     """What copies can carry; None if all carry whole examples."""
     base: ModelNode | None
@@ -89,17 +89,17 @@ def spiked_model(
     pool: Step | None = None,
     draw_number: int = 0,
 ) -> Model:
-    """Return a model that is trained on a stream with copies: planned, audited, then fed.
+    """Return a model that is trained on a stream with copies, after its plan and audit.
 
     Args:
-        arm: whose model it is.
+        arm: the arm of the model.
         role: of the model.
-        experiment: how it is trained, and on which copies.
-        inputs: what it is made of.
-        label: of the training, for people.
-        plan_label: of the plan; None for the rule's own.
-        pool: the arm's own examples, where others than the members of `inputs` get copy counts.
-        draw_number: which draw of copy counts (`PlanSettings.draw_number`).
+        experiment: its training settings and copies.
+        inputs: the inputs of its steps.
+        label: of the training, for display.
+        plan_label: of the plan; None for that of the rule.
+        pool: the arm's own examples, if others than the members of `inputs` get copy counts.
+        draw_number: the number of the draw of copy counts (`PlanSettings.draw_number`).
     """
     corpus, examples, variants, base = inputs
     plan = plan_step(
@@ -132,11 +132,11 @@ def spiked_model(
 
 
 def twins_of(contaminated: Model, *, inputs: ArmInputs) -> TwinNodes:
-    """Return the twins that an arm's experiment asks for.
+    """Return the twins that an arm's experiment requests.
 
     Args:
-        contaminated: the arm's own model, by whose copies a forget set can be selected.
-        inputs: what it was made of.
+        contaminated: the arm's own model, whose copies can select a forget set.
+        inputs: the inputs of its steps.
     """
     arm, examples = contaminated.arm, inputs.examples
     experiment = _trained_to_the_end(arm.experiment)

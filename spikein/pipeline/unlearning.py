@@ -1,18 +1,18 @@
-"""From an arm that is there to what the section `unlearning` adds to it: models, and their scores.
+"""The section `unlearning`: the models that it adds to an arm, and their scores.
 
 - The original is the arm's contaminated model; each unlearned model is made from it by one setting
   of a method; the retrained model never saw the forget set; the base model saw no member at all.
-- The forget set of an arm is everybody who is a member in `examples` and a non-member in
-  `membership`. The retain set is what a method holds on to: among the other members, as the setting
-  of the experiment says. The holdout are the non-members of `examples`, whom no model saw.
+- The forget set of an arm contains the examples that are members in `examples` and non-members in
+  `membership`. The retain set is the part of the other members that a method preserves, by the
+  experiment's setting. The holdout are the non-members of `examples`, which no model saw.
 - All scores are over all rows of `examples`, by `example_id`, of the same detectors; those under
   the condition `paraphrase` over the rows that have one.
-- Relearning, rounded weights and other words each make a model, or a pool, of its own, which is
-  scored as the model was: the measures compare the scores with those before.
+- Relearning, rounded weights and paraphrases each create a further model, or pool, which is scored
+  like the model: the measures compare both scores.
 
-What is read of the models: the measures of each arm, and audits text by text. Continuations are a
-step per model, so that all methods share those of the original and of the retrained model; scores
-are those that the experiment made.
+The models are compared by the measures of each arm, and audited text by text. Continuations are
+one step per model, so that all methods share those of the original and of the retrained model;
+scores are those of the experiment.
 """
 
 from collections.abc import Mapping, Sequence
@@ -51,9 +51,9 @@ COMPARED_AS: Mapping[str, ModelName] = {
     UNLEARNED: "unlearned",
     BASE: "base",
 }
-"""What the measures of unlearning call a model of a role."""
+"""Names of the roles in the measures of unlearning."""
 _TEXT_VIEW = "view-text"
-"""How the scores know the token statistics of the texts as they are."""
+"""Name of the unmodified texts' token statistics in the scores."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -64,17 +64,16 @@ class UnlearningNodes:
     examples: Step
     """The arm's pool."""
     membership: Step
-    """The pool, with those as members whom the retrained model sees."""
+    """The pool, with the members that the retrained model sees."""
     models: tuple[Model, ...]
-    """The original, the retrained one, the unlearned ones, and the base model where there is one
-    with scores."""
+    """The original, the retrained one, the unlearned ones, and the base model if it has scores."""
     sources: EvidenceSources
-    """What the detectors' needs are met with."""
+    """The sources of the detectors' evidence."""
     relearn_half: Step | None
     """The half of the forget set that models learn again, as members; the forgotten rows outside of
     it are those that `relearned` scores are read of. None without `unlearning.relearn`."""
     general: Step | None
-    """General text, which no model was fed: an `examples` artifact."""
+    """General text, which no model was trained on: an `examples` artifact."""
 
     def model(self, name: ModelName) -> Model:
         """Return the one model of a name."""
@@ -82,18 +81,18 @@ class UnlearningNodes:
 
     @property
     def unlearned(self) -> tuple[Model, ...]:
-        """The models that were made to forget."""
+        """The unlearned models."""
         return tuple(model for model in self.models if model.role == UNLEARNED)
 
     @property
     def steps(self) -> tuple[Step, ...]:
-        """Every step that is there for unlearning alone: unlearned models, and all scores."""
-        found = [self.model("retrained").own_scores]
+        """Every step that exists only for unlearning: unlearned models, and all scores."""
+        collected = [self.model("retrained").own_scores]
         for model in self.unlearned:
-            found += [model.trained, model.own_scores]
+            collected += [model.trained, model.own_scores]
         for model in self.models:
-            found += [*model.relearned.values(), *model.conditions.values()]
-        return tuple(found)
+            collected += [*model.relearned.values(), *model.conditions.values()]
+        return tuple(collected)
 
 
 def unlearning_nodes(
@@ -111,13 +110,13 @@ def unlearning_nodes(
         contaminated: the arm's own model, with scores.
         base: the model that it starts from.
         twins: of the arm, with scores.
-        sources: what the detectors' needs are met with.
-        general: text that no model was fed.
-        device: what it will run on; decides the number format that `auto` stands for.
+        sources: of the detectors' evidence.
+        general: text that no model was trained on.
+        device: the device of the steps, which determines the number format for `auto`.
 
     Raises:
-        InputError: no detector that is asked for looks at a model, a method cannot be found, or
-            looks at a block that the model lacks.
+        InputError: when no requested detector looks at a model, or for a method that is unknown or
+            needs a block that the model lacks.
     """
     section, retrained = contaminated.arm.experiment.unlearning, twins.retrained
     if section is None or retrained is None:
@@ -144,20 +143,20 @@ def unlearning_nodes(
 def _settings(
     contaminated: Model, section: UnlearningSection, device: Device
 ) -> list[MethodSetting]:
-    """Return the methods, with the number format that `auto` stands for in its place."""
+    """Return the methods, with `auto` replaced by a number format."""
     blocks = block_count(contaminated.arm.experiment.model)
-    found = []
+    settings = []
     for setting in parse_methods(section.methods):
         if blocks is not None:
             setting.require_block(blocks)
         precision = device.training_precision(setting.settings.precision)
         own = setting.settings.model_copy(update={"precision": precision})
-        found.append(replace(setting, settings=own))
-    return found
+        settings.append(replace(setting, settings=own))
+    return settings
 
 
 class _Probes:
-    """Makes the models of an arm, and what is done to each to see whether it forgot."""
+    """Builds the unlearned models of an arm, and their changed versions that test forgetting."""
 
     def __init__(
         self,
@@ -176,7 +175,7 @@ class _Probes:
             self._paraphrased = paraphrased_step(examples, seed=arm.seed)
 
     def unlearned(self, setting: MethodSetting) -> Model:
-        """Make the arm's model forget by one setting of a method."""
+        """Return the arm's model unlearned by one setting of a method."""
         arm, original = self._arm, self._original
         trained = unlearned_step(
             setting,
@@ -205,7 +204,7 @@ class _Probes:
         )
 
     def probed(self, model: Model) -> Model:
-        """Return a model with its further scores; what the original relearns says nothing."""
+        """Return a model with its further scores; the original does not relearn."""
         conditions: dict[str, Step] = {}
         for name in self._section.conditions:
             node, sources = model.node, self._sources
@@ -232,19 +231,19 @@ class _Probes:
             sizes=experiment.model,
             execution=experiment.execution,
         )
-        found = {}
+        by_steps = {}
         for step in relearn.steps:
             last = step == relearn.steps[-1]
             node = ModelNode(step=trained, checkpoint=None if last else step)
-            found[step] = self._scores(node, model.role, self._sources)
-        return found
+            by_steps[step] = self._scores(node, model.role, self._sources)
+        return by_steps
 
     def _scores(self, node: ModelNode, role: str, sources: EvidenceSources) -> Step:
         scores = scores_step(node, sources, role=scored_as(role))
         if scores is None:
             raise InputError(
-                "no detector that is asked for looks at a model, so there is nothing to hold "
-                "unlearned models against the retrained one by",
+                "no requested detector looks at a model, so unlearned models cannot be compared "
+                "with the retrained one",
                 where="detect.detectors",
                 hint="Add loss to detect.detectors.",
             )
@@ -252,7 +251,7 @@ class _Probes:
 
 
 def unlearnt_arm(nodes: UnlearningNodes) -> list[StepGroup]:
-    """Return an arm and its models as `unlearning_step` takes them."""
+    """Return an arm and its models as inputs of `unlearning_step`."""
     arm = StepGroup(
         {"axes": axis_pairs(nodes.arm.labels), "seed": nodes.arm.seed},
         {
@@ -269,7 +268,7 @@ def unlearnt_arm(nodes: UnlearningNodes) -> list[StepGroup]:
 def _measured(nodes: UnlearningNodes, model: Model) -> StepGroup:
     experiment, detect = nodes.arm.experiment, nodes.sources.detect
     node = model.node
-    # Relearning is read of the texts' statistics; detectors that read none say nothing of it.
+    # Relearning is measured by the texts' statistics; detectors that read none cannot show it.
     relearned = {
         number: scores.inputs[_TEXT_VIEW]
         for number, scores in model.relearned.items()
@@ -284,7 +283,7 @@ def _measured(nodes: UnlearningNodes, model: Model) -> StepGroup:
         },
         {
             "scores": model.scores,
-            # The very step that the scores are drawn from, where some detector reads it.
+            # The same step that the scores use, if some detector reads it.
             "statistics": statistics_step(node, nodes.examples, view="text", detect=detect),
             "general": None
             if nodes.general is None
@@ -299,15 +298,15 @@ def _measured(nodes: UnlearningNodes, model: Model) -> StepGroup:
 
 
 def unlearning_audits(arms: Sequence[UnlearningNodes], settings: ChunkAudit, *, label: str) -> Step:
-    """Audit all unlearned models of an experiment, and gather what was found.
+    """Audit all unlearned models of an experiment, and collect the results.
 
     Args:
         arms: of all axes and seeds.
         settings: of the audits.
-        label: for people.
+        label: for display.
 
     Raises:
-        InputError: the detector is not among those of the experiment.
+        InputError: for a detector that is not among those of the experiment.
     """
     audits = [
         StepGroup(
@@ -366,10 +365,10 @@ def _written(nodes: UnlearningNodes, model: Model, settings: ChunkAudit) -> Step
 
 
 def _detector(nodes: UnlearningNodes, settings: ChunkAudit) -> DetectorSetting:
-    asked = parse_detectors(settings.detector)
+    requested = parse_detectors(settings.detector)
     detectors, _ = asked_settings(nodes.sources)
-    scored = {(one.name, one.text) for one in detectors}
-    if len(asked) != 1 or (asked[0].name, asked[0].text) not in scored:
+    scored = {(setting.name, setting.text) for setting in detectors}
+    if len(requested) != 1 or (requested[0].name, requested[0].text) not in scored:
         raise InputError(
             f"unlearning.audit.detector: {settings.detector!r} is not among the detectors of the "
             "experiment",
@@ -377,4 +376,4 @@ def _detector(nodes: UnlearningNodes, settings: ChunkAudit) -> DetectorSetting:
             allowed=", ".join(sorted(f"{name}:{text}" for name, text in scored)),
             hint="Add it to detect.detectors, or name one of those.",
         )
-    return asked[0]
+    return requested[0]

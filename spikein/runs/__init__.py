@@ -1,1 +1,1 @@
-"""Run folders: what a run leaves for its reader, and what can be asked of it afterwards."""
+"""Run folders: their contents, and operations on finished runs."""

@@ -1,7 +1,7 @@
-"""The audits of a finished run, and its background searched again by other rules.
+"""The audits of a finished run, and a new search of its background by other rules.
 
 The background is read back from the corpus, document by document: its tokens are decoded, so the
-sources need not be there any more. Nothing is written.
+sources are no longer needed. Nothing is written.
 """
 
 from collections.abc import Callable, Iterator
@@ -22,7 +22,7 @@ from spikein.runs.streams import RunArm, open_run_corpus, run_arms
 from spikein.store.manifest import SHORT
 
 Comparison = tuple[list[Overlap], OverlapFacts]
-"""What of a background overlaps with examples."""
+"""Overlaps of a background with examples."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -32,18 +32,18 @@ class RunAudit:
     streams: dict[str, AuditReport]
     """By arm, or by all arms that share the stream."""
     fed: dict[str, CopyOutcomes]
-    """What became of the copies of each model whose stream holds any, by its label."""
+    """Outcomes of each model's copies, by label; only models with copies."""
     dropped: dict[str, Comparison]
-    """What was left out of each corpus when it was built, by its folder's name."""
+    """Documents dropped from each corpus when it was built, by its folder's name."""
     repeated: dict[str, Comparison]
-    """What the given rules find in each corpus now."""
+    """Overlaps in each corpus by the given rules."""
 
     @property
     def clean(self) -> bool:
         """Whether every stream passed, no copy was altered, and the given rules find nothing."""
         return (
-            all(one.passed for one in self.streams.values())
-            and not any(one.altered for one in self.fed.values())
+            all(audit.passed for audit in self.streams.values())
+            and not any(audit.altered for audit in self.fed.values())
             and not any(overlaps for overlaps, _ in self.repeated.values())
         )
 
@@ -55,21 +55,23 @@ def audit_run(
     store: Path | None = None,
     progress: Callable[[int, int], None] | None = None,
 ) -> RunAudit:
-    """Return the audits of a run; with `rules`, compare its background with its examples anew.
+    """Return the audits of a run; with `rules`, compare its background with its examples again.
 
     Args:
         folder: the run's folder.
-        rules: what counts as an overlap; None reads what is there alone.
-        store: the store's folder; None for the one that the run remembers.
-        progress: called with the tokens done, and the tokens in all.
+        rules: what counts as an overlap; None reads only the existing audits.
+        store: the store's folder; None for the recorded one.
+        progress: called with the tokens done, and the total.
 
     Raises:
-        InputError: the run has no arm, or an artifact is missing or damaged.
+        InputError: for a run without an arm, or a missing or damaged artifact.
     """
     arms = run_arms(folder, store)
     if not arms:
         raise InputError("the run has no trained arm", where=str(folder))
-    corpora = {arm.corpus: [one for one in arms if one.corpus == arm.corpus] for arm in arms}
+    corpora = {
+        arm.corpus: [sibling for sibling in arms if sibling.corpus == arm.corpus] for arm in arms
+    }
     dropped = {
         path.name: overlaps for path in corpora if (overlaps := read_overlaps(path)) is not None
     }
@@ -88,13 +90,15 @@ def audit_run(
 
 
 def _fed(arms: list[RunArm]) -> dict[str, CopyOutcomes]:
-    found = {}
+    outcomes = {}
     for arm in arms:
         copies = copy_outcomes(read_exposures(arm.model))
         if copies.planned:
-            label = f"{arm.label} ({arm.model.name[-SHORT:]})" if arm.label in found else arm.label
-            found[label] = copies
-    return found
+            label = (
+                f"{arm.label} ({arm.model.name[-SHORT:]})" if arm.label in outcomes else arm.label
+            )
+            outcomes[label] = copies
+    return outcomes
 
 
 def _compare_background(
@@ -106,9 +110,9 @@ def _compare_background(
 ) -> Comparison:
     pools = {arm.examples for arm in users}
     examples = {
-        one.example_id: one
+        example.example_id: example
         for pool in pools
-        for one in (*read_examples(pool), *read_held_out(pool))
+        for example in (*read_examples(pool), *read_held_out(pool))
     }
     audit = OverlapFilter(list(examples.values()), rules.model_copy(update={"drop": False}))
     for document in _documents(folder, path, progress):

@@ -1,8 +1,8 @@
-"""Run folders, `runs/NAME/N/`: finding them, what they rest on, and whether it is all there.
+"""Run folders, `runs/NAME/N/`: find them, and check their artifacts.
 
-A run folder is whole or absent, and never changes (`spikein.runs.publication`). Its links to
-artifacts are relative, so that a folder holding both `runs/` and `store/` can be moved as one; no
-link leads to an artifact with protected texts, since an archive that follows links would hold them.
+A run folder is complete or absent, and never changes (`spikein.runs.publication`). Its links to
+artifacts are relative, so that a folder with both `runs/` and `store/` can be moved as one. No link
+leads to an artifact with protected texts, since an archive that follows links would include them.
 """
 
 import json
@@ -27,36 +27,36 @@ from spikein.store.store import short_digest
 
 ARTIFACTS = "artifacts"
 LATEST = "latest"
-"""The link beside the runs of one name that leads to the newest."""
+"""The link among the runs of one name that leads to the newest."""
 LINKED = ".linked"
-"""The artifacts of a run folder that is being filled, a line each; replaced by the record."""
+"""The artifacts of a run folder that is being filled, one per line; replaced by the record."""
 
 
 def check_home(home: Path) -> None:
     """Check that runs may be published in the folder of their name.
 
     Raises:
-        InputError: something of that name was not made by spikein, or by an earlier version.
+        InputError: for a path of that name that is not from spikein, or from an earlier version.
     """
     if is_run(home):
         raise InputError(
-            "holds a run of an earlier version of spikein, which kept one run a name",
+            "contains a run of an earlier version of spikein, which kept one run per name",
             where=str(home),
             hint=f"Move it away, and it stays as it is: mv {home} {home}-before",
         )
     if not home.exists() and not home.is_symlink():
         return
-    ours = numbered(home) or (home.is_dir() and {one.name for one in _shown(home)} <= {LATEST})
-    if not ours:
+    is_ours = numbered(home) or (home.is_dir() and {path.name for path in _shown(home)} <= {LATEST})
+    if not is_ours:
         raise InputError(
-            "exists and was not made by spikein, so nothing is put into it",
+            "exists but was not written by spikein, so nothing is put into it",
             where=str(home),
             hint="Give the experiment another name, or give another --runs folder.",
         )
 
 
 def link_artifact(run_folder: Path, artifact: Artifact) -> None:
-    """Make a hidden run folder rest on an artifact; link to it unless it holds protected texts."""
+    """Add an artifact to a hidden run folder; link to it unless it contains protected texts."""
     name = f"{artifact.manifest.kind}/{artifact.path.name}"
     path = artifact.path.resolve()
     with (run_folder / LINKED).open("a", encoding="utf-8") as file:
@@ -69,32 +69,32 @@ def link_artifact(run_folder: Path, artifact: Artifact) -> None:
 
 
 def linked_artifacts(run_folder: Path, store: Path | None = None) -> list[Path]:
-    """Return the artifact folders that a run rests on, missing ones included.
+    """Return the artifact folders of a run, including missing ones.
 
     Args:
-        run_folder: the run's folder, wherever it lies now.
-        store: the store's folder; None for the one that the run remembers.
+        run_folder: the run's folder at its present place.
+        store: the store's folder; None for the recorded one.
 
     Raises:
         InputError: when its record cannot be read.
     """
     record = read_record(run_folder)
-    found = resolve_places(run_folder, record)[0]
-    root = store or found or Path(record.store.absolute if record.store else "")
+    store_folder = resolve_places(run_folder, record)[0]
+    root = store or store_folder or Path(record.store.absolute if record.store else "")
     return [root / name for name in record.artifacts]
 
 
 class RunArtifacts:
-    """The artifacts that a run rests on; of a damaged one the error says what builds it again."""
+    """The artifacts of a run; the error for a damaged one names the command that rebuilds it."""
 
     def __init__(self, run_folder: Path, store: Path | None = None) -> None:
         self._folder = run_folder
         self._paths = {short_digest(path): path for path in linked_artifacts(run_folder, store)}
         self.verified: set[str] = set()
-        """The names of those that were given out by `get`."""
+        """The names of the artifacts returned by `get`."""
 
     def of_kind(self, kind: str) -> list[Artifact]:
-        """Return the artifacts of a kind; what their files hold is not verified."""
+        """Return the artifacts of a kind; the contents of their files are not verified."""
         with self.rebuild_hint():
             paths = [path for path in self._paths.values() if path.parent.name == kind]
             return [open_artifact(path) for path in paths]
@@ -103,11 +103,11 @@ class RunArtifacts:
         """Return an artifact by its digest, verified.
 
         Raises:
-            InputError: it is missing or damaged.
+            InputError: for a missing or damaged artifact.
         """
         with self.rebuild_hint():
             if digest[:SHORT] not in self._paths:
-                problem = f"the run does not rest on its {what} {digest[:SHORT]}"
+                problem = f"the run does not link to its {what} {digest[:SHORT]}"
                 raise StoreError(problem, where=str(self._folder))
             artifact = verified(open_artifact(self._paths[digest[:SHORT]]), files)
         self.verified.add(artifact_name(artifact.path))
@@ -115,7 +115,7 @@ class RunArtifacts:
 
     @contextmanager
     def rebuild_hint(self) -> Iterator[None]:
-        """Turn errors of the store into some that name the command which builds anew."""
+        """Turn errors of the store into errors that name the command that rebuilds."""
         try:
             yield
         except StoreError as error:
@@ -124,7 +124,7 @@ class RunArtifacts:
 
 
 def homes(runs_root: Path) -> list[Path]:
-    """Return the folders that hold the runs of one name each, by name."""
+    """Return the folders with the runs of one name each, by name."""
     if not runs_root.is_dir():
         return []
     return [home for home in sorted(runs_root.iterdir()) if is_run(home) or numbered(home)]
@@ -134,8 +134,8 @@ def numbered(home: Path) -> list[Path]:
     """Return the runs of one name, the oldest first."""
     if not home.is_dir():
         return []
-    found = [one for one in home.iterdir() if one.name.isdecimal() and is_run(one)]
-    return sorted(found, key=lambda one: int(one.name))
+    folders = [folder for folder in home.iterdir() if folder.name.isdecimal() and is_run(folder)]
+    return sorted(folders, key=lambda folder: int(folder.name))
 
 
 def run_folders(runs_root: Path) -> list[Path]:
@@ -146,28 +146,28 @@ def run_folders(runs_root: Path) -> list[Path]:
 
 
 def run_name(folder: Path) -> str:
-    """Return how a run is called: `NAME/N`; `NAME` where an earlier version made it."""
+    """Return a run's name: `NAME/N`; `NAME` if an earlier version wrote it."""
     return f"{folder.parent.name}/{folder.name}" if folder.name.isdecimal() else folder.name
 
 
 def numbered_run(folder: Path) -> Path:
-    """Return a run's own folder where `latest` stands for it; any other folder as it is."""
+    """Return the run's folder behind `latest`; any other folder unchanged."""
     if folder.name == LATEST and folder.is_symlink():
         return folder.parent / os.readlink(folder)
     return folder
 
 
 def _shown(folder: Path) -> list[Path]:
-    return [one for one in folder.iterdir() if not one.name.startswith(".")]
+    return [path for path in folder.iterdir() if not path.name.startswith(".")]
 
 
 def find_run(runs_root: Path, name: str) -> Path:
     """Return a run folder by its name below `runs_root` or by its path: `NAME/N`, or `NAME`.
 
-    A name without a number stands for its newest run.
+    A name without a number means its newest run.
 
     Raises:
-        InputError: when there is none, with the runs that there are.
+        InputError: for an unknown run, with the existing ones.
     """
     for folder in (runs_root / name, Path(name)):
         folder = numbered_run(folder)
@@ -175,22 +175,22 @@ def find_run(runs_root: Path, name: str) -> Path:
             return folder
         if runs := numbered(folder):
             return runs[-1]
-    known = [home.name for home in homes(runs_root)]
+    names = [home.name for home in homes(runs_root)]
     raise InputError(
-        f"no run is called {name!r}.{did_you_mean(name, known)}",
+        f"no run is called {name!r}.{did_you_mean(name, names)}",
         where=str(runs_root),
-        allowed=", ".join(known) or None,
-        hint=None if known else "There are no runs yet; start with `spikein run FILE`.",
+        allowed=", ".join(names) or None,
+        hint=None if names else "There are no runs yet; start with `spikein run FILE`.",
     )
 
 
 def is_run(folder: Path) -> bool:
-    """Return whether a folder was made by `publish_run` and is visible."""
+    """Return whether a folder was published by `publish_run` and is visible."""
     return not folder.name.startswith(".") and (folder / RECORD).is_file()
 
 
 def finish_time(folder: Path) -> datetime:
-    """Return when a run's last step was built, in UTC.
+    """Return the time when a run's last step was built, in UTC.
 
     Raises:
         InputError: when its record cannot be read.
@@ -199,7 +199,7 @@ def finish_time(folder: Path) -> datetime:
 
 
 def artifact_name(artifact: Path) -> str:
-    """Return how a record names an artifact: `kind/label-digest12`."""
+    """Return the name of an artifact in a record: `kind/label-digest12`."""
     return f"{artifact.parent.name}/{artifact.name}"
 
 
@@ -210,14 +210,14 @@ class RunRow(NamedTuple):
     finished: str
     """When its last step was built, UTC, to the second."""
     linked: int
-    """Artifacts that it rests on."""
+    """Number of its artifacts."""
     whole: int
-    """How many of them are there, undamaged to a quick look."""
+    """Number of them that exist and pass a quick check."""
     problem: str | None
 
 
 class ArtifactRow(NamedTuple):
-    """One artifact that a run rests on."""
+    """One artifact of a run."""
 
     name: str
     size: int
@@ -227,7 +227,7 @@ class ArtifactRow(NamedTuple):
 
 
 def run_rows(runs_root: Path) -> list[RunRow]:
-    """Return one row for each run folder, by name and number; one that cannot be read says why."""
+    """Return one row per run folder, by name and number, with the reason if it cannot be read."""
     rows = []
     for folder in run_folders(runs_root):
         try:
@@ -250,7 +250,7 @@ def _row(folder: Path) -> RunRow:
 
 
 def folder_problem(run_folder: Path) -> str | None:
-    """Return what is wrong with a run's own files; None for nothing."""
+    """Return the problem of a run's own files, or None."""
     try:
         checked_record(run_folder)
     except InputError as error:
@@ -261,12 +261,12 @@ def folder_problem(run_folder: Path) -> str | None:
 def artifact_rows(
     run_folder: Path, store: Path | None = None, *, read: bool = False
 ) -> list[ArtifactRow]:
-    """Return one row for each artifact that a run rests on, damaged ones included.
+    """Return one row per artifact of a run, including damaged ones.
 
     Args:
         run_folder: the run's folder.
-        store: the store's folder; None for the one that the run remembers.
-        read: read the artifacts' files as well, as a run does; else a look at them must do.
+        store: the store's folder; None for the recorded one.
+        read: read the artifacts' files as well, as a run does; else only list them.
     """
     rows = []
     for folder in linked_artifacts(run_folder, store):

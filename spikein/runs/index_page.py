@@ -1,8 +1,8 @@
-"""`runs/index.html`: all runs of a folder in one page: what each found, whether its checks hold.
+"""`runs/index.html`: all runs of a folder in one page, with their results and checks.
 
-A run leaves `summary.json` in its folder; the page is made from those alone, so that it costs
-milliseconds a run. It is written anew, whole, whenever a run is published, and never over a file of
-that name that spikein did not write. It needs nothing beside it, and every text is escaped.
+A run writes `summary.json` into its folder; the page is built only from these files, so that it
+costs milliseconds per run. It is rewritten whenever a run is published, and never replaces a file
+of that name that spikein did not write. It is self-contained, and every text is escaped.
 """
 
 import json
@@ -36,16 +36,16 @@ class IndexRow(NamedTuple):
     summary: Mapping[str, Any] | None
     """The content of `summary.json`."""
     problem: str | None
-    """Why there is no summary."""
+    """The reason why there is no summary."""
 
 
 def write_summary(folder: Path, page: RunPage, *, arms: int) -> None:
     """Write `summary.json` into a run folder that is being filled."""
     content = {
-        "checks": [{"name": one.name, "verdict": one.verdict} for one in page.checks],
+        "checks": [{"name": check.name, "verdict": check.verdict} for check in page.checks],
         # The headline first.
         "sentences": page.sentences,
-        # With their seeds: trained models that are reported on.
+        # All seeds included: the trained models in the report.
         "arms": arms,
     }
     write_text(folder / SUMMARY, json.dumps(content, indent=1, ensure_ascii=False) + "\n")
@@ -55,8 +55,7 @@ def write_index(runs_root: Path) -> Path | None:
     """Write `index.html` into a folder of runs.
 
     Returns:
-        Its path; None where a file of that name is not ours and stays as it is, or where there is
-        no run.
+        Its path; None if a file of that name is not ours and stays unchanged, or without any run.
     """
     from markupsafe import Markup
 
@@ -86,7 +85,7 @@ def _row(folder: Path) -> IndexRow:
         found = json.loads((folder / SUMMARY).read_text(encoding="utf-8"))
         summary = {name: found[name] for name in ("checks", "sentences", "arms")}
     except (OSError, ValueError, LookupError, TypeError):
-        problem = f"{SUMMARY} cannot be read. `spikein report` makes it anew."
+        problem = f"{SUMMARY} cannot be read. `spikein report` writes it again."
     try:
         record = read_record(folder)
         version, finished = record.version, f"{finish_time(folder):%Y-%m-%d %H:%M}"

@@ -1,7 +1,7 @@
 """The inputs of a run's page, collected from its graph and its artifacts.
 
-What the page says is decided in `analysis.page`, which knows no experiment and no graph: this
-module hands over folders, tables and settings, and words nothing.
+`analysis.page` determines the page's text and knows neither experiment nor graph: this module
+passes folders, tables and settings, and writes no text.
 """
 
 from collections.abc import Mapping
@@ -59,12 +59,12 @@ def page_inputs(
 
     Args:
         experiment_graph: the experiment and its steps.
-        report: what became of the steps.
+        report: the outcomes of the steps.
         analysis: the results.
-        trajectory: detection along training; None where no checkpoint was kept.
-        unlearning: measures of unlearned models; None where there are none.
-        figure_links: let the page link to the files of its pictures, in `figures/` beside it.
-        show_protected: let the page show the texts of protected datasets.
+        trajectory: detection along training; None without checkpoints.
+        unlearning: measures of unlearned models; None if there are none.
+        figure_links: link the page to the files of its pictures, in the adjacent `figures/`.
+        show_protected: show the texts of protected datasets in the page.
     """
     experiment = experiment_graph.experiment
     results = {
@@ -76,7 +76,7 @@ def page_inputs(
     return PageInputs(
         name=experiment.name,
         experiment_yaml=resolved_yaml(experiment),
-        datasets=[one.name for one in experiment.contaminants],
+        datasets=[contaminant.name for contaminant in experiment.contaminants],
         seeds=experiment.seeds,
         swept=list(experiment.sweep),
         settings=[arm_settings(node.arm) for node in experiment_graph.nodes],
@@ -86,7 +86,7 @@ def page_inputs(
         audits=audit_facts(audited_models(experiment_graph, report), several_seeds=several_seeds),
         copies=copies_by_model(_trained_models(experiment_graph, report)),
         streams=_streams(experiment_graph, report),
-        backgrounds=[found for found in overlaps if found is not None],
+        backgrounds=[overlap for overlap in overlaps if overlap is not None],
         pools=_pools(experiment_graph, report),
         accuracy=_trained_table(experiment_graph, report, "accuracy"),
         background_loss=_trained_table(experiment_graph, report, BACKGROUND_LOSS),
@@ -96,7 +96,9 @@ def page_inputs(
         detectors=_detector_facts(experiment_graph),
         left_out=list(
             dict.fromkeys(
-                one for node in experiment_graph.nodes for one in detectors_left_out(node.sources)
+                contaminant
+                for node in experiment_graph.nodes
+                for contaminant in detectors_left_out(node.sources)
             )
         ),
         detector_work=detector_work(experiment_graph, report),
@@ -149,11 +151,11 @@ def audited_models(experiment_graph: ExperimentGraph, report: RunReport) -> list
 
 
 def _trained_models(experiment_graph: ExperimentGraph, report: RunReport) -> list[TrainedModel]:
-    """Return the models of all arms, then of their twins, as far as they were made."""
+    """Return the models of all arms, then of their twins, as far as they were built."""
     arms = {node.trained.digest: node.arm for node in experiment_graph.nodes}
     steps = [node.trained for node in experiment_graph.nodes]
     steps += [twin.trained for node in experiment_graph.nodes for twin in node.twins.models]
-    # A twin that no other step reads is not made.
+    # A twin that no other step reads is not built.
     made = {outcome.step.digest for outcome in report.outcomes}
     unique = {step.digest: step for step in steps if step.digest in made}
     return [_trained_model(step, arms, report) for step in unique.values()]
@@ -174,7 +176,7 @@ def _trained_model(
 
 
 def _streams(experiment_graph: ExperimentGraph, report: RunReport) -> list[Stream]:
-    """Return what each arm, and each twin that is reported, was trained on."""
+    """Return the training data of each arm and each reported twin."""
     streams = []
     for node in experiment_graph.nodes:
         for model in (node.contaminated, *node.reported):
@@ -200,17 +202,17 @@ def _pools(
 
 
 def _asked(experiment_graph: ExperimentGraph) -> list[DetectorSetting]:
-    """Return the detectors that run in some arm, with the parameters that were asked for."""
-    found = {
+    """Return the detectors that run in some arm, with the requested parameters."""
+    settings = {
         (setting.name, setting.text): setting
         for node in experiment_graph.nodes
         for setting in asked_settings(node.sources)[0]
     }
-    return list(found.values())
+    return list(settings.values())
 
 
 def _detector_facts(experiment_graph: ExperimentGraph) -> list[DetectorFacts]:
-    """Return what the detectors declare, each as it was asked for first."""
+    """Return the detectors' declarations, each with its first requested parameters."""
     found: dict[str, DetectorFacts] = {}
     for setting in _asked(experiment_graph):
         facts = describe_detector(setting.known, setting.parameters)
@@ -219,7 +221,7 @@ def _detector_facts(experiment_graph: ExperimentGraph) -> list[DetectorFacts]:
 
 
 def detector_work(experiment_graph: ExperimentGraph, report: RunReport) -> list[DetectorWork]:
-    """Return what each detector's scores of each model are drawn from, with what it took."""
+    """Return the sources of each detector's scores of each model, with their cost."""
     made = {outcome.step.digest: outcome.artifact for outcome in report.outcomes}
     words: dict[str, dict[str, None]] = {}
     for setting in _asked(experiment_graph):
@@ -227,14 +229,14 @@ def detector_work(experiment_graph: ExperimentGraph, report: RunReport) -> list[
         words.setdefault(setting.name, {})[passes] = None
     return [
         DetectorWork(
-            detector=one.detector,
-            cost="; ".join(words[one.detector]),
+            detector=entry.detector,
+            cost="; ".join(words[entry.detector]),
             steps=tuple(
-                _evidence_step(made[step.digest]) for step in one.evidence if step.digest in made
+                _evidence_step(made[step.digest]) for step in entry.evidence if step.digest in made
             ),
-            scoring_seconds=_scoring_seconds(made.get(one.scores.digest), one.detector),
+            scoring_seconds=_scoring_seconds(made.get(entry.scores.digest), entry.detector),
         )
-        for one in detector_steps(experiment_graph.nodes)
+        for entry in detector_steps(experiment_graph.nodes)
     ]
 
 
@@ -280,7 +282,7 @@ def _named_artifacts(experiment_graph: ExperimentGraph, report: RunReport) -> li
         if node.base is not None and node.base.node.step is not None:
             steps[f"base model {node.base.node.label}"] = node.base.node.step
         steps[f"model {node.arm.label}"] = node.trained
-        steps |= {f"model {one.trained.label}": one.trained for one in node.reported}
+        steps |= {f"model {model.trained.label}": model.trained for model in node.reported}
         for unlearned in node.unlearning.unlearned if node.unlearning else ():
             steps[f"model {unlearned.trained.label}"] = unlearned.trained
     return [

@@ -1,9 +1,9 @@
-"""Publishing a run: a new numbered folder, `runs/NAME/N/`, that is whole or absent.
+"""Publish a run: a new numbered folder, `runs/NAME/N/`, that is complete or absent.
 
 A run's folder is filled in a hidden sibling, flushed to disk and renamed; nothing is ever replaced,
-and nothing of the user's is touched. `runs/NAME/latest` leads to the newest. Where that holds what
-was just made, file by file, it is the run, and no other is published. What differs from the run
-before is reported: settings, or what the results were made from.
+and no user file is touched. `runs/NAME/latest` leads to the newest run. If its files equal those of
+the new run, it is the result, and no other run is published. Differences from the previous run are
+reported: settings, or the inputs of the results.
 """
 
 import json
@@ -31,21 +31,21 @@ MAX_CHANGES = 8
 _ABSENT = "absent"
 PROTECTED = f"{ARTIFACTS}/protected.txt"
 _PROTECTED_SAYS = """\
-These artifacts hold texts of protected datasets, which must not be revealed in plain text.
-No link leads to them from here, so that this folder can be copied and packed. They lie in the
-store that run.json names: do not share those.
+These artifacts contain texts of protected datasets, which must not be revealed in plain text.
+No link leads to them from here, so that this folder can be copied and packed. They are in the
+store that run.json names: do not share them.
 
 """
 
 
 @dataclass(frozen=True, kw_only=True)
 class PublishedRun:
-    """A run that was published, or found to be there already."""
+    """A run that was published, or that existed already."""
 
     folder: Path
     record: RunRecord
     earlier: Path | None
-    """The run before it, whose artifacts are others; None if there is none such."""
+    """The previous run, if its artifacts differ; else None."""
 
 
 def publish_run(
@@ -62,13 +62,13 @@ def publish_run(
     Args:
         runs_root: the folder of all runs.
         name: a safe folder name (experiment names are).
-        fill: writes everything into the hidden folder it is given.
+        fill: writes everything into the given hidden folder.
         built: whether the run built anything; else equal results keep the time of their record.
-        started_in: where relative paths of the experiment start; the working directory when None.
-        announce: called with the folder and its record before the folder can be seen.
+        started_in: base of the experiment's relative paths; the working directory when None.
+        announce: called with the folder and its record before the folder is visible.
 
     Raises:
-        InputError: a folder of that name exists that was not made by this version of spikein.
+        InputError: for an existing folder of that name that this version of spikein did not write.
     """
     home = runs_root / name
     leases = runs_root / ".leases"
@@ -89,7 +89,7 @@ def publish_run(
             write_record(hidden, record)
             paths = [path for path in hidden.rglob("*") if not path.is_symlink()]
             fsync_all([*paths, hidden])
-            number = max((int(one.name) for one in numbered(home)), default=0) + 1
+            number = max((int(folder.name) for folder in numbered(home)), default=0) + 1
             final = home / str(number)
             if announce is not None:
                 announce(final, record)
@@ -104,7 +104,7 @@ def publish_run(
 
 
 def _latest(home: Path) -> tuple[Path, RunRecord] | None:
-    """Return the newest run that can be read; a damaged one is passed over, and stays."""
+    """Return the newest readable run; a damaged one is skipped, and stays."""
     for folder in reversed(numbered(home)):
         with suppress(InputError):
             return folder, read_record(folder)
@@ -112,12 +112,15 @@ def _latest(home: Path) -> tuple[Path, RunRecord] | None:
 
 
 def _holds(folder: Path, record: RunRecord, made: RunRecord) -> bool:
-    """Return whether a run's folder holds what was just made, is whole, and finds its store."""
+    """Return whether a run's folder equals the new one, is complete, and finds its store."""
     if (record.artifacts, record.digests) != (made.artifacts, made.digests):
         return False
     if record.store and made.store:
-        here, there = record.store, made.store
-        if here.relative != there.relative and here.absolute != there.absolute:
+        present_store, new_store = record.store, made.store
+        if (
+            present_store.relative != new_store.relative
+            and present_store.absolute != new_store.absolute
+        ):
             return False
     try:
         require_files(folder, record.digests)
@@ -129,7 +132,7 @@ def _holds(folder: Path, record: RunRecord, made: RunRecord) -> bool:
 def _record(
     hidden: Path, name: str, before: RunRecord | None, built: bool, start: Path
 ) -> RunRecord:
-    """Write `protected.txt` and return the record of what the hidden folder holds."""
+    """Write `protected.txt` and return the record of the hidden folder's content."""
     linked = hidden / LINKED
     lines = linked.read_text(encoding="utf-8").splitlines() if linked.is_file() else []
     linked.unlink(missing_ok=True)
@@ -163,14 +166,14 @@ def _files(folder: Path) -> Iterator[str]:
 
 
 def _point(link: Path, target: str) -> None:
-    """Make a link, or lead one elsewhere, in one step."""
+    """Create or redirect a link atomically."""
     made = link.with_name(f".{link.name}.{secrets.token_hex(4)}")
     made.symlink_to(target)
     os.replace(made, link)
 
 
 def result_changes(published: PublishedRun, file: str) -> list[str]:
-    """Return how results differ from those of the run before; [] where they do not.
+    """Return the differences from the results of the previous run; [] if there are none.
 
     Args:
         published: the run.
@@ -188,7 +191,7 @@ def result_changes(published: PublishedRun, file: str) -> list[str]:
         differing = set(earlier.artifacts) ^ set(published.record.artifacts)
         kinds = sorted({name.partition("/")[0] for name in differing})
         differences = (
-            "No setting differs; data, code or libraries do, which made other artifacts of "
+            "No setting differs; data, code or libraries do, and changed the artifacts of "
             f"{', '.join(kinds)}."
         )
     when = earlier.finished.removesuffix("+00:00").replace("T", " ")
@@ -231,7 +234,7 @@ def _flat(value: Any, prefix: str = "") -> Iterator[tuple[str, str]]:
     if isinstance(value, Mapping) and value:
         for key, below in value.items():
             yield from _flat(below, f"{prefix}.{key}" if prefix else str(key))
-    elif isinstance(value, list) and any(isinstance(one, Mapping) for one in value):
+    elif isinstance(value, list) and any(isinstance(item, Mapping) for item in value):
         for number, below in enumerate(value):
             yield from _flat(below, f"{prefix}.{number}")
     else:

@@ -1,7 +1,7 @@
-"""Writing what a run's folder holds: the page, the tables, the figures, and links to artifacts.
+"""Write the content of a run's folder: the page, the tables, the figures, and links to artifacts.
 
-What the page says is decided in `analysis.page`. A run folder is made to be shared, so its tables
-and its page leave out the texts of protected datasets; only artifacts hold them, which say so.
+`analysis.page` determines the page's text. Users share run folders, so tables and page omit the
+texts of protected datasets; only artifacts contain them, and are marked.
 """
 
 import shutil
@@ -45,9 +45,9 @@ from spikein.runs.page_inputs import page_inputs
 from spikein.runs.record import EXPERIMENT
 
 PAGE = "report.html"
-"""What a run is read from."""
+"""The tables of a run."""
 PAGES = "audits"
-"""Folder of the audits' pages, one an unlearned model."""
+"""Folder of the audits' pages, one per unlearned model."""
 
 
 def fill_run(
@@ -61,11 +61,11 @@ def fill_run(
     """Write everything into the (hidden) run folder and return the summary's lines.
 
     Args:
-        folder: where to write.
+        folder: the folder to fill.
         experiment_graph: the experiment and its steps.
-        report: what became of the steps.
-        show_protected: let the page show the texts of protected datasets.
-        page_alone: the page will lie elsewhere, so it links to no file beside it.
+        report: the outcomes of the steps.
+        show_protected: show the texts of protected datasets in the page.
+        page_alone: the page will be elsewhere, so it links to no file of the folder.
     """
     results_folder = report.artifact(experiment_graph.results).path
     write_text(folder / EXPERIMENT, resolved_yaml(experiment_graph.experiment))
@@ -105,7 +105,7 @@ def fill_run(
 
 
 def _write_models(folder: Path, experiment_graph: ExperimentGraph, report: RunReport) -> None:
-    """Write a row for each model that was made."""
+    """Write a row for each built model."""
     folders = {
         outcome.step.digest: "/".join(outcome.artifact.path.parts[-2:])
         for outcome in report.outcomes
@@ -120,16 +120,16 @@ def _write_models(folder: Path, experiment_graph: ExperimentGraph, report: RunRe
 
 
 def _write_examples(folder: Path, experiment_graph: ExperimentGraph, report: RunReport) -> None:
-    """Write the examples of all pools with a column `seed`, protected texts left out."""
+    """Write the examples of all pools with a column `seed`, without protected texts."""
     tables = []
     pools = {node.examples.digest: node for node in experiment_graph.nodes}
     for node in pools.values():
         rows = read_examples(report.artifact(node.examples).path)
-        shown = [
+        readable = [
             replace(row, text="", fields={}, spans={}, paraphrases=()) if row.protected else row
             for row in rows
         ]
-        table = examples_table(shown)
+        table = examples_table(readable)
         tables.append(table.append_column("seed", pa.array([node.arm.seed] * len(table))))
     pq.write_table(pa.concat_tables(tables), folder / EXAMPLES_FILE)
 
@@ -158,8 +158,8 @@ def _copy_unlearning(
     Args:
         folder: the run's.
         experiment_graph: the experiment and its steps.
-        report: what became of the steps.
-        page_alone: the run's page will lie elsewhere, so it links to no file beside it.
+        report: the outcomes of the steps.
+        page_alone: the run's page will be elsewhere, so it links to no file of the folder.
     """
     section = experiment_graph.experiment.unlearning
     if experiment_graph.unlearning is None or section is None:
@@ -196,13 +196,13 @@ def _safe(name: str) -> str:
 
 
 def _unlearning_findings(experiment_graph: ExperimentGraph, report: RunReport) -> list[pa.Table]:
-    """Return what is found of unlearned models, as findings."""
+    """Return the results on unlearned models, as findings."""
     steps = (experiment_graph.unlearning, experiment_graph.unlearning_audits)
     return [read_findings(report.artifact(step).path) for step in steps if step is not None]
 
 
 def _methods(experiment_graph: ExperimentGraph) -> list[UnlearningMethod]:
-    """Return every method setting of the experiment once, in the order asked for."""
+    """Return every method setting of the experiment once, in the requested order."""
     settings = [
         model.setting
         for node in experiment_graph.nodes
@@ -210,10 +210,10 @@ def _methods(experiment_graph: ExperimentGraph) -> list[UnlearningMethod]:
         for model in node.unlearning.unlearned
         if model.setting is not None
     ]
-    found = {
+    labels = {
         setting.label: UnlearningMethod(
             label=setting.label, method=setting.reference, settings=plain(setting.settings)
         )
         for setting in settings
     }
-    return list(found.values())
+    return list(labels.values())

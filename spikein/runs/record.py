@@ -2,9 +2,9 @@
 
 It names the store and the folder that the run was started from, both as an absolute path and
 relative to the run folder, so that the folder can be read from anywhere, and so that a tree
-holding runs, store and data can be moved as one. It names every artifact that the run rests on,
-those with protected texts included, and has the digests of all files that spikein wrote, and of
-itself: record, tables and settings are compared with them before they are read.
+with runs, store and data can be moved as one. It lists every artifact of the run, including those
+with protected texts, and the digests of all files that spikein wrote, and of itself: record, tables
+and settings are compared with them before they are read.
 """
 
 import json
@@ -26,7 +26,7 @@ EXPERIMENT = "experiment.yaml"
 """The resolved experiment in a run's folder."""
 FORMAT = 3
 _FORMATS = (2, FORMAT)
-"""Records of format 2 have no digest of their own, and are read as they are."""
+"""Records of format 2 have no digest of themselves, and are read without this check."""
 _DIGEST = "digest"
 _READ_AGAIN = (".parquet", ".yaml")
 
@@ -48,7 +48,7 @@ ArtifactName = Annotated[str, StringConstraints(pattern=r"^[a-z0-9_-]+/[^/]+-[0-
 
 
 class Place(BaseModel):
-    """A folder, as an absolute path and as seen from the run folder."""
+    """A folder, as an absolute path and relative to the run folder."""
 
     model_config = ConfigDict(frozen=True)
 
@@ -67,23 +67,23 @@ class RunRecord(BaseModel):
     name: str
     """The experiment's name."""
     finished: Annotated[str, AfterValidator(_is_time)]
-    """UTC, ISO 8601, whole seconds: when its last step was built."""
+    """UTC, ISO 8601, whole seconds: the time when its last step was built."""
     version: str
     """Of spikein."""
     store: Place | None
-    """None if the run rests on no artifact."""
+    """None if the run has no artifact."""
     started_in: Place
     """Relative paths in `experiment.yaml` start here."""
     artifacts: tuple[ArtifactName, ...]
-    """`kind/label-digest12` of everything that it rests on, in the order of names."""
+    """`kind/label-digest12` of all its artifacts, in the order of names."""
     protected: tuple[ArtifactName, ...]
-    """Those of them that hold texts that must not be shared; no link leads to them."""
+    """Artifacts with texts that must not be shared; no link leads to them."""
     digests: dict[FileName, tuple[int, str]]
     """Size and digest of each file that spikein wrote."""
 
 
 def place_of(target: Path, folder: Path) -> Place:
-    """Return how a run folder remembers another folder."""
+    """Return the record of another folder in a run folder."""
     real = os.path.realpath(target)
     return Place(
         absolute=_unicode(real), relative=_unicode(os.path.relpath(real, os.path.realpath(folder)))
@@ -94,7 +94,7 @@ def read_record(folder: Path) -> RunRecord:
     """Return the record of a run folder.
 
     Raises:
-        InputError: unreadable, changed, or made by another version.
+        InputError: for a record that is unreadable, changed, or from another version.
     """
     path = folder / RECORD
     try:
@@ -105,7 +105,7 @@ def read_record(folder: Path) -> RunRecord:
                 f"{values.get('format')} of run folders; this one reads "
                 f"{' and '.join(map(str, _FORMATS))})",
                 where=str(folder),
-                hint=f"Its page and tables stay as they were made ({folder / 'report.html'}). For "
+                hint=f"Its page and tables are unchanged ({folder / 'report.html'}). For "
                 f"anything else run it again: spikein run {folder / EXPERIMENT}",
             )
         if isinstance(values, dict) and (values["format"] == FORMAT or _DIGEST in values):
@@ -114,9 +114,9 @@ def read_record(folder: Path) -> RunRecord:
                 raise _unreadable(path, "its digest is wrong: it was changed")
         return RunRecord.model_validate(values)
     except ValidationError as error:
-        found = error.errors()[0]
-        where = ".".join(str(part) for part in found["loc"])
-        raise _unreadable(path, f"{where}: {found['msg']}" if where else found["msg"]) from None
+        details = error.errors()[0]
+        key = ".".join(str(part) for part in details["loc"])
+        raise _unreadable(path, f"{key}: {details['msg']}" if key else details["msg"]) from None
     except (OSError, TypeError, ValueError, RecursionError) as error:
         raise _unreadable(path, str(error)) from None
 
@@ -129,14 +129,14 @@ def write_record(folder: Path, record: RunRecord) -> None:
 
 
 def checked_record(folder: Path, *names: str) -> RunRecord:
-    """Return the record of a run folder, whose files are what was written.
+    """Return the record of a run folder after verifying its files.
 
     Args:
         folder: the run's folder.
-        names: of the files that will be read; none for every table.
+        names: of the files to read; none for every table.
 
     Raises:
-        InputError: as `read_record`; or a file is damaged, which it names.
+        InputError: as `read_record`; or naming a damaged file.
     """
     record = read_record(folder)
     try:
@@ -150,30 +150,30 @@ def checked_record(folder: Path, *names: str) -> RunRecord:
         raise InputError(
             f"the run's folder is damaged: {damage}",
             where=str(folder),
-            hint="Run the experiment again, and another is made from the store.",
+            hint="Run the experiment again to write another from the store.",
         ) from None
     return record
 
 
 def resolve_places(folder: Path, record: RunRecord) -> tuple[Path | None, Path]:
-    """Return the store and the starting folder of a run, wherever it was moved since.
+    """Return the store and the starting folder of a run, even if it was moved.
 
-    The places relative to the run folder count where the store is found there (nothing was moved,
-    or everything together), else the absolute ones. A store is found where one of the run's
-    artifacts is; where none is left anywhere, a folder that exists will do.
+    The places relative to the run folder count if the store is found there (nothing was moved, or
+    everything together), else the absolute ones. A store is found if it contains one of the run's
+    artifacts; if none is left anywhere, any existing folder is accepted.
     """
     near, far = _joined(folder, record.started_in), Path(record.started_in.absolute)
     if record.store is None:
         return None, next((path for path in (near, far) if path.is_dir()), far)
     stores = _joined(folder, record.store), Path(record.store.absolute)
-    found = [store for store in stores if holds_any(store, record.artifacts)]
-    store = next(iter(found or [path for path in stores if path.is_dir()]), None)
+    existing = [store for store in stores if holds_any(store, record.artifacts)]
+    store = next(iter(existing or [path for path in stores if path.is_dir()]), None)
     order = (near, far) if store == stores[0] else (far, near)
     return store, next((path for path in order if path.is_dir()), order[0])
 
 
 def holds_any(store: Path, artifacts: Iterable[str]) -> bool:
-    """Return whether a store holds one of these artifacts."""
+    """Return whether a store contains one of these artifacts."""
     return any((store / name).is_dir() for name in artifacts)
 
 
@@ -182,7 +182,7 @@ def _joined(folder: Path, place: Place) -> Path:
 
 
 def _unicode(path: str) -> str:
-    # JSON has no other text. A name in another encoding is found by its relative path, if at all.
+    # JSON text is Unicode. A name in another encoding is only found by its relative path.
     return os.fsencode(path).decode("utf-8", "backslashreplace")
 
 
@@ -190,5 +190,5 @@ def _unreadable(path: Path, problem: str) -> InputError:
     return InputError(
         f"cannot be read: {problem}",
         where=str(path),
-        hint="Run the experiment again, and another is made from the store; or delete the folder.",
+        hint="Run the experiment again to write another from the store; or delete the folder.",
     )

@@ -1,11 +1,11 @@
 """The run folders of a store, and which artifacts they need: what garbage collection must keep.
 
 The store's register (`<store>/.runs/`, a file for each run folder) lists the run folders that were
-made from it, wherever they lie, and their artifacts. An entry is written before its run folder is
+made from it, wherever they are, and their artifacts. An entry is written before its run folder is
 visible: a kill in between leaves an entry without a folder, which keeps too much and never too
-little. A registered folder that is missing was moved, deleted, or is not mounted: nobody can know,
-so its artifacts are kept until the user says that it was deleted. While other runs rest on all of
-them there is nothing to ask: the entry stays until those runs are deleted, too.
+little. A registered folder that is missing was moved, deleted, or is not mounted; the difference is
+unknown, so its artifacts are kept until the user confirms that it was deleted. While other runs
+need all of them, no confirmation is required: the entry stays until those runs are also deleted.
 """
 
 import json
@@ -34,13 +34,13 @@ class RegisteredRun:
     id: str
     """Of the run folder (`RunRecord.id`); empty if it has no record."""
     path: Path
-    """Where the run folder was published."""
+    """The path at which the run folder was published."""
     artifacts: tuple[str, ...]
-    """`kind/label-digest12` of what it rests on."""
+    """`kind/label-digest12` of its artifacts."""
 
 
 def register_run(store: Path, folder: Path, *, id: str, artifacts: Iterable[str]) -> None:
-    """Record that a run folder rests on artifacts of the store.
+    """Record the artifacts of the store that a run folder needs.
 
     Args:
         store: the store's folder.
@@ -62,7 +62,7 @@ def registered_runs(store: Path) -> list[RegisteredRun]:
     Raises:
         StoreError: when one cannot be read.
     """
-    found = []
+    runs = []
     for entry in sorted((store / REGISTER).glob("[!.]*.json")):
         try:
             values = json.loads(entry.read_text(encoding="utf-8"))
@@ -78,8 +78,8 @@ def registered_runs(store: Path) -> list[RegisteredRun]:
                 where=str(entry),
                 hint="Delete this file, then give the folder of all runs by --runs.",
             ) from None
-        found.append(run)
-    return sorted(found, key=lambda run: (str(run.path), run.id))
+        runs.append(run)
+    return sorted(runs, key=lambda run: (str(run.path), run.id))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -87,17 +87,17 @@ class Roots:
     """The run folders of a store."""
 
     live: dict[Path, frozenset[str]]
-    """Run folder → `kind/label-digest12` of what it rests on."""
+    """Run folder → `kind/label-digest12` of its artifacts."""
     ids: dict[Path, str]
     """Run folder → its id; empty if it has no record."""
     missing: tuple[RegisteredRun, ...]
-    """Registered folders that are not at their place, and need artifacts that no other needs."""
+    """Missing registered folders with artifacts that no other folder needs."""
     obsolete: tuple[RegisteredRun, ...]
     """Entries of folders that were found at another place, or whose artifacts are all deleted."""
 
     @property
     def known(self) -> bool:
-        """Whether any run of the store is known at all."""
+        """Whether any run of the store is known."""
         return bool(self.live or self.missing)
 
     def needed(self, *, forget: frozenset[Path] = frozenset()) -> set[str]:
@@ -106,7 +106,7 @@ class Roots:
         Args:
             forget: missing folders that were deleted.
         """
-        names = {name for found in self.live.values() for name in found}
+        names = {name for artifacts in self.live.values() for name in artifacts}
         names |= {name for run in self.missing if run.path not in forget for name in run.artifacts}
         return {short_digest(Path(name)) for name in names}
 
@@ -116,7 +116,7 @@ def find_roots(store: Path, runs_root: Path) -> Roots:
 
     Args:
         store: the store's folder.
-        runs_root: a folder of runs to look in besides those that the store knows.
+        runs_root: a folder of runs to search in addition to those that the store knows.
 
     Raises:
         InputError: when the register cannot be read, or the record of a folder that is not in it.
@@ -132,14 +132,14 @@ def find_roots(store: Path, runs_root: Path) -> Roots:
             record = read_record(run.path)
         except InputError:
             # Its entry in the register lists the artifacts.
-            found = frozenset(run.artifacts)
+            artifacts = frozenset(run.artifacts)
         else:
             if record.id != run.id:
                 absent.append(run)
                 continue
-            found = frozenset(record.artifacts)
+            artifacts = frozenset(record.artifacts)
         ids[run.path] = run.id
-        live[run.path] = live.get(run.path, frozenset()) | found
+        live[run.path] = live.get(run.path, frozenset()) | artifacts
     for folder in run_folders(runs_root):
         real = folder.resolve()
         if real in live:
@@ -147,25 +147,25 @@ def find_roots(store: Path, runs_root: Path) -> Roots:
         record = read_record(folder)
         if holds_any(store, record.artifacts):
             live[real], ids[real] = frozenset(record.artifacts), record.id
-    known = {id for id in ids.values() if id}
-    kept = {name for found in live.values() for name in found}
-    # A copy of a run folder has its id, too, and may rest on other artifacts since.
-    missing = tuple(run for run in absent if holds_any(store, set(run.artifacts) - kept))
+    known_ids = {id for id in ids.values() if id}
+    needed = {name for artifacts in live.values() for name in artifacts}
+    # A copy of a run folder has the same id, and may have other artifacts by now.
+    missing = tuple(run for run in absent if holds_any(store, set(run.artifacts) - needed))
     obsolete = tuple(
         run
         for run in absent
-        if run not in missing and (run.id in known or not holds_any(store, run.artifacts))
+        if run not in missing and (run.id in known_ids or not holds_any(store, run.artifacts))
     )
     return Roots(live=live, ids=ids, missing=missing, obsolete=obsolete)
 
 
 def update_register(store: Path, roots: Roots, *, forget: frozenset[Path]) -> None:
-    """Write the register anew: each folder at its present place, obsolete entries removed."""
+    """Rewrite the register: each folder at its present place, without obsolete entries."""
     for folder, artifacts in roots.live.items():
         try:
             register_run(store, folder, id=roots.ids[folder], artifacts=artifacts)
         except OSError as error:
-            # Left for the next time: the collection is about to free space.
+            # Retried the next time: the collection is about to free space.
             if not disk_full(error):
                 raise
     for run in (*roots.obsolete, *(run for run in roots.missing if run.path in forget)):

@@ -1,9 +1,9 @@
-"""The streams of a finished run's arms: what each is composed of, and exporting one.
+"""The streams of a finished run's arms: their parts, and the export of one.
 
-The experiment's sources need not be there any more: only the artifacts that the run's folder names
-are read. The one exception is an imported corpus, whose token files stay where they are: they are
-looked for where the run's experiment says they are, then where they lay at the import; in both
-places their content decides.
+The experiment's sources are no longer needed: only the artifacts that the run's folder names are
+read. The one exception is an imported corpus, whose token files are not copied: they are searched
+at the path in the run's experiment, then at the path of the import; in both places their content
+must match.
 """
 
 from collections.abc import Callable
@@ -29,7 +29,7 @@ from spikein.store.filesystem import disk_full, free_space
 
 @dataclass(frozen=True, kw_only=True)
 class RunArm:
-    """What an arm's stream is composed of, as folders of the store."""
+    """The parts of an arm's stream, as folders of the store."""
 
     label: str
     model: Path
@@ -40,15 +40,15 @@ class RunArm:
 
 
 def run_arms(folder: Path, store: Path | None = None) -> list[RunArm]:
-    """Return the arms of a run, by label; what their streams are composed of is verified.
+    """Return the arms of a run, by label; the parts of their streams are verified.
 
     Args:
         folder: the run's folder.
-        store: the store's folder; None for the one that the run remembers.
+        store: the store's folder; None for the recorded one.
 
     Raises:
-        InputError: an earlier version made the run; or an artifact is missing or damaged: names
-            the file, and the command that builds it again.
+        InputError: for a run of an earlier version, or a missing or damaged artifact; names the
+            file, and the command that rebuilds it.
     """
     checked_record(folder, EXPERIMENT)
     artifacts = RunArtifacts(folder, store)
@@ -58,7 +58,7 @@ def run_arms(folder: Path, store: Path | None = None) -> list[RunArm]:
 
 
 def open_run_corpus(folder: Path, corpus: Path) -> Corpus:
-    """Open a corpus that a run was made from.
+    """Open the corpus of a run.
 
     Args:
         folder: the run's.
@@ -68,25 +68,27 @@ def open_run_corpus(folder: Path, corpus: Path) -> Corpus:
         InputError: as `Corpus.open`.
     """
     try:
-        given = read_experiment(folder / "experiment.yaml").experiment.corpus.imported
-        outside = token_files(None if given is None else plain(given))
+        imported = read_experiment(folder / "experiment.yaml").experiment.corpus.imported
+        outside = token_files(None if imported is None else plain(imported))
         return Corpus.open(corpus, outside=outside)
     except SpikeinError:
         return Corpus.open(corpus)
 
 
 def _arm(artifact: Artifact, artifacts: RunArtifacts) -> RunArm:
-    given = artifact.manifest.inputs
+    input_digests = artifact.manifest.inputs
     parts = ("corpus", "examples", "plan", "audit")
-    inputs = {name: artifacts.get(given[name], name) for name in parts}
+    inputs = {name: artifacts.get(input_digests[name], name) for name in parts}
     # By digest: the input `examples` of a retrained model is a twin membership, not the pool.
-    known = {one.digest: one.manifest for one in inputs.values()}
+    manifests = {source.digest: source.manifest for source in inputs.values()}
     with artifacts.rebuild_hint():
         verified(artifact, EXPOSURES.files)
-        for one in (*inputs.values(), artifact):
-            named = one.manifest.inputs.items()
-            require_current(one, {name: known[key] for name, key in named if key in known})
-    paths = {name: one.path for name, one in inputs.items()}
+        for source in (*inputs.values(), artifact):
+            named = source.manifest.inputs.items()
+            require_current(
+                source, {name: manifests[key] for name, key in named if key in manifests}
+            )
+    paths = {name: source.path for name, source in inputs.items()}
     return RunArm(label=artifact.manifest.label, model=artifact.path, **paths)
 
 
@@ -105,15 +107,15 @@ def export_run(
     Args:
         folder: the run's folder.
         out: a new folder.
-        settings: what is written.
-        arm: the arm's label; may be left out where all arms share the stream.
+        settings: of the export.
+        arm: the arm's label; optional if all arms share the stream.
         clean: export the clean twin: the same length, without any copy.
-        store: the store's folder; None for the one that the run remembers.
-        progress: called with the tokens done, and the tokens in all.
+        store: the store's folder; None for the recorded one.
+        progress: called with the tokens done, and the total.
 
     Raises:
-        InputError: no such arm, or several and none chosen; an artifact is missing or damaged; as
-            `export_view`.
+        InputError: for an unknown arm, or several without a choice; for a missing or damaged
+            artifact; as `export_view`.
     """
     chosen = _chosen(run_arms(folder, store), arm, folder, key=_clean_stream if clean else _stream)
     corpus = open_run_corpus(folder, chosen.corpus)
@@ -160,7 +162,7 @@ def _chosen(
     *,
     key: Callable[[RunArm], tuple[object, ...]],
 ) -> RunArm:
-    """Return the arm of this label; without one any, where `key` is the same for all."""
+    """Return the arm of this label; without a label any arm, if `key` is the same for all."""
     labels = [arm.label for arm in arms]
     if not arms:
         raise InputError("the run has no trained arm", where=str(folder))
@@ -176,7 +178,7 @@ def _chosen(
 
 
 def _protected(examples: Path, plan: Plan) -> frozenset[str]:
-    """Return the ids of protected examples, where there are copies at all."""
+    """Return the ids of protected examples, if there are copies at all."""
     if not len(plan.copies):
         return frozenset()
     pool = read_examples(examples)

@@ -1,11 +1,11 @@
-"""What a run found, sent to the trackers that also follow its training (`execution.trackers`).
+"""Send a run's results to the trackers that also follow its training (`execution.trackers`).
 
-Each tracker gets one run more, in the project `spikein`: the AUC of every detector in every arm
+Each tracker gets one more run, in the project `spikein`: the AUC of every detector in every arm
 with both ends of its interval, the page's first sentence, and the page, the findings and the
 experiment as files. It has the run's own id, so that sending it again adds no other run.
 
-`check_trackers` refuses before any work what would fail after it; `send_results` never fails. No
-result depends on either. Keys and hosts come from the trackers' own environment variables.
+`check_trackers` finds problems before any work; `send_results` never fails. No result depends on
+either. Keys and hosts come from the trackers' own environment variables.
 """
 
 import importlib.util
@@ -32,14 +32,14 @@ from train.execution import Tracker
 from train.loop.trackers import FOLDER, PROJECT
 
 _SECONDS = 5.0
-"""Within which a tracker's host has to answer."""
+"""Time limit for the answer of a tracker's host."""
 _MOST_AT_ONCE = 500
 """Metrics of one request to MLflow, which takes 1,000."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Results:
-    """What is sent of a finished run."""
+    """The results of a finished run to send."""
 
     id: str
     name: str
@@ -49,11 +49,11 @@ class Results:
     """`auc/DETECTOR/ARM`, and the ends of its interval as `auc_low/…` and `auc_high/…`."""
     files: tuple[Path, ...]
     store: Path
-    """Where TensorBoard's files lie."""
+    """Folder of TensorBoard's files."""
 
 
 def check_trackers(trackers: Iterable[Tracker]) -> None:
-    """Check that results can be sent when the run ends; what is not installed is told elsewhere.
+    """Check that results can be sent when the run ends; others check the installed packages.
 
     Raises:
         InputError: names the key that is missing, or the host that does not answer.
@@ -66,33 +66,33 @@ def check_trackers(trackers: Iterable[Tracker]) -> None:
 def send_results(
     trackers: Iterable[Tracker], folder: Path, page: Path, store: Path
 ) -> dict[Tracker, str]:
-    """Send what a run found; whatever goes wrong, the run is as it was.
+    """Send a run's results; a failure does not affect the run.
 
     Args:
-        trackers: where to.
+        trackers: the names of the trackers.
         folder: the run's.
         page: of the run.
         store: the folder of artifacts.
 
     Returns:
-        By tracker a sentence: where the results are, or why they are not there.
+        One sentence per tracker: the place of the results, or why they were not sent.
     """
-    said: dict[Tracker, str] = {}
+    sentences: dict[Tracker, str] = {}
     for tracker in dict.fromkeys(trackers):
         try:
             place = _SENDERS[tracker](run_results(folder, page, store))
-            said[tracker] = f"Results sent to {tracker}: {masked(place)}"
+            sentences[tracker] = f"Results sent to {tracker}: {masked(place)}"
         except Exception as error:
             why = masked(f"{type(error).__name__}: {error}".strip(": "))
-            said[tracker] = (
-                f"Results NOT sent to {tracker} ({why}). The run is whole: {folder}. "
+            sentences[tracker] = (
+                f"Results NOT sent to {tracker} ({why}). The run is complete: {folder}. "
                 "Run the same command again to send them."
             )
-    return said
+    return sentences
 
 
 def run_results(folder: Path, page: Path, store: Path) -> Results:
-    """Return what is sent of a run's folder."""
+    """Return the results in a run's folder."""
     record = read_record(folder)
     metrics = read_table(folder, "metrics")
     swept = read_document(folder / EXPERIMENT).values.get("sweep") or ()
@@ -120,7 +120,7 @@ def run_results(folder: Path, page: Path, store: Path) -> Results:
 
 
 def _plain(text: str) -> str:
-    """Return a text of those signs that every tracker takes in the name of a metric."""
+    """Return a text with only the characters that every tracker allows in a metric's name."""
     return re.sub(r"[^\w .:-]+", "", text.replace(", ", " - ").replace("/", "-"))
 
 
@@ -149,8 +149,8 @@ def _to_mlflow(results: Results) -> str:
     experiment = os.environ.get("MLFLOW_EXPERIMENT_ID")
     if not experiment:
         name = os.environ.get("MLFLOW_EXPERIMENT_NAME", PROJECT)
-        known = client.get_experiment_by_name(name)
-        experiment = known.experiment_id if known else client.create_experiment(name)
+        present = client.get_experiment_by_name(name)
+        experiment = present.experiment_id if present else client.create_experiment(name)
     same = client.search_runs([experiment], f"tags.`spikein.run` = '{results.id}'", max_results=1)
     mark = {"spikein.run": results.id}
     run = same[0] if same else client.create_run(experiment, tags=mark, run_name=results.name)
@@ -240,12 +240,12 @@ _CHECKS: Mapping[Tracker, Callable[[], None]] = {
 def _require_use(
     tracker: str, address: str, instead: str, key: object = True, login: str | None = None
 ) -> None:
-    """Check a key, then ask the host for a connection and nothing more.
+    """Check a key, then open a connection to the host and nothing more.
 
-    Behind a proxy nothing can be said.
+    Behind a proxy this cannot be checked.
 
     Raises:
-        InputError: there is no key, or it does not answer.
+        InputError: without a key, or if the host does not answer.
     """
     problem = f"{tracker} has no key"
     try:
@@ -265,5 +265,5 @@ def _require_use(
         masked(problem),
         where="execution.trackers",
         allowed=None if key else login,
-        hint=f"{instead}, or leave it out of execution.trackers: the run's folder holds all of it.",
+        hint=f"{instead}, or remove it from execution.trackers: the run's folder has all results.",
     )

@@ -1,1 +1,1 @@
-"""Rows of a user scored by a given model: the graph of `spikein detect` and `score_texts`."""
+"""Scores of a user's rows under any model: the graph of `spikein detect` and `score_texts`."""

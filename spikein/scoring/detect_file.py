@@ -1,12 +1,12 @@
 """`spikein detect`: score any file of rows with any model; no experiment is needed.
 
-Everything that can be wrong with the input is found before a model is loaded. AUCs are made of the
-result, which holds scores and labels.
+Problems of the input are found before a model is loaded. AUCs are computed from the result, which
+contains scores and labels.
 
-A dry run scores no text and sends none. It estimates time as `spikein plan` does: by the operations
-of a pass, and the rate at which this machine trains a model of the sizes, which takes some seconds
-to measure. Steps in which a model writes have no estimate. A few short requests, without any text
-of the rows, find out what a server takes.
+A dry run scores no text and sends none. It estimates time like `spikein plan`: by the operations of
+a pass, and the rate at which this machine trains a model of the sizes, which takes some seconds to
+measure. Steps in which a model generates text have no estimate. A few short requests, without any
+text of the rows, determine what a server supports.
 """
 
 import json
@@ -49,7 +49,7 @@ _HUB_ID = re.compile(r"[\w-][\w.-]*/[\w-]+")
 _MOST_NAMED = 5
 SUFFIXES = (".parquet", ".csv", ".jsonl")
 _READS = {"statistics": 1, "gradients": 3}
-"""Kinds of step in which a model reads each text, and what that takes in forward passes."""
+"""Kinds of step in which a model reads each text, and their cost in forward passes."""
 _TEXTLESS = ("examples", "scores")
 _BYTES_A_TOKEN = 4
 
@@ -62,29 +62,29 @@ def plan_file(
     *,
     benchmark: str | None = None,
 ) -> RowsPlan:
-    """Read the rows of a file, and return what it takes to score them.
+    """Read the rows of a file, and return the plan to score them.
 
     Args:
         examples: a file, folder or glob of rows, or a data set of the hub: `text` or `input`,
             optional `id`, `label`, `group`.
-        model: a folder, a hub id, or the name that a server knows it by.
+        model: a folder, a hub id, or the model's name on a server.
         out: the file of scores.
-        options: which rows and columns, detectors, what they are given, and how the model is asked.
-        benchmark: that the rows are (`detect.user_rows.benchmarks`); None: rows of any kind.
+        options: rows and columns, detectors and their inputs, and how the model is queried.
+        benchmark: the benchmark of the rows (`detect.user_rows.benchmarks`); None for others.
 
     Raises:
-        InputError: unreadable rows, wrong labels, an output that cannot be written, unknown
-            detectors, a detector named without what it needs, a model that cannot be loaded.
+        InputError: for unreadable rows, wrong labels, an output that cannot be written, unknown
+            detectors, a named detector without its requirements, a model that cannot be loaded.
     """
     parse_detectors(options.detectors)
-    known = None if benchmark is None else get_benchmark(benchmark)
+    known_benchmark = None if benchmark is None else get_benchmark(benchmark)
     _check_writable(out)
     path = _rows_path(examples)
     _check_no_input(out, path, options)
-    rows = (known.read if known else read_labelled)(path, options)
-    plan = plan_rows(rows, model, options, control=known is not None)
+    rows = (known_benchmark.read if known_benchmark else read_labelled)(path, options)
+    plan = plan_rows(rows, model, options, control=known_benchmark is not None)
     read = {"file": examples, **options.model_dump(include=set(RowSettings.model_fields))}
-    notes = (f"{known.name}: {known.warning}.",) if known else ()
+    notes = (f"{known_benchmark.name}: {known_benchmark.warning}.",) if known_benchmark else ()
     address = parse_address(examples)
     if address is not None:
         read["commit"] = resolve_commit("dataset", address.id, address.revision)
@@ -93,7 +93,7 @@ def plan_file(
 
 
 def _rows_path(examples: str) -> str:
-    """Return where the rows lie; those of the hub are fetched."""
+    """Return the path of the rows; fetch those of the hub."""
     if _HUB_ID.fullmatch(examples) and not Path(examples).exists():
         raise InputError(
             "no such file or folder",
@@ -104,7 +104,7 @@ def _rows_path(examples: str) -> str:
 
 
 def _hub_note(path: str, commit: str) -> str:
-    """Say which files of a data set were read, and at which commit."""
+    """Return the files of a data set that were read, and their commit."""
     names = first_names([file.name for file in source_files(path)], _MOST_NAMED)
     return f"Read at commit {commit}: {names}."
 
@@ -118,7 +118,7 @@ def score_file(plan: RowsPlan, out: Path, *, progress: Progress | None = None) -
 
 
 def _check_writable(out: Path) -> None:
-    """Find out before the work whether its result can be written."""
+    """Check before the work that its result can be written."""
     if not out.parent.is_dir():
         raise InputError("the folder for the scores does not exist", where=str(out.parent))
     check_file(out)
@@ -131,17 +131,17 @@ def _check_writable(out: Path) -> None:
 
 
 def _check_no_input(out: Path, path: str, options: ScoringOptions) -> None:
-    """Refuse to write over what is read."""
+    """Refuse to overwrite input files."""
     if not out.exists():
         return
     for pattern in (path, options.held_out, options.frequency):
         files: list[Path] = []
-        # What cannot be read is refused where it is needed.
+        # Unreadable files are refused by the code that needs them.
         with suppress(InputError):
             files = source_files(pattern or "")
         if any(out.samefile(file) for file in files):
             raise InputError(
-                "the scores would take the place of rows that are read",
+                "the scores would overwrite rows that are read",
                 where=str(out),
                 hint="Give another file by --out.",
             )
@@ -150,8 +150,8 @@ def _check_no_input(out: Path, path: str, options: ScoringOptions) -> None:
 def write_score_file(path: Path, scores: pa.Table, *, record: Mapping[str, Any]) -> None:
     """Write the rows of scores in the format that `path` ends with, whole or not at all.
 
-    Parquet keeps the record of how they were made; in CSV a missing score is an empty cell, in JSON
-    Lines null. In CSV an id that a spreadsheet would take for a formula has an apostrophe before it
+    Parquet keeps the record of their origin; in CSV a missing score is an empty cell, in JSON Lines
+    null. In CSV an id that a spreadsheet would read as a formula gets an apostrophe
     (`inject.tables.csv_text`).
     """
     if path.suffix.lower() == ".parquet":
@@ -187,7 +187,7 @@ class PlannedStep(NamedTuple):
 
 
 def planned_steps(plan: RowsPlan, requests: Mapping[str, Estimate]) -> list[PlannedStep]:
-    """Return the steps of a plan, what is there already, and what the others take.
+    """Return the steps of a plan: which are stored, and the cost of the others.
 
     Args:
         plan: of `plan_rows`.

@@ -1,6 +1,6 @@
-"""How a given model is asked for scores: what `spikein detect` and `spikein.score_texts` take.
+"""Options of `spikein detect` and `spikein.score_texts`.
 
-The keys are those of `detect` in an experiment file, and what is said of a model without one.
+The keys are those of `detect` in an experiment file, and those of a model without an experiment.
 """
 
 from typing import Annotated, Any
@@ -21,17 +21,17 @@ class ServerSettings(Settings):
     base_url: str
     """Its address, such as `http://localhost:8000/v1`. The texts are sent there."""
     api: Api = "completions"
-    """How it is asked: `completions`, prompts as they are; `chat`, as a user's message."""
+    """How it is queried: `completions`, prompts as they are; `chat`, as a user's message."""
     api_key_variable: str | None = None
-    """Environment variable that holds the key."""
+    """Environment variable with the key."""
     concurrency: PositiveInt = 8
-    """Requests in flight at most."""
+    """Maximum number of requests in flight."""
     cache: str | None = None
-    """Folder in which its replies are kept; the user's cache folder by default."""
+    """Folder for its replies; by default the user's cache folder."""
 
     @model_validator(mode="after")
     def _is_a_server(self) -> "ServerSettings":
-        # Settings are written into folders which are made to be shared.
+        # Settings are written into folders that users share.
         try:
             self.server("any model")
         except InputError as error:
@@ -39,10 +39,11 @@ class ServerSettings(Settings):
         return self
 
     def server(self, model: str) -> Server:
-        """Return the server that is asked for a model.
+        """Return the server of a model.
 
         Raises:
-            InputError: an address that is none or holds a secret; a key in place of its variable.
+            InputError: for a malformed address, one with a secret, or a key in place of its
+                variable.
         """
         return Server(
             base_url=self.base_url,
@@ -54,12 +55,12 @@ class ServerSettings(Settings):
 
 
 class Price(Settings):
-    """What a server takes for a million tokens."""
+    """Prices of a server per million tokens."""
 
     tokens_in: Annotated[float, Field(ge=0)]
     """Of prompts."""
     tokens_out: Annotated[float, Field(ge=0)]
-    """Of what is written."""
+    """Of generated text."""
 
 
 class ScoredServer(ServerSettings):
@@ -73,16 +74,16 @@ class ScoredServer(ServerSettings):
         return values
 
     confirm_above: Annotated[int, Field(ge=0)] = 1000
-    """Requests that are sent without `--yes` or a question."""
+    """Maximum number of requests to send without `--yes` or confirmation."""
     price_per_million: Price | None = None
-    """`{tokens_in: 0.15, tokens_out: 0.60}`, in any currency, tells the cost beforehand."""
+    """`{tokens_in: 0.15, tokens_out: 0.60}`, in any currency, to estimate the cost beforehand."""
 
     send_protected: tuple[str, ...] = ()
     """Protected datasets, by name, whose texts may be sent to it."""
 
 
 class ScoringOptions(RowSettings, DetectSettings):
-    """How rows are read, and how a model is asked for scores."""
+    """How rows are read and scored."""
 
     detectors: tuple[str, ...] = ("all",)
     """`all`, or names with parameters such as `min_k:k=0.2,zlib`, and `FILE.py:NAME`."""
@@ -91,34 +92,33 @@ class ScoringOptions(RowSettings, DetectSettings):
     frequency: str | None = None
     """A file, folder or glob of texts, counted for `dc_pdd` and `tag_tab`."""
     held_out: str | None = None
-    """A file, folder or glob of further texts, none of them scored, which the model has not seen:
-    shots and populations for `recall`, `codec` and the like; they calibrate which rows are flagged.
-    Rows with label 1 are known members, for `con_recall`."""
+    """A file, folder or glob of further texts that the model has not seen and that are not scored:
+    shots and populations for `recall`, `codec` and the like; they also calibrate which rows are
+    flagged. Rows with label 1 are known members, for `con_recall`."""
     revision: str | None = None
     """Branch, tag or commit of a model on the hub."""
     trust_remote_code: bool = False
     """Run code that comes with the model's repository."""
     server: ScoredServer | None = None
-    """Where the model is served; null for a model on this machine."""
+    """Server of the model; null for a model on this machine."""
     reference_server: ScoredServer | None = None
-    """Where the reference model is served, by the name `reference`; null for one on this
-    machine."""
+    """Server of the reference model, by the name `reference`; null for one on this machine."""
     store: str | None = None
-    """Folder of the artifacts that scores are made of; by default in the user's cache folder."""
+    """Folder of the artifacts behind the scores; by default in the user's cache folder."""
     executor: str | None = None
-    """Where they are made, by name; in this process by default."""
+    """Executor of the steps, by name; by default this process."""
 
     @field_validator("detectors", mode="before")
     @classmethod
-    def _parts(cls, given: Any) -> Any:
-        parts = [given] if isinstance(given, str) else given
+    def _parts(cls, value: Any) -> Any:
+        parts = [value] if isinstance(value, str) else value
         texts = isinstance(parts, list | tuple) and all(isinstance(part, str) for part in parts)
-        return tuple(detector_parts(parts)) if texts else given
+        return tuple(detector_parts(parts)) if texts else value
 
     @field_validator("neighbours", mode="before")
     @classmethod
-    def _named_model(cls, given: Any) -> Any:
-        return NeighbourSettings(model=given) if isinstance(given, str) else given
+    def _named_model(cls, value: Any) -> Any:
+        return NeighbourSettings(model=value) if isinstance(value, str) else value
 
     @model_validator(mode="after")
     def _names_the_reference(self) -> "ScoringOptions":
@@ -128,10 +128,12 @@ class ScoringOptions(RowSettings, DetectSettings):
 
     @property
     def servers(self) -> tuple[ScoredServer, ...]:
-        """Every server that is asked."""
-        return tuple(one for one in (self.server, self.reference_server) if one is not None)
+        """All servers."""
+        return tuple(
+            server for server in (self.server, self.reference_server) if server is not None
+        )
 
     @property
     def leave_out(self) -> bool:
-        """Whether detectors without their needs may be left out."""
+        """Whether detectors without their requirements may be skipped."""
         return names_all(self.detectors)

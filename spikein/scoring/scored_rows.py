@@ -1,8 +1,8 @@
-"""Rows of a user scored by a given model: what `spikein detect` and `spikein.score_texts` do.
+"""Score a user's rows under any model, for `spikein detect` and `spikein.score_texts`.
 
-The rows become an examples artifact, each need of the detectors is met by the step that meets it in
-an experiment, and the scores are a step, too. Everything that can be wrong with the input is found
-before a model is loaded. Errors name keys of `ScoringOptions`.
+The rows become an examples artifact. The same steps as in an experiment provide the detectors'
+evidence, and the scores are also a step. Problems of the input are found before a model is loaded.
+Errors name keys of `ScoringOptions`.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -61,7 +61,7 @@ from train.models.model_node import ModelNode
 
 _OF_LOCAL_TARGETS = ("bos", "long", "score_first", "inverse_temperatures", "context", "revision")
 _OF_LOCAL_MODELS = ("trust_remote_code", "dtype", "device", "device_map", "batch_tokens")
-"""Options that a reference model on this machine can use while the target is on a server."""
+"""Options that a local reference model can use while the target is on a server."""
 
 
 class ScoredRows(NamedTuple):
@@ -72,14 +72,14 @@ class ScoredRows(NamedTuple):
     """See `detect.scores.table.SCHEMA`."""
     notes: tuple[str, ...]
     record: Mapping[str, Any]
-    """How they were made, as plain JSON values."""
+    """Their origin, as plain JSON values."""
     calibration: Calibration | None = None
     """Scores of held-out rows; None if none were given, or no detector can score them."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class RowsPlan:
-    """What scoring rows takes; nothing is scored yet."""
+    """The plan to score rows; nothing is scored yet."""
 
     rows: LabelledRows
     options: ScoringOptions
@@ -90,9 +90,9 @@ class RowsPlan:
     detectors_of: Mapping[str, tuple[str, ...]]
     """Digest of each step to the detectors that need it."""
     served: tuple[Served, ...]
-    """The servers that are asked: the target's, the reference model's."""
+    """The servers of the target and of the reference model."""
     calibration_groups: tuple[str, ...] | None
-    """Of the held-out rows, where they are scored, too."""
+    """Scores of the held-out rows, if they are also scored."""
     record: Mapping[str, Any]
     notes: tuple[str, ...]
 
@@ -100,22 +100,22 @@ class RowsPlan:
 def plan_rows(
     rows: LabelledRows, model: str, options: ScoringOptions, *, control: bool = False
 ) -> RowsPlan:
-    """Return what it takes to score every row with every detector asked for.
+    """Return the plan to score every row with every requested detector.
 
     Args:
-        rows: texts, and their labels and groups where they are known.
-        model: a folder, a hub id, or the name that a server knows it by.
-        options: the detectors, what they are given, and how the model is asked.
-        control: score labelled rows with `blind`, too, whatever was asked for.
+        rows: texts, with their labels and groups if known.
+        model: a folder, a hub id, or the model's name on a server.
+        options: the detectors, their inputs, and how the model is queried.
+        control: always score labelled rows with `blind` as well.
 
     Raises:
-        InputError: unknown detectors, a detector named without what it needs, a model that cannot
-            be loaded, or a server that gives no answer.
+        InputError: for unknown detectors, a named detector without its requirements, a model that
+            cannot be loaded, or a server that does not answer.
     """
-    asked = _asked(options)
+    requested = _asked(options)
     if control and rows.labels is not None:
-        asked = with_control(asked)
-    # Refused now, whoever needs it.
+        requested = with_control(requested)
+    # Unreadable held-out rows are refused now, whether or not a detector needs them.
     held_out = None
     if options.held_out:
         held_out = read_held_out_file(local_path(options.held_out), rows, options)
@@ -124,12 +124,12 @@ def plan_rows(
     served = _served(options.server, model)
     referred = _served(options.reference_server, options.reference or "")
     if served is not None:
-        asked, beyond = served.detectors(asked, leave_out=options.leave_out)
+        requested, beyond = served.detectors(requested, leave_out=options.leave_out)
         notes += beyond
     sources = _sources(rows, held_out, options)
     if referred is not None:
         sources = replace(sources, served_reference=referred.node)
-    settings, lacking = runnable(asked, unmet(sources), leave_out=options.leave_out)
+    settings, lacking = runnable(requested, unmet(sources), leave_out=options.leave_out)
     needs = needs_of(settings)
     notes += [*lacking, *_unused(needs, sources.detect)]
     _check_reference(needs, options, referred)
@@ -153,7 +153,7 @@ def plan_rows(
         settings=tuple(settings),
         step=settings_step(settings, scored, sources, calibrated=calibrated),
         detectors_of=_detectors_of(settings, sources, scored),
-        served=tuple(one for one in (served, referred) if one is not None),
+        served=tuple(remote for remote in (served, referred) if remote is not None),
         calibration_groups=groups,
         record=_record(model, options, settings, sources),
         notes=tuple(notes),
@@ -168,7 +168,7 @@ def score_rows(plan: RowsPlan, progress: Progress | None = None) -> ScoredRows:
         progress: receives the events of the run.
 
     Raises:
-        InputError: what a step raised, or a server that gives no answer.
+        InputError: as a step raises, or for a server that does not answer.
     """
     notes, step = list(plan.notes), plan.step
     with _building(plan.options, progress) as (store, build):
@@ -189,7 +189,7 @@ def score_rows(plan: RowsPlan, progress: Progress | None = None) -> ScoredRows:
 def count_requests(
     plan: RowsPlan, progress: Progress | None = None
 ) -> list[tuple[ScoredServer, dict[str, Estimate]]]:
-    """Return each step's requests to each server, by its digest; builds the inputs of steps.
+    """Return each step's requests to each server, by digest; build the inputs of steps.
 
     Raises:
         InputError: as `score_rows`.
@@ -216,12 +216,12 @@ def _building(
 def _detectors_of(
     settings: Sequence[DetectorSetting], sources: EvidenceSources, scored: Scored
 ) -> dict[str, tuple[str, ...]]:
-    found: dict[str, dict[str, None]] = {}
+    by_digest: dict[str, dict[str, None]] = {}
     for setting in settings:
         inputs, _ = evidence_inputs(setting.needs, sources, scored)
         for step in Graph(goals=tuple(inputs.values())).steps if inputs else ():
-            found.setdefault(step.digest, {})[setting.name] = None
-    return {digest: tuple(names) for digest, names in found.items()}
+            by_digest.setdefault(step.digest, {})[setting.name] = None
+    return {digest: tuple(names) for digest, names in by_digest.items()}
 
 
 def _served(server: ScoredServer | None, model: str) -> Served | None:
@@ -229,22 +229,22 @@ def _served(server: ScoredServer | None, model: str) -> Served | None:
 
 
 def _check_served(options: ScoringOptions, rows: LabelledRows, held_out: KnownTexts | None) -> None:
-    """Refuse what a server cannot use, and to send it what it was not allowed to be sent."""
+    """Refuse options that a server cannot use, and texts that must not be sent to it."""
     local_reference = options.reference is not None and options.reference_server is None
     useless = (*_OF_LOCAL_TARGETS, *(() if local_reference else _OF_LOCAL_MODELS))
     unused = [name for name in useless if name in options.model_fields_set]
     if options.server is not None and unused:
-        raise InputError(f"{', '.join(unused)} is of use for a model on this machine alone")
+        raise InputError(f"{', '.join(unused)} applies only to a model on this machine")
     for server in options.servers:
         check_protected(server, rows, held_out)
 
 
 def _asked(options: ScoringOptions) -> list[DetectorSetting]:
-    """Return the detectors asked for, each once."""
-    every = {(one.name, one.text): one for one in parse_detectors(options.detectors)}
-    # The settings of a detector stand together: they are scored in one call.
-    places = {name: at for at, name in enumerate(dict.fromkeys(name for name, _ in every))}
-    return sorted(every.values(), key=lambda setting: places[setting.name])
+    """Return the requested detectors, each once."""
+    by_name = {(one.name, one.text): one for one in parse_detectors(options.detectors)}
+    # The settings of a detector are adjacent: they are scored in one call.
+    places = {name: at for at, name in enumerate(dict.fromkeys(name for name, _ in by_name))}
+    return sorted(by_name.values(), key=lambda setting: places[setting.name])
 
 
 def _sources(
@@ -256,7 +256,7 @@ def _sources(
         "dtype": default_device().scoring_format(options.dtype, where=options.device),
     }
     if options.server is not None:
-        # Nothing else can be had of a server.
+        # A server provides nothing else.
         detect |= {"generate": True, "frequency": None}
     return EvidenceSources(
         detect=DetectSettings(**detect),
@@ -271,7 +271,7 @@ def _sources(
 
 
 def _unused(needs: Sequence[Need], detect: DetectSettings) -> list[str]:
-    """Return notes on what was given for needs that no detector has."""
+    """Return notes on inputs that no detector needs."""
     notes = []
     for kind in every_kind():
         if any(isinstance(need, kind) for need in needs):
@@ -280,20 +280,22 @@ def _unused(needs: Sequence[Need], detect: DetectSettings) -> list[str]:
             value = getattr(detect, key)
             value = value.model if isinstance(value, NeighbourSettings) else value
             if value is not None:
-                notes.append(f"{value} is not used: no detector asked for needs {kind()}")
+                notes.append(f"{value} is not used: no requested detector needs {kind()}")
     return notes
 
 
 def _calibrated(settings: Sequence[DetectorSetting]) -> list[DetectorSetting]:
-    """Return the settings that can score held-out rows: they read no more than a text's tokens.
+    """Return the settings that can score held-out rows: they read only a text's tokens.
 
-    The evidence of others on held-out rows would take further passes, or is held-out rows itself.
+    Evidence of the others on held-out rows would take further passes, or consists of held-out rows.
     """
 
     def of_the_text(need: Need) -> bool:
         return need == View(TEXT) or isinstance(need, Frequency | InverseTemperature)
 
-    return [one for one in settings if one.needs and all(map(of_the_text, one.needs))]
+    return [
+        setting for setting in settings if setting.needs and all(map(of_the_text, setting.needs))
+    ]
 
 
 def _not_calibrated(
@@ -304,13 +306,13 @@ def _not_calibrated(
     if not others:
         return []
     return [
-        "no decision with a bound on its errors, as they read more than the token statistics "
+        "no control of the false-discovery rate, since they read more than the token statistics "
         f"of a text: {', '.join(others)}"
     ]
 
 
 def _check_reference(needs: Sequence[Need], options: ScoringOptions, served: Served | None) -> None:
-    """Find out whether the reference model can be used, where it is needed."""
+    """Check that the reference model can be used, if it is needed."""
     if options.reference is None or not any(
         isinstance(need, Reference) or (isinstance(need, HeldOut) and need.reference)
         for need in needs
@@ -323,7 +325,7 @@ def _check_reference(needs: Sequence[Need], options: ScoringOptions, served: Ser
 
 
 def _local_model(needs: Sequence[Need], model: str, options: ScoringOptions) -> ModelNode:
-    """Return the model to test, and find out whether it can be used."""
+    """Return the model to test, after a check that it can be used."""
     trusted = options.trust_remote_code
     if not any(need.access > Access.NONE or isinstance(need, Frequency) for need in needs):
         return ModelNode(pretrained=model, identity={})

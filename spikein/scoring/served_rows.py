@@ -1,8 +1,8 @@
-"""Rows scored by a model on a server: what may be sent, what can be seen, what it takes.
+"""Score rows with a model on a server: permissions, access and requests.
 
-A server shows what its model writes, and may show how likely it finds a text. What all steps would
-ask of it is counted before the first request is sent, by building them with a model that writes
-nothing.
+A server returns generated text, and may return log-probabilities of a given text. The requests of
+all steps are counted before the first one is sent, by building the steps with a model that
+generates nothing.
 """
 
 import json
@@ -39,8 +39,8 @@ def check_protected(
     """Refuse to send texts of a protected dataset that is not named.
 
     Args:
-        server: that they would be sent to.
-        rows: that are scored.
+        server: the server that would receive them.
+        rows: the rows to score.
         held_out: further rows.
         read: whether the model reads the held-out rows, all of them.
 
@@ -49,14 +49,14 @@ def check_protected(
     """
     sent = {*rows.protected}
     if held_out is not None and (read or any(row.paraphrases for row in held_out.nonmembers)):
-        # Else only rows with paraphrases are asked about; which are protected is not known.
+        # Otherwise only rows with paraphrases are sent; whether they are protected is unknown.
         sent |= {*held_out.protected}
     unnamed = ", ".join(sorted(sent - {*server.send_protected}))
     if unnamed:
         raise InputError(
             f"the texts of protected data ({unnamed}) would be sent to a server",
             where=server.base_url,
-            hint="Score with a local model, or, where the server may have them, say so: "
+            hint="Score with a local model, or permit the server to receive them: "
             f"server.send_protected=[{unnamed}].",
         )
 
@@ -68,13 +68,13 @@ def replies_file(server: ServerSettings | None) -> Path:
 
 
 class Served:
-    """A model on a server, and what a graph of steps asks of it."""
+    """A model on a server, and the requests of a graph of steps."""
 
     def __init__(self, settings: ScoredServer, model: str) -> None:
-        """Nothing is asked yet.
+        """Prepare the server without sending a request.
 
         Raises:
-            InputError: the environment variable of the key is not set.
+            InputError: when the environment variable of the key is not set.
         """
         self.settings = settings
         self._server = settings.server(model)
@@ -84,32 +84,32 @@ class Served:
         self.node = served_model(self._server, replies=self._replies)
 
     def detectors(self, settings: Sequence[DetectorSetting], *, leave_out: bool) -> Runnable:
-        """Return the settings that a server's model can be asked for.
+        """Return the settings that a server's model supports.
 
-        The server is asked whether it gives the probabilities of labels, and those of a given text,
-        if a detector requires them.
+        If a detector requires them, requests test whether the server returns probabilities of
+        labels, and those of a given text.
 
         Raises:
-            InputError: a detector that was named reads more than the server shows.
+            InputError: for a named detector that reads more than the server returns.
         """
-        wanted = {one.detector.access_with(one.parameters) for one in settings}
+        accesses = {setting.detector.access_with(setting.parameters) for setting in settings}
         most = Access.TEXT
-        reasons = {Access.LABELS: "this server shows what its model writes, and no probabilities"}
+        reasons = {Access.LABELS: "this server returns generated text, but no probabilities"}
         with self._opened() as model:
-            if Access.LABELS in wanted and model.gives_log_probabilities():
+            if Access.LABELS in accesses and model.gives_log_probabilities():
                 most = Access.LABELS
-            if wanted & {Access.TOKENS, Access.RANKS}:
+            if accesses & {Access.TOKENS, Access.RANKS}:
                 request, reply = model.text_probe()
                 if reply.text:
                     because = (
-                        "this server shows what its model writes, not the probabilities of a "
+                        "this server returns generated text, but no probabilities of a "
                         f"given text ({reply.text})"
                     )
                     reasons |= dict.fromkeys((Access.TOKENS, Access.RANKS), because)
                 else:
                     most = Access.RANKS if request.ranks else Access.TOKENS
-                    reasons = {Access.RANKS: "this server gives no ranks of a text's tokens"}
-        beyond = "a server gives at most log-probabilities and ranks of the tokens of a text"
+                    reasons = {Access.RANKS: "this server returns no ranks of a text's tokens"}
+        beyond = "a server returns at most log-probabilities and ranks of the tokens of a text"
         return within_access(
             settings,
             most,
@@ -118,7 +118,7 @@ class Served:
         )
 
     def check_reads_texts(self) -> None:
-        """Find out whether the server gives log-probabilities of a given text.
+        """Check that the server returns log-probabilities of a given text.
 
         Raises:
             InputError: naming what the server lacks.
@@ -127,22 +127,22 @@ class Served:
             _, reply = model.text_probe()
         if reply.text:
             raise InputError(
-                f"a reference model must show the probabilities of a given text ({reply.text})",
+                f"a reference model must return probabilities of a given text ({reply.text})",
                 where=self._server.base_url,
             )
 
     def requests(self, goal: Step, build: Build) -> dict[str, Estimate]:
-        """Return what each step up to a goal asks of the server, by the step's digest.
+        """Return each step's requests to the server up to a goal, by the step's digest.
 
-        Builds what the steps are made of. A request that two steps make counts for the first.
+        This builds the inputs of the steps. A request shared by two steps counts for the first.
         """
         asking = self._asking(goal)
         of_asking = {step.digest for step in asking}
         before = {
-            given.digest: given
+            source.digest: source
             for step in asking
-            for given in step.inputs.values()
-            if given.digest not in of_asking
+            for source in step.inputs.values()
+            if source.digest not in of_asking
         }
         folders = dict(zip(before, build(*before.values()), strict=True)) if before else {}
         requests: dict[str, Estimate] = {}
@@ -150,7 +150,7 @@ class Served:
             counting = model.counting()
             counted = counting.estimate()
             for step in asking:
-                inputs = {name: folders[given.digest] for name, given in step.inputs.items()}
+                inputs = {name: folders[source.digest] for name, source in step.inputs.items()}
                 _count(step, inputs, counting)
                 now = counting.estimate()
                 requests[step.digest] = Estimate(*map(sub, now, counted))
@@ -158,27 +158,27 @@ class Served:
         return requests
 
     def stored(self, goal: Step, store: Store) -> frozenset[str]:
-        """Return which of the asking steps need not ask any more."""
+        """Return the steps that need no further requests."""
         return frozenset(
             step.digest for step in self._asking(goal) if store.find(step.digest, kind=step.kind)
         )
 
     def notes(self, goal: Step, build: Build, stored: frozenset[str]) -> list[str]:
-        """Return what to know about the replies, and what they cost.
+        """Return notes on the replies and their cost.
 
         Args:
             goal: as of `requests`.
             build: returns the folders of the steps, which are built by now.
-            stored: steps that did not ask this time.
+            stored: steps that sent no requests this time.
         """
         asking = self._asking(goal)
         cost = Counter(self._asked)
         notes: dict[str, None] = {}
         for step, folder in zip(asking, build(*asking) if asking else [], strict=True):
-            said = json.loads((folder / SERVER_FILE).read_text())
-            notes |= dict.fromkeys(said.pop("notes"))
+            facts = json.loads((folder / SERVER_FILE).read_text())
+            notes |= dict.fromkeys(facts.pop("notes"))
             again = step.digest in stored
-            cost.update({"kept": said["asked"] + said["kept"]} if again else said)
+            cost.update({"kept": facts["asked"] + facts["kept"]} if again else facts)
         if not cost["asked"] and not cost["kept"]:
             return list(notes)
         return [
@@ -206,7 +206,7 @@ class Served:
 
 
 def _count(step: Step, inputs: dict[str, Path], model: ServerTextModel) -> None:
-    """Let a step ask a model that counts, and throw away what it makes of the answers."""
+    """Build a step with a model that counts requests, and discard the result."""
     settings, execution = step.given()
     with TemporaryDirectory() as folder:
         context = StepContext(

@@ -1,1 +1,1 @@
-"""The content-addressed store: artifacts that are whole, verified, and built once."""
+"""The content-addressed store: artifacts that are complete, verified, and built once."""

@@ -1,13 +1,12 @@
-"""One finished artifact, opened and verified: is it what was built? Once a process and file.
+"""One finished artifact, opened and verified against its manifest, once per process and file.
 
-Code that reads the files of an artifact calls `verified` first: so do the steps for their inputs,
-and the commands for the artifacts of a finished run.
+Code that reads the files of an artifact calls `verified` first: steps for their inputs, commands
+for the artifacts of a finished run.
 
-A file that was replaced by a link, that is extra, missing or of another size is found by listing
-the folder. Its content is hashed with XXH3, at the speed of reading:
-`python -m scripts.bench.verifying`. Within one process a file is not hashed again while its inode,
-size and times stay as they were; its change time is set by the kernel at every write, so that
-keeping the modification time hides nothing.
+Listing the folder reveals a file that was replaced by a link, is extra, missing or of another
+size. Contents are hashed with XXH3, at the speed of reading: `python -m scripts.bench.verifying`.
+Within one process a file is not hashed again while its inode, size and times are unchanged; the
+kernel sets its change time at every write, so that resetting the modification time hides nothing.
 """
 
 import hashlib
@@ -30,11 +29,11 @@ from spikein.store.manifest import (
 )
 
 _SETTLED_NS = 100_000_000
-"""A file written as recently as this may be written again without a change of its times."""
+"""A file written this recently may be written again without a change of its times."""
 
 _Stamp = tuple[int, int, int, int, int]
 _checked: dict[str, tuple[_Stamp, FileRecord]] = {}
-"""Path to the file's status when this process found its content to be what was recorded."""
+"""Path to the file's status when this process verified its content."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -57,7 +56,7 @@ class Artifact:
 def open_artifact(folder: Path) -> Artifact:
     """Open an artifact by its folder; its manifest and its listing of files are checked.
 
-    Call `verified` before reading what the files hold.
+    Call `verified` before reading the files.
 
     Raises:
         StoreError: when it is damaged, naming the file.
@@ -68,13 +67,13 @@ def open_artifact(folder: Path) -> Artifact:
 
 
 def verified(artifact: Artifact, files: Iterable[str] = ("*",)) -> Artifact:
-    """Return an artifact after checking that its files hold what was built.
+    """Return an artifact after checking that its files have their original content.
 
-    Every reading of an artifact comes after this; within one process a file is hashed once.
+    Every reading of an artifact follows this; within one process a file is hashed once.
 
     Args:
         artifact: an open artifact.
-        files: patterns of the files that will be read.
+        files: patterns of the files to read.
 
     Raises:
         StoreError: when it is damaged, naming the file.
@@ -85,15 +84,15 @@ def verified(artifact: Artifact, files: Iterable[str] = ("*",)) -> Artifact:
 
 
 def require_current(artifact: Artifact, inputs: Mapping[str, Manifest]) -> None:
-    """Check that the inputs of an artifact still hold what it was built from.
+    """Check that the inputs of an artifact still have the content it was built from.
 
     Raises:
-        StoreError: naming the input whose content is no longer that.
+        StoreError: naming the input whose content differs.
     """
     name = artifact.manifest.stale_input(inputs)
     if name is not None:
         raise StoreError(
-            f"was made of content that its input {name} no longer has",
+            f"was built from content that its input {name} no longer has",
             where=str(artifact.path),
             hint=DAMAGE_HINT,
         )
@@ -103,11 +102,11 @@ def _require_structure(folder: Path, manifest: Manifest) -> None:
     """Check a folder's listing: every file is there, plain, of its size, and there is no other.
 
     Raises:
-        StoreError: naming the first file that is not as it was built.
+        StoreError: naming the first file that differs from the manifest.
     """
     if folder.is_symlink():
-        raise _damaged("is a link, and an artifact is a folder of its own", folder)
-    found: dict[str, os.stat_result] = {}
+        raise _damaged("is a link, but an artifact must be a folder", folder)
+    statuses: dict[str, os.stat_result] = {}
     for place, folders, files in os.walk(folder):
         for name in (*folders, *files):
             path = Path(place, name)
@@ -115,32 +114,32 @@ def _require_structure(folder: Path, manifest: Manifest) -> None:
             if stat.S_ISLNK(status.st_mode):
                 raise _damaged("was replaced by a link", path)
             if not stat.S_ISDIR(status.st_mode):
-                found[path.relative_to(folder).as_posix()] = status
+                statuses[path.relative_to(folder).as_posix()] = status
     for name, record in manifest.files.items():
-        if name not in found:
+        if name not in statuses:
             raise _damaged("is missing", folder / name)
-        status = found[name]
+        status = statuses[name]
         if not stat.S_ISREG(status.st_mode):
-            raise _damaged("is no plain file", folder / name)
+            raise _damaged("is not a plain file", folder / name)
         if status.st_size != record.size:
             raise _damaged(f"has {status.st_size} bytes instead of {record.size}", folder / name)
-    extra = sorted(set(found) - set(manifest.files) - {MANIFEST})
+    extra = sorted(set(statuses) - set(manifest.files) - {MANIFEST})
     if extra:
         raise _damaged("is not part of the artifact", folder / extra[0])
 
 
 def _require_content(folder: Path, manifest: Manifest, files: Iterable[str]) -> None:
-    """Hash the files that match the patterns, but for those that are known not to have changed.
+    """Hash the files that match the patterns, except those known to be unchanged.
 
     Raises:
-        StoreError: naming the first file whose content is not what was built.
+        StoreError: naming the first file whose content differs from the manifest.
     """
     for name, record in sorted(matching(manifest.files, files).items()):
         path = folder / name
         try:
             before = _stamp(path)
-            known = _checked.get(str(path.absolute()))
-            if known == (before, record):
+            verified_status = _checked.get(str(path.absolute()))
+            if verified_status == (before, record):
                 continue
             same = quick_digest(path) == record.xxh3
             after = _stamp(path)
@@ -153,7 +152,7 @@ def _require_content(folder: Path, manifest: Manifest, files: Iterable[str]) -> 
 
 
 def require_sha256(artifact: Artifact) -> None:
-    """Check the listing and hash every file with SHA-256, even where it was hashed before.
+    """Check the listing and hash every file with SHA-256, even if it was hashed before.
 
     Raises:
         StoreError: naming the first file that is missing, changed, or not in the manifest.

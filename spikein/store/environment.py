@@ -1,7 +1,7 @@
-"""What built an artifact: the code, and the kind of machine. Never a host's or user's name.
+"""The code and the kind of machine that built an artifact; never a host's or user's name.
 
-Kept in manifests beside the times, shown by the page; no identity depends on it. Cost: two calls of
-git a process, some 20 ms.
+Manifests record them together with the times, and the page shows them; no identity depends on them.
+Cost: two calls of git per process, some 20 ms.
 """
 
 import os
@@ -20,17 +20,17 @@ _PATIENCE = 10.0
 
 
 def environment() -> dict[str, str]:
-    """Return what builds artifacts in this process, for their manifests."""
+    """Return the code and the machine of this process, for manifests."""
     return {CODE: code_version(), MACHINE: machine_kind()}
 
 
 @cache
 def code_version() -> str:
-    """Return the version of this code, with its git commit where it runs from a clone.
+    """Return the version of this code, with its git commit if it runs from a clone.
 
-    Such as `0.3.0, commit 1a2b3c4d5e6f`; ` with changes` follows where tracked files differ.
+    Such as `0.3.0, commit 1a2b3c4d5e6f`; ` with changes` follows if tracked files differ.
     """
-    # A clone of something else around this folder says nothing about this code.
+    # An unrelated clone around this folder does not identify this code.
     if _git("rev-parse", "--show-toplevel") != str(_ROOT):
         return __version__
     commit = _git("rev-parse", "--short=12", "HEAD")
@@ -49,7 +49,7 @@ def machine_kind() -> str:
 
 
 def _git(*arguments: str) -> str:
-    """Return what git says, or nothing where there is no git or no clone."""
+    """Return the output of git, or nothing without git or a clone."""
     try:
         done = subprocess.run(
             ["git", "-C", str(_ROOT), *arguments],

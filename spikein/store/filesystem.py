@@ -2,8 +2,8 @@
 
 Artifacts are read-only, folders included, so that deleting one needs its permissions first. Folders
 for artifacts and runs are checked before any work: a wrong one is an `InputError` that names the
-option to change. Writing is tried, not guessed from permissions: a probe of 64 kB finds read-only
-and full disks, too.
+option to change. Writing is tried, not guessed from permissions: a probe of 64 kB also finds
+read-only and full disks.
 """
 
 import errno
@@ -29,19 +29,19 @@ RUNS_OPTION = "--runs"
 CHANGE_STORE = f"Give another folder by {STORE_OPTION}."
 CHANGE_RUNS = f"Give another folder by {RUNS_OPTION}."
 AnyPath = str | os.PathLike[str]
-"""A path as a user gives it."""
+"""A path given by a user."""
 PROBE_BYTES = 1 << 16
 _UNWRITABLE = (errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOTDIR)
 
 
-def store_folder(given: AnyPath | None = None) -> Path:
+def store_folder(path: AnyPath | None = None) -> Path:
     """Return the folder of artifacts."""
-    return Path(given or os.environ.get("SPIKEIN_STORE") or "store")
+    return Path(path or os.environ.get("SPIKEIN_STORE") or "store")
 
 
-def runs_folder(given: AnyPath | None = None) -> Path:
+def runs_folder(path: AnyPath | None = None) -> Path:
     """Return the folder of runs."""
-    return Path(given or os.environ.get("SPIKEIN_RUNS") or "runs")
+    return Path(path or os.environ.get("SPIKEIN_RUNS") or "runs")
 
 
 def free_space(path: Path) -> str:
@@ -64,9 +64,9 @@ def finish_artifact(folder: Path, manifest: Manifest) -> None:
 
 
 def delete_tree(folder: Path) -> None:
-    """Delete a tree even where its folders are read-only; what is gone already is no error.
+    """Delete a tree even if its folders are read-only; a missing tree is not an error.
 
-    A link, or a file in a folder's place, is deleted as that: what a link leads to is neither
+    A link, or a file in place of a folder, is itself deleted: the target of a link is neither
     read, changed nor deleted.
     """
     if folder.is_symlink() or folder.is_file():
@@ -79,8 +79,8 @@ def delete_tree(folder: Path) -> None:
 
 
 def disk_full(error: BaseException | None) -> bool:
-    """Return whether an error, or what caused it, says that there is no space left."""
-    # Libraries written in Rust and C++ wrap the operating system's error in a text of theirs.
+    """Return whether an error, or its cause, means that there is no space left."""
+    # Libraries written in Rust and C++ wrap the operating system's error in their own text.
     seen: set[int] = set()
     while error is not None and id(error) not in seen:
         seen.add(id(error))
@@ -93,7 +93,7 @@ def disk_full(error: BaseException | None) -> bool:
 
 
 def check_folder(folder: Path, option: str) -> None:
-    """Check that a folder is one, or could be made; nothing is written.
+    """Check that a path is a folder, or could become one; write nothing.
 
     Raises:
         InputError: for a file, a link to nothing, or a path that leads through a file.
@@ -104,7 +104,7 @@ def check_folder(folder: Path, option: str) -> None:
             raise InputError(
                 f"is a link to {os.readlink(folder)}, which does not exist",
                 where=str(folder),
-                hint=f"Make that folder, or give another by {option}.",
+                hint=f"Create that folder, or give another by {option}.",
             )
         os.stat(folder)
     except FileNotFoundError:
@@ -122,10 +122,10 @@ def check_folder(folder: Path, option: str) -> None:
 
 
 def check_writable(folder: Path, option: str) -> None:
-    """Try to write to a folder, or where it would be made; nothing is left behind.
+    """Try to write to a folder, or to its nearest existing parent; leave nothing behind.
 
     Raises:
-        InputError: when it is no folder, or nothing can be written.
+        InputError: for a path that is not a folder or cannot be written.
     """
     check_folder(folder, option)
     nearest = next(path for path in (folder, *folder.parents) if path.exists())
@@ -148,7 +148,7 @@ def check_file(path: Path) -> None:
     """Check before any work that the file of `--out` can be written.
 
     Raises:
-        InputError: a folder, or in a folder that cannot be written.
+        InputError: for a folder, or a file in a folder that cannot be written.
     """
     if path.is_dir():
         raise InputError(
@@ -159,12 +159,12 @@ def check_file(path: Path) -> None:
 
 @contextmanager
 def writing(folder: Path, hint: str, what: str) -> Iterator[None]:
-    """Turn a disk that is full, or must not be written, into an error that says what and where.
+    """Turn the error of a full or read-only disk into one that names the file and the remedy.
 
     Args:
-        folder: what is written lies below it.
-        hint: what to do where it cannot be written.
-        what: is being written.
+        folder: the folder of the written files.
+        hint: what to do if it cannot be written.
+        what: a description of the written files.
     """
     try:
         yield
@@ -177,7 +177,7 @@ def writing(folder: Path, hint: str, what: str) -> Iterator[None]:
 
 
 def read_only(error: Exception) -> bool:
-    """Return whether an error says that a file system or a folder must not be written."""
+    """Return whether an error means that a file system or a folder is read-only."""
     return isinstance(error, OSError) and error.errno in _UNWRITABLE
 
 
@@ -194,7 +194,7 @@ def _write_error(error: Exception, folder: Path, hint: str, what: str = "") -> S
         return StoreError(
             f"the disk is full: {free_space(folder)} left{doing}",
             where=str(folder),
-            hint=f"Free some space; what was finished is kept. {hint}",
+            hint=f"Free some space; finished steps are kept. {hint}",
         )
-    said = error.strerror if isinstance(error, OSError) else str(error)
-    return StoreError(f"cannot be written{doing}: {said}", where=str(folder), hint=hint)
+    reason = error.strerror if isinstance(error, OSError) else str(error)
+    return StoreError(f"cannot be written{doing}: {reason}", where=str(folder), hint=hint)

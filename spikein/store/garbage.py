@@ -1,4 +1,4 @@
-"""Garbage: artifacts that no run folder needs, damaged ones, and what dead builders left.
+"""Garbage: artifacts that no run folder needs, damaged ones, and leftovers of dead builders.
 
 An artifact is needed when a run folder links to it, or when it is an input of a needed one.
 Nothing is removed while another process uses the store.
@@ -21,7 +21,7 @@ from spikein.store.store import Store, short_digest
 
 @dataclass(frozen=True, kw_only=True)
 class Garbage:
-    """One folder that goes."""
+    """One removable folder."""
 
     path: Path
     size: int
@@ -31,7 +31,7 @@ class Garbage:
 
 @dataclass(frozen=True, kw_only=True)
 class Collection:
-    """What a collection removed (or would remove), and what it left."""
+    """What a collection removed (or would remove), and what it kept."""
 
     removed: tuple[Garbage, ...]
     kept: int
@@ -41,7 +41,7 @@ class Collection:
     @property
     def size(self) -> int:
         """Bytes freed."""
-        return sum(one.size for one in self.removed)
+        return sum(folder.size for folder in self.removed)
 
 
 def collect(
@@ -56,15 +56,15 @@ def collect(
     Args:
         store: the store to clean.
         keep: digests, full or their first 12 digits. A function that returns them is called
-            when no process uses the store or can begin to, so that a run that was published a
-            moment before loses nothing.
+            when no process uses the store or can start to, so that a just published run loses
+            nothing.
         dry_run: find, but remove nothing.
-        shown: remove nothing that was not found then.
+        shown: the artifacts shown to the user; others are not removed.
 
     Raises:
         StoreError: when another process uses the store.
     """
-    agreed = None if shown is None else {one.path for one in shown.removed}
+    agreed = None if shown is None else {entry.path for entry in shown.removed}
 
     def find() -> tuple[list[Garbage], int]:
         needed = {digest[:SHORT] for digest in (keep() if callable(keep) else keep)}
@@ -76,7 +76,7 @@ def collect(
                 kept += 1
             else:
                 garbage.append(_garbage(folder, "no run needs it"))
-        left = [one for one in _leftovers(store) if agreed is None or one.path in agreed]
+        left = [entry for entry in _leftovers(store) if agreed is None or entry.path in agreed]
         return [*garbage, *left], kept
 
     return _collect(store, find, dry_run)
@@ -85,8 +85,8 @@ def collect(
 def collect_damaged(store: Store, *, dry_run: bool = False) -> Collection:
     """Hash every artifact again; remove those that are damaged, and those built from damaged ones.
 
-    An artifact whose inputs no longer hold what it was built from goes, too. Every kind is
-    treated alike, and the next run of an experiment builds again whatever it lacks.
+    An artifact whose inputs no longer have the content it was built from is also removed. All kinds
+    are treated alike, and the next run of an experiment rebuilds what it lacks.
 
     Raises:
         StoreError: when another process uses the store.
@@ -98,7 +98,7 @@ def collect_damaged(store: Store, *, dry_run: bool = False) -> Collection:
         for folder in store.artifacts():
             try:
                 artifact = Artifact(path=folder, manifest=read_manifest(folder))
-                # Later artifacts were built from what the manifest says, even if the files changed.
+                # Later artifacts were built from the recorded content, even if files changed.
                 manifests[artifact.digest] = artifact.manifest
                 store.verify(artifact)
                 _require_tokens(artifact)
@@ -107,33 +107,33 @@ def collect_damaged(store: Store, *, dry_run: bool = False) -> Collection:
                 garbage.append(_garbage(folder, f"{error.where}: {error.problem}"))
         for folder, artifact in list(whole.items()):
             named = artifact.manifest.inputs.items()
-            found = {name: manifests[given] for name, given in named if given in manifests}
+            inputs = {name: manifests[digest] for name, digest in named if digest in manifests}
             try:
-                require_current(artifact, found)
+                require_current(artifact, inputs)
             except StoreError as error:
                 garbage.append(_garbage(folder, error.problem))
                 whole.pop(folder)
-        return sorted(garbage, key=lambda one: one.path), len(whole)
+        return sorted(garbage, key=lambda entry: entry.path), len(whole)
 
     return _collect(store, find, dry_run)
 
 
 def _require_tokens(artifact: Artifact) -> None:
-    """Check that a corpus holds the tokens that it says it holds.
+    """Check that a corpus contains its recorded tokens.
 
-    An artifact of intact files may have been made of damaged ones: before parts of a killed build
-    were checked, a corpus could be. Its audit refuses it on every run.
+    An artifact of intact files may have been built from damaged ones: before parts of a killed
+    build were checked, a corpus could be. Its audit refuses it on every run.
 
     Raises:
-        StoreError: naming the file that holds other tokens.
+        StoreError: naming the file with other tokens.
     """
     if artifact.manifest.kind != "corpus" or FACTS_FILE not in artifact.manifest.files:
         return
     for shard in read_facts(artifact.path).shards:
         record = artifact.manifest.files.get(shard.name)
         if record is not None and record.sha256 != shard.sha256:
-            where = str(artifact.path / shard.name)
-            raise StoreError(f"holds other tokens than {FACTS_FILE} says", where=where)
+            place = str(artifact.path / shard.name)
+            raise StoreError(f"contains other tokens than {FACTS_FILE} records", where=place)
 
 
 def _collect(
@@ -156,11 +156,11 @@ def _collect(
 
 
 def store_in_use(store: Store, users: list[Path]) -> StoreError:
-    """Return the error that says which processes use the store.
+    """Return the error that names the processes that use the store.
 
     Args:
         store: the store.
-        users: their marks; none where another `gc` holds the store's lock.
+        users: their marks; none if another `gc` holds the store's lock.
     """
     count = max(len(users), 1)
     marks = [(path, read_mark(path)) for path in users]
@@ -169,8 +169,8 @@ def store_in_use(store: Store, users: list[Path]) -> StoreError:
     hint = "Wait until it has finished, then run `spikein gc` again."
     if elsewhere:
         hint += (
-            " Whether a process on another host still runs cannot be known from here; if it does "
-            f"not, delete {', '.join(str(path) for path in elsewhere)}."
+            " A process on another host cannot be checked from here; if it no longer runs, "
+            f"delete {', '.join(str(path) for path in elsewhere)}."
         )
     return StoreError(
         f"{count} other process{'es use' if count > 1 else ' uses'} the store"
@@ -215,7 +215,7 @@ def _leftovers(store: Store) -> list[Garbage]:
 
 
 def _garbage(folder: Path, reason: str) -> Garbage:
-    # A link costs nothing, and what it leads to is not the store's.
+    # A link takes no space, and its target does not belong to the store.
     inside = () if folder.is_symlink() else folder.rglob("*")
     size = sum(path.lstat().st_size for path in inside if path.is_file())
     return Garbage(path=folder, size=size, reason=reason)

@@ -1,12 +1,12 @@
-"""The artifacts of a store, found by the names of their folders or by what they were built from.
+"""The artifacts of a store, found by the names of their folders or by their inputs.
 
-A folder is `<root>/<kind>/<label>-<digest12>/`. It is read once a call, without a look at what it
-holds: with hundreds of artifacts of one kind, a look at each for each step costs more than the
-steps of a small study.
+A folder is `<root>/<kind>/<label>-<digest12>/`. Listings are read once per call, without opening
+the artifacts: with hundreds of artifacts of one kind, opening each for each step costs more than
+the steps of a small study.
 
-A recipe names its inputs by their recipes, so that it is known before anything is built. Where an
-input's recipe is new and the part of it that is read is the same as before, the artifact need not
-be built again: one with the same content key has its files.
+A recipe names its inputs by their recipes, so that it is known before anything is built. If an
+input's recipe is new but the part that is read is the same as before, the artifact need not be
+built again: an artifact with the same content key has the same files.
 """
 
 import os
@@ -25,8 +25,7 @@ _ARTIFACT_NAME = re.compile(rf".+-[0-9a-f]{{{SHORT}}}")
 
 
 Listed = tuple[Path, int]
-"""The folder of an artifact, finished or damaged, and its inode: another one where the artifact was
-built again."""
+"""The folder of an artifact, finished or damaged, and its inode, which differs after a rebuild."""
 
 
 def artifact_folders(root: Path, kind: str = ANY, short: str = ANY) -> Iterator[Listed]:
@@ -38,24 +37,24 @@ def artifact_folders(root: Path, kind: str = ANY, short: str = ANY) -> Iterator[
         short: the first 12 digits of the digest; `*` for all of them.
     """
     kinds = [kind] if kind != ANY else sorted(entry.name for entry in _entries(root))
-    for one in kinds:
-        if one.startswith("."):
+    for kind_folder in kinds:
+        if kind_folder.startswith("."):
             continue
-        folder = root / one
+        folder = root / kind_folder
         ending = "" if short == ANY else f"-{short}"
-        found = [
+        folders = [
             (entry.name, entry.inode())
             for entry in _entries(folder)
             if entry.name.endswith(ending)
             and not entry.name.startswith(".")
             and _ARTIFACT_NAME.fullmatch(entry.name)
         ]
-        for name, inode in sorted(found):
+        for name, inode in sorted(folders):
             yield folder / name, inode
 
 
 def _entries(folder: Path) -> list[os.DirEntry[str]]:
-    """Return what a folder holds; nothing where it is no folder."""
+    """Return the entries of a folder; nothing if it is not a folder."""
     try:
         with os.scandir(folder) as entries:
             return list(entries)
@@ -64,7 +63,7 @@ def _entries(folder: Path) -> list[os.DirEntry[str]]:
 
 
 class ContentIndex:
-    """Finds artifacts by what they were built from; each manifest is read once."""
+    """Find artifacts by their inputs; each manifest is read once."""
 
     def __init__(self) -> None:
         self._keys: dict[tuple[str, int], tuple[str | None, str] | None] = {}
@@ -76,18 +75,21 @@ class ContentIndex:
         for folder, key, _ in self._known(folders):
             if key == content_key:
                 try:
-                    found = verified(open_artifact(folder))
+                    artifact = verified(open_artifact(folder))
                 except StoreError:
                     continue
                 # Another process may have built it again meanwhile.
-                if found.manifest.content_key == content_key:
-                    return found
+                if artifact.manifest.content_key == content_key:
+                    return artifact
         return None
 
     def could_reuse(self, folders: Iterable[Listed], recipe: Recipe) -> bool:
-        """Return whether one differs from the recipe in nothing but its inputs."""
-        wanted = _without_inputs(recipe.identity())
-        return any(rest == wanted and key is not None for _, key, rest in self._known(folders))
+        """Return whether an artifact differs from the recipe only in its inputs."""
+        own_identity = _without_inputs(recipe.identity())
+        return any(
+            identity == own_identity and key is not None
+            for _, key, identity in self._known(folders)
+        )
 
     def _known(self, folders: Iterable[Listed]) -> Iterator[tuple[Path, str | None, str]]:
         for folder, inode in folders:
@@ -105,7 +107,7 @@ class ContentIndex:
 
 
 def link_files(source: Artifact, folder: Path) -> None:
-    """Put the files of an artifact into a folder: hard links where the disk can, else copies."""
+    """Put the files of an artifact into a folder: hard links if possible, else copies."""
     for name in source.manifest.files:
         target = folder / name
         target.parent.mkdir(parents=True, exist_ok=True)

@@ -1,8 +1,8 @@
-"""Who holds a lock of the store: host, process and start, written into the lock file.
+"""The owner of a lock of the store: host, process and start, written into the lock file.
 
-The lock itself is the operating system's (`flock`), which lets go when its process dies; a mark
-only says who it is. Only a mark of another host cannot be judged by its lock alone, since
-some shared file systems keep locks on one host: it counts as alive, and is named.
+The lock itself is the operating system's (`flock`), which releases it when its process dies; a mark
+only identifies the owner. The lock does not show whether a mark of another host is alive, since
+some shared file systems keep locks on one host: the mark counts as alive, and is reported.
 """
 
 import json
@@ -25,7 +25,7 @@ class Mark:
     host: str
     process: int
     started: str
-    """When it first had to do with a store, UTC; a process's id alone is used again by others."""
+    """When it first used a store, UTC; other processes may reuse its id."""
     since: str
     """When it took the lock, UTC to the second."""
 
@@ -49,19 +49,19 @@ def own_mark() -> Mark:
 
 def write_mark(lock: FileLock) -> None:
     """Write this process's mark into a lock file that it holds."""
-    # On a full disk the lock holds all the same; it is only nameless.
+    # On a full disk the lock still works, only without a name.
     with suppress(OSError):
         Path(lock.lock_file).write_text(json.dumps(asdict(own_mark())), encoding="utf-8")
 
 
 def clear_mark(lock: FileLock) -> None:
-    """Take this process's mark out of a lock file that it is about to let go."""
+    """Remove this process's mark from a lock file that it is about to release."""
     with suppress(OSError):
         os.truncate(lock.lock_file, 0)
 
 
 def read_mark(path: Path) -> Mark | None:
-    """Return who holds, or held, a lock; None if that was not written down."""
+    """Return the last recorded owner of a lock, or None."""
     try:
         values = json.loads(path.read_text(encoding="utf-8"))
         return Mark(**values)
@@ -107,4 +107,4 @@ def _utc(seconds: float) -> str:
 
 
 _STARTED = _utc(time.time())
-"""When this process first had to do with a store."""
+"""When this process first used a store."""

@@ -1,9 +1,9 @@
-"""What the `manifest.json` of an artifact says.
+"""The content of an artifact's `manifest.json`.
 
-It holds the identity by which the artifact was made (`inject.step.Recipe`) and adds what came out
-(every file with its digests and size, one content digest, digests of named parts) and what was
-read: for each input the digest of the content that the step read. It ends with a seal over itself,
-so that a changed byte of it is found as in any other file.
+It records the identity of the artifact (`inject.step.Recipe`), its output (every file with its
+digests and size, one content digest, digests of named parts) and its inputs: for each the digest of
+the content that the step read. It ends with a seal over itself, so that a changed byte is found as
+in any other file.
 """
 
 import hashlib
@@ -27,7 +27,7 @@ _BLOCK = 1 << 20
 
 
 class StoreError(InputError):
-    """The store cannot give or take an artifact; says which file and what to do."""
+    """The store cannot return or accept an artifact; names the file and the remedy."""
 
 
 class FileRecord(NamedTuple):
@@ -52,7 +52,7 @@ class Manifest:
     files: Mapping[str, FileRecord]
     """Relative path with `/` to its record."""
     volatile: tuple[str, ...]
-    """Patterns of files that differ from build to build (times, logs)."""
+    """Patterns of files that differ between builds (times, logs)."""
     content: str
     """Digest over the files that are not volatile."""
     seconds: float
@@ -61,20 +61,20 @@ class Manifest:
     """UTC, ISO 8601, whole seconds."""
     libraries: Mapping[str, str]
     protected: bool
-    """The artifact holds texts that must not be shared."""
+    """The artifact contains texts that must not be shared."""
     environment: Mapping[str, str] = field(default_factory=dict)
-    """The code and the kind of machine that made it."""
+    """The code and the kind of machine that built it."""
     input_content: Mapping[str, ContentRead] = field(default_factory=dict)
-    """Input name to what was read of it."""
+    """Input name to the part that was read."""
     content_key: str | None = None
     """See `inject.step.Recipe.content_key`."""
     facets: Mapping[str, str] = field(default_factory=dict)
-    """Named parts of the content that later steps may read alone, to their digests."""
+    """Named parts of the content that later steps may read separately, to their digests."""
     same_as: str | None = None
-    """Digest of the artifact whose files these are, where nothing was built."""
+    """Digest of the artifact whose files were reused, if nothing was built."""
 
     def read_digest(self, reading: Reading) -> str:
-        """Return the digest of what a step would read of this artifact."""
+        """Return the digest of the part of this artifact that a step would read."""
         if reading.facet in self.facets:
             return self.facets[str(reading.facet)]
         if "*" in reading.files:
@@ -82,14 +82,14 @@ class Manifest:
         return content_digest(matching(self.files, reading.files), self.volatile)
 
     def content_read(self, reading: Reading) -> ContentRead:
-        """Return what a step would read of this artifact, and its digest."""
+        """Return the part of this artifact that a step would read, and its digest."""
         facet = reading.facet if reading.facet in self.facets else None
         return ContentRead(self.read_digest(reading), facet, tuple(reading.files))
 
     def stale_input(self, inputs: Mapping[str, "Manifest"]) -> str | None:
-        """Return the name of an input whose content is not what this artifact was built from."""
-        for name, one in self.input_content.items():
-            if name in inputs and inputs[name].read_digest(one.reading) != one.digest:
+        """Return the name of an input whose content differs from the one at build time."""
+        for name, content in self.input_content.items():
+            if name in inputs and inputs[name].read_digest(content.reading) != content.digest:
                 return name
         return None
 
@@ -122,14 +122,14 @@ def read_manifest(folder: Path) -> Manifest:
         values["files"] = {name: FileRecord(**record) for name, record in values["files"].items()}
         values["volatile"] = tuple(values["volatile"])
         values["input_content"] = {
-            name: ContentRead(**{**one, "files": tuple(one["files"])})
-            for name, one in values.get("input_content", {}).items()
+            name: ContentRead(**{**content, "files": tuple(content["files"])})
+            for name, content in values.get("input_content", {}).items()
         }
         manifest = Manifest(**values)
         identified = digest(manifest.identity) == manifest.digest
     except (OSError, ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
-        said = "is missing" if isinstance(error, FileNotFoundError) else "cannot be read"
-        raise StoreError(said, where=str(path), hint=DAMAGE_HINT) from None
+        problem_text = "is missing" if isinstance(error, FileNotFoundError) else "cannot be read"
+        raise StoreError(problem_text, where=str(path), hint=DAMAGE_HINT) from None
     if not identified:
         raise StoreError(
             "the digest is not that of the identity", where=str(path), hint=DAMAGE_HINT
@@ -140,13 +140,13 @@ def read_manifest(folder: Path) -> Manifest:
 
 
 DAMAGE_HINT = (
-    "Run the experiment again (`spikein run FILE`): what is damaged is built again, and what was "
-    "made of it where it comes out otherwise."
+    "Run the experiment again (`spikein run FILE`): damaged artifacts are rebuilt, and those built "
+    "from them if their inputs differ."
 )
 
 
 def file_records(folder: Path) -> dict[str, FileRecord]:
-    """Hash every file below `folder` but the manifest; sorted by relative path.
+    """Hash every file below `folder` except the manifest; sorted by relative path.
 
     Raises:
         StoreError: for a link or a device, which could point outside the artifact.
@@ -154,7 +154,7 @@ def file_records(folder: Path) -> dict[str, FileRecord]:
     records = {}
     for path in sorted(folder.rglob("*")):
         if path.is_symlink() or not (path.is_file() or path.is_dir()):
-            raise StoreError("an artifact holds plain files only", where=str(path))
+            raise StoreError("an artifact may contain only plain files", where=str(path))
         name = path.relative_to(folder).as_posix()
         if path.is_file() and name != MANIFEST:
             records[name] = _record(path)
@@ -174,11 +174,11 @@ def _record(path: Path) -> FileRecord:
 
 def matching(files: Mapping[str, FileRecord], patterns: Iterable[str]) -> dict[str, FileRecord]:
     """Return the files whose name matches one of the patterns."""
-    wanted = tuple(patterns)
+    globs = tuple(patterns)
     return {
         name: record
         for name, record in files.items()
-        if any(fnmatchcase(name, pattern) for pattern in wanted)
+        if any(fnmatchcase(name, pattern) for pattern in globs)
     }
 
 

@@ -1,12 +1,12 @@
 """The content-addressed store: artifacts that are complete, read-only and built once.
 
-`<root>/<kind>/<label>-<digest12>/` holds one artifact. It is built in a hidden sibling under a
-lease (one lock file a digest), flushed to disk with its manifest, made read-only, then
-renamed. A kill at any moment leaves at most a hidden folder, which the next holder of the lease
-removes. The label is for people only; the digest is what counts. Parts that a build wants to find
-again after a kill lie in `<root>/.unfinished/` until the artifact is published.
+`<root>/<kind>/<label>-<digest12>/` contains one artifact. It is built in a hidden sibling under a
+lease (one lock file per digest), flushed to disk with its manifest, made read-only, then renamed. A
+kill at any moment leaves at most a hidden folder, which the next owner of the lease removes. The
+label is only for display; the digest is the identity. Parts of a build that survive a kill are in
+`<root>/.unfinished/` until the artifact is published.
 
-Cost beyond the build itself: one reading of the files to hash them, one fsync a file.
+Cost beyond the build itself: one reading of the files to hash them, one fsync per file.
 """
 
 import re
@@ -50,16 +50,16 @@ _FREE_SPACE = f"`spikein gc --dry-run` shows what no run needs. {CHANGE_STORE}"
 
 @dataclass(frozen=True, kw_only=True)
 class ArtifactRules:
-    """How an artifact is stored, beside its identity."""
+    """Storage rules of an artifact, which do not enter its identity."""
 
     volatile: tuple[str, ...] = ()
     """Patterns of files that may differ between builds."""
     protected: bool = False
-    """The artifact holds texts that must not be shared."""
+    """The artifact contains texts that must not be shared."""
     reads: Mapping[str, Reading] = field(default_factory=dict)
-    """Input name to what is read of it, where that is less than everything."""
+    """Input name to the part that is read, if that is less than everything."""
     facets: Mapping[str, Callable[[Path], str]] = field(default_factory=dict)
-    """Parts of the content that later steps may read alone: name to the digest of the part."""
+    """Parts of the content that later steps may read separately: name to the part's digest."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -69,7 +69,7 @@ class BuildResult:
     artifact: Artifact
     built: bool
     same_as: Artifact | None = None
-    """The artifact whose files this call took over, as everything it read was the same."""
+    """The artifact whose files this call reused, since all its inputs were the same."""
     seconds: float
     """How long this call took, waiting included."""
 
@@ -91,7 +91,7 @@ class Store:
         Args:
             digest: the full digest, or at least its first 12 digits.
             kind: the folder to look in; all of them when None.
-            verify: check the contents, too, as before any reading of them.
+            verify: also check the contents, as before any reading of them.
 
         Raises:
             StoreError: when it is damaged, naming the file.
@@ -107,7 +107,7 @@ class Store:
         return self._index.equal(artifact_folders(self.root, kind), content_key)
 
     def could_reuse(self, recipe: Recipe) -> bool:
-        """Return whether an artifact differs from the recipe in nothing but its inputs."""
+        """Return whether an artifact differs from the recipe only in its inputs."""
         return self._index.could_reuse(artifact_folders(self.root, recipe.kind), recipe)
 
     def artifacts(self) -> Iterator[Path]:
@@ -128,31 +128,31 @@ class Store:
 
         Args:
             recipe: its identity.
-            build: writes the files into the (empty, existing) folder it is given.
-            label: for people; made safe as a folder name.
+            build: writes the files into a given (empty, existing) folder.
+            label: for display; converted to a safe folder name.
             inputs: the artifacts it is built from.
-            rules: how it is stored.
+            rules: of its storage.
             notice: called with a message when this call has to wait for another process, and when
                 something was damaged.
 
         Raises:
             StoreError: when the disk is full or the store cannot be written; nothing is left.
-            SpikeinError: when the recipe leaves a commit of the hub open, as a plan's may.
+            SpikeinError: for a recipe without a resolved hub commit, as a plan may have.
         """
         require_resolved(recipe.settings, label=recipe.kind)
         started = time.monotonic()
         name = f"{recipe.kind}/{safe_label(label)}-{recipe.digest[:SHORT]}"
-        given = {key: one.manifest for key, one in (inputs or {}).items()}
+        manifests = {key: one.manifest for key, one in (inputs or {}).items()}
         rules = rules or ArtifactRules()
         same_as = None
-        artifact = self._intact(recipe, given, None)
+        artifact = self._intact(recipe, manifests, None)
         if artifact is not None:
             return BuildResult(artifact=artifact, built=False, seconds=time.monotonic() - started)
         read = {
-            key: one.content_read(rules.reads.get(key, Reading())) for key, one in given.items()
+            key: one.content_read(rules.reads.get(key, Reading())) for key, one in manifests.items()
         }
         with writing(self.root, _FREE_SPACE, name), self._lease(recipe.digest, name, notice):
-            artifact = self._intact(recipe, given, notice or (lambda _: None))
+            artifact = self._intact(recipe, manifests, notice or (lambda _: None))
             built = artifact is None
             if artifact is None and (same_as := self.equal(recipe.kind, recipe.content_key(read))):
                 built = False
@@ -168,7 +168,7 @@ class Store:
         return self.root / ".unfinished" / f"{recipe.kind}-{recipe.digest[:SHORT]}"
 
     def verify(self, artifact: Artifact) -> None:
-        """Check the listing and hash every file with SHA-256, even where it was hashed before.
+        """Check the listing and hash every file with SHA-256, even if it was hashed before.
 
         Raises:
             StoreError: naming the first file that is missing, changed, or not in the manifest.
@@ -176,7 +176,7 @@ class Store:
         require_sha256(artifact)
 
     def remove(self, folder: Path, *, digest12: str) -> bool:
-        """Delete one artifact, all at once to a reader's eye; False if it is being built."""
+        """Delete one artifact, atomically for readers; False if it is being built."""
         lock = self._lock(digest12)
         try:
             with lock.acquire(timeout=0):
@@ -191,8 +191,8 @@ class Store:
         """Mark the store as used by this process, so that `gc` of another process waits.
 
         Args:
-            required: False where nothing may have to be built. A store that cannot be written
-                then needs no mark, as nothing can be removed from it either.
+            required: False if perhaps nothing has to be built. A store that cannot be written
+                then needs no mark, since nothing can be removed from it either.
         """
         mark = self._use_mark(required)
         try:
@@ -200,7 +200,7 @@ class Store:
         finally:
             if mark is not None:
                 mark.release()
-                # Of a disk that cannot be written any more: the mark of a dead process is no mark.
+                # The disk can no longer be written: the mark of a dead process does not count.
                 with suppress(OSError):
                     Path(mark.lock_file).unlink(missing_ok=True)
 
@@ -225,7 +225,7 @@ class Store:
                 require_current(artifact, inputs)
             except StoreError as error:
                 if notice is not None:
-                    notice(f"{error.where} {error.problem}; it is built again.")
+                    notice(f"{error.where} {error.problem}; it is rebuilt.")
                     self._drop(folder)
                 continue
             return artifact
@@ -275,7 +275,7 @@ class Store:
         read: Mapping[str, ContentRead],
         rules: ArtifactRules,
     ) -> Artifact:
-        """Make the artifact of `recipe` out of the files of one that read the same."""
+        """Build the artifact of `recipe` from the files of one with the same inputs."""
 
         def fill(hidden: Path) -> Manifest:
             link_files(same, hidden)
@@ -295,7 +295,7 @@ class Store:
         return verified(self._publish(recipe, name, fill))
 
     def _publish(self, recipe: Recipe, name: str, fill: Callable[[Path], Manifest]) -> Artifact:
-        """Fill a hidden folder, flush it with its manifest, and give it its name."""
+        """Fill a hidden folder, flush it with its manifest, and rename it."""
         final = self.root / name
         short = recipe.digest[:SHORT]
         for stale in final.parent.glob(f".{short}.*.tmp"):
@@ -314,7 +314,7 @@ class Store:
         return Artifact(path=final, manifest=manifest)
 
     def _drop(self, folder: Path) -> None:
-        """Delete an artifact whose lease is held; of a link, the link alone."""
+        """Delete an artifact under its lease; a link is deleted without its target."""
         if folder.is_symlink():
             folder.unlink()
             return
@@ -330,8 +330,8 @@ class Store:
         except Timeout:
             if notice:
                 mark = read_mark(Path(lock.lock_file))
-                who = f" ({mark})" if mark else ""
-                notice(f"another run is building {name}{who}; waiting for it")
+                owner = f" ({mark})" if mark else ""
+                notice(f"another run is building {name}{owner}; waiting for it")
             lock.acquire(poll_interval=_POLL_SECONDS)
         write_mark(lock)
         try:
@@ -346,8 +346,8 @@ class Store:
 
     def _use_mark(self, required: bool) -> FileLock | None:
         try:
-            what = "a mark that it is used"
-            with writing(self.root, CHANGE_STORE, what), self.collecting_lock():
+            purpose = "a mark that it is used"
+            with writing(self.root, CHANGE_STORE, purpose), self.collecting_lock():
                 return mark_use(self._leases())
         except InputError:
             if required:

@@ -1,1 +1,1 @@
-"""The audit of an unlearned model by its original, on any texts: `spikein audit-unlearning`."""
+"""The audit of an unlearned model against its original, on any texts: `audit-unlearning`."""

@@ -1,7 +1,7 @@
-"""Whether scores of two models can be divided by one another, before any of them is asked.
+"""Check that scores of two models can be divided by one another, before any is computed.
 
-The models must cut texts into the same tokens, and be of one shape; a retrained model must not have
-been fed what it stands for not knowing, as far as its folder says what it was fed.
+The models must tokenize texts identically and have the same shape. A retrained model must not have
+been trained on the texts, as far as its folder records its training data.
 """
 
 from collections import Counter, defaultdict
@@ -21,20 +21,20 @@ _NAMED = 3
 
 
 class Comparable(NamedTuple):
-    """What models have in common whose scores can be divided."""
+    """Common properties of models with comparable scores."""
 
     guessing: float
     """Loss of guessing tokens by their frequency, as `guessing_loss`."""
     context: tuple[int, str] | None
-    """The fewest positions of any, and whose; None if none has a limit."""
+    """The fewest positions of any model, and its name; None if none has a limit."""
     notes: tuple[str, ...]
 
 
 def check_comparable(models: Mapping[str, ModelNode], chunks: Sequence[Example]) -> Comparable:
-    """Refuse models whose scores say nothing of one another.
+    """Refuse models whose scores are not comparable.
 
     Raises:
-        InputError: a model of another shape than the original, or with another tokenizer; names
+        InputError: for a model of another shape than the original, or with another tokenizer; names
             both.
     """
     from detect.engine.target import load_tokenizer_and_context
@@ -65,10 +65,11 @@ def check_comparable(models: Mapping[str, ModelNode], chunks: Sequence[Example])
 def guessing_loss(
     chunks: Sequence[Example], tokens: Sequence[Sequence[int]], vocabulary: int
 ) -> float:
-    """Return the loss, in nats a token, of guessing tokens by their frequency in the other texts.
+    """Return the loss, in nats per token, of guessing tokens by their frequency in the other texts.
 
-    Of the held-out chunks, or the audited ones without any. Unseen tokens share the probability of
-    Witten and Bell (1991). A language model, which has read more and sees the context, does better.
+    It is that of the held-out chunks, or of the audited ones if there are none. Unseen tokens share
+    the probability of Witten and Bell (1991). A language model, which has read more and sees the
+    context, does better.
     """
     scored = {chunk.dataset for chunk in chunks} & {HOLDOUT} or {AUDITED}
     everywhere, of_group = Counter[int](), defaultdict[str, Counter[int]](Counter)
@@ -90,10 +91,10 @@ def guessing_loss(
 
 
 def check_never_fed(retrained: str, texts: Sequence[Example], chunks: Sequence[Example]) -> None:
-    """Refuse a retrained model that was fed one of the texts.
+    """Refuse a retrained model that was trained on one of the texts.
 
-    A folder that spikein wrote says in `exposures.parquet` which examples the model was fed, by
-    the hash of their text. Of other models nothing is known.
+    A folder written by spikein lists in `exposures.parquet` the examples that the model was trained
+    on, by the hash of their text. Nothing is known about other models.
 
     Raises:
         InputError: naming the texts.
@@ -108,14 +109,14 @@ def check_never_fed(retrained: str, texts: Sequence[Example], chunks: Sequence[E
     ids = {source.source_id: source.source_id for source in texts}
     ids |= {example_id(source.text): source.source_id for source in texts}
     ids |= {example_id(chunk.text): chunk.source_id for chunk in chunks}
-    found = sorted({ids[name] for name in fed & ids.keys()})
-    if found:
-        more = f" and {len(found) - _NAMED:,} more" if len(found) > _NAMED else ""
+    seen = sorted({ids[name] for name in fed & ids.keys()})
+    if seen:
+        more = f" and {len(seen) - _NAMED:,} more" if len(seen) > _NAMED else ""
         raise InputError(
-            f"the retrained model was fed {len(found):,} of the texts: "
-            f"{', '.join(found[:_NAMED])}{more}",
+            f"the retrained model was trained on {len(seen):,} of the texts: "
+            f"{', '.join(seen[:_NAMED])}{more}",
             where=str(folder / EXPOSURES_FILE),
-            hint="A model that stands for never having known them must not have seen one.",
+            hint="A retrained model must not have seen any of them.",
         )
 
 
@@ -125,9 +126,9 @@ def _shape(model: ModelNode) -> dict[str, Any]:
     from train.models.pretrained import code_options, find_model
 
     name, trust = model.pretrained or "", model.trust_remote_code
-    found = find_model(name, revision=model.revision, trust_remote_code=trust)
-    code = code_options(found, name, trust_remote_code=trust)
-    config = AutoConfig.from_pretrained(found.path, local_files_only=True, **code)
+    model_folder = find_model(name, revision=model.revision, trust_remote_code=trust)
+    code = code_options(model_folder, name, trust_remote_code=trust)
+    config = AutoConfig.from_pretrained(model_folder.path, local_files_only=True, **code)
     text = config.get_text_config()
     return {key: getattr(text, key, None) for key in _SHAPE}
 
@@ -148,7 +149,7 @@ def _check_shape(
 def _check_tokens(
     original: Any, other: Any, names: tuple[str, str], chunks: Sequence[Example]
 ) -> list[str]:
-    """Refuse tokenizers that read the texts in another way; words that no text uses may differ."""
+    """Refuse tokenizers that read the texts differently; tokens outside the texts may differ."""
     for number, chunk in enumerate(chunks):
         first, second = (tokenizer(chunk.text)["input_ids"] for tokenizer in (original, other))
         if first != second:
@@ -161,10 +162,14 @@ def _check_tokens(
                 f"{chunk.source_id} as {len(second):,} and {len(first):,} tokens, which differ "
                 f"from token {at + 1} on",
                 where=names[1],
-                hint="Scores can be divided where both models are asked for the same tokens.",
+                hint="Scores can only be divided if both models score the same tokens.",
             )
-    known, mine = original.get_vocab(), other.get_vocab()
-    unlike = {token for token in known.keys() | mine.keys() if known.get(token) != mine.get(token)}
+    vocabulary, own_vocabulary = original.get_vocab(), other.get_vocab()
+    unlike = {
+        token
+        for token in vocabulary.keys() | own_vocabulary.keys()
+        if vocabulary.get(token) != own_vocabulary.get(token)
+    }
     if not unlike:
         return []
     return [

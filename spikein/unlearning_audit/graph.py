@@ -1,7 +1,7 @@
 """The audit of given models as a small graph: texts, scores, continuations, the audit.
 
-Everything that can be wrong with the input is found before a model is asked, as far as it can be:
-texts, columns, tokenizers, shapes, what a retrained model was fed.
+Problems of the input are found before a model runs, as far as possible: texts, columns, tokenizers,
+shapes, the training data of a retrained model.
 """
 
 from dataclasses import replace
@@ -36,14 +36,14 @@ _DRAW = ("band", "others", "all_chunks")
 
 
 def given_audit(settings: AuditSettings) -> Step:
-    """Return the step of an audit, with all that it rests on.
+    """Return the step of an audit, with all its inputs.
 
     Raises:
-        InputError: texts that cannot be read or are too short, models that cannot be compared, a
-            retrained model that was fed a text.
+        InputError: for texts that cannot be read or are too short, models that cannot be compared,
+            or a retrained model that was trained on a text.
     """
     detector = _one_detector(settings.detector)
-    given = read_given(
+    user_texts = read_given(
         {name: local_path(pattern) for name, pattern in settings.files.items()},
         column=settings.text_column,
         words=settings.chunk_words,
@@ -53,7 +53,9 @@ def given_audit(settings: AuditSettings) -> Step:
     )
     if settings.retrained is not None:
         check_never_fed(
-            settings.retrained, given.texts, [one for one in given.chunks if one.dataset == AUDITED]
+            settings.retrained,
+            user_texts.texts,
+            [chunk for chunk in user_texts.chunks if chunk.dataset == AUDITED],
         )
     models = {
         name: given_model(
@@ -63,9 +65,9 @@ def given_audit(settings: AuditSettings) -> Step:
         )
         for name, model in settings.models.items()
     }
-    shared = check_comparable(models, given.chunks)
-    held_out = _held_out(settings, given)
-    texts = given_examples_step(given.chunks, held_out, protected=given.protected)
+    shared = check_comparable(models, user_texts.chunks)
+    held_out = _held_out(settings, user_texts)
+    texts = given_examples_step(user_texts.chunks, held_out, protected=user_texts.protected)
     detect = _detect(settings, detector)
     scored = [detector.name, detector.text]
     sources = EvidenceSources(
@@ -82,10 +84,10 @@ def given_audit(settings: AuditSettings) -> Step:
         inputs[f"{name}-scores"] = _scores(model, sources)
     read = {name: inputs[name] for name in ("texts", "original-scores", "unlearned-scores")}
     how = {name: plain(settings)[name] for name in (*_SAMPLING, *_DRAW)}
-    asked = {**how, "scored": scored, "context": shared.context}
+    sampling = {**how, "scored": scored, "context": shared.context}
     if settings.samples:
         for name, model in models.items():
-            inputs[f"{name}-written"] = written_step(name, model, read, asked, detect)
+            inputs[f"{name}-written"] = written_step(name, model, read, sampling, detect)
     inputs["weights"] = weights_step(models["original"], models["unlearned"])
     return given_audit_step(
         inputs,
@@ -94,33 +96,33 @@ def given_audit(settings: AuditSettings) -> Step:
             "audit": {name: plain(settings)[name] for name in AuditRule.model_fields},
             "scored": scored,
             "guessing": shared.guessing,
-            "notes": [*given.notes, *shared.notes],
+            "notes": [*user_texts.notes, *shared.notes],
         },
     )
 
 
-def _one_detector(asked: str) -> DetectorSetting:
+def _one_detector(text: str) -> DetectorSetting:
     """Return the detector of an audit.
 
     Raises:
-        InputError: none, several, or `all`.
+        InputError: for none, several, or `all`.
     """
-    found = parse_detectors(asked)
-    if names_all(asked) or len(found) != 1:
+    settings = parse_detectors(text)
+    if names_all(text) or len(settings) != 1:
         raise InputError(
-            f"{asked!r} are {len(found)} detectors, and a ratio is of one",
+            f"{text!r} are {len(settings)} detectors, but a ratio needs exactly one",
             where="detector",
             allowed="one, such as min_k:k=0.2, loss or FILE.py:NAME",
         )
-    return found[0]
+    return settings[0]
 
 
 def _detect(settings: AuditSettings, detector: DetectorSetting) -> DetectSettings:
-    """Return how models are scored: by the detector, and by the loss."""
+    """Return the scoring settings: by the detector, and by the loss."""
     alike = ("reference", "frequency", "device", "device_map", "batch_tokens")
     return DetectSettings(
         detectors=(settings.detector, *(() if detector.name == _LOSS else (_LOSS,))),
-        # Naming a detector that reads what a model writes is leave to let it write.
+        # Naming a detector that reads generated text permits generation.
         generate=True,
         dtype=default_device().scoring_format(settings.dtype, where=settings.device),
         **{name: getattr(settings, name) for name in alike},
@@ -131,10 +133,10 @@ def _scores(model: ModelNode, sources: EvidenceSources) -> Step:
     """Score all texts under one model.
 
     Raises:
-        InputError: the detector lacks what it needs.
+        InputError: for a detector without its requirements.
     """
-    asked = parse_detectors(sources.detect.detectors)
-    settings, _ = runnable(asked, unmet(sources), leave_out=False)
+    requested = parse_detectors(sources.detect.detectors)
+    settings, _ = runnable(requested, unmet(sources), leave_out=False)
     pattern = sources.detect.frequency and local_path(sources.detect.frequency)
     if pattern is not None and any(isinstance(need, Frequency) for need in needs_of(settings)):
         source_files(pattern, what="frequency")

@@ -1,4 +1,4 @@
-"""What an audit is asked for: the keys of its file, and the options of its command."""
+"""The settings of an audit: the keys of its file, and the options of its command."""
 
 from typing import Annotated, Any
 
@@ -13,7 +13,7 @@ from inject.settings import PositiveFloat, PositiveInt, Settings
 
 
 class Revisions(Settings):
-    """Which version of each model on the hub; null: its newest."""
+    """The version of each model on the hub; null: its newest."""
 
     original: str | None = None
     """Branch, tag or commit."""
@@ -27,35 +27,35 @@ class AuditSettings(AuditRule):
     """The audit of an unlearned model against the original."""
 
     variables: dict[str, str | int | float | bool] = Field(default_factory=dict)
-    """Names that `${NAME}` stands for elsewhere in the file."""
+    """Values for `${NAME}` elsewhere in the file."""
     original: Annotated[str, Field(min_length=1)]
     """The model before unlearning: a folder or a hub id."""
     unlearned: Annotated[str, Field(min_length=1)]
-    """The model that is audited."""
+    """The audited model."""
     retrained: str | None = None
-    """A model that was made like the original, and never saw the texts."""
+    """A model that was trained like the original but without the texts."""
     revisions: Revisions = Revisions()
     """Versions on the hub."""
     trust_remote_code: bool = False
     """Run code that comes with a model's repository."""
     texts: Annotated[str, Field(min_length=1)]
-    """What should be forgotten: .txt (a book), .jsonl, .csv, .parquet, .gz or .zst of these."""
+    """The texts to be forgotten: .txt (a book), .jsonl, .csv, .parquet, .gz or .zst of these."""
     text_column: str | None = None
     """Column of the text; `text` or `input` by default."""
     limit: PositiveInt | None = None
-    """Read the first so many rows of each file alone."""
+    """Read only this number of rows of each file."""
     delimiter: Delimiter = None
-    """Sign between the columns of CSV, or `tab`: that of the first line."""
+    """CSV delimiter, or `tab`; by default that of the first line."""
     holdout: str | None = None
-    """Texts like these that no model saw: they say whether the unlearned model works at all, and
-    calibrate the rule, weaker, where nothing was retrained."""
+    """Similar texts that no model saw. They show whether the unlearned model works at all; without
+    a retrained model they also calibrate the rule, less strictly."""
     retain: str | None = None
-    """Texts that the unlearned model should still know: a model that lost them as well is ruined,
-    also where it is no worse than the original on texts that no model saw."""
+    """Texts that the unlearned model should still know. A model that lost them is ruined, even
+    if it matches the original on texts that no model saw."""
     questions: str | None = None
     """Rows of `question` and `answer` about the texts."""
     chunk_words: PositiveInt | None = WORDS
-    """Words of a chunk; null leaves each text whole."""
+    """Words of a chunk; null keeps each text whole."""
     prompt_words: PositiveInt = PROMPT_WORDS
     """Words of a chunk that the models continue."""
     samples: Annotated[int, Field(ge=0, le=1000)] = 20
@@ -71,7 +71,7 @@ class AuditSettings(AuditRule):
     all_chunks: bool = False
     """Continue all chunks, not the suspicious ones and a sample of the others."""
     others: Annotated[int, Field(ge=0)] = 50
-    """Chunks that are not suspicious and are continued, too, so that misses can be measured."""
+    """Unsuspicious chunks that are also continued, so that misses can be measured."""
     reference: str | None = None
     """A further model, for detectors that need one."""
     frequency: str | None = None

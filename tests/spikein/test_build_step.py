@@ -74,7 +74,7 @@ def test_a_name_of_none_or_of_several_and_a_file_of_another_kind_are_refused(tmp
         find_step(graph, letter)
     for content in ("{", "[]", "{}", '{"steps": {"a": {}}}'):
         (tmp_path / "other.json").write_text(content)
-        with pytest.raises(InputError, match=r"other\.json: is no graph of a run"):
+        with pytest.raises(InputError, match=r"other\.json: is not a graph of a run"):
             open_graph(tmp_path / "other.json")
-    with pytest.raises(InputError, match="is no graph of a run"):
+    with pytest.raises(InputError, match="is not a graph of a run"):
         open_graph(tmp_path / "absent.json")

@@ -70,7 +70,7 @@ def test_every_step_is_told_where_asked():
         "[2/9] corpus x …",
         "corpus x: the network is slow",
         "[2/9] corpus x: done in 1 min 15 s",
-        "plan x: not built again, all that it reads is as it was for plan/y",
+        "plan x: not built again: its inputs are the same as for plan/y",
     ]
 
 

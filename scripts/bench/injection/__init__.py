@@ -1,1 +1,1 @@
-"""The parts of `python -m scripts.bench.inject`, one part a file."""
+"""The parts of `python -m scripts.bench.inject`, one part per file."""

@@ -51,8 +51,8 @@ def _run(megabytes: int) -> dict[str, Any]:
         capture_output=True,
         text=True,
     )
-    found: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
-    return found
+    figures: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
+    return figures
 
 
 def main() -> None:
@@ -85,11 +85,11 @@ def main() -> None:
 
 def _repeated(texts: list[str], size: int) -> Iterator[Document]:
     """Yield documents of at least `size` bytes together."""
-    held = 0
+    size_so_far = 0
     for index, text in enumerate(cycle(texts)):
-        if held >= size:
+        if size_so_far >= size:
             return
-        held += len(text.encode())
+        size_so_far += len(text.encode())
         yield Document(text, f"text:{index}")
 
 

@@ -1,9 +1,9 @@
-"""How fast a corpus is built, beside the tokenizer's own batch encoding of the same texts.
+"""Speed of building a corpus compared with the tokenizer's batch encoding of the same texts.
 
 The texts are the docstrings of the standard library, numpy and scipy, held in memory; the
 tokenizer is trained on them. Both sides use every core: the build one process a core, the batch
 encoding one thread a core. They alternate, and the ratio is the median over pairs. Reading and
-ordering the sources is no part of either side.
+ordering the sources is not part of either side.
 """
 
 import os

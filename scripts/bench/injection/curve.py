@@ -1,8 +1,8 @@
 """What the audit of the background finds: by how much a copy was changed, and how long it is.
 
 `python -m scripts.bench.injection.curve [--near T]`, about a minute. Rows are stretches of
-documentation texts of the standard library, a text for each row. Of each row a copy stands in a
-document of its own between two other texts, with a share of its words, drawn at random, replaced
+documentation texts of the standard library, a text for each row. A copy of each row is in its
+own document between two other texts, with a share of its words, drawn at random, replaced
 by words of other texts. Found / there, and documents without a copy that were flagged.
 """
 
@@ -28,7 +28,7 @@ def curve(
     shares: Sequence[float] = SHARES,
     clean: int | None = None,
 ) -> tuple[dict[tuple[int, float], int], int, int]:
-    """Return how many of `ROWS` copies are found by length and share, and the false alarms.
+    """Return the number of `ROWS` copies found by length and share, and the false positives.
 
     Args:
         settings: the rules.
@@ -48,7 +48,7 @@ def curve(
     words = [word for text in texts[: len(texts) // 4] for word in text]
     long = [text for text in texts if len(text) >= max(LENGTHS)]
     rows, others = long[:ROWS], [text for text in texts if len(text) < max(LENGTHS)]
-    found: dict[tuple[int, float], int] = {}
+    n_found: dict[tuple[int, float], int] = {}
     flagged = compared = 0
     for length in lengths:
         cut = [text[:length] for text in rows]
@@ -64,12 +64,12 @@ def curve(
                 name = example_id(" ".join(text))
                 audit.found.clear()
                 audit(Document(document, f"{number}:1"))
-                hits += name in {one.example_id for one in audit.found}
-            found[length, share] = hits
+                hits += name in {overlap.example_id for overlap in audit.found}
+            n_found[length, share] = hits
         for text in others[2 * ROWS :][:clean]:
             flagged += not audit(Document(" ".join(text), "clean:1"))
             compared += 1
-    return found, flagged, compared
+    return n_found, flagged, compared
 
 
 def _example(text: str) -> Example:
@@ -83,14 +83,14 @@ def main() -> None:
     default = OverlapSettings().near_duplicate
     parser.add_argument("--near", type=float, default=default, help="threshold; 0 for no such rule")
     parser.add_argument("--ngram", type=int, default=OverlapSettings().ngram, help="0 for none")
-    given = parser.parse_args()
-    settings = OverlapSettings(near_duplicate=given.near or None, ngram=given.ngram or None)
-    found, flagged, compared = curve(settings)
+    options = parser.parse_args()
+    settings = OverlapSettings(near_duplicate=options.near or None, ngram=options.ngram or None)
+    n_found, flagged, compared = curve(settings)
     print(f"{settings.label()}; flagged without a copy: {flagged} of {compared:,}\n")
     print("| words | " + " | ".join(f"{share:.0%}" for share in SHARES) + " |")
     print("|---" * (len(SHARES) + 1) + "|")
     for length in LENGTHS:
-        cells = [f"{found[length, share]}/{ROWS}" for share in SHARES]
+        cells = [f"{n_found[length, share]}/{ROWS}" for share in SHARES]
         print(f"| {length} | " + " | ".join(cells) + " |")
 
 

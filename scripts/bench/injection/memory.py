@@ -14,7 +14,7 @@ def peak_mib() -> float:
     begins with what that one held.
     """
     if _STATUS.is_file():
-        found = re.search(r"VmHWM:\s+(\d+) kB", _STATUS.read_text())
-        if found:
-            return int(found.group(1)) / 1024
+        match = re.search(r"VmHWM:\s+(\d+) kB", _STATUS.read_text())
+        if match:
+            return int(match.group(1)) / 1024
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024

@@ -1,4 +1,4 @@
-"""What it takes to plan a million copies over a corpus of 10**12 tokens that nobody reads.
+"""Cost of planning a million copies over a corpus of 10**12 tokens that is never read.
 
 Measured in a process of its own, whose peak of resident memory is the plan's. A sample of windows
 is then composed by brute force from the plan's table and compared with what the view reads.
@@ -34,13 +34,13 @@ PLACEMENTS = {
 
 
 class Described:
-    """A corpus of which only the length is known; its tokens are made up when asked for."""
+    """A corpus of which only the length is known; its tokens are made up on request."""
 
     n_tokens = TOKENS
     doc_starts = np.zeros(1, dtype=np.int64)
 
     def read(self, start: int, stop: int) -> npt.NDArray[np.int64]:
-        """Return made-up tokens that depend on their position alone."""
+        """Return made-up tokens that depend only on their position."""
         return np.arange(start, stop, dtype=np.int64) * 2654435761 % VOCABULARY
 
 
@@ -60,7 +60,9 @@ def spiked(
         )
         for index in range(count)
     ]
-    return examples, {one.example_id: random.integers(0, vocabulary, length) for one in examples}
+    return examples, {
+        example.example_id: random.integers(0, vocabulary, length) for example in examples
+    }
 
 
 def measure() -> dict:
@@ -76,7 +78,7 @@ def measure() -> dict:
 
 def main() -> None:
     """Plan, print one JSON object."""
-    found: dict[str, float] = {}
+    figures: dict[str, float] = {}
     for name, placement in PLACEMENTS.items():
         examples, texts = spiked(EXAMPLES, LENGTH, vocabulary=VOCABULARY)
         started = time.perf_counter()
@@ -94,20 +96,21 @@ def main() -> None:
             separators=NO_SEPARATORS,
             vocabulary=VOCABULARY,
         )
-        found[f"{name}_seconds"] = time.perf_counter() - started
-        found[f"{name}_peak_mib"] = peak_mib()
-        found[f"{name}_windows_agreeing"] = agreeing(plan)
-    print(json.dumps({**found, "plan_copies": EXAMPLES * COPIES, "plan_windows_sampled": SAMPLE}))
+        figures[f"{name}_seconds"] = time.perf_counter() - started
+        figures[f"{name}_peak_mib"] = peak_mib()
+        figures[f"{name}_windows_agreeing"] = agreeing(plan)
+    print(json.dumps({**figures, "plan_copies": EXAMPLES * COPIES, "plan_windows_sampled": SAMPLE}))
 
 
 def agreeing(plan: Plan) -> int:
-    """Return how many of the windows around a sample of copies brute force composes alike."""
+    """Return the number of windows around sampled copies that brute force composes alike."""
     view = plan.view(Described())
     random = np.random.default_rng(2)
     starts = view.text_starts()
     windows = starts[random.integers(0, len(starts), SAMPLE)] // CONTEXT
     return sum(
-        np.array_equal(view.window(int(one)), _naive(plan, view, int(one))) for one in windows
+        np.array_equal(view.window(int(window)), _naive(plan, view, int(window)))
+        for window in windows
     )
 
 
@@ -117,7 +120,7 @@ def _naive(plan: Plan, view: View, window: int) -> npt.NDArray[np.int64]:
     first = window * CONTEXT
     low = first
     if view.layout == "flow":
-        # Whatever stands before an anchor shifts it; the window's own tokens lie below `first`.
+        # Everything before an anchor shifts it; the window's own tokens lie below `first`.
         low = max(first - int(insertions.length.sum()), 0)
     near = np.flatnonzero((insertions.anchor >= low) & (insertions.anchor <= first + CONTEXT))
     order = sorted(near, key=lambda copy: (insertions.anchor[copy], insertions.tiebreak[copy]))
@@ -142,7 +145,7 @@ def _naive(plan: Plan, view: View, window: int) -> npt.NDArray[np.int64]:
 def _copy_clean(
     out: dict[int, int], stream: int, clean: int, until: int, first: int, limit: int
 ) -> tuple[int, int]:
-    """Write clean tokens up to `until` where they lie in the window; return both positions."""
+    """Write clean tokens up to `until` at their place in the window; return both positions."""
     skipped = min(max(first - stream, 0), max(until - clean, 0))
     stream, clean = stream + skipped, clean + skipped
     stop = min(until, clean + max(limit - stream, 0))

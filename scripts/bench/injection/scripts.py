@@ -2,7 +2,7 @@
 
 `python -m scripts.bench.injection.scripts FOLDER …`: each folder holds the same pages in another
 language, as `.html` or `.txt` files of the same names; pages that one of them lacks are left out.
-For each n: the share of runs of n words in one half of the pages that stand in the other half, by
+For each n: the share of runs of n words in one half of the pages that occur in the other half by
 chance; mean of five halvings, the same in all languages.
 """
 
@@ -56,15 +56,15 @@ def _rate(texts: list[list[str]], size: int) -> float:
         [tuple(units[start:stop]) for start, stop in enumerate(run_stops(units, size))]
         for units in texts
     ]
-    found = there = 0
+    n_shared = n_runs = 0
     for number in range(HALVINGS):
         order = list(range(len(runs)))
         random.Random(number).shuffle(order)
-        known = {run for index in order[::2] for run in runs[index]}
+        first_half = {run for index in order[::2] for run in runs[index]}
         for index in order[1::2]:
-            there += len(runs[index])
-            found += sum(run in known for run in runs[index])
-    return found / max(there, 1)
+            n_runs += len(runs[index])
+            n_shared += sum(run in first_half for run in runs[index])
+    return n_shared / max(n_runs, 1)
 
 
 if __name__ == "__main__":

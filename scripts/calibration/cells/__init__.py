@@ -1,5 +1,5 @@
 """Coverage of the intervals that users get: one simulated cell after another.
 
-Each module beside this one has a list `CELLS`. A cell draws studies whose truth is known, asks a
-public function for each, and nothing else: the generators share no code with the intervals.
+Each other module of this package has a list `CELLS`. A cell draws studies whose truth is known, and
+calls one public function for each: the generators share no code with the intervals.
 """

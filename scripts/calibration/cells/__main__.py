@@ -3,9 +3,9 @@
 python -m scripts.calibration.cells                    # 1,000 studies a cell, all cells
 python -m scripts.calibration.cells --only "t2" --studies 2000 --print
 
-Every module beside this one that has `CELLS` is read. Cells that are simulated take the place of
+Every other module of this package with `CELLS` is read. Cells that are simulated take the place of
 their own lines in the file; the others stay. A cell that does not hold is simulated again with ten
-times as many new studies, and these alone are written.
+times as many new studies, and only these are written.
 """
 
 import argparse
@@ -22,7 +22,7 @@ FILE = Path(__file__).resolve().parents[3] / "docs" / "data" / "coverage.csv"
 
 
 def all_cells() -> list[Cell]:
-    """Return the cells of all modules beside this one."""
+    """Return the cells of all other modules of this package."""
     names = sorted(found.name for found in pkgutil.iter_modules(package.__path__))
     modules = [importlib.import_module(f"{package.__name__}.{name}") for name in names
                if not name.startswith("_")]  # fmt: skip
@@ -35,9 +35,14 @@ def write(counted: list[Counted], file: Path = FILE) -> None:
     if file.exists():
         with file.open(encoding="utf-8", newline="") as old:
             lines = {(line[0], line[1]): line for line in list(csv.reader(old))[1:]}
-    for one in counted:
-        shown = [f"{one.coverage:.4f}", f"{one.refused:.4f}", str(one.studies), f"{one.width:.4f}"]
-        lines[one.table, one.cell] = [one.table, one.cell, f"{one.nominal:g}", *shown]
+    for cell in counted:
+        values = [
+            f"{cell.coverage:.4f}",
+            f"{cell.refused:.4f}",
+            str(cell.studies),
+            f"{cell.width:.4f}",
+        ]
+        lines[cell.table, cell.cell] = [cell.table, cell.cell, f"{cell.nominal:g}", *values]
     file.parent.mkdir(parents=True, exist_ok=True)
     with file.open("w", encoding="utf-8", newline="") as new:
         writer = csv.writer(new, lineterminator="\n")
@@ -56,15 +61,15 @@ def main() -> None:
     for cell in all_cells():
         if options.only not in f"{cell.table}: {cell.name}":
             continue
-        one = count(cell, options.studies, seed=options.seed)
-        if not one.holds:
-            # The luck of one cell in many: new studies, and these alone.
-            one = count(cell, AGAIN * options.studies, seed=options.seed + 1)
-        counted.append(one)
-        mark = " " if one.holds else "*"
+        result = count(cell, options.studies, seed=options.seed)
+        if not result.holds:
+            # One cell in many fails by chance: count only new studies.
+            result = count(cell, AGAIN * options.studies, seed=options.seed + 1)
+        counted.append(result)
+        mark = " " if result.holds else "*"
         print(
-            f"{mark} {one.table}: {one.cell:<60} {100 * one.coverage:5.1f} "
-            f"refused {100 * one.refused:5.1f} width {one.width:.3f}",
+            f"{mark} {result.table}: {result.cell:<60} {100 * result.coverage:5.1f} "
+            f"refused {100 * result.refused:5.1f} width {result.width:.3f}",
             flush=True,
         )
     if not options.print:

@@ -1,6 +1,6 @@
 """Cells of accuracy gains over data sets, and of what the page's checks call chance.
 
-Questions are as hard as their group is (a beta distribution); one in five is answered anew after
+Questions are as hard as their group is (a beta distribution); one in five is answered again after
 training, and what was seen turns wrong answers right. Groups have unequal sizes.
 """
 
@@ -80,18 +80,18 @@ def _answers(
         for number, (pool, chance) in enumerate(pools):
             member, count = pool.deal(), len(pool.group)
             luck = random.random(count)
-            # One in five questions is answered anew after training, the others as before.
+            # One in five questions is answered again after training, the others as before.
             again = np.where(random.random(count) < 0.2, random.random(count), luck)
             was = luck < chance
             now = again < chance
             up = np.where(member, gain, 0.0) + _DRIFT
-            # Of the wrong ones so many turn right that the mean gain is as asked for.
+            # As many wrong answers turn right as the requested mean gain needs.
             turned = random.random(count) < np.clip(up / (1 - _BEFORE), 0.0, 1.0)
             before.append(was)
             after.append(now | turned)
             names += [f"d{number}"] * count
-            sides += ["member" if one else "nonmember" for one in member]
-            groups += [f"{number} {one}" for one in pool.group]
+            sides += ["member" if is_member else "nonmember" for is_member in member]
+            groups += [f"{number} {is_member}" for is_member in pool.group]
         seeds.append(
             Answers(
                 dataset=np.array(names, dtype=object),
@@ -134,11 +134,11 @@ class CheckDesign(NamedTuple):
 
 
 def one_check(random: np.random.Generator, *, design: CheckDesign) -> Drawn:
-    """Return how far from 0.5 chance puts the AUC of an unbiased detector, and where it is."""
+    """Return the chance bounds around 0.5 for an unbiased detector's AUC, and that AUC."""
     scores, member, number = unbiased(random, design)
-    found = check_cell(scores, member, number)
-    width = chance_width(found, 1)
-    return Drawn(0.5 - width, 0.5 + width, found["value"])
+    checked = check_cell(scores, member, number)
+    width = chance_width(checked, 1)
+    return Drawn(0.5 - width, 0.5 + width, checked["value"])
 
 
 def unbiased(random: np.random.Generator, design: CheckDesign) -> tuple[Floats, Mask, Counts]:

@@ -22,7 +22,7 @@ class Cell:
     """One line of docs/data/coverage.csv."""
 
     table: str
-    """Which plot it stands in."""
+    """Its plot."""
     name: str
     study: Callable[[np.random.Generator], Drawn]
     """Draws one study and returns what a public function says of it."""
@@ -53,15 +53,19 @@ def count(cell: Cell, studies: int, *, seed: int = 0) -> Counted:
     """Simulate a cell; another seed has other studies."""
     key = zlib.crc32(f"{cell.table}: {cell.name}".encode())
     random = np.random.default_rng([seed, key])
-    drawn = [cell.study(random) for _ in range(studies)]
-    given = [one for one in drawn if isfinite(one.low) and isfinite(one.high)]
-    held = sum(one.low <= one.truth <= one.high for one in given)
+    studies_drawn = [cell.study(random) for _ in range(studies)]
+    with_interval = [
+        study for study in studies_drawn if isfinite(study.low) and isfinite(study.high)
+    ]
+    n_covered = sum(study.low <= study.truth <= study.high for study in with_interval)
     return Counted(
         cell.table,
         cell.name,
         cell.nominal,
-        held / len(given) if given else float("nan"),
-        1 - len(given) / studies,
+        n_covered / len(with_interval) if with_interval else float("nan"),
+        1 - len(with_interval) / studies,
         studies,
-        float(np.median([one.high - one.low for one in given])) if given else float("nan"),
+        float(np.median([study.high - study.low for study in with_interval]))
+        if with_interval
+        else float("nan"),
     )

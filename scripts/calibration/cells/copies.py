@@ -63,17 +63,24 @@ def two_doses(
     """
     rows = (*members, nonmembers)
     groups = [group_numbers(random, count, size) + sum(rows) * k for k, count in enumerate(rows)]
-    every = np.unique(np.concatenate(groups), return_inverse=True)[1]
+    group_ids = np.unique(np.concatenate(groups), return_inverse=True)[1]
     correlation = 0.0 if size == 1 else 0.5
-    lasting = normal_rows(random, every, correlation)
+    lasting = normal_rows(random, group_ids, correlation)
     parts = [
-        _sample(_scores(random, lasting, every, correlation, seeds), rows, every, aucs, shape, step)
+        _sample(
+            _scores(random, lasting, group_ids, correlation, seeds),
+            rows,
+            group_ids,
+            aucs,
+            shape,
+            step,
+        )
         for _ in range(seeds)
     ]
     numbers = Numbers([{"one": part} for part in parts], Scale.AUC)
-    (found,) = numbers.between([(0, 1)]).estimates(confidence=0.95)
+    (estimate,) = numbers.between([(0, 1)]).estimates(confidence=0.95)
     truth = [rounded_auc(auc, step) if step else auc for auc in aucs]
-    return Drawn(found.low, found.high, truth[0] - truth[1])
+    return Drawn(estimate.low, estimate.high, truth[0] - truth[1])
 
 
 def _scores(
@@ -98,7 +105,7 @@ def _sample(
     shape: str,
     step: float,
 ) -> Part:
-    """Return what one model says of both numbers of copies."""
+    """Return one model's result for both numbers of copies."""
     scores, inside = SHAPES[shape](noise), rows[0] + rows[1]
     first, second, others = np.split(scores, np.cumsum(rows)[:-1])
     seen = np.concatenate([moved(shape, first, aucs[0]), moved(shape, second, aucs[1])])

@@ -38,7 +38,7 @@ SHAPES: dict[str, Shape] = {"normal": np.asarray, "t2": t2, "exponential": expon
 
 @cache
 def shift_of(shape: str, auc: float) -> float:
-    """Return how far members are moved (exponential: their scale) for an AUC."""
+    """Return the shift of members (exponential: their scale) for an AUC."""
     if shape == "exponential":
         return auc / (1 - auc)
     if shape == "normal":
@@ -84,8 +84,8 @@ def one_model(
     labels = np.repeat([1, 0], [members, nonmembers])
     groups = None if size == 1 else np.concatenate([inside, outside + members])
     both = np.concatenate([moved(shape, scores[0], auc), scores[1]])
-    found = spikein.auc_interval(both, labels, groups)
-    return Drawn(found.low, found.high, auc)
+    interval = spikein.auc_interval(both, labels, groups)
+    return Drawn(interval.low, interval.high, auc)
 
 
 def several_seeds(
@@ -107,7 +107,7 @@ def several_seeds(
         seeds: how many.
         deviation: of the seeds' AUC, at an AUC of 0.5.
         named: whether `groups` says which rows are the same.
-        dealt_anew: whether each seed deals the rows to the sides anew.
+        dealt_anew: whether each seed deals the rows to the sides again.
     """
     spread = deviation / (stats.norm.pdf(0) / np.sqrt(2))
     shift = stats.norm.ppf(auc) * np.sqrt(2 + spread**2)
@@ -123,8 +123,8 @@ def several_seeds(
         labels.append(label)
     which = np.repeat(np.arange(seeds), 2 * rows)
     groups = np.tile(np.arange(2 * rows), seeds) if named else None
-    found = spikein.auc_interval(np.concatenate(scores), np.concatenate(labels), groups, which)
-    return Drawn(found.low, found.high, auc)
+    interval = spikein.auc_interval(np.concatenate(scores), np.concatenate(labels), groups, which)
+    return Drawn(interval.low, interval.high, auc)
 
 
 def two_detectors(
@@ -154,8 +154,8 @@ def two_detectors(
                 for at, (group, is_member, score) in enumerate(rows)
             ]
         )
-    found = paired_differences(tables[1], tables[0], confidence=0.95)["all"][2]
-    return Drawn(found.low, found.high, aucs[0] - aucs[1])
+    difference = paired_differences(tables[1], tables[0], confidence=0.95)["all"][2]
+    return Drawn(difference.low, difference.high, aucs[0] - aucs[1])
 
 
 def auc_cells() -> Iterator[Cell]:

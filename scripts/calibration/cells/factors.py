@@ -1,7 +1,7 @@
 """Cells of the study's factors: contrasts of arms, lines of doses.
 
 Scores are skewed (gamma) plus heavy-tailed (t of 5) noise, rows come in groups of unequal sizes
-that are dealt to the sides anew in each seed, and half of what a seed does to one arm it does to
+that are dealt to the sides again in each seed, and half of what a seed does to one arm it does to
 the others. A shift is set by the AUC that it has in a million drawn pairs, so the truth is known
 without the normal scores that the intervals think of. With one seed the truth is this model's,
 with three or more it is the mean over all seeds.
@@ -87,7 +87,7 @@ class Pool:
         return sqrt(GROUPED) * shared + sqrt(1 - GROUPED) * drawn(rows)
 
     def seed_noise(self) -> Floats:
-        """Return what the rows score in one seed, before an arm adds its own."""
+        """Return the rows' scores in one seed, before the noise of an arm."""
         return sqrt(OWN) * self.own + sqrt(1 - OWN) * self.noise()
 
     def arm_noise(self, common: Floats) -> Floats:
@@ -101,9 +101,9 @@ class Pool:
         return inside[self.group]
 
     def seed_effects(self, arms: int) -> Floats:
-        """Return what one seed does to each arm, in probits; half of its variance is shared."""
-        drawn = self.random.normal(size=arms + 1) * self.design.deviation
-        return sqrt(TOGETHER) * drawn[0] + sqrt(1 - TOGETHER) * drawn[1:]
+        """Return the effect of one seed on each arm, in probits; half of its variance is shared."""
+        effects = self.random.normal(size=arms + 1) * self.design.deviation
+        return sqrt(TOGETHER) * effects[0] + sqrt(1 - TOGETHER) * effects[1:]
 
 
 @cache
@@ -120,7 +120,7 @@ def _gaps(grouped: bool) -> Floats:
 
 
 def shift_of(auc: Floats | float, *, grouped: bool) -> Floats:
-    """Return what members must score more for an AUC."""
+    """Return the members' shift in scores for an AUC."""
     return -np.interp(1 - np.asarray(auc), np.linspace(0, 1, 20_001), _gaps(grouped))
 
 
@@ -151,15 +151,15 @@ def one_contrast(
     A band holds its family where no difference is farther from its truth than half the band.
     """
     arms, truth = draw_arms(design, aucs, random)
-    found = contrasts([(arm, arms[0]) for arm in arms[1:]])
-    if any(one["reason"] for one in found):
+    rows = contrasts([(arm, arms[0]) for arm in arms[1:]])
+    if any(row["reason"] for row in rows):
         return _REFUSED
     if not family:
-        last = found[-1]
+        last = rows[-1]
         return Drawn(last["alone_low"], last["alone_high"], float(truth[-1] - truth[0]))
     off = [
-        (one["value"] - true) / (one["high"] - one["value"])
-        for one, true in zip(found, truth[1:] - truth[0], strict=True)
+        (row["value"] - true) / (row["high"] - row["value"])
+        for row, true in zip(rows, truth[1:] - truth[0], strict=True)
     ]
     return Drawn(-1.0, 1.0, float(max(off, key=abs)))
 
@@ -188,8 +188,8 @@ def one_line(random: np.random.Generator, *, design: Design, slope: float, reach
         return Drawn(line.low, line.high, slope / flatter)
     level = moved if design.seeds == 1 else 0.0
     place = (norm.ppf(0.75) * flatter - level) / slope if slope else inf
-    held = any(low <= place <= high for low, high in line.reach.places)
-    return Drawn(0.0, 1.0, 0.5 if held else 2.0)
+    covered = any(low <= place <= high for low, high in line.reach.places)
+    return Drawn(0.0, 1.0, 0.5 if covered else 2.0)
 
 
 _SEVERAL = (

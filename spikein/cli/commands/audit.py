@@ -1,4 +1,4 @@
-"""`spikein audit`: was every copy where it should be, and was the background clean?"""
+"""`spikein audit`: was every copy in its place, and was the background clean?"""
 
 from typing import TYPE_CHECKING, Annotated
 
@@ -21,18 +21,19 @@ def audit(
         list[str] | None,
         argument(
             "KEY=VALUE",
-            "Search the run's background again: [cyan]ngram=N[/] words in a row shared with an "
-            "example, or with [cyan]share=S[/] this share of an example's n-grams in one document; "
-            "[cyan]near_duplicate=T[/], stretches as similar as this (Jaccard of word 3-grams).",
+            "Search the run's background again. [cyan]ngram=N[/]: N consecutive words shared with "
+            "an example, or with [cyan]share=S[/] this share of an example's n-grams in one "
+            "document. [cyan]near_duplicate=T[/]: spans with at least this Jaccard similarity of "
+            "word 3-grams.",
         ),
     ] = None,
     store: RunStore = None,
     runs: RunsFolder = RUNS,
 ) -> None:
-    """Show what the audits of a run found, and search its background by other rules.
+    """Show the audits of a run, and search its background by other rules.
 
-    Exits with 2 where a stream failed its audit, a model was fed an altered copy, or a rule finds
-    something. Nothing is written.
+    The exit status is 2 if a stream failed its audit, a model was trained on an altered copy, or a
+    rule finds something. Nothing is written.
 
     [bold]Examples[/]
 
@@ -48,11 +49,11 @@ def audit(
     from spikein.runs.folder import find_run
 
     folder = find_run(runs, run)
-    # A rule that is not named is none.
+    # A rule that is not given does not apply.
     named = ["ngram=null", "near_duplicate=null", *(rules or ())]
     again = read_settings(OverlapSettings, None, named, {}) if rules else None
     with task_progress("audit") as on_tokens:
-        found = audit_run(folder, rules=again, store=store, progress=on_tokens)
+        audits = audit_run(folder, rules=again, store=store, progress=on_tokens)
     print_rows(
         {
             "stream": label,
@@ -62,23 +63,23 @@ def audit(
             "non-members found": len(audited.nonmembers_found),
             "in the background": len(audited.background_hits),
         }
-        for label, audited in found.streams.items()
+        for label, audited in audits.streams.items()
     )
-    _print_fed(found.fed)
-    for corpus, comparison in found.dropped.items():
+    _print_fed(audits.fed)
+    for corpus, comparison in audits.dropped.items():
         _print_comparison(corpus, comparison, "When the corpus was built")
-    for corpus, comparison in found.repeated.items():
+    for corpus, comparison in audits.repeated.items():
         _print_comparison(corpus, comparison, "Now")
-    if not found.clean:
+    if not audits.clean:
         warn("Something was found.")
         raise typer.Exit(EXIT_FOUND)
-    say("All streams passed." + (" The rules asked for find nothing." if rules else ""))
-    if unchecked := max((len(facts.unchecked) for _, facts in found.dropped.values()), default=0):
+    say("All streams passed." + (" The given rules find nothing." if rules else ""))
+    if unchecked := max((len(facts.unchecked) for _, facts in audits.dropped.values()), default=0):
         warn(f"{unchecked:,} rows were not searched for in the background; they are named above.")
 
 
 def _print_fed(fed: "dict[str, CopyOutcomes]") -> None:
-    """Print what became of the copies of each model, and which were altered."""
+    """Print how many copies each model was trained on, and which were altered."""
     if not fed:
         return
     say("")
@@ -93,17 +94,20 @@ def _print_fed(fed: "dict[str, CopyOutcomes]") -> None:
         }
         for label, copies in fed.items()
     )
-    for label, one in fed.items():
-        if one.altered:
+    for label, outcomes in fed.items():
+        if outcomes.altered:
             names = ", ".join(
                 f"{name.example_id} ({name.dataset}), copy {name.copy}"
-                for name in one.first_altered
+                for name in outcomes.first_altered
             )
-            warn(f"{label} was fed {one.altered:,} copies with other tokens than planned: {names}")
+            warn(
+                f"{label} was trained on {outcomes.altered:,} copies with other tokens than "
+                f"planned: {names}"
+            )
 
 
 def _print_comparison(corpus: str, comparison: "Comparison", when: str) -> None:
-    """Print what one comparison of a background with the examples found."""
+    """Print the overlaps between one background and the examples."""
     overlaps, facts = comparison
     say("")
     say(

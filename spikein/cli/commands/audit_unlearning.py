@@ -14,17 +14,17 @@ def audit_unlearning(
         list[str] | None,
         argument(
             "ORIGINAL UNLEARNED [RETRAINED] [KEY=VALUE]...",
-            "The model before unlearning, the one that is audited, and one that was made like "
-            "the original and never saw the texts: folders or hub ids. Then settings, such as "
+            "The model before unlearning, the audited model, and one trained like "
+            "the original but without the texts: folders or hub ids. Then settings, such as "
             "[cyan]samples=20[/], [cyan]detector=loss[/], [cyan]questions=FILE[/] "
-            "(docs/unlearning.md of the repository has all).",
+            "(docs/unlearning.md in the repository lists all).",
         ),
     ] = None,
     texts: Annotated[
         str | None,
         option(
             "--texts FILE",
-            "What should be forgotten: a book ([cyan].txt[/]), or rows of texts "
+            "The texts to be forgotten: a book ([cyan].txt[/]), or rows of texts "
             "([cyan].jsonl[/], [cyan].csv[/], [cyan].parquet[/]; [cyan].gz[/], [cyan].zst[/]); "
             "a folder or a glob of such files.",
         ),
@@ -33,11 +33,11 @@ def audit_unlearning(
         str | None,
         option(
             "--holdout FILE",
-            "Texts like these that no model saw: they say whether the unlearned model works, "
-            "and calibrate the rule, weaker, without a retrained model.",
+            "Similar texts that no model saw. They show whether the unlearned model still works; "
+            "without a retrained model they also calibrate the rule, less strictly.",
         ),
     ] = None,
-    out: Annotated[Path, option("--out DIR", "Folder of the result.", show_default=True)] = Path(
+    out: Annotated[Path, option("--out DIR", "Write the result here.", show_default=True)] = Path(
         "unlearning-audit"
     ),
     config: Annotated[
@@ -49,18 +49,18 @@ def audit_unlearning(
         ),
     ] = None,
     hide_texts: Annotated[
-        bool, option("--hide-texts", "Show ids in the page, in place of texts.")
+        bool, option("--hide-texts", "Show ids instead of texts in the page.")
     ] = False,
     store: StepsStore = None,
     executor: StepsExecutor = None,
 ) -> None:
     """Audit an unlearned model against the original: does it still know the texts?
 
-    A chunk of a text is suspicious where both models find it about equally likely (Shi et al.
-    2024). The models continue such chunks, and what they write is held against what stands there.
-    Texts that no model saw, or a retrained model, say whether the unlearned model works, whether
-    the original knew the texts, and how far the rule is to be trusted. An audit that was
-    interrupted goes on where it stopped.
+    A chunk of a text is suspicious if both models find it about equally likely (Shi et al.
+    2024). The models continue such chunks, and their continuations are compared with the original
+    text. Texts that no model saw, or a retrained model, show whether the unlearned model works,
+    whether the original knew the texts, and how reliable the rule is. An interrupted audit resumes
+    where it stopped.
 
     [bold]Examples[/]
 
@@ -86,13 +86,13 @@ all_chunks=true
     if len(models) > len(MODELS):
         raise typer.BadParameter(f"{models[-1]!r} is a fourth model; settings are KEY=VALUE.")
     files = {"texts": texts, "holdout": holdout}
-    given = dict(zip(MODELS, models, strict=False))
-    given |= {name: pattern for name, pattern in files.items() if pattern is not None}
+    inputs = dict(zip(MODELS, models, strict=False))
+    inputs |= {name: pattern for name, pattern in files.items() if pattern is not None}
     settings = read_settings(
-        AuditSettings, AUDITS.find(config) if config else None, overrides, given
+        AuditSettings, AUDITS.find(config) if config else None, overrides, inputs
     )
     with show_progress() as progress:
-        found = run_audit(
+        result = run_audit(
             settings,
             out.expanduser(),
             hide_texts=hide_texts,
@@ -100,9 +100,9 @@ all_chunks=true
             executor=executor,
             progress=progress,
         )
-    for note in found.record["notes"]:
+    for note in result.record["notes"]:
         warn(note)
-    table = numbers_table("What was found", found.findings.to_pylist(), found.record)
+    table = numbers_table("What was found", result.findings.to_pylist(), result.record)
     show_parts([table] if table else [])
-    say(found.headline, style="bold")
-    say(f"Audit: {found.folder / 'audit.html'}", style="bold")
+    say(result.headline, style="bold")
+    say(f"Audit: {result.folder / 'audit.html'}", style="bold")

@@ -1,4 +1,4 @@
-"""`spikein compare`: what differs between two runs, and by how much their numbers do."""
+"""`spikein compare`: how two runs and their numbers differ."""
 
 from typing import TYPE_CHECKING
 
@@ -16,11 +16,11 @@ def compare(
     as_json: AsJson = False,
     runs: RunsFolder = RUNS,
 ) -> None:
-    """Compare two finished runs: their settings, what they were made from, and their numbers.
+    """Compare two finished runs: their settings, inputs and numbers.
 
     Settings, code, libraries and artifacts that differ come first; then the AUCs of
-    both runs, and, where both scored the same rows of the test split, the paired
-    difference with its interval: the second run less the first.
+    both runs. If both scored the same rows of the test split, the paired difference
+    follows with its interval: the second run minus the first.
 
     Arms are matched by the axes that both runs sweep. Nothing is trained or scored, and
     no folder is changed.
@@ -38,39 +38,39 @@ def compare(
 
     if out is not None:
         check_file(out)
-    found = compare_runs(first, second, runs=runs)
-    page = None if out is None else write_comparison(out, found)
+    comparison = compare_runs(first, second, runs=runs)
+    page = None if out is None else write_comparison(out, comparison)
     if as_json:
-        print_json({**_head(found), "metrics": found.metrics.numbers.rows})
+        print_json({**_head(comparison), "metrics": comparison.metrics.numbers.rows})
         return
-    _print_comparison(found)
+    _print_comparison(comparison)
     if page is not None:
         say(f"Page: {page}", style="bold")
 
 
-def _head(found: "RunComparison") -> dict[str, object]:
-    """Return what `--json` says beside the numbers."""
-    origins = found.origins
-    runs = {"first": found.first, "second": found.second}
+def _head(comparison: "RunComparison") -> dict[str, object]:
+    """Return the `--json` entries other than the numbers."""
+    origins = comparison.origins
+    runs = {"first": comparison.first, "second": comparison.second}
     return {
         **{
             which: {"name": name, "folder": str(run.folder)}
-            for (which, run), name in zip(runs.items(), found.names, strict=True)
+            for (which, run), name in zip(runs.items(), comparison.names, strict=True)
         },
         "settings": origins.settings,
         "artifacts": origins.kinds,
         "artifact_changes": origins.changes,
         "versions": origins.versions,
         "notes": origins.notes,
-        "confidence": found.settings.confidence,
-        "unmatched": found.metrics.unmatched,
+        "confidence": comparison.settings.confidence,
+        "unmatched": comparison.metrics.unmatched,
     }
 
 
-def _print_comparison(found: "RunComparison") -> None:
+def _print_comparison(comparison: "RunComparison") -> None:
     from spikein.runs.comparison.page import sections, summary
 
-    compared = found.names, found.origins, found.metrics
+    compared = comparison.names, comparison.origins, comparison.metrics
     for sentence in summary(*compared):
         say(sentence)
     for section in sections(*compared):

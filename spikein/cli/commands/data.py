@@ -1,4 +1,4 @@
-"""`spikein data`: the public data sets that the presets read, fetched from the Hugging Face hub."""
+"""`spikein data`: fetch the public data sets that the presets read from the Hugging Face hub."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -28,7 +28,7 @@ def data(
         list[str] | None,
         argument(
             "[NAME]...",
-            "Data sets, or presets, whose data are meant; all data sets where none is named.",
+            "Data sets, or presets whose data to use; all data sets by default.",
             autocompletion=completion.public_data,
         ),
     ] = None,
@@ -36,24 +36,24 @@ def data(
         Path,
         option(
             "--to DIR",
-            "The folder; [cyan]data=DIR[/] of a preset.",
+            "The data folder; presets take it as [cyan]data=DIR[/].",
             show_default=True,
             parser=folder_path,
         ),
     ] = Path("data"),
     accept_terms: Annotated[
         list[str] | None,
-        option("--accept-terms NAME", "Agree to the terms of a data set that has any."),
+        option("--accept-terms NAME", "Agree to the terms of a data set."),
     ] = None,
 ) -> None:
     """Fetch the public data that the presets read, at pinned commits; or list it with its licences.
 
-    Each whole file is checked against the hub's digest, brought into the layout
-    that presets read, and noted in [cyan]DIR/spikein-data.json[/]. The same call
-    again checks what is there, names a file that was changed, and fetches
-    what is missing. Of large data sets the first rows are taken. Without a
-    network the hub library's cache ([cyan]HF_HOME[/]) serves what it holds.
-    [cyan]HF_ENDPOINT[/] names a mirror, [cyan]HF_TOKEN[/] opens what asks for an account.
+    Each whole file is checked against the hub's digest, converted to the layout
+    that presets read, and listed in [cyan]DIR/spikein-data.json[/]. Running the command
+    again checks the existing files, reports changed ones and fetches missing
+    ones. Only the first rows of large data sets are fetched. Without a network,
+    files come from the hub library's cache ([cyan]HF_HOME[/]).
+    [cyan]HF_ENDPOINT[/] sets a mirror; [cyan]HF_TOKEN[/] gives access to gated data sets.
 
     [bold]Examples[/]
 
@@ -70,18 +70,18 @@ def data(
 
     if action not in (_FETCH, _LIST):
         raise InputError(
-            f"spikein data can do no {action!r}.{did_you_mean(action, (_FETCH, _LIST))}",
+            f"spikein data has no action {action!r}.{did_you_mean(action, (_FETCH, _LIST))}",
             allowed=f"{_FETCH}, {_LIST}",
         )
-    wanted = data_sets(_data_names(names or ()))
+    chosen = data_sets(_data_names(names or ()))
     accepted = {data_set.name for data_set in data_sets(accept_terms)} if accept_terms else set()
-    for data_set in wanted:
+    for data_set in chosen:
         if data_set.name in accepted and not data_set.terms:
             raise InputError("has no terms to accept", where=f"--accept-terms {data_set.name}")
     if action == _LIST:
-        _print_list(wanted, to)
+        _print_list(chosen, to)
         return
-    agreed = [data_set for data_set in wanted if _agreed(data_set, accepted, to, named=bool(names))]
+    agreed = [data_set for data_set in chosen if _agreed(data_set, accepted, to, named=bool(names))]
     for data_set in agreed:
         say(f"{data_set.name}: {data_set.what}. Licence: {data_set.licence}. {data_set.pages}")
     states = fetch(
@@ -98,28 +98,28 @@ def data(
 
 
 def _data_names(names: "list[str] | tuple[()]") -> list[str]:
-    """Return names of data sets, a preset's own in place of its name."""
+    """Return names of data sets; a preset's name is replaced by those of its data sets."""
     from inject.shipped import EXPERIMENTS
     from spikein.estimates.presets import data_of
 
-    wanted: list[str] = []
+    data_names: list[str] = []
     for name in names:
         own = data_of(name) if name in EXPERIMENTS.files() else (name,)
         if not own:
             raise InputError(
-                "this preset reads no data folder, and needs nothing fetched",
+                "this preset reads no data folder, so there is nothing to fetch",
                 where=name,
-                hint=f"`spikein presets {name}` says what it reads.",
+                hint=f"`spikein presets {name}` lists what it reads.",
             )
-        wanted += own
-    return wanted
+        data_names += own
+    return data_names
 
 
 def _agreed(data_set: "DataSet", accepted: set[str], folder: Path, *, named: bool) -> bool:
-    """Return whether a data set may be fetched; one that was not named is left out with a line.
+    """Return whether a data set may be fetched; skip one that was not named, with a message.
 
     Raises:
-        InputError: it was asked for by name, and its terms were not agreed to.
+        InputError: for a data set requested by name whose terms were not accepted.
     """
     if not data_set.terms or data_set.name in accepted:
         return True
@@ -139,7 +139,7 @@ def _agreed(data_set: "DataSet", accepted: set[str], folder: Path, *, named: boo
             hint=f"To agree: --accept-terms {data_set.name}. Its page: {data_set.pages}",
         )
     say(
-        f"{data_set.name}: left out. {data_set.terms} To agree: --accept-terms {data_set.name}",
+        f"{data_set.name}: skipped. {data_set.terms} To agree: --accept-terms {data_set.name}",
         style="yellow",
     )
     return False
@@ -155,7 +155,7 @@ def _print_list(sets: "tuple[DataSet, ...]", folder: Path) -> None:
             source = f"hf://datasets/{file.hub}@{file.commit}/{' '.join(file.sources)}"
             say(f"    {file.path}{part}")
             say(f"      {source}", style="dim")
-    say("spikein data fetch NAME --to DIR fetches one; a preset's name, what that preset reads.")
+    say("spikein data fetch NAME --to DIR fetches a data set, or all data sets of a preset.")
 
 
 def _amount(rows: int | None, size: int) -> str:

@@ -34,7 +34,7 @@ def detect(
         option(
             "--model PATH",
             "The model to test: a folder (of a model, or of a LoRA adapter that names its "
-            "base), a hub id, or with [cyan]--server[/] the name that the server knows it by.",
+            "base), a hub id, or with [cyan]--server[/] the model's name on the server.",
         ),
     ],
     examples: Annotated[
@@ -43,7 +43,7 @@ def detect(
             "--examples FILE",
             "Rows with [cyan]text[/] or [cyan]input[/], optional [cyan]id[/], "
             "[cyan]label[/] (1 = member), [cyan]group[/], in upper or lower case: JSON "
-            "Lines, JSON, Parquet, CSV, TSV; .gz and .zst too; or of the hub: "
+            "Lines, JSON, Parquet, CSV or TSV, also as .gz or .zst; or a file on the hub: "
             "[cyan]hf://datasets/OWNER/NAME[@REVISION]/FILE[/].",
         ),
     ],
@@ -51,10 +51,10 @@ def detect(
         list[str] | None,
         argument(
             "KEY=VALUE",
-            "How the model is asked, and what detectors are given: the keys of [cyan]detect[/] in "
-            "an experiment file, and [cyan]held_out[/], [cyan]revision[/], "
-            "[cyan]trust_remote_code[/], [cyan]server.api[/] … (docs/experiment-file.md of the "
-            "repository has all).",
+            "Set how the model is queried and what detectors receive: the keys of "
+            "[cyan]detect[/] in an experiment file, and [cyan]held_out[/], [cyan]revision[/], "
+            "[cyan]trust_remote_code[/], [cyan]server.api[/] … (docs/experiment-file.md in the "
+            "repository lists all).",
         ),
     ] = None,
     detectors: Annotated[
@@ -72,14 +72,14 @@ def detect(
         str | None,
         option(
             "--benchmark NAME",
-            "What the rows are: [cyan]wikimia-32[/], [cyan]-64[/], [cyan]-128[/], "
-            "[cyan]-256[/], [cyan]mimir[/], [cyan]arxivtection[/], [cyan]rows[/]. They are "
-            "checked, and `blind` stands beside every number.",
+            "The benchmark of the rows: [cyan]wikimia-32[/], [cyan]-64[/], [cyan]-128[/], "
+            "[cyan]-256[/], [cyan]mimir[/], [cyan]arxivtection[/], [cyan]rows[/]. The rows are "
+            "checked, and `blind` is reported alongside every number.",
         ),
     ] = None,
     limit: Annotated[
         int | None,
-        option("--limit N", "Read the first N rows alone, to try things out."),
+        option("--limit N", "Read only the first N rows."),
     ] = None,
     text_column: Annotated[
         str | None,
@@ -89,7 +89,7 @@ def detect(
         str | None,
         option(
             "--label-column NAME",
-            "Column of the label; what other labels mean says [cyan]labels.seen=true[/].",
+            "Column of the label; [cyan]labels.seen=true[/] defines labels other than 0 and 1.",
             show_default="label",
         ),
     ] = None,
@@ -97,34 +97,34 @@ def detect(
         str | None,
         option(
             "--delimiter SIGN",
-            "Sign between the columns of CSV and TSV, or [cyan]tab[/].",
-            show_default="as the first line has it",
+            "CSV/TSV delimiter, or [cyan]tab[/].",
+            show_default="found in the first line",
         ),
     ] = None,
     server: Annotated[
         str | None,
         option(
             "--server URL",
-            "Address of an OpenAI-compatible server that the model is asked on, such as "
-            "[cyan]http://localhost:8000/v1[/]; detectors run that read what it writes, or the "
-            "log-probabilities that it gives of a text (vLLM does).",
+            "Query the model on an OpenAI-compatible server at this address, such as "
+            "[cyan]http://localhost:8000/v1[/]. Only detectors that read generated text run, or "
+            "log-probabilities of a given text if the server returns them (vLLM does).",
         ),
     ] = None,
     out: Annotated[
         Path,
         option(
             "--out FILE",
-            "Where the scores go: [cyan].parquet[/], [cyan].csv[/] or [cyan].jsonl[/].",
+            "Write the scores here: [cyan].parquet[/], [cyan].csv[/] or [cyan].jsonl[/].",
             show_default=True,
         ),
     ] = Path("scores.parquet"),
     dry_run: Annotated[
         bool,
-        option("--dry-run", "Say what would be done and what it takes; score nothing."),
+        option("--dry-run", "List the steps and their cost; score nothing."),
     ] = False,
     yes: Annotated[
         bool,
-        option("--yes", "Ask a server however many requests it takes, without a question."),
+        option("--yes", "Send any number of requests to a server without confirmation."),
     ] = False,
     store: StepsStore = None,
     executor: StepsExecutor = None,
@@ -132,8 +132,8 @@ def detect(
 ) -> None:
     """Score the rows of any file with any causal language model.
 
-    Higher scores always mean: more likely seen in training.
-    Where the rows carry labels, a table of AUCs and true-positive rates with intervals is printed.
+    A higher score always means: more likely seen in training.
+    If the rows have labels, a table of AUCs and true-positive rates with intervals is printed.
 
     [bold]Examples[/]
 
@@ -182,14 +182,16 @@ def detect(
     plan = plan_file(examples, model, out, options, benchmark=benchmark)
     with show_progress() as progress:
         counted = count_requests(plan, progress)
-    for asked, requests in counted:
-        _say_requests(plan, requests, asked)
+    for remote, requests in counted:
+        _say_requests(plan, requests, remote)
     if dry_run:
-        every = {step: one for _, requests in counted for step, one in requests.items()}
-        _print_plan(plan, every, as_json=as_json)
+        estimates = {
+            step: estimate for _, requests in counted for step, estimate in requests.items()
+        }
+        _print_plan(plan, estimates, as_json=as_json)
         return
-    for asked, requests in counted if not yes else ():
-        _confirm(plan, requests, asked)
+    for remote, requests in counted if not yes else ():
+        _confirm(plan, requests, remote)
     with show_progress() as progress:
         result = score_file(plan, out, progress=progress)
     for note in result.notes:
@@ -203,7 +205,7 @@ def detect(
 def _say_requests(
     plan: "RowsPlan", requests: "Mapping[str, Estimate]", server: "ScoredServer"
 ) -> None:
-    """Print what a server will be asked, before it is asked, and which detectors want it."""
+    """Print the planned requests to a server, and the detectors that need them."""
     total = _total(requests)
     price = server.price_per_million
     cost = ""
@@ -226,7 +228,7 @@ def _total(requests: "Mapping[str, Estimate]") -> "Estimate":
 
 
 def _by_detector(plan: "RowsPlan", requests: "Mapping[str, Estimate]") -> str:
-    """Return `cdd 1,200; samia and ngram_coverage 240`, the dearest first."""
+    """Return `cdd 1,200; samia and ngram_coverage 240`, most requests first."""
     counted: dict[str, int] = {}
     for digest, estimate in requests.items():
         names = " and ".join(plan.detectors_of.get(digest, ("flagged rows",)))
@@ -239,8 +241,8 @@ def _confirm(plan: "RowsPlan", requests: "Mapping[str, Estimate]", server: "Scor
     """Ask before many requests are sent.
 
     Raises:
-        InputError: where nobody can be asked.
-        typer.Exit: they are not wanted.
+        InputError: without a terminal.
+        typer.Exit: when the user declines.
     """
     from inject.errors import InputError
 
@@ -251,16 +253,16 @@ def _confirm(plan: "RowsPlan", requests: "Mapping[str, Estimate]", server: "Scor
     dear = _by_detector(plan, requests)
     refusal = InputError(
         f"{to_send:,} requests would be sent, more than {server.confirm_above:,} "
-        f"(server.confirm_above), and nobody is here to agree; {dear}",
+        f"(server.confirm_above); confirmation needs a terminal or --yes; {dear}",
         where=server.base_url,
-        hint="Add --yes to send them, or ask for less: --limit N for fewer rows, --detectors "
-        f"for those that take fewer{_SHARING if 'cdd' in dear else ''}.",
+        hint="Add --yes to send them, or send fewer: --limit N for fewer rows, --detectors "
+        f"for detectors with fewer requests{_SHARING if 'cdd' in dear else ''}.",
     )
     require_agreement(f"Send {to_send:,} requests?", refusal, declined="Nothing was sent.")
 
 
 def _print_plan(plan: "RowsPlan", requests: "Mapping[str, Estimate]", *, as_json: bool) -> None:
-    """Print the steps of a dry run, and what they take together."""
+    """Print the steps of a dry run and their total cost."""
     from spikein.cli.scores_output import rows_counted
     from spikein.scoring.detect_file import planned_steps
 

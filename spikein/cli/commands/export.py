@@ -1,4 +1,4 @@
-"""`spikein export`: the stream of a run as files that other trainers read."""
+"""`spikein export`: write the stream of a run as files for other trainers."""
 
 from pathlib import Path
 from typing import Annotated, Literal
@@ -21,38 +21,40 @@ def export(
     ],
     out: Annotated[
         Path,
-        option("--out DIR", "A new folder."),
+        option("--out DIR", "Write to this new folder."),
     ],
     arm: Annotated[
         str | None,
         option(
-            "--arm LABEL", "Which arm's stream; needed where they differ, and then all are listed."
+            "--arm LABEL", "Export this arm's stream; required, with a list, if streams differ."
         ),
     ] = None,
     rows: Annotated[
         Literal["documents", "windows"],
         option(
             "--rows",
-            "Whether a row ([cyan]datasets[/]) or sequence ([cyan]megatron[/]) is a document "
-            "or a window as trained on here.",
+            "Make each row ([cyan]datasets[/]) or sequence ([cyan]megatron[/]) a document, "
+            "or a training window.",
             show_default=True,
         ),
     ] = "documents",
-    clean: Annotated[bool, option("--clean", "The clean twin: as long, without any copy.")] = False,
+    clean: Annotated[
+        bool, option("--clean", "Export the clean twin: the same length, no copies.")
+    ] = False,
     show_protected: Annotated[
         bool,
         option(
             "--show-protected",
-            "Export copies of protected datasets, too; do not share the files then.",
+            "Also export copies of protected datasets; do not share such files.",
         ),
     ] = False,
     store: RunStore = None,
     runs: RunsFolder = RUNS,
 ) -> None:
-    """Export the contaminated stream of a run, with the place of every copy beside it.
+    """Export the contaminated stream of a run, with the position of every copy.
 
-    [cyan]copies.parquet[/] says where each copy stands in the exported tokens,
-    [cyan]export.json[/] holds the facts and the digests.
+    [cyan]copies.parquet[/] lists the position of each copy in the exported tokens;
+    [cyan]export.json[/] contains the facts and the digests.
 
     [bold]Examples[/]
 
@@ -81,13 +83,13 @@ def export(
     if facts.texts is not None and (changed := facts.texts["changed"]):
         warn(
             f"The text of {changed:,} of {facts.texts['documents']:,} documents "
-            f"({facts.texts['changed_tokens']:,} of {facts.tokens:,} tokens) does not give the "
-            "same tokens again; their lines say so. Export tokens where that matters."
+            f"({facts.texts['changed_tokens']:,} of {facts.tokens:,} tokens) does not tokenize to "
+            "the same tokens; their lines are marked. Export tokens if that matters."
         )
     if facts.copies_left_out:
-        warn(f"{facts.copies_left_out:,} copies lie in the last partial window, which is left out.")
+        warn(f"{facts.copies_left_out:,} copies are in the last partial window, which is omitted.")
     if facts.protected:
-        warn("The files hold texts of protected datasets: keep them to yourself.")
+        warn("The files contain texts of protected datasets: do not share them.")
     size = sum(file["bytes"] for file in facts.files.values())
     say(
         f"{facts.tokens:,} tokens in {facts.documents:,} documents, {facts.copies:,} copies, "

@@ -35,14 +35,14 @@ def init(
     ] = None,
     detector: Annotated[
         Path | None,
-        option("--detector FILE.py", "Write a detector to start from in place of an experiment."),
+        option("--detector FILE.py", "Write a starter detector instead of an experiment."),
     ] = None,
 ) -> None:
-    """Write a commented experiment file to start from, into this folder; or a detector.
+    """Write a commented experiment file, or a detector, to start from into this folder.
 
-    It is whole as it stands: it can be run at once, without any download. A
-    file that is there already is never overwritten. `--from` copies one of the
-    presets: small studies, the published experiments, a day on one GPU.
+    The file is complete: it runs at once, without any download. An existing file
+    is never overwritten. `--from` copies a preset: small studies, the published
+    experiments, a day on one GPU.
 
     [bold]Examples[/]
 
@@ -56,7 +56,7 @@ def init(
     """
     if detector is not None:
         if source is not None or name != DEFAULT_NAME:
-            raise typer.BadParameter("stands alone: no NAME and no --from", param_hint="--detector")
+            raise typer.BadParameter("takes neither NAME nor --from", param_hint="--detector")
         path = write_detector(detector)
         say(f"Detector: {path}", style="bold")
         say(f"Next: spikein validate {path}:score RUN_OR_BUNDLE")
@@ -67,17 +67,17 @@ def init(
 
 
 def write_starter(name: str, folder: Path, *, source: str | None = None) -> Path:
-    """Write `NAME.yaml`, a whole experiment of that name, into a folder; return its path.
+    """Write `NAME.yaml`, a complete experiment, into a folder; return its path.
 
     Args:
-        name: of the experiment, and so of its run's folder.
-        folder: where the file goes.
-        source: the shipped experiment whose text is taken; None for the template.
+        name: the name of the experiment, and so of its run's folder.
+        folder: the folder for the file.
+        source: the shipped experiment to copy; None for the template.
 
     Raises:
-        InputError: for a name that cannot name a run, an unknown source, or a file that is there.
+        InputError: for a name that cannot name a run, an unknown source, or an existing file.
     """
-    # With the whole schema, which the help need not wait for.
+    # This imports the whole schema, which the help does not need.
     from spikein.config.schema import check_name
 
     name = name.removesuffix(".yaml")
@@ -102,11 +102,13 @@ def write_detector(path: Path) -> Path:
     """Write a detector to start from; return its path.
 
     Raises:
-        InputError: its name is not that of a Python file, or there is such a file.
+        InputError: for a name without `.py`, a missing folder, or an existing file.
     """
     if path.suffix != ".py" or not path.parent.is_dir():
-        problem = "is no name of a Python file" if path.suffix != ".py" else "lies in no folder"
-        raise InputError(problem, where=str(path), allowed="FILE.py in a folder that is there")
+        problem = "is not the name of a Python file"
+        if path.suffix == ".py":
+            problem = "its folder does not exist"
+        raise InputError(problem, where=str(path), allowed="FILE.py in an existing folder")
     text = DETECTOR_TEMPLATE.read_text(encoding="utf-8").replace(DEFAULT_DETECTOR, path.name)
     _write_new(path, text, hint="Give another name: spikein init --detector FILE.py")
     return path
@@ -118,28 +120,28 @@ def _write_new(path: Path, text: str, *, hint: str) -> None:
             file.write(text)
     except FileExistsError:
         raise InputError(
-            "there is such a file already, and nothing was written", where=str(path), hint=hint
+            "the file exists already; nothing was written", where=str(path), hint=hint
         ) from None
 
 
 def _shipped(name: str) -> Path:
-    known = EXPERIMENTS.files()
-    if name in known:
-        return known[name]
+    experiments = EXPERIMENTS.files()
+    if name in experiments:
+        return experiments[name]
     if not name.strip():
-        raise InputError("is empty", where="--from", allowed=", ".join(known))
+        raise InputError("is empty", where="--from", allowed=", ".join(experiments))
     if Path(name).is_file():
         raise InputError(
             f"{name} is a file of your own",
             where="--from",
-            allowed=", ".join(known),
+            allowed=", ".join(experiments),
             hint=f"Write `extends: {name}` into a new file, and the keys that differ.",
         )
     return EXPERIMENTS.find(name)
 
 
 def _renamed(text: str, old: str, new: str) -> str:
-    """Return a file's text with another name, in its comments' commands, too."""
+    """Return a file's text with another name, also in the commands of its comments."""
     old_name = DEFAULT_NAME if old == TEMPLATE.stem else old
     text = re.sub(rf"(?m)^name: {re.escape(old_name)}$", lambda _: f"name: {new}", text)
     text = re.sub(

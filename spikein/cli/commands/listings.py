@@ -1,4 +1,4 @@
-"""`spikein detectors`, `datasets` and `executors`: what there is to choose from."""
+"""`spikein detectors`, `datasets` and `executors`: list the available choices."""
 
 import json
 from typing import TYPE_CHECKING, Annotated
@@ -16,17 +16,17 @@ def detectors(
         list[str] | None,
         argument(
             "[NAME]...",
-            "Detectors to show in full: names, or [cyan]FILE.py:NAME[/] of your own.",
+            "Show these detectors in full: names, or [cyan]FILE.py:NAME[/] for your own.",
             autocompletion=completion.detectors,
         ),
     ] = None,
-    as_json: Annotated[bool, option("--json", "Print a JSON list, and nothing else.")] = False,
+    as_json: Annotated[bool, option("--json", "Print only a JSON list.")] = False,
 ) -> None:
-    """List the detectors: what each must see of a model, what it needs and costs, and its paper.
+    """List the detectors with the access to a model that each requires, its cost and its paper.
 
-    Besides the built-in ones these are the detectors of installed packages (entry points of the
-    group [cyan]spikein.detectors[/]). A detector that is named is checked and shown in full, with
-    its definition, what it assumes, and its parameters.
+    The list includes detectors of installed packages (entry points of the group
+    [cyan]spikein.detectors[/]). A named detector is checked and shown in full, with its
+    definition, assumptions and parameters.
 
     [bold]Examples[/]
 
@@ -42,79 +42,81 @@ def detectors(
 
     warnings: tuple[str, ...] = ()
     if names:
-        shown = [describe_named(name) for name in names]
+        described = [describe_named(name) for name in names]
     else:
-        shown, warnings = detector_table()
+        described, warnings = detector_table()
     if as_json:
-        print(json.dumps([one.plain() for one in shown], indent=1, ensure_ascii=False))
+        print(
+            json.dumps([detector.plain() for detector in described], indent=1, ensure_ascii=False)
+        )
     elif names:
-        for one in shown:
-            _print_in_full(one)
+        for detector in described:
+            _print_in_full(detector)
     else:
-        _print_list(shown)
+        _print_list(described)
     for warning in warnings:
         warn(warning)
 
 
-def _print_list(found: "list[DetectorFacts]") -> None:
+def _print_list(listed: "list[DetectorFacts]") -> None:
     from detect.access import Access
 
-    several = len({one.origin for one in found}) > 1
+    several = len({detector.origin for detector in listed}) > 1
     print_table(
         ("name", "in print", "access", "needs", "cost of a text", "depends on", "paper", "from"),
         (
             (
-                one.name,
-                one.title,
-                one.access,
-                ", ".join(one.needs) or "nothing",
-                one.cost,
-                one.depends_on,
-                one.source,
-                one.origin if several else None,
+                detector.name,
+                detector.title,
+                detector.access,
+                ", ".join(detector.needs) or "nothing",
+                detector.cost,
+                detector.depends_on,
+                detector.source,
+                detector.origin if several else None,
             )
-            for one in found
+            for detector in listed
         ),
     )
-    say("Access: what of the target a detector must see; a level includes those before it in:")
+    say("Access to the target that a detector requires; each level includes those before it:")
     say(f"{', '.join(level.label for level in Access)}.")
     say("2× is two passes of that model over each text. Passes are shared between detectors.")
-    say("spikein detectors NAME shows one in full.", style="dim")
+    say("spikein detectors NAME shows a detector in full.", style="dim")
 
 
-def _print_in_full(one: "DetectorFacts") -> None:
-    say(one.name, style="bold")
+def _print_in_full(detector: "DetectorFacts") -> None:
+    say(detector.name, style="bold")
     facts = {
-        "in print": one.title,
-        "measures": one.summary,
-        "assumes": one.assumption or "not declared",
-        "paper": one.source or "none",
-        "access": one.access,
-        "needs": ", ".join(one.needs) or "nothing",
-        "cost of a text": one.cost,
-        "depends on": one.depends_on or "the row and the models alone",
-        "also called": ", ".join(one.aliases),
-        "libraries": ", ".join(one.libraries),
-        "from": one.origin,
-        "default": one.setting,
-        "tuned over": one.grid_text,
+        "in print": detector.title,
+        "measures": detector.summary,
+        "assumes": detector.assumption or "not declared",
+        "paper": detector.source or "none",
+        "access": detector.access,
+        "needs": ", ".join(detector.needs) or "nothing",
+        "cost of a text": detector.cost,
+        "depends on": detector.depends_on or "only the row and the models",
+        "also called": ", ".join(detector.aliases),
+        "libraries": ", ".join(detector.libraries),
+        "from": detector.origin,
+        "default": detector.setting,
+        "tuned over": detector.grid_text,
     }
     print_table(("", ""), ((key, text) for key, text in facts.items() if text))
-    if one.parameters:
+    if detector.parameters:
         print_table(
             ("parameter", "default", "meaning"),
-            ((each.name, each.default, each.text) for each in one.parameters),
+            ((each.name, each.default, each.text) for each in detector.parameters),
         )
-    if one.notes:
-        say(one.notes)
+    if detector.notes:
+        say(detector.notes)
         say("")
 
 
 def datasets() -> None:
     """List the datasets that an experiment can spike in, and the sources of its background.
 
-    Datasets and sources of installed packages are listed with the package that they come from; one
-    in a file of yours needs no listing: write `dataset: FILE.py:NAME` or `kind: FILE.py:NAME`.
+    Datasets and sources of installed packages are listed with their package. For one in a file of
+    your own, write `dataset: FILE.py:NAME` or `kind: FILE.py:NAME`.
 
     [bold]Example[/]
 
@@ -148,10 +150,10 @@ def datasets() -> None:
 
 
 def executors() -> None:
-    """List the executors that [cyan]spikein run --executor[/] takes, and where they come from.
+    """List the executors for [cyan]spikein run --executor[/], and their packages.
 
-    Installed packages offer executors under the entry point group [cyan]spikein.executors[/]. An
-    executor in a file of your own is named by [cyan]--executor FILE.py:NAME[/].
+    Installed packages offer executors under the entry point group [cyan]spikein.executors[/]. For
+    an executor in a file of your own, write [cyan]--executor FILE.py:NAME[/].
 
     [bold]Example[/]
 

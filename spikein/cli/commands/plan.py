@@ -1,4 +1,4 @@
-"""`spikein plan` and `spikein check`: what a run would do, cost and refuse, without doing it."""
+"""`spikein plan` and `spikein check`: estimate and check a run without executing it."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Annotated, Any
@@ -41,49 +41,49 @@ def plan(
         str | None,
         option(
             "--gpu TEXT",
-            "The GPU that training is estimated for: a100, h100, h200.",
-            show_default="h100; none where this machine has none and its processor is enough",
+            "Estimate training on this GPU: a100, h100, h200.",
+            show_default="h100; none if this machine has none and its processor is enough",
         ),
     ] = None,
     gpus: Annotated[
         int | None,
-        option("--gpus INTEGER", "How many of them share a training run.", show_default="8"),
+        option("--gpus INTEGER", "Number of GPUs per training run.", show_default="8"),
     ] = None,
     mfu: Annotated[
         float | None,
-        option("--mfu SHARE", "Share of their peak that training reaches.", show_default="0.4"),
+        option("--mfu SHARE", "Share of peak FLOPs that training reaches.", show_default="0.4"),
     ] = None,
     measure: Annotated[
         bool,
         option(
             "--measure/--no-measure",
-            "Time a few training steps here, to say how long each step will take.",
+            "Time a few training steps here, to estimate how long each step takes.",
             show_default=True,
         ),
     ] = True,
     power: Annotated[
         bool,
-        option("--power", "Say how many examples and seeds it takes to see a difference, instead."),
+        option("--power", "Estimate instead the examples and seeds needed to detect a difference."),
     ] = False,
     assume: Annotated[
         list[str] | None,
         option(
             "--assume KEY=VALUE",
-            "With --power: what is assumed, such as [cyan]auc=0.65[/], [cyan]delta=0.05[/], "
+            "With --power: assume a value, such as [cyan]auc=0.65[/], [cyan]delta=0.05[/], "
             "[cyan]seed_deviation=0.02[/].",
         ),
     ] = None,
     from_run: Annotated[
         str | None,
-        option("--from RUN", "With --power: a finished run whose own variances are assumed."),
+        option("--from RUN", "With --power: assume the variances of this finished run."),
     ] = None,
     runs: RunsFolder = RUNS,
 ) -> None:
-    """Say what a run will do and what it will cost; run nothing.
+    """Estimate the steps and the cost of a run without executing it.
 
-    The whole file is checked, every combination of its sweep included, and the members and the
-    copies are drawn as a run draws them. Exit code 2 means that a run would be refused; names that
-    cannot be looked up without a network are listed.
+    The whole file is checked, with every combination of its sweep, and the members and copies are
+    drawn as in a run. Exit code 2 means that a run would be refused. Names that cannot be looked
+    up without a network are listed.
 
     [bold]Examples[/]
 
@@ -109,7 +109,7 @@ def plan(
         )
         return
     if assume or from_run is not None:
-        raise typer.BadParameter("--assume and --from belong to --power.")
+        raise typer.BadParameter("--assume and --from need --power.")
     from spikein.api.plan import plan as plan_experiment
     from spikein.estimates.training import Hardware
 
@@ -159,7 +159,7 @@ def plan(
 
 
 def _time(result: "PlanResult") -> str:
-    """Say how long the run will take on this machine, and how that is known."""
+    """Return the expected time of the run on this machine, and the basis of the estimate."""
     seconds = [row.seconds for row in result.rows if not row.stored]
     if not any(seconds):
         return ""
@@ -174,26 +174,29 @@ def _time(result: "PlanResult") -> str:
 
 
 def _print_injection(estimates: "tuple[InjectionEstimate, ...]") -> None:
-    """Print what the copies of each arm will amount to."""
+    """Print the number and size of each arm's copies."""
     say("")
     print_rows(
         {
-            "injection": one.label or one.copies_rule,
-            "placement": one.placement,
-            "members": one.members,
-            "held out": one.held_out or None,
-            "copies": f"{one.copies:,.0f}" + (f" ± {one.spread:,.0f}" if one.spread else ""),
-            "members with 0, 1, 2, 3, 4, 5+": ", ".join(f"{count:,.0f}" for count in one.counts),
-            "tokens": ("" if one.measured or one.tokens is None else "~")
-            + short_number(one.tokens),
-            "share": _known(_percent, one.share),
-            "disk": _known(human_bytes, one.disk_bytes),
-            "time": duration(one.seconds),
+            "injection": estimate.label or estimate.copies_rule,
+            "placement": estimate.placement,
+            "members": estimate.members,
+            "held out": estimate.held_out or None,
+            "copies": f"{estimate.copies:,.0f}"
+            + (f" ± {estimate.spread:,.0f}" if estimate.spread else ""),
+            "members with 0, 1, 2, 3, 4, 5+": ", ".join(
+                f"{count:,.0f}" for count in estimate.counts
+            ),
+            "tokens": ("" if estimate.measured or estimate.tokens is None else "~")
+            + short_number(estimate.tokens),
+            "share": _known(_percent, estimate.share),
+            "disk": _known(human_bytes, estimate.disk_bytes),
+            "time": duration(estimate.seconds),
         }
-        for one in estimates
+        for estimate in estimates
     )
-    print_notes(one.note for one in estimates if one.note)
-    if any(one.tokens is not None and not one.measured for one in estimates):
+    print_notes(estimate.note for estimate in estimates if estimate.note)
+    if any(estimate.tokens is not None and not estimate.measured for estimate in estimates):
         say("~: estimated from the texts' bytes, as there is no tokenizer yet.")
 
 
@@ -207,75 +210,84 @@ def _percent(share: float) -> str:
 
 
 def _print_on_processor(result: "PlanResult") -> None:
-    """Print what training takes here, where GPUs are of no use."""
+    """Print the cost of training on this processor."""
     say("")
     print_rows(
         {
-            **_size(one),
-            "disk": human_bytes(one.cost.disk * one.models),
+            **_size(estimate),
+            "disk": human_bytes(estimate.cost.disk * estimate.models),
             "time": _known(
-                duration, result.measured and one.cost.flops / result.measured.flops_per_second
+                duration, result.measured and estimate.cost.flops / result.measured.flops_per_second
             ),
         }
-        for one in result.training
-        if one.cost is not None
+        for estimate in result.training
+        if estimate.cost is not None
     )
-    for note in dict.fromkeys(f"{one.what}: {one.note}" for one in result.training):
+    for note in dict.fromkeys(f"{estimate.what}: {estimate.note}" for estimate in result.training):
         say(note)
     time = "Time: of one run. " if result.measured else ""
-    say(f"{time}On the processor of this machine; on GPUs instead: --gpu h100 --gpus 1.")
+    say(f"{time}On the processor of this machine; to estimate GPUs: --gpu h100 --gpus 1.")
 
 
-def _size(one: "TrainingEstimate") -> dict[str, object]:
+def _size(estimate: "TrainingEstimate") -> dict[str, object]:
     return {
-        "training": one.what,
-        "runs": one.runs,
-        "steps": one.steps,
-        "tokens": short_number(one.tokens),
-        "FLOPs": one.cost and short_number(one.cost.flops),
+        "training": estimate.what,
+        "runs": estimate.runs,
+        "steps": estimate.steps,
+        "tokens": short_number(estimate.tokens),
+        "FLOPs": estimate.cost and short_number(estimate.cost.flops),
     }
 
 
-def _print_estimates(every: "Sequence[TrainingEstimate]", hardware: "Hardware") -> None:
+def _print_estimates(estimates: "Sequence[TrainingEstimate]", hardware: "Hardware") -> None:
     """Print steps, operations, memory of a GPU by stage of ZeRO, disk and GPU-hours."""
     stages = [f"ZeRO-{stage}" for stage in range(4)]
     say("")
     print_rows(
         {
-            **_size(one),
+            **_size(estimate),
             **{
-                f"a GPU, {name}": one.cost and human_bytes(one.memory(stage))
+                f"a GPU, {name}": estimate.cost and human_bytes(estimate.memory(stage))
                 for stage, name in enumerate(stages)
             },
-            "disk": one.cost and human_bytes(one.cost.disk * one.models),
-            "GPU-hours": one.cost and _hours(one.cost.gpu_seconds / 3600),
+            "disk": estimate.cost and human_bytes(estimate.cost.disk * estimate.models),
+            "GPU-hours": estimate.cost and _hours(estimate.cost.gpu_seconds / 3600),
         }
-        for one in every
+        for estimate in estimates
     )
-    for note in dict.fromkeys(f"{one.what}: {one.note}" for one in every):
+    for note in dict.fromkeys(f"{estimate.what}: {estimate.note}" for estimate in estimates):
         say(note)
-    known = [one for one in every if one.cost is not None]
-    if known:
+    sized = [estimate for estimate in estimates if estimate.cost is not None]
+    if sized:
         say(
             f"Assumed: {hardware.gpus} GPUs {hardware.gpu.upper()} "
             f"({human_bytes(hardware.memory)}), {hardware.utilisation:.0%} of their peak in "
-            f"bfloat16, {_windows(known)} at once on each. Choose with --gpu, --gpus, --mfu."
+            f"bfloat16, {_windows(sized)} at once on each. Choose with --gpu, --gpus, --mfu."
         )
-        total = sum(one.runs * one.cost.gpu_seconds for one in known if one.cost is not None) / 3600
+        total = (
+            sum(
+                estimate.runs * estimate.cost.gpu_seconds
+                for estimate in sized
+                if estimate.cost is not None
+            )
+            / 3600
+        )
         say(f"All training: {_hours(total)} GPU-hours.")
-    for one in known:
-        fitting = [stage for stage, _ in enumerate(stages) if one.memory(stage) <= hardware.memory]
+    for estimate in sized:
+        fitting = [
+            stage for stage, _ in enumerate(stages) if estimate.memory(stage) <= hardware.memory
+        ]
         if not fitting:
             say(
-                f"{one.what}: fits no stage of ZeRO on {hardware.gpus} such GPUs; more GPUs, "
-                "train.checkpointing, CPU offload or mode: lora need less."
+                f"{estimate.what}: fits no stage of ZeRO on {hardware.gpus} such GPUs; use more "
+                "GPUs, train.checkpointing, CPU offload or mode: lora."
             )
         elif fitting[0] > 0:
-            say(f"{one.what}: fits from {stages[fitting[0]]} on.")
+            say(f"{estimate.what}: fits from {stages[fitting[0]]} on.")
 
 
 def _print_unresolved(unresolved: Mapping[str, str]) -> None:
-    """Print what could not be resolved without a network: one reason usually stands for all."""
+    """Print the names that need a network to resolve; one reason usually covers all."""
     if not unresolved:
         return
     reason = next(iter(unresolved.values())).rstrip(".")
@@ -286,8 +298,8 @@ def _print_unresolved(unresolved: Mapping[str, str]) -> None:
     )
 
 
-def _windows(known: "Sequence[TrainingEstimate]") -> str:
-    numbers = sorted({one.windows for one in known})
+def _windows(estimates: "Sequence[TrainingEstimate]") -> str:
+    numbers = sorted({estimate.windows for estimate in estimates})
     text = " or ".join(str(number) for number in numbers)
     return f"{text} window{'' if numbers == [1] else 's'}"
 
@@ -297,11 +309,11 @@ def _hours(hours: float) -> str:
 
 
 def check(file: ExperimentFile, overrides: Overrides = None, store: StoreFolder = STORE) -> None:
-    """Check an experiment file, its data and whether its copies fit; run nothing.
+    """Check an experiment file, its data and the room for its copies; run nothing.
 
-    Checked is all that a run needs: every key of every combination of the sweep, in the file and
-    in those it extends; the files of the background; the rows, fields and templates of the
-    datasets; whether enough rows are usable and the copies find room; devices, packages, models,
+    The command checks everything that a run needs: every key of every combination of the sweep, in
+    the file and in those it extends; the files of the background; the rows, fields and templates
+    of the datasets; whether enough rows are usable and the copies fit; devices, packages, models,
     tokenizers and the store. Exit code 2 means that a run would be refused here.
 
     [bold]Examples[/]
@@ -313,7 +325,7 @@ def check(file: ExperimentFile, overrides: Overrides = None, store: StoreFolder 
     from spikein.api.plan import plan as plan_experiment
 
     result = plan_experiment(file, overrides=overrides or (), store=store, thorough=True)
-    print_notes([*result.notes, *(one.note for one in result.injection if one.note)])
+    print_notes([*result.notes, *(estimate.note for estimate in result.injection if estimate.note)])
     unknown = [f"{name} is unknown here: {why}" for name, why in result.unresolved.items()]
     exit_if_refused([*result.problems, *unknown])
     say(
@@ -357,6 +369,7 @@ def _print_power(result: "PowerResult") -> None:
         "proportion; none: the seeds differ too much for any number."
     )
     say(
-        "With one seed or two the interval speaks of the models at hand, so those rows hold no "
-        "doubt about other seeds. Other values: --assume KEY=VALUE, --from RUN. Nothing was run."
+        "With one or two seeds the interval covers only the models at hand, so those rows ignore "
+        "the variation between seeds. Other values: --assume KEY=VALUE, --from RUN. Nothing was "
+        "run."
     )

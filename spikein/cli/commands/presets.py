@@ -1,4 +1,4 @@
-"""`spikein presets`: the experiments that come with spikein."""
+"""`spikein presets`: list the experiments that come with spikein."""
 
 from typing import TYPE_CHECKING, Annotated
 
@@ -16,7 +16,7 @@ _FOLDERS = {
     "paper": "The published experiments, for GPUs",
     "gpu": "A day on one GPU",
 }
-"""What the folders of `configs` hold."""
+"""Titles of the folders of `configs`."""
 
 
 def presets(
@@ -24,12 +24,12 @@ def presets(
         list[str] | None,
         argument("[NAME]...", "Presets to show in full.", autocompletion=completion.presets),
     ] = None,
-    as_json: Annotated[bool, option("--json", "Print a JSON list, and nothing else.")] = False,
+    as_json: Annotated[bool, option("--json", "Print only a JSON list.")] = False,
 ) -> None:
-    """List the experiments that come along: question, size, time, what they replicate and need.
+    """List the shipped experiments: question, size, time, replicated paper and required data.
 
-    A preset that is named is shown with the head of its file, which has the
-    published numbers, and with the commands that run it.
+    A named preset is shown with the head of its file, which has the published
+    numbers, and with the commands that run it.
 
     [bold]Examples[/]
 
@@ -42,18 +42,18 @@ def presets(
     from spikein.estimates.presets import GPU_HOURS_ARE, MINUTES_ARE, head_of
     from spikein.estimates.presets import presets as find_presets
 
-    found = find_presets(names or ())
+    chosen = find_presets(names or ())
     if as_json:
-        print_json([vars(preset) for preset in found])
+        print_json([vars(preset) for preset in chosen])
         return
     if not names:
-        _print_list(found)
+        _print_list(chosen)
         say(
             f"Minutes: on {MINUTES_ARE}. GPU-hours: {GPU_HOURS_ARE}. Tokens: trained by all models."
         )
-        say("spikein presets NAME shows one in full, and how to run it.", style="dim")
+        say("spikein presets NAME shows a preset in full, and how to run it.", style="dim")
         return
-    for preset in found:
+    for preset in chosen:
         say(preset.name, style="bold")
         say(head_of(preset.name))
         say("")
@@ -62,13 +62,13 @@ def presets(
             say(f"  {command}")
         if preset.fetched:
             say(f"  spikein run {preset.name} data=hf://presets")
-            say("  (which fetches the data itself, into the user's cache)", style="dim")
+            say("  (this also fetches the data, into the user's cache)", style="dim")
         say("")
 
 
-def _print_list(found: "list[Preset]") -> None:
+def _print_list(listed: "list[Preset]") -> None:
     folder = None
-    for preset in found:
+    for preset in listed:
         if preset.folder != folder:
             folder = preset.folder
             say("")
@@ -79,12 +79,12 @@ def _print_list(found: "list[Preset]") -> None:
 
 
 def _facts(preset: "Preset") -> str:
-    """Return size, time, what is replicated and data on one line."""
+    """Return size, time, replicated paper and data on one line."""
     hours, size = preset.gpu_hours, ""
     if preset.arms is not None:
         tokens = short_number(preset.tokens)
         size = f"{with_noun(preset.arms, 'arm')}, {tokens} tokens, {preset.model}"
-    # An audit is of texts that somebody brings.
+    # Users bring the texts of an audit.
     data = ", ".join(preset.data) or ("none" if preset.arms else "texts of your own")
     facts = (
         size,

@@ -13,31 +13,33 @@ if TYPE_CHECKING:
 
 
 def push(
-    bundle: Annotated[Path, argument("BUNDLE", "A folder of [cyan]spikein bundle[/].")],
+    bundle: Annotated[Path, argument("BUNDLE", "A folder written by [cyan]spikein bundle[/].")],
     hub_id: Annotated[
-        str, argument("OWNER/NAME", "The data set on the hub: a new one, or one with a bundle.")
+        str, argument("OWNER/NAME", "The data set on the hub: new, or already with a bundle.")
     ],
-    private: Annotated[bool, option("--private", "A new data set is private.")] = False,
+    private: Annotated[bool, option("--private", "Make a new data set private.")] = False,
     revision: Annotated[
         str | None,
-        option("--revision BRANCH", "The branch to commit to, made if new.", show_default="main"),
+        option("--revision BRANCH", "Commit to this branch, created if new.", show_default="main"),
     ] = None,
     message: Annotated[
         str | None,
-        option("--message TEXT", "Of the commit.", show_default="the run and the content"),
+        option("--message TEXT", "Set the commit message.", show_default="the run and the content"),
     ] = None,
     licence: Annotated[
         str | None,
-        option("--license ID", "On the card, in the words of the hub, such as [cyan]cc-by-4.0[/]."),
+        option(
+            "--license ID", "Put this licence on the card: a hub id such as [cyan]cc-by-4.0[/]."
+        ),
     ] = None,
-    yes: Annotated[bool, option("--yes", "Do not ask before anything is uploaded.")] = False,
+    yes: Annotated[bool, option("--yes", "Upload without confirmation.")] = False,
 ) -> None:
     """Publish a bundle as a data set on the Hugging Face hub, with a card.
 
-    Every file is checked first, and what would go where is shown. The bundle goes as one commit, so
-    nobody sees half of it; a bundle that was there stays under its own commit. An upload that is
-    cut off goes on when the command is run again. The token is that of [cyan]HF_TOKEN[/] alone, and
-    needs write access.
+    Every file is checked first, and the destination is shown. The bundle is uploaded as one commit,
+    so it is never visible in part; an earlier bundle stays under its own commit. After an
+    interrupted upload, run the command again to resume. Only the token in [cyan]HF_TOKEN[/] is
+    used; it needs write access.
 
     [bold]Examples[/]
 
@@ -53,14 +55,14 @@ def push(
     _show(prepared)
     if not yes:
         refusal = InputError(
-            "nothing was uploaded: nobody is here to agree",
+            "nothing was uploaded: confirmation needs a terminal or --yes",
             where=hub_id,
-            hint="Add --yes to upload without a question.",
+            hint="Add --yes to upload without confirmation.",
         )
         require_agreement("Upload it?", refusal, declined="Nothing was uploaded.")
     commit = push_bundle(prepared, message=message)
     if commit == prepared.place.commit:
-        say("Nothing changed: this bundle is there already.")
+        say("Nothing changed: this bundle is already published.")
     say(f"Commit: {commit}")
     say(f"Judge by it: spikein validate FILE.py:NAME hf://datasets/{hub_id}@{commit}", style="bold")
 
@@ -70,15 +72,15 @@ def _show(push: "Push") -> None:
     seen = "private" if place.private else "public"
     kind = f"a new {seen} data set" if place.new else f"the {seen} data set"
     say(f"{push.path}: {push.rows:,} rows, {human_bytes(push.size)}, content {push.content[:12]}.")
-    say(f"Goes to {kind} {place.id}, branch {place.branch}.")
+    say(f"Destination: {kind} {place.id}, branch {place.branch}.")
     if place.commit and place.files:
-        say(f"What is there now stays as commit {place.commit[:12]}.")
-    if shown := push.rows - push.withheld:
-        warn(f"The texts of {shown:,} rows go with it: their licences are yours to keep.")
+        say(f"The present content stays as commit {place.commit[:12]}.")
+    if n_readable := push.rows - push.withheld:
+        warn(f"It includes the texts of {n_readable:,} rows: you must comply with their licences.")
     if push.paths:
         warn(f"Its experiment names files of this machine: {first_names(push.paths, 3)}.")
     if push.withheld:
         warn(
             f"{push.withheld:,} rows are protected: their texts are not inside. Do not publish the "
-            "models, which would let them be worked back."
+            "models: the texts could be recovered from them."
         )

@@ -29,22 +29,20 @@ def run(
         str | None,
         option(
             "--executor NAME",
-            "Where steps run: a name that [cyan]spikein executors[/] lists, or "
-            "[cyan]FILE.py:NAME[/]; by default what the file says under [cyan]executor[/], else "
-            "in this process.",
+            "Run steps by this executor: a name listed by [cyan]spikein executors[/], or "
+            "[cyan]FILE.py:NAME[/]. The default is the file's [cyan]executor[/], else this "
+            "process.",
         ),
     ] = None,
     dry_run: Annotated[
-        bool, option("--dry-run", "Say what would run and what it costs, as [cyan]plan[/] does.")
+        bool, option("--dry-run", "Estimate the run without executing it, as [cyan]plan[/] does.")
     ] = False,
-    verbose: Annotated[
-        bool, typer.Option("--verbose", "-v", help="Tell every step, not every stage.")
-    ] = False,
+    verbose: Annotated[bool, typer.Option("--verbose", "-v", help="Log every step.")] = False,
 ) -> None:
     """Run an experiment and write its report.
 
-    Steps whose result the store holds are not run again: an interrupted run
-    goes on where it stopped, and a second run takes seconds.
+    Steps whose result is in the store do not run again: an interrupted run
+    resumes where it stopped, and a second run takes seconds.
 
     [bold]Examples[/]
 
@@ -56,7 +54,7 @@ def run(
 
       spikein run my.yaml 'executor={kind: local, workers: 4}' --dry-run
 
-    Exit code 3 says that some steps failed and all others were finished.
+    Exit code 3 means that some steps failed and all others finished.
     """
     from spikein.executors import get_executor
 
@@ -88,27 +86,27 @@ def run(
 
 def report(
     run: RunName,
-    open_page: Annotated[bool, option("--open", "Open the page in the browser as well.")] = False,
+    open_page: Annotated[bool, option("--open", "Also open the page in the browser.")] = False,
     show_protected: Annotated[
         bool,
         option(
             "--show-protected",
-            "Show the texts of protected datasets in the pages; do not share them then.",
+            "Show the texts of protected datasets in the pages; do not share such pages.",
         ),
     ] = False,
     out: Annotated[
         Path | None,
-        option("--out FILE", "Write the page to this file, and publish no run."),
+        option("--out FILE", "Write the page to this file without publishing a run."),
     ] = None,
     store: RunStore = None,
     runs: RunsFolder = RUNS,
 ) -> None:
-    """Render the report of a finished run again, and print where it lies.
+    """Render the report of a finished run again, and print its path.
 
-    Nothing is trained or scored; only the page is made anew. A run never
-    changes: where the page comes out otherwise, it is published as the next
-    run of its name. The run's folder remembers its store and where it was
-    started: this works from anywhere.
+    Nothing is trained or scored; only the page is rendered again. A run never
+    changes: if the new page differs, it is published as the next run of the
+    name. The run's folder records its store and working directory, so the
+    command works from anywhere.
 
     [bold]Examples[/]
 

@@ -1,4 +1,4 @@
-"""`spikein status`: which runs there are and go on, and whether what they rest on is whole."""
+"""`spikein status`: list the runs, their progress, and damage to their artifacts."""
 
 import sys
 import time
@@ -30,7 +30,7 @@ _STYLES = {
     "done": "green",
     "waiting": "dim",
 }
-_WORDS = {"blocked": "not begun"}
+_WORDS = {"blocked": "not started"}
 _HEADER_LINES = 6
 _MOST_NAMES = 3
 _LOOK_SECONDS = 1.0
@@ -41,7 +41,7 @@ def status(
         str | None,
         argument(
             "[RUN|FILE]",
-            "A run's name or folder, or an experiment file; all runs when left out.",
+            "A run's name or folder, or an experiment file; all runs by default.",
             autocompletion=completion.runs,
         ),
     ] = None,
@@ -51,15 +51,14 @@ def status(
         bool,
         option(
             "--watch",
-            "Show the steps of a run that goes on until it ends; of the latest when RUN is "
-            "left out.",
+            "Show the steps of a running run until it ends; by default of the latest.",
         ),
     ] = False,
 ) -> None:
-    """List the runs, or say how far one of them is.
+    """List the runs, or show the progress of one.
 
-    Of a run that goes on, or that ended early, every step is shown: done, running and where,
-    waiting and for what, failed with the last lines of its log.
+    For a run that is running or ended early, every step is shown: done, running and where,
+    waiting and for what, or failed with the last lines of its log.
 
     [bold]Examples[/]
 
@@ -100,7 +99,7 @@ def status(
 
 
 def _latest(store: Path, name: str | None) -> "RunStatus | None":
-    """Return the status of the latest run of a name, one that goes on first."""
+    """Return the status of the latest run of a name; running ones come first."""
     from spikein.executors.live_status import read_statuses
 
     named = [status for status in read_statuses(store) if name is None or status.name == name]
@@ -169,8 +168,8 @@ def _summary(run: "RunStatus") -> str:
         for state in ("running", "waiting", "failed", "blocked")
         if counts[state]
     ]
-    said = {"running": "running", "finished": "finished", "failed": "ended with failed steps"}
-    state = said.get(run.state, "interrupted; run it again to go on")
+    texts = {"running": "running", "finished": "finished", "failed": "ended with failed steps"}
+    state = texts.get(run.state, "interrupted; run it again to resume")
     return (
         f"{run.name}, by {run.executor or 'an executor'} (process {run.process} on {run.host}): "
         f"{state}, {', '.join(parts)}"
@@ -187,17 +186,17 @@ def _print_run(run: "RunStatus") -> None:
 
 
 def _watch(store: Path, name: str | None) -> None:
-    """Show the latest run until it ends; on a terminal in place, elsewhere a line at each change.
+    """Show the latest run until it ends: in place on a terminal, else one line per change.
 
     Raises:
-        typer.Exit: with code 2 where there is no such run.
+        typer.Exit: with code 2 if there is no such run.
     """
     from spikein.executors.live_status import read_statuses
 
     run = _latest(store, name)
     if run is None:
-        what = f"no run of {name}" if name else "no run"
-        tell(f"The store {store} knows {what}; give its folder by --store.")
+        absent = f"no run of {name}" if name else "no run"
+        tell(f"The store {store} has {absent}; give another store by --store.")
         raise typer.Exit(2)
     began = run.began
 
@@ -227,23 +226,23 @@ def _watch(store: Path, name: str | None) -> None:
 
 
 def _fitting(run: "RunStatus", height: int) -> "RenderableType":
-    """Return what fits a screen: failed and running steps first."""
+    """Return the rows that fit a screen: failed and running steps first."""
     from rich.console import Group
     from rich.text import Text
 
     ranked = sorted(run.steps, key=lambda step: _ORDER.index(step.state))
     most = max(height - _HEADER_LINES, 3)
-    shown, used = [], 0
+    fitting, used = [], 0
     for step in ranked:
         used += 1 + len(_below(step))
         if used > most:
             break
-        shown.append(step)
-    rest = len(ranked) - len(shown)
-    lines = [Text(line, style="dim") for step in shown for line in _below(step)]
-    if rest:
-        lines.append(Text(f"… and {rest} more steps", style="dim"))
-    return Group(_table(run, shown), *lines, Text(_summary(run)))
+        fitting.append(step)
+    n_hidden = len(ranked) - len(fitting)
+    lines = [Text(line, style="dim") for step in fitting for line in _below(step)]
+    if n_hidden:
+        lines.append(Text(f"… and {n_hidden} more steps", style="dim"))
+    return Group(_table(run, fitting), *lines, Text(_summary(run)))
 
 
 def _table(run: "RunStatus", steps: "tuple[StepStatus, ...] | list[StepStatus]") -> "Table":
@@ -270,7 +269,7 @@ def _table(run: "RunStatus", steps: "tuple[StepStatus, ...] | list[StepStatus]")
 
 
 def _below(step: "StepStatus") -> list[str]:
-    """Return what stands below the table for a step that failed: the last lines of its log."""
+    """Return the last log lines of a failed step, to print below the table."""
     if step.state != "failed" or not step.lines:
         return []
     return [f"Last lines of {step.name}:", *(f"    {line}" for line in step.lines)]
@@ -288,8 +287,8 @@ def _progress(step: "StepStatus", names: "dict[str, StepStatus]") -> str:
     if step.state in ("failed", "blocked"):
         return step.problem.splitlines()[0] if step.problem else ""
     if step.state == "waiting":
-        needed = [names[one] for one in step.needs if one in names]
-        waits = [one.name for one in needed if one.state != "done"]
+        needed = [names[step_name] for step_name in step.needs if step_name in names]
+        waits = [step_name.name for step_name in needed if step_name.state != "done"]
         if not waits:
             return step.problem
         return f"waits for {first_names(waits, _MOST_NAMES)}"

@@ -1,4 +1,4 @@
-"""`spikein bundle` packs ground truth; `spikein validate` judges new detectors by it."""
+"""`spikein bundle` packs ground truth; `spikein validate` evaluates new detectors on it."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -41,28 +41,28 @@ def validate(
         str,
         argument(
             "RUN|BUNDLE",
-            "A run's name or folder, a folder of [cyan]spikein bundle[/], or one on the hub "
-            "([cyan]hf://datasets/OWNER/NAME@REVISION[/]).",
+            "A run's name or folder, a folder written by [cyan]spikein bundle[/], or a bundle on "
+            "the hub ([cyan]hf://datasets/OWNER/NAME@REVISION[/]).",
         ),
     ],
     arm: Annotated[
         str | None,
         option(
             "--arm LABEL",
-            "The arm to rank them in; else the one in which stored detectors do best on the "
-            "tune split.",
+            "Rank detectors in this arm; by default the arm in which stored detectors do best on "
+            "the tune split.",
         ),
     ] = None,
     out: PageFile = None,
     strict: Annotated[
         bool,
-        option("--strict", "End with 1 where a check finds a detector [cyan]wrong[/], for CI."),
+        option("--strict", "Exit 1 if any check finds a detector [cyan]wrong[/]; for CI."),
     ] = False,
     time_limit: Annotated[
         float,
         option(
             "--time-limit SECONDS",
-            "How long a detector may take for 1,000 rows; told from its first rows.",
+            "Maximum time of a detector for 1,000 rows; estimated from its first rows.",
             show_default=True,
             min=0.1,
         ),
@@ -71,16 +71,16 @@ def validate(
     store: RunStore = None,
     runs: RunsFolder = RUNS,
 ) -> None:
-    """Judge new detectors by ground truth: their rank among all stored ones, and what is wrong.
+    """Evaluate new detectors on ground truth: rank them among stored ones, and report defects.
 
     NAME is a function that returns a number (higher: more likely a member), or a
     [cyan]spikein.Detector[/]. A function takes one [cyan]TokenStatistics[/] or one
-    [cyan]ExampleEvidence[/]: the annotation of its parameter says which, else the parameter's name
-    ([cyan]statistics[/], [cyan]stats[/]; [cyan]example[/], [cyan]evidence[/]), else it is tried
-    with both.
+    [cyan]ExampleEvidence[/]. Its parameter's annotation determines which, else the parameter's name
+    ([cyan]statistics[/], [cyan]stats[/]; [cyan]example[/], [cyan]evidence[/]), else both are tried.
 
-    No model is loaded. Settings are chosen on the tune split, all is reported on the test split. A
-    detector that fails is named, and the rest goes on; the command then ends with 2.
+    No model is loaded. Settings are chosen on the tune split; results are on the test split. A
+    detector that fails is reported, and the others are still evaluated; the command then exits
+    with 2.
 
     [bold]Examples[/]
 
@@ -99,64 +99,64 @@ def validate(
 
     if out is not None:
         check_file(out)
-    found = judge(detectors, truth, arm=arm, time_limit=time_limit, runs=runs, store=store)
+    validation = judge(detectors, truth, arm=arm, time_limit=time_limit, runs=runs, store=store)
     page = None
     if out is not None:
         from analysis.validate.page import write_page
 
-        page = write_page(out, found)
+        page = write_page(out, validation)
     if as_json:
-        print_json({**_head(found), "findings": found.findings.to_pylist()})
+        print_json({**_head(validation), "findings": validation.findings.to_pylist()})
     else:
-        _print_validation(found)
+        _print_validation(validation)
         if page is not None:
             say(f"Page: {page}", style="bold")
-    for one in found.refused:
-        warn(f"Not judged ({one.kind}): {one.problem}")
+    for refused in validation.refused:
+        warn(f"Not judged ({refused.kind}): {refused.problem}")
     wrong = [
         f"{judged.name} ({finding.check})"
-        for judged in found.judged
+        for judged in validation.judged
         for finding in judged.findings
         if finding.severity == "wrong"
     ]
     if strict and wrong:
         print_error(f"found wrong: {', '.join(wrong)}")
-    if found.refused or (strict and wrong):
-        raise typer.Exit(2 if found.refused else 1)
+    if validation.refused or (strict and wrong):
+        raise typer.Exit(2 if validation.refused else 1)
 
 
-def _head(found: "Validation") -> dict[str, object]:
-    """Return what `--json` says beside the findings."""
+def _head(validation: "Validation") -> dict[str, object]:
+    """Return the `--json` entries other than the findings."""
     return {
-        "experiment": found.name,
-        "source": found.source,
-        "content": found.content or None,
-        "provenance": found.provenance.model_dump(mode="json"),
-        "arm": found.arm,
-        "arms": found.arms,
-        "confidence": found.settings.confidence,
+        "experiment": validation.name,
+        "source": validation.source,
+        "content": validation.content or None,
+        "provenance": validation.provenance.model_dump(mode="json"),
+        "arm": validation.arm,
+        "arms": validation.arms,
+        "confidence": validation.settings.confidence,
         "detectors": [
             {
-                "detector": one.name,
-                "given": one.candidate.given,
-                "takes": one.candidate.takes,
-                "seconds_per_thousand_rows": one.seconds,
-                "notes": one.notes,
+                "detector": entry.name,
+                "given": entry.candidate.given,
+                "takes": entry.candidate.takes,
+                "seconds_per_thousand_rows": entry.seconds,
+                "notes": entry.notes,
             }
-            for one in found.judged
+            for entry in validation.judged
         ],
-        "refused": [vars(one) for one in found.refused],
-        "metrics": found.ranking.table.rows,
+        "refused": [vars(entry) for entry in validation.refused],
+        "metrics": validation.ranking.table.rows,
     }
 
 
-def _print_validation(found: "Validation") -> None:
-    """Print what the page shows, but for its picture and its provenance."""
+def _print_validation(validation: "Validation") -> None:
+    """Print the page's content except its picture and its provenance."""
     from analysis.validate.page import PROVENANCE, sections, sentences
 
-    for sentence in sentences(found):
+    for sentence in sentences(validation):
         say(sentence, style="bold")
-    for section in sections(found):
+    for section in sections(validation):
         if section.anchor != PROVENANCE:
             show_parts(section.parts)
 
@@ -165,33 +165,33 @@ def bundle(
     run: RunName,
     out: Annotated[
         Path | None,
-        option("--out FOLDER", "The folder to write."),
+        option("--out FOLDER", "Write this folder."),
     ] = None,
     parts: Annotated[
         list[str] | None,
         option(
             "--with PART",
-            "What it holds besides, such as [cyan]lowercase[/] or [cyan]shadows[/]; "
-            "[cyan]all[/] for everything. Several: one by one, or with commas.",
+            "Add a part, such as [cyan]lowercase[/] or [cyan]shadows[/]; [cyan]all[/] for "
+            "everything. For several, repeat the option or use commas.",
         ),
     ] = None,
     listed: Annotated[
-        bool, option("--list", "Say what a bundle and each part weigh, and pack nothing.")
+        bool, option("--list", "List the sizes of a bundle and its parts; pack nothing.")
     ] = False,
     arm: Annotated[
         str | None,
-        option("--arm LABEL", "Pack one arm alone; all otherwise."),
+        option("--arm LABEL", "Pack only this arm; all by default."),
     ] = None,
     store: RunStore = None,
     runs: RunsFolder = RUNS,
 ) -> None:
     """Pack the ground truth of a run into a folder for others.
 
-    Inside: who is a member and how often each was seen, the token tables of the plain text (of the
-    arms, their reference, the base model and the twins), and the scores of all detectors; no model.
-    Other views, held-out rows, shadow models, shots, gradients and what models wrote come by
-    [cyan]--with[/]. Texts of protected datasets stay behind. [cyan]spikein validate[/] takes the
-    folder as it takes a run; [cyan]spikein push[/] publishes it.
+    A bundle contains the members and how often each was seen, the token tables of the plain text
+    (of the arms, their reference, the base model and the twins), and the scores of all detectors;
+    no model. [cyan]--with[/] adds other views, held-out rows, shadow models, shots, gradients and
+    generated texts. Texts of protected datasets are not included. [cyan]spikein validate[/] takes
+    the folder like a run; [cyan]spikein push[/] publishes it.
 
     [bold]Examples[/]
 
@@ -208,7 +208,7 @@ def bundle(
     if listed:
         if out is not None or parts:
             raise InputError(
-                "--list packs nothing", where="spikein bundle", hint="Leave out --out and --with."
+                "--list packs nothing", where="spikein bundle", hint="Remove --out and --with."
             )
         sizes = bundle_sizes(run, arm=arm, runs=runs, store=store)
         names = {"": "every bundle"}
@@ -220,16 +220,16 @@ def bundle(
         raise InputError(
             "no folder is given to pack into",
             where="spikein bundle",
-            hint=f"spikein bundle {run} --out {Path(run).name}.bundle; --list says what it weighs.",
+            hint=f"spikein bundle {run} --out {Path(run).name}.bundle; --list shows its size.",
         )
-    asked = [part.strip() for given in parts or () for part in given.split(",")]
-    facts = pack(run, out, arm=arm, parts=asked, runs=runs, store=store)
+    part_names = [part.strip() for listed_parts in parts or () for part in listed_parts.split(",")]
+    facts = pack(run, out, arm=arm, parts=part_names, runs=runs, store=store)
     if facts.withheld:
         warn(
             f"{facts.withheld:,} of {facts.rows:,} rows are protected: their texts are not inside."
         )
     say(f"{facts.models} models, {facts.rows:,} rows, {human_bytes(facts.size)}.")
     if facts.left_out:
-        say(f"Left out: {', '.join(facts.left_out)}. --with NAME brings one, --with all the lot.")
+        say(f"Not packed: {', '.join(facts.left_out)}. --with NAME adds one, --with all adds all.")
     say(f"Content: {facts.content}")
     say(f"Bundle: {out}", style="bold")

@@ -1,1 +1,1 @@
-"""Where single steps are built: worker processes of this machine, a Ray cluster, Slurm jobs."""
+"""Builders of single steps: worker processes of this machine, a Ray cluster, Slurm jobs."""

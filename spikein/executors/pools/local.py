@@ -1,8 +1,8 @@
-"""Several worker processes on this machine, each with its share of cores, or with GPUs of its own.
+"""Several worker processes on this machine, each with its share of cores, or with its own GPUs.
 
 A worker is started when there is a step for it, builds one step after the other, and ends with this
-process, however that ends. Its threads follow its share: two busy processes with as many threads as
-there are cores each are several times slower than one.
+process, however that ends. Its thread count follows its share: two busy processes that each use as
+many threads as there are cores are several times slower than one.
 """
 
 import itertools
@@ -31,7 +31,7 @@ from train.processes.extension import require_extension
 
 CORES_A_WORKER = 4
 _CHECKPOINT_SECONDS = 60.0
-"""For a step that is asked to end to write a checkpoint."""
+"""Time for an ending step to write a checkpoint."""
 
 
 class Local(SideBySide):
@@ -48,7 +48,7 @@ class Local(SideBySide):
 
 
 class Share(NamedTuple):
-    """What one worker may use."""
+    """The resources of one worker."""
 
     cores: tuple[int, ...]
     gpus: tuple[str, ...]
@@ -62,10 +62,11 @@ class Share(NamedTuple):
 def worker_shares(
     workers: int | None, cores: Sequence[int], gpus: Sequence[str]
 ) -> tuple[Share, ...]:
-    """Return what each worker may use; no core and no GPU is given twice unless there are too few.
+    """Return the resources of each worker; a core or GPU is shared only if there are too few.
 
     Args:
-        workers: how many; None takes one a GPU, without GPUs one for four cores, at least two.
+        workers: their number; None takes one per GPU, or without GPUs one per four cores, at least
+            two.
         cores: the numbers of the cores.
         gpus: as `CUDA_VISIBLE_DEVICES` names them.
     """
@@ -73,12 +74,12 @@ def worker_shares(
     return tuple(Share(_part(cores, at, number), _part(gpus, at, number)) for at in range(number))
 
 
-def _part(things: Sequence[Any], at: int, number: int) -> tuple[Any, ...]:
-    """Return the part of the `at`th of so many; where there are too few, one that others have."""
-    if len(things) <= number:
-        return (things[at % len(things)],) if things else ()
-    begin, end = (round(len(things) * edge / number) for edge in (at, at + 1))
-    return tuple(things[begin:end])
+def _part(resources: Sequence[Any], at: int, number: int) -> tuple[Any, ...]:
+    """Return the share of one worker; if there are too few resources, one shared with others."""
+    if len(resources) <= number:
+        return (resources[at % len(resources)],) if resources else ()
+    begin, end = (round(len(resources) * edge / number) for edge in (at, at + 1))
+    return tuple(resources[begin:end])
 
 
 def usable_cores() -> tuple[int, ...]:
@@ -123,12 +124,12 @@ class _Workers:
             self._start(number)
 
     def room(self) -> int:
-        """Return how many workers have nothing to do."""
+        """Return the number of idle workers."""
         busy = sum(worker.step is not None for worker in self._workers.values())
         return len(self._shares) - busy
 
     def begin(self, steps: Sequence[tuple[Step, int]]) -> None:
-        """Hand each step to a worker without one."""
+        """Assign each step to an idle worker."""
         for step, attempt in steps:
             worker = self._idle()
             share = self._shares[worker.number]
@@ -141,16 +142,16 @@ class _Workers:
     def wait(self, seconds: float) -> Iterable[TaskEnd]:
         """Return the steps that ended."""
         try:
-            found = [self._events.get(timeout=seconds)]
+            events = [self._events.get(timeout=seconds)]
         except queue.Empty:
             return []
         while not self._events.empty():
-            found.append(self._events.get())
+            events.append(self._events.get())
         ends = []
-        for worker, said in found:
+        for worker, answer in events:
             step, worker.step = worker.step, None
-            if said is not None:
-                ends.append(TaskEnd(**said))
+            if answer is not None:
+                ends.append(TaskEnd(**answer))
                 continue
             # Another takes its place when there is a step for it.
             self._workers.pop(worker.number, None)
@@ -160,7 +161,7 @@ class _Workers:
         return ends
 
     def close(self, *, stop: bool) -> None:
-        """Let the workers go; with `stop`, what they build ends, with a checkpoint where it can."""
+        """Release the workers; with `stop`, their steps end, with a checkpoint if they can."""
         workers = list(self._workers.values())
         try:
             for worker in workers:
@@ -178,7 +179,9 @@ class _Workers:
         for worker in self._workers.values():
             if worker.step is None:
                 return worker
-        return self._start(next(one for one in itertools.count() if one not in self._workers))
+        return self._start(
+            next(number for number in itertools.count() if number not in self._workers)
+        )
 
     def _start(self, number: int) -> "_Worker":
         log = self._graph.folder / "logs" / f"worker-{number + 1}.log"
@@ -213,26 +216,26 @@ class _Worker:
                 stdout=subprocess.PIPE,
                 stderr=output,
                 env=_environment(share),
-                # Ctrl-C in the terminal is for this process, which asks the workers to end.
+                # Ctrl-C in the terminal is for this process, which tells the workers to end.
                 start_new_session=True,
             )
         threading.Thread(target=self._listen, args=(events,), daemon=True).start()
 
     def send(self, order: dict[str, Any]) -> None:
-        """Send it a step; a worker that is gone is reported by the thread that listens."""
+        """Send it a step; the listening thread reports a worker that is gone."""
         with suppress(OSError):
             assert self.process.stdin is not None
             self.process.stdin.write(json.dumps(order).encode() + b"\n")
             self.process.stdin.flush()
 
     def let_go(self) -> None:
-        """Say that no further step will come."""
+        """Announce that no further step will follow."""
         if self.process.stdin is not None:
             with suppress(OSError):
                 self.process.stdin.close()
 
     def wait_until(self, deadline: float) -> None:
-        """Wait for its end, not longer than until then."""
+        """Wait for its end until a deadline."""
         try:
             self.process.wait(max(deadline - time.monotonic(), 0.0))
         except subprocess.TimeoutExpired:
@@ -246,7 +249,7 @@ class _Worker:
             self.process.wait()
 
     def how_it_ended(self) -> str:
-        """Return `was killed by SIGKILL` or the like, and where it says why it ended."""
+        """Return `was killed by SIGKILL` or the like, with the path of its log."""
         code = self.process.wait()
         if code >= 0:
             return f"ended with code {code} (see {self.log})"
@@ -261,19 +264,19 @@ class _Worker:
 
 
 def _environment(share: Share) -> dict[str, str]:
-    """Return what a worker's environment is; a lower limit of the user's holds."""
-    found = dict(os.environ)
+    """Return a worker's environment; lower limits set by the user stay in force."""
+    variables = dict(os.environ)
     for name in THREAD_VARIABLES:
-        given = found.get(name, "")
-        least = min(len(share.cores), int(given)) if given.isdigit() else len(share.cores)
-        found[name] = str(max(least, 1))
+        limit = variables.get(name, "")
+        least = min(len(share.cores), int(limit)) if limit.isdigit() else len(share.cores)
+        variables[name] = str(max(least, 1))
     if share.gpus:
-        found["CUDA_VISIBLE_DEVICES"] = ",".join(share.gpus)
-    return found | {"PYTHONPATH": python_path()}
+        variables["CUDA_VISIBLE_DEVICES"] = ",".join(share.gpus)
+    return variables | {"PYTHONPATH": python_path()}
 
 
 def _log_file(log: Path) -> BinaryIO:
-    """Open a worker's log; where it cannot be written the steps themselves say so."""
+    """Open a worker's log; if it cannot be written, the steps themselves report that."""
     try:
         log.parent.mkdir(parents=True, exist_ok=True)
         return log.open("ab")

@@ -1,7 +1,7 @@
 """One worker process of this machine, started as `python -m … PARENT CORES`.
 
-It reads one order a line, builds the step, and answers with one line; the end of its input is the
-end of its work. It ends with its parent, however that one ends.
+It reads one order per line, builds the step, and answers with one line, until the end of its input.
+It ends with its parent, however that ends.
 """
 
 import os
@@ -9,10 +9,10 @@ import sys
 
 
 def main(parent: int, cores: set[int]) -> None:
-    """Build what is ordered.
+    """Build the ordered steps.
 
     Args:
-        parent: the process that gives the orders.
+        parent: the process that sends the orders.
         cores: the cores that this process and those it starts may use.
     """
     if hasattr(os, "sched_setaffinity"):
@@ -20,7 +20,7 @@ def main(parent: int, cores: set[int]) -> None:
     from inject.helper_processes import die_with_parent
 
     die_with_parent(parent)
-    # What a step prints must not pass for an answer.
+    # A step's output must not be read as an answer.
     answers = os.fdopen(os.dup(1), "wb", buffering=0)
     os.dup2(2, 1)
     import json
@@ -31,8 +31,8 @@ def main(parent: int, cores: set[int]) -> None:
 
     for line in sys.stdin.buffer:
         order = json.loads(line)
-        given = {**order["task"], "graph": GraphFile(*order["task"]["graph"])}
-        end = run_task(Task(**given), order["where"])
+        values = {**order["task"], "graph": GraphFile(*order["task"]["graph"])}
+        end = run_task(Task(**values), order["where"])
         answers.write(json.dumps(asdict(end)).encode() + b"\n")
 
 

@@ -1,9 +1,9 @@
 """Steps as tasks of a Ray cluster: an existing one, or one on this machine that ends with the run.
 
-All machines share the folder of the store and have spikein installed. Ray gives each step its cores
-and GPUs. A step whose machine or process dies is begun again elsewhere; a training step then goes
-on from its last checkpoint. Where the cluster's head is gone, Ray would abort this process after a
-minute; the run ends before that, and says what to do. Ray comes with `pip install 'spikein[ray]'`.
+All machines share the folder of the store and have spikein installed. Ray assigns each step its
+cores and GPUs. A step whose machine or process dies is retried elsewhere; a training step then
+resumes from its last checkpoint. If the cluster's head is gone, Ray would abort this process after
+a minute; the run ends before that with advice. Install Ray with `pip install 'spikein[ray]'`.
 """
 
 import os
@@ -39,7 +39,7 @@ _GIGABYTE = 10**9
 _STOP_SECONDS = 60.0
 _ANSWER_SECONDS = 10.0
 _HEAD_SECONDS = 20.0
-"""How long the head may not answer; Ray aborts this process after 60."""
+"""Maximum silence of the head; Ray aborts this process after 60."""
 _FOLDER, _IN_USE = "spikein-ray-", "in-use.lock"
 
 
@@ -50,7 +50,7 @@ class Ray(SideBySide):
         self.settings: RaySettings = settings or RaySettings()
 
     def require(self, graph: Graph) -> None:
-        """Check that Ray is installed, and that steps ask for what there is."""
+        """Check that Ray is installed, and that all kinds with requests exist."""
         _import_ray()
         require_known_kinds(self.settings, graph)
 
@@ -78,15 +78,15 @@ class _Cluster:
         except BaseException:
             self.close(stop=False)
             raise
-        # Retried by the schedule, which counts attempts and says so, not behind its back.
+        # The schedule retries, counts and reports attempts, so Ray must not retry.
         self._build = self._ray.remote(max_retries=0)(_build)
 
     def room(self) -> int:
-        """Return how many more steps may wait at the cluster."""
+        """Return the number of further steps that may wait at the cluster."""
         return _MOST_PENDING - len(self._running)
 
     def begin(self, steps: Sequence[tuple[Step, int]]) -> None:
-        """Hand steps to the cluster, with what each asks for."""
+        """Submit steps to the cluster with their requests."""
         for step, attempt in steps:
             request = self._settings.request(step.kind)
             cpus = request.cpus or 1
@@ -111,7 +111,7 @@ class _Cluster:
         """Return the steps that ended.
 
         Raises:
-            SpikeinError: the cluster's head does not answer.
+            SpikeinError: when the cluster's head does not answer.
         """
         if not self._running:
             return []
@@ -120,7 +120,7 @@ class _Cluster:
             raise SpikeinError(
                 f"the head of the Ray cluster ({self._head}) has not answered for "
                 f"{_HEAD_SECONDS:.0f} seconds; the steps that ran are lost. Finished steps and "
-                "checkpoints are kept: start the cluster again, and run the same command to go on."
+                "checkpoints are kept: start the cluster again, and run the same command to resume."
             )
         if ready:
             ready, _ = self._ray.wait(
@@ -135,7 +135,7 @@ class _Cluster:
             if stop and self._running and not self._head_lost():
                 waiting = list(self._running)
                 for reference in waiting:
-                    # As Ctrl-C would: the step ends, and what it wrote half is removed.
+                    # Like Ctrl-C: the step ends, and its half-written files are removed.
                     self._ray.cancel(reference, force=False)
                 self._ray.wait(waiting, num_returns=len(waiting), timeout=_STOP_SECONDS)
         finally:
@@ -159,11 +159,12 @@ class _Cluster:
         try:
             return TaskEnd(**self._ray.get(reference))
         except errors.RayTaskError as error:
-            # What a step raises is in its end; this is what keeps it from beginning.
+            # A step's own errors are part of its result; this error prevented its start.
             return TaskEnd(digest=digest, state="failed", problem=masked(str(error.cause)))
         except errors.RayError as error:
-            said = str(error).strip().splitlines()
-            problem = f"the task was lost: {masked(said[0]) if said else type(error).__name__}"
+            error_lines = str(error).strip().splitlines()
+            reason = masked(error_lines[0]) if error_lines else type(error).__name__
+            problem = f"the task was lost: {reason}"
             return TaskEnd(digest=digest, state="lost", problem=problem)
 
     def _connect(self) -> None:
@@ -187,45 +188,46 @@ class _Cluster:
             raise InputError(
                 f"no Ray cluster answers: {masked(str(error).strip())}",
                 where=f"executor.address {address}" if address else "executor ray",
-                hint="Leave executor.address out to start one on this machine.",
+                hint="Remove executor.address to start one on this machine.",
             ) from error
         finally:
-            # Ray puts a handler of its own in place of ours, which ends the steps that run.
+            # Ray replaces our handler, which ends running steps, by its own.
             if threading.current_thread() is threading.main_thread():
                 signal.signal(signal.SIGTERM, before or signal.SIG_DFL)
 
     def _require_room(self, graph: Graph) -> None:
-        """Check that some machine can give what each kind of step asks for.
+        """Check that some machine can satisfy the request of each kind of step.
 
-        A task that asks for more would wait for ever.
+        A task with a larger request would wait forever.
         """
         nodes = [node["Resources"] for node in self._ray.nodes() if node["Alive"]]
         for kind in dict.fromkeys(step.kind for step in graph.steps):
             request = self._settings.request(kind)
-            wanted = {"CPU": request.cpus or 0, "GPU": request.gpus or 0}
+            requested = {"CPU": request.cpus or 0, "GPU": request.gpus or 0}
             if not any(
-                all(node.get(name, 0) >= count for name, count in wanted.items()) for node in nodes
+                all(node.get(name, 0) >= count for name, count in requested.items())
+                for node in nodes
             ):
-                shown = "; ".join(
+                capacities = "; ".join(
                     f"{node.get('CPU', 0):g} CPUs and {node.get('GPU', 0):g} GPUs" for node in nodes
                 )
                 raise InputError(
-                    f"a step of kind {kind} asks for {wanted['CPU']} CPUs and {wanted['GPU']} "
-                    f"GPUs, which no machine of the cluster has: {shown}",
+                    f"a step of kind {kind} requests {requested['CPU']} CPUs and "
+                    f"{requested['GPU']} GPUs, which no machine of the cluster has: {capacities}",
                     where="executor",
-                    hint="Ask for less by executor.cpus, executor.gpus or executor.steps.",
+                    hint="Lower executor.cpus, executor.gpus or executor.steps.",
                 )
 
 
 def _session_folder() -> FileLock:
-    """Make a folder for what Ray writes and leaves, of a cluster that ends with this process.
+    """Create a folder for Ray's files, for a cluster that ends with this process.
 
-    Those that killed processes left are removed.
+    Folders left by killed processes are removed.
 
     Returns:
-        The lock in it, which says that it is used.
+        The lock in it, which marks it as used.
     """
-    # Where Ray puts them by itself: the paths of its sockets must be short.
+    # Ray's own place: the paths of its sockets must be short.
     parent = Path(os.environ.get("RAY_TMPDIR", "/tmp"))
     parent.mkdir(parents=True, exist_ok=True)
     for stale in parent.glob(f"{_FOLDER}*/{_IN_USE}"):
@@ -247,7 +249,7 @@ def _require_answer(address: str | None) -> None:
     """Check that something listens at `HOST:PORT`; Ray itself would try for minutes.
 
     Raises:
-        InputError: nothing does.
+        InputError: when nothing does.
     """
     host, _, port = (address or "").rpartition(":")
     if not host or not port.isdigit() or "/" in host:
@@ -273,7 +275,7 @@ def _import_ray() -> Any:
     """Return the module `ray`, which sends no statistics of use from here.
 
     Raises:
-        InputError: it is not installed.
+        InputError: when it is not installed.
     """
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
     try:

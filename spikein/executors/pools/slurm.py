@@ -1,14 +1,14 @@
 """Steps as jobs of a Slurm cluster, submitted by submitit, many of one kind as one array.
 
 All machines share the folder of the store and the Python environment. The state of jobs comes from
-`squeue`, so no accounting database is needed; how a step ended comes from a file that its job
-wrote. Jobs outlive this process when it is killed: a run that is started again finds what they
-finished, and waits for what they still build. Ctrl-C cancels them. Submitit comes with
+`squeue`, so no accounting database is needed; the end of a step comes from a file that its job
+wrote. Jobs outlive this process when it is killed: a restarted run finds the steps that they
+finished, and waits for those that they still build. Ctrl-C cancels them. Install submitit with
 `pip install 'spikein[slurm]'`.
 
 Before its time is over, or when it has to make room, Slurm warns a job by a signal. A training step
-then writes a checkpoint, and the job is put back into the queue and goes on from there. Another
-step begins again in the next job, a few times.
+then writes a checkpoint, and the job returns to the queue and resumes from there. Other steps start
+again in the next job, a few times.
 """
 
 import os
@@ -37,7 +37,7 @@ from spikein.executors.task import THREAD_VARIABLES, Task, TaskEnd, python_path,
 from spikein.pipeline.graph import Graph
 
 WARNING = signal.SIGUSR2
-"""What Slurm is asked to warn by."""
+"""The signal that Slurm uses as a warning."""
 _REQUEUE_SECONDS = 120
 LOOK_SECONDS = 3.0
 """Between two calls of `squeue`."""
@@ -58,7 +58,7 @@ class Slurm(SideBySide):
         self.settings: SlurmSettings = settings or SlurmSettings()
 
     def require(self, graph: Graph) -> None:
-        """Check that jobs can be submitted from here, and that steps ask for what there is."""
+        """Check that jobs can be submitted from here, and that all kinds with requests exist."""
         _require_slurm()
         require_known_kinds(self.settings, graph)
 
@@ -68,7 +68,7 @@ class Slurm(SideBySide):
 
 
 class _Queued(NamedTuple):
-    """What `squeue` says of a job."""
+    """The state of a job in `squeue`."""
 
     state: str
     reason: str
@@ -94,17 +94,19 @@ class _Jobs:
         self._looked_at = 0.0
 
     def room(self) -> int:
-        """Return how many more jobs may be submitted."""
+        """Return the number of further jobs that may be submitted."""
         return _MOST_JOBS - len(self._jobs)
 
     def begin(self, steps: Sequence[tuple[Step, int]]) -> None:
         """Submit a job for each step; steps with equal requests share an array."""
 
-        def request(one: tuple[Step, int]) -> StepRequest:
-            return self._settings.request(one[0].kind)
+        def request(attempt: tuple[Step, int]) -> StepRequest:
+            return self._settings.request(attempt[0].kind)
 
-        for asked, group in groupby(sorted(steps, key=lambda one: repr(request(one))), key=request):
-            self._submit(asked, list(group))
+        for resources, group in groupby(
+            sorted(steps, key=lambda attempt: repr(request(attempt))), key=request
+        ):
+            self._submit(resources, list(group))
 
     def wait(self, seconds: float) -> Iterable[TaskEnd]:
         """Return the steps that ended."""
@@ -122,11 +124,11 @@ class _Jobs:
         deadline = time.monotonic() + _STOP_SECONDS
         while time.monotonic() < deadline:
             queue = _queue(ids)
-            if queue is not None and not any(one.state in _ALIVE for one in queue.values()):
+            if queue is not None and not any(job.state in _ALIVE for job in queue.values()):
                 return
             time.sleep(1.0)
 
-    def _submit(self, asked: StepRequest, steps: Sequence[tuple[Step, int]]) -> None:
+    def _submit(self, request: StepRequest, steps: Sequence[tuple[Step, int]]) -> None:
         from submitit import SlurmExecutor
         from submitit.core.utils import FailedJobError, FailedSubmissionError
 
@@ -134,11 +136,11 @@ class _Jobs:
             folder=self._graph.folder / "slurm",
             python=shlex.quote(sys.executable),
         )
-        executor.update_parameters(**job_parameters(self._settings, asked))
+        executor.update_parameters(**job_parameters(self._settings, request))
         works = []
         for step, attempt in steps:
             self._files(step.digest).clear()
-            threads = asked.cpus or 1
+            threads = request.cpus or 1
             task = Task(digest=step.digest, graph=self._graph, threads=threads, attempt=attempt)
             works.append(SlurmJob(task=task, attempts=self._settings.attempts))
         try:
@@ -148,19 +150,19 @@ class _Jobs:
             raise InputError(
                 f"Slurm refuses the job of {steps[0][0].name}: {str(error).strip()[-600:]}",
                 where="executor",
-                hint="Compare partition, account, time and what steps ask for with `sinfo`.",
+                hint="Compare partition, account, time and the steps' requests with `sinfo`.",
             ) from error
         for (step, _), job in zip(steps, jobs, strict=True):
             self._jobs[step.digest] = job.job_id
             self._status.set(step.digest, where=f"Slurm job {job.job_id}, submitted")
 
     def _ends(self) -> list[TaskEnd]:
-        """Return what ended: by its own word, or by what Slurm says of its job."""
+        """Return the ended steps, by their own report or by the state of their job."""
         ends = []
         for digest in self._jobs:
-            said = self._files(digest).end()
-            if said is not None:
-                ends.append(TaskEnd(**said))
+            record = self._files(digest).end()
+            if record is not None:
+                ends.append(TaskEnd(**record))
         if time.monotonic() - self._looked_at >= LOOK_SECONDS and self._jobs:
             self._looked_at = time.monotonic()
             said_already = {end.digest for end in ends}
@@ -177,15 +179,15 @@ class _Jobs:
         return ends
 
     def _judge(self, digest: str, job: str, queued: _Queued | None) -> TaskEnd | None:
-        """Say how a job ended that wrote nothing; None while it may still run."""
+        """Return the end of a job that wrote no result; None while it may still run."""
         if queued is not None and queued.state in _ALIVE:
             self._gone.pop(digest, None)
             if queued.state != "RUNNING":
                 reason = f" ({queued.reason})" if queued.reason else ""
-                where = f"Slurm job {job}, {queued.state.lower()}{reason}"
-                self._status.set(digest, where=where)
+                state_text = f"Slurm job {job}, {queued.state.lower()}{reason}"
+                self._status.set(digest, where=state_text)
             return None
-        # A shared folder shows what a job wrote a moment later.
+        # A shared folder may show a job's files with a short delay.
         self._gone[digest] = self._gone.get(digest, 0) + 1
         if self._gone[digest] < 2:
             return None
@@ -203,18 +205,18 @@ class _Jobs:
         return TaskFiles(self._graph.folder, digest)
 
 
-def job_parameters(settings: SlurmSettings, asked: StepRequest) -> dict[str, Any]:
-    """Return what submitit is told of a job, whose first lines set the environment of its step."""
-    cpus = asked.cpus or 1
+def job_parameters(settings: SlurmSettings, request: StepRequest) -> dict[str, Any]:
+    """Return submitit's parameters of a job, whose first lines set the step's environment."""
+    cpus = request.cpus or 1
     variables = {"PYTHONPATH": shlex.quote(python_path()), **dict.fromkeys(THREAD_VARIABLES, cpus)}
-    given: dict[str, Any] = {
+    parameters: dict[str, Any] = {
         "job_name": "spikein",
-        "time": job_minutes(asked.time or settings.time),
+        "time": job_minutes(request.time or settings.time),
         "nodes": 1,
         "ntasks_per_node": 1,
         "cpus_per_task": cpus,
-        "gpus_per_node": asked.gpus or None,
-        "mem": f"{asked.memory_gb}GB" if asked.memory_gb else None,
+        "gpus_per_node": request.gpus or None,
+        "mem": f"{request.memory_gb}GB" if request.memory_gb else None,
         "partition": settings.partition,
         "account": settings.account,
         "qos": settings.qos,
@@ -227,16 +229,16 @@ def job_parameters(settings: SlurmSettings, asked: StepRequest) -> dict[str, Any
             *(f"export {name}={value}" for name, value in variables.items()),
         ],
     }
-    return {name: value for name, value in given.items() if value is not None}
+    return {name: value for name, value in parameters.items() if value is not None}
 
 
 def _queue(ids: Sequence[str]) -> Mapping[str, _Queued] | None:
-    """Return what Slurm says of jobs, without those that it no longer knows.
+    """Return the states of jobs, without those that Slurm no longer knows.
 
-    None if it gives no answer: a controller that is down for a moment has lost no job.
+    None if Slurm does not answer: a controller that is down for a moment has lost no job.
     """
-    found: dict[str, _Queued] = {}
-    wanted = ",".join(dict.fromkeys(one.partition("_")[0] for one in ids))
+    states: dict[str, _Queued] = {}
+    job_ids = ",".join(dict.fromkeys(one.partition("_")[0] for one in ids))
     done = _run(
         [
             "squeue",
@@ -245,20 +247,20 @@ def _queue(ids: Sequence[str]) -> Mapping[str, _Queued] | None:
             "--states=all",
             "--format=%i|%T|%r|%N",
             "--jobs",
-            wanted,
+            job_ids,
         ]
     )
     if done is None or (done.returncode and "Invalid job id" not in done.stderr):
         return None
     for line in done.stdout.splitlines():
         name, state, reason, machine = (line.strip().split("|") + [""] * 3)[:4]
-        shown = "" if reason in ("None", "N/A") else reason
-        found[name] = _Queued(state, shown, machine)
-    return found
+        visible_reason = "" if reason in ("None", "N/A") else reason
+        states[name] = _Queued(state, visible_reason, machine)
+    return states
 
 
 def _run(command: Sequence[str]) -> subprocess.CompletedProcess[str] | None:
-    """Return what a command of Slurm says; None if it takes too long."""
+    """Return the output of a Slurm command; None if it takes too long."""
     try:
         return subprocess.run(command, capture_output=True, text=True, timeout=_COMMAND_SECONDS)
     except subprocess.TimeoutExpired:
@@ -266,10 +268,10 @@ def _run(command: Sequence[str]) -> subprocess.CompletedProcess[str] | None:
 
 
 def writable_by_others(folder: Path) -> Path | None:
-    """Return the first folder on the way to `folder` in which others could put one in its place.
+    """Return the first folder on the path of `folder` in which others could replace it.
 
-    Submitit names each job by a pickle in the folder of the run, whose content nothing else
-    names: that only the user may enter that folder helps as long as nobody can exchange it.
+    Submitit describes each job by a pickle in the folder of the run, without a digest: only the
+    user may enter that folder, which is safe only if no other user can replace it.
     """
     for parent in folder.resolve().parents:
         status = parent.stat()
@@ -283,7 +285,7 @@ def _require_slurm() -> None:
     """Check that jobs can be submitted from here.
 
     Raises:
-        InputError: submitit is not installed, or this is no machine of a Slurm cluster.
+        InputError: when submitit is not installed, or this machine is not in a Slurm cluster.
     """
     try:
         import submitit  # noqa: F401
@@ -303,19 +305,19 @@ def _require_slurm() -> None:
 
 
 class _Warned(BaseException):
-    """The warning came where no checkpoint can be written."""
+    """The warning came when no checkpoint can be written."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class SlurmJob:
-    """Builds one step in a Slurm job, and writes down how it ended."""
+    """Build one step in a Slurm job, and record its end."""
 
     task: Task
     attempts: int
-    """How often a step that cannot write a checkpoint is begun that reaches the end of its time."""
+    """Maximum attempts of a step without checkpoints that reaches the end of its time."""
 
     def __call__(self) -> str:
-        """Build the step; return how it ended. Submitit calls this in the job."""
+        """Build the step; return its end. Submitit calls this in the job."""
         files = TaskFiles(self.task.graph.folder, self.task.digest)
         at_rest = signal.getsignal(signal.SIGTERM)
         warned = False
@@ -345,7 +347,7 @@ class SlurmJob:
         if end.state == "lost":
             if warned:
                 requeue()
-            # Cancelled or preempted: which of them it was, Slurm knows.
+            # Cancelled or preempted: Slurm knows which.
             sys.exit(128 + signal.SIGTERM)
         files.write_end(asdict(end))
         return end.state

@@ -1,1 +1,1 @@
-"""Two runs beside each other: what differs between them, and the page that says so."""
+"""The comparison of two runs: their differences, and its page."""

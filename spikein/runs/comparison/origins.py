@@ -1,8 +1,8 @@
-"""What two runs were asked, and what they were made from: settings, code, libraries, artifacts.
+"""The origins of two runs: settings, code, libraries, artifacts.
 
-Settings and the names of artifacts stand in the run folders. What an artifact is made of (code,
-libraries, the digest of its content) stands in the store; where a store is not found, the report
-says so and the rest goes on.
+Settings and the names of artifacts are in the run folders. The origin of an artifact (code,
+libraries, the digest of its content) is in the store; if a store is not found, the report notes
+that and continues.
 """
 
 from collections.abc import Mapping, Sequence
@@ -33,13 +33,13 @@ class ArtifactChange(NamedTuple):
     name: str
     """`kind/label`."""
     differs: tuple[str, ...]
-    """What of the recipe: `settings train.lr`, `input corpus`, `code`, `library torch`."""
+    """Parts of the recipe: `settings train.lr`, `input corpus`, `code`, `library torch`."""
     same_content: bool | None
-    """Whether the files agree all the same; None if a store is gone."""
+    """Whether the files agree nevertheless; None if a store is gone."""
 
 
 class Versions(NamedTuple):
-    """What the artifacts of one run were made with."""
+    """Code, libraries and machines of one run's artifacts."""
 
     code: tuple[str, ...]
     """Versions of spikein."""
@@ -47,12 +47,12 @@ class Versions(NamedTuple):
     """Name to versions."""
     machines: tuple[str, ...]
     missing: int
-    """Artifacts whose record is not in the store any more."""
+    """Artifacts whose record is no longer in the store."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Origins:
-    """What differs between two runs before any number."""
+    """Differences in the origins of two runs."""
 
     settings: Sequence[SettingChange]
     kinds: Sequence[KindOverlap]
@@ -62,33 +62,33 @@ class Origins:
 
 
 def compare_origins(first: Path, second: Path) -> Origins:
-    """Return what differs between two run folders.
+    """Return the differences in the origins of two runs.
 
     Raises:
         InputError: when a record cannot be read.
     """
     folders = [{_name(path): path for path in linked_artifacts(run)} for run in (first, second)]
     manifests = [
-        {name: found for name, path in one.items() if (found := _manifest(path)) is not None}
-        for one in folders
+        {name: records for name, path in folder.items() if (records := _manifest(path)) is not None}
+        for folder in folders
     ]
     versions = [
-        _versions(found, len(names)) for found, names in zip(manifests, folders, strict=True)
+        _versions(records, len(names)) for records, names in zip(manifests, folders, strict=True)
     ]
     notes = [
-        f"{run.name}: the records of {one.missing} of {len(names)} artifacts are not in the store "
-        "any more, so code, libraries and contents are compared without them"
-        for run, one, names in zip((first, second), versions, folders, strict=True)
-        if one.missing
+        f"{run.name}: the records of {folder.missing} of {len(names)} artifacts are no longer in "
+        "the store, so code, libraries and contents are compared without them"
+        for run, folder, names in zip((first, second), versions, folders, strict=True)
+        if folder.missing
     ]
     return Origins(
         # Two runs differ in their names by nature.
         settings=[
-            one
-            for one in setting_changes(first / EXPERIMENT, second / EXPERIMENT)
-            if one.key != "name"
+            folder
+            for folder in setting_changes(first / EXPERIMENT, second / EXPERIMENT)
+            if folder.key != "name"
         ],
-        kinds=_kinds(*(set(one) for one in folders)),
+        kinds=_kinds(*(set(folder) for folder in folders)),
         changes=_changes((folders[0], folders[1]), (manifests[0], manifests[1])),
         versions=(versions[0], versions[1]),
         notes=notes,
@@ -115,33 +115,33 @@ def _versions(manifests: Mapping[str, Manifest], total: int) -> Versions:
     code: dict[str, None] = {}
     machines: dict[str, None] = {}
     libraries: dict[str, dict[str, None]] = {}
-    for one in manifests.values():
-        code |= dict.fromkeys([one.environment.get(CODE, "not recorded")])
-        machines |= dict.fromkeys([one.environment.get(MACHINE, "not recorded")])
-        for name, version in one.libraries.items():
+    for manifest in manifests.values():
+        code |= dict.fromkeys([manifest.environment.get(CODE, "not recorded")])
+        machines |= dict.fromkeys([manifest.environment.get(MACHINE, "not recorded")])
+        for name, version in manifest.libraries.items():
             libraries.setdefault(name, {})[version] = None
     return Versions(
         tuple(sorted(code)),
-        {name: tuple(sorted(found)) for name, found in sorted(libraries.items())},
+        {name: tuple(sorted(versions)) for name, versions in sorted(libraries.items())},
         tuple(sorted(machines)),
         total - len(manifests),
     )
 
 
 def _kinds(first: set[str], second: set[str]) -> list[KindOverlap]:
-    found = []
+    kinds = []
     for kind in sorted({name.partition("/")[0] for name in first | second}):
-        one, two = ({n for n in side if n.startswith(f"{kind}/")} for side in (first, second))
-        found.append(KindOverlap(kind, len(one & two), len(one - two), len(two - one)))
-    return found
+        left, right = ({n for n in side if n.startswith(f"{kind}/")} for side in (first, second))
+        kinds.append(KindOverlap(kind, len(left & right), len(left - right), len(right - left)))
+    return kinds
 
 
 def _changes(
     folders: tuple[Mapping[str, Path], Mapping[str, Path]],
     manifests: tuple[Mapping[str, Manifest], Mapping[str, Manifest]],
 ) -> list[ArtifactChange]:
-    """Return the artifacts of one label and two recipes, with what their recipes differ in."""
-    found = []
+    """Return the artifacts of one label and two recipes, with the differences of the recipes."""
+    changes = []
     alone: list[dict[str, list[str]]] = [{}, {}]
     for side in (0, 1):
         for name in folders[side]:
@@ -153,30 +153,32 @@ def _changes(
         one = manifests[0].get(alone[0][label][0])
         two = manifests[1].get(alone[1][label][0])
         if one is None or two is None:
-            found.append(ArtifactChange(label, (), None))
+            changes.append(ArtifactChange(label, (), None))
         else:
-            found.append(
+            changes.append(
                 ArtifactChange(label, tuple(_recipe(one, two)), one.content == two.content)
             )
-    return found
+    return changes
 
 
-def _recipe(one: Manifest, two: Manifest) -> list[str]:
+def _recipe(left: Manifest, right: Manifest) -> list[str]:
     """Return the parts of two recipes that differ."""
-    found = []
+    parts = []
     for part, word in (("settings", "setting"), ("inputs", "input"), ("libraries", "library")):
-        old, new = (_flat(side.identity.get(part, {})) for side in (one, two))
+        old, new = (_flat(side.identity.get(part, {})) for side in (left, right))
         names = [key for key in {**old, **new} if old.get(key) != new.get(key)]
-        found += [f"{word} {name}" for name in names]
-    found += [key for key in ("code", "version") if one.identity.get(key) != two.identity.get(key)]
-    return found
+        parts += [f"{word} {name}" for name in names]
+    parts += [
+        key for key in ("code", "version") if left.identity.get(key) != right.identity.get(key)
+    ]
+    return parts
 
 
 def _flat(value: object, prefix: str = "") -> dict[str, object]:
     """Return nested mappings as dotted keys; lists stay values."""
     if not isinstance(value, Mapping):
         return {prefix: value}
-    found: dict[str, object] = {}
+    values: dict[str, object] = {}
     for key, below in value.items():
-        found |= _flat(below, f"{prefix}.{key}" if prefix else str(key))
-    return found
+        values |= _flat(below, f"{prefix}.{key}" if prefix else str(key))
+    return values

@@ -1,6 +1,6 @@
-"""What a comparison of two runs shows: sentences and tables, for the terminal and for a page.
+"""The content of a comparison of two runs: sentences and tables, for the terminal and a page.
 
-The page is one self-contained HTML file in the look of a run's report, without any script.
+The page is one self-contained HTML file in the style of a run's report, without any script.
 """
 
 from collections.abc import Mapping, Sequence
@@ -23,23 +23,23 @@ _GAP = "Difference on the same rows"
 
 def comparison_page(names: tuple[str, str], origins: Origins, metrics: ComparedMetrics) -> str:
     """Return the page as text."""
-    shown = sections(names, origins, metrics)
+    parts = sections(names, origins, metrics)
     sentences = summary(names, origins, metrics)
-    return render_page("spikein comparison", " and ".join(names), sentences, shown)
+    return render_page("spikein comparison", " and ".join(names), sentences, parts)
 
 
 def sections(
     names: tuple[str, str], origins: Origins, metrics: ComparedMetrics
 ) -> tuple[Section, Section]:
-    """Return what differs before any number, then the numbers."""
+    """Return the differences in origin, then the numbers."""
     places = metrics.places()
     long = _numbers_table(names, metrics, places[:MAX_ROWS])
     recipes = _table(
         "Recipes",
         ("Artifact", "Differs in", "Content"),
         [
-            (one.name, ", ".join(one.differs) or "not known", _CONTENTS[one.same_content])
-            for one in origins.changes
+            (change.name, ", ".join(change.differs) or "not known", _CONTENTS[change.same_content])
+            for change in origins.changes
         ],
     )
     differing = present(
@@ -58,7 +58,7 @@ def sections(
     )
     return (
         Section("differs", "What differs", "What differs", differing),
-        Section("numbers", "What came of it", "What came of it", results),
+        Section("numbers", "Results", "Results", results),
     )
 
 
@@ -73,50 +73,50 @@ def _table(
 
 
 def _settings(names: tuple[str, str], origins: Origins) -> Table | str:
-    rows = [(one.key, one.old, one.new) for one in origins.settings]
+    rows = [(change.key, change.old, change.new) for change in origins.settings]
     if not rows:
         return "No setting differs."
-    return _table("Settings", ("Setting", *names), rows, "Those that are alike are left out.")
+    return _table("Settings", ("Setting", *names), rows, "Equal settings are not listed.")
 
 
 def _versions(names: tuple[str, str], origins: Origins) -> Table:
     """Return the versions of code and libraries that made the artifacts."""
     made = origins.versions
-    libraries = dict.fromkeys(name for one in made for name in one.libraries)
+    libraries = dict.fromkeys(name for artifacts in made for name in artifacts.libraries)
     rows = [
-        ("spikein", *("; ".join(one.code) or "not known" for one in made)),
+        ("spikein", *("; ".join(artifacts.code) or "not known" for artifacts in made)),
         *(
-            (name, *("; ".join(one.libraries.get(name, (NOTHING,))) for one in made))
+            (name, *("; ".join(artifacts.libraries.get(name, (NOTHING,))) for artifacts in made))
             for name in libraries
         ),
     ]
-    return _table("Code and libraries", ("What", *names), rows, "What made the artifacts.")
+    return _table("Code and libraries", ("What", *names), rows, "They built the artifacts.")
 
 
 def _artifacts(names: tuple[str, str], origins: Origins) -> list[Part]:
-    """Return how many artifacts are shared, and those of another recipe with the same content."""
-    same = [one.name for one in origins.changes if one.same_content]
+    """Return the number of shared artifacts, and those of another recipe with the same content."""
+    same = [change.name for change in origins.changes if change.same_content]
     return [
         Table(
             title="Artifacts",
-            columns=(*texts("Kind"), *numbers("Shared", *(f"{name} alone" for name in names))),
+            columns=(*texts("Kind"), *numbers("Shared", *(f"Only {name}" for name in names))),
             rows=tuple((kind, *map(str, counts)) for kind, *counts in origins.kinds),
-            caption="One that is shared was made once, from one recipe.",
+            caption="A shared artifact was built once, from one recipe.",
         ),
-        *([f"Made from another recipe with the same content: {', '.join(same)}"] if same else []),
+        *([f"Built from another recipe with the same content: {', '.join(same)}"] if same else []),
     ]
 
 
 def pooled_table(names: tuple[str, str], metrics: ComparedMetrics) -> Table | None:
-    """Return the AUCs over all datasets beside each other; None if there are none."""
+    """Return the AUCs of both runs over all datasets; None if there are none."""
     rows = [
         (detector_title(place["detector"]), place["words"], *_beside(metrics.numbers, place))
         for place in metrics.pooled_aucs()
     ]
     caption = (
-        "Members with at least one copy; tuned settings where there was a choice. The "
-        f"difference is {names[1]} less {names[0]}, on the rows that both scored; bold: its "
-        "interval leaves out 0. The AUCs beside it are those of each run, on its own rows."
+        "Members with at least one copy; tuned settings if there was a choice. The "
+        f"difference is {names[1]} minus {names[0]}, on the rows that both scored; bold: its "
+        "interval excludes 0. The AUCs are those of each run, on its own rows."
     )
     heads = ("Detector", "Arm", *names, _GAP)
     return _table("AUC over all datasets", heads, rows, caption, right=3) if rows else None
@@ -157,10 +157,10 @@ def _of_one(row: Row | None) -> Entry:
 
 
 def summary(names: tuple[str, str], origins: Origins, metrics: ComparedMetrics) -> list[str]:
-    """Return what a reader must know first, in words."""
-    shared = sum(one.shared for one in origins.kinds)
-    first = sum(one.first_only for one in origins.kinds)
-    second = sum(one.second_only for one in origins.kinds)
+    """Return the main results as sentences."""
+    shared = sum(kind.shared for kind in origins.kinds)
+    first = sum(kind.first_only for kind in origins.kinds)
+    second = sum(kind.second_only for kind in origins.kinds)
     settings = len(origins.settings)
     sentences = [
         f"{with_noun(settings, 'setting')} {'differs' if settings == 1 else 'differ'}; {shared} "
@@ -173,23 +173,25 @@ def summary(names: tuple[str, str], origins: Origins, metrics: ComparedMetrics) 
 
 def _numbers(names: tuple[str, str], metrics: ComparedMetrics) -> str:
     places, found = metrics.pooled_aucs(), metrics.numbers
-    paired = [gap for one in places if (gap := found.get(run="difference", **one))]
+    paired = [gap for place in places if (gap := found.get(run="difference", **place))]
     if not places:
         return (
-            "No arm of one is the only one that matches an arm of the other, so no number is "
-            "compared, whatever detectors they share; each arm and why is listed."
+            "No arm of one matches exactly one arm of the other, so no number is compared, even "
+            "for shared detectors; each arm is listed with the reason."
         )
-    if not any(found.row(run="first", **one) and found.row(run="second", **one) for one in places):
+    if not any(
+        found.row(run="first", **place) and found.row(run="second", **place) for place in places
+    ):
         return "They share no detector, so no number is compared."
     if not paired:
         return (
-            "They share no scored rows, so their AUCs stand side by side without a paired "
-            "difference: the luck of the draw is in each."
+            "They share no scored rows, so their AUCs are listed without a paired difference: "
+            "each includes the sampling variation of its own draw."
         )
-    sure = [one for one in paired if one.low > 0 or one.high < 0]
-    higher = len([one for one in sure if one.value > 0])
+    sure = [place for place in paired if place.low > 0 or place.high < 0]
+    higher = len([place for place in sure if place.value > 0])
     return (
         f"On the same rows {len(sure)} of {len(paired)} pooled AUCs differ by more than their "
         f"intervals: {higher} are higher in {names[1]}, {len(sure) - higher} in {names[0]}. Each "
-        "interval holds for itself; with many, some leave out 0 by chance."
+        "interval is valid by itself; among many, some exclude 0 by chance."
     )

@@ -189,7 +189,7 @@ def test_a_store_that_is_gone_is_said_and_the_numbers_stay(lab, tmp_path, found)
         change_record(record.parent, store=place)
     alone = compare_runs("slow", "fast", runs=tmp_path / "runs")
     assert len(alone.origins.notes) == 2
-    assert "3 of 3 artifacts are not in the store any more" in alone.origins.notes[0]
+    assert "3 of 3 artifacts are no longer in the store" in alone.origins.notes[0]
     assert {one.same_content for one in alone.origins.changes} == {None}
     assert str(alone.metrics.numbers.rows) == str(found.metrics.numbers.rows)
 

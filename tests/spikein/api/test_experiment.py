@@ -60,7 +60,7 @@ def test_values_may_be_whole_parts_paths_and_numbers_of_numpy():
         (MAPPING, {"train.lr": {1, 2}}, "override train.lr: holds a set"),
         ({**MAPPING, "copeis": {"fixed": 1}}, (), "the experiment given.*copeis.*Did you mean"),
         (MAPPING, {"train.lrr": 1}, "train.lrr"),
-        ({**MAPPING, "extends": "quickstart"}, (), "`extends` stands in files alone"),
+        ({**MAPPING, "extends": "quickstart"}, (), "`extends` works only in files"),
         ("no/such/file.yaml", (), "no such file"),
     ],
 )

@@ -128,7 +128,7 @@ def test_artifacts_are_found_by_kind_and_what_a_run_found_stays_without_them(fol
 
 
 def test_what_is_no_run_is_told_with_the_runs_there_are(lab, tmp_path):
-    with pytest.raises(InputError, match="is no folder of a run"):
+    with pytest.raises(InputError, match="is not the folder of a run"):
         spikein.load_run(tmp_path)
     with pytest.raises(InputError, match=r"a folder of runs, not a run.*runs/sample"):
         spikein.load_run(lab / "runs")

@@ -62,7 +62,7 @@ def test_options_reach_the_model(tiny_model_path):
         ({"groups": ["a"]}, "1 groups for 21 texts"),
         ({"detectors": "reference"}, r"needs reference model.*\(reference=PATH\)"),
         ({"detectors": "blind"}, r"needs labels"),
-        ({"options": ScoringOptions(limit=3)}, "limit is of use for a file of rows alone"),
+        ({"options": ScoringOptions(limit=3)}, "limit applies only to a file of rows"),
         ({"model": "no/such/model/here"}, "no/such/model/here"),
     ],
 )

@@ -63,10 +63,10 @@ def test_everything_that_a_small_preset_reads_below_its_data_folder_can_be_fetch
     ("arguments", "expected"),
     [
         (("presets", "frequancy"), "frequancy: no preset has this name. Did you mean 'frequency'"),
-        (("data", "fetsh"), r"can do no 'fetsh'. Did you mean 'fetch'\? Allowed: fetch, list."),
+        (("data", "fetsh"), r"has no action 'fetsh'. Did you mean 'fetch'\? Allowed: fetch, list."),
         (("data", "fetch", "bolq"), "bolq: no data set of this name can be fetched. Did you mean"),
-        (("data", "fetch", "quickstart"), "reads no data folder, and needs nothing fetched"),
-        (("data", "fetch", "min-k-table3"), "`spikein presets min-k-table3` says what it reads"),
+        (("data", "fetch", "quickstart"), "reads no data folder, so there is nothing to fetch"),
+        (("data", "fetch", "min-k-table3"), "`spikein presets min-k-table3` lists what it reads"),
         (("data", "fetch", "gpqa"), "gpqa: it has terms.*--accept-terms gpqa"),
         (("data", "fetch", "gpqa", "--accept-terms", "gppa"), "gppa: no data set of this name"),
         (
@@ -95,7 +95,7 @@ def test_what_is_fetched_serves_the_small_presets(monkeypatch, tmp_path: Path, d
         folder = tmp_path / "data"
         told = spikein("data", "fetch", "--to", folder)
         assert "boolq: BoolQ: yes/no questions about a passage. Licence: CC BY-SA 3.0." in told
-        assert "gpqa: left out. GPQA's authors ask" in told
+        assert "gpqa: skipped. GPQA's authors ask" in told
         spikein("data", "fetch", "gpqa", "--accept-terms", "gpqa", "--to", folder)
         assert "0 fetched now" in spikein("data", "fetch", "--to", folder)
         assert f"forget10.json.gz  [in {folder}]" in spikein("data", "list", "--to", folder)

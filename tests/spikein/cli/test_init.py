@@ -67,7 +67,7 @@ def test_a_copy_of_a_shipped_experiment_differs_in_its_name_alone():
 def test_a_file_that_is_there_is_never_overwritten():
     Path("study.yaml").write_text("precious")
     result = invoke("init", "study", code=2)
-    assert "study.yaml: there is such a file already, and nothing was written" in result.stderr
+    assert "study.yaml: the file exists already; nothing was written" in result.stderr
     assert Path("study.yaml").read_text() == "precious"
 
 

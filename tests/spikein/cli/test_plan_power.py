@@ -36,7 +36,7 @@ def test_bad_assumptions_are_refused():
     for assumed, said in (
         (["delt=0.1"], "Did you mean 'delta'"),
         (["auc=1.2"], "auc: is the number 1.2"),
-        (["auc=0.9", "delta=0.2"], "is no AUC"),
+        (["auc=0.9", "delta=0.2"], "is not an AUC"),
     ):
         with pytest.raises(InputError, match=said):
             power("quickstart", assume=assumed)

@@ -145,7 +145,7 @@ def test_a_bundle_takes_the_place_of_another_which_keeps_its_commit(bundles, hub
     assert set(files_of(hub)) == {*listed, HEADER, "README.md", ".gitattributes"}
     assert spikein.load_bundle(f"{ADDRESS}@{before}").content == whole
     count = len(commits(hub))
-    assert "Nothing changed: this bundle is there already." in push(bundles["small"]).said
+    assert "Nothing changed: this bundle is already published." in push(bundles["small"]).said
     assert len(commits(hub)) == count
     assert push(bundles["all"], "--revision", "with/all").code == 0
     assert spikein.load_bundle(f"{ADDRESS}@with%2Fall").content == whole
@@ -168,7 +168,7 @@ def test_what_changed_on_the_hub_meanwhile_is_not_overwritten(bundles, hub, monk
 
 def test_nothing_is_uploaded_without_an_answer(bundles, hub, monkeypatch):
     done = invoke("push", bundles["small"], ID)
-    assert (done.code, "Add --yes to upload without a question." in done.said) == (2, True)
+    assert (done.code, "Add --yes to upload without confirmation." in done.said) == (2, True)
     monkeypatch.setattr(output, "at_terminal", lambda: True)
     for answer, there in ((False, False), (True, True)):
         monkeypatch.setattr(typer, "confirm", lambda *_, answer=answer, **__: answer)

@@ -70,7 +70,7 @@ def test_a_run_that_goes_on_is_shown_step_by_step_and_watched_to_its_end(tmp_pat
         run.communicate(timeout=90)
         rest = watcher.communicate(timeout=90)[0]
         assert watcher.returncode == 0
-        assert "interrupted; run it again to go on, 2 of 6 steps done, 4 waiting" in rest
+        assert "interrupted; run it again to resume, 2 of 6 steps done, 4 waiting" in rest
     finally:
         if watcher.poll() is None:
             watcher.kill()
@@ -86,18 +86,18 @@ def test_a_failed_run_is_shown_with_the_last_lines_and_what_was_not_begun(tmp_pa
     text = shown("one-fails", "--store", store)
     assert "failed" in row(text, "thing bad")
     assert "ValueError: this step never works" in row(text, "thing bad")
-    assert "not begun" in row(text, "thing after")
+    assert "not started" in row(text, "thing after")
     assert "thing bad failed" in row(text, "thing after")
     assert "done" in row(text, "thing good1")
     assert "Last lines of thing bad:" in text
     assert "a line of the log before it fails" in text
-    assert "ended with failed steps, 3 of 5 steps done, 1 failed, 1 not begun" in text
+    assert "ended with failed steps, 3 of 5 steps done, 1 failed, 1 not started" in text
 
 
 def test_a_store_without_runs_is_said_by_watch(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     result = invoke("status", "--watch", "--store", tmp_path, code=2)
-    assert "knows no run" in result.output
+    assert "has no run" in result.output
 
 
 def step(number: int, **values) -> StepStatus:

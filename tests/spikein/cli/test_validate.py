@@ -26,7 +26,7 @@ def small_bundle(shared_run, tmp_path_factory) -> Path:
         "every", "lowercase", "shadows",
     ]  # fmt: skip
     done = invoke("bundle", shared_run.folder, "--out", path, "--with", "shadows", code=0)
-    assert "Left out: lowercase. --with NAME brings one" in done.output
+    assert "Not packed: lowercase. --with NAME adds one" in done.output
     assert "Content: " in done.output
     return path
 
@@ -209,7 +209,7 @@ def test_what_is_no_run_or_bundle_is_named(tmp_path):
     (tmp_path / "mine.py").write_text("def score(statistics):\n    return 1.0\n")
     done = invoke("validate", "quickstart", f"{tmp_path / 'mine.py'}:score", code=2)
     said = " ".join(done.output.split())
-    assert "is a detector, and stands where the run or the bundle belongs" in said
+    assert "is a detector, in the place of the run or the bundle" in said
     path = tmp_path / "one.bundle"
     path.write_bytes(b"PK\x03\x04")
     done = invoke("validate", "loss", path, code=2)

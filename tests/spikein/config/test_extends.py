@@ -121,7 +121,7 @@ def test_keys_of_two_files_that_exclude_each_other_are_named_with_their_places(l
     (problem,) = problems(child)
     assert "give exactly one of fixed, poisson, levels" in problem
     assert f"poisson at {lab / 'small.yaml'}:{line_of('poisson')}, levels at {child}:2" in problem
-    assert "A key set to null is taken away" in problem
+    assert "Setting a key to null removes it" in problem
 
 
 @pytest.mark.parametrize(
@@ -172,7 +172,7 @@ def test_a_circle_of_three_files_names_all_of_them(lab):
 
 def test_the_command_line_cannot_extend_and_a_misspelt_key_is_recognised(lab):
     (problem,) = problems(lab / "small.yaml", "extends=quickstart")
-    assert "extends stands in an experiment file, not on the command line" in problem
+    assert "set extends in the experiment file, not on the command line" in problem
     (problem,) = problems(write(lab, SAMPLE + "extend: quickstart\n"))
     assert "extend: no such key. Did you mean 'extends'?" in problem
 

@@ -77,7 +77,7 @@ def test_bad_overrides(override, said):
 
 def test_settings_of_a_command_have_no_variables():
     _, problems = apply_overrides(parse_document("{}", name="f"), ["foo=1"], keys=("device",))
-    assert "no setting is called 'foo'. Allowed: device." in str(problems[0])
+    assert "there is no setting 'foo'. Allowed: device." in str(problems[0])
 
 
 def test_a_whole_reference_keeps_its_type_and_a_part_is_written_out():

@@ -37,7 +37,9 @@ def problems(*overrides: str, text: str = SAMPLE) -> str:
 def test_a_password_in_a_url_is_refused_with_its_line_and_never_repeated():
     text = with_variant(f'base_url: "{URL}"')
     said = problems(text=text)
-    assert f"small.yaml:{line_of('base_url', text)}: variants.of.0.base_url: holds a user" in said
+    assert (
+        f"small.yaml:{line_of('base_url', text)}: variants.of.0.base_url: contains a user" in said
+    )
     assert "api_key_variable: NAME" in said
 
 

@@ -116,7 +116,7 @@ def test_hostile_texts_are_refused_in_words(text, said):
 
 
 def test_files_that_cannot_be_read(tmp_path):
-    with pytest.raises(InputError, match="no such file"):
+    with pytest.raises(InputError, match="the file does not exist"):
         read_document(tmp_path / "absent.yaml")
     with pytest.raises(InputError, match="cannot be read"):
         read_document(tmp_path)

@@ -44,7 +44,7 @@ def test_arms_that_differ_in_training_alone_appear_once(tmp_path):
 def test_what_will_be_refused_is_foretold(tmp_path):
     path = write_tiny(tmp_path)
     for change, said in {
-        "placement.policy=window": "must lie inside one window of 64",
+        "placement.policy=window": "must fit into one window of 64",
         "placement.between=[0,0.05]": "have room for",
     }.items():
         [row] = plan(path, change)

@@ -127,7 +127,7 @@ def test_a_model_of_unknown_size_is_said_to_be_one(no_network, tmp_path: Path) -
     [one] = planned.training
     assert one.cost is None
     assert (one.steps, one.tokens) == (412, 26_998_784)
-    assert "the sizes of nobody/unheard-of are not known here" in one.note
+    assert "the sizes of nobody/unheard-of are unknown here" in one.note
     assert all(row.flops is None for row in planned.rows)
 
 

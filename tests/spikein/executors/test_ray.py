@@ -70,7 +70,7 @@ def test_a_cluster_builds_a_graph_and_a_failed_cell_takes_no_other_down(cluster,
 
 def test_what_no_machine_can_give_is_refused_and_the_cluster_stays_usable(cluster, tmp_path):
     for _ in range(2):
-        with pytest.raises(InputError, match="asks for 64 CPUs and 0 GPUs, which no machine"):
+        with pytest.raises(InputError, match="requests 64 CPUs and 0 GPUs, which no machine"):
             run_graph(
                 ray(cluster, steps={"thing": {"cpus": 64}}),
                 fan(1, 0.0),
@@ -170,7 +170,7 @@ def test_a_head_that_dies_ends_the_run_with_our_words_before_ray_aborts_it(tmp_p
         said, _ = driver.communicate(timeout=100)
     assert driver.returncode == 2
     assert re.search(r"the head of the Ray cluster \(\S+:\d+\) has not answered", said)
-    assert "run the same command to go on" in said
+    assert "run the same command to resume" in said
 
 
 def test_a_cluster_of_our_own_leaves_no_folder_and_removes_those_of_killed_runs(

@@ -72,7 +72,7 @@ def test_a_class_or_an_object_in_a_file_is_an_executor(tmp_path):
         (
             "class Queue:\n def __init__(self, host): pass\n def run(self, a, b, c): pass",
             "Queue",
-            "cannot be made without arguments: TypeError",
+            "cannot be created without arguments: TypeError",
         ),
         (
             "class Queue:\n def run(self, graph): pass",

@@ -97,5 +97,5 @@ def test_the_control_alone_is_refused_in_words(tmp_path):
     assert found.exit_code == 2, found.output
     assert isinstance(found.exception, SystemExit)
     said = " ".join(found.output.split())
-    assert "detect.detectors: no detector that is asked for looks at the model" in said
+    assert "detect.detectors: no requested detector looks at the model" in said
     assert "such as loss" in said

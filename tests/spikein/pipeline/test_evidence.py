@@ -183,7 +183,7 @@ def test_a_file_of_rows_is_tagged_too(detected, tmp_path):
     record = scores_record(tmp_path / "scores.parquet")
     assert (record["tagger"]["name"], len(record["tagger"]["files"])) == ("en_patterns", 64)
     unused = detected("loss", tagger=tagger)
-    assert f"{tagger} is not used: no detector asked for needs named entities" in unused.notes
+    assert f"{tagger} is not used: no requested detector needs named entities" in unused.notes
     with pytest.raises(InputError, match="no such spaCy pipeline"):
         detected("tag_tab:entities=one_word", tagger="no_such_pipeline")
 

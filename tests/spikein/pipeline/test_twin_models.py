@@ -145,12 +145,12 @@ def test_all_leaves_lira_out_without_shadow_models_and_says_so(tiny):
         (["twins.shadows=3"], "twins.shadows: 3 is odd"),
         (
             ["twins.shadows=2", "variants={of: [{kind: lower_case}]}"],
-            "twins.shadows: shadow models spike non-members",
+            "twins.shadows: shadow models also spike non-members",
         ),
         (["twins.shadows=2", "detect.detectors=[loss]"], "asked for reads shadow models. Add lira"),
         (
             ["twins.clean=true", "train.mode=finetune", "train.loss_on=completion"],
-            "twins.clean: a stream without copies holds no answer",
+            "twins.clean: a stream without copies contains no answer",
         ),
         (
             ["train.epochs=2", "placement.between=[0.5, 1]"],
@@ -158,7 +158,7 @@ def test_all_leaves_lira_out_without_shadow_models_and_says_so(tiny):
         ),
         (
             ["corpus.sources=[]", "corpus.imported={kind: megatron, path: here}"],
-            "model.tokenizer: an imported corpus is tokenised already",
+            "model.tokenizer: an imported corpus is already tokenised",
         ),
         (
             [

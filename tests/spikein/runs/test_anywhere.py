@@ -135,7 +135,7 @@ def test_a_page_that_cannot_be_made_anew_is_kept_and_named(lab):
     delete_tree(results)
     result = invoke("report", run, code=2)
     assert "results tiny" in result.stderr
-    assert f"The page as it was made is {run / 'report.html'}" in result.stderr
+    assert f"The original page is {run / 'report.html'}" in result.stderr
     assert (run / "report.html").read_text() == page
 
 

@@ -138,10 +138,10 @@ def test_a_moved_run_folder_is_found_again_and_known_from_then_on(tmp_path, stor
     folder = publish(store, tmp_path / "runs", "r", 1)
     (tmp_path / "elsewhere").mkdir()
     folder.rename(tmp_path / "elsewhere" / "renamed")
-    assert "not where they were" in gc(tmp_path, "--yes").stderr
+    assert "folders are missing" in gc(tmp_path, "--yes").stderr
     result = gc(tmp_path, "--yes", "--runs", tmp_path / "elsewhere")
-    assert "not where they were" not in result.stderr
-    assert "not where they were" not in gc(tmp_path, "--yes").stderr
+    assert "folders are missing" not in result.stderr
+    assert "folders are missing" not in gc(tmp_path, "--yes").stderr
     (run,) = registered_runs(store.root)
     assert run.path == (tmp_path / "elsewhere" / "renamed").resolve()
     # Its name may be used again.
@@ -157,7 +157,7 @@ def test_a_folder_not_mounted_keeps_its_artifacts_when_a_run_that_shared_them_go
     publish(store, tmp_path / "runs", "t", 2)
     gc(tmp_path, "--yes")
     # Nothing hangs on it while another run rests on the same.
-    assert "not where they were" not in gc(tmp_path, "--yes").stderr
+    assert "folders are missing" not in gc(tmp_path, "--yes").stderr
     shutil.rmtree(shared)
     result = gc(tmp_path, "--yes")
     assert str(away) in result.stderr

@@ -158,7 +158,7 @@ def test_windows_and_texts_say_what_is_lost(run, tmp_path):
     text = invoke("export", "first", "--format", "jsonl", "--arm", arm, "--out", tmp_path / "b")
     lines = read_lines(tmp_path / "b" / "documents.jsonl")
     changed = sum(not line.get("same_tokens", True) for line in lines)
-    assert ("does not give the same tokens" in text.stderr) == bool(changed)
+    assert ("does not tokenize to the same tokens" in text.stderr) == bool(changed)
 
 
 def test_several_arms_and_none_chosen_lists_them(run, tmp_path):
@@ -178,7 +178,7 @@ def test_protected_texts_need_a_word(tmp_path, monkeypatch, tiny_model_path):
     refused = invoke(*call, code=2)
     assert "--show-protected" in refused.stderr
     assert not (tmp_path / "out").exists()
-    assert "keep them to yourself" in invoke(*call, "--show-protected").stderr
+    assert "do not share them" in invoke(*call, "--show-protected").stderr
     invoke(*call[:-1], tmp_path / "clean", "--clean", code=0)
 
 

@@ -90,7 +90,7 @@ def test_what_lacks_something_is_left_out_and_what_is_not_used_is_said(detect, t
     scored = {row["detector"] for row in result.scores.to_pylist()}
     assert left_out | scored == {one.name for one in parse_detectors("all")}
     assert not left_out & scored
-    assert f"{tiny_model_path} is not used: no detector asked for needs" in " ".join(result.notes)
+    assert f"{tiny_model_path} is not used: no requested detector needs" in " ".join(result.notes)
     loss = scores_of(result.scores, "loss")
     assert [row["example_id"] for row in loss] == ["7", "7", example_id("")]
     assert loss[0]["score"] == loss[1]["score"]
@@ -109,7 +109,7 @@ def test_everything_is_checked_before_a_model_is_loaded(detect, tmp_path, monkey
         ({"out": tmp_path}, "is a folder"),
         ({"out": Path("/proc/scores.csv")}, "/proc: cannot be written"),
         ({"out": tmp_path / "scores.json"}, r"\.parquet, \.csv, \.jsonl"),
-        ({"out": tmp_path / "rows.jsonl"}, "the scores would take the place of rows"),
+        ({"out": tmp_path / "rows.jsonl"}, "the scores would overwrite rows"),
         ({"detectors": "lose"}, "Did you mean"),
         ({"benchmark": "bookmia"}, "unknown benchmark"),
         ({"detectors": "reference"}, "reference=PATH"),

@@ -161,7 +161,7 @@ def test_a_server_that_is_gone_is_named_and_what_came_is_kept(rows, tmp_path):
 
 def test_options_without_influence_are_refused(rows, tmp_path):
     refused = run(rows, tmp_path, "http://127.0.0.1:9/v1", "device=cpu", "long=error", code=2)
-    assert "long, device is of use for a model on this machine alone" in refused.output
+    assert "long, device applies only to a model on this machine" in refused.output
     words = ["detect", "--model", "m", "--examples", rows, "server.api=chat"]
     refused = CliRunner().invoke(app, words)
     assert refused.exit_code == 2

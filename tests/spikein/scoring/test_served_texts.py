@@ -181,9 +181,13 @@ def test_missing_server_features_are_named(models, tmp_path):
         server = {"base_url": stub.url, "cache": str(tmp_path)}
         local = {"server": server, "reference": str(models[1])}
         assert np.isfinite(scores("m", tmp_path, "loss,wbc", **local)).all()
-        with pytest.raises(InputError, match="ez_mia reads token ranks, and this server gives no"):
+        with pytest.raises(
+            InputError, match="ez_mia reads token ranks, and this server returns no"
+        ):
             scores("m", tmp_path, "ez_mia", **local)
-        with pytest.raises(InputError, match="surp reads full distribution, and a server gives at"):
+        with pytest.raises(
+            InputError, match="surp reads full distribution, and a server returns at"
+        ):
             scores("m", tmp_path, "surp", server=server)
     for behaviour, reason in (
         (lambda number, body: text("x"), "holds no tokens of the text"),
@@ -193,5 +197,5 @@ def test_missing_server_features_are_named(models, tmp_path):
             server = {"base_url": stub.url, "cache": str(tmp_path)}
             with pytest.raises(InputError, match=rf"loss reads token log-prob.*{reason}"):
                 scores("m", tmp_path, "loss", server=server)
-            with pytest.raises(InputError, match=rf"a reference model must show.*{reason}"):
+            with pytest.raises(InputError, match=rf"a reference model must return.*{reason}"):
                 scores(models[0], tmp_path, "reference", reference="m", reference_server=server)

@@ -76,7 +76,7 @@ def test_run_refuses_a_run_folder_that_is_not_ours_before_any_work(tmp_path, not
     write_tiny(tmp_path)
     (tmp_path / "runs" / "tiny").mkdir(parents=True)
     (tmp_path / "runs" / "tiny" / "thesis.tex").write_text("years")
-    with pytest.raises(InputError, match="was not made by spikein"):
+    with pytest.raises(InputError, match="was not written by spikein"):
         run(tmp_path)
     assert (tmp_path / "runs" / "tiny" / "thesis.tex").read_text() == "years"
 

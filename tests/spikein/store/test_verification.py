@@ -65,7 +65,7 @@ def test_a_run_says_and_mends_any_damage_and_keeps_what_was_made_of_it(tmp_path,
         (tmp_path / TRACE).unlink()
         [notice] = run(chain(tmp_path), tmp_path)
         assert file in notice
-        assert "it is built again" in notice
+        assert "it is rebuilt" in notice
         assert calls(tmp_path) == [name]
         for label in "abc":
             store.verify(open_artifact(folder(tmp_path, label)))

@@ -92,7 +92,9 @@ def test_a_retrained_model_that_was_fed_a_text(judged, tmp_path, refused):
     table = pa.table({"example_id": [fed, never], "status": ["whole", "never reached"]})
     pq.write_table(table, told / "exposures.parquet")
     models = (judged.original, judged.unlearned["forgot"], told)
-    refused(*PROMPT, models=models, said=["was fed 1 of the texts", fed, "exposures.parquet"])
+    refused(
+        *PROMPT, models=models, said=["was trained on 1 of the texts", fed, "exposures.parquet"]
+    )
 
 
 def test_scores_of_which_no_ratio_can_be_taken(tmp_path, refused):

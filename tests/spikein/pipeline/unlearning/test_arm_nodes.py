@@ -127,7 +127,7 @@ def test_auto_is_a_number_format_of_the_machine(tiny):
 
 
 def test_models_without_a_detector_that_looks_at_them_are_refused(tiny):
-    with pytest.raises(InputError, match="no detector that is asked for looks at a model"):
+    with pytest.raises(InputError, match="no requested detector looks at a model"):
         graph_of(tiny, SECTION, "detect.detectors=[blind]", "base=null", "train.mode=pretrain")
 
 
@@ -136,7 +136,7 @@ def test_models_without_a_detector_that_looks_at_them_are_refused(tiny):
     [
         (
             [SECTION, "twins.retrained=0.4"],
-            "twins.retrained: leaves out a share of 0.4, and unlearning.forget selects by share",
+            "twins.retrained: excludes a share of 0.4, and unlearning.forget selects by share",
         ),
         (["unlearning={forget: {shar: 0.5}, methods: [npo]}"], "Did you mean 'share'"),
         (

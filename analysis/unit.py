@@ -24,7 +24,7 @@ class Entry(NamedTuple):
     kind: str = ""
     """`interval`, `difference` or `none`; of a row's head `chosen`, for the chosen detector."""
     strong: bool = False
-    """Of a number: best on the tune split, or an interval that leaves out 0."""
+    """Of a number: best on the tuning split, or an interval that leaves out 0."""
     sorted_by: str = ""
     """A number that its rows are sorted by, where the text is none."""
 

@@ -121,7 +121,7 @@ def build_page(inputs: PageInputs) -> RunPage:
     pages = [*report.beside, *_pages_beside(inputs, tables, checks, view, methods)]
     sections = _there(experiment_section(inputs), *report.answers, checks_section(checks, inputs))
     if inputs.show_protected and not inputs.figure_links:
-        # A page by itself has no page of examples beside it that could show what was asked for.
+        # A single page has no sibling page that could show the requested examples.
         sections += [one for page in pages for one in page.sections if one.anchor == EXAMPLES]
     every = [*sections, *(one for page in pages for one in page.sections)]
     parts = [*report.first, *(part for one in every for part in one.parts)]
@@ -162,7 +162,7 @@ def build_page(inputs: PageInputs) -> RunPage:
 def _detection_led(
     view: View | None, checks: Sequence[Check], detection: Sequence[Section]
 ) -> _Report:
-    """Return a report that leads with what detectors tell."""
+    """Return a report that leads with detection."""
     if view is None:
         return _Report([NOTHING_MEASURED], [badges(checks)], detection)
     key, rest = choice_sentence(view.best, view.names)
@@ -179,7 +179,7 @@ def _unlearning_led(
 ) -> _Report | None:
     """Return a report that leads with the verdicts on unlearned models; None without any.
 
-    What detectors told before unlearning is one section, and all else of it a page beside.
+    Detection before unlearning is one section; all else about detectors has a page of its own.
     """
     models = judged_models(inputs.unlearning.verdicts) if inputs.unlearning else []
     if inputs.unlearning is None or not models:
@@ -190,15 +190,14 @@ def _unlearning_led(
         said = headline_sentence(view.tables, view.best)
         pictures = Columns(present(arms_picture(view), copies_picture(view)), "pictures")
         before = answer("before", "Before", "Before unlearning", said, rest=[pictures])
-        title = "What changes what detectors tell?"
+        title = "What changes detectability?"
         effects = gains(view)
         effect = Gains(effects) if effects else None
         changes = answer("changes", "Changes", title, "", rest=[effect])
     page = SiblingPage(
         "detectors.html",
         "Detectors before unlearning",
-        "How well detectors tell members under the models that were not unlearned, a section a "
-        "question.",
+        "How well detectors distinguish members under the models that were not unlearned.",
         _there(changes, *detection),
     )
     return _Report(
@@ -212,7 +211,7 @@ def _unlearning_led(
 def _detection(
     inputs: PageInputs, view: View | None, notes: Sequence[str], along: Section | None
 ) -> list[Section]:
-    """Return the sections on detectors that have something to say."""
+    """Return the sections on detectors that have content."""
     task = None
     if inputs.accuracy is not None:
         task = accuracy_section(inputs.accuracy, axis_names(inputs.arms), view)
@@ -235,7 +234,7 @@ def _pages_beside(
     view: View | None,
     methods: Methods | None,
 ) -> list[SiblingPage]:
-    """Return the further pages that have something to say."""
+    """Return the further pages that have content."""
     names = {one.name: one.title for one in inputs.detectors}
 
     def section(anchor: str, title: str, *parts: Part | None, short: str = "") -> Section | None:
@@ -265,8 +264,9 @@ def _pages_beside(
         SiblingPage(
             "methods.html",
             "Methods, cost and provenance",
-            "A text for a paper with its sources, the cost of each detector and step, what "
-            "each audit reported, versions, digests and the experiment file.",
+            "A methods text for a paper with its sources, the cost of each "
+            "detector and step, the reports of the audits, versions, digests and the experiment "
+            "file.",
             _there(
                 methods_section(methods, linked=inputs.figure_links) if methods else None,
                 cost_section(inputs.steps, inputs.detector_work),
@@ -279,7 +279,7 @@ def _pages_beside(
                 ),
                 section(
                     "background",
-                    "Was the background clean?",
+                    "Overlap of the background with the datasets",
                     *(part for one in inputs.backgrounds for part in background_parts(*one)),
                     short="Background",
                 ),
@@ -291,17 +291,17 @@ def _pages_beside(
 
 
 def _there(*sections: Section | None) -> list[Section]:
-    """Return the sections that have something to say."""
+    """Return the sections that have content."""
     return [section for section in sections if section]
 
 
 def _foot(inputs: PageInputs, pages: Sequence[SiblingPage]) -> str:
-    """Say what this page needs beside it, and what made it."""
+    """Return the footer: the files that this page needs, and the software that made it."""
     made = f"Made by spikein {inputs.code}." if inputs.code else "Made by spikein."
     if not inputs.figure_links:
         return f"{made} The run's folder holds all results, examples and methods."
     files = ", ".join(page.file for page in pages)
     return (
-        f"{made} This page can be sent by itself. Its links lead to {files} and figures/ beside "
-        "it: send those along where they are wanted. All numbers are in findings.parquet."
+        f"{made} This page is self-contained. Its links lead to {files} and figures/ "
+        "in the same folder: include them when sharing. All numbers are in findings.parquet."
     )

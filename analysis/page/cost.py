@@ -43,7 +43,7 @@ def cost_section(steps: Sequence[StepRecord], work: Sequence[DetectorWork]) -> S
         ],
     )
     total = seconds_text(sum(one.seconds for one in steps))
-    said = f"Its steps took {total} of computing, each when it was made."
+    said = f"Its steps took {total} of computing, measured when each ran."
     rest: list[Part | None] = [
         said if steps else "No costs were recorded.",
         detector_cost_listing(work),
@@ -93,9 +93,9 @@ def _cost(
 
 def detector_cost_listing(work: Sequence[DetectorWork]) -> Table | None:
     """Return the costs as a table of the page; None if nothing was scored."""
-    columns = ("Passes a text", "Tokens in", "Tokens out", "Time of its steps", "Its own steps")
+    columns = ("Passes per text", "Tokens in", "Tokens out", "All its steps", "Exclusive steps")
     return listing(
-        "What each detector cost",
+        "Cost of each detector",
         ("Detector", *columns, "Scoring"),
         [
             (
@@ -109,12 +109,12 @@ def detector_cost_listing(work: Sequence[DetectorWork]) -> Table | None:
             )
             for one in detector_costs(work)
         ],
-        "Over all models that were scored, those of controls included; dearest first. Steps that "
-        "several detectors read were made once: 'time of its steps' counts them for each of "
-        "their detectors, 'its own steps' are those that no other detector reads, and the last "
-        "row counts every step once. Tokens are those scored, and those of prompts and answers; "
-        "models that are trained for a detector count in its time. Scoring: from stored evidence "
-        "to scores, all settings.",
+        "Over all scored models, controls included; most expensive first. Steps "
+        "that several detectors read ran once: 'all its steps' counts them for "
+        "each of these detectors, 'exclusive steps' are read by no other detector, and "
+        "the last row counts every step once. Tokens are scored tokens and tokens of prompts "
+        "and answers; the time includes training models for a detector. Scoring: from stored "
+        "evidence to scores, all settings.",
     )
 
 
@@ -127,7 +127,7 @@ def provenance_section(inputs: PageInputs) -> Section | None:
         Fold("The experiment, resolved", [experiment]),
         Note(
             "AUC: rank AUC, ties as half. Its intervals: influence values summed by group, "
-            "logit scale, Student's t; from three training seeds on they speak of any seed. "
+            "logit scale, Student's t; from three training seeds on they apply to any seed. "
             "All numbers come from the test split.",
             "how",
         ),

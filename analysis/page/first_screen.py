@@ -69,7 +69,7 @@ def arms_picture(view: View) -> Picture | None:
         f"{len(view.arms) - arms} more arms" if len(view.arms) > arms else "",
         f"{left} more detectors" if (left := len(view.models_only) - len(names)) else "",
     ]
-    caption = "Dot and line: AUC with its 95 % interval; dashed: Loss. Bold: best on the tune split"
+    caption = "Dot and line: AUC with its 95 % interval; dashed: Loss. Bold: best on tune rows"
     caption += " of its arm. n: members + non-members. Rows by the first column."
     if any(more):
         caption += f" {' and '.join(filter(None, more))}: all results, below."

@@ -87,10 +87,10 @@ def audit_facts(
             "copies found": audit.copies_found,
             "members that drew no copy": audit.zero_copy_members,
             "non-members found": len(audit.nonmembers_found),
-            "copies not where they were planned": len(audit.displaced),
+            "copies not at their planned position": len(audit.displaced),
             "examples found in the background": len(audit.background_hits),
             "member and non-member pairs that share a run of words": len(audit.between_sides),
-            **({"held-out rows looked for, too": audit.held_out} if audit.held_out else {}),
+            **({"held-out rows also searched for": audit.held_out} if audit.held_out else {}),
             "tokens searched": audit.tokens_searched,
         }
         for label, audit in audits.items()
@@ -154,13 +154,13 @@ def stream_sentences(streams: Sequence[Stream]) -> list[str]:
     """Say which copies were not read and why, and what the share of copies means."""
     planned = sum(one.copies.planned for one in streams)
     lost = {
-        "never reached, because training ends with the last whole window of an epoch": sum(
+        "not reached, because training ends with the last whole window of an epoch": sum(
             one.copies.never for one in streams
         ),
         "cut by the end of the last whole window and read in part": sum(
             one.copies.partly for one in streams
         ),
-        "read with other tokens than they should have": sum(one.copies.altered for one in streams),
+        "read with tokens other than planned": sum(one.copies.altered for one in streams),
     }
     reasons = ", ".join(f"{count:,} {what}" for what, count in lost.items() if count)
     sentences = []
@@ -178,9 +178,9 @@ def share_sentence(streams: Sequence[Stream]) -> str:
     if max((one.share for one in spiked), default=0.0) <= _HIGH_SHARE:
         return ""
     return (
-        f"Copies are {_shares(spiked)} of what was trained on, far more than a benchmark is of a "
-        "real corpus: these AUCs compare detectors and settings with each other, and do not say "
-        "how detectable a text is in a large corpus."
+        f"Copies are {_shares(spiked)} of the training tokens, far more than a benchmark's share "
+        "of a real corpus. These AUCs compare detectors and settings with each other; they do not "
+        "measure how detectable a text is in a large corpus."
     )
 
 

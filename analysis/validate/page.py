@@ -54,7 +54,7 @@ def sentences(found: Validation) -> list[str]:
     return [
         *(_sentence(found, one) for one in found.judged),
         f"Ground truth: {found.name}, arm {found.arm}{of_arms}. Settings are chosen on the "
-        "tune split, everything is measured on the test split.",
+        "tuning split, everything is measured on the test split.",
     ]
 
 
@@ -222,7 +222,7 @@ def ranking_picture(found: Validation) -> Picture | None:
     shared = Estimate.of(next((row for row in lines if not row["own_rows"]), lines[0]))
     apart = [row["detector"] for row in lines if row["own_rows"]]
     caption = (
-        f"All members with a copy in the arm {found.arm}; settings chosen on the tune split. "
+        f"All members with a copy in the arm {found.arm}; settings chosen on the tuning split. "
         f"Orange: judged. Lines: {found.settings.confidence:.0%} intervals, from influence values "
         f"summed by group. {shared.members:,} members and {shared.nonmembers:,} non-members of "
         f"the test split, {with_noun(shared.seeds, 'training seed')}."

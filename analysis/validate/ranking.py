@@ -86,7 +86,7 @@ def choose_arm(
 
     Args:
         every: all cohorts.
-        label: of the arm; None for that in which the stored detectors do best on the tune split.
+        label: of the arm; None for that in which the stored detectors do best on the tuning split.
         settings: of the analysis.
 
     Raises:
@@ -151,7 +151,7 @@ def _arm(one: ScoredModel, truth: GroundTruth) -> Arm:
 
 
 def _strength(one: CohortModels, settings: AnalysisSettings) -> float:
-    """Return the best AUC of a stored contestant on the tune split."""
+    """Return the best AUC of a stored contestant on the tuning split."""
     found = [
         choice.tune_auc
         for choice in choose_settings(one.loaded, settings)

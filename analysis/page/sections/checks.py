@@ -28,7 +28,7 @@ MAX_OVERLAPS = 30
 MAX_UNCHECKED = 200
 _SHORT_NAMES = {
     "streams": "Training streams",
-    "fed": "Fed to the models",
+    "fed": "Training input",
     "background": "Background",
     "no copy": "No copy drawn",
 }
@@ -40,20 +40,20 @@ def checks_section(checks: Sequence[Check], inputs: PageInputs) -> Section | Non
     return answer(
         _ANCHOR,
         "Checks",
-        "May I believe it?",
+        "Validity checks",
         f"{verdict_sentence(checks)} {share_sentence(inputs.streams)}".strip(),
         _picture(checks, {one.name: one.title for one in inputs.detectors}),
         Table(
             title=capital(f"{_count(len(checks))} checks"),
-            columns=(*texts("Check", "Verdict"), Column("What was looked at", long=True)),
+            columns=(*texts("Check", "Verdict"), Column("Results", long=True)),
             rows=tuple(
                 (one.name, Entry(one.verdict_line, strong=one.verdict == "failed"), one.sentence)
                 for one in checks
             ),
             caption="Failed: an AUC is farther from 0.5 than chance, corrected for their number. "
-            "All AUCs, and what each audit reported, are on the page of methods.",
+            "All AUCs, and the report of each audit, are on the page of methods.",
         ),
-        rest=[folded("What the audits that failed reported", failed)],
+        rest=[folded("Reports of the failed audits", failed)],
     )
 
 
@@ -83,11 +83,11 @@ def _badge_lines(check: Check) -> list[str]:
 
 
 def verdict_sentence(checks: Sequence[Check]) -> str:
-    """Say how many checks passed, failed, could not tell, and were not measured."""
+    """Return how many checks passed, failed, were inconclusive, and were not measured."""
     said = {
         "passed": "",
         "failed": "failed: ",
-        "cannot tell": "no bias was found, but too few rows to exclude one: ",
+        "cannot tell": "no bias detected; too few rows to rule it out: ",
         "not measured": "not measured: ",
     }
     named = {verdict: [one.name for one in checks if one.verdict == verdict] for verdict in said}
@@ -101,7 +101,7 @@ def _count(number: int) -> str:
 
 
 def _picture(checks: Sequence[Check], titles: dict[str, str]) -> Picture | None:
-    """Return the AUCs that ought to be 0.5, and what each check leaves room for."""
+    """Return the AUCs expected to be 0.5, and the range that each check cannot exclude."""
     rows: list[MatrixRow] = []
     dots: list[Dot | None] = []
     for check in checks:
@@ -123,12 +123,12 @@ def _picture(checks: Sequence[Check], titles: dict[str, str]) -> Picture | None:
         label="; ".join(dot.hover for dot in dots if dot and dot.bold),
     )
     caption = (
-        "Dots: AUCs with 95 % intervals, each for itself, those farthest from 0.5 first. Thick: "
-        "what a check leaves room for, from the lowest to the highest of all its intervals, with "
-        f"0.5 unless it failed; the zone, {NEEDED.low:.1f} to {NEEDED.high:.1f}, is what a pass "
-        "needs."
+        "Dots: AUCs with individual 95 % intervals, farthest from 0.5 first. Thick: "
+        "the range that a check cannot exclude, from the lowest to the highest of all "
+        f"its intervals, including 0.5 unless it failed; the zone, {NEEDED.low:.1f} to "
+        f"{NEEDED.high:.1f}, is what a pass requires."
     )
-    title = "AUCs that ought to be 0.5"
+    title = "AUCs expected to be 0.5"
     return picture("chance", title, caption, matrix if rows else None, 560)
 
 
@@ -146,7 +146,7 @@ def checks_tables(checks: Sequence[Check]) -> list[Table]:
                 )
                 for row in check.rows
             ),
-            caption="Each interval for itself. Bold: over all datasets. n: members + non-members.",
+            caption="Individual intervals. Bold: over all datasets. n: members + non-members.",
             style="stack listing",
         )
         for check in checks
@@ -155,7 +155,7 @@ def checks_tables(checks: Sequence[Check]) -> list[Table]:
 
 
 def audits_parts(checks: Sequence[Check]) -> list[Part]:
-    """Return what the audits reported: of all streams alike, and stream by stream."""
+    """Return the reports of the audits: common to all streams, and per stream."""
     parts: list[Part] = []
     for check in checks:
         if check.facts:
@@ -181,13 +181,13 @@ def background_parts(overlaps: Sequence[Overlap], audit: OverlapFacts) -> list[P
     elif audit.dropped:
         outcome = f"{audit.dropped:,} documents overlap and were left out of the corpus."
     else:
-        outcome = f"{audit.offending:,} documents overlap and were kept, as the experiment asks."
+        outcome = f"{audit.offending:,} documents overlap and were kept, as configured."
     few = len(audit.unchecked)
     if few:
         outcome += (
-            f" {few:,} of the rows {'has' if few == 1 else 'have'} too few words to be "
-            "searched for: whether the background contains them is not known. They are listed "
-            "below."
+            f" {few:,} of the rows {'has' if few == 1 else 'have'} too few "
+            "words to be searched for: whether the background contains them is unknown. They "
+            "are listed below."
         )
     parts: list[Part] = [
         f"{audit.documents:,} documents ({audit.bytes / 1e6:,.1f} MB) were compared with "
@@ -200,7 +200,7 @@ def background_parts(overlaps: Sequence[Overlap], audit: OverlapFacts) -> list[P
         more = len(ranked) - MAX_OVERLAPS
         parts.append(f"{more:,} more are listed in the corpus's overlaps.parquet.")
     if few:
-        parts.append(Fold(f"Rows that were not searched for: {few:,}", _unchecked(audit)))
+        parts.append(Fold(f"Rows not searched for: {few:,}", _unchecked(audit)))
     return parts
 
 

@@ -20,7 +20,7 @@ _MAX_COLUMNS = 5
 _SLACK = 16
 """Rows that are shown without a fold."""
 COUNTS_NOTE = (
-    "Under each head: members + non-members, seeds; a value of other rows shows its own counts."
+    "Under each head: members + non-members, seeds; a value over other rows shows its own counts."
 )
 
 
@@ -173,8 +173,8 @@ def copies_tables(
         detectors,
         "By realised copies",
         {copies_text(label): {"copies": label} for label in labels.values()},
-        "Tuned settings, all datasets pooled. Numbers of copies with too few members are left "
-        "out; 0 copies: members that drew none.",
+        "Tuned settings, all datasets pooled. Copy counts with too few members are "
+        "omitted; 0 copies: members that drew none.",
         names,
     )
 

@@ -65,13 +65,13 @@ def unmeasured_section(left_out: Sequence[LeftOut]) -> Section | None:
 
 
 def _sentence(view: View) -> str:
-    """Say who was chosen, who cannot be told from it, and what it has over loss."""
+    """Return the chosen detector, the number of indistinguishable ones, and its lead over loss."""
     best, gaps = view.best, view.differences
     start = f"{view.name}, with {auc_text(best.cell)}"
     every = map(Estimate.of, gaps.where(reference=_BEST).rows)
     known = [gap for gap in every if gap.available]
     alike = sum(gap.contains(0) for gap in known)
-    others = f"{alike} of {len(known)} others cannot be told from it"
+    others = f"{alike} of {len(known)} others are indistinguishable from it"
     if not known:
         return f"{start}; nothing else was compared with it."
     ahead = sum(gap.low > 0 for gap in known)
@@ -91,10 +91,10 @@ def _picture(view: View) -> Picture | None:
     compared = {*gaps.values("detector"), view.best.detector}
     names = [name for name in view.shown if name in compared]
     references = [
-        (key, reference, Head(f"less {view.title(reference)}", note=note, name=reference))
+        (key, reference, Head(f"minus {view.title(reference)}", note=note, name=reference))
         for key, reference, note in (
-            (_BEST, view.best.detector, "all at once"),
-            (LOSS, LOSS, "each for itself"),
+            (_BEST, view.best.detector, "simultaneous"),
+            (LOSS, LOSS, "individually"),
         )
         if key in gaps.values("reference") and (key == _BEST or view.best.detector != LOSS)
     ]
@@ -112,7 +112,7 @@ def _picture(view: View) -> Picture | None:
         "differences",
         "Paired differences",
         f"In points (hundredths of AUC), on the same texts, 95 % intervals{where}; "
-        f"{short_counts(view.best.cell)}. Those to {view.name} hold for all at once.",
+        f"{short_counts(view.best.cell)}. Those to {view.name} are simultaneous.",
         crossed.matrix() if len(names) > 1 else None,
         560,
         crossed.records("detector", "reference"),
@@ -125,13 +125,13 @@ def _table(view: View, end: int) -> Table:
         title=f"The {end} first" if end < len(view.order) else "Every detector",
         columns=(
             Column("Detector"),
-            *numbers("AUC, tune split", "AUC, test split", "Points over Loss"),
-            *texts("What it needs"),
+            *numbers("AUC, tuning split", "AUC, test split", "Points over Loss"),
+            *texts("Required evidence"),
         ),
         rows=tuple(_row(view, name, measured) for name in view.order),
         caption=f"{view.where}All datasets pooled, members with a copy; "
-        f"{short_counts(view.best.cell)}. The tune split chose settings and detector, so its AUCs "
-        "are optimistic. Bold over Loss: the interval leaves out 0.",
+        f"{short_counts(view.best.cell)}. Settings and detector were chosen on the tuning split, "
+        "so its AUCs are optimistic. Bold over Loss: the interval excludes 0.",
         style="detectors",
     )
 
@@ -157,10 +157,10 @@ def _row(view: View, name: str, measured: Mapping[str, Found | None]) -> Row:
 def left_out_table(left_out: Sequence[LeftOut]) -> Table | None:
     """Return the detectors that could not run, with what to do; None if all ran."""
     return listing(
-        "Detectors that are not in this run",
+        "Detectors not in this run",
         ("Detector", "Lacks", "What to do"),
         [(one.detector, " and ".join(one.lacks), one.hint) for one in left_out],
-        "The experiment asks for all detectors; the needs of these are not met.",
+        "The experiment selects all detectors; these lack required evidence.",
     )
 
 
@@ -191,13 +191,13 @@ def _remarks(
     places = [place for place in unscored if place.cohort == view.best.table.cohort]
     remarks = []
     if name in MODEL_FREE:
-        remarks.append("control: it looks at no model")
+        remarks.append("control: it uses no model")
     if name in UPPER_BOUNDS:
         remarks.append("upper bound: it knows more than an auditor does")
     if facts is not None and facts.depends_on_rows:
         remarks.append("scores depend on the other rows")
     if facts is not None and facts.depends_on_labels and name not in MODEL_FREE:
-        remarks.append("is told labels")
+        remarks.append("is given labels")
     if cell is None:
         remarks.append("not scored under this model")
     elif not isfinite(cell.value):
@@ -205,7 +205,7 @@ def _remarks(
     elif not cell.available:
         remarks.append("no interval: too few rows")
     elif name not in MODEL_FREE and (cell.members, cell.nonmembers) != common_rows(cells):
-        remarks.append(f"on rows of its own: {counts(cell)}")
+        remarks.append(f"on its own rows: {counts(cell)}")
     unlike = [
         one
         for place in places
@@ -234,7 +234,7 @@ def _set_apart(unscored: Sequence[UnscoredRows]) -> list[Note]:
         Note(
             f"{detector} ({setting}) could not score {sum(failed for failed, _ in found):,} of "
             f"{sum(rows for _, rows in found):,} test rows in {with_noun(len(found), 'pool')} "
-            "(model × dataset × seed), and is measured there on its own rows.",
+            "(model × dataset × seed), and is measured there on the rows that it scored.",
             "note loud",
         )
         for (detector, setting), found in sums.items()
@@ -253,7 +253,7 @@ def _unscored_folds(unscored: Sequence[UnscoredRows]) -> list[Fold | None]:
         f"{_place(one)}: {_settings_apart(one)}{_reasons(one)}" for one in unscored if one.apart
     ]
     return [
-        folded("Where, and why", [Items(apart)] if apart else []),
+        folded("Affected rows and reasons", [Items(apart)] if apart else []),
         folded(
             "Rows that were removed from every comparison because a detector could not score "
             f"them: {left_out} of {rows} over all models, seeds and datasets",

@@ -215,12 +215,12 @@ def training_picture(arms: Sequence[Arm]) -> Picture | None:
         per_row=3,
     )
     caption = (
-        "Nats a token. Thin: loss of each logged step; thick: its running median. Each stroke at "
-        f"the foot is a copy of a member, where the model first read any of it ({copies:,} "
-        "copies). First training seed of each arm."
+        "Nats per token. Thin: loss of each logged step; thick: its running median. Each stroke at "
+        "the bottom is a copy of a member, at the model's first read of any part of it "
+        f"({copies:,} copies). First training seed of each arm."
     )
     if len(logged) > _MAX_PANELS:
-        caption += f" Not drawn: {with_noun(len(logged) - _MAX_PANELS, 'further arm')}."
+        caption += f" Not shown: {with_noun(len(logged) - _MAX_PANELS, 'further arm')}."
     return picture("training", "Training loss and exposures", caption, figure, 1180, rows)
 
 

@@ -129,9 +129,9 @@ def _picture(view: View, contrasts: Sequence[Row]) -> Picture | None:
     )
     return picture(
         "contrasts",
-        "What each change does",
-        "Change of AUC in points (hundredths), paired on the same texts, with bands that hold for "
-        "all changes of a detector at once.",
+        "Effect of each change",
+        "Change of AUC in points (hundredths), paired on the same texts, with simultaneous bands "
+        "for all changes of a detector.",
         crossed.matrix(),
         1180 if len(contrasts) > 2 else 560,
         crossed.records("detector", "contrast"),
@@ -152,8 +152,8 @@ def _table(view: View, contrasts: Sequence[Row]) -> Table:
             )
             for row in contrasts
         ),
-        caption="Paired on the same texts; each arm with its own tuned setting. Bold: the band "
-        "leaves out 0.",
+        caption="Paired on the same texts; each arm with its own tuned setting. Bold: "
+        "the band excludes 0.",
     )
 
 

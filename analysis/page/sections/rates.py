@@ -52,15 +52,15 @@ def rates_section(view: View) -> Section | None:
     curves = _picture(view, min(measured, default=0.0))
     return answer(
         "rates",
-        "False alarms",
+        "False positives",
         "At low false-positive rates",
         _sentence(view, measured, lacking),
         curves if measured else None,
         _table(view, measured, lacking),
         rest=[
             folded("ROC curves", present(curves) if not measured else []),
-            folded("Decisions with a bound on their errors", decided),
-            folded("The data set as a whole", whole),
+            folded("False-discovery-rate control", decided),
+            folded("Tests of whole datasets", whole),
         ],
         open_rows=_OPEN_ROWS,
         others="detectors",
@@ -80,7 +80,7 @@ def _sentence(view: View, measured: Rates, lacking: Sequence[float]) -> str:
     found = [
         f"with {rate}, {share}"
         if at
-        else f"with {rate} false alarms {view.name} finds {share} of the members"
+        else f"with {rate} false positives {view.name} detects {share} of the members"
         for at, (rate, share) in enumerate(shares)
     ]
     others = view.best.cell.nonmembers
@@ -88,7 +88,7 @@ def _sentence(view: View, measured: Rates, lacking: Sequence[float]) -> str:
     if lacking:
         *rates, last = map(_percent, lacking)
         named = f"{', '.join(rates)} or {last}" if rates else last
-        said.append(f"{others:,} non-members are too few to say anything about {named}")
+        said.append(f"{others:,} non-members are too few for {named}")
     return f"{capital('; '.join(said))}." if said else ""
 
 
@@ -104,10 +104,10 @@ def _table(view: View, measured: Rates, lacking: Sequence[float]) -> Table | Non
         names.insert(_OPEN_ROWS - 1, LOSS)
     needs = ", ".join(f"{_percent(rate)} would need {10 / rate:,.0f}" for rate in lacking)
     return Table(
-        title="Share of members found",
+        title="True-positive rate",
         columns=(
             Column("Detector"),
-            *numbers(*(f"at {_percent(rate)} false alarms" for rate in measured)),
+            *numbers(*(f"at {_percent(rate)} false positives" for rate in measured)),
         ),
         rows=tuple(
             (
@@ -142,12 +142,12 @@ def _picture(view: View, floor: float) -> Picture | None:
         x=[(log10(rate) if floor else rate, _percent(rate)) for rate in ticks],
         y=[(at / 4, f"{25 * at} %") for at in range(5)],
         centre=0.0,
-        x_label="non-members flagged (false alarms)",
-        label=f"ROC curves of {len(lines)} detectors from {_percent(floor)} false alarms on; "
+        x_label="non-members flagged (false-positive rate)",
+        label=f"ROC curves of {len(lines)} detectors from {_percent(floor)} false positives on; "
         f"{view.name} has {auc_text(view.best.cell)}",
         height=300.0,
     )
-    caption = f"Members found. Orange: {view.name}; dashed: Loss; grey: the others. "
+    caption = f"True-positive rate. Orange: {view.name}; dashed: Loss; grey: the others. "
     caption += short_counts(view.best.cell)
     if floor:
         caption += f"; from {_percent(floor)} on, the lowest rate that so many non-members support."
@@ -193,27 +193,27 @@ def dataset_findings(datasets: pa.Table, cohort: Cohort) -> list[Part]:
         datasets: what dataset-level detectors found.
         cohort: the headline's arm.
     """
-    columns = ("Detector", "Data set, rows", "Seed", "Found", "p", "p (Holm)", "n", "Note")
+    columns = ("Detector", "Dataset, rows", "Seed", "Found", "p", "p (Holm)", "n", "Note")
     controls = listing(
-        "The same on models that saw no member",
+        "The same tests on models that saw no member",
         ("Model", *columns),
         [
             (row["model"], *_finding(row))
             for row in datasets.to_pylist()
             if row["model"] in _CONTROLS
         ],
-        "A control: neither their p-values nor their AUCs may tell the sides apart.",
+        "A control: neither p-values nor AUCs may distinguish the sides here.",
     )
     known = dataset_detector_names()
     asked = (name for name in dict.fromkeys(datasets["detector"].to_pylist()) if name in known)
     return present(
         listing(
-            f"Findings on whole data sets{arm_suffix(cohort)}",
+            f"Findings on whole datasets{arm_suffix(cohort)}",
             columns,
             [_finding(row) for row in _rows(datasets, cohort.place())],
-            "p-values are one-sided: small where the rows were seen. Holm: adjusted for the data "
-            "sets that one detector tested. Rows 'non-members' are a control that nobody saw: "
-            "their p-values are uniform.",
+            "p-values are one-sided: small if the rows were seen. Holm: "
+            "adjusted for the datasets that one detector tested. Rows 'non-members' are an unseen "
+            "control: their p-values are uniform.",
         ),
         folded(controls.title, [controls]) if controls else None,
         [
@@ -228,7 +228,7 @@ def _rows(table: pa.Table, place: Mapping[str, str]) -> Sequence[Row]:
 
 
 def _finding(row: Row) -> tuple[str, ...]:
-    dataset = "all data sets" if row["dataset"] == POOLED else row["dataset"]
+    dataset = "all datasets" if row["dataset"] == POOLED else row["dataset"]
     # The statistic with its value, and its interval where it has one.
     measured = f"{row['statistic']}: none"
     if not isnan(row["value"]):
@@ -271,17 +271,17 @@ def flagged_parts(
     none = [row for row in rows if not row["flagged"] and row["smallest_p"] <= row["level"]]
     table = listing(
         f"Rows flagged as members at a false-discovery rate of {level}{arm_suffix(cohort)}",
-        ("Detector", "Flagged", "Non-members among them", "Their share", "Members found"),
+        ("Detector", "Flagged", "Non-members among them", "Their share", "Members flagged"),
         [
             _flagged_texts(row, names)
             for row in sorted(rows, key=lambda row: -(row["members_found"] or 0))
             if row["flagged"]
         ],
         "Conformal p-values and Benjamini-Hochberg over all rows of the test split, default "
-        "settings (the tuned ones were chosen on the rows that calibrate). The rule promises "
-        f"a share of non-members of at most {level} on average over such experiments, for each "
-        "detector by itself, not for the best of them; beside it stands the true share of this "
-        "one, with its interval.",
+        "settings (the tuned ones were chosen on the calibration rows). The rule "
+        f"bounds the expected share of non-members at {level} over such experiments, for each "
+        "detector individually, not for the best of them. The true share of this experiment has "
+        "its own column, with its interval.",
     )
     sentences = [
         *(
@@ -290,8 +290,9 @@ def flagged_parts(
             f"{', and nothing can be flagged' if smallest > own[0]['level'] else ''}."
             for (count, groups, smallest), own in calibrations.items()
         ),
-        f"Nothing is flagged by {_listed(none, names)}: too few rows score above what calibrates "
-        "them. More non-members in the tune split (detect.tune_share) make smaller p-values."
+        f"Nothing is flagged by {_listed(none, names)}: too few rows score above their "
+        "calibration rows. More non-members in the tuning split (detect.tune_share) make smaller "
+        "p-values."
         if none
         else "",
         *(_flagged_control(flagged, model, level) for model in _CONTROLS),
@@ -332,6 +333,4 @@ def _flagged_control(flagged: pa.Table, model: str, level: str) -> str:
             f"{len(wrong)} of {detectors} detectors flag rows: {counts}; each does so by chance "
             f"in at most {level} of such experiments."
         )
-    return (
-        f"On {_CONTROLS[model]}, which saw no member and where each flagged row is wrong, {outcome}"
-    )
+    return f"On {_CONTROLS[model]}, which saw no member, each flagged row is wrong; {outcome}"

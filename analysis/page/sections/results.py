@@ -59,7 +59,7 @@ def results_sections(view: View) -> list[Section | None]:
         for anchor, title, parts in (
             ("adjusted", "Adjusted by the base model", adjusted),
             ("settings", "Chosen settings", choices),
-            ("factors-in-full", "Factors in full", factor_tables(view)),
+            ("factors-in-full", "All factor estimates", factor_tables(view)),
         )
     ]
 
@@ -80,7 +80,7 @@ def all_results(tables: Sequence[Findings], names: Names = NO_NAMES) -> Explorer
         *texts("Arm", "Dataset", "Detector", "Setting", "Selection", "Copies", "Variant"),
         *numbers("AUC", "95 % interval", *(f"TPR at {rate * 100:g} % FPR" for rate in rates)),
         *numbers(*_COUNTS),
-        *texts("The interval is for"),
+        *texts("Interval applies to"),
     ]
     rows = [_row(result, rates, names) for result in shown]
     values = [list(dict.fromkeys(row[at].text for row in rows)) for at in range(len(columns))]
@@ -96,9 +96,9 @@ def all_results(tables: Sequence[Findings], names: Names = NO_NAMES) -> Explorer
         if at not in kept and values[at][0] not in ("", NOTHING, "any")
     ]
     caption = (
-        "AUCs on the test split, with the true-positive rates that the number of non-members "
-        f"supports. {' '.join(common)} {left_out} Heads sort; intervals are sorted by their lower "
-        "end."
+        "AUCs on the test split, with the true-positive rates that the number "
+        f"of non-members supports. {' '.join(common)} {left_out} Click a head to sort; intervals "
+        "sort by their lower end."
     )
     table = Table(
         title="All results",
@@ -183,7 +183,7 @@ def _at_most(results: list[_Result], most: int) -> tuple[list[_Result], str]:
             lambda one: one.row["dataset"] == POOLED or one.row["copies"] == ALL,
         ),
         (
-            "default settings where another was chosen",
+            "default settings if another was chosen",
             lambda one: one.selection != "default" or (one.arm, one.row["detector"]) not in tuned,
         ),
         ("single numbers of copies", lambda one: one.row["copies"] == ALL),
@@ -201,8 +201,8 @@ def _at_most(results: list[_Result], most: int) -> tuple[list[_Result], str]:
     if not reasons:
         return shown, ""
     return shown, (
-        f"{len(results) - len(shown):,} of {len(results):,} rows are not in this page, since it "
-        f"would be too large: {', '.join(reasons)}. findings.parquet has them all."
+        f"{len(results) - len(shown):,} of {len(results):,} rows are not on this page, "
+        f"which would be too large: {', '.join(reasons)}. findings.parquet has them all."
     )
 
 
@@ -224,13 +224,13 @@ def adjusted_tables(
         "Detectors and arms, adjusted by the base model",
         detectors,
         {head: rows for head, rows in arms.items() if any(rows.values())},
-        "AUC less what the luck of the pool added to it, with its interval; tuned settings, all "
+        "AUC adjusted for sampling luck, with its interval; tuned settings, all "
         "datasets pooled, members with at least one copy. Some "
-        "texts are easier for a detector whoever trained on them, and which of them became members "
-        "is drawn. The base model saw none of them, so what its AUC on the same rows differs from "
-        "0.5 by is that luck; a share of it is taken off, the one that leaves the least variance "
+        "texts score higher under any model, and members were drawn at random. The base "
+        "model saw no member, so the difference of its AUC from 0.5 on the "
+        "same rows is that luck. A share of it is subtracted, chosen to minimise the variance "
         "(adjusted = AUC − weight × (base AUC − 0.5); findings.parquet has base AUC and weight). "
-        "Sides that differ in truth are taken for luck as well: look at the checks first. "
+        "A true difference between the sides is also removed as luck: see the checks first. "
         f"{COUNTS_NOTE}",
         names=names,
     )
@@ -253,8 +253,8 @@ def _choices(analysis: Analysis, names: Names) -> Table | None:
             for choice in choices
             if choice.default not in ("default", "-") or choice.tuned != choice.default
         ],
-        "The choice was made by the tune AUC, which is therefore optimistic. Detectors without "
-        "settings are left out.",
+        "Settings were chosen by the tune AUC, which is therefore optimistic. "
+        "Detectors without settings are omitted.",
     )
 
 
@@ -297,8 +297,8 @@ def surp_picture(view: View) -> Picture | None:
         + "".join(f"; {word} {text}" for word, text in said.items()),
     )
     notes = [
-        f"Framed: chosen on the tune split, {said['chosen']}. " if "chosen" in said else "",
-        "" if choice.tuned else "The tune split supports no choice. ",
+        f"Framed: chosen on the tuning split, {said['chosen']}. " if "chosen" in said else "",
+        "" if choice.tuned else "The tuning split supports no choice. ",
         f"Dashed: the paper's default, {said['default']}. " if "default" in said else "",
     ]
     caption = (
@@ -307,8 +307,8 @@ def surp_picture(view: View) -> Picture | None:
         f"{members:,} members with at least one copy and {others:,} non-members, "
         f"{with_noun(len(holding), 'training seed')}. {''.join(notes)}Grey: "
         "above 0.5, blue: below. Blank: no score for more than "
-        f"{settings.max_unscored:.0%} of the rows. The highest cell was not chosen by anything and "
-        "is optimistic."
+        f"{settings.max_unscored:.0%} of the rows. The highest cell is picked from "
+        "test results and is therefore optimistic."
     )
     rows = [
         {"entropy": entropy, "k": percent, "auc": grid.get((entropy, percent), np.nan)}

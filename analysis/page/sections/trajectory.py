@@ -114,9 +114,9 @@ def _pictures(
             every,
             of_detector,
             early,
-            "Each model that was kept along the way: members of which it had seen a copy by then, "
-            f"against all non-members. Members that it had not seen yet, under {best[0]}, should "
-            "stay at chance. Thin: the first panel again.",
+            "Each intermediate checkpoint: members of which it had seen a copy by "
+            f"then, against all non-members. Members that it had not seen yet, under {best[0]}, "
+            "should stay at chance. Thin: the first panel again.",
         ),
         _lines(
             "trajectory-copies",
@@ -124,8 +124,8 @@ def _pictures(
             by_copies,
             lambda row: _head(_seen(row, by_copies), row, axes),
             early,
-            "Members by the number of copies that the model had seen by then, against all "
-            "non-members.",
+            "Members by the number of copies that the checkpoint had seen by "
+            "then, against all non-members.",
         ),
         _lines(
             "fading",
@@ -133,11 +133,11 @@ def _pictures(
             by_time,
             lambda row: _head(f"{row['detector']}, {_seen(row, by_time)}", row, axes),
             True,
-            "Pairs of a member and a model that has seen it, by the copies seen and the time since "
-            "the last, each placed among the non-members under the same model. The first point is "
-            "the very step that held the copy. Long times there are only late in training, when "
-            "the model has moved far from where it began; fading_slope in the table compares each "
-            f"example with itself.{warning}",
+            "Pairs of a member and a model that has seen it, by the copies "
+            "seen and the time since the last, each ranked among the non-members under the same "
+            "model. The first point is the step with the copy itself. Long times occur only late "
+            "in training, when the model has moved far from its start; fading_slope in the table "
+            f"compares each example with itself.{warning}",
         ),
     ]
 
@@ -272,8 +272,8 @@ def _progress(arm: str, rows: Sequence[Row], best: Sequence[str]) -> list[Table]
         "Detectors during training" + (f" ({arm})" if arm else ""),
         "Detector",
         "AUC with its interval; tuned settings (chosen under the last model), all datasets "
-        "pooled. Members of which the model had seen at least one whole copy by then; the last row "
-        "is of the members of which it had seen none, with their own number.",
+        "pooled. Members of which the model had seen at least one whole copy by then; the "
+        "last row has the members of which it had seen none, with their count.",
     )
 
 
@@ -304,6 +304,6 @@ def _fading(arm: str, rows: Sequence[Row], detector: str) -> list[Table]:
         f"By steps since the last copy, {detector}" + (f" ({arm})" if arm else ""),
         "Copies seen",
         "AUC with its interval over pairs of a member and a model that has seen it, "
-        "each placed among the non-members under the same model; tuned setting, datasets "
-        f"pooled.{f' {RATE_WARNING}' if not_constant(rows) else ''}",
+        "each ranked among the non-members under the same model; tuned "
+        f"setting, datasets pooled.{f' {RATE_WARNING}' if not_constant(rows) else ''}",
     )

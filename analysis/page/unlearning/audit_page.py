@@ -51,7 +51,7 @@ _WRITTEN = ("remembered_original", "remembered_unlearned")
 _RULE = ("flagged", "false_alarms", "missed", "wrong")
 _CHECKS = {
     "working": "Working model",
-    "knew": "Original knew them",
+    "knew": "Original knew the texts",
     "level": "As likely as the control",
     "weights": "Weights of common origin",
 }
@@ -81,12 +81,12 @@ def write_audit_page(
     further = {*cells} - {*_WRITTEN, *_RULE, *QUESTIONS}
     pictures = present(_texts_picture(chunks, record), Stacked(_side_pictures(cells)))
     sections = [
-        Section("texts", "Texts", "What is still written, text by text",
+        Section("texts", "Texts", "Texts still generated, one by one",
                 _text_tables(chunks, hide_texts=hide_texts)),
-        Section("checks", "Checks", "May I believe it?",
+        Section("checks", "Checks", "Validity checks",
                 present([Note(note) for note in record["notes"]],
                         numbers_table("Checks", rows, record, QUESTIONS))),
-        Section("rule", "Rule", "Does the ratio rule see it?",
+        Section("rule", "Rule", "Does the ratio rule detect it?",
                 present(_rule_note(cells, record),
                         numbers_table("The ratio rule", rows, record, _RULE),
                         [fold(table)
@@ -143,9 +143,9 @@ def _sentences(cells: Mapping[str, Estimate], record: Row, chunks: int) -> list[
     return [
         f"The unlearned model still writes {unlearned} of the texts, the original {original}. "
         f"Verdict: {record['verdict']}.",
-        f"Written: {with_noun(levels['unlearned'], 'true word')} in a row is the most that the "
-        f"control writes of a text{other} ({record['levels_of']}); a model that writes more knows "
-        f"it, one that writes less may know it all the same. {counted}",
+        f"Written: {with_noun(levels['unlearned'], 'true word')} in a row is the most "
+        f"that the control writes of a text{other} ({record['levels_of']}); a model that writes "
+        f"more knows it; one that writes less may still know it. {counted}",
     ]
 
 
@@ -217,8 +217,8 @@ def _side_pictures(cells: Mapping[str, Estimate]) -> list[Part]:
     loss_axis = MatrixAxis(low, high, 0.0, ((0.0, "0"),), zone=(-MARGIN, MARGIN))
     return present(
         _rows_picture("shares", "Share of the texts still written", shares, NUMBER, share_axis,
-                      "With 95 % intervals; a lower bound of what a model knows."),
-        _rows_picture("losses", "Loss above its comparison, nats a token", losses, SIGNED,
+                      "With 95 % intervals; a lower bound on the model's knowledge."),
+        _rows_picture("losses", "Loss above its comparison, nats per token", losses, SIGNED,
                       loss_axis,
                       "Other texts, control or retained: minus the best other model; audited ones: "
                       "minus the control. Left of 0: likelier. Shaded: within "
@@ -262,9 +262,9 @@ def _badges(record: Row) -> Badges:
 def _rule_note(cells: Mapping[str, Estimate], record: Row) -> Note | None:
     """Say what the rule flags, and how often it is wrong."""
     words = {
-        "flagged": "Taken for not forgotten: a share of {} of the texts",
+        "flagged": "Classified as not forgotten: a share of {} of the texts",
         "false_alarms": f"of {record['control']}, where nothing was seen, {{}}",
-        "missed": "of what is still written it misses {}",
+        "missed": "of the texts still written it misses {}",
     }
     shown = {name: NUMBER.brief(cells.get(name)) for name in words}
     said = "; ".join(text.format(shown[name]) for name, text in words.items() if shown[name])

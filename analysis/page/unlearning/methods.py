@@ -13,7 +13,7 @@ _WORDS = {
     "original on retained texts (Maini et al. 2024)",
     "npo": "negative preference optimisation (Zhang et al. 2024)",
     "simnpo": "SimNPO, which normalises by length and needs no reference (Fan et al. 2024)",
-    "dpo": "preference optimisation towards answers that know nothing (Rafailov et al. 2023, "
+    "dpo": "preference optimisation towards answers that claim ignorance (Rafailov et al. 2023, "
     "Maini et al. 2024)",
     "rmu": "representation misdirection, RMU (Li et al. 2024)",
     "task_vector": "the negated task vector of a model tuned on the forget set (Ilharco et al. "

@@ -61,9 +61,9 @@ def detectors_picture(arm: StudyArm) -> Picture | None:
         return None
     return picture(
         "forgotten-auc",
-        "What detectors still tell",
-        "Forgotten texts against texts that no model saw; 0.5: they cannot be told. Lines: 95 % "
-        "intervals; dashed: the retrained model.",
+        "Detectability after unlearning",
+        "Forgotten texts against unseen texts; 0.5: indistinguishable. Lines: 95 "
+        "% intervals; dashed: the retrained model.",
         replace(matrix, phone_columns=2),
         min(_WIDTH, 180 + 250 * len(columns)),
         crossed.records("model", "detector"),
@@ -116,18 +116,18 @@ def copies_panels(arm: StudyArm) -> Picture | None:
            for value in [round(low + 0.2 * at, 1) + 0.0]],
         centre=0.0,
         x_label="copies of a forgotten text",
-        label=f"AUC of {title} less that of the retrained model by number of copies, a panel each "
-        f"for {len(shown)} methods",
+        label=f"AUC of {title} minus that of the retrained model by number of copies, "
+        f"one panel each for {len(shown)} methods",
         height=220.0,
     )  # fmt: skip
     caption = (
-        f"AUC of {title} less that of the retrained model (0). Bands: 95 %. Thin grey: the "
+        f"AUC of {title} minus that of the retrained model (0). Bands: 95 %. Thin grey: the "
         "original, before unlearning."
     )
     if len(arm.methods) > len(shown):
         caption += f" {len(arm.methods) - len(shown)} more methods are in the table."
     width = min(_WIDTH, 40 + _PANEL * len(shown))
-    return picture("unlearning-copies", "What each method leaves behind", caption, figure, width)
+    return picture("unlearning-copies", "Residual detectability by method", caption, figure, width)
 
 
 def position_picture(models: Sequence[Judged], names: Names = NO_NAMES) -> Picture | None:
@@ -141,7 +141,7 @@ def position_picture(models: Sequence[Judged], names: Names = NO_NAMES) -> Pictu
     def head(row: Row) -> Head:
         said, detector = measure_name(row, names), row["detector"]
         if row["measure"] != "auc":
-            return Head(said.capitalize(), group="Text given back", said=said, rule=1.0)
+            return Head(said.capitalize(), group="Text reproduced", said=said, rule=1.0)
         return Head(names.get(detector, detector), group="AUC of a detector", said=said, rule=1.0)
 
     axis = MatrixAxis(-0.5, 1.5, 0.0, ((0.0, "0"), (1.0, "1")), zone=(-0.5, 0.5))
@@ -151,16 +151,16 @@ def position_picture(models: Sequence[Judged], names: Names = NO_NAMES) -> Pictu
     )
     matrix = _verdict_matrix(models, "forgetting", head, axis, 0.5, 2.0, label)
     caption = (
-        "0: the retrained model; dashed, 1: the original; left of 0: forgotten more than the "
-        "retrained model never knew. Shaded: near the retrained. Lines: 95 % (Fieller). "
-        "\N{EN DASH}: no interval, as where the measure does not tell the two models apart."
+        "0: the retrained model; dashed, 1: the original; left of 0: forgotten "
+        "beyond the retrained model's level. Shaded: near the retrained. Lines: 95 % (Fieller). "
+        "\N{EN DASH}: no interval, for example if the measure does not distinguish the two models."
     )
     if len(models) > MAX_MODELS:
         caption += f" {len(models) - MAX_MODELS} more models are in the tables."
     return (
         None
         if matrix is None
-        else picture("positions", "Where each method stands", caption, matrix, _LEFT)
+        else picture("positions", "Position of each method", caption, matrix, _LEFT)
     )
 
 
@@ -173,21 +173,21 @@ def cost_picture(models: Sequence[Judged], margin: float) -> Picture | None:
     """
 
     def head(row: Row) -> Head | None:
-        less, name = f"less {row['versus']}", measure_name(row)
+        less, name = f"minus {row['versus']}", measure_name(row)
         kept = "log_probability" in row["measure"]
         return Head(less, group=name.capitalize(), said=f"{name} {less}") if kept else None
 
     axis = MatrixAxis(-2 * margin, 2 * margin, 0.0, ((0.0, "0"),), zone=(-margin, inf))
     label = (
-        "Log-probability of texts that should be kept, {} unlearned models less the retrained "
-        "model and less the original, with 95 % intervals"
+        "Log-probability of texts that should be kept, {} unlearned models minus the retrained "
+        "model and minus the original, with 95 % intervals"
     )
     matrix = _verdict_matrix(models, "utility", head, axis, 0.1, 1.0, label)
     caption = (
-        "Log-probability of texts that should be kept, nats a token. Shaded: no more lost than "
-        f"{margin:g}. Ruined: for one kind of text both intervals lie left of it."
+        "Log-probability of texts that should be kept, nats per token. Shaded: a loss of at "
+        f"most {margin:g}. Ruined: for one kind of text both intervals are left of it."
     )
-    return None if matrix is None else picture("cost", "What it cost", caption, matrix, _RIGHT)
+    return None if matrix is None else picture("cost", "Utility cost", caption, matrix, _RIGHT)
 
 
 def _verdict_matrix(

@@ -33,7 +33,7 @@ _SAID = {
     NEAR: "brought the model near one that never saw the texts",
     "beyond the retrained": "over-forgot",
     "mirror of the original": "over-forgot to the mirror of the original",
-    "the measures disagree": "left it nearer the original by some measures alone",
+    "the measures disagree": "left it nearer the original by only some measures",
     OPEN: "cannot be placed",
     "closer to the original": "left it nearer the original",
     RUINED: "ruined it",
@@ -126,7 +126,7 @@ def leading_sentences(models: Sequence[Judged], measures: Sequence[Row]) -> list
     seeds = {row["seeds"] for row in counted if Estimate.of(row).available}
     scope = "any seed" if seeds and min(seeds) >= FROM_SEEDS else ""
     scope = "these models" if seeds == {1} else scope
-    about = f" Intervals speak of {scope}." if scope else ""
+    about = f" Intervals apply to {scope}." if scope else ""
     return [
         unlearning_headline(models),
         "Position 0 is a model retrained without the texts, 1 the original that saw them; near: "

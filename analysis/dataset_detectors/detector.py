@@ -1,6 +1,6 @@
 """A dataset-level detector: what it declares, what it is given, what it finds, and its name.
 
-It looks at all rows of one data set under one model and answers once, with a statistic and, where
+It looks at all rows of one dataset under one model and answers once, with a statistic and, where
 it is a test, a p-value. Wherever that is possible it answers a second time on rows that nobody saw
 (`rows` of `Finding`): there its p-values must be uniform.
 
@@ -27,12 +27,12 @@ from inject.errors import InputError, did_you_mean
 
 Rows = Literal["members", "non-members", "both"]
 Further = Literal["orders", "statistics", "paraphrases"]
-"""What a detector reads besides the stored scores: log-likelihoods of shuffled data sets
+"""What a detector reads besides the stored scores: log-likelihoods of shuffled datasets
 (`orders`), token statistics of the target and of a reference model (`statistics`), scores of
 paraphrases (`paraphrases`). All but `statistics` take further passes of the target."""
 TOO_SMALL = "n too small"
 POOLED = "all"
-"""All data sets of a pool together."""
+"""All datasets of a pool together."""
 
 
 class Finding(NamedTuple):
@@ -54,12 +54,12 @@ class Finding(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class DatasetEvidence:
-    """What is known of one data set under one model; arrays run over its rows."""
+    """What is known of one dataset under one model; arrays run over its rows."""
 
     dataset: str
     """Its name; `all` for the pool."""
     datasets: npt.NDArray[np.object_]
-    """The data set of each row."""
+    """The dataset of each row."""
     seen: Mask
     """Members with at least one copy."""
     unseen: Mask
@@ -94,13 +94,13 @@ class DatasetDetector:
     source: str
     """Paper."""
     assumption: str
-    """What must hold for its answer to mean that the data set was seen."""
+    """What must hold for its answer to mean that the dataset was seen."""
     reads: tuple[Further, ...] = ()
     """What it reads besides the stored scores."""
     score: Callable[[TokenStatistics], float] | None = None
     """Of a row, where it reads `statistics`."""
     pooled: bool = False
-    """Whether it also answers for all data sets together."""
+    """Whether it also answers for all datasets together."""
     find: Callable[[DatasetEvidence], list[Finding]]
 
 
@@ -182,7 +182,7 @@ def standardised_features(evidence: DatasetEvidence, fitted: Mask) -> Features:
 
 
 def ranked_features(evidence: DatasetEvidence, fitted: Mask) -> Features:
-    """Return each score's place among the fitted rows of its own data set, from 0 to 1."""
+    """Return each score's place among the fitted rows of its own dataset, from 0 to 1."""
     names, columns = [], []
     for name, scores in evidence.scores.items():
         column = np.full(len(scores), np.nan)

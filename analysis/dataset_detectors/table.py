@@ -1,7 +1,7 @@
-"""The table of dataset-level findings: every detector, data set and model, p-values adjusted.
+"""The table of dataset-level findings: every detector, dataset and model, p-values adjusted.
 
-Holm's adjustment is over the data sets that one detector tested under one model, for each kind of
-rows and statistic by itself: a claim about any of several data sets must survive it.
+Holm's adjustment is over the datasets that one detector tested under one model, for each kind of
+rows and statistic by itself: a claim about any of several datasets must survive it.
 """
 
 from collections.abc import Callable, Mapping, Sequence

@@ -26,7 +26,7 @@ STATISTICS = {
     "accuracy": "accuracies before and after training",
     "trend": "the trend over copies",
     "flagged": "decisions with a bound on their errors",
-    "datasets": "p-values of whole data sets",
+    "datasets": "p-values of whole datasets",
     "unlearning": "measures of unlearning",
 }
 """What of the analysis has sources, in words."""

@@ -6,7 +6,7 @@ no model saw.
 
 A text's token statistics say three things of its N scored tokens x_1 … x_N:
 
-- the mean log-probability, in nats a token;
+- the mean log-probability, in nats per token;
 - exact memorisation: the share of tokens that are the most likely one behind the true tokens before
   them (Tirumala et al. 2022);
 - extraction strength, 1 - k / N for the smallest k such that all tokens behind the first k are the

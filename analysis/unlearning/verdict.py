@@ -292,7 +292,7 @@ def measure_name(row: Row, names: Names = NO_NAMES) -> str:
 
 def measure_unit(row: Row) -> str:
     """Return the unit of a difference, with the space before it; empty for a share."""
-    return "" if "accuracy" in row["measure"] else " nats a token"
+    return "" if "accuracy" in row["measure"] else " nats per token"
 
 
 def verdict_sentence(

@@ -1,6 +1,6 @@
 """What an audit must know before it speaks of forgetting, and its verdict.
 
-Flags and continuations alone give a clean bill to random weights. Asked first, in nats a token:
+Flags and continuations alone give a clean bill to random weights. Asked first, in nats per token:
 
 - working: what the unlearned model loses on control texts that no model saw, against the original
   and the retrained model (paired by chunk), since an original that overfits is a low bar. More than

@@ -63,7 +63,7 @@ class Chunks:
     scores: Mapping[str, Floats] = field(default_factory=dict)
     """By model."""
     losses: Mapping[str, Floats] = field(default_factory=dict)
-    """By model, nats a token; empty if they were not measured."""
+    """By model, nats per token; empty if they were not measured."""
     ratios: Mapping[str, Floats] = field(default_factory=dict)
     """By model: its score over the original's."""
     reasons: Sequence[str | None] = ()

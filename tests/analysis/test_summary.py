@@ -152,7 +152,7 @@ def test_who_was_chosen_among_how_many_and_on_which_rows():
         "Min-K%, the chosen detector: the best of 2 on the tuning split."
     )
     unchosen = [one | {"tune": nan} for one in (MIDDLE, HIGH)]
-    assert "chosen on the rows that it is reported on, so read it with care" in choice(
+    assert "chosen on the rows that it is reported on, so interpret it with care" in choice(
         loss=unchosen[0], min_k=unchosen[1]
     )
     assert choice(loss=HIGH) == "loss, the chosen detector: no other was compared."

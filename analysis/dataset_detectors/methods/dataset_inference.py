@@ -1,4 +1,4 @@
-"""`dataset_inference`: do the scores of all detectors together set a data set apart?
+"""`dataset_inference`: do the scores of all detectors together set a dataset apart?
 
 Maini et al. 2024, "LLM Dataset Inference: Did you train on my dataset?": a linear model learns
 on one half (here `tune`) how to weigh all detectors' scores, and a one-sided t-test compares its

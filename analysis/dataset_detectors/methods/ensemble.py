@@ -1,7 +1,7 @@
 """`ensemble`: an AUC of all detectors together, weighed on `tune` and reported on `test`.
 
-A logistic regression on each score's place among the tune rows of its data set, so that no scale
-and no data set decides. The pooled AUC is the mean over data sets, weighted by members, with the
+A logistic regression on each score's place among the tune rows of its dataset, so that no scale
+and no dataset decides. The pooled AUC is the mean over datasets, weighted by members, with the
 interval of every AUC of the page. Combinations of detectors as features: 2506.10424.
 """
 
@@ -46,7 +46,7 @@ def _find(evidence: DatasetEvidence) -> list[Finding]:
     )
     numbers = auc_numbers(rows, values, least=1)
     if not any(numbers.seeds):
-        return [nothing("both", _STATISTIC, "no data set has both sides")]
+        return [nothing("both", _STATISTIC, "no dataset has both sides")]
     (found,) = numbers.estimates(confidence=evidence.confidence)
     note = "" if found.available else "no interval"
     return [
@@ -63,7 +63,7 @@ def _find(evidence: DatasetEvidence) -> list[Finding]:
 DETECTOR = DatasetDetector(
     name="ensemble",
     summary="AUC of a logistic regression on the ranks of all detectors' scores",
-    source=f"combination of detectors, fitted on tune; {POOLED}: over all data sets",
+    source=f"combination of detectors, fitted on tune; {POOLED}: over all datasets",
     assumption="labels of a tuning split are known: an upper bound for whoever has none",
     pooled=True,
     find=_find,

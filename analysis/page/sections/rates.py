@@ -1,6 +1,6 @@
 """At low false-positive rates: which members are found, and what is decided.
 
-Decisions are for whole data sets, and row by row with a bound on the share of errors.
+Decisions are for whole datasets, and row by row with a bound on the share of errors.
 """
 
 from collections.abc import Mapping, Sequence
@@ -285,8 +285,8 @@ def flagged_parts(
     )
     sentences = [
         *(
-            f"{_listed(own, names)}: calibrated by {with_noun(count, 'non-member')} of the tune "
-            f"split in {with_noun(groups, 'group')}; so no p-value is below {smallest:.3f}"
+            f"{_listed(own, names)}: calibrated by {with_noun(count, 'non-member')} of the "
+            f"tuning split in {with_noun(groups, 'group')}; so no p-value is below {smallest:.3f}"
             f"{', and nothing can be flagged' if smallest > own[0]['level'] else ''}."
             for (count, groups, smallest), own in calibrations.items()
         ),

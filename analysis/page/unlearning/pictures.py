@@ -169,7 +169,7 @@ def cost_picture(models: Sequence[Judged], margin: float) -> Picture | None:
 
     Args:
         models: with their verdicts.
-        margin: nats a token that may be lost.
+        margin: nats per token that may be lost.
     """
 
     def head(row: Row) -> Head | None:

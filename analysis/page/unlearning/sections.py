@@ -236,7 +236,7 @@ def _cost(models: Sequence[Judged], margin: float) -> str:
 
     Args:
         models: with their verdicts.
-        margin: nats a token that may be lost.
+        margin: nats per token that may be lost.
     """
     said: dict[str, dict[str, set[str]]] = {}
     for model in models:

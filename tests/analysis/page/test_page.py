@@ -180,7 +180,7 @@ def test_a_value_on_rows_of_its_own_says_so_and_is_no_best(tmp_path):
     for one in (table, board):
         (surp,) = [row for row in one.rows if row[0].text == "surp"]
         assert not any("strong" in place.classes for place in surp)
-    assert "on rows of its own" in surp[0].note
+    assert "on its own rows" in surp[0].note
 
 
 def test_rates_that_no_detector_supports_have_no_column(tmp_path):

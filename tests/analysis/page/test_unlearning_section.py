@@ -52,7 +52,7 @@ def test_verdicts_come_first_and_every_model_has_a_row(report, page):
     assert (
         "Gradient ascent-once, Gradient difference, KL and 8 others brought the model near one "
         "that never saw the texts (within [−0.08, 0.32]); Gradient ascent ruined it (retained text "
-        "−0.40 [−0.60, −0.20] nats a token)."
+        "−0.40 [−0.60, −0.20] nats per token)."
     ) in page.text("").replace("\N{NO-BREAK SPACE}", " ")
     badges = re.findall(r'<li class="(\w+)"><a href="#forgot">.*?<b>(.*?)</b><small>(.*?)<', lead)
     titles = [*map(method_title, METHODS[1:]), "Gradient ascent"]
@@ -62,7 +62,7 @@ def test_verdicts_come_first_and_every_model_has_a_row(report, page):
     ]
     text = page.text("forgot").replace("\N{NO-BREAK SPACE}", " ")
     assert (
-        "min_k tells the forgotten texts from unseen ones with AUC 0.92 [0.87, 0.97] under the "
+        "min_k distinguishes the forgotten texts from unseen ones with AUC 0.92 [0.87, 0.97] under the "
         "original model and 0.50 [0.45, 0.55] under the retrained model; after unlearning with "
     ) in text
     (forgetting,) = page.titled("Forgetting.")
@@ -157,7 +157,7 @@ def test_audits_stand_behind_with_links_to_their_pages_and_names_are_no_markup(r
     pooled, rule = seen.titled("The ratio rule")
     assert pooled.column("Audit") == ["NPO", EVIL]
     assert pooled.column("False positives") == ["0.08 [0.00, 0.35]", "0.18 [0.00, 0.35]"]
-    assert "48 texts an audit" in pooled.caption
+    assert "48 texts per audit" in pooled.caption
     assert rule.column("Audit")[:3] == ["NPO, seed 0", "NPO, seed 1", f"{EVIL}, seed 0"]
     assert rule.column("False positives")[1] == "0.06 [0.00, 0.35]"
     (written,) = seen.titled("The rule, by copies")

@@ -35,7 +35,7 @@ def test_findings_of_the_arm_and_controls_stand_apart():
     found = [row[arm.heads.index("Found")] for row in arm.rows]
     assert found == ["t = −1.23", "auc = 0.60 (0.50 to 0.70)", "t: none"]
     assert arm.rows[0][arm.heads.index("p")] == "< 0.001"
-    assert arm.rows[1][1] == "all data sets, both"
+    assert arm.rows[1][1] == "all datasets, both"
     (control,) = controls.parts
     assert [row[0] for row in control.rows] == ["base"]
     names = [note.text.partition(":")[0] for note in assumed]

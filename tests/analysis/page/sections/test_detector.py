@@ -115,7 +115,7 @@ def test_every_detector_stands_in_the_table_once_by_its_auc_controls_last(view, 
     assert strong == [view.name], "bold: the best on the tuning split"
     orange = [name for name, row in rows.items() if row["Detector"].kind == "chosen"]
     assert orange == [view.name]
-    assert any("on rows of its own" in note for note in rows[view.title("zlib")]["Detector"].notes)
+    assert any("on its own rows" in note for note in rows[view.title("zlib")]["Detector"].notes)
     assert any("no model" in note for note in rows[view.title("blind")]["Detector"].notes)
 
 

@@ -1,7 +1,7 @@
 """Rows of the metrics and differences tables with the luck of the pool taken out.
 
 For every AUC, trend and paired difference of a trained model for which the base model scored the
-same rows; the raw numbers stand beside them. `base_value` and `base_weight` say what was taken off:
+same rows; the raw numbers are in separate rows. `base_value` and `base_weight` give the correction:
 adjusted = raw - base_weight * (base_value - 0.5), and without the 0.5 for a trend.
 """
 

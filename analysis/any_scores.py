@@ -48,21 +48,21 @@ def auc_interval(
         groups: one a row: rows of one group (questions about one passage) count as one; a group
             of two seeds is the same text in both. None makes each row its own, and with several
             seeds the nth row of each is the same text.
-        seeds: one a row: which model, trained with which seed, gave the score. The value is the
-            mean of the seeds' AUCs. From three seeds on the interval speaks of any seed; with one
-            or two, of these models alone. None means one. Without `groups`, seeds with unlike
-            numbers of rows have no interval: which rows are the same text is not known.
+        seeds: one per row: the seed of the model that gave the score. The value
+            is the mean of the seeds' AUCs. From three seeds on the interval applies to any
+            seed; with one or two, only to these models. None means one. Without `groups`, seeds
+            with different row counts have no interval: it is unknown which rows are the same text.
         settings: the confidence; the report's where None.
 
     Returns:
-        value, low, high, reason and caution; all three numbers are NaN where the scores support no
-        statement, both ends where they support no interval, and `reason` says why. `caution` says
-        that fewer than 15 groups of members make no interval to be trusted, and both values of two
-        seeds.
+        value, low, high, reason and caution; all three numbers are NaN if the scores
+        support no statement, both ends if they support no interval, and `reason` explains why.
+        `caution` says that fewer than 15 groups of members make no interval to be trusted, and both
+        values of two seeds.
 
     Raises:
-        InputError: for arrays of other lengths, a score that is not finite, a label that is
-            neither 0 nor 1, or labels of one class alone.
+        InputError: for arrays of other lengths, a score that is not finite, a label that
+            is neither 0 nor 1, or labels of only one class.
 
     Example:
         ```python
@@ -85,7 +85,7 @@ def auc_interval(
     if distinct == 2 and found.reason is None:
         seeds_of = auc_numbers(_rows(member, group, seed), values).seeds
         aucs = [float(part.sample.value[0]) for one in seeds_of for part in one.values()]
-        said = f"of these two models alone: {aucs[0]:.3f} and {aucs[1]:.3f}"
+        said = f"only of these two models: {aucs[0]:.3f} and {aucs[1]:.3f}"
         return found.said("these 2 models", said, found.caution)
     return found
 
@@ -120,7 +120,7 @@ def auc_estimate(
         member: which rows are members.
         groups: of each row; a group of two seeds, or of both sides, is one group.
         seeds: which model gave each score; None means one.
-        confidence: coverage asked for.
+        confidence: requested coverage.
     """
     rows = _rows(member, groups, seeds)
     usable, reasons = scores.astype(np.float64), []
@@ -180,7 +180,7 @@ def auc_table(
     groups: Sequence[str] | None = None,
     settings: AnalysisSettings | None = None,
 ) -> list[AucRow]:
-    """Return one row a detector and setting, in the order of the scores.
+    """Return one row per detector and setting, in the order of the scores.
 
     Args:
         scores: row (index into `labels`), detector, setting, score; higher = member.
@@ -256,7 +256,7 @@ def _scores(given: npt.ArrayLike) -> Floats:
     try:
         values = np.asarray(given, dtype=np.float64)
     except (TypeError, ValueError) as error:
-        raise InputError(f"scores are no numbers ({error})", where="scores") from None
+        raise InputError(f"scores are not numbers ({error})", where="scores") from None
     if values.ndim != 1:
         raise InputError(
             f"scores have the shape {values.shape}", where="scores", allowed="one number a row"

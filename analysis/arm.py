@@ -1,7 +1,7 @@
 """An arm's scores, read for analysis: one model under one setting of the swept axes and seed.
 
-`Arm` names folders; `load_arm` reads them into one matrix of scores, one row an example and
-one column a detector's setting. Scores are joined by example_id, and examples without any
+`Arm` names folders; `load_arm` reads them into one matrix of scores, with one row per example
+and one column per detector setting. Scores are joined by example_id, and examples without any
 score row count as unscored. Cost: about 0.1 s for 2,400 examples and 250 settings.
 """
 
@@ -35,7 +35,7 @@ FILE = ""
 
 @dataclass(frozen=True, kw_only=True)
 class Arm:
-    """One model's scores on one pool of examples, with the ground truth beside them."""
+    """One model's scores on one pool of examples, with the ground truth."""
 
     axes: Mapping[str, str]
     """Value of each swept axis by dotted key; an arm that stands for all values names none."""
@@ -189,7 +189,7 @@ def short_axis(key: str) -> str:
 
 
 def arm_label(axes: Iterable[tuple[str, str]], seed: int | None = None) -> str:
-    """Return what an arm is called wherever one is: `lr 0.0015, copies levels=1-4-8, seed 0`.
+    """Return the label of an arm, the same everywhere: `lr 0.0015, copies levels=1-4-8, seed 0`.
 
     An axis goes by the last part of its key, or by the whole where two end alike; one without a
     value is left out.
@@ -220,7 +220,7 @@ def find_arm(text: str, labels: Collection[str], *, where: str) -> str:
         where: what to name in an error.
 
     Raises:
-        InputError: it names none, or several; lists all.
+        InputError: no arm or several arms match; lists all.
     """
     wanted = _label_parts(text)
     every = {label: _label_parts(label) for label in labels}
@@ -250,7 +250,7 @@ def _alike_but_seed(parts: Sequence[str], others: Sequence[str]) -> bool:
 
 
 def _alike(parts: Sequence[str], others: Sequence[str]) -> bool:
-    """Return whether each part stands among the others, its axis in full or by its end."""
+    """Return whether each part is among the others, its axis in full or by its end."""
     return len(parts) == len(others) and all(
         any(f".{one}".endswith(f".{other}") or f".{other}".endswith(f".{one}") for other in others)
         for one in parts

@@ -1,8 +1,8 @@
 """An arm in plain words: `learning rate 0.0015, 1, 4 or 8 copies, seed 0`.
 
-Made of the swept keys and the short texts of their values alone, as every table has them, so that
-pages, figures, trackers and the command line say the same. A key that has no words of its own
-stands as `key value`, as in `arm_label`.
+Made only of the swept keys and the short texts of their values, as in every table,
+so that pages, figures, trackers and the command line use the same words. A key without
+words becomes `key value`, as in `arm_label`.
 """
 
 import re
@@ -18,11 +18,11 @@ _AROUND_STEM = re.compile(r"^.*/|[.]ya?ml$")
 
 
 def arm_words(axes: Iterable[tuple[str, str]], seed: int | None = None) -> str:
-    """Return what an arm is, in words; empty for one arm without axes.
+    """Return the description of an arm in words; empty for one arm without axes.
 
     Args:
-        axes: dotted keys and the short texts of their values; one without a value is left out.
-        seed: None where it stands for all seeds.
+        axes: dotted keys and the short texts of their values; one without a value
+        is omitted. seed: None for all seeds.
 
     >>> arm_words([("train.lr", "0.0015"), ("copies", "poisson=2"), ("train.fuse", "yes")])
     'learning rate 0.0015, 2 copies on average (Poisson), fuse yes'

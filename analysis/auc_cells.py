@@ -218,7 +218,7 @@ def measure_columns(work: PreparedCohort, columns: Iterable[Column]) -> dict[Col
 
 
 def _compared(work: PreparedCohort, column: Column) -> ComparedColumn:
-    """Return how one column is compared."""
+    """Return the comparison of one column."""
     inside, outside = work.sides(column)
     rows, scores = replace(work.rows, member=inside, nonmember=outside), work.scores(column)
     comparable = np.zeros(len(scores), dtype=bool)
@@ -297,10 +297,10 @@ def _values(
 ) -> tuple[Floats, Counts, Counts]:
     """Return the values of each seed and the rows behind them, [seeds, metrics, cells].
 
-    A dataset alone has the largest k / m <= rate. Over several a threshold accepts k of m
+    A single dataset has the largest k / m <= rate. Over several a threshold accepts k of m
     non-members with (k + 1) / (m + 1) <= rate: with k / m the rate to expect over many small
     datasets would be up to twice as high. Non-members of a dataset without a member in the cell
-    say nothing of its pooled value; one whose scores are all equal has no value alone.
+    do not affect its pooled value; a dataset whose scores are all equal has no value.
     """
     shape = (len(auc.seeds), 1 + len(rates), len(compared.within))
     values = np.full(shape, np.nan)

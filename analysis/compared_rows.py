@@ -3,7 +3,7 @@
 Rule, by arm and dataset, over all reported settings (default and tuned): a row that one of
 them cannot score leaves every comparison. A setting that fails on more than
 `max_unscored` of the test rows is set apart instead, on its own rows, and named loudly,
-so that one failing detector does not delete everybody's data.
+so that one failing detector does not delete the data of the others.
 """
 
 from collections import Counter
@@ -56,7 +56,7 @@ class MissingScores(NamedTuple):
 def missing_scores(
     detector: str, setting: str, scores: Floats, member: Mask
 ) -> MissingScores | None:
-    """Return what is missing by side; None if nothing is, or a side is empty.
+    """Return the missing scores by side; None if none is missing, or a side is empty.
 
     Args:
         detector, setting: whose scores.

@@ -2,8 +2,8 @@
 
 Each row answers a question; `as_table` returns the rows of one. `QUESTIONS` names those whose
 tables have columns of their own, any other has the columns of the findings: a new kind of finding
-is a function that makes its rows, and a line where it is called. What a row does not say is null.
-`Findings` looks rows up by the values that name them, for whoever shows or compares numbers.
+is a function that makes its rows, and a line where it is called. A value that a row lacks
+is null. `Findings` looks up rows by their keys, for code that shows or compares numbers.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -209,7 +209,7 @@ def read_findings(folder: Path) -> pa.Table:
     """Read what `write_findings` wrote.
 
     Raises:
-        InputError: the file is missing or damaged.
+        InputError: a missing or damaged file.
     """
     return read_parquet(folder / FINDINGS_FILE)
 

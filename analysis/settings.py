@@ -62,7 +62,7 @@ class MeasureSettings(Settings):
     accuracy_margin: Share = 0.05
     """The same for the accuracy on the benchmark's questions that are retained."""
     small_denominator: Share = 0.2
-    """PrivLeak divides by 1 - AUC of the retrained model; below this a warning stands beside it."""
+    """PrivLeak divides by 1 - AUC of the retrained model; below this it has a warning."""
     permutations: Annotated[int, Field(ge=99, le=100_000)] = 999
     """Swaps of the two models' values behind the p-value of forget quality."""
 

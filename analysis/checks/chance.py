@@ -7,8 +7,9 @@ the rank-sum test of clustered rows (Rosner, Glynn and Lee 2003): the sides were
 no model saw either, no seed and no training adds to it. It holds with few groups and unequal ones,
 where an interval about the AUC that was found would not: simulated in scripts/calibration/cells.
 
-*Passes* only where, moreover, each interval over all datasets lies within 0.5 ± 0.1: to miss a bias
-is no finding. Else the rows *cannot tell*, and what they could have missed is said.
+*Passes* only where, moreover, each interval over all datasets is within 0.5 ± 0.1: missing a bias
+is not evidence. Else the rows *cannot tell*, and the check reports the bias that they could have
+missed.
 
 Each AUC has its 95 % interval, which is not corrected for their number. What a check *leaves room
 for* reaches from the lowest end of these to the highest and, unless the check failed, to 0.5: the
@@ -43,7 +44,7 @@ def dealing_error(rows: Rows, scores: Floats) -> float:
 
     The difference of the sides' mean ranks is the AUC less a half, so a group moves it by the sum
     of its rows' ranks, each about the mean rank of both sides (Rosner, Glynn and Lee 2003). Each
-    dataset counts by its members, seeds alike; NaN where no dataset has both sides.
+    dataset counts by its members, seeds alike; NaN if no dataset has both sides.
     """
     from scipy.stats import rankdata
 
@@ -96,7 +97,7 @@ def off_chance(rows: Sequence[Row]) -> list[int]:
 
 
 def chance_width(row: Row, number: int) -> float:
-    """Return how far from 0.5 chance puts an AUC, as one of `number` that are looked at."""
+    """Return the distance from 0.5 that chance explains for an AUC, as one of `number` AUCs."""
     from scipy.stats import norm
 
     error = row["chance_error"]

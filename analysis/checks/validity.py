@@ -2,8 +2,8 @@
 
 1. The audit found every member the realised number of times and no non-member; and, read back
    from what each model was fed, no copy had other tokens than its text. No document that
-   overlaps with an example is left in the background, and every example could be looked for.
-2. A blind classifier, which sees no model, cannot tell the sides apart: not by words, not by
+   overlaps with an example is left in the background, and every example could be searched for.
+2. A blind classifier, which sees no model, cannot distinguish the sides: not by words, not by
    TF-IDF, not by length. All of its settings decide together.
 3. A base model, which saw neither side, gives no AUC away from 0.5.
 4. Members that drew no copy look like non-members.
@@ -11,7 +11,7 @@
    the experiment has one.
 
 Checks 2 to 5 follow the one rule of `analysis.checks.chance`, over everything that the page shows:
-the default and the tuned setting of every detector, all datasets and each alone, every arm.
+the default and the tuned setting of every detector, all datasets and each individually, every arm.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -36,7 +36,7 @@ from inject.overlap.filter import OverlapFacts
 from inject.stream.exposures import CopyOutcomes
 
 _POOLED = "all"
-_NO_INTERVAL = "There is no interval to judge by."
+_NO_INTERVAL = "There is no interval to judge."
 _NAMED = 200
 
 
@@ -71,14 +71,14 @@ def check_validity(
 def _audit(audits: Mapping[str, Mapping[str, Any]]) -> Check:
     name = "Audit of the training streams"
     if not audits:
-        none = "No audit was handed in."
+        none = "No audit was given."
         return Check(key="streams", name=name, verdict="not measured", sentence=none)
     failed = [label for label, audit in audits.items() if audit.get("passed") is not True]
     facts, streams = _facts(audits)
     counted = f"{len(audits)} {'stream' if len(audits) == 1 else 'streams'}"
     sentence = (
-        f"{counted} searched: every member is there as often as the plan says, token for token, "
-        "and no non-member is."
+        f"{counted} searched: every member occurs as often as planned, token for "
+        "token, and no non-member occurs."
     )
     if failed:
         named = ": " + "; ".join(failed) if any(failed) else ""
@@ -118,22 +118,22 @@ def _facts(
 
 
 def _fed(fed: Mapping[str, CopyOutcomes]) -> Check:
-    """Judge what the models were fed: what was altered fails, what was never reached is told."""
+    """Judge the models' training input: altered copies fail, copies never reached are reported."""
     altered = sum(one.altered for one in fed.values())
     missed = sum(one.partly + one.never for one in fed.values())
     planned = sum(one.planned for one in fed.values())
     models = "1 model was" if len(fed) == 1 else f"{len(fed)} models were"
     fed_text = f"{models} fed {planned:,} copies"
-    rest = f" {missed:,} were never reached, or not to their end." if missed else ""
+    rest = f" {missed:,} were not reached, or not completely." if missed else ""
     if altered:
         wrong = ", ".join(label for label, one in fed.items() if one.altered)
         sentence = (
             f"{fed_text}, of which {altered:,} had other tokens than their texts have: their "
-            f"payload was changed after it was planned ({wrong}).{rest} The scores do not tell "
-            "who was seen."
+            f"payload was changed after it was planned ({wrong}).{rest} The scores do not "
+            "show which texts were seen."
         )
     else:
-        sentence = f"{fed_text}; every token of theirs that was fed is the text's own.{rest}"
+        sentence = f"{fed_text}; every token read from them is the text's own.{rest}"
     facts, streams = _facts(
         {
             label: {
@@ -153,7 +153,7 @@ def _fed(fed: Mapping[str, CopyOutcomes]) -> Check:
     )
     return Check(
         key="fed",
-        name="What the models were fed",
+        name="What the models were trained on",
         verdict="failed" if altered else "passed",
         sentence=sentence,
         total=planned,
@@ -164,7 +164,7 @@ def _fed(fed: Mapping[str, CopyOutcomes]) -> Check:
 
 
 def _backgrounds(found: Sequence[OverlapFacts]) -> Check:
-    """Judge what is known of the backgrounds' text; rows that were not looked for are no pass."""
+    """Judge the audits of the backgrounds' text; rows that were not searched for prevent a pass."""
     remaining = sum(one.offending - one.dropped for one in found)
     unchecked = {(one.dataset, one.example_id): one for facts in found for one in facts.unchecked}
     rows = max(one.examples for one in found)
@@ -174,12 +174,13 @@ def _backgrounds(found: Sequence[OverlapFacts]) -> Check:
     sentence = f"{documents:,} documents were compared with {rows:,} rows"
     sentence += f"; {dropped:,} overlapped and were left out." if dropped else "."
     if remaining:
-        sentence += f" {remaining:,} overlap and were kept: members or non-members stand in them."
+        sentence += f" {remaining:,} overlap and were kept: they contain members or non-members."
     if unchecked:
         names = ", ".join(f"{one.dataset} {one.source_id}" for one in list(unchecked.values())[:5])
         more = f" and {len(unchecked) - 5:,} more" if len(unchecked) > 5 else ""
         sentence += (
-            f" {len(unchecked):,} of the rows have too few words to be looked for ({names}{more})."
+            f" {len(unchecked):,} of the rows have too few words to be searched for "
+            f"({names}{more})."
         )
     return Check(
         key="background",
@@ -204,7 +205,7 @@ def _blind(tables: Sequence[Findings]) -> Check:
         "Blind classifier",
         rows,
         "A classifier that sees only the texts, never a model,",
-        "told the sides apart",
+        "distinguishes the sides",
         none=_NO_INTERVAL if rows else "There are no scores of the detector blind.",
     )
 
@@ -219,7 +220,7 @@ def _clean(tables: Sequence[Findings], model: str) -> Check:
     }[model]
     same = [table for table in tables if table.cohort.model == model]
     rows = _rows(same, _contestants(same))
-    return _at_chance(model, name, rows, who, "already told them apart")
+    return _at_chance(model, name, rows, who, "already distinguishes them")
 
 
 def _contestants(tables: Sequence[Findings]) -> list[str]:
@@ -235,8 +236,8 @@ def _zero_copies(tables: Sequence[Findings]) -> Check:
         "no copy",
         "Members that drew no copy",
         rows,
-        "Members of which no copy was spiked",
-        "look unlike the non-members",
+        "The set of members without a spiked copy",
+        "differ from the non-members",
         none="No arm has enough members that drew zero copies.",
     )
 
@@ -302,7 +303,7 @@ def _at_chance(
     if room is None:
         return check("not measured", none)
     inside = sum(row.auc.contains(CHANCE) for row in measured)
-    alone = f" Taken alone, {inside} of {len(measured)} intervals contain 0.5."
+    alone = f" Individually, {inside} of {len(measured)} intervals contain 0.5."
     alone = "" if len(measured) == 1 else alone
     if off:
         worst = max(off, key=lambda row: abs(row.auc.value - CHANCE))
@@ -316,13 +317,13 @@ def _at_chance(
     asked = f"{CHANCE - MARGIN:.1f} to {CHANCE + MARGIN:.1f}"
     clear = f"none of {_aucs(len(measured))} is farther from 0.5 than chance"
     if len(measured) == 1:
-        clear = "the AUC is no farther from 0.5 than chance"
-    margin = f"leaves room for AUCs from {room.low:.2f} to {room.high:.2f}"
+        clear = "the AUC is not farther from 0.5 than chance"
+    margin = f"AUCs from {room.low:.2f} to {room.high:.2f} remain possible"
     if within_margin(room):
         return check(
             "passed",
-            f"{who} is equivalent to chance: {clear}, and what all datasets together "
-            f"leave room for lies within the {asked} asked for. A bias of up to "
+            f"{who} is equivalent to chance: {clear}, and the range that all "
+            f"datasets together cannot exclude is within the required {asked}. A bias of up to "
             f"{_missed(room):.2f} in AUC could have been missed.{_single_datasets(measured)}"
             f"{alone}",
             margin,
@@ -330,8 +331,8 @@ def _at_chance(
     widest = max(pooled, key=lambda row: _missed(row.auc))
     return check(
         "cannot tell",
-        f"No bias was found: {clear}. But so few rows could have missed one: a passed "
-        f"check asks for {asked}. The least is known of {widest.label}, "
+        f"No bias was detected: {clear}. But so few rows could have missed one: "
+        f"a passed check requires {asked}. The widest range is that of {widest.label}, "
         f"{AUC.text(*widest.auc[:3])} on {_rows_of(widest.auc)}.{alone}",
         margin,
     )
@@ -343,7 +344,7 @@ def _single_datasets(measured: Sequence[CheckRow]) -> str:
     if not aucs:
         return ""
     room = joint_room(aucs, failed=False)
-    return f" Single datasets leave room from {room.low:.2f} to {room.high:.2f}."
+    return f" For single datasets AUCs from {room.low:.2f} to {room.high:.2f} remain possible."
 
 
 def _missed(room: Estimate) -> float:

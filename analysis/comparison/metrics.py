@@ -93,16 +93,16 @@ class ComparedMetrics(NamedTuple):
     """The question `comparison`: of each number that of the `first` run, that of the `second`, and
     their `difference` on the rows that both scored, with the two AUCs that it is of."""
     unmatched: tuple[str, ...]
-    """Arms that stand in one run alone, in words."""
+    """Arms that only one run has, in words."""
 
     def places(self) -> list[dict[str, str]]:
-        """Return what names each number, in order."""
+        """Return the keys of each number, in order."""
         places = dict.fromkeys(tuple(row[name] for name in PLACE) for row in self.numbers.rows)
         return [dict(zip(PLACE, place, strict=True)) for place in places]
 
     def pooled_aucs(self) -> list[dict[str, str]]:
-        """Return what names the AUCs over all datasets of the contaminated models, tuned where
-        there is a choice: what a reader looks at first."""
+        """Return the keys of the AUCs over all datasets of the contaminated models, tuned
+        if there is a choice: the numbers to read first."""
         wanted = {"model": _CONTAMINATED, "dataset": POOLED, "metric": AUC}
         found = [
             place

@@ -1,7 +1,7 @@
 """A dataset-level detector: what it declares, what it is given, what it finds, and its name.
 
-It looks at all rows of one dataset under one model and answers once, with a statistic and, where
-it is a test, a p-value. Wherever that is possible it answers a second time on rows that nobody saw
+It uses all rows of one dataset under one model and answers once, with a statistic and,
+if it is a test, a p-value. If possible, it answers a second time on unseen rows
 (`rows` of `Finding`): there its p-values must be uniform.
 
 Scores of many detectors are features: on one scale, outliers cut, gaps filled, fitted on `tune`.
@@ -45,7 +45,7 @@ class Finding(NamedTuple):
     low: float = math.nan
     high: float = math.nan
     p_value: float = math.nan
-    """One-sided: small where the rows were seen; NaN for what is no test."""
+    """One-sided: small if the rows were seen; NaN if the method is not a test."""
     n: int = 0
     """What the statistic is over: groups of rows, documents, shards, pairs."""
     note: str = ""
@@ -69,7 +69,7 @@ class DatasetEvidence:
     groups: npt.NDArray[np.object_]
     """Rows of one group share a passage."""
     scores: Mapping[str, Floats]
-    """By detector, under the setting that is reported; contestants alone."""
+    """By detector, under the reported setting; only contestants."""
     seed: int
     replicates: int
     confidence: float
@@ -226,7 +226,7 @@ def get_dataset_detector(name: str) -> DatasetDetector:
     """Return one by its name.
 
     Raises:
-        InputError: there is none of that name.
+        InputError: the name is unknown.
     """
     known = dataset_detector_names()
     if name not in known:
@@ -239,7 +239,7 @@ def get_dataset_detector(name: str) -> DatasetDetector:
 
 
 def asked_dataset_detectors(asked: Literal["all"] | Sequence[str]) -> list[DatasetDetector]:
-    """Return those that were asked for, each once.
+    """Return the requested detectors, each once.
 
     Raises:
         InputError: an unknown name.
@@ -249,5 +249,5 @@ def asked_dataset_detectors(asked: Literal["all"] | Sequence[str]) -> list[Datas
 
 
 def method_roots(asked: Literal["all"] | Sequence[str]) -> tuple[str, ...]:
-    """Return the modules of those asked for, which are found by name, for `Step.code`."""
+    """Return the modules of the requested detectors, found by name, for `Step.code`."""
     return tuple(f"{_METHODS}.{one.name}" for one in asked_dataset_detectors(asked))

@@ -42,7 +42,7 @@ def dataset_rows(
     choices: Sequence[Choice],
     settings: AnalysisSettings,
 ) -> list[dict[str, Any]]:
-    """Return the findings on all arms of a cohort; nothing where no detector is asked for."""
+    """Return the findings on all arms of a cohort; empty if no detector is requested."""
     asked = asked_dataset_detectors(settings.dataset_detectors)
     rows: list[dict[str, Any]] = []
     for arm in loaded:
@@ -94,7 +94,7 @@ def _folders_of(detector: DatasetDetector) -> list[str]:
 
 
 def _read_further(arm: LoadedArm) -> dict[str, Any]:
-    """Return what an arm has besides scores, by name, and what is said of the order of members."""
+    """Return the further evidence of an arm, by name, and the note on the order of members."""
     readers: Mapping[str, Callable[[Path], Any]] = {
         ORDERS: load_orders,
         TARGET: read_statistics,
@@ -185,7 +185,7 @@ def order_in_stream(arm: Arm, examples: Sequence[Example]) -> str:
     """Say whether members that follow each other were read one after the other.
 
     Args:
-        arm: its exposures say which copies lay in which window.
+        arm: its exposures give the window of each copy.
         examples: in their canonical order.
     """
     if arm.training is None:

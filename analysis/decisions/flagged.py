@@ -50,9 +50,9 @@ def conformal_p_values(
     each, they would make p-values too small.
 
     Args:
-        scores: of texts, larger for members; NaN where there is none, which stays NaN.
-        held_out: of texts that the model has not seen; NaN ones, which say nothing, are left out.
-        groups: of the held-out texts; None where each is a group of its own.
+        scores: of texts, larger for members; NaN if absent, which stays NaN.
+        held_out: of texts that the model has not seen; NaN scores are omitted. groups: of
+        the held-out texts; None if each text is its own group.
 
     Raises:
         InputError: no held-out score is left.
@@ -74,7 +74,7 @@ def conformal_p_values(
 
 
 def benjamini_hochberg(p_values: Sequence[float], level: float) -> npt.NDArray[np.bool_]:
-    """Return which hypotheses "this text is no member" are rejected at a false-discovery level.
+    """Return which hypotheses "this text is not a member" are rejected at a false-discovery level.
 
     Args:
         p_values: of the texts; a text without one (NaN) is never picked and does not count.
@@ -128,13 +128,13 @@ def p_values(
     """Return the conformal p-value of every row, by the calibrating rows of its own dataset.
 
     Args:
-        scores: of the rows; NaN where there is none.
+        scores: of the rows; NaN if absent.
         dataset: of each row.
         group: of each row; groups of different datasets have different names.
         calibrates: the rows, all of non-members, that calibrate; the p-values of these say nothing.
 
     Returns:
-        One p-value a row; NaN where the row has no score, or its dataset no calibrating one.
+        One p-value per row; NaN if the row has no score, or its dataset has no calibrating score.
     """
     found = np.full(len(scores), np.nan)
     usable = calibrates & ~np.isnan(scores)
@@ -313,10 +313,10 @@ def decide_rows(
 
     Args:
         scores: row, detector, setting, score; higher = member.
-        labels: True for members; None where they are not known.
-        groups: rows that share a passage; None is a group of its own.
-        calibration: scores of held-out rows; None where there are none.
-        settings: the level and the confidence; defaults where not given.
+        labels: True for members; None if unknown.
+        groups: rows that share a passage; None is a separate
+        group. calibration: scores of held-out rows; None if absent.
+        settings: the level and the confidence; defaults if not given.
     """
     how = settings or AnalysisSettings()
     if calibration is None and labels is None:

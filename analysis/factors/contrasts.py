@@ -4,8 +4,8 @@ Arms: each value of a swept axis with the first, all else being equal.
 
 Comparisons with the best (Hsu 1984): a detector belongs to the set where no other is above it by
 more than chance, corrected for how many others there are (Bonferroni), were it the best itself. The
-set so holds the truly best one with the confidence asked for, however many are compared; each arm
-and dataset is a statement of its own. Gaps: how far an upper bound (shadow models, a reference
+set so contains the truly best one with the requested confidence, however many are compared; each
+arm and dataset is a separate statement. Gaps: how far an upper bound (shadow models, a reference
 model) lies above each detector, as one family of paired differences.
 
 `analyse_factors` puts these, the lines and the variances into one table. Cost: a detector takes
@@ -35,7 +35,7 @@ CONTRAST = "contrast"
 BEST = "best"
 GAP = "gap"
 BOUNDS = ("reference", *sorted(UPPER_BOUNDS))
-"""What stands above the others: `reference` asks a model that saw no copy where the run has one."""
+"""Upper bounds: `reference` uses a model that saw no copy, if the run has one."""
 Row = dict[str, Any]
 
 

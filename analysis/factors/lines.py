@@ -49,7 +49,7 @@ class Line(NamedTuple):
     freedom: float
     """Of the line where it reaches the level, or at the nearest value that was measured."""
     misfit_p: float
-    """That the points lie on a line; NaN with two points."""
+    """Of the hypothesis that the points form a line; NaN with two points."""
     reach: Reach
     """Where it reaches `REACHED`."""
     seeds: int
@@ -75,8 +75,8 @@ def fit_line(
     Args:
         aucs: K of them; those with fewer than three groups on a side, or without a value in some
             seed, are left out, and so are seeds without any value.
-        x: where each stands, [K].
-        confidence: coverage asked for.
+        x: the position of each, [K].
+        confidence: requested coverage.
         start: the least x that has a meaning.
     """
     from scipy.stats import norm, t

@@ -5,9 +5,9 @@ The variance is that of the report's intervals, with what is not known yet assum
     V = V_1 · D · (shared + (1 - shared) / S) + deviation² / S
 
 V_1 is that of one AUC of independent rows with normal scores; D says how many times larger it is
-with groups; *shared* is the part of it that is the same in every seed, none where rows are dealt to
-the sides anew; the deviation is that of the seeds' true AUCs, and enters from three seeds on, as in
-the report: fewer speak of the models at hand. A difference of two arms has
+with groups; *shared* is the part of it that is the same in every seed, none if rows are dealt to
+the sides anew; the deviation is that of the seeds' true AUCs, and enters from three seeds on, as
+in the report: fewer seeds describe only these models. A difference of two arms has
 V_a + V_b - 2 · correlation · √(V_a V_b), part by part. Power is that of the report's own rule,
 on the logit scale for an AUC and as it stands for a difference. A study estimates what its seeds
 differ by from a few of them, and its interval varies with that: the power is averaged over it.
@@ -32,7 +32,7 @@ from analysis.tables import POOLED
 
 VARIANCE = "variance"
 WANTED = 0.8
-"""The power that is asked for."""
+"""The required power."""
 _NODES = 200
 """Quantiles of what the seeds differ by that the power is averaged over."""
 _MOST = 10_000_000
@@ -138,7 +138,7 @@ def needed_members(
     Args:
         seeds: how many models.
         assumed: all else.
-        delta: a difference of two arms; None asks for the assumed AUC against 0.5.
+        delta: a difference of two arms; None means the assumed AUC against 0.5.
         wanted: the power.
     """
 
@@ -175,7 +175,7 @@ def seen_auc(
 ) -> float | None:
     """Return the smallest AUC above 0.5 that has the wanted power; None if none has."""
 
-    # Beyond some AUC a seed's deviation is more than what is left to 1: the first that is told.
+    # Beyond some AUC a seed's deviation exceeds the distance to 1, so take the first detected.
     def enough(auc: float) -> bool:
         return auc_power(members, seeds, replace(assumed, auc=auc)) >= wanted
 

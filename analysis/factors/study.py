@@ -1,6 +1,6 @@
 """The rows of a whole study in memory, and the AUCs of each detector in each arm of it.
 
-Each detector stands with the setting that the report shows (chosen on `tune`, else its default), on
+Each detector has the setting that the report shows (chosen on `tune`, else its default), on
 the test rows that its arm compares it on. Groups have one number over all arms and seeds, so what
 two arms share can be told. Cost: 8 bytes a row, detector, arm and seed; about 1 ms a seed and
 dataset of 400 rows.
@@ -73,7 +73,7 @@ class Study:
         return [name for name, _ in self.arms[0].cohort.axes] if self.arms else []
 
     def axis_numbers(self, axis: str) -> list[float] | None:
-        """Return the arms' values of an axis; None if one is no positive number."""
+        """Return the arms' values of an axis; None if one is not a positive number."""
         try:
             found = [float(arm.axis(axis)) for arm in self.arms]
         except ValueError:
@@ -81,7 +81,7 @@ class Study:
         return found if all(isfinite(value) and value > 0 for value in found) else None
 
     def families(self, axis: str) -> Mapping[Cohort, list[int]]:
-        """Return the arms that differ in one axis alone, two or more, by what they share."""
+        """Return the arms that differ only in one axis, two or more, by their shared axes."""
         found: dict[Cohort, list[int]] = {}
         for k, arm in enumerate(self.arms):
             rest = tuple((name, "" if name == axis else value) for name, value in arm.cohort.axes)
@@ -197,7 +197,7 @@ def _study_arm(
 
 
 def _tokens_since(arm: LoadedArm) -> Floats:
-    """Return how many tokens were read after the last copy of each example."""
+    """Return the number of tokens read after the last copy of each example."""
     last: dict[str, float] = {}
     log = read_log(arm.arm.training) if arm.arm.training else []
     if arm.arm.training and log:

@@ -3,11 +3,11 @@
     V = max(MS / s + C, V_items)
 
 *V_items* is the variance from which rows there are: influence values averaged over the seeds and
-summed by group *across* seeds, since rows are dealt to the sides anew for each seed. *MS* is the
-mean square of the s seeds' values, *C* the covariance of two seeds, which the rows they share make:
-Obuchowski and Rockette 1995, whose readers are our seeds, with the degrees of freedom of Hillis
-2007 (Satterthwaite 1946 where there is one seed). Seeds that agree by chance make no number surer
-than its rows are.
+summed by group *across* seeds, since rows are assigned to the sides again for each seed. *MS* is
+the mean square of the s seeds' values, *C* the covariance of two seeds, which the rows they share
+make: Obuchowski and Rockette 1995, whose readers are our seeds, with the degrees of freedom of
+Hillis 2007 (Satterthwaite 1946 where there is one seed). Seeds that agree by chance make no number
+surer than its rows are.
 
 With one seed or two V is V_items: the statement is about these models. Two values tell nothing of a
 third, and with one degree of freedom an interval would say as much.
@@ -21,7 +21,7 @@ import numpy as np
 from analysis.intervals.influence import Counts, Floats, Mask, Sample
 
 FROM_SEEDS = 3
-"""So many seeds let an interval speak of any seed; fewer, of these models."""
+"""With so many seeds an interval applies to any seed; with fewer, to these models."""
 
 
 class Part(NamedTuple):
@@ -64,8 +64,8 @@ class Clustered(NamedTuple):
     influence: Floats
     """Mean over the seeds, by group, [K, groups of all datasets]: what numbers share."""
     shortfall: Floats | None = None
-    """How many times the variance that an AUC's rows show, taken alone, is expected of them: 1 or
-    more, [K]. Rows that are ordered nearly perfectly show too little of their spread."""
+    """Ratio of the variance expected of an AUC's independent rows to the variance that they show: 1
+    or more, [K]. Rows that are ordered nearly perfectly show too little of their spread."""
 
 
 def cluster(seeds: Seeds) -> Clustered:
@@ -141,7 +141,7 @@ def _with_seeds(
     deviation = np.where(np.isfinite(values), values - _mean(values), 0.0)
     between = np.square(deviation).sum(axis=0) / (n - 1) / n
     inner = np.where(np.isfinite(values), within, 0.0).sum(axis=0) / n
-    # Below zero where rows are dealt to the sides anew: what is luck in one seed is not in another.
+    # Below zero if rows are assigned to the sides again: luck in one seed is not luck in another.
     shared = (n * items - inner) / (n - 1)
     variance = between + shared
     with np.errstate(invalid="ignore", divide="ignore"):

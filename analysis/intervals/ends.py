@@ -1,8 +1,8 @@
 """From a variance to the two ends: on the scale that keeps them inside what is possible.
 
 An AUC as `_auc_ends` says, a TPR as Wilson 1927 has it for a share, Somers' D on Fisher's scale, a
-slope as it stands; all with Student's t. The difference of two AUCs has the largest and the least
-that an ellipse of both holds. Where simulation (docs/statistics.md) shows that no interval of these
+slope untransformed; all with Student's t. The difference of two AUCs has the largest and the least
+within an ellipse of both. Where simulation (docs/statistics.md) shows that no interval of these
 covers, there is none, and a sentence says so.
 """
 
@@ -49,7 +49,7 @@ def find_interval(found: Clustered, scale: Scale, *, confidence: float) -> Inter
     Args:
         found: values, variances, groups.
         scale: of what kind the numbers are.
-        confidence: coverage asked for.
+        confidence: requested coverage.
     """
     low, high = _limited_ends(found, scale, (1 - confidence) / 2)
     about = _abouts(found)
@@ -68,7 +68,7 @@ def find_difference(
 ) -> Interval:
     """Return the intervals of K differences of AUC, `one` minus `other`.
 
-    The two AUCs lie in an ellipse of their logits as they are correlated, that reaches to the ends
+    The two AUCs are in an ellipse of their correlated logits that reaches to the ends
     of each AUC's own interval; the ends are the least and the largest difference in it. A
     difference of equal scores is 0 and has no width. Where one AUC is 0 or 1 the two exact ends are
     put together (Zou 2007).
@@ -76,7 +76,7 @@ def find_difference(
     Args:
         found: the differences: values, variances (what both share has cancelled), groups.
         one, other: the AUCs.
-        confidence: coverage asked for.
+        confidence: requested coverage.
     """
     first, second, ends = _in_ellipse(found, one, other, confidence)
     (left, right), (other_left, other_right) = ends
@@ -98,7 +98,7 @@ def find_relative_change(
     Args:
         found: the differences: variances (what both share has cancelled), groups.
         one, other: the AUCs.
-        confidence: coverage asked for.
+        confidence: requested coverage.
     """
     first, second, ends = _in_ellipse(found, one, other, confidence)
     (left, right), (other_left, other_right) = ends
@@ -129,7 +129,7 @@ def _widest(
 def _in_ellipse(
     found: Clustered, one: Clustered, other: Clustered, confidence: float
 ) -> tuple[Floats, Floats, list[tuple[Floats, Floats]]]:
-    """Return pairs of AUCs on the ellipse, [directions, K] each, and the ends of each AUC alone."""
+    """Return pairs of AUCs on the ellipse, [directions, K] each, and the ends of each AUC."""
     product = 2 * np.sqrt(one.variance * other.variance)
     with np.errstate(invalid="ignore", divide="ignore"):
         shared = (one.variance + other.variance - found.variance) / product
@@ -140,7 +140,7 @@ def _in_ellipse(
     second = shared * first + np.sqrt(1 - shared**2) * np.sin(turn)
     ends, moved = [], []
     for auc, way in ((one, first), (other, second)):
-        # What stands behind the difference stands behind both.
+        # The rows of the difference are the rows of both.
         alone = auc._replace(freedom=found.freedom)
         low, high = _limited_ends(alone, Scale.AUC, (1 - confidence) / 2)
         ends.append((low, high))
@@ -205,10 +205,10 @@ def _auc_ends(found: Clustered, student: Floats, normal: float) -> tuple[Floats,
     A score interval, as Wilson 1927 has it for a share and Newcombe 2006 for an AUC. How the
     variance moves with the AUC is known but for a factor, the effective number of rows, which the
     variance that was found gives. Towards 0.5 the AUC moves as Newcombe's fifth method has it, with
-    no more rows, in effect, than there are: few rows lie on the wrong side of a high AUC, and where
-    none of the rare ones is drawn the rows show too little spread. That variance is expected, not
-    found, so its quantile is the normal one. Away from 0.5, where the variance falls, it moves as
-    that of two normal distributions.
+    no more rows, in effect, than there are: few rows are on the wrong side of a high AUC, and
+    if none of these rare rows is drawn the rows show too little spread. That variance is expected,
+    not found, so its quantile is the normal one. Away from 0.5, where the variance falls, it moves
+    as that of two normal distributions.
     """
     # From 0.5 upwards; an AUC below is that of the turned scores.
     upper = np.maximum(found.value, 1 - found.value)
@@ -224,7 +224,7 @@ def _auc_ends(found: Clustered, student: Floats, normal: float) -> tuple[Floats,
 def _score_end(
     value: Floats, scaled: Floats, variance_of: Callable[[Floats], Floats], limit: Floats
 ) -> Floats:
-    """Return where (value - end)² is the variance at the end, by halving; NaN without a value.
+    """Return the end at which (value - end)² equals its variance, by halving; NaN without a value.
 
     Args:
         value: the AUCs.
@@ -256,7 +256,7 @@ def _normal_variance(auc: Floats) -> Floats:
 
 
 def _abouts(found: Clustered) -> list[str]:
-    """Say of each number what its interval speaks of, or why there is none."""
+    """Return the scope of each number's interval, or the reason for its absence."""
     # Most numbers of a table say the same, so each sentence is made once.
     said = cache(_about)
     groups = np.minimum(found.member_groups, TRUSTED_GROUPS).tolist()
@@ -265,7 +265,7 @@ def _abouts(found: Clustered) -> list[str]:
 
 
 def _about(there: bool, fewest: int, seeds: int, members: int) -> str:
-    """Say what an interval speaks of, or why there is none.
+    """Return the scope of an interval, or the reason for its absence.
 
     Args:
         there: whether there is a value.

@@ -36,7 +36,7 @@ class Sample(NamedTuple):
     groups: Counts
     """Groups with members, and with non-members, [2, K]."""
     of_rows: Floats | None = None
-    """What an AUC's variance were if each row stood alone, [2, K]: as found (DeLong et al. 1988),
+    """An AUC's variance if all rows were independent, [2, K]: as found (DeLong et al. 1988),
     and as expected of such an AUC and so many rows (Newcombe 2006). None for other numbers."""
 
     def part(self, numbers: slice | Counts) -> "Sample":
@@ -105,7 +105,7 @@ def expected_variance(auc: Floats) -> Floats:
 
 
 def _of_rows(value: Floats, twice: Counts, above: Floats, within: Mask) -> Floats:
-    """Return both variances of AUCs whose rows stand alone, [2, K].
+    """Return both variances of AUCs with independent rows, [2, K].
 
     Args:
         value: [K].
@@ -131,7 +131,7 @@ def tpr_sample(
 ) -> Sample:
     """Return the TPR of every cell at the threshold with (k + 1) / (m + 1) <= rate.
 
-    k of m non-members lie at it or above, so (k + 1) / (m + 1) is the rate to expect of new ones.
+    k of m non-members are at it or above, so (k + 1) / (m + 1) is the rate to expect of new ones.
     Arguments as for `auc_sample`.
     """
     n = len(nonmembers.scores)
@@ -160,7 +160,7 @@ def tpr_sample(
         nonmembers,
         n_groups,
     )
-    # What is known of the threshold rests on the false positives, not on all non-members.
+    # The false positives determine the threshold, not all non-members.
     resting = int((_by_group(false, nonmembers.groups, n_groups) > 0).sum())
     freedom = found.freedom.copy()
     freedom[1] = np.minimum(freedom[1], max(resting - 1, 1))
@@ -218,7 +218,7 @@ def trend_sample(
     influence = np.zeros((2, 1, n_groups))
     influence[0] = scale * _by_group(found, members.groups, n_groups)
     freedom = np.array([[max(groups - 1.0, 1.0)], [1.0]])
-    # Where nearly all members have the same number of copies, the trend rests on the few others.
+    # If nearly all members have the same copy count, the few others determine the trend.
     others = len(set(members.groups[level != size.argmax()].tolist()))
     sample = Sample(np.array([value]), influence, freedom, np.full((2, 1), others, dtype=np.int64))
     if strata is not None:
@@ -280,7 +280,7 @@ def _signs(scores: Floats, level: Counts, levels: int) -> Counts:
 def _by_stratum(
     found: Sample, inside: Floats, within: Mask, groups: Counts, strata: Counts
 ) -> Sample:
-    """Leave what strata differ by out of the members' influence: their sizes are no chance.
+    """Remove differences between strata from the members' influence: their sizes are not random.
 
     Where a stratum of a cell has a single group, which shows no spread, the cell stays as it is.
 
@@ -289,7 +289,7 @@ def _by_stratum(
         inside: what each member says, [m]; a number is its mean over the cell.
         within: which members each cell holds, [K, m].
         groups: of members.
-        strata: of members; a group lies in one of them.
+        strata: of members; a group belongs to one of them.
     """
     influence, freedom = found.influence.copy(), found.freedom.copy()
     for k, cell in enumerate(within):
@@ -345,7 +345,7 @@ def _sample(
 
 
 def _positions(ordered: Floats, scores: Floats) -> tuple[Counts, Counts]:
-    """Return how many sorted scores lie below each of some, and how many not above it."""
+    """Return the number of sorted scores below each given score, and of those not above it."""
     return np.searchsorted(ordered, scores, "left"), np.searchsorted(ordered, scores, "right")
 
 

@@ -2,8 +2,8 @@
 
 AUCs of one arm share non-members; arms of one seed share rows and random numbers. All of it is in
 the influence values, summed by group: the covariance of two numbers is the sum over groups of the
-product of what each group moves them by. With one seed or two that is their covariance, and speaks
-of these models; degrees of freedom come from the spread of the groups' squares: 3 (Σc²)² / Σc⁴ is
+product of what each group moves them by. With one seed or two that is their covariance, and applies
+to these models; degrees of freedom come from the spread of the groups' squares: 3 (Σc²)² / Σc⁴ is
 the number of groups where all weigh alike, and fewer where a few carry the variance.
 
 From three seeds on each number is made within each seed, so whatever the numbers of a seed share

@@ -65,7 +65,7 @@ class Numbers:
         return Numbers(seeds, scale, (self, other))
 
     def between(self, pairs: Sequence[tuple[int, int]]) -> "Numbers":
-        """Return what numbers of one cell of members differ by from those of another cell.
+        """Return the differences between the numbers of two cells of members.
 
         Members differ, non-members are the same: what the latter do to both cancels.
 
@@ -120,7 +120,7 @@ class Numbers:
 
         Args:
             dataset: which; None for all of them together.
-            confidence: coverage asked for.
+            confidence: requested coverage.
         """
         found = self.clustered(dataset)
         if found is None:
@@ -170,7 +170,7 @@ class Numbers:
         ]
 
     def left_out(self, dataset: str | None = None) -> int:
-        """Return how many rows have no value."""
+        """Return the number of rows without a value."""
         return sum(part.left_out for seed in self.of(dataset).seeds for part in seed.values())
 
 
@@ -222,7 +222,7 @@ def _joined(parts: Sequence[Part | None], counts: Sequence[int], width: int) -> 
 
 
 def _nothing(like: Part, count: int) -> Part:
-    """Return what a dataset that has no rows says of so many numbers."""
+    """Return the numbers of a dataset without rows, all absent."""
     sample = like.sample.part(np.zeros(count, dtype=np.int64))
     nothing = np.zeros(count, dtype=np.int64)
     value, freedom = np.full(count, nan), np.ones((2, count))
@@ -247,7 +247,7 @@ def _cell_gaps(seed: Mapping[str, Part], ones: Counts, others: Counts) -> dict[s
     found: dict[str, Part] = {}
     for (name, part), share, own in zip(seed.items(), shares, values, strict=True):
         sample, factor = part.sample, np.nan_to_num(share) * len(parts)
-        # As in `cluster`: how far a group that is alone lies off stands for its spread.
+        # As in `cluster`: the deviation of a single group serves as its spread.
         alone = (sample.groups[0] == 1) & (share > 0) & (share < 1)
         off = np.where(alone, own - pooled, 0.0)
         influence = np.concatenate(
@@ -261,7 +261,7 @@ def _cell_gaps(seed: Mapping[str, Part], ones: Counts, others: Counts) -> dict[s
             value[ones] - value[others],
             influence[:, ones] - influence[:, others],
             np.where(np.isfinite(least), least, 1.0),
-            # All counted with the first dataset: the smaller of two sums is no sum.
+            # All counted with the first dataset: the smaller of two sums is not a sum.
             np.zeros_like(fewest) if found else fewest,
         )
         found[name] = Part(gap, np.ones(len(ones)))
@@ -276,7 +276,7 @@ def control_weights(seeds: Seeds, base: Seeds) -> Floats:
         base: of the base model on the same rows, seed by seed and dataset by dataset.
 
     Returns:
-        [K]; NaN where the base model's number does not vary.
+        [K]; NaN if the base model's number does not vary.
     """
     one, other = cluster(seeds).influence, cluster(base).influence
     with np.errstate(invalid="ignore", divide="ignore"):

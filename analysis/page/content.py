@@ -1,7 +1,7 @@
 """The pages of a run: which sections each has, in which order, and what each is made from.
 
 The report answers first: its first screen holds the headline, two pictures, the checks and what
-each factor does; then comes a section a question. What few readers need has pages beside it.
+each factor does; then comes one section per question. What few readers need is on further pages.
 `spikein.runs.page_inputs` collects the inputs, `spikein.runs.publish` writes the folder. No page
 needs another to be read: styles and pictures are inside, and a content security policy forbids
 loading anything and running any script but our own. Every text is escaped by the template engine;

@@ -33,7 +33,7 @@ class DetectorCost(NamedTuple):
 
 
 def cost_section(steps: Sequence[StepRecord], work: Sequence[DetectorWork]) -> Section | None:
-    """Return what the run cost, by detector and by step."""
+    """Return the cost of the run, by detector and by step."""
     table = listing(
         "Steps",
         ("Step", "Tokens", "Time"),
@@ -119,7 +119,7 @@ def detector_cost_listing(work: Sequence[DetectorWork]) -> Table | None:
 
 
 def provenance_section(inputs: PageInputs) -> Section | None:
-    """Return where the numbers come from, and the experiment that they are of."""
+    """Return the provenance of the numbers, and their experiment."""
     yaml = inputs.experiment_yaml
     experiment = Copied("experiment-file", "Copy the file", [yaml], verbatim=True)
     rest: list[Part] = [

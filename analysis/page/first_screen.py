@@ -31,7 +31,7 @@ _MAX_GAINS = 3
 
 
 def first_parts(view: View, checks: Sequence[Check]) -> list[Part]:
-    """Return what stands below the headline."""
+    """Return the parts below the headline."""
     arms, copies = arms_picture(view), copies_picture(view)
     pictures = present(arms, copies)
     return present(
@@ -88,7 +88,7 @@ def arms_picture(view: View) -> Picture | None:
 
 
 def gains(view: View) -> list[Gain]:
-    """Return what copies, the swept axes and the choice of the detector do, as far as is known."""
+    """Return the known effects of copies, the swept axes and the choice of the detector."""
     found = [copies_gain(view), *(axis_gain(view, row) for row in headline_contrasts(view))]
     shown = [one for one in found if one is not None][:_MAX_GAINS]
     if len(shown) < _MAX_GAINS and (over_loss := _loss_gain(view)):
@@ -97,7 +97,7 @@ def gains(view: View) -> list[Gain]:
 
 
 def copies_gain(view: View) -> Gain | None:
-    """Return what the most copies have over the fewest, paired where they stand in one arm."""
+    """Return the gain of the most copies over the fewest, paired if they are in one arm."""
     doses = find_doses(view.tables, view.best)
     if len(doses) < 2:
         return None
@@ -119,7 +119,7 @@ def copies_gain(view: View) -> Gain | None:
 
 
 def axis_gain(view: View, row: Row) -> Gain:
-    """Return what one step along an axis does."""
+    """Return the effect of one step along an axis."""
     rest = [pair for pair in view.best.table.cohort.axes if pair[0] != row["factor"]]
     start, end = (
         cell.value if (cell := level_cell(view, row, row[key])) else nan

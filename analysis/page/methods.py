@@ -25,7 +25,7 @@ from train.settings import BaseSettings, TokenizerTraining, TrainSettings
 METHODS_FILE = "methods.md"
 REFERENCES_FILE = "references.bib"
 _MOST_MODELS = 4
-"""So many models' digests stand in the text."""
+"""So many models' digests are in the text."""
 
 
 class Methods(NamedTuple):
@@ -97,7 +97,7 @@ def write_methods(folder: Path, methods: Methods) -> None:
 
 
 def methods_section(methods: Methods, *, linked: bool) -> Section | None:
-    """Return the section of a page; `linked` says whether the files lie beside the page."""
+    """Return the section of a page; `linked` is true if the files are next to the page."""
     files = tuple((name, name) for name in (METHODS_FILE, REFERENCES_FILE))
     entries = Copied("methods-bibtex", "Copy the entries", [methods.bibtex], verbatim=True)
     count = len(methods.references)
@@ -115,7 +115,7 @@ def percent(share: float) -> str:
 
 
 def _values_of_arms(arms: Sequence[ArmSettings], seeds: Sequence[int]) -> dict[str, str]:
-    """Return what the settings of the arms say, by its name in the paragraphs."""
+    """Return the words for the settings of the arms, by their name in the paragraphs."""
     reads: dict[str, Callable[[ArmSettings], str]] = {
         "texts": lambda arm: "; ".join(_contaminant(one) for one in arm.contaminants),
         "tune_share": lambda arm: percent(arm.detect.tune_share),
@@ -211,13 +211,13 @@ def _start(arms: Sequence[ArmSettings]) -> str:
 
 
 def _mode(train: TrainSettings) -> str:
-    answers = ", loss on the answers alone" if train.loss_on == "completion" else ""
+    answers = ", loss only on the answers" if train.loss_on == "completion" else ""
     lora = f", rank {train.lora.rank}, alpha {train.lora.alpha}" if train.lora else ""
     return f"{train.mode}{lora}{answers}"
 
 
 def _optimiser(all_of: Sequence[TrainSettings] | Sequence[BaseSettings]) -> str:
-    """Return how models were trained; what differs between them with all its values."""
+    """Return the training settings; a setting that differs between models with all its values."""
     parts = (
         lambda one: f"{one.lr:g}",
         lambda one: one.schedule,
@@ -253,12 +253,12 @@ def _detector(one: DetectorFacts) -> str:
 
 
 def _software(inputs: PageInputs) -> dict[str, Any]:
-    """Return what was used: the code, libraries, and the digests of the artifacts."""
+    """Return the software: the code, libraries, and the digests of the artifacts."""
     shown = list(inputs.artifacts)
     models = [one for one in shown if one.name.startswith("model ")]
     omitted = len(models) if len(models) > _MOST_MODELS else 0
     if omitted:
-        # A paper has no room for them, and the digest of the results rests on all.
+        # A paper has no room for them, and the digest of the results covers all.
         shown = [one for one in shown if one not in models]
     return {
         "code": inputs.code,

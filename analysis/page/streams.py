@@ -44,7 +44,7 @@ def stream_audits(models: Iterable[tuple[str, Path]]) -> dict[str, AuditReport]:
 
     The page and `spikein audit` both read the audits of a run here, so they show the same ones. No
     stream takes the place of another: where the labels of the models are equal, the digest of the
-    audit tells the streams apart.
+    audit distinguishes the streams.
 
     Args:
         models: the label of each trained model, and the folder of the audit of its stream.
@@ -65,7 +65,7 @@ def stream_audits(models: Iterable[tuple[str, Path]]) -> dict[str, AuditReport]:
 def audit_facts(
     models: Iterable[TrainedModel], *, several_seeds: bool
 ) -> dict[str, dict[str, object]]:
-    """Return what the audit of each stream found, by a label that no other stream has.
+    """Return the report of each stream's audit, by a unique label.
 
     Args:
         models: all models that were trained on a stream with an audit.
@@ -113,7 +113,7 @@ def _stream_labels(models: Sequence[TrainedModel], *, several_seeds: bool) -> li
 
 
 def copies_by_model(models: Iterable[TrainedModel]) -> dict[str, CopyOutcomes]:
-    """Return what became of the copies of each model whose stream holds any, by its label."""
+    """Return the outcomes of the copies of each model whose stream contains any, by its label."""
     outcomes: dict[str, CopyOutcomes] = {}
     for model in models:
         copies = copy_outcomes(read_exposures(model.folder))
@@ -126,7 +126,7 @@ def copies_by_model(models: Iterable[TrainedModel]) -> dict[str, CopyOutcomes]:
 
 
 def stream_listing(streams: Sequence[Stream]) -> Table | None:
-    """Return one row a model and arm, summed over its seeds, in order of first appearance."""
+    """Return one row per model and arm, summed over its seeds, in order of first appearance."""
     cohorts: dict[Cohort, list[Stream]] = {}
     for stream in streams:
         cohorts.setdefault(Cohort(tuple(stream.axes.items()), stream.model), []).append(stream)

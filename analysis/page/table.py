@@ -1,4 +1,4 @@
-"""A table as data: what stands in it, before it is written to a terminal or to a page.
+"""A table as data: its content, before it is written to a terminal or to a page.
 
 `spikein.cli.output.print_table` writes one to the terminal, the template of our pages to HTML.
 """
@@ -13,7 +13,7 @@ from analysis.copy_bins import ALL, copies_start
 from analysis.unit import ABSENT, NOTHING, Entry
 
 MAX_COLUMNS = 5
-"""Columns beside the row heads that fit on 17 cm of paper."""
+"""Columns that fit on 17 cm of paper next to the row heads."""
 
 PROTECTED = "Protected: the text is not shown."
 
@@ -23,11 +23,11 @@ class Column(NamedTuple):
 
     title: str
     right: bool = False
-    """Numbers stand to the right."""
+    """Numbers are aligned right."""
     long: bool = False
     """Holds texts of several lines."""
     note: str = ""
-    """What stands small under the title."""
+    """Small text under the title."""
 
 
 Row = tuple[str | Entry, ...]
@@ -51,12 +51,12 @@ class Table:
 
 
 def texts(*titles: str) -> list[Column]:
-    """Return columns of words, which stand to the left."""
+    """Return columns of words, aligned left."""
     return [Column(title) for title in titles]
 
 
 def numbers(*titles: str) -> list[Column]:
-    """Return columns of numbers, which stand to the right."""
+    """Return columns of numbers, aligned right."""
     return [Column(title, right=True) for title in titles]
 
 
@@ -65,12 +65,12 @@ def listing(
 ) -> Table | None:
     """Return the rows with the columns in which they differ; None if there are none.
 
-    A value that all rows share stands in the caption, and a column without any value goes.
+    A value that all rows share is in the caption, and a column without any value is dropped.
 
     Args:
         title: of the table.
         columns: heads; the first column is always kept.
-        rows: texts, one a column; empty where there is no value.
+        rows: texts, one per column; empty if there is no value.
         caption: the text under the title.
     """
     if not rows:

@@ -39,7 +39,7 @@ class Reference(NamedTuple):
     kind: str
     """`article`, `inproceedings`, `misc`."""
     fields: dict[str, str]
-    """As they stand in the file, keywords left out."""
+    """As in the file, without keywords."""
     cited_for: tuple[str, ...]
 
     @property

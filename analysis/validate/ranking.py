@@ -1,4 +1,4 @@
-"""Where a new detector stands: all detectors of one arm measured by the rule of the report.
+"""The rank of a new detector: all detectors of one arm measured by the rule of the report.
 
 The models of a ground truth are arms of an analysis, with columns for the judged detectors.
 
@@ -49,7 +49,7 @@ from inject.errors import InputError
 
 @dataclass(frozen=True, kw_only=True)
 class CohortModels:
-    """The models that differ in their seed alone, as an analysis reads them."""
+    """The models that differ only in their seed, as an analysis reads them."""
 
     cohort: Cohort
     models: tuple[ScoredModel, ...]
@@ -90,7 +90,7 @@ def choose_arm(
         settings: of the analysis.
 
     Raises:
-        InputError: there is no such arm, or none at all.
+        InputError: an unknown arm, or a ground truth without any.
     """
     arms = {one.label: one for one in every if one.cohort.model == CONTAMINATED}
     if not arms:
@@ -102,7 +102,7 @@ def choose_arm(
 
 
 def models_beside(every: Sequence[CohortModels], arm: CohortModels) -> list[CohortModels]:
-    """Return the base model and the twins that stand beside an arm.
+    """Return the base model and the twins of an arm.
 
     These are the clean twin and the retrained model, which saw a part of the members.
     """

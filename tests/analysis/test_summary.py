@@ -46,7 +46,8 @@ WIDE, BELOW = cell(0.9, 0.62, 0.99), cell(0.3, 0.2, 0.4)
         (
             [arm({"all": HIGH, "1": LOW, "5-8": cell(0.9, 0.81, 0.95)})],
             "A text copied 5 to 8 times is usually distinguished from unseen text "
-            "(AUC 0.90 [0.81, 0.95]); copied once, it shows no detectable difference (0.52 [0.45, 0.60]).",
+            "(AUC 0.90 [0.81, 0.95]); copied once, it shows no detectable difference "
+            "(0.52 [0.45, 0.60]).",
         ),
         (
             [arm({"all": LOW, "1": LOW, "2": cell(0.55, 0.48, 0.64)})],

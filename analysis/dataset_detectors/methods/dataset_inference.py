@@ -70,8 +70,8 @@ DETECTOR = DatasetDetector(
     summary="all detectors' scores, weighed on one half, tested on the other",
     source="Maini et al. 2024",
     assumption=(
-        "suspect and held-out rows were drawn at random from one source, and nobody saw the "
-        "held-out rows"
+        "suspect and held-out rows were drawn at random from one source, and the "
+        "held-out rows are unseen"
     ),
     find=_find,
 )

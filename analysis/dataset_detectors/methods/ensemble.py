@@ -64,7 +64,7 @@ DETECTOR = DatasetDetector(
     name="ensemble",
     summary="AUC of a logistic regression on the ranks of all detectors' scores",
     source=f"combination of detectors, fitted on tune; {POOLED}: over all datasets",
-    assumption="labels of a tuning split are known: an upper bound for whoever has none",
+    assumption="labels of a tuning split are known: an upper bound for auditors without labels",
     pooled=True,
     find=_find,
 )

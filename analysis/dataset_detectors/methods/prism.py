@@ -3,8 +3,8 @@
 PRISM (2603.22707) takes evidence of *non*-membership: ρ, the Spearman correlation over documents
 of Min-K++ at k = 0.01 between a reference model and the target. A target that never saw them is
 surprised as the reference is; one that did is not, so that ρ falls. Its verdict also needs a
-reference that was tuned on the documents, which is not built here: ρ of members stands beside ρ of
-non-members in its place. Percentile bootstrap over groups; fewer than 100 documents are too few.
+reference that was tuned on the documents, which is not built here: ρ of non-members serves
+as the comparison instead. Percentile bootstrap over groups; fewer than 100 documents are too few.
 """
 
 import math
@@ -105,7 +105,7 @@ def _correlated(evidence: DatasetEvidence, rows: Rows) -> Finding:
 DETECTOR = DatasetDetector(
     name="prism",
     summary="rank correlation of Min-K++ (k = 0.01) between target and reference; falls where seen",
-    source="PRISM (2603.22707), its ρ alone",
+    source="PRISM (2603.22707), only its ρ",
     assumption="the reference model saw none of the documents and is as able as the target",
     reads=("statistics",),
     score=surprise,

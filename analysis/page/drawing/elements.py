@@ -88,7 +88,7 @@ def box(x: float, y: float, width: float, height: float, cls: str) -> Markup:
 
 
 def hovered(hover: str, *drawn: Markup, cls: str = "") -> Markup:
-    """Return marks that say something when a pointer rests on them."""
+    """Return marks that show a text when a pointer hovers over them."""
     title = element("title", escape(visible(hover)))
     return element("g", title + Markup("").join(drawn), cls=f"c {cls}".strip())
 
@@ -171,7 +171,7 @@ class Scale(NamedTuple):
     end: float
 
     def __call__(self, value: float) -> float:
-        """Return the pixel of a number; one beyond an end stands at that end."""
+        """Return the pixel of a number; one beyond an end is at that end."""
         inside = min(max(value, self.low), self.high)
         return self.start + (inside - self.low) / (self.high - self.low) * (self.end - self.start)
 

@@ -1,4 +1,4 @@
-"""A matrix of numbers: a row a detector (or an arm, or a check), and in each column a number, a dot
+"""A matrix of numbers: one row per detector (or arm, or check), and in each column a number, a dot
 and its interval, all on one scale.
 
 It is the one form for AUCs, for their differences and for what a check leaves room for. A grid is
@@ -36,11 +36,11 @@ from analysis.unit import Dot
 _TICKS = 18.0
 _GAP = 10.0
 _MIN_STRIP = 20.0
-"""Where intervals have less room than this on a phone, columns stand below each other."""
+"""If intervals have less room than this on a phone, columns are below each other."""
 _CHANCE = 0.5
 _GRID_CELL = 26.0
 _STRONGEST = 0.45
-"""How opaque the cell is that is farthest from chance: ink stands out on it in both schemes."""
+"""Opacity of the cell farthest from chance: ink is readable on it in both schemes."""
 
 
 class MatrixRow(NamedTuple):
@@ -108,7 +108,7 @@ class Matrix:
     """What it shows, for readers who do not see it."""
     row_height: float = 18.0
     phone_columns: int = 4
-    """So many stand beside each other on a phone; the rest goes below."""
+    """So many are side by side on a phone; the rest goes below."""
 
     def draw(self, width: float) -> Drawing:
         """Return the picture for a column of a width, and for a phone."""
@@ -129,7 +129,7 @@ class Matrix:
         return both_sizes(draw, width, self.label)
 
     def numbers(self) -> list[dict[str, object]]:
-        """Return what is drawn, a row a number."""
+        """Return the drawn numbers, one row per number."""
         return [
             {"row": row.label, "column": " ".join(filter(None, (column.group, column.head))),
              **dot.numbers()}
@@ -144,7 +144,7 @@ def _size(row: MatrixRow) -> float:
 
 
 class _Place(NamedTuple):
-    """Where a column stands."""
+    """The position of a column."""
 
     left: float
     right: float
@@ -316,7 +316,7 @@ class Grid:
         return both_sizes(self._draw, width, self.label)
 
     def numbers(self) -> list[dict[str, object]]:
-        """Return what is drawn, a row a cell."""
+        """Return the drawn cells, one row per cell."""
         return [
             {self.row_label: row, self.column_label: column, "value": value}
             for (row, column), value in self.cells.items()

@@ -1,4 +1,4 @@
-"""Small panels of lines beside each other on one scale: AUC by copies, ROC curves, the loss.
+"""Small panels of lines side by side on one scale: AUC by copies, ROC curves, the loss.
 
 One panel shows one detector or arm, so no band hides another. A thin line may repeat the chosen
 one in each.
@@ -33,7 +33,7 @@ class Line(NamedTuple):
     """Points that a line joins, from left to right."""
 
     points: Sequence[tuple[float, Dot]]
-    """Where each stands, and its number."""
+    """The position of each, and its number."""
     kind: str = ""
     """`chosen`, `baseline`, `ghost` (a thin repetition of the chosen one), `faint`, `points` (that
     no line joins), `strokes` (of which only the places count), or nothing."""
@@ -52,7 +52,7 @@ class LinePanel(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class Panels:
-    """A picture of panels beside each other."""
+    """A picture of panels side by side."""
 
     panels: Sequence[LinePanel]
     x: Sequence[tuple[float, str]]
@@ -71,7 +71,7 @@ class Panels:
         return both_sizes(lambda across, phone: _draw(self, across, phone), width, self.label)
 
     def numbers(self) -> list[dict[str, object]]:
-        """Return what is drawn, a row a point."""
+        """Return the drawn points, one row per point."""
         names = dict(self.x)
         return [
             {"panel": panel.title, "x": names.get(x, x), **dot.numbers()}

@@ -1,4 +1,4 @@
-"""May one believe it: every check with its number, what a pass needs, and what stands behind it."""
+"""Validity checks: every check with its number, the requirement of a pass, and its evidence."""
 
 from collections.abc import Sequence
 from math import nan

@@ -16,7 +16,7 @@ from analysis.tables import TREND
 from analysis.unit import AUC
 
 _MAX_COLUMNS = 5
-"""A table of more stands below its picture."""
+"""A table of more rows is below its picture."""
 _SLACK = 16
 """Rows that are shown without a fold."""
 COUNTS_NOTE = (

@@ -171,7 +171,7 @@ def left_out_fold(left_out: Sequence[LeftOut]) -> Fold | None:
 
 
 def _metrics_of(name: str, view: View) -> Findings:
-    """Return the metrics that a detector is in; a control is the same beside whichever model."""
+    """Return the metrics that a detector is in; a control is the same for every model."""
     tables = [view.best.table, *(view.tables if name in MODEL_FREE else ())]
     return next((one for one in tables if one.reported_row(name)), tables[0])
 
@@ -179,7 +179,7 @@ def _metrics_of(name: str, view: View) -> Findings:
 def _remarks(
     name: str, facts: DetectorFacts | None, measured: Mapping[str, Found | None], view: View
 ) -> list[str]:
-    """Return what a reader must know of a row, and why it has no rank."""
+    """Return the remarks on a row, and the reason if it has no rank."""
     row = measured[name]
     cells = {
         key: None if one is None else Estimate.of(one)
@@ -280,7 +280,7 @@ def _reasons(place: UnscoredRows) -> str:
 
 
 def detector_notes(arms: Sequence[Arm], *, besides: Collection[str]) -> list[str]:
-    """Return what detectors note on the scores of the models, each note once.
+    """Return the detectors' notes on the scores of the models, each note once.
 
     Args:
         arms: the scored models.

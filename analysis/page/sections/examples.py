@@ -1,8 +1,8 @@
 """Scores and examples, on a page of their own.
 
 Examples at the ends of the ranking let a reader see what the scores are about. The text of a
-protected dataset never enters the page unless that was asked for; its id, copies and score do.
-Below them is how the chosen detector's scores are distributed, a density a number of copies, and
+protected dataset never enters the page unless requested; its id, copies and score do.
+Below them is the distribution of the chosen detector's scores, one density per copy count, and
 the training loss of each arm, with where the copies were read.
 """
 
@@ -177,7 +177,7 @@ _MAX_PANELS = 6
 
 
 def training_picture(arms: Sequence[Arm]) -> Picture | None:
-    """Return one panel an arm (its first seed); None if no arm has a log."""
+    """Return one panel per arm (its first seed); None if no arm has a log."""
     logged = {
         cohort: same[0].training
         for cohort, same in cohorts(arms).items()

@@ -35,7 +35,7 @@ Given = TypeVar("Given")
 
 
 def experiment_section(inputs: PageInputs) -> Section | None:
-    """Return what was run, without the notes that are listed elsewhere."""
+    """Return the description of the experiment, without the notes that are listed elsewhere."""
     elsewhere = {one.note for one in inputs.left_out}
     notes = [note for note in inputs.notes if note not in elsewhere] + pool_notes(inputs.pools)
     notes = [*dict.fromkeys(notes), *passage_sentences(inputs.analysis.metrics)]
@@ -58,7 +58,7 @@ def experiment_section(inputs: PageInputs) -> Section | None:
 
 
 def description(arms: Sequence[ArmSettings], datasets: Sequence[str]) -> str:
-    """Return what was run as a paragraph.
+    """Return the description of the experiment as a paragraph.
 
     Args:
         arms: the settings of every arm.
@@ -158,7 +158,7 @@ def _base(arm: ArmSettings) -> str | None:
 
 
 def _mode(arm: ArmSettings) -> str:
-    answers = ", loss on the answers alone" if arm.train.loss_on == "completion" else ""
+    answers = ", loss only on the answers" if arm.train.loss_on == "completion" else ""
     return f"{arm.train.mode}{answers}"
 
 
@@ -176,7 +176,7 @@ def _precision(settings: TrainSettings | BaseSettings) -> str:
 
 
 def datasets_table(folder: Path) -> Table | None:
-    """Return one row a dataset: members and non-members of a pool, by split."""
+    """Return one row per dataset: members and non-members of a pool, by split."""
     counts: dict[str, Counter[tuple[str, str]]] = {}
     examples = read_examples(folder)
     for example in examples:

@@ -1,4 +1,4 @@
-"""The factors in full: a line an arm and factor, tests, and who is best where.
+"""All factor estimates: one line per arm and factor, tests, and the best detector by arm.
 
 First come pictures: AUC against each swept axis of numbers, and the dose-response of detectability,
 which is AUCs by copies and the line that is fitted to them.
@@ -46,7 +46,7 @@ _STEPS = 60
 
 
 def factor_tables(view: View) -> list[Part]:
-    """Return what is found about the factors in full; nothing if the study varies nothing."""
+    """Return all estimates of the factors; empty if the study varies nothing."""
     swept: list[Part] = present(*sweep_pictures(view))
     if not view.factor_rows:
         return swept
@@ -243,7 +243,7 @@ def _sweep_picture(view: View, tables: Sequence[Findings], axis: str) -> Picture
 
 
 def dose_response_picture(view: View) -> Picture | None:
-    """Return the fitted lines, a panel an arm and detector; None without any."""
+    """Return the fitted lines, one panel per arm and detector; None without any."""
     inputs, names = view.inputs, view.few(view.shown)
     study = collect_study(inputs.arms, inputs.analysis.choices, inputs.analysis_settings)
     fitted = [

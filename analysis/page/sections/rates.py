@@ -249,7 +249,7 @@ def _finding(row: Row) -> tuple[str, ...]:
 def flagged_parts(
     flagged: pa.Table, cohort: Cohort, detectors: Sequence[str], names: Names = NO_NAMES
 ) -> list[Part]:
-    """Return what an arm's detectors flag; nothing where nothing calibrates them.
+    """Return the rows that an arm's detectors flag; empty if nothing calibrates them.
 
     Detectors that flag nothing are named in a sentence, not in the table.
 

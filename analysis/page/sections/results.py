@@ -5,7 +5,7 @@ escaped HTML, so that it is read, searched and printed without any script. Cost:
 row, hence `MAX_ROWS`; what is left out then is said, and is in findings.parquet.
 
 SURP over its two thresholds is drawn as coloured cells: figure 4 of Zhang and Wu (2024). Every cell
-is on the test rows that its setting could score, so a cell is no contestant of the tables: there
+is on the test rows that its setting could score, so a cell is not a contestant of the tables: there
 all detectors share their rows. A setting that could not score more than the usual share of the rows
 stays blank.
 """
@@ -50,7 +50,7 @@ _Place = tuple[float, float]
 
 
 def results_sections(view: View) -> list[Section | None]:
-    """Return what else is known of the results, a section each."""
+    """Return further results, one section each."""
     trained = contaminated_cohorts(view.tables)
     adjusted = collapsed(adjusted_tables(trained, view.order, view.names))
     choices = [_choices(view.inputs.analysis, view.names), surp_picture(view)]
@@ -237,7 +237,7 @@ def adjusted_tables(
 
 
 def _choices(analysis: Analysis, names: Names) -> Table | None:
-    """Return one row a choice; a detector whose only setting is its default had none to make."""
+    """Return one row per choice; a detector whose only setting is its default has none."""
     return listing(
         "Chosen settings",
         ("Detector", "Model", "Default", "Tuned", "Tune AUC"),

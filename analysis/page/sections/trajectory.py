@@ -25,7 +25,7 @@ _MIN_MEMBERS = 30
 
 
 def trajectory_section(tables: Mapping[str, pa.Table], axes: Sequence[str]) -> Section | None:
-    """Return what is found along training: sentences, pictures, and the numbers by arm.
+    """Return the findings during training: sentences, pictures, and the numbers by arm.
 
     Args:
         tables: of detection along training.
@@ -175,7 +175,7 @@ def _lines(
     logarithmic: bool,
     caption: str,
 ) -> Picture | None:
-    """Return a panel a head, a point a model or a time; None without two points."""
+    """Return one panel per head, one point per model or time; None without two points."""
     x = "tokens_since" if name == "fading" else "tokens"
     least = min((row[x] for row in rows if row[x] > 0), default=1)
     crossed = cross(
@@ -239,7 +239,7 @@ def _tuned(rows: Sequence[Row], detector: str) -> list[Row]:
 
 
 def _progress(arm: str, rows: Sequence[Row], best: Sequence[str]) -> list[Table]:
-    """Return a row a detector, a column a checkpoint."""
+    """Return one row per detector, one column per checkpoint."""
     names = dict.fromkeys([*best, *(row["detector"] for row in rows)])
     lines = {name: (name, ALL) for name in names} | {f"not seen yet, {best[0]}": (best[0], "0")}
     tokens = {row["step"]: row["tokens"] for row in rows}
@@ -283,7 +283,7 @@ def _members(row: Row | None, usual: int) -> str:
 
 
 def _fading(arm: str, rows: Sequence[Row], detector: str) -> list[Table]:
-    """Return a row a number of copies, a column a bin of steps since the last."""
+    """Return one row per copy count, one column per bin of steps since the last copy."""
     aucs = [row for row in _tuned(rows, detector) if row["metric"] == AUC]
     aucs = [row for row in aucs if row["copies"] == ALL or is_dose(row["copies"])]
     cells = {(row["copies"], row["since"]): row for row in aucs}

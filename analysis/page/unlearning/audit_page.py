@@ -1,8 +1,8 @@
 """The page of one audit: what is still written and a picture of it, then every number.
 
 It is drawn from the audit's artifact. A text is shown if it is not protected (its artifact then
-lacks it) and nobody asked to hide it; else its id is shown. What the rule flags comes last but the
-facts: it is what the audit judges, not what it concludes.
+lacks it) and hiding was not requested; else its id is shown. The rule's flags come last, before the
+facts: they are what the audit judges, not what it concludes.
 """
 
 import json
@@ -42,7 +42,7 @@ Closest = Mapping[str, Row]
 """By model, the continuation of a text with the longest run of true words."""
 _LEFT, _RIGHT = 640.0, 500.0
 _PICTURED, _OPEN, _MOST = 16, 6, 200
-"""Texts in the picture, in the table that stands open, and in both tables."""
+"""Texts in the picture, in the open table, and in both tables."""
 _FINE = Unit("", 3)
 """Of the tables of all numbers."""
 _SHORT = 34
@@ -131,7 +131,7 @@ def _chunks(folder: Path, *, hide_texts: bool) -> list[tuple[Row, Closest]]:
 
 
 def _sentences(cells: Mapping[str, Estimate], record: Row, chunks: int) -> list[str]:
-    """Return what the models still write, and the verdict with its meaning."""
+    """Return the shares that the models still write, and the verdict with its meaning."""
     head, verdict, meaning = record["headline"].rpartition(f"{record['verdict'].capitalize()}: ")
     counted = f"{verdict}{meaning} {with_noun(chunks, 'text')} audited; 95 % intervals."
     shares = _shares(cells)
@@ -339,7 +339,7 @@ def _text_tables(chunks: Sequence[tuple[Row, Closest]], *, hide_texts: bool) -> 
 
 
 def _text_entry(row: Row, own: Closest) -> Entry:
-    """Return how a text begins and goes on, and what models wrote."""
+    """Return the beginning and the rest of a text, and the continuations by models."""
     if row["prompt"] is None:
         return Entry(PROTECTED)
     written = (f"{name.capitalize()}: {own[name]['text'] or ''}" for name in MODELS if name in own)
@@ -347,7 +347,7 @@ def _text_entry(row: Row, own: Closest) -> Entry:
 
 
 def _name(row: Row) -> str:
-    """Return how a text begins, or its id if the text is not shown."""
+    """Return the beginning of a text, or its id if the text is not shown."""
     words = " ".join((row["prompt"] or str(row["text_id"])).split())
     return words if len(words) <= _SHORT else f"{words[:_SHORT].rstrip()}…"
 

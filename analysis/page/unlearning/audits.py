@@ -27,7 +27,7 @@ _OPEN_ROWS = 12
 
 
 def audits_parts(audits: Sequence[Row], audit_pages: Sequence[str]) -> list[Part]:
-    """Return what is said of audits of unlearned models; nothing without any.
+    """Return the parts on audits of unlearned models; empty without any.
 
     Args:
         audits: rows of the question `unlearning_audits`.

@@ -1,6 +1,6 @@
-"""The pictures of unlearning: where methods stand, their cost, what detectors tell, what is left.
+"""The pictures of unlearning: positions of methods, their cost, detectability, residuals.
 
-The first two show what the verdicts rest on and nothing else: the declared measures, each as a
+The first two show only the basis of the verdicts: the declared measures, each as a
 position between the retrained model (0) and the original (1), and the utility that was lost against
 both. A measure without an interval has no mark.
 """
@@ -38,7 +38,7 @@ _LEFT_BEHIND = "auc_difference"
 
 
 def detectors_picture(arm: StudyArm) -> Picture | None:
-    """Return how well detectors tell the forgotten texts under every model."""
+    """Return how detectable the forgotten texts are under every model, as a picture."""
     detectors = sorted(arm.detectors, key=lambda name: name != arm.detector)[:_MAX_DETECTORS]
     columns = {}
     for detector in detectors:
@@ -81,7 +81,7 @@ def _title(model: str, method: str) -> str:
 
 
 def copies_panels(arm: StudyArm) -> Picture | None:
-    """Return what is left behind by number of copies, a panel per method."""
+    """Return the residual by number of copies, one panel per method."""
     doses = arm.copies(_LEFT_BEHIND)
     if not arm.detector or len(doses) < 2:
         return None
@@ -131,7 +131,7 @@ def copies_panels(arm: StudyArm) -> Picture | None:
 
 
 def position_picture(models: Sequence[Judged], names: Names = NO_NAMES) -> Picture | None:
-    """Return where each method stands between the retrained model and the original.
+    """Return the position of each method between the retrained model and the original.
 
     Args:
         models: with their verdicts.
@@ -165,7 +165,7 @@ def position_picture(models: Sequence[Judged], names: Names = NO_NAMES) -> Pictu
 
 
 def cost_picture(models: Sequence[Judged], margin: float) -> Picture | None:
-    """Return what was lost of the texts that should have been kept, against both other models.
+    """Return the loss on the texts that should have been kept, against both other models.
 
     Args:
         models: with their verdicts.
@@ -199,7 +199,7 @@ def _verdict_matrix(
     farthest: float,
     label: str,
 ) -> Matrix | None:
-    """Return what the measures of a kind say of each model; None without an interval.
+    """Return the measures of a kind for each model; None without an interval.
 
     Args:
         models: with their verdicts.

@@ -40,7 +40,7 @@ _MAX_NAMED = 6
 _SCOPE = re.compile(
     r"any seed|this model|these (\d+ )?models|a p-value, which has no interval|[\d,]+ documents"
 )
-"""What every interval speaks of, which is no warning."""
+"""The scope of every interval, which is not a warning."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -57,11 +57,11 @@ class UnlearningInputs:
     audits: Sequence[Row] = ()
     """Rows of the question `unlearning_audits`; empty if no model was audited."""
     audit_pages: Sequence[str] = ()
-    """The audits' pages, relative to the run's page; empty if they do not lie beside it."""
+    """The audits' pages, relative to the run's page; empty if they are not next to it."""
 
 
 def lead_parts(inputs: UnlearningInputs, models: Sequence[Judged], names: Names) -> list[Part]:
-    """Return what the first screen shows below the headline, but for the checks."""
+    """Return the parts of the first screen below the headline, except the checks."""
     pictures = present(position_picture(models, names), cost_picture(models, inputs.margin))
     columns = Columns(pictures, "pictures" if len(pictures) > 1 else "") if pictures else None
     return present(columns, verdict_badges(models, FORGOT, names))
@@ -145,7 +145,7 @@ def _say(sentence: str) -> Note | None:
 
 
 def _verdicts(inputs: UnlearningInputs, names: Names) -> list[Part]:
-    """Return, folded, what each verdict rests on, and the measures' warnings."""
+    """Return, folded, the basis of each verdict, and the measures' warnings."""
     arms = by_arm(inputs.verdicts, "method")
     rests = [verdict_table(found.rows, arm, names) for arm, found in arms.items()]
     return present(

@@ -30,7 +30,7 @@ _MODELS = (UNLEARNED, RETRAINED, ORIGINAL)
 
 
 def number_unit(row: Row) -> Unit:
-    """Return how a row of a verdict is written: a position, or a difference to another model."""
+    """Return the unit of a verdict's row: of a position, or of a difference to another model."""
     return SIGNED if row["kind"] == "utility" else NUMBER
 
 
@@ -42,7 +42,7 @@ def steps_text(row: Row | None) -> str:
 
 
 def counts_text(rows: Iterable[Row]) -> str:
-    """Say how many texts, groups and seeds stand behind rows; empty for none.
+    """Return the counts of texts, groups and seeds of rows; empty for none.
 
     Texts are summed over the seeds; groups are different ones, over all of them.
     """
@@ -228,7 +228,7 @@ def _of_models(row: Row) -> str:
 
 
 def verdict_table(rows: Sequence[Row], arm: str, names: Names = NO_NAMES) -> Table | None:
-    """Return what the verdicts of one arm rest on.
+    """Return the basis of the verdicts of one arm.
 
     Args:
         rows: of the question `verdict`.

@@ -1,7 +1,7 @@
 """What a study of unlearning says first: which methods forgot, which did not, and at what cost.
 
-The rows of the question `verdict` in, sentences out. A method's words are its verdict's, and the
-number beside them is that of the first declared measure that says so by its whole interval; no
+The rows of the question `verdict` in, sentences out. A method's words are its verdict's, with
+the number of the first declared measure that decides it by its whole interval; no
 measure is picked by what it found. *Near*: the whole interval lies within half the way from the
 retrained model (0) to the original (1).
 """
@@ -42,7 +42,7 @@ _SAID = {
 """What is said of the methods with a verdict, the best first."""
 _MAX_NAMED = 4
 MAX_MODELS = 12
-"""In badges and pictures: the first that were asked for, whatever their verdicts."""
+"""In badges and pictures: the first requested ones, whatever their verdicts."""
 
 
 class Judged(NamedTuple):
@@ -54,7 +54,7 @@ class Judged(NamedTuple):
     """The arm in words; empty if there is but one."""
     verdict: str
     decisive: Row | None
-    """The row that the verdict is told with; None if no single measure says it."""
+    """The row shown with the verdict; None if no single measure decides it."""
     rows: Sequence[Row]
     """What every measure says of it."""
 
@@ -195,7 +195,7 @@ def _numbers(group: Sequence[Judged]) -> str:
 
 
 def verdict_badges(models: Sequence[Judged], anchor: str, names: Names = NO_NAMES) -> Badges:
-    """Return a badge per model: its verdict and the number that it is told with."""
+    """Return a badge per model: its verdict and the number shown with it."""
     badges = []
     for model in best_first(models[:MAX_MODELS]):
         mark = "" if model.verdict in _UNDECIDED else "failed"

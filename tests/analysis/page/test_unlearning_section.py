@@ -62,8 +62,8 @@ def test_verdicts_come_first_and_every_model_has_a_row(report, page):
     ]
     text = page.text("forgot").replace("\N{NO-BREAK SPACE}", " ")
     assert (
-        "min_k distinguishes the forgotten texts from unseen ones with AUC 0.92 [0.87, 0.97] under the "
-        "original model and 0.50 [0.45, 0.55] under the retrained model; after unlearning with "
+        "min_k distinguishes the forgotten texts from unseen ones with AUC 0.92 [0.87, 0.97] under "
+        "the original model and 0.50 [0.45, 0.55] under the retrained model; after unlearning with "
     ) in text
     (forgetting,) = page.titled("Forgetting.")
     models = ["original model", "retrained model", *map(method_title, METHODS)]

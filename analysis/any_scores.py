@@ -78,16 +78,18 @@ def auc_interval(
     seed = _names(seeds, "", len(values)) or [""] * len(values)
     group = _names(groups, "group", len(values)) or _places(seed)
     _check_classes(member)
-    found = auc_estimate(values, member, group, seed, confidence=how.confidence)
+    estimate = auc_estimate(values, member, group, seed, confidence=how.confidence)
     distinct = len(set(seed))
-    if groups is None and len(set(Counter(seed).values())) > 1 and found.reason is None:
-        return Estimate(found.value, nan, nan, f"none: {_UNKNOWN_ROWS}")
-    if distinct == 2 and found.reason is None:
+    if groups is None and len(set(Counter(seed).values())) > 1 and estimate.reason is None:
+        return Estimate(estimate.value, nan, nan, f"none: {_UNKNOWN_ROWS}")
+    if distinct == 2 and estimate.reason is None:
         seeds_of = auc_numbers(_rows(member, group, seed), values).seeds
-        aucs = [float(part.sample.value[0]) for one in seeds_of for part in one.values()]
-        said = f"only of these two models: {aucs[0]:.3f} and {aucs[1]:.3f}"
-        return found.said("these 2 models", said, found.caution)
-    return found
+        aucs = [
+            float(part.sample.value[0]) for seed_parts in seeds_of for part in seed_parts.values()
+        ]
+        seed_values = f"only of these two models: {aucs[0]:.3f} and {aucs[1]:.3f}"
+        return estimate.said("these 2 models", seed_values, estimate.caution)
+    return estimate
 
 
 _UNKNOWN_ROWS = (
@@ -151,10 +153,10 @@ def tpr_estimate(
         return no_estimate(reason)
     if not supports_rate(rate, int(rows.nonmember.sum())):
         return no_estimate(f"fewer than {np.ceil(SUPPORT / rate - 1e-9):.0f} non-members")
-    (found,) = tpr_numbers(rows, scores, rate).estimates(confidence=confidence)
+    (estimate,) = tpr_numbers(rows, scores, rate).estimates(confidence=confidence)
     above = np.sort(scores[~member])
     at_or_above = len(above) - np.searchsorted(above, scores[member], side="left")
-    return found.around(float((at_or_above <= np.floor(rate * len(above) + 1e-9)).mean()))
+    return estimate.around(float((at_or_above <= np.floor(rate * len(above) + 1e-9)).mean()))
 
 
 class AucRow(NamedTuple):
@@ -208,15 +210,15 @@ def document_table(
     if groups is None:
         return None
     arm = file_arm(scores, len(labels), labels, groups)
-    every = [np.flatnonzero(arm.group == name) for name in dict.fromkeys(arm.group)]
-    documents = [at for at in every if len({*arm.member[at]}) == 1]
+    rows_of_groups = [np.flatnonzero(arm.group == name) for name in dict.fromkeys(arm.group)]
+    documents = [at for at in rows_of_groups if len({*arm.member[at]}) == 1]
     if not any(len(at) > 1 for at in documents):
         return None
     first = np.array([at[0] for at in documents])
     # The mean of a document's scored rows; NaN if it has none.
-    there = np.isfinite(arm.scores)
-    total = np.stack([np.where(there, arm.scores, 0.0)[at].sum(axis=0) for at in documents])
-    count = np.stack([there[at].sum(axis=0) for at in documents])
+    has_score = np.isfinite(arm.scores)
+    total = np.stack([np.where(has_score, arm.scores, 0.0)[at].sum(axis=0) for at in documents])
+    count = np.stack([has_score[at].sum(axis=0) for at in documents])
     means = np.where(count, total / np.maximum(count, 1), np.nan)
     columns = {name: getattr(arm, name)[first] for name in ("member", "test", "dataset", "group")}
     by_document = replace(arm, scores=means, reasons={}, **columns)
@@ -252,9 +254,9 @@ def _rows(member: Mask, groups: Sequence[str], seeds: Sequence[str] | None) -> R
     return Rows.of(pack_groups(groups)[0], seed=seed, member=member)
 
 
-def _scores(given: npt.ArrayLike) -> Floats:
+def _scores(values_given: npt.ArrayLike) -> Floats:
     try:
-        values = np.asarray(given, dtype=np.float64)
+        values = np.asarray(values_given, dtype=np.float64)
     except (TypeError, ValueError) as error:
         raise InputError(f"scores are not numbers ({error})", where="scores") from None
     if values.ndim != 1:
@@ -272,8 +274,8 @@ def _scores(given: npt.ArrayLike) -> Floats:
     return values
 
 
-def _labels(given: npt.ArrayLike) -> Mask:
-    values = np.asarray(given, dtype=object)
+def _labels(labels_given: npt.ArrayLike) -> Mask:
+    values = np.asarray(labels_given, dtype=object)
     if values.ndim != 1:
         raise InputError(
             f"labels have the shape {values.shape}", where="labels", allowed="one label a row"
@@ -288,21 +290,21 @@ def _labels(given: npt.ArrayLike) -> Mask:
     return values.astype(bool)
 
 
-def _names(given: Any, what: str, rows: int) -> list[str] | None:
-    if given is None:
+def _names(names_given: Any, noun: str, rows: int) -> list[str] | None:
+    if names_given is None:
         return None
-    where = "groups" if what else "seeds"
-    if isinstance(given, str):
-        raise InputError("is one text", where=where, allowed="one value a row")
-    names = np.asarray(given, dtype=object).tolist()
-    _check_length(where, len(names), rows)
-    return [f"{what} {name}" if what else str(name) for name in names]
+    argument = "groups" if noun else "seeds"
+    if isinstance(names_given, str):
+        raise InputError("is one text", where=argument, allowed="one value a row")
+    names = np.asarray(names_given, dtype=object).tolist()
+    _check_length(argument, len(names), rows)
+    return [f"{noun} {name}" if noun else str(name) for name in names]
 
 
-def _check_length(what: str, found: int, rows: int) -> None:
-    if found != rows:
+def _check_length(noun: str, length: int, rows: int) -> None:
+    if length != rows:
         raise InputError(
-            f"{found} {what} for {rows} scores", where=what, allowed="one for each score"
+            f"{length} {noun} for {rows} scores", where=noun, allowed="one for each score"
         )
 
 

@@ -71,10 +71,10 @@ def _between(value: str) -> str:
     return f"copies from {start} to {end} of the training"
 
 
-def _counted(one: str, many: str) -> Words:
+def _counted(singular: str, many: str) -> Words:
     def words(value: str) -> str:
         grouped = f"{int(value):,}" if value.isdecimal() else value
-        return f"{grouped} {one if value == '1' else many}"
+        return f"{grouped} {singular if value == '1' else many}"
 
     return words
 
@@ -83,13 +83,13 @@ def _named(name: str) -> Words:
     return lambda value: f"{name} {_SHORTER.sub('e-', value)}"
 
 
-def _tokens(what: str) -> Words:
-    return lambda value: f"{what} {_counted('token', 'tokens')(value)}"
+def _tokens(noun: str) -> Words:
+    return lambda value: f"{noun} {_counted('token', 'tokens')(value)}"
 
 
-def _file(what: str) -> Words:
+def _file(noun: str) -> Words:
     """Name a file of settings by its stem, and anything else as it is."""
-    return lambda value: f"{what} {_AROUND_STEM.sub('', value)}"
+    return lambda value: f"{noun} {_AROUND_STEM.sub('', value)}"
 
 
 def _chosen(**words: str) -> Words:

@@ -91,12 +91,12 @@ def merge_bins(labels: Iterable[str]) -> dict[str, list[str]]:
     bins: dict[tuple[int, int], list[str]] = {}
     for label in sorted(set(labels), key=lambda label: (copies_order(label), label)):
         bins.setdefault(_bin(copies_start(label)), []).append(label)
-    found = {}
+    merged = {}
     for same in bins.values():
         ends = [int(part) for label in same for part in label.split("-")]
         first, last = min(ends), max(ends)
-        found[str(first) if first == last else f"{first}-{last}"] = same
-    return found
+        merged[str(first) if first == last else f"{first}-{last}"] = same
+    return merged
 
 
 def is_dose(label: str) -> bool:

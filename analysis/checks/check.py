@@ -73,8 +73,8 @@ class Check:
     @property
     def line(self) -> str:
         """The check in one line; what is wrong is said in full."""
-        said = f". {self.sentence}" if self.verdict == "failed" else ""
-        return f"{self.name}: {self.verdict_line}{said}"
+        sentence = f". {self.sentence}" if self.verdict == "failed" else ""
+        return f"{self.name}: {self.verdict_line}{sentence}"
 
 
 def checks_table(checks: Sequence[Check], axes: Sequence[str]) -> pa.Table:

@@ -83,11 +83,11 @@ def _audit(audits: Mapping[str, Mapping[str, Any]]) -> Check:
     if failed:
         named = ": " + "; ".join(failed) if any(failed) else ""
         sentence = f"{len(failed)} of {counted} failed{named}."
-    planned, found, withheld = (
+    planned, read_copies, withheld = (
         [int(audit.get(key, 0)) for audit in audits.values()]
         for key in ("copies planned", "copies found", "non-members found")
     )
-    wrong = [abs(one - other) for one, other in zip(planned, found, strict=True)]
+    wrong = [abs(plan - other) for plan, other in zip(planned, read_copies, strict=True)]
     return Check(
         key="streams",
         name=name,
@@ -119,37 +119,37 @@ def _facts(
 
 def _fed(fed: Mapping[str, CopyOutcomes]) -> Check:
     """Judge the models' training input: altered copies fail, copies never reached are reported."""
-    altered = sum(one.altered for one in fed.values())
-    missed = sum(one.partly + one.never for one in fed.values())
-    planned = sum(one.planned for one in fed.values())
+    altered = sum(outcomes.altered for outcomes in fed.values())
+    missed = sum(outcomes.partly + outcomes.never for outcomes in fed.values())
+    planned = sum(outcomes.planned for outcomes in fed.values())
     models = "1 model was" if len(fed) == 1 else f"{len(fed)} models were"
     fed_text = f"{models} fed {planned:,} copies"
-    rest = f" {missed:,} were not reached, or not completely." if missed else ""
+    unread = f" {missed:,} were not reached, or not completely." if missed else ""
     if altered:
-        wrong = ", ".join(label for label, one in fed.items() if one.altered)
+        wrong = ", ".join(label for label, outcomes in fed.items() if outcomes.altered)
         sentence = (
             f"{fed_text}, of which {altered:,} had other tokens than their texts have: their "
-            f"payload was changed after it was planned ({wrong}).{rest} The scores do not "
+            f"payload was changed after it was planned ({wrong}).{unread} The scores do not "
             "show which texts were seen."
         )
     else:
-        sentence = f"{fed_text}; every token read from them is the text's own.{rest}"
+        sentence = f"{fed_text}; every token read from them is the text's own.{unread}"
     facts, streams = _facts(
         {
             label: {
-                "copies planned": one.planned,
-                "fed whole": one.whole,
-                "altered": one.altered,
-                "fed in part": one.partly,
-                "never reached": one.never,
+                "copies planned": outcomes.planned,
+                "fed whole": outcomes.whole,
+                "altered": outcomes.altered,
+                "fed in part": outcomes.partly,
+                "never reached": outcomes.never,
             }
-            for label, one in fed.items()
+            for label, outcomes in fed.items()
         }
     )
     named = tuple(
         (f"altered in {label}", f"{name.example_id} ({name.dataset}), copy {name.copy}")
-        for label, one in fed.items()
-        for name in one.first_altered
+        for label, outcomes in fed.items()
+        for name in outcomes.first_altered
     )
     return Check(
         key="fed",
@@ -165,18 +165,18 @@ def _fed(fed: Mapping[str, CopyOutcomes]) -> Check:
 
 def _backgrounds(found: Sequence[OverlapFacts]) -> Check:
     """Judge the audits of the backgrounds' text; rows that were not searched for prevent a pass."""
-    remaining = sum(one.offending - one.dropped for one in found)
-    unchecked = {(one.dataset, one.example_id): one for facts in found for one in facts.unchecked}
-    rows = max(one.examples for one in found)
-    dropped = sum(one.dropped for one in found)
+    remaining = sum(background.offending - background.dropped for background in found)
+    unchecked = {(row.dataset, row.example_id): row for facts in found for row in facts.unchecked}
+    rows = max(background.examples for background in found)
+    dropped = sum(background.dropped for background in found)
     verdict: Verdict = "failed" if remaining else "cannot tell" if unchecked else "passed"
-    documents = sum(one.documents for one in found)
+    documents = sum(background.documents for background in found)
     sentence = f"{documents:,} documents were compared with {rows:,} rows"
     sentence += f"; {dropped:,} overlapped and were left out." if dropped else "."
     if remaining:
         sentence += f" {remaining:,} overlap and were kept: they contain members or non-members."
     if unchecked:
-        names = ", ".join(f"{one.dataset} {one.source_id}" for one in list(unchecked.values())[:5])
+        names = ", ".join(f"{row.dataset} {row.source_id}" for row in list(unchecked.values())[:5])
         more = f" and {len(unchecked) - 5:,} more" if len(unchecked) > 5 else ""
         sentence += (
             f" {len(unchecked):,} of the rows have too few words to be searched for "
@@ -190,8 +190,11 @@ def _backgrounds(found: Sequence[OverlapFacts]) -> Check:
         total=documents,
         off=remaining,
         facts=tuple(
-            (f"{one.dataset} {one.source_id} ({one.example_id})", f"{one.words:g} words")
-            for one in list(unchecked.values())[:_NAMED]
+            (
+                f"{row.dataset} {row.source_id} ({row.example_id})",
+                f"{row.words:g} words",
+            )
+            for row in list(unchecked.values())[:_NAMED]
         ),
     )
 
@@ -211,7 +214,7 @@ def _blind(tables: Sequence[Findings]) -> Check:
 
 
 def _clean(tables: Sequence[Findings], model: str) -> Check:
-    name, who = {
+    name, subject = {
         "base": ("Base model", "The model that saw neither side"),
         "twin": (
             "Clean twin",
@@ -220,7 +223,7 @@ def _clean(tables: Sequence[Findings], model: str) -> Check:
     }[model]
     same = [table for table in tables if table.cohort.model == model]
     rows = _rows(same, _contestants(same))
-    return _at_chance(model, name, rows, who, "already distinguishes them")
+    return _at_chance(model, name, rows, subject, "already distinguishes them")
 
 
 def _contestants(tables: Sequence[Findings]) -> list[str]:
@@ -255,22 +258,22 @@ def _rows(
     for table in tables:
         datasets = table.values("dataset")
         # Of a control every setting decides: what words do not show, lengths may.
-        every = {
+        aucs_by_row = {
             name: table.where(detector=name).values("selection") if name in MODEL_FREE else []
             for name in names
         }
         # With one dataset, the pooled row is that dataset's.
         for dataset in datasets[:1] if len(datasets) == 2 else datasets:
             for detector in names:
-                for selection in dict.fromkeys(["default", "tuned", *every[detector]]):
+                for selection in dict.fromkeys(["default", "tuned", *aucs_by_row[detector]]):
                     place = {"detector": detector, "dataset": dataset, "copies": copies}
                     row = table.row(**place, selection=selection)
                     if row is None:
                         continue
                     auc = possible_auc(row)
                     mark = (detector, row["setting"], dataset, auc.value, auc.low, auc.high)
-                    found = CheckRow(_label(table.cohort, row), row, auc, dataset == _POOLED)
-                    rows.setdefault(mark, found)
+                    check_row = CheckRow(_label(table.cohort, row), row, auc, dataset == _POOLED)
+                    rows.setdefault(mark, check_row)
     return tuple(rows.values())
 
 
@@ -278,7 +281,7 @@ def _at_chance(
     key: str,
     name: str,
     rows: Sequence[CheckRow],
-    who: str,
+    subject: str,
     wrong: str,
     none: str = _NO_INTERVAL,
 ) -> Check:
@@ -309,12 +312,12 @@ def _at_chance(
         worst = max(off, key=lambda row: abs(row.auc.value - CHANCE))
         return check(
             "failed",
-            f"{who} {wrong}: {len(off)} of {_aucs(len(measured))} "
+            f"{subject} {wrong}: {len(off)} of {_aucs(len(measured))} "
             f"{'is' if len(off) == 1 else 'are'} farther from 0.5 than chance, corrected for the "
             f"number; the farthest is {worst.label}, {AUC.text(*worst.auc[:3])} on "
             f"{_rows_of(worst.auc)}.{alone}",
         )
-    asked = f"{CHANCE - MARGIN:.1f} to {CHANCE + MARGIN:.1f}"
+    required = f"{CHANCE - MARGIN:.1f} to {CHANCE + MARGIN:.1f}"
     clear = f"none of {_aucs(len(measured))} is farther from 0.5 than chance"
     if len(measured) == 1:
         clear = "the AUC is not farther from 0.5 than chance"
@@ -322,8 +325,8 @@ def _at_chance(
     if within_margin(room):
         return check(
             "passed",
-            f"{who} is equivalent to chance: {clear}, and the range that all "
-            f"datasets together cannot exclude is within the required {asked}. A bias of up to "
+            f"{subject} is equivalent to chance: {clear}, and the range that all "
+            f"datasets together cannot exclude is within the required {required}. A bias of up to "
             f"{_missed(room):.2f} in AUC could have been missed.{_single_datasets(measured)}"
             f"{alone}",
             margin,
@@ -332,7 +335,7 @@ def _at_chance(
     return check(
         "cannot tell",
         f"No bias was detected: {clear}. But so few rows could have missed one: "
-        f"a passed check requires {asked}. The widest range is that of {widest.label}, "
+        f"a passed check requires {required}. The widest range is that of {widest.label}, "
         f"{AUC.text(*widest.auc[:3])} on {_rows_of(widest.auc)}.{alone}",
         margin,
     )
@@ -362,8 +365,8 @@ def _aucs(count: int) -> str:
 
 def _label(cohort: Cohort, row: Row) -> str:
     setting = "" if row["setting"] in ("default", "-", "") else f" ({row['setting']})"
-    where = "" if row["dataset"] == _POOLED else row["dataset"]
-    return " · ".join(filter(None, (row["detector"] + setting, where, cohort.label())))
+    dataset = "" if row["dataset"] == _POOLED else row["dataset"]
+    return " · ".join(filter(None, (row["detector"] + setting, dataset, cohort.label())))
 
 
 def _plain(value: Any) -> str:

@@ -44,8 +44,8 @@ class Estimate(NamedTuple):
     @property
     def reason(self) -> str | None:
         """Why there is no value, or no interval."""
-        said = self.about.partition("; ")[0]
-        return said.removeprefix("none: ") if said.startswith("none: ") else None
+        scope = self.about.partition("; ")[0]
+        return scope.removeprefix("none: ") if scope.startswith("none: ") else None
 
     @property
     def caution(self) -> str | None:

@@ -52,14 +52,14 @@ def fieller(
     c2 = slope**2 - squared * float(covariance[1, 1])
     c1 = 2 * (off * slope - squared * float(covariance[0, 1]))
     c0 = off**2 - squared * float(covariance[0, 0])
-    found = [(max(low, start), high) for low, high in _solution(c2, c1, c0) if high >= start]
+    ranges = [(max(low, start), high) for low, high in _solution(c2, c1, c0) if high >= start]
     if slope == 0:
         value = inf if off < 0 else start
     else:
         value = -off / slope
         if value < start or (slope < 0 and off < 0):
             value = start if off + slope * start >= 0 else inf
-    return Reach(value, tuple(found))
+    return Reach(value, tuple(ranges))
 
 
 def _solution(c2: float, c1: float, c0: float) -> list[Stretch]:

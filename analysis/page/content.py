@@ -89,7 +89,7 @@ class RunPage(NamedTuple):
     @property
     def summary(self) -> list[str]:
         """The lines that a run prints at its end: checks in short, then sentences."""
-        return [*(one.line for one in self.checks), *self.sentences]
+        return [*(check.line for check in self.checks), *self.sentences]
 
 
 class _Report(NamedTuple):
@@ -109,7 +109,7 @@ def build_page(inputs: PageInputs) -> RunPage:
     best = find_headline(tables)
     view = None if best is None else View(inputs=inputs, tables=tables, best=best)
     # The section on detectors lists what was left out.
-    listed = {one.note for one in inputs.left_out}
+    listed = {left_out.note for left_out in inputs.left_out}
     notes = detector_notes(inputs.arms, besides={*listed, *inputs.notes})
     along = None
     if inputs.trajectory is not None:
@@ -122,9 +122,11 @@ def build_page(inputs: PageInputs) -> RunPage:
     sections = _there(experiment_section(inputs), *report.answers, checks_section(checks, inputs))
     if inputs.show_protected and not inputs.figure_links:
         # A single page has no sibling page that could show the requested examples.
-        sections += [one for page in pages for one in page.sections if one.anchor == EXAMPLES]
-    every = [*sections, *(one for page in pages for one in page.sections)]
-    parts = [*report.first, *(part for one in every for part in one.parts)]
+        sections += [
+            left_out for page in pages for left_out in page.sections if left_out.anchor == EXAMPLES
+        ]
+    all_sections = [*sections, *(left_out for page in pages for left_out in page.sections)]
+    parts = [*report.first, *(part for left_out in all_sections for part in left_out.parts)]
     return RunPage(
         html=render_page(
             _KIND,
@@ -155,7 +157,7 @@ def build_page(inputs: PageInputs) -> RunPage:
             *(part for part in (along.parts if along else ()) if isinstance(part, str)),
         ),
         methods=methods,
-        pictures=[*{one.name: one for one in pictures_in(parts)}.values()],
+        pictures=[*{left_out.name: left_out for left_out in pictures_in(parts)}.values()],
     )
 
 
@@ -165,10 +167,10 @@ def _detection_led(
     """Return a report that leads with detection."""
     if view is None:
         return _Report([NOTHING_MEASURED], [badges(checks)], detection)
-    key, rest = choice_sentence(view.best, view.names)
-    rest += f" {AUC_MEANS} {seeds_sentence(view.best.cell)}"
+    key, choice = choice_sentence(view.best, view.names)
+    choice += f" {AUC_MEANS} {seeds_sentence(view.best.cell)}"
     headline = headline_sentence(view.tables, view.best)
-    return _Report([headline, (key, rest)], first_parts(view, checks), detection)
+    return _Report([headline, (key, choice)], first_parts(view, checks), detection)
 
 
 def _unlearning_led(
@@ -187,9 +189,9 @@ def _unlearning_led(
     names = view.names if view else {}
     before, changes = None, None
     if view is not None:
-        said = headline_sentence(view.tables, view.best)
+        headline = headline_sentence(view.tables, view.best)
         pictures = Columns(present(arms_picture(view), copies_picture(view)), "pictures")
-        before = answer("before", "Before", "Before unlearning", said, rest=[pictures])
+        before = answer("before", "Before", "Before unlearning", headline, rest=[pictures])
         title = "What changes detectability?"
         effects = gains(view)
         effect = Gains(effects) if effects else None
@@ -235,7 +237,7 @@ def _pages_beside(
     methods: Methods | None,
 ) -> list[SiblingPage]:
     """Return the further pages that have content."""
-    names = {one.name: one.title for one in inputs.detectors}
+    names = {detector.name: detector.title for detector in inputs.detectors}
 
     def section(anchor: str, title: str, *parts: Part | None, short: str = "") -> Section | None:
         return answer(anchor, short or title, title, "", rest=parts)
@@ -280,7 +282,11 @@ def _pages_beside(
                 section(
                     "background",
                     "Overlap of the background with the datasets",
-                    *(part for one in inputs.backgrounds for part in background_parts(*one)),
+                    *(
+                        part
+                        for detector in inputs.backgrounds
+                        for part in background_parts(*detector)
+                    ),
                     short="Background",
                 ),
                 provenance_section(inputs),

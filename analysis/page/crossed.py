@@ -127,8 +127,8 @@ class Crossed:
             per_row: panels side by side.
         """
         points = {row: self._points(row) for row in self.rows}
-        known = [(row, dots) for row, dots in points.items() if dots][:MAX_PANELS]
-        lines = {row: Line(dots, kind or row.kind) for row, dots in known}
+        measured = [(row, dots) for row, dots in points.items() if dots][:MAX_PANELS]
+        lines = {row: Line(dots, kind or row.kind) for row, dots in measured}
         dots = [dot for line in lines.values() for _, dot in line.points]
         ticks = {head.at: head.label for head in sorted(self.columns, key=lambda head: head.at)}
         if not lines:
@@ -193,8 +193,8 @@ class Crossed:
     def _entry(self, row: Head, column: Head) -> Entry:
         place = row, column
         cell = self.cells.get(place)
-        shown = None if isinstance(cell, str) else cell
-        return self.unit.entry(shown, best=place in self.bold, n=self.counted.get(place, ""))
+        measured = None if isinstance(cell, str) else cell
+        return self.unit.entry(measured, best=place in self.bold, n=self.counted.get(place, ""))
 
     def _dot(self, row: Head, column: Head) -> Dot | str | None:
         place = row, column

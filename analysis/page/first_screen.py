@@ -37,7 +37,7 @@ def first_parts(view: View, checks: Sequence[Check]) -> list[Part]:
     return present(
         Columns(pictures, "pictures" if len(pictures) > 1 else ""),
         badges(checks),
-        Gains(shown) if (shown := gains(view)) else None,
+        Gains(effects) if (effects := gains(view)) else None,
     )
 
 
@@ -89,11 +89,11 @@ def arms_picture(view: View) -> Picture | None:
 
 def gains(view: View) -> list[Gain]:
     """Return the known effects of copies, the swept axes and the choice of the detector."""
-    found = [copies_gain(view), *(axis_gain(view, row) for row in headline_contrasts(view))]
-    shown = [one for one in found if one is not None][:_MAX_GAINS]
-    if len(shown) < _MAX_GAINS and (over_loss := _loss_gain(view)):
-        shown.append(over_loss)
-    return shown
+    effects = [copies_gain(view), *(axis_gain(view, row) for row in headline_contrasts(view))]
+    visible = [effect for effect in effects if effect is not None][:_MAX_GAINS]
+    if len(visible) < _MAX_GAINS and (over_loss := _loss_gain(view)):
+        visible.append(over_loss)
+    return visible
 
 
 def copies_gain(view: View) -> Gain | None:
@@ -120,13 +120,15 @@ def copies_gain(view: View) -> Gain | None:
 
 def axis_gain(view: View, row: Row) -> Gain:
     """Return the effect of one step along an axis."""
-    rest = [pair for pair in view.best.table.cohort.axes if pair[0] != row["factor"]]
+    other_axes = [pair for pair in view.best.table.cohort.axes if pair[0] != row["factor"]]
     start, end = (
         cell.value if (cell := level_cell(view, row, row[key])) else nan
         for key in ("versus", "level")
     )
     becomes = f": AUC {start:.2f} becomes {end:.2f}" if isfinite(start + end) else ""
-    return _paired_gain(Estimate.of(row), change_words(row), f"{becomes}{_at(arm_words(rest))}")
+    return _paired_gain(
+        Estimate.of(row), change_words(row), f"{becomes}{_at(arm_words(other_axes))}"
+    )
 
 
 def _loss_gain(view: View) -> Gain | None:
@@ -137,10 +139,10 @@ def _loss_gain(view: View) -> Gain | None:
     return _paired_gain(cell, f"{view.name} instead of Loss", more)
 
 
-def _paired_gain(cell: Estimate, what: str, more: str) -> Gain:
+def _paired_gain(cell: Estimate, change: str, more: str) -> Gain:
     may = ", which may be none" if cell.contains(0) else ""
     ends = POINTS.ends(cell.low, cell.high)
-    return Gain(_whole(cell.value), f"{what}.", f"{ends}{may}{more}.", sure=not cell.contains(0))
+    return Gain(_whole(cell.value), f"{change}.", f"{ends}{may}{more}.", sure=not cell.contains(0))
 
 
 def _at(words: str) -> str:

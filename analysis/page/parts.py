@@ -211,11 +211,11 @@ def opened(table: Table, rows: int, others: str) -> list[Part]:
     """Return the first rows of a table, and the others folded."""
     if len(table.rows) <= rows:
         return [table]
-    rest = replace(
+    remaining = replace(
         table, title="The rest", rows=table.rows[rows:], caption="As above.", style="stack"
     )
-    title = f"The other {len(rest.rows)} {others}"
-    return [replace(table, rows=table.rows[:rows]), Fold(title, [rest])]
+    title = f"The other {len(remaining.rows)} {others}"
+    return [replace(table, rows=table.rows[:rows]), Fold(title, [remaining])]
 
 
 def folded(title: str, parts: Sequence[Part]) -> Fold | None:
@@ -235,13 +235,13 @@ def fold_items(title: str, sentences: Sequence[str]) -> Fold | None:
 
 def present(*parts: Part | list[Part] | None) -> list[Part]:
     """Return the parts that are there, lists of them laid open."""
-    kept: list[Part] = []
+    parts_present: list[Part] = []
     for part in parts:
         if isinstance(part, list):
-            kept += [inner for inner in part if inner]
+            parts_present += [inner for inner in part if inner]
         elif part:
-            kept.append(part)
-    return kept
+            parts_present.append(part)
+    return parts_present
 
 
 def pictures_in(parts: Sequence[Part]) -> Iterator[Picture]:

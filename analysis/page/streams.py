@@ -152,17 +152,17 @@ def stream_listing(streams: Sequence[Stream]) -> Table | None:
 
 def stream_sentences(streams: Sequence[Stream]) -> list[str]:
     """Say which copies were not read and why, and what the share of copies means."""
-    planned = sum(one.copies.planned for one in streams)
+    planned = sum(stream.copies.planned for stream in streams)
     lost = {
         "not reached, because training ends with the last whole window of an epoch": sum(
-            one.copies.never for one in streams
+            stream.copies.never for stream in streams
         ),
         "cut by the end of the last whole window and read in part": sum(
-            one.copies.partly for one in streams
+            stream.copies.partly for stream in streams
         ),
-        "read with tokens other than planned": sum(one.copies.altered for one in streams),
+        "read with tokens other than planned": sum(stream.copies.altered for stream in streams),
     }
-    reasons = ", ".join(f"{count:,} {what}" for what, count in lost.items() if count)
+    reasons = ", ".join(f"{count:,} {outcome}" for outcome, count in lost.items() if count)
     sentences = []
     if reasons:
         sentences.append(
@@ -174,8 +174,8 @@ def stream_sentences(streams: Sequence[Stream]) -> list[str]:
 
 def share_sentence(streams: Sequence[Stream]) -> str:
     """Say what a large share of copies means for what the page says; empty for a small one."""
-    spiked = [one for one in streams if one.payload]
-    if max((one.share for one in spiked), default=0.0) <= _HIGH_SHARE:
+    spiked = [stream for stream in streams if stream.payload]
+    if max((stream.share for stream in spiked), default=0.0) <= _HIGH_SHARE:
         return ""
     return (
         f"Copies are {_shares(spiked)} of the training tokens, far more than a benchmark's share "
@@ -185,7 +185,7 @@ def share_sentence(streams: Sequence[Stream]) -> str:
 
 
 def _shares(same: Sequence[Stream]) -> str:
-    ends = min(one.share for one in same), max(one.share for one in same)
+    ends = min(stream.share for stream in same), max(stream.share for stream in same)
     return " to ".join(dict.fromkeys(_percent(share) for share in ends))
 
 

@@ -78,7 +78,7 @@ def listing(
     values = [list(dict.fromkeys(row[at] for row in rows)) for at in range(len(columns))]
     # A single row has no other to differ from: all its columns are kept.
     equal = [len(rows) > 1 and len(same) == 1 for same in values]
-    kept = [0, *(at for at in range(1, len(columns)) if not equal[at] and any(values[at]))]
+    used = [0, *(at for at in range(1, len(columns)) if not equal[at] and any(values[at]))]
     common = [
         f"{columns[at]} in all rows: {values[at][0]}."
         for at in range(1, len(columns))
@@ -89,9 +89,9 @@ def listing(
         caption=" ".join([caption, *common]).strip(),
         columns=tuple(
             Column(columns[at], right=not any(text[:1].isalpha() for text in values[at]))
-            for at in kept
+            for at in used
         ),
-        rows=tuple(tuple(row[at] or NOTHING for at in kept) for row in rows),
+        rows=tuple(tuple(row[at] or NOTHING for at in used) for row in rows),
         style="stack listing",
     )
 
@@ -160,6 +160,6 @@ def seconds_text(value: float) -> str:
         return "< 0.1 s"
     if value < 60:
         return f"{value:.1f} s"
-    minutes, rest = divmod(round(value), 60)
+    minutes, seconds = divmod(round(value), 60)
     hours, minutes = divmod(minutes, 60)
-    return f"{hours} h {minutes:02d} min" if hours else f"{minutes} min {rest:02d} s"
+    return f"{hours} h {minutes:02d} min" if hours else f"{minutes} min {seconds:02d} s"

@@ -29,7 +29,7 @@ _STATISTIC = "t"
 
 
 def _find(evidence: DatasetEvidence) -> list[Finding]:
-    drawn = np.array(
+    halves = np.array(
         [
             item_key(f"dataset_inference\0{evidence.seed}\0{name}") % 2 == 0
             for name in evidence.groups
@@ -38,7 +38,7 @@ def _find(evidence: DatasetEvidence) -> list[Finding]:
     )
     return [
         _tested(evidence, "members", evidence.seen, evidence.unseen),
-        _tested(evidence, "non-members", evidence.unseen & drawn, evidence.unseen & ~drawn),
+        _tested(evidence, "non-members", evidence.unseen & halves, evidence.unseen & ~halves),
     ]
 
 

@@ -24,8 +24,8 @@ _FEWEST = 5
 
 
 def _find(evidence: DatasetEvidence) -> list[Finding]:
-    known = evidence.seen | evidence.unseen
-    fitted, tested = known & ~evidence.test, known & evidence.test
+    labelled = evidence.seen | evidence.unseen
+    fitted, tested = labelled & ~evidence.test, labelled & evidence.test
     smallest = min(
         int((side & part).sum())
         for side in (evidence.seen, evidence.unseen)
@@ -47,13 +47,13 @@ def _find(evidence: DatasetEvidence) -> list[Finding]:
     numbers = auc_numbers(rows, values, least=1)
     if not any(numbers.seeds):
         return [nothing("both", _STATISTIC, "no dataset has both sides")]
-    (found,) = numbers.estimates(confidence=evidence.confidence)
-    note = "" if found.available else "no interval"
+    (estimate,) = numbers.estimates(confidence=evidence.confidence)
+    note = "" if estimate.available else "no interval"
     return [
         Finding(
             "both",
             _STATISTIC,
-            *found[:3],
+            *estimate[:3],
             n=int(tested.sum()),
             note=note or f"{len(names)} detectors",
         )

@@ -24,11 +24,11 @@ _FEWEST = 5
 def _find(evidence: DatasetEvidence) -> list[Finding]:
     if not evidence.paraphrase_scores:
         return [nothing("members", "t", "no row has a paraphrase")]
-    found = []
+    findings = []
     for name, (texts, paraphrases) in evidence.paraphrase_scores.items():
         for rows in ("members", "non-members"):
-            found.append(_tested(evidence, rows, name, texts - paraphrases))
-    return found
+            findings.append(_tested(evidence, rows, name, texts - paraphrases))
+    return findings
 
 
 def _tested(

@@ -121,8 +121,8 @@ class Matrix:
                 step -= 1
             for at in range(0, len(self.columns), step):
                 columns = self.columns[at : at + step]
-                drawn, height = _draw(replace(self, columns=columns), across, phone)
-                marks += element("g", drawn, transform=f"translate(0 {below:g})")
+                markup, height = _draw(replace(self, columns=columns), across, phone)
+                marks += element("g", markup, transform=f"translate(0 {below:g})")
                 below += height + (_GAP if at + step < len(self.columns) else 0)
             return marks, below
 
@@ -161,7 +161,7 @@ def _label_width(matrix: Matrix, width: float) -> float:
 def _too_narrow(matrix: Matrix, width: float) -> bool:
     """Say whether intervals have too little room on a phone."""
     places = _places(matrix, _label_width(matrix, width), width, phone=True)
-    return any(one.scale.end - one.scale.start < _MIN_STRIP for one in places)
+    return any(place.scale.end - place.scale.start < _MIN_STRIP for place in places)
 
 
 def _draw(matrix: Matrix, width: float, phone: bool) -> tuple[Markup, float]:
@@ -212,11 +212,11 @@ def _heads(matrix: Matrix, places: Sequence[_Place], phone: bool) -> tuple[list[
             for group, same in groupby(columns, key=lambda pair: pair[0].group)
         ]
         deepest = max(
-            len(wrapped(group, held[-1].right - held[0].left - 4, 2, BOLD))
-            for group, held in groups
+            len(wrapped(group, columns_of_group[-1].right - columns_of_group[0].left - 4, 2, BOLD))
+            for group, columns_of_group in groups
         )
-        for group, held in groups:
-            left, right = held[0].left, held[-1].right
+        for group, columns_of_group in groups:
+            left, right = columns_of_group[0].left, columns_of_group[-1].right
             lines = wrapped(group, right - left - 4, 2, BOLD)
             marks += paragraph(left, y + 13 * (deepest - len(lines)), lines, "h")
             under = y + 13 * (deepest - 1) + 5

@@ -62,9 +62,9 @@ def write_pictures(folder: Path, pictures: Iterable[Picture]) -> None:
     """Write NAME.svg, NAME.png and NAME.csv of each picture."""
     folder.mkdir(parents=True, exist_ok=True)
     for picture in pictures:
-        drawn = svg_file(picture.drawing)
-        write_text(folder / f"{picture.name}.svg", drawn)
-        (folder / f"{picture.name}.png").write_bytes(png_bytes(drawn))
+        svg = svg_file(picture.drawing)
+        write_text(folder / f"{picture.name}.svg", svg)
+        (folder / f"{picture.name}.png").write_bytes(png_bytes(svg))
         write_rows(folder / f"{picture.name}.csv", picture.rows)
 
 

@@ -74,11 +74,11 @@ def accuracy_section(table: pa.Table, axes: Sequence[str], view: View | None) ->
     )
 
 
-def _places(found: Findings) -> list[Findings]:
+def _places(findings: Findings) -> list[Findings]:
     """Return the rows of every way of scoring, arm and dataset, in order of the rows."""
-    names = ("scoring", *map(axis_column, found.axes), "dataset")
-    keys = dict.fromkeys(tuple(row[name] for name in names) for row in found.rows)
-    return [found.where(**dict(zip(names, values, strict=True))) for values in keys]
+    names = ("scoring", *map(axis_column, findings.axes), "dataset")
+    keys = dict.fromkeys(tuple(row[name] for name in names) for row in findings.rows)
+    return [findings.where(**dict(zip(names, values, strict=True))) for values in keys]
 
 
 def _named(place: Findings, column: str) -> str:
@@ -98,10 +98,12 @@ def _quantity(place: Findings, quantity: Quantity) -> Row | None:
 def _sentence(gains: Sequence[Sequence[Findings]], view: View | None) -> str:
     """Return the sentence on members' additional gain, as far as the intervals show it."""
     label = None if view is None else view.best.table.cohort.label()
-    said = []
+    clauses = []
     for places in gains:
         # The row of the headline's arm; the first if it has none.
-        place = next((one for one in places if _cohort(one).label() == label), places[0])
+        place = next(
+            (arm_place for arm_place in places if _cohort(arm_place).label() == label), places[0]
+        )
         row = _quantity(place, _EXCESS)
         if row is None or not (gap := Estimate.of(row)).available:
             continue
@@ -109,11 +111,11 @@ def _sentence(gains: Sequence[Sequence[Findings]], view: View | None) -> str:
         if gap.contains(0):
             verdict = "which is not distinguishable from none"
         number = POINTS.text(gap.value, gap.low, gap.high)
-        said.append(f"by {_named(place, 'scoring')} scores {number}, {verdict}")
-    if not said:
+        clauses.append(f"by {_named(place, 'scoring')} scores {number}, {verdict}")
+    if not clauses:
         return "Accuracy on members and non-members, before and after training."
-    where = f" ({view.arm})" if view is not None and view.arm else ""
-    return f"Members' accuracy gain over non-members: {'; '.join(said)}{where}."
+    arm = f" ({view.arm})" if view is not None and view.arm else ""
+    return f"Members' accuracy gain over non-members: {'; '.join(clauses)}{arm}."
 
 
 def _picture(gains: Sequence[Sequence[Findings]], view: View) -> Picture | None:

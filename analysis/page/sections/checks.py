@@ -36,19 +36,23 @@ _SHORT_NAMES = {
 
 def checks_section(checks: Sequence[Check], inputs: PageInputs) -> Section | None:
     """Return the sentence, the picture of the AUCs that ought to be 0.5, and all verdicts."""
-    failed = audits_parts([one for one in checks if one.verdict == "failed"])
+    failed = audits_parts([check for check in checks if check.verdict == "failed"])
     return answer(
         _ANCHOR,
         "Checks",
         "Validity checks",
         f"{verdict_sentence(checks)} {share_sentence(inputs.streams)}".strip(),
-        _picture(checks, {one.name: one.title for one in inputs.detectors}),
+        _picture(checks, {check.name: check.title for check in inputs.detectors}),
         Table(
             title=capital(f"{_count(len(checks))} checks"),
             columns=(*texts("Check", "Verdict"), Column("Results", long=True)),
             rows=tuple(
-                (one.name, Entry(one.verdict_line, strong=one.verdict == "failed"), one.sentence)
-                for one in checks
+                (
+                    check.name,
+                    Entry(check.verdict_line, strong=check.verdict == "failed"),
+                    check.sentence,
+                )
+                for check in checks
             ),
             caption="Failed: an AUC is farther from 0.5 than chance, corrected for their number. "
             "All AUCs, and the report of each audit, are on the page of methods.",
@@ -61,8 +65,8 @@ def badges(checks: Sequence[Check]) -> Badges:
     """Return a badge a check: its verdict, its number, and what a pass needs."""
     return Badges(
         [
-            Badge(_SHORT_NAMES.get(one.key, one.name), one.verdict, _badge_lines(one))
-            for one in checks
+            Badge(_SHORT_NAMES.get(check.key, check.name), check.verdict, _badge_lines(check))
+            for check in checks
         ],
         _ANCHOR,
     )
@@ -78,22 +82,24 @@ def _badge_lines(check: Check) -> list[str]:
         ]
     if check.key == "background":
         return [f"{check.verdict}: {check.off:,} of {check.total:,}", "documents overlap (needs 0)"]
-    what = "copies, token for token" if check.key == "fed" else "copies found (needs all)"
-    return [f"{check.verdict}: {check.total - check.off:,} of {check.total:,}", what]
+    noun = "copies, token for token" if check.key == "fed" else "copies found (needs all)"
+    return [f"{check.verdict}: {check.total - check.off:,} of {check.total:,}", noun]
 
 
 def verdict_sentence(checks: Sequence[Check]) -> str:
     """Return how many checks passed, failed, were inconclusive, and were not measured."""
-    said = {
+    words = {
         "passed": "",
         "failed": "failed: ",
         "cannot tell": "no bias detected; too few rows to rule it out: ",
         "not measured": "not measured: ",
     }
-    named = {verdict: [one.name for one in checks if one.verdict == verdict] for verdict in said}
+    named = {
+        verdict: [check.name for check in checks if check.verdict == verdict] for verdict in words
+    }
     passed = f"{_count(len(named.pop('passed')))} of {_count(len(checks))} checks passed"
-    rest = [f"{said[verdict]}{', '.join(names)}" for verdict, names in named.items() if names]
-    return capital(f"{'; '.join([passed, *rest])}.")
+    clauses = [f"{words[verdict]}{', '.join(names)}" for verdict, names in named.items() if names]
+    return capital(f"{'; '.join([passed, *clauses])}.")
 
 
 def _count(number: int) -> str:
@@ -193,7 +199,9 @@ def background_parts(overlaps: Sequence[Overlap], audit: OverlapFacts) -> list[P
         f"{audit.documents:,} documents ({audit.bytes / 1e6:,.1f} MB) were compared with "
         f"{audit.examples:,} rows of the datasets, by the rule: {audit.rules}. {outcome}"
     ]
-    ranked = sorted(overlaps, key=lambda one: (-one.words, one.place, one.example_id))
+    ranked = sorted(
+        overlaps, key=lambda overlap: (-overlap.words, overlap.place, overlap.example_id)
+    )
     if ranked:
         parts.append(_overlaps_table(ranked[:MAX_OVERLAPS]))
     if len(ranked) > MAX_OVERLAPS:
@@ -213,13 +221,13 @@ def _overlaps_table(overlaps: Sequence[Overlap]) -> Table:
         ),
         rows=tuple(
             (
-                Entry(one.place, notes=(one.rule,)),
-                Entry(f"{one.dataset}, {one.part}", notes=(one.example_id,)),
-                str(one.words),
-                f"{one.similarity:.2f}",
-                PROTECTED if one.text is None else one.text,
+                Entry(overlap.place, notes=(overlap.rule,)),
+                Entry(f"{overlap.dataset}, {overlap.part}", notes=(overlap.example_id,)),
+                str(overlap.words),
+                f"{overlap.similarity:.2f}",
+                PROTECTED if overlap.text is None else overlap.text,
             )
-            for one in overlaps
+            for overlap in overlaps
         ),
         style="stack examples",
     )
@@ -229,8 +237,8 @@ def _unchecked(audit: OverlapFacts) -> list[Part]:
     table = Table(
         columns=(*texts("Dataset", "Row", "Example"), *numbers("Words")),
         rows=tuple(
-            (one.dataset, one.source_id, one.example_id, f"{one.words:.1f}")
-            for one in audit.unchecked[:MAX_UNCHECKED]
+            (row.dataset, row.source_id, row.example_id, f"{row.words:.1f}")
+            for row in audit.unchecked[:MAX_UNCHECKED]
         ),
     )
     more = len(audit.unchecked) - MAX_UNCHECKED

@@ -60,21 +60,21 @@ def detector_section(view: View, notes: Sequence[str]) -> Section | None:
 
 def unmeasured_section(left_out: Sequence[LeftOut]) -> Section | None:
     """Return the section of a run without any AUC."""
-    rest = [NOTHING_MEASURED, left_out_table(left_out)]
-    return answer("detector", "Detector", "Which detector?", "", rest=rest)
+    parts = [NOTHING_MEASURED, left_out_table(left_out)]
+    return answer("detector", "Detector", "Which detector?", "", rest=parts)
 
 
 def _sentence(view: View) -> str:
     """Return the chosen detector, the number of indistinguishable ones, and its lead over loss."""
     best, gaps = view.best, view.differences
     start = f"{view.name}, with {auc_text(best.cell)}"
-    every = map(Estimate.of, gaps.where(reference=_BEST).rows)
-    known = [gap for gap in every if gap.available]
-    alike = sum(gap.contains(0) for gap in known)
-    others = f"{alike} of {len(known)} others are indistinguishable from it"
-    if not known:
+    estimates = map(Estimate.of, gaps.where(reference=_BEST).rows)
+    measured = [gap for gap in estimates if gap.available]
+    alike = sum(gap.contains(0) for gap in measured)
+    others = f"{alike} of {len(measured)} others are indistinguishable from it"
+    if not measured:
         return f"{start}; nothing else was compared with it."
-    ahead = sum(gap.low > 0 for gap in known)
+    ahead = sum(gap.low > 0 for gap in measured)
     if ahead:
         others += f", {ahead} {'is' if ahead == 1 else 'are'} ahead of it on the test split"
     over = gaps.get(detector=best.detector, reference=LOSS)
@@ -107,11 +107,11 @@ def _picture(view: View) -> Picture | None:
             "itself" if item[0] == item[2] else gaps.row(detector=item[0], reference=item[1])
         ),
     )
-    where = f", {view.arm}" if view.arm else ""
+    arm = f", {view.arm}" if view.arm else ""
     return picture(
         "differences",
         "Paired differences",
-        f"In points (hundredths of AUC), on the same texts, 95 % intervals{where}; "
+        f"In points (hundredths of AUC), on the same texts, 95 % intervals{arm}; "
         f"{short_counts(view.best.cell)}. Those to {view.name} are simultaneous.",
         crossed.matrix() if len(names) > 1 else None,
         560,
@@ -159,7 +159,7 @@ def left_out_table(left_out: Sequence[LeftOut]) -> Table | None:
     return listing(
         "Detectors not in this run",
         ("Detector", "Lacks", "What to do"),
-        [(one.detector, " and ".join(one.lacks), one.hint) for one in left_out],
+        [(detector.detector, " and ".join(detector.lacks), detector.hint) for detector in left_out],
         "The experiment selects all detectors; these lack required evidence.",
     )
 
@@ -173,7 +173,7 @@ def left_out_fold(left_out: Sequence[LeftOut]) -> Fold | None:
 def _metrics_of(name: str, view: View) -> Findings:
     """Return the metrics that a detector is in; a control is the same for every model."""
     tables = [view.best.table, *(view.tables if name in MODEL_FREE else ())]
-    return next((one for one in tables if one.reported_row(name)), tables[0])
+    return next((table for table in tables if table.reported_row(name)), tables[0])
 
 
 def _remarks(
@@ -182,8 +182,8 @@ def _remarks(
     """Return the remarks on a row, and the reason if it has no rank."""
     row = measured[name]
     cells = {
-        key: None if one is None else Estimate.of(one)
-        for key, one in measured.items()
+        key: None if estimate is None else Estimate.of(estimate)
+        for key, estimate in measured.items()
         if key == name or key not in MODEL_FREE
     }
     cell = cells[name]
@@ -207,20 +207,24 @@ def _remarks(
     elif name not in MODEL_FREE and (cell.members, cell.nonmembers) != common_rows(cells):
         remarks.append(f"on its own rows: {counts(cell)}")
     unlike = [
-        one
+        estimate
         for place in places
-        for one in place.missing
-        if one.detector == name and one.unlike and (row is None or one.setting == row["setting"])
+        for estimate in place.missing
+        if estimate.detector == name
+        and estimate.unlike
+        and (row is None or estimate.setting == row["setting"])
     ]
     if unlike:
-        remarks.append(min(unlike, key=lambda one: one.p_value).sentence())
+        remarks.append(min(unlike, key=lambda estimate: estimate.p_value).sentence())
     return remarks
 
 
 def _why_no_value(name: str, cell: Estimate, places: Sequence[UnscoredRows]) -> str:
     if min(cell.members, cell.nonmembers) >= 2:
         return "all its scores are equal"
-    reasons = (one.reason for place in places for one in place.reasons if one.detector == name)
+    reasons = (
+        reason.reason for place in places for reason in place.reasons if reason.detector == name
+    )
     return next(reasons, "too few rows")
 
 
@@ -232,25 +236,30 @@ def _set_apart(unscored: Sequence[UnscoredRows]) -> list[Note]:
             sums.setdefault(column, []).append((failed, place.rows))
     return [
         Note(
-            f"{detector} ({setting}) could not score {sum(failed for failed, _ in found):,} of "
-            f"{sum(rows for _, rows in found):,} test rows in {with_noun(len(found), 'pool')} "
+            f"{detector} ({setting}) could not score {sum(failed for failed, _ in pools):,} of "
+            f"{sum(rows for _, rows in pools):,} test rows in {with_noun(len(pools), 'pool')} "
             "(model × dataset × seed), and is measured there on the rows that it scored.",
             "note loud",
         )
-        for (detector, setting), found in sums.items()
+        for (detector, setting), pools in sums.items()
     ]
 
 
 def _unscored_folds(unscored: Sequence[UnscoredRows]) -> list[Fold | None]:
     """List where rows were set apart, and which rows left every comparison."""
-    left_out, rows = sum(one.left_out for one in unscored), sum(one.rows for one in unscored)
+    left_out, rows = (
+        sum(place.left_out for place in unscored),
+        sum(place.rows for place in unscored),
+    )
     removed = [
-        f"{_place(one)}: {one.left_out} of {one.rows}. {_reasons(one)}"
-        for one in unscored
-        if one.left_out
+        f"{_place(place)}: {place.left_out} of {place.rows}. {_reasons(place)}"
+        for place in unscored
+        if place.left_out
     ]
     apart = [
-        f"{_place(one)}: {_settings_apart(one)}{_reasons(one)}" for one in unscored if one.apart
+        f"{_place(place)}: {_settings_apart(place)}{_reasons(place)}"
+        for place in unscored
+        if place.apart
     ]
     return [
         folded("Affected rows and reasons", [Items(apart)] if apart else []),
@@ -275,7 +284,10 @@ def _place(place: UnscoredRows) -> str:
 
 
 def _reasons(place: UnscoredRows) -> str:
-    named = (f"{one.detector}: {one.reason} ({one.rows})" for one in place.reasons[:_MAX_REASONS])
+    named = (
+        f"{reason.detector}: {reason.reason} ({reason.rows})"
+        for reason in place.reasons[:_MAX_REASONS]
+    )
     return f"{'; '.join(named)}."
 
 

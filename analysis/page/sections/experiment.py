@@ -36,7 +36,7 @@ Given = TypeVar("Given")
 
 def experiment_section(inputs: PageInputs) -> Section | None:
     """Return the description of the experiment, without the notes that are listed elsewhere."""
-    elsewhere = {one.note for one in inputs.left_out}
+    elsewhere = {detector.note for detector in inputs.left_out}
     notes = [note for note in inputs.notes if note not in elsewhere] + pool_notes(inputs.pools)
     notes = [*dict.fromkeys(notes), *passage_sentences(inputs.analysis.metrics)]
     table = stream_listing(inputs.streams)
@@ -48,13 +48,13 @@ def experiment_section(inputs: PageInputs) -> Section | None:
         [Note(sentence, "how") for sentence in stream_sentences(inputs.streams)],
         background_losses(inputs),
     )
-    settings, said = None, ""
+    settings, paragraph = None, ""
     if inputs.settings:
         settings = setup(inputs.settings, swept=inputs.swept, seeds=inputs.seeds)
-        said = description(inputs.settings, inputs.datasets)
+        paragraph = description(inputs.settings, inputs.datasets)
     columns = Columns(present(settings, Stacked(streams) if streams else None))
-    rest = [columns, fold_items("Notes on the texts", notes)]
-    return answer("experiment", "Set-up", "What was run", said, rest=rest)
+    parts = [columns, fold_items("Notes on the texts", notes)]
+    return answer("experiment", "Set-up", "What was run", paragraph, rest=parts)
 
 
 def description(arms: Sequence[ArmSettings], datasets: Sequence[str]) -> str:
@@ -185,8 +185,8 @@ def datasets_table(folder: Path) -> Table | None:
     protected = {example.dataset for example in examples if example.protected}
 
     def sides(dataset: str, split: str) -> str:
-        here = counts[dataset]
-        return f"{here[split, 'member']:,} + {here[split, 'nonmember']:,}"
+        split_counts = counts[dataset]
+        return f"{split_counts[split, 'member']:,} + {split_counts[split, 'nonmember']:,}"
 
     return listing(
         "Examples",
@@ -210,9 +210,9 @@ def pool_notes(pools: Sequence[tuple[str, Mapping[str, Mapping[str, Any]]]]) -> 
     """Return a sentence for everything that is unusual, dataset by dataset."""
     notes = []
     for label, datasets in pools:
-        where = f"{label} · " if len(pools) > 1 else ""
+        prefix = f"{label} · " if len(pools) > 1 else ""
         for name, counts in datasets.items():
-            notes += _dataset_notes(f"{where}{name}", counts)
+            notes += _dataset_notes(f"{prefix}{name}", counts)
             if counts["protected"]:
                 notes.append(
                     f"{name} is a protected dataset: its texts appear neither here nor in the "

@@ -215,8 +215,8 @@ def _sweep_picture(view: View, tables: Sequence[Findings], axis: str) -> Picture
         arms.setdefault(rest, []).append(table)
 
     def row(detector: str, arm: str) -> Head:
-        said = ", ".join(filter(None, (view.title(detector), arm)))
-        return view.head(detector, arm)._replace(said=said, name=f"{detector}, {arm}".rstrip(", "))
+        words = ", ".join(filter(None, (view.title(detector), arm)))
+        return view.head(detector, arm)._replace(said=words, name=f"{detector}, {arm}".rstrip(", "))
 
     def column(value: float) -> Head:
         label = tokens_label(value) if value >= _LARGE else f"{value:g}"

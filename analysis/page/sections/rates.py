@@ -41,9 +41,9 @@ def rates_section(view: View) -> Section | None:
         for rate, metric in sorted(rates.items())
     }
     measured = {
-        rate: found
-        for rate, found in cells.items()
-        if any(cell and cell.available for cell in found.values())
+        rate: cells_at_rate
+        for rate, cells_at_rate in cells.items()
+        if any(cell and cell.available for cell in cells_at_rate.values())
     }
     lacking = [rate for rate in cells if rate not in measured]
     decided = flagged_parts(analysis.flagged, best.table.cohort, view.models_only, view.names)
@@ -84,12 +84,12 @@ def _sentence(view: View, measured: Rates, lacking: Sequence[float]) -> str:
         for at, (rate, share) in enumerate(shares)
     ]
     others = view.best.cell.nonmembers
-    said = [", ".join(found)] if found else []
+    clauses = [", ".join(found)] if found else []
     if lacking:
         *rates, last = map(_percent, lacking)
         named = f"{', '.join(rates)} or {last}" if rates else last
-        said.append(f"{others:,} non-members are too few for {named}")
-    return f"{capital('; '.join(said))}." if said else ""
+        clauses.append(f"{others:,} non-members are too few for {named}")
+    return f"{capital('; '.join(clauses))}." if clauses else ""
 
 
 def _table(view: View, measured: Rates, lacking: Sequence[float]) -> Table | None:
@@ -162,9 +162,9 @@ def _picture(view: View, floor: float) -> Picture | None:
 def _curves(view: View) -> dict[str, Floats]:
     """Return of each detector, per member, the share of its dataset's non-members above it."""
     names = [view.best.detector, *(name for name in view.shown if not view.kind(name))]
-    shown = names[: _MAX_CURVES - 1]
-    shown[1:1] = [LOSS] if LOSS in view.shown and view.best.detector != LOSS else []
-    rows = {name: view.rows(name) for name in shown}
+    curves = names[: _MAX_CURVES - 1]
+    curves[1:1] = [LOSS] if LOSS in view.shown and view.best.detector != LOSS else []
+    rows = {name: view.rows(name) for name in curves}
     spiked = {name: each.exceeded[each.copies > 0] for name, each in rows.items()}
     return {name: np.sort(exceeded) for name, exceeded in spiked.items() if len(exceeded)}
 
@@ -179,11 +179,11 @@ def _points(exceeded: Floats) -> list[tuple[float, float]]:
 def _steps(exceeded: Floats, floor: float) -> list[tuple[float, Dot]]:
     """Return a curve of steps from the lowest rate on."""
     points = _points(exceeded)
-    kept = [(floor, max(y for x, y in points if x <= floor))]
+    steps = [(floor, max(y for x, y in points if x <= floor))]
     for x, y in points:
         if x > floor:
-            kept += [(x, kept[-1][1]), (x, y)]
-    return [(log10(x) if floor else x, Dot(y, nan, nan, "")) for x, y in kept]
+            steps += [(x, steps[-1][1]), (x, y)]
+    return [(log10(x) if floor else x, Dot(y, nan, nan, "")) for x, y in steps]
 
 
 def dataset_findings(datasets: pa.Table, cohort: Cohort) -> list[Part]:
@@ -204,8 +204,8 @@ def dataset_findings(datasets: pa.Table, cohort: Cohort) -> list[Part]:
         ],
         "A control: neither p-values nor AUCs may distinguish the sides here.",
     )
-    known = dataset_detector_names()
-    asked = (name for name in dict.fromkeys(datasets["detector"].to_pylist()) if name in known)
+    names = dataset_detector_names()
+    requested = (name for name in dict.fromkeys(datasets["detector"].to_pylist()) if name in names)
     return present(
         listing(
             f"Findings on whole datasets{arm_suffix(cohort)}",
@@ -217,8 +217,12 @@ def dataset_findings(datasets: pa.Table, cohort: Cohort) -> list[Part]:
         ),
         folded(controls.title, [controls]) if controls else None,
         [
-            Note(f"{one.name}: {one.summary} ({one.source}). Assumes: {one.assumption}.", "how")
-            for one in map(get_dataset_detector, asked)
+            Note(
+                f"{detector.name}: {detector.summary} ({detector.source}). "
+                f"Assumes: {detector.assumption}.",
+                "how",
+            )
+            for detector in map(get_dataset_detector, requested)
         ],
     )
 
@@ -306,13 +310,13 @@ def _listed(rows: Sequence[Row], names: Names) -> str:
 
 def _flagged_texts(row: Row, names: Names) -> tuple[str, ...]:
     role = " (an upper bound)" if row["detector"] in UPPER_BOUNDS else ""
-    found = "" if isnan(row["members_found"]) else f"{100 * row['members_found']:.0f} %"
+    members_found = "" if isnan(row["members_found"]) else f"{100 * row['members_found']:.0f} %"
     return (
         names.get(row["detector"], row["detector"]) + role,
         f"{row['flagged']:,} of {row['n_members'] + row['n_nonmembers']:,}",
         f"{row['flagged_nonmembers']:,}",
         f"{100 * row['false_share']:.0f} % ({100 * row['low']:.0f} to {100 * row['high']:.0f})",
-        found,
+        members_found,
     )
 
 

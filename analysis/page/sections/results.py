@@ -74,18 +74,18 @@ def all_results(tables: Sequence[Findings], names: Names = NO_NAMES) -> Explorer
     results = [result for table in tables for result in _results(table)]
     if not results:
         return None
-    shown, left_out = _at_most(results, MAX_ROWS)
-    rates = sorted({rate for result in shown for rate in result.rates})
+    visible, left_out = _at_most(results, MAX_ROWS)
+    rates = sorted({rate for result in visible for rate in result.rates})
     columns = [
         *texts("Arm", "Dataset", "Detector", "Setting", "Selection", "Copies", "Variant"),
         *numbers("AUC", "95 % interval", *(f"TPR at {rate * 100:g} % FPR" for rate in rates)),
         *numbers(*_COUNTS),
         *texts("Interval applies to"),
     ]
-    rows = [_row(result, rates, names) for result in shown]
+    rows = [_row(result, rates, names) for result in visible]
     values = [list(dict.fromkeys(row[at].text for row in rows)) for at in range(len(columns))]
     # What all rows share is said once; results stay, since a reader looks for them.
-    kept = [
+    used_columns = [
         at
         for at, column in enumerate(columns)
         if len(values[at]) > 1 or (column.right and (column.title not in _COUNTS or len(rows) < 3))
@@ -93,7 +93,7 @@ def all_results(tables: Sequence[Findings], names: Names = NO_NAMES) -> Explorer
     common = [
         f"{columns[at].title} in all rows: {values[at][0]}."
         for at in range(len(columns))
-        if at not in kept and values[at][0] not in ("", NOTHING, "any")
+        if at not in used_columns and values[at][0] not in ("", NOTHING, "any")
     ]
     caption = (
         "AUCs on the test split, with the true-positive rates that the number "
@@ -102,8 +102,8 @@ def all_results(tables: Sequence[Findings], names: Names = NO_NAMES) -> Explorer
     )
     table = Table(
         title="All results",
-        columns=tuple(columns[at] for at in kept),
-        rows=tuple(tuple(row[at] for at in kept) for row in rows),
+        columns=tuple(columns[at] for at in used_columns),
+        rows=tuple(tuple(row[at] for at in used_columns) for row in rows),
         caption=" ".join(caption.split()),
         style="stack listing",
     )
@@ -112,7 +112,7 @@ def all_results(tables: Sequence[Findings], names: Names = NO_NAMES) -> Explorer
         table,
         [
             (position, columns[at].title, values[at])
-            for position, at in enumerate(kept)
+            for position, at in enumerate(used_columns)
             if columns[at].title in _FILTERED
         ],
     )
@@ -176,32 +176,36 @@ def _number(value: float, text: str = "") -> Entry:
 
 def _at_most(results: list[_Result], most: int) -> tuple[list[_Result], str]:
     """Return at most so many rows, the finest divisions left out first, and what was left out."""
-    tuned = {(one.arm, one.row["detector"]) for one in results if one.selection == "tuned"}
+    tuned = {
+        (result.arm, result.row["detector"]) for result in results if result.selection == "tuned"
+    }
     steps: tuple[tuple[str, Callable[[_Result], bool]], ...] = (
         (
             "single datasets at single numbers of copies",
-            lambda one: one.row["dataset"] == POOLED or one.row["copies"] == ALL,
+            lambda result: result.row["dataset"] == POOLED or result.row["copies"] == ALL,
         ),
         (
             "default settings if another was chosen",
-            lambda one: one.selection != "default" or (one.arm, one.row["detector"]) not in tuned,
+            lambda result: (
+                result.selection != "default" or (result.arm, result.row["detector"]) not in tuned
+            ),
         ),
-        ("single numbers of copies", lambda one: one.row["copies"] == ALL),
-        ("single datasets", lambda one: one.row["dataset"] == POOLED),
+        ("single numbers of copies", lambda result: result.row["copies"] == ALL),
+        ("single datasets", lambda result: result.row["dataset"] == POOLED),
     )
-    shown, reasons = results, []
+    visible, reasons = results, []
     for reason, keep in steps:
-        if len(shown) <= most:
+        if len(visible) <= most:
             break
-        shown = [one for one in shown if keep(one)]
+        visible = [result for result in visible if keep(result)]
         reasons.append(reason)
-    if len(shown) > most:
+    if len(visible) > most:
         reasons.append(f"whatever comes after the first {most:,}")
-        shown = shown[:most]
+        visible = visible[:most]
     if not reasons:
-        return shown, ""
-    return shown, (
-        f"{len(results) - len(shown):,} of {len(results):,} rows are not on this page, "
+        return visible, ""
+    return visible, (
+        f"{len(results) - len(visible):,} of {len(results):,} rows are not on this page, "
         f"which would be too large: {', '.join(reasons)}. findings.parquet has them all."
     )
 
@@ -262,7 +266,7 @@ def surp_picture(view: View) -> Picture | None:
     """Return SURP's grid in the headline's arm; None if SURP ran without one."""
     settings = view.inputs.analysis_settings
     holding = [arm for arm in view.loaded if _SURP in arm.detectors]
-    choice = next((one for one in view.choices if one.detector == _SURP), None)
+    choice = next((candidate for candidate in view.choices if candidate.detector == _SURP), None)
     if not holding or choice is None:
         return None
     places = {
@@ -276,13 +280,17 @@ def surp_picture(view: View) -> Picture | None:
     grid = dict(zip(places.values(), aucs.tolist(), strict=True))
     if min(len(entropies), len(percents)) < 2 or not np.isfinite(aucs).any():
         return None
-    drawn = {column.setting: place for column, place in places.items()}
-    wanted = {"chosen": choice.tuned, "default": choice.default}
-    marked = {word: drawn[name] for word, name in wanted.items() if name in drawn}
-    said = {word: _place_text(grid, place) for word, place in marked.items()}
+    place_of_setting = {column.setting: place for column, place in places.items()}
+    settings_of = {"chosen": choice.tuned, "default": choice.default}
+    marked = {
+        word: place_of_setting[name]
+        for word, name in settings_of.items()
+        if name in place_of_setting
+    }
+    texts = {word: _place_text(grid, place) for word, place in marked.items()}
     members = sum(int((arm.test & arm.member & (arm.copies > 0)).sum()) for arm in holding)
     others = sum(int((arm.test & ~arm.member).sum()) for arm in holding)
-    shown = Grid(
+    drawing = Grid(
         rows=[f"{percent:g}" for percent in percents],
         columns=[f"{entropy:g}" for entropy in entropies],
         cells={(f"{k:g}", f"{e:g}"): auc for (e, k), auc in grid.items()},
@@ -294,12 +302,12 @@ def surp_picture(view: View) -> Picture | None:
         column_label="entropy threshold ε (nats)",
         label=f"Heat map of the AUC of surp, {len(entropies)} entropy thresholds by "
         f"{len(percents)} percentiles: {_extremes(grid)}"
-        + "".join(f"; {word} {text}" for word, text in said.items()),
+        + "".join(f"; {word} {text}" for word, text in texts.items()),
     )
     notes = [
-        f"Framed: chosen on the tuning split, {said['chosen']}. " if "chosen" in said else "",
+        f"Framed: chosen on the tuning split, {texts['chosen']}. " if "chosen" in texts else "",
         "" if choice.tuned else "The tuning split supports no choice. ",
-        f"Dashed: the paper's default, {said['default']}. " if "default" in said else "",
+        f"Dashed: the paper's default, {texts['default']}. " if "default" in texts else "",
     ]
     caption = (
         "AUC on the test split for every entropy threshold ε and percentile k"
@@ -316,7 +324,7 @@ def surp_picture(view: View) -> Picture | None:
         for entropy in entropies
     ]
     width = min(1180.0, max(320.0, 40 + 46.0 * len(entropies)))
-    return picture("surp-grid", "SURP over its two thresholds", caption, shown, width, rows)
+    return picture("surp-grid", "SURP over its two thresholds", caption, drawing, width, rows)
 
 
 def _thresholds(setting: str) -> _Place | None:
@@ -329,12 +337,12 @@ def _thresholds(setting: str) -> _Place | None:
 
 def _place_text(grid: Mapping[_Place, float], place: _Place) -> str:
     value = grid.get(place, np.nan)
-    shown = "no AUC" if np.isnan(value) else f"AUC {value:.2f}"
-    return f"ε = {place[0]:g}, k = {place[1]:g} ({shown})"
+    value_text = "no AUC" if np.isnan(value) else f"AUC {value:.2f}"
+    return f"ε = {place[0]:g}, k = {place[1]:g} ({value_text})"
 
 
 def _extremes(grid: Mapping[_Place, float]) -> str:
     """Say where the AUC is highest and lowest; of equal ones at the lowest thresholds."""
-    known = sorted((place for place in grid if np.isfinite(grid[place])), key=lambda at: at[::-1])
-    highest, lowest = max(known, key=grid.__getitem__), min(known, key=grid.__getitem__)
+    finite = sorted((place for place in grid if np.isfinite(grid[place])), key=lambda at: at[::-1])
+    highest, lowest = max(finite, key=grid.__getitem__), min(finite, key=grid.__getitem__)
     return f"highest at {_place_text(grid, highest)}; lowest at {_place_text(grid, lowest)}"

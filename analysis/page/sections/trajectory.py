@@ -98,7 +98,7 @@ def _pictures(
     steps = [row["step"] for row in progress if row["step"] > 0]
     early = bool(steps) and max(steps) > 16 * min(steps)
     warning = f" {RATE_WARNING}" if not_constant(fading) else ""
-    every = _tuned_first(progress, best, [ALL]) + _tuned_first(progress, best[:1], ["0"])
+    progress_rows = _tuned_first(progress, best, [ALL]) + _tuned_first(progress, best[:1], ["0"])
     by_copies = _tuned_first(progress, best[:1], None)
     by_time = _tuned_first([row for row in fading if row["metric"] == AUC], faded, None)
 
@@ -111,7 +111,7 @@ def _pictures(
         _lines(
             "trajectory",
             "AUC during training",
-            every,
+            progress_rows,
             of_detector,
             early,
             "Each intermediate checkpoint: members of which it had seen a copy by "
@@ -156,8 +156,8 @@ def _tuned_first(
 
 def _head(label: str, row: Row, axes: Sequence[str], kind: str = "") -> Head:
     arm = _arm(row, axes)
-    said = f"{label}, {arm}" if arm else label
-    return Head(label, kind, note=arm, said=said, name=said)
+    words = f"{label}, {arm}" if arm else label
+    return Head(label, kind, note=arm, said=words, name=words)
 
 
 def _seen(row: Row, rows: Sequence[Row]) -> str:
@@ -208,7 +208,7 @@ def _sentences(arm: str, rows: Sequence[Row], detector: str) -> list[str]:
     first = points[0]
     # The longest times are those of few examples.
     last = [row for row in points if row["n_members"] >= _MIN_MEMBERS or row is points[1]][-1]
-    where = f"{arm}: under" if arm else "Under"
+    subject = f"{arm}: under" if arm else "Under"
     if slope["high"] < 0:
         verdict = "examples fade after they were seen"
     elif slope["low"] > 0:
@@ -216,9 +216,9 @@ def _sentences(arm: str, rows: Sequence[Row], detector: str) -> list[str]:
     else:
         verdict = "these data do not show that examples fade after they were seen"
     sentence = (
-        f"{where} {detector}, {verdict}: within examples, the share of non-members that one scores "
-        f"above changes by {DIFFERENCE.text(slope['value'], slope['low'], slope['high'])} with "
-        f"each doubling of 1 + the steps since its last copy ({slope['n_members']:,} members at "
+        f"{subject} {detector}, {verdict}: within examples, the share of non-members that one "
+        f"scores above changes by {DIFFERENCE.text(slope['value'], slope['low'], slope['high'])} "
+        f"with each doubling of 1 + the steps since its last copy ({slope['n_members']:,} members at "
         f"{slope['pairs'] / slope['n_members']:.1f} checkpoints each)."
     )
     if not_constant(rows):

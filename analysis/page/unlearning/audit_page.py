@@ -156,9 +156,9 @@ def _shares(cells: Mapping[str, Estimate]) -> dict[str, Estimate]:
 
 def _texts_picture(chunks: Sequence[tuple[Row, Closest]], record: Row) -> Picture | None:
     """Return the longest run of true words that each model writes of each text."""
-    shown = [(row, own) for row, own in chunks if "unlearned" in own][:_PICTURED]
-    models = _models(shown)
-    if not shown:
+    visible = [(row, own) for row, own in chunks if "unlearned" in own][:_PICTURED]
+    models = _models(visible)
+    if not visible:
         return None
     # Without a control nothing says how much chance writes.
     levels = {name: nan if level is None else level for name, level in record["levels"].items()}
@@ -167,27 +167,27 @@ def _texts_picture(chunks: Sequence[tuple[Row, Closest]], record: Row) -> Pictur
             model.capitalize(),
             [
                 _words_dot(f"{_name(row)}: {model}", own[model][LONGEST]) if model in own else None
-                for row, own in shown
+                for row, own in visible
             ],
             rule=levels.get(model, levels["unlearned"]),
         )
         for model in models
     ]
-    words = [own[model][LONGEST] for _, own in shown for model in models if model in own]
+    words = [own[model][LONGEST] for _, own in visible for model in models if model in own]
     _, high = round_limits([*words, max(levels.values()) + 1], 5, 0.0, 1.0)
     matrix = Matrix(
-        rows=[MatrixRow(_name(row)) for row, _ in shown],
+        rows=[MatrixRow(_name(row)) for row, _ in visible],
         columns=columns,
         axis=MatrixAxis(0.0, high, 0.0, ((0.0, "0"), (high, f"{high:g}"))),
-        label=f"Longest run of true words that {len(models)} models write of {len(shown)} texts",
+        label=f"Longest run of true words that {len(models)} models write of {len(visible)} texts",
         row_height=20.0,
         phone_columns=3,
     )
     caption = "Best of all samples."
     if record["levels"]["unlearned"] is not None:
         caption += " Dashed: the most that a model's control writes of any text."
-    if len(chunks) > len(shown):
-        caption += f" The first {len(shown)} of {with_noun(len(chunks), 'text')}, most written."
+    if len(chunks) > len(visible):
+        caption += f" The first {len(visible)} of {with_noun(len(chunks), 'text')}, most written."
     title = "True words in a row that each model writes"
     return picture("still-written", title, caption, matrix, _LEFT)
 
@@ -266,9 +266,9 @@ def _rule_note(cells: Mapping[str, Estimate], record: Row) -> Note | None:
         "false_alarms": f"of {record['control']}, where nothing was seen, {{}}",
         "missed": "of the texts still written it misses {}",
     }
-    shown = {name: NUMBER.brief(cells.get(name)) for name in words}
-    said = "; ".join(text.format(shown[name]) for name, text in words.items() if shown[name])
-    return Note(f"{said}.", "say") if shown["flagged"] else None
+    texts = {name: NUMBER.brief(cells.get(name)) for name in words}
+    sentence = "; ".join(text.format(texts[name]) for name, text in words.items() if texts[name])
+    return Note(f"{sentence}.", "say") if texts["flagged"] else None
 
 
 def numbers_table(
@@ -298,8 +298,8 @@ def numbers_table(
         if (check := checks.get(quantity)) is not None:
             name = check["question"]
             number = ": ".join(filter(None, (check["answer"], number)))
-        said = "; ".join(filter(None, (about.get(quantity, ""), row["note"])))
-        lines.append((f"{name[0].upper()}{name[1:]}", number, said))
+        note = "; ".join(filter(None, (about.get(quantity, ""), row["note"])))
+        lines.append((f"{name[0].upper()}{name[1:]}", number, note))
     return listing(title, ("Number", "Found", "About"), lines)
 
 

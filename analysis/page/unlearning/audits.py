@@ -39,9 +39,9 @@ def audits_parts(audits: Sequence[Row], audit_pages: Sequence[str]) -> list[Part
         if row["note"] and row["quantity"] in _SHARES
     )
     pages = tuple((PurePosixPath(path).stem, path) for path in audit_pages)
-    said = _sentence(audits)
+    sentence = _sentence(audits)
     return present(
-        Note(said, "say") if said else None,
+        Note(sentence, "say") if sentence else None,
         [
             fold(table) if at and len(table.rows) > _OPEN_ROWS else table
             for at, table in enumerate(audit_tables(audits))
@@ -118,7 +118,7 @@ def _table(
         name = ", ".join(filter(None, (method_title(row["method"]), row["arm"], seed)))
         audits.setdefault(name, {})[row[column]] = row
     lines = [
-        (name, *(NUMBER.brief(found.get(value)) for value in heads))
-        for name, found in audits.items()
+        (name, *(NUMBER.brief(shares.get(value)) for value in heads))
+        for name, shares in audits.items()
     ]
     return listing(title, ("Audit", *heads.values()), lines, caption)

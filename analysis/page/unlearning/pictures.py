@@ -103,13 +103,13 @@ def copies_panels(arm: StudyArm) -> Picture | None:
 
     before = line(ORIGINAL, NO_METHOD, "faint")
     lines = {method: line(UNLEARNED, method) for method in arm.methods}
-    shown = [(method, one) for method, one in lines.items() if one.points][:_MAX_PANELS]
-    if not shown:
+    visible = [(method, one) for method, one in lines.items() if one.points][:_MAX_PANELS]
+    if not visible:
         return None
-    dots = [dot for one in (before, *(one for _, one in shown)) for _, dot in one.points]
+    dots = [dot for one in (before, *(one for _, one in visible)) for _, dot in one.points]
     low, high = round_limits([end for dot in dots for end in (dot.low, dot.high)], 0.2, 0.0)
     figure = Panels(
-        panels=[LinePanel(method_title(method), [before, one]) for method, one in shown],
+        panels=[LinePanel(method_title(method), [before, one]) for method, one in visible],
         x=[(doublings(copies_middle(dose)), dose.replace("-", "\N{EN DASH}")) for dose in doses],
         y=[(value, f"{value:+.1f}".replace("-", "\N{MINUS SIGN}") if value else "0")
            for at in range(round((high - low) / 0.2) + 1)
@@ -117,16 +117,16 @@ def copies_panels(arm: StudyArm) -> Picture | None:
         centre=0.0,
         x_label="copies of a forgotten text",
         label=f"AUC of {title} minus that of the retrained model by number of copies, "
-        f"one panel each for {len(shown)} methods",
+        f"one panel each for {len(visible)} methods",
         height=220.0,
     )  # fmt: skip
     caption = (
         f"AUC of {title} minus that of the retrained model (0). Bands: 95 %. Thin grey: the "
         "original, before unlearning."
     )
-    if len(arm.methods) > len(shown):
-        caption += f" {len(arm.methods) - len(shown)} more methods are in the table."
-    width = min(_WIDTH, 40 + _PANEL * len(shown))
+    if len(arm.methods) > len(visible):
+        caption += f" {len(arm.methods) - len(visible)} more methods are in the table."
+    width = min(_WIDTH, 40 + _PANEL * len(visible))
     return picture("unlearning-copies", "Residual detectability by method", caption, figure, width)
 
 
@@ -139,10 +139,10 @@ def position_picture(models: Sequence[Judged], names: Names = NO_NAMES) -> Pictu
     """
 
     def head(row: Row) -> Head:
-        said, detector = measure_name(row, names), row["detector"]
+        words, detector = measure_name(row, names), row["detector"]
         if row["measure"] != "auc":
-            return Head(said.capitalize(), group="Text reproduced", said=said, rule=1.0)
-        return Head(names.get(detector, detector), group="AUC of a detector", said=said, rule=1.0)
+            return Head(words.capitalize(), group="Text reproduced", said=words, rule=1.0)
+        return Head(names.get(detector, detector), group="AUC of a detector", said=words, rule=1.0)
 
     axis = MatrixAxis(-0.5, 1.5, 0.0, ((0.0, "0"), (1.0, "1")), zone=(-0.5, 0.5))
     label = (
@@ -174,8 +174,12 @@ def cost_picture(models: Sequence[Judged], margin: float) -> Picture | None:
 
     def head(row: Row) -> Head | None:
         less, name = f"minus {row['versus']}", measure_name(row)
-        kept = "log_probability" in row["measure"]
-        return Head(less, group=name.capitalize(), said=f"{name} {less}") if kept else None
+        is_log_probability = "log_probability" in row["measure"]
+        return (
+            Head(less, group=name.capitalize(), said=f"{name} {less}")
+            if is_log_probability
+            else None
+        )
 
     axis = MatrixAxis(-2 * margin, 2 * margin, 0.0, ((0.0, "0"),), zone=(-margin, inf))
     label = (
@@ -211,11 +215,11 @@ def _verdict_matrix(
         farthest: end of the scale.
         label: what it shows, with places for the numbers of rows and columns.
     """
-    shown = best_first(models[:MAX_MODELS])
+    visible = best_first(models[:MAX_MODELS])
     crossed = cross(
         [
             (Head(model.name), column, row)
-            for model in shown
+            for model in visible
             for row in model.rows
             if row["kind"] == kind and Estimate.of(row).available and (column := head(row))
         ],
@@ -224,9 +228,9 @@ def _verdict_matrix(
         unit=SIGNED if kind == "utility" else NUMBER,
         cell=lambda item: item[2],
     )
-    matrix = replace(crossed, rows=[Head(model.name) for model in shown]).matrix(
-        label.format(len(shown), len(crossed.columns)),
-        row_height=min(24.0, max(16.0, 200 / max(1, len(shown)))),
+    matrix = replace(crossed, rows=[Head(model.name) for model in visible]).matrix(
+        label.format(len(visible), len(crossed.columns)),
+        row_height=min(24.0, max(16.0, 200 / max(1, len(visible)))),
     )
     if matrix is None:
         return None

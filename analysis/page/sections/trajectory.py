@@ -218,8 +218,8 @@ def _sentences(arm: str, rows: Sequence[Row], detector: str) -> list[str]:
     sentence = (
         f"{subject} {detector}, {verdict}: within examples, the share of non-members that one "
         f"scores above changes by {DIFFERENCE.text(slope['value'], slope['low'], slope['high'])} "
-        f"with each doubling of 1 + the steps since its last copy ({slope['n_members']:,} members at "
-        f"{slope['pairs'] / slope['n_members']:.1f} checkpoints each)."
+        f"with each doubling of 1 + the steps since its last copy ({slope['n_members']:,} members "
+        f"at {slope['pairs'] / slope['n_members']:.1f} checkpoints each)."
     )
     if not_constant(rows):
         return [sentence, RATE_WARNING]

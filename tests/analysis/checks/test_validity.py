@@ -39,7 +39,7 @@ def test_everything_at_chance_passes():
     assert [check.verdict for check in checks] == ["passed"] * 4
     assert ("members", "1,200") in checks[0].facts
     assert "2 of 2 intervals contain 0.5" in checks[2].sentence
-    assert "within the 0.4 to 0.6 asked for" in checks[2].sentence
+    assert "within the required 0.4 to 0.6" in checks[2].sentence
     # The line of the verdict says what it leaves room for.
     assert checks[2].verdict_line == "passed: AUCs from 0.43 to 0.58 remain possible"
     assert checks[0].verdict_line == "passed"
@@ -119,7 +119,7 @@ def test_altered_copies_fail_and_missing_ones_are_told():
     (check,) = [c for c in check_validity([], {}, {"a": good}) if c.name.startswith("What the")]
     assert check.verdict == "passed"
     assert "3 were not reached, or not completely" in check.sentence
-    (check,) = [c for c in check_validity([], {}, {"a": good, "b": bad}) if "fed" in c.name]
+    (check,) = [c for c in check_validity([], {}, {"a": good, "b": bad}) if c.key == "fed"]
     assert check.verdict == "failed"
     assert "1 had other tokens" in check.sentence
     assert ("altered in b", "ab12 (news), copy 3") in check.facts

@@ -226,7 +226,7 @@ def get_dataset_detector(name: str) -> DatasetDetector:
     """Return one by its name.
 
     Raises:
-        InputError: the name is unknown.
+        InputError: an unknown name.
     """
     names = dataset_detector_names()
     if name not in names:

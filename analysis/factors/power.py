@@ -6,7 +6,7 @@ The variance is that of the report's intervals, with what is not known yet assum
 
 V_1 is that of one AUC of independent rows with normal scores; D says how many times larger it is
 with groups; *shared* is the part of it that is the same in every seed, none if rows are dealt to
-the sides anew; the deviation is that of the seeds' true AUCs, and enters from three seeds on, as
+the sides again; the deviation is that of the seeds' true AUCs, and enters from three seeds on, as
 in the report: fewer seeds describe only these models. A difference of two arms has
 V_a + V_b - 2 · correlation · √(V_a V_b), part by part. Power is that of the report's own rule,
 on the logit scale for an AUC and as it stands for a difference. A study estimates what its seeds

@@ -1,7 +1,7 @@
 """Rows of the metrics and differences tables with the luck of the pool taken out.
 
 For every AUC, trend and paired difference of a trained model for which the base model scored the
-same rows; the raw numbers stand beside them. `base_value` and `base_weight` say what was taken off:
+same rows; the raw numbers are in separate rows. `base_value` and `base_weight` give the correction:
 adjusted = raw - base_weight * (base_value - 0.5), and without the 0.5 for a trend.
 """
 
@@ -26,14 +26,14 @@ ADJUSTED_TREND = "copies_trend_adjusted"
 
 def find_base(arms: Iterable[Arm], arm: Arm) -> Arm | None:
     """Return the base model of a trained one; None if there is none, or several."""
-    found = [
+    bases = [
         base
         for base in arms
         if base.model == "base"
         and base.seed == arm.seed
         and all(not value or arm.axes.get(axis) == value for axis, value in base.axes.items())
     ]
-    return found[0] if len(found) == 1 else None
+    return bases[0] if len(bases) == 1 else None
 
 
 class Adjusted(NamedTuple):
@@ -57,14 +57,14 @@ def base_scores(
         arms: the trained models, one a seed.
         bases: the base model of each.
     """
-    found = []
+    columns = []
     for arm, base in zip(arms, bases, strict=True):
         if base is None or column not in base.index:
             return None
-        known = {example.example_id: at for at, example in enumerate(base.examples)}
-        places = np.array([known.get(example.example_id, -1) for example in arm.examples])
-        found.append(np.where(places >= 0, base.scores[places, base.index[column]], np.nan))
-    return np.concatenate(found)
+        positions = {example.example_id: at for at, example in enumerate(base.examples)}
+        places = np.array([positions.get(example.example_id, -1) for example in arm.examples])
+        columns.append(np.where(places >= 0, base.scores[places, base.index[column]], np.nan))
+    return np.concatenate(columns)
 
 
 def adjust_column(
@@ -90,11 +90,11 @@ def adjust_column(
         )
         for numbers in (raw.trends, raw.compared.trends(base))
     )
-    found = _partners(ADJUSTED_AUC, auc, base_auc, 0.5, settings)
-    if found is None:
+    partners = _partners(ADJUSTED_AUC, auc, base_auc, 0.5, settings)
+    if partners is None:
         return None
     trend = _partners(ADJUSTED_TREND, own, others, 0.0, settings)
-    return Adjusted(found[0], {AUC: found[1], TREND: trend[1] if trend else ()})
+    return Adjusted(partners[0], {AUC: partners[1], TREND: trend[1] if trend else ()})
 
 
 def _partners(
@@ -120,7 +120,7 @@ def adjust_columns(
     bases: Sequence[LoadedArm | None],
 ) -> AdjustedColumns:
     """Adjust every column whose rows the base models scored, for each dataset and for all."""
-    found: dict[str | None, dict[Column, Adjusted]] = {}
+    by_dataset: dict[str | None, dict[Column, Adjusted]] = {}
     names = {dataset: work.sample_name(dataset) for dataset in (POOLED, *work.datasets)}
     for column, raw in measured.items():
         scores = base_scores(column, work.loaded, bases)
@@ -130,8 +130,8 @@ def adjust_columns(
         for name in dict.fromkeys(names.values()):
             adjusted = adjust_column(raw, scores, name, work.settings)
             if adjusted is not None:
-                found.setdefault(name, {})[column] = adjusted
-    return {dataset: found.get(name, {}) for dataset, name in names.items()}
+                by_dataset.setdefault(name, {})[column] = adjusted
+    return {dataset: by_dataset.get(name, {}) for dataset, name in names.items()}
 
 
 def adjusted_metrics(
@@ -140,8 +140,8 @@ def adjusted_metrics(
     """Yield the adjusted partners of metric rows, all variants together, in their order."""
     labels = [cell.label for cell in work.cells]
     for row in raw:
-        found = adjusted[row["dataset"]].get(Column(row["detector"], row["setting"]))
-        partners = found.partners.get(row["metric"]) if found is not None else None
+        adjustment = adjusted[row["dataset"]].get(Column(row["detector"], row["setting"]))
+        partners = adjustment.partners.get(row["metric"]) if adjustment is not None else None
         if not partners:
             continue
         metric, estimate, value, weight = partners[labels.index(row["copies"])]
@@ -161,16 +161,18 @@ def adjusted_differences(
     gaps: dict[str, Callable[[Column, Column], list[Estimate]]] = {}
     for row in raw:
         dataset, at = row["dataset"], labels.index(row["copies"])
-        found = adjusted[dataset]
+        adjustments = adjusted[dataset]
         one = Column(row["detector"], row["setting"])
         other = Column(row["versus"], row["versus_setting"])
-        if one not in found or other not in found:
+        if one not in adjustments or other not in adjustments:
             continue
         if dataset not in gaps:
-            aucs = {column: own.auc for column, own in found.items()}
+            aucs = {column: own.auc for column, own in adjustments.items()}
             gaps[dataset] = paired_gaps(aucs, None, work.settings)
-        (_, mine, *_), (_, theirs, *_) = (found[own].partners[AUC][at] for own in (one, other))
-        value = mine.value - theirs.value
+        (_, own_auc, *_), (_, other_auc, *_) = (
+            adjustments[own].partners[AUC][at] for own in (one, other)
+        )
+        value = own_auc.value - other_auc.value
         if np.isfinite(value):
             gap = gaps[dataset](one, other)[at].around(value)
             yield {**row, **gap.measures(), "metric": ADJUSTED_AUC}

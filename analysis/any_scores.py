@@ -48,21 +48,21 @@ def auc_interval(
         groups: one a row: rows of one group (questions about one passage) count as one; a group
             of two seeds is the same text in both. None makes each row its own, and with several
             seeds the nth row of each is the same text.
-        seeds: one a row: which model, trained with which seed, gave the score. The value is the
-            mean of the seeds' AUCs. From three seeds on the interval speaks of any seed; with one
-            or two, of these models alone. None means one. Without `groups`, seeds with unlike
-            numbers of rows have no interval: which rows are the same text is not known.
+        seeds: one per row: the seed of the model that gave the score. The value
+            is the mean of the seeds' AUCs. From three seeds on the interval applies to any
+            seed; with one or two, only to these models. None means one. Without `groups`, seeds
+            with different row counts have no interval: it is unknown which rows are the same text.
         settings: the confidence; the report's where None.
 
     Returns:
-        value, low, high, reason and caution; all three numbers are NaN where the scores support no
-        statement, both ends where they support no interval, and `reason` says why. `caution` says
-        that fewer than 15 groups of members make no interval to be trusted, and both values of two
-        seeds.
+        value, low, high, reason and caution; all three numbers are NaN if the scores
+        support no statement, both ends if they support no interval, and `reason` explains why.
+        `caution` says that fewer than 15 groups of members make no interval to be trusted, and both
+        values of two seeds.
 
     Raises:
-        InputError: for arrays of other lengths, a score that is not finite, a label that is
-            neither 0 nor 1, or labels of one class alone.
+        InputError: for arrays of other lengths, a score that is not finite, a label that
+            is neither 0 nor 1, or labels of only one class.
 
     Example:
         ```python
@@ -78,16 +78,18 @@ def auc_interval(
     seed = _names(seeds, "", len(values)) or [""] * len(values)
     group = _names(groups, "group", len(values)) or _places(seed)
     _check_classes(member)
-    found = auc_estimate(values, member, group, seed, confidence=how.confidence)
+    estimate = auc_estimate(values, member, group, seed, confidence=how.confidence)
     distinct = len(set(seed))
-    if groups is None and len(set(Counter(seed).values())) > 1 and found.reason is None:
-        return Estimate(found.value, nan, nan, f"none: {_UNKNOWN_ROWS}")
-    if distinct == 2 and found.reason is None:
+    if groups is None and len(set(Counter(seed).values())) > 1 and estimate.reason is None:
+        return Estimate(estimate.value, nan, nan, f"none: {_UNKNOWN_ROWS}")
+    if distinct == 2 and estimate.reason is None:
         seeds_of = auc_numbers(_rows(member, group, seed), values).seeds
-        aucs = [float(part.sample.value[0]) for one in seeds_of for part in one.values()]
-        said = f"of these two models alone: {aucs[0]:.3f} and {aucs[1]:.3f}"
-        return found.said("these 2 models", said, found.caution)
-    return found
+        aucs = [
+            float(part.sample.value[0]) for seed_parts in seeds_of for part in seed_parts.values()
+        ]
+        seed_values = f"only of these two models: {aucs[0]:.3f} and {aucs[1]:.3f}"
+        return estimate.said("these 2 models", seed_values, estimate.caution)
+    return estimate
 
 
 _UNKNOWN_ROWS = (
@@ -120,7 +122,7 @@ def auc_estimate(
         member: which rows are members.
         groups: of each row; a group of two seeds, or of both sides, is one group.
         seeds: which model gave each score; None means one.
-        confidence: coverage asked for.
+        confidence: requested coverage.
     """
     rows = _rows(member, groups, seeds)
     usable, reasons = scores.astype(np.float64), []
@@ -151,10 +153,10 @@ def tpr_estimate(
         return no_estimate(reason)
     if not supports_rate(rate, int(rows.nonmember.sum())):
         return no_estimate(f"fewer than {np.ceil(SUPPORT / rate - 1e-9):.0f} non-members")
-    (found,) = tpr_numbers(rows, scores, rate).estimates(confidence=confidence)
+    (estimate,) = tpr_numbers(rows, scores, rate).estimates(confidence=confidence)
     above = np.sort(scores[~member])
     at_or_above = len(above) - np.searchsorted(above, scores[member], side="left")
-    return found.around(float((at_or_above <= np.floor(rate * len(above) + 1e-9)).mean()))
+    return estimate.around(float((at_or_above <= np.floor(rate * len(above) + 1e-9)).mean()))
 
 
 class AucRow(NamedTuple):
@@ -180,7 +182,7 @@ def auc_table(
     groups: Sequence[str] | None = None,
     settings: AnalysisSettings | None = None,
 ) -> list[AucRow]:
-    """Return one row a detector and setting, in the order of the scores.
+    """Return one row per detector and setting, in the order of the scores.
 
     Args:
         scores: row (index into `labels`), detector, setting, score; higher = member.
@@ -208,15 +210,15 @@ def document_table(
     if groups is None:
         return None
     arm = file_arm(scores, len(labels), labels, groups)
-    every = [np.flatnonzero(arm.group == name) for name in dict.fromkeys(arm.group)]
-    documents = [at for at in every if len({*arm.member[at]}) == 1]
+    rows_of_groups = [np.flatnonzero(arm.group == name) for name in dict.fromkeys(arm.group)]
+    documents = [at for at in rows_of_groups if len({*arm.member[at]}) == 1]
     if not any(len(at) > 1 for at in documents):
         return None
     first = np.array([at[0] for at in documents])
     # The mean of a document's scored rows; NaN if it has none.
-    there = np.isfinite(arm.scores)
-    total = np.stack([np.where(there, arm.scores, 0.0)[at].sum(axis=0) for at in documents])
-    count = np.stack([there[at].sum(axis=0) for at in documents])
+    has_score = np.isfinite(arm.scores)
+    total = np.stack([np.where(has_score, arm.scores, 0.0)[at].sum(axis=0) for at in documents])
+    count = np.stack([has_score[at].sum(axis=0) for at in documents])
     means = np.where(count, total / np.maximum(count, 1), np.nan)
     columns = {name: getattr(arm, name)[first] for name in ("member", "test", "dataset", "group")}
     by_document = replace(arm, scores=means, reasons={}, **columns)
@@ -252,11 +254,11 @@ def _rows(member: Mask, groups: Sequence[str], seeds: Sequence[str] | None) -> R
     return Rows.of(pack_groups(groups)[0], seed=seed, member=member)
 
 
-def _scores(given: npt.ArrayLike) -> Floats:
+def _scores(values_given: npt.ArrayLike) -> Floats:
     try:
-        values = np.asarray(given, dtype=np.float64)
+        values = np.asarray(values_given, dtype=np.float64)
     except (TypeError, ValueError) as error:
-        raise InputError(f"scores are no numbers ({error})", where="scores") from None
+        raise InputError(f"scores are not numbers ({error})", where="scores") from None
     if values.ndim != 1:
         raise InputError(
             f"scores have the shape {values.shape}", where="scores", allowed="one number a row"
@@ -272,8 +274,8 @@ def _scores(given: npt.ArrayLike) -> Floats:
     return values
 
 
-def _labels(given: npt.ArrayLike) -> Mask:
-    values = np.asarray(given, dtype=object)
+def _labels(labels_given: npt.ArrayLike) -> Mask:
+    values = np.asarray(labels_given, dtype=object)
     if values.ndim != 1:
         raise InputError(
             f"labels have the shape {values.shape}", where="labels", allowed="one label a row"
@@ -288,21 +290,21 @@ def _labels(given: npt.ArrayLike) -> Mask:
     return values.astype(bool)
 
 
-def _names(given: Any, what: str, rows: int) -> list[str] | None:
-    if given is None:
+def _names(names_given: Any, noun: str, rows: int) -> list[str] | None:
+    if names_given is None:
         return None
-    where = "groups" if what else "seeds"
-    if isinstance(given, str):
-        raise InputError("is one text", where=where, allowed="one value a row")
-    names = np.asarray(given, dtype=object).tolist()
-    _check_length(where, len(names), rows)
-    return [f"{what} {name}" if what else str(name) for name in names]
+    argument = "groups" if noun else "seeds"
+    if isinstance(names_given, str):
+        raise InputError("is one text", where=argument, allowed="one value a row")
+    names = np.asarray(names_given, dtype=object).tolist()
+    _check_length(argument, len(names), rows)
+    return [f"{noun} {name}" if noun else str(name) for name in names]
 
 
-def _check_length(what: str, found: int, rows: int) -> None:
-    if found != rows:
+def _check_length(noun: str, length: int, rows: int) -> None:
+    if length != rows:
         raise InputError(
-            f"{found} {what} for {rows} scores", where=what, allowed="one for each score"
+            f"{length} {noun} for {rows} scores", where=noun, allowed="one for each score"
         )
 
 

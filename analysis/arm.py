@@ -1,7 +1,7 @@
 """An arm's scores, read for analysis: one model under one setting of the swept axes and seed.
 
-`Arm` names folders; `load_arm` reads them into one matrix of scores, one row an example and
-one column a detector's setting. Scores are joined by example_id, and examples without any
+`Arm` names folders; `load_arm` reads them into one matrix of scores, with one row per example
+and one column per detector setting. Scores are joined by example_id, and examples without any
 score row count as unscored. Cost: about 0.1 s for 2,400 examples and 250 settings.
 """
 
@@ -35,7 +35,7 @@ FILE = ""
 
 @dataclass(frozen=True, kw_only=True)
 class Arm:
-    """One model's scores on one pool of examples, with the ground truth beside them."""
+    """One model's scores on one pool of examples, with the ground truth."""
 
     axes: Mapping[str, str]
     """Value of each swept axis by dotted key; an arm that stands for all values names none."""
@@ -128,8 +128,8 @@ class LoadedArm:
 
     def grid(self, detector: str) -> list[Column]:
         """Return the settings of a detector: the default one first, then as in the file."""
-        found = [column for column in self.columns if column.detector == detector]
-        return sorted(found, key=lambda column: column != self.default(detector))
+        columns = [column for column in self.columns if column.detector == detector]
+        return sorted(columns, key=lambda column: column != self.default(detector))
 
     def default(self, detector: str) -> Column:
         """Return the default setting of a detector."""
@@ -144,8 +144,8 @@ def cohorts(arms: Sequence[Arm]) -> dict[Cohort, list[Arm]]:
     Raises:
         InputError: when two arms agree in everything, seed included.
     """
-    found = gather_seeds(arms, lambda arm: arm.model)
-    return {Cohort(axes, model): same for (axes, model), same in found.items()}
+    by_cohort = gather_seeds(arms, lambda arm: arm.model)
+    return {Cohort(axes, model): same for (axes, model), same in by_cohort.items()}
 
 
 def gather_seeds(
@@ -153,16 +153,16 @@ def gather_seeds(
 ) -> dict[tuple[Axes, Any], list[Any]]:
     """Gather what has `axes` and a `seed` by its axes and kind; as `cohorts`."""
     keys = axis_names(arms)
-    found: dict[tuple[Axes, Any], list[Any]] = {}
+    gathered: dict[tuple[Axes, Any], list[Any]] = {}
     for arm in arms:
         axes = tuple((key, arm.axes.get(key, "")) for key in keys)
-        found.setdefault((axes, kind(arm)), []).append(arm)
-    for (axes, what), same in found.items():
+        gathered.setdefault((axes, kind(arm)), []).append(arm)
+    for (axes, what), same in gathered.items():
         same.sort(key=lambda arm: arm.seed)
         if len({arm.seed for arm in same}) < len(same):
             place = " · ".join(part for part in (str(what), arm_label(axes)) if part)
             raise InputError("two arms share their axes and their seed", where=place or "arms")
-    return found
+    return gathered
 
 
 def axis_names(arms: Sequence[Any]) -> list[str]:
@@ -189,7 +189,7 @@ def short_axis(key: str) -> str:
 
 
 def arm_label(axes: Iterable[tuple[str, str]], seed: int | None = None) -> str:
-    """Return what an arm is called wherever one is: `lr 0.0015, copies levels=1-4-8, seed 0`.
+    """Return the label of an arm, the same everywhere: `lr 0.0015, copies levels=1-4-8, seed 0`.
 
     An axis goes by the last part of its key, or by the whole where two end alike; one without a
     value is left out.
@@ -220,19 +220,23 @@ def find_arm(text: str, labels: Collection[str], *, where: str) -> str:
         where: what to name in an error.
 
     Raises:
-        InputError: it names none, or several; lists all.
+        InputError: no arm or several arms match; lists all.
     """
-    wanted = _label_parts(text)
-    every = {label: _label_parts(label) for label in labels}
-    found = [label for label in labels if label == text]
-    found = found or [label for label, parts in every.items() if _alike(parts, wanted)]
-    found = found or [label for label, parts in every.items() if _alike_but_seed(parts, wanted)]
-    if len(found) == 1:
-        return found[0]
-    problem = f"{text!r} names {len(found)} arms"
-    if not found:
+    wanted_parts = _label_parts(text)
+    parts_by_label = {label: _label_parts(label) for label in labels}
+    matches = [label for label in labels if label == text]
+    matches = matches or [
+        label for label, parts in parts_by_label.items() if _alike(parts, wanted_parts)
+    ]
+    matches = matches or [
+        label for label, parts in parts_by_label.items() if _alike_but_seed(parts, wanted_parts)
+    ]
+    if len(matches) == 1:
+        return matches[0]
+    problem = f"{text!r} names {len(matches)} arms"
+    if not matches:
         problem = f"no arm is called {text!r}.{did_you_mean(text, labels)}"
-    raise InputError(problem, where=where, allowed=", ".join(map(repr, found or labels)))
+    raise InputError(problem, where=where, allowed=", ".join(map(repr, matches or labels)))
 
 
 def _label_parts(text: str) -> list[str]:
@@ -244,16 +248,20 @@ def _label_parts(text: str) -> list[str]:
 
 def _alike_but_seed(parts: Sequence[str], others: Sequence[str]) -> bool:
     """Return whether only one of them has a seed, and the rest is alike."""
-    seedless = [[part for part in one if part[:5] != "seed "] for one in (parts, others)]
+    seedless = [
+        [part for part in label_parts if part[:5] != "seed "] for label_parts in (parts, others)
+    ]
     seeds = len(parts) - len(seedless[0]), len(others) - len(seedless[1])
     return 0 in seeds and sum(seeds) == 1 and _alike(*seedless)
 
 
 def _alike(parts: Sequence[str], others: Sequence[str]) -> bool:
-    """Return whether each part stands among the others, its axis in full or by its end."""
+    """Return whether each part is among the others, its axis in full or by its end."""
     return len(parts) == len(others) and all(
-        any(f".{one}".endswith(f".{other}") or f".{other}".endswith(f".{one}") for other in others)
-        for one in parts
+        any(
+            f".{part}".endswith(f".{other}") or f".{other}".endswith(f".{part}") for other in others
+        )
+        for part in parts
     )
 
 
@@ -355,7 +363,7 @@ def file_arm(
     )
 
 
-def _positions(ids: pa.ChunkedArray, position: Mapping[str, int], where: Path) -> Counts:
+def _positions(ids: pa.ChunkedArray, position: Mapping[str, int], path: Path) -> Counts:
     """Return each score row's example index."""
     encoded = ids.combine_chunks()
     names = encoded.dictionary.to_pylist()
@@ -363,7 +371,7 @@ def _positions(ids: pa.ChunkedArray, position: Mapping[str, int], where: Path) -
         raise InputError(
             f"{len(unknown)} scored examples are not among the examples, the first is "
             f"{unknown[0]!r}",
-            where=str(where),
+            where=str(path),
             hint="Were these scores made for another pool of examples?",
         )
     at = np.array([position[name] for name in names], dtype=np.int64)
@@ -376,13 +384,13 @@ def _columns(table: pa.Table) -> tuple[list[Column], Counts]:
     setting = table["setting"].combine_chunks()
     n_settings = max(1, len(setting.dictionary))
     pair = detector.indices.to_numpy().astype(np.int64) * n_settings + setting.indices.to_numpy()
-    found, first, inverse = np.unique(pair, return_index=True, return_inverse=True)
+    pairs, first, inverse = np.unique(pair, return_index=True, return_inverse=True)
     order = np.argsort(first)
     rank = np.empty_like(order)
     rank[order] = np.arange(len(order))
     names, settings = detector.dictionary.to_pylist(), setting.dictionary.to_pylist()
     columns = [
-        Column(names[found[at] // n_settings], settings[found[at] % n_settings]) for at in order
+        Column(names[pairs[at] // n_settings], settings[pairs[at] % n_settings]) for at in order
     ]
     return columns, rank[inverse]
 

@@ -1,8 +1,8 @@
 """An arm in plain words: `learning rate 0.0015, 1, 4 or 8 copies, seed 0`.
 
-Made of the swept keys and the short texts of their values alone, as every table has them, so that
-pages, figures, trackers and the command line say the same. A key that has no words of its own
-stands as `key value`, as in `arm_label`.
+Made only of the swept keys and the short texts of their values, as in every table,
+so that pages, figures, trackers and the command line use the same words. A key without
+words becomes `key value`, as in `arm_label`.
 """
 
 import re
@@ -18,11 +18,11 @@ _AROUND_STEM = re.compile(r"^.*/|[.]ya?ml$")
 
 
 def arm_words(axes: Iterable[tuple[str, str]], seed: int | None = None) -> str:
-    """Return what an arm is, in words; empty for one arm without axes.
+    """Return the description of an arm in words; empty for one arm without axes.
 
     Args:
-        axes: dotted keys and the short texts of their values; one without a value is left out.
-        seed: None where it stands for all seeds.
+        axes: dotted keys and the short texts of their values; one without a value
+        is omitted. seed: None for all seeds.
 
     >>> arm_words([("train.lr", "0.0015"), ("copies", "poisson=2"), ("train.fuse", "yes")])
     'learning rate 0.0015, 2 copies on average (Poisson), fuse yes'
@@ -71,10 +71,10 @@ def _between(value: str) -> str:
     return f"copies from {start} to {end} of the training"
 
 
-def _counted(one: str, many: str) -> Words:
+def _counted(singular: str, many: str) -> Words:
     def words(value: str) -> str:
         grouped = f"{int(value):,}" if value.isdecimal() else value
-        return f"{grouped} {one if value == '1' else many}"
+        return f"{grouped} {singular if value == '1' else many}"
 
     return words
 
@@ -83,13 +83,13 @@ def _named(name: str) -> Words:
     return lambda value: f"{name} {_SHORTER.sub('e-', value)}"
 
 
-def _tokens(what: str) -> Words:
-    return lambda value: f"{what} {_counted('token', 'tokens')(value)}"
+def _tokens(noun: str) -> Words:
+    return lambda value: f"{noun} {_counted('token', 'tokens')(value)}"
 
 
-def _file(what: str) -> Words:
+def _file(noun: str) -> Words:
     """Name a file of settings by its stem, and anything else as it is."""
-    return lambda value: f"{what} {_AROUND_STEM.sub('', value)}"
+    return lambda value: f"{noun} {_AROUND_STEM.sub('', value)}"
 
 
 def _chosen(**words: str) -> Words:

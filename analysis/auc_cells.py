@@ -111,8 +111,8 @@ class PreparedCohort:
             for arm, compared in zip(self.loaded, self.compared, strict=True)
         ]
         inside, outside = compared_sides(self.rows.member, self.copies, self.settings)
-        every = np.concatenate(used)
-        return every & inside, every & outside
+        used_rows = np.concatenate(used)
+        return used_rows & inside, used_rows & outside
 
     def sample_name(self, dataset: str) -> str | None:
         """Return by which name `Numbers` know a dataset; the only one is all of them."""
@@ -169,8 +169,8 @@ class ComparedColumn:
 
     def aucs(self, scores: Floats) -> Numbers:
         """Return the AUCs of some scores of these rows, by number of copies."""
-        there = np.where(self.comparable, scores, np.nan)
-        return auc_numbers(self.rows, there, self.within, least=1)
+        finite_scores = np.where(self.comparable, scores, np.nan)
+        return auc_numbers(self.rows, finite_scores, self.within, least=1)
 
     def tprs(self, rate: float) -> Numbers:
         """Return the TPRs in the seeds whose non-members support the rate together."""
@@ -218,7 +218,7 @@ def measure_columns(work: PreparedCohort, columns: Iterable[Column]) -> dict[Col
 
 
 def _compared(work: PreparedCohort, column: Column) -> ComparedColumn:
-    """Return how one column is compared."""
+    """Return the comparison of one column."""
     inside, outside = work.sides(column)
     rows, scores = replace(work.rows, member=inside, nonmember=outside), work.scores(column)
     comparable = np.zeros(len(scores), dtype=bool)
@@ -253,18 +253,18 @@ def _measure(compared: ComparedColumn, work: PreparedCohort) -> ColumnMetrics:
             several[1:] = [_alone(*pair) for pair in zip(tprs, rates, strict=True)]
         own = None if dataset == POOLED else dataset
         values, members, nonmembers = _values(compared, auc, tprs, rates, own)
-        there = np.isfinite(values)
-        counted = np.where(there.any(axis=0), there, members > 0)
+        measured = np.isfinite(values)
+        counted = np.where(measured.any(axis=0), measured, members > 0)
         inside, outside = ((rows * counted).sum(axis=0) for rows in (members, nonmembers))
         means, seeds = _mean(values), counted.sum(axis=0)
-        found = [
+        measurements = [
             numbers.estimates(name, confidence=level) or [_NOTHING] * len(work.cells)
             for numbers in several
         ]
         for c, cell in enumerate(work.cells):
             for m, metric in enumerate(metrics):
                 cells[dataset, metric, cell.label] = (
-                    found[m][c]
+                    measurements[m][c]
                     ._replace(
                         members=int(inside[m, c]),
                         nonmembers=int(outside[m, c]),
@@ -297,10 +297,10 @@ def _values(
 ) -> tuple[Floats, Counts, Counts]:
     """Return the values of each seed and the rows behind them, [seeds, metrics, cells].
 
-    A dataset alone has the largest k / m <= rate. Over several a threshold accepts k of m
+    A single dataset has the largest k / m <= rate. Over several a threshold accepts k of m
     non-members with (k + 1) / (m + 1) <= rate: with k / m the rate to expect over many small
     datasets would be up to twice as high. Non-members of a dataset without a member in the cell
-    say nothing of its pooled value; one whose scores are all equal has no value alone.
+    do not affect its pooled value; a dataset whose scores are all equal has no value.
     """
     shape = (len(auc.seeds), 1 + len(rates), len(compared.within))
     values = np.full(shape, np.nan)
@@ -315,7 +315,7 @@ def _values(
             members[s] += part.weight.astype(np.int64)
             nonmembers[s] += np.where(part.weight > 0, part.nonmembers, 0)
             own = [tpr.seeds[s].get(name) for tpr in tprs]
-            shown = [
+            visible = [
                 np.full(shape[2], np.nan)
                 if careful is None
                 else _accepted(compared, s, name, rate)
@@ -323,7 +323,7 @@ def _values(
                 else careful.sample.value
                 for careful, rate in zip(own, rates, strict=True)
             ]
-            together.append((np.array([part.sample.value, *shown]), part.weight))
+            together.append((np.array([part.sample.value, *visible]), part.weight))
         if together and not all(compared.tied[s][name] for name in names):
             total = np.sum([weight for _, weight in together], axis=0)
             shares = [_ratio(weight, total) for _, weight in together]
@@ -347,8 +347,8 @@ def _accepted(compared: ComparedColumn, seed: int, dataset: str, rate: float) ->
 
 def _mean(values: Floats) -> Floats:
     """Return the mean over the seeds that have a value; NaN if none has."""
-    there = np.isfinite(values)
-    return _ratio(np.where(there, values, 0.0).sum(axis=0), there.sum(axis=0))
+    measured = np.isfinite(values)
+    return _ratio(np.where(measured, values, 0.0).sum(axis=0), measured.sum(axis=0))
 
 
 def _ratio(numerator: Floats, denominator: Floats) -> Floats:

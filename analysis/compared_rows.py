@@ -3,7 +3,7 @@
 Rule, by arm and dataset, over all reported settings (default and tuned): a row that one of
 them cannot score leaves every comparison. A setting that fails on more than
 `max_unscored` of the test rows is set apart instead, on its own rows, and named loudly,
-so that one failing detector does not delete everybody's data.
+so that one failing detector does not delete the data of the others.
 """
 
 from collections import Counter
@@ -56,7 +56,7 @@ class MissingScores(NamedTuple):
 def missing_scores(
     detector: str, setting: str, scores: Floats, member: Mask
 ) -> MissingScores | None:
-    """Return what is missing by side; None if nothing is, or a side is empty.
+    """Return the missing scores by side; None if none is missing, or a side is empty.
 
     Args:
         detector, setting: whose scores.
@@ -161,25 +161,25 @@ def compare_rows(
     settings: AnalysisSettings,
 ) -> ComparedRows:
     """Apply the rule above to one dataset of one arm; `columns` are all reported settings."""
-    here = arm.test & (arm.dataset == dataset)
-    n_rows, common = int(here.sum()), here.copy()
+    in_dataset = arm.test & (arm.dataset == dataset)
+    n_rows, common = int(in_dataset.sum()), in_dataset.copy()
     own: dict[Column, Mask] = {}
     apart: list[SeparateSetting] = []
     failures: set[tuple[int, str, str]] = set()
     for column in columns:
-        gone = here & ~np.isfinite(arm.scores[:, arm.index[column]])
+        gone = in_dataset & ~np.isfinite(arm.scores[:, arm.index[column]])
         for row in np.flatnonzero(gone).tolist():
             reason = arm.reasons.get((row, column), "score is not finite")
             failures.add((row, column.detector, reason))
         failed = int(gone.sum())
         if failed > settings.max_unscored * n_rows:
-            own[column] = here & ~gone
+            own[column] = in_dataset & ~gone
             apart.append(SeparateSetting(column, failed))
         else:
             common &= ~gone
     counted = Counter((detector, reason) for _, detector, reason in sorted(failures))
     missing = (
-        missing_scores(*column, arm.scores[here, arm.index[column]], arm.member[here])
+        missing_scores(*column, arm.scores[in_dataset, arm.index[column]], arm.member[in_dataset])
         for column in columns
     )
     unscored = UnscoredRows(

@@ -23,14 +23,14 @@ _SINGLE = 4
 
 
 class CopiesCell(NamedTuple):
-    """Members whose realised number of copies lies in `low <= copies <= high`."""
+    """Members whose realised copy count satisfies `low <= copies <= high`."""
 
     label: str
     low: int
     high: int
 
     def holds(self, copies: npt.NDArray[np.int64]) -> npt.NDArray[np.bool_]:
-        """Return which of the counts lie in this cell, same shape as `copies`."""
+        """Return whether each count is in this cell, same shape as `copies`."""
         return (copies >= self.low) & (copies <= self.high)
 
 
@@ -77,7 +77,7 @@ def copies_start(label: str) -> int:
 
 
 def copies_middle(label: str) -> float:
-    """Return where a label such as `4` or `5-8` stands among numbers: at its middle."""
+    """Return the position of a label such as `4` or `5-8` among numbers: its middle."""
     ends = [int(part) for part in label.split("-")]
     return (ends[0] + ends[-1]) / 2
 
@@ -91,12 +91,12 @@ def merge_bins(labels: Iterable[str]) -> dict[str, list[str]]:
     bins: dict[tuple[int, int], list[str]] = {}
     for label in sorted(set(labels), key=lambda label: (copies_order(label), label)):
         bins.setdefault(_bin(copies_start(label)), []).append(label)
-    found = {}
+    merged = {}
     for same in bins.values():
         ends = [int(part) for label in same for part in label.split("-")]
         first, last = min(ends), max(ends)
-        found[str(first) if first == last else f"{first}-{last}"] = same
-    return found
+        merged[str(first) if first == last else f"{first}-{last}"] = same
+    return merged
 
 
 def is_dose(label: str) -> bool:

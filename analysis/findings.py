@@ -2,8 +2,8 @@
 
 Each row answers a question; `as_table` returns the rows of one. `QUESTIONS` names those whose
 tables have columns of their own, any other has the columns of the findings: a new kind of finding
-is a function that makes its rows, and a line where it is called. What a row does not say is null.
-`Findings` looks rows up by the values that name them, for whoever shows or compares numbers.
+is a function that makes its rows, and a line where it is called. A value that a row lacks
+is null. `Findings` looks up rows by their keys, for code that shows or compares numbers.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -104,7 +104,7 @@ def table_schema(question: str, axes: Sequence[str]) -> pa.Schema:
     """
     swept = [(axis_column(axis), pa.string()) for axis in axes]
     return pa.schema(
-        [*swept, *((shown, COLUMNS[kept]) for shown, kept in columns_of(question).items())]
+        [*swept, *((title, COLUMNS[column]) for title, column in columns_of(question).items())]
     )
 
 
@@ -156,16 +156,18 @@ class Findings:
     def row(self, **place: str) -> Row | None:
         """Return the first row of a place, as `get` reads it; None if there is none."""
         columns = self.rows[0] if self.rows else place
-        wanted = {name: one for name, one in self._whole.items() if name in columns} | place
-        names = tuple(wanted)
+        selected = {name: value for name, value in self._whole.items() if name in columns} | place
+        names = tuple(selected)
         if names not in self._known:
             last_first = reversed(self.rows)
             self._known[names] = {tuple(row[name] for name in names): row for row in last_first}
-        return self._known[names].get(tuple(wanted.values()))
+        return self._known[names].get(tuple(selected.values()))
 
     def where(self, **place: str) -> "Findings":
         """Return the rows that have these values."""
-        same = (row for row in self.rows if all(row[name] == one for name, one in place.items()))
+        same = (
+            row for row in self.rows if all(row[name] == value for name, value in place.items())
+        )
         return Findings(same, self.axes, self._whole | place)
 
     def values(self, column: str) -> list[str]:
@@ -201,15 +203,15 @@ def write_findings(folder: Path, tables: Mapping[str, pa.Table]) -> None:
 
 def join_findings(folder: Path, parts: Sequence[pa.Table]) -> None:
     """Write the findings of several steps into a folder, as one file."""
-    asked = [question for part in parts for question in questions(part)]
-    _write(folder, pa.concat_tables(parts, promote_options="default"), asked)
+    all_questions = [question for part in parts for question in questions(part)]
+    _write(folder, pa.concat_tables(parts, promote_options="default"), all_questions)
 
 
 def read_findings(folder: Path) -> pa.Table:
     """Read what `write_findings` wrote.
 
     Raises:
-        InputError: the file is missing or damaged.
+        InputError: a missing or damaged file.
     """
     return read_parquet(folder / FINDINGS_FILE)
 
@@ -221,10 +223,10 @@ def questions(findings: pa.Table) -> list[str]:
 
 def as_table(findings: pa.Table, question: str) -> pa.Table:
     """Return the rows of one question with its own columns, under their own names."""
-    mine = findings.filter(pc.equal(findings["question"], question))
+    rows = findings.filter(pc.equal(findings["question"], question))
     axes = [name for name in findings.column_names if name not in COLUMNS]
     names = {**{axis: axis for axis in axes}, **columns_of(question)}
-    table = mine.select(list(names.values())).rename_columns(list(names))
+    table = rows.select(list(names.values())).rename_columns(list(names))
     return table.replace_schema_metadata(None)
 
 
@@ -253,6 +255,6 @@ def as_findings(question: str, table: pa.Table) -> pa.Table:
 
 
 def _write(folder: Path, findings: pa.Table, asked: Iterable[str]) -> None:
-    kept = findings.replace_schema_metadata({_ASKED: " ".join(asked)})
+    stored = findings.replace_schema_metadata({_ASKED: " ".join(asked)})
     with replacing(folder / FINDINGS_FILE) as temporary:
-        pq.write_table(kept, temporary)
+        pq.write_table(stored, temporary)

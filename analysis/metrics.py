@@ -10,7 +10,7 @@ TUNE_AUC = "tune_auc"
 """AUC on the `tune` rows, by which the best detector is chosen; reported is the one on `test`."""
 POOLED = "all"
 SUPPORT = 10
-"""False positives that an operating point must be able to rest on."""
+"""False positives that an operating point requires."""
 
 
 def supports_rate(rate: float, nonmembers: int) -> bool:

@@ -66,7 +66,7 @@ class Analysis:
     @property
     def metrics(self) -> pa.Table:
         """One row a cell. `variant` is `all`, or what the copies of the row's members carried;
-        `auc_adjusted` rows stand beside `auc` ones where the base model scored the same rows."""
+        `auc_adjusted` rows accompany `auc` ones if the base model scored the same rows."""
         return self.tables["metrics"]
 
     @property
@@ -197,7 +197,7 @@ def _measured_rows(
 
 
 def _relabelled(rows: Sequence[Row], selection: str) -> list[Row]:
-    """Return rows of settings that stand for another selection, too."""
+    """Return rows of settings that also represent another selection."""
     return [{**row, "selection": selection} for row in rows]
 
 

@@ -13,7 +13,7 @@ class AnalysisSettings(Settings):
     """How scores become metrics. Everything here bears on the numbers."""
 
     replicates: Annotated[int, Field(ge=100, le=100_000)] = 1000
-    """Bootstrap replicates behind the rank correlations of data sets (`prism`)."""
+    """Bootstrap replicates behind the rank correlations of datasets (`prism`)."""
     confidence: Share = 0.95
     """Coverage asked of every interval."""
     false_positive_rates: tuple[Share, ...] = (0.001, 0.01, 0.05, 0.1)
@@ -45,9 +45,9 @@ class AnalysisSettings(Settings):
     """Dataset-level detectors: `all`, or a list; `exchangeability` and `paraphrase_test` take
     passes of the arms' models."""
     shards: PositiveInt = 15
-    """Of `exchangeability`: parts of each data set whose order is tested."""
+    """Of `exchangeability`: parts of each dataset whose order is tested."""
     shuffles: PositiveInt = 25
-    """Of `exchangeability`: shuffles of each shard; each is a pass over the data set."""
+    """Of `exchangeability`: shuffles of each shard; each is a pass over the dataset."""
     seed: Annotated[int, Field(ge=0, lt=2**63)] = 0
     """Seed of what the analysis draws (replicates, shuffles), apart from the experiment's seeds."""
 
@@ -62,7 +62,7 @@ class MeasureSettings(Settings):
     accuracy_margin: Share = 0.05
     """The same for the accuracy on the benchmark's questions that are retained."""
     small_denominator: Share = 0.2
-    """PrivLeak divides by 1 - AUC of the retrained model; below this a warning stands beside it."""
+    """PrivLeak divides by 1 - AUC of the retrained model; below this it has a warning."""
     permutations: Annotated[int, Field(ge=99, le=100_000)] = 999
     """Swaps of the two models' values behind the p-value of forget quality."""
 

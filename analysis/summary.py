@@ -1,9 +1,10 @@
-"""The report's first sentences, made from the metrics and from nothing else.
+"""The report's first sentences, made only from the metrics.
 
 A claim appears only where its interval supports it: words are chosen by the end of the interval
-that is nearest to guessing, and where it holds 0.5 the sentence says that nothing can be told. The
-headline takes the best of several detectors and arms, chosen on the `tune` rows and reported on the
-others. Where there are no tune rows it is chosen on the rows that it is reported on, and says so.
+that is nearest to guessing, and if it contains 0.5 the sentence reports no detectable difference.
+The headline takes the best of several detectors and arms, chosen on the `tune` rows and reported on
+the others. Without tune rows, it is chosen on the rows that it is reported on, and the sentence
+reports that.
 """
 
 from collections.abc import Mapping, Sequence
@@ -20,18 +21,18 @@ from analysis.selection.ranking import best_first, ranked, tune_auc
 from analysis.unit import AUC, DOUBTFUL
 
 _MIN_HEADLINE_MEMBERS = 30
-"""An AUC over fewer members makes no headline where there is another."""
+"""An AUC over fewer members makes no headline if there is another."""
 _MIN_DOSE_MEMBERS = 10
 """Fewer members with a number of copies make no sentence."""
 AUC_MEANS = "AUC: how often a member outscores a non-member; 0.5 is guessing."
 NOTHING_MEASURED = "No detector gave an AUC with an interval, so there is nothing to conclude."
 _CERTAINTY = (
-    (0.95, "is nearly always told from"),
-    (0.8, "is mostly told from"),
-    (0.65, "is often told from"),
-    (0.5, "is told somewhat better than by guessing from"),
+    (0.95, "is almost always distinguished from"),
+    (0.8, "is usually distinguished from"),
+    (0.65, "is often distinguished from"),
+    (0.5, "is weakly distinguishable from"),
 )
-"""The least lower end of the interval, and what may be said from there on."""
+"""The least lower end of the interval, and the claim that it supports."""
 _MUCH = 0.1
 """Intervals that are farther apart than this differ much."""
 Names = Mapping[str, str]
@@ -47,11 +48,11 @@ class Headline(NamedTuple):
     selection: str
     cell: Estimate
     among: int
-    """Arms it is the best of; in each the best detector stands."""
+    """Number of arms it is the best of; each arm enters with its best detector."""
 
     @property
     def tune(self) -> float:
-        """What it was chosen by; NaN without tune rows."""
+        """The AUC that it was chosen by; NaN without tune rows."""
         return tune_auc(self.table, self.detector)
 
     @property
@@ -95,7 +96,7 @@ def find_headline(tables: Sequence[Findings]) -> Headline | None:
 
 
 def summary_sentences(tables: Sequence[Findings], names: Names = NO_NAMES) -> list[str]:
-    """Return the sentences that a run says at its end and at the top of its page, in order."""
+    """Return the sentences at the end of a run and at the top of its page, in order."""
     best = find_headline(tables)
     if best is None:
         return [NOTHING_MEASURED]
@@ -104,7 +105,7 @@ def summary_sentences(tables: Sequence[Findings], names: Names = NO_NAMES) -> li
 
 
 def headline_sentence(tables: Sequence[Findings], best: Headline) -> str:
-    """Say how well members with the most copies are told, and those with the fewest.
+    """Return the sentence on how detectable the most- and the least-copied members are.
 
     Args:
         tables: the metrics of all models.
@@ -122,7 +123,7 @@ def headline_sentence(tables: Sequence[Findings], best: Headline) -> str:
 def find_doses(tables: Sequence[Findings], best: Headline) -> list[Dose]:
     """Return the numbers of copies of the headline's arm that carry a sentence, fewest first.
 
-    Where all its members have one number, arms that differ from it in copies alone are added.
+    If all its members have one number, arms that differ from it only in copies are added.
     """
     doses = _doses(best.table, best)
     if len(doses) == 1:
@@ -147,7 +148,7 @@ def _doses(table: Findings, best: Headline) -> list[Dose]:
 
 
 def without_copies(table: Findings) -> tuple[tuple[str, str], ...]:
-    """Return the axes of an arm that say nothing of copies."""
+    """Return the axes of an arm that do not concern copies."""
     return tuple(pair for pair in table.cohort.axes if pair[0].split(".")[0] != "copies")
 
 
@@ -166,23 +167,24 @@ def copied(label: str) -> str:
 
 
 def _claim(cell: Estimate) -> str:
-    """Say no more than the interval holds."""
+    """Claim no more than the interval supports."""
     if cell.high < 0.5:
-        return "ranks below one never trained on"
+        return "ranks below unseen text"
     if cell.contains(0.5):
-        return "cannot be told from one never trained on in these data"
+        return "shows no detectable difference from unseen text"
     # What is shown as 0.95 is worded as 0.95.
     lower = max(round(cell.low, 2), 0.5)
     words = next(words for low, words in _CERTAINTY if lower >= low)
-    return f"{words} one never trained on"
+    return f"{words} unseen text"
 
 
 def _fewer(many: Dose, few: Dose) -> str:
-    """Say how members with fewer copies compare."""
+    """Return how members with fewer copies compare, as a clause."""
     numbers, start = f"({AUC.brief(few.cell)})", copied(few.label)
     if few.cell.contains(0.5):
-        too = "neither can it" if many.cell.contains(0.5) else "it cannot be told"
-        return f"{start}, {too} {numbers}"
+        if many.cell.contains(0.5):
+            return f"{start}, neither does it {numbers}"
+        return f"{start}, it shows no detectable difference {numbers}"
     if few.cell.high < min(many.cell.low, 0.5):
         return f"{start}, it ranks below {numbers}"
     apart = many.cell.low - few.cell.high
@@ -194,10 +196,10 @@ def _fewer(many: Dose, few: Dose) -> str:
 
 
 def choice_sentence(best: Headline, names: Names = NO_NAMES) -> tuple[str, str]:
-    """Say which detector was chosen, among how many, and on which rows.
+    """Return which detector was chosen, among how many, and on which rows.
 
     Returns:
-        What names it, and the rest of the sentence.
+        The words that name it, and the rest of the sentence.
     """
     table, name = best.table, names.get(best.detector, best.detector)
     compared = len(ranked(table))
@@ -206,17 +208,17 @@ def choice_sentence(best: Headline, names: Names = NO_NAMES) -> tuple[str, str]:
     if compared == 1 and best.among == 1:
         rest = ": no other was compared."
     elif isfinite(best.tune):
-        rest = f": of {compared}{arms} the best on rows kept for choosing (tune split)."
+        rest = f": the best of {compared}{arms} on the tuning split."
     else:
         rest = (
-            f": of {compared}{arms} the one with the highest lower bound, chosen on the rows that "
-            "it is reported on, so read it with care."
+            f": the one of {compared}{arms} with the highest lower bound, chosen on the rows that "
+            "it is reported on, so interpret it with care."
         )
     return f"{name}, {role}", rest
 
 
 def behind_sentence(best: Headline) -> str:
-    """Return the AUC over all members, the rows behind it, and what its interval speaks of."""
+    """Return the AUC over all members, its row counts, and the scope of its interval."""
     cell = best.cell
     return (
         f"All members with a copy: {auc_text(cell)}; {cell.members:,} members, "
@@ -225,13 +227,13 @@ def behind_sentence(best: Headline) -> str:
 
 
 def seeds_sentence(cell: Estimate) -> str:
-    """Say what the intervals speak of."""
+    """Return the scope of the intervals as a sentence."""
     seeds = "One seed" if cell.seeds == 1 else f"{cell.seeds} seeds"
     about, _, caution = cell.about.partition("; ")
     of = {"this model": "this one model", "any seed": "any seed"}.get(about, "these models")
     if isfinite(cell.seed_low) and about.startswith("these"):
         seeds += f" ({cell.seed_low:.2f} and {cell.seed_high:.2f})"
-    return f"{seeds}: intervals speak of {of}{f'; {caution}' if caution else ''}."
+    return f"{seeds}: intervals apply to {of}{f'; {caution}' if caution else ''}."
 
 
 def auc_text(cell: Estimate) -> str:

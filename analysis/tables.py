@@ -23,7 +23,7 @@ Row = dict[str, Any]
 
 
 def variants(work: PreparedCohort) -> dict[str, PreparedCohort]:
-    """Return the same work for the members of each variant alone, against all non-members.
+    """Return the same work for the members of each variant separately, against all non-members.
 
     Empty if all members' copies carried the same.
     """
@@ -182,7 +182,7 @@ def dose_rows(
             if not (pairs := families[column]):
                 continue
             gaps = measured[column].auc.of(work.sample_name(dataset)).between(pairs)
-            # All of them together (Bonferroni), and each alone.
+            # Simultaneous (Bonferroni), and individual.
             bands = gaps.estimates(confidence=1 - (1 - level) / len(pairs))
             for pair, band, alone in zip(
                 pairs, bands, gaps.estimates(confidence=level), strict=True

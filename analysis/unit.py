@@ -20,11 +20,11 @@ class Entry(NamedTuple):
     ends: str = ""
     """The ends of its interval, in brackets."""
     notes: tuple[str, ...] = ()
-    """What stands small under it."""
+    """Small text under it."""
     kind: str = ""
     """`interval`, `difference` or `none`; of a row's head `chosen`, for the chosen detector."""
     strong: bool = False
-    """Of a number: best on the tune split, or an interval that leaves out 0."""
+    """Of a number: best on the tuning split, or an interval that excludes 0."""
     sorted_by: str = ""
     """A number that its rows are sorted by, where the text is none."""
 
@@ -45,7 +45,7 @@ class Dot(NamedTuple):
     low: float
     high: float
     hover: str
-    """Value, interval and numbers of examples, shown when a pointer rests on it."""
+    """Value, interval and numbers of examples, shown when a pointer hovers over it."""
     text: str = ""
     bold: bool = False
     doubtful: bool = False
@@ -88,7 +88,7 @@ class Unit(NamedTuple):
 
         Args:
             shown: what was measured, if anything was.
-            alone: what is behind a number that has no interval.
+            alone: the text for a number without an interval.
         """
         cell = None if shown is None else estimate_of(shown)
         if cell is None or not isfinite(cell.value):
@@ -132,7 +132,7 @@ class Unit(NamedTuple):
         )
 
     def dot(self, head: str, shown: Measured | None, *, bold: bool = False) -> Dot | None:
-        """Return a number as a mark that says whose it is and what stands behind it."""
+        """Return a number as a mark whose hover names its subject and its counts."""
         cell = None if shown is None else estimate_of(shown)
         if cell is None or not cell.available:
             return None

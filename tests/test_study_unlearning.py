@@ -32,12 +32,12 @@ def test_the_tables_hold_the_numbers_of_the_run(run, tmp_path):
     assert heads[:5] == [
         "Verdicts",
         "Forgetting",
-        "What is still remembered of the forget set",
-        "What relearning brings back",
+        "Memorisation of the forget set",
+        "Effect of relearning",
         "Utility",
     ]
     assert "By copies" in heads
-    assert "What the verdicts rest on" in heads
+    assert "Basis of the verdicts" in heads
     assert heads[-3:] == ["The ratio rule", "The rule, by copies", "The ratio rule by seed"]
     forgetting = page.split("## Forgetting")[1].split("## ")[0]
     rows = re.findall(r"(?m)^\| `(.*?)` \| (.*?) \|", forgetting)

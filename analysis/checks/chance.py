@@ -7,8 +7,9 @@ the rank-sum test of clustered rows (Rosner, Glynn and Lee 2003): the sides were
 no model saw either, no seed and no training adds to it. It holds with few groups and unequal ones,
 where an interval about the AUC that was found would not: simulated in scripts/calibration/cells.
 
-*Passes* only where, moreover, each interval over all datasets lies within 0.5 ± 0.1: to miss a bias
-is no finding. Else the rows *cannot tell*, and what they could have missed is said.
+*Passes* only where, moreover, each interval over all datasets is within 0.5 ± 0.1: missing a bias
+is not evidence. Else the rows *cannot tell*, and the check reports the bias that they could have
+missed.
 
 Each AUC has its 95 % interval, which is not corrected for their number. What a check *leaves room
 for* reaches from the lowest end of these to the highest and, unless the check failed, to 0.5: the
@@ -43,26 +44,26 @@ def dealing_error(rows: Rows, scores: Floats) -> float:
 
     The difference of the sides' mean ranks is the AUC less a half, so a group moves it by the sum
     of its rows' ranks, each about the mean rank of both sides (Rosner, Glynn and Lee 2003). Each
-    dataset counts by its members, seeds alike; NaN where no dataset has both sides.
+    dataset counts by its members, seeds alike; NaN if no dataset has both sides.
     """
     from scipy.stats import rankdata
 
     either = rows.member | rows.nonmember
-    known = [{name: at[either[at]] for name, at in seed.items()} for seed in rows.places]
-    known = [
+    places_by_name = [{name: at[either[at]] for name, at in seed.items()} for seed in rows.places]
+    places_by_name = [
         {name: at for name, at in seed.items() if 0 < rows.member[at].sum() < len(at)}
-        for seed in known
+        for seed in places_by_name
     ]
-    known = [seed for seed in known if seed]
+    places_by_name = [seed for seed in places_by_name if seed]
     moved: dict[tuple[str, int], float] = {}
-    for seed in known:
+    for seed in places_by_name:
         members = sum(int(rows.member[at].sum()) for at in seed.values())
         for name, at in seed.items():
             count, inside = len(at), int(rows.member[at].sum())
             rank = (rankdata(scores[at]) - (count + 1) / 2) / count
             parts = np.where(rows.member[at], 1 / inside, -1 / (count - inside)) * rank
             groups = len(np.unique(rows.group[at]))
-            parts *= sqrt(groups / max(groups - 1, 1)) * inside / members / len(known)
+            parts *= sqrt(groups / max(groups - 1, 1)) * inside / members / len(places_by_name)
             for group, part in zip(rows.group[at].tolist(), parts.tolist(), strict=True):
                 moved[name, group] = moved.get((name, group), 0.0) + part
     return sqrt(sum(part**2 for part in moved.values())) if moved else float("nan")
@@ -80,9 +81,9 @@ def column_error(
         dataset: which; None for all of them.
     """
     inside, outside = work.sides(column)
-    here = np.ones_like(inside) if dataset is None else work.rows.dataset == dataset
-    member = inside & here & cell.holds(work.copies)
-    rows = replace(work.rows, member=member, nonmember=outside & here)
+    inside_dataset = np.ones_like(inside) if dataset is None else work.rows.dataset == dataset
+    member = inside & inside_dataset & cell.holds(work.copies)
+    rows = replace(work.rows, member=member, nonmember=outside & inside_dataset)
     return dealing_error(rows, work.scores(column))
 
 
@@ -96,7 +97,7 @@ def off_chance(rows: Sequence[Row]) -> list[int]:
 
 
 def chance_width(row: Row, number: int) -> float:
-    """Return how far from 0.5 chance puts an AUC, as one of `number` that are looked at."""
+    """Return the distance from 0.5 that chance explains for an AUC, as one of `number` AUCs."""
     from scipy.stats import norm
 
     error = row["chance_error"]
@@ -120,8 +121,8 @@ def possible_auc(row: Row) -> Estimate:
 def joint_room(aucs: Sequence[Estimate], *, failed: bool) -> Estimate:
     """Return the AUCs that several leave room for together, 0.5 included unless failed."""
     chance = [] if failed else [CHANCE]
-    low = min([*(one.low for one in aucs), *chance])
-    return Estimate(nan, low, max([*(one.high for one in aucs), *chance]))
+    low = min([*(auc.low for auc in aucs), *chance])
+    return Estimate(nan, low, max([*(auc.high for auc in aucs), *chance]))
 
 
 def within_margin(room: Estimate) -> bool:

@@ -1,7 +1,8 @@
-"""A check with its verdict and numbers, and the rows of the findings that they stand in.
+"""A check with its verdict and numbers, and their rows in the findings.
 
-Of each check one row says the verdict and what stands behind all of it; of a check of AUCs one row
-more an AUC says what that one leaves room for. Whoever shows a check reads numbers and no sentence.
+Each check has one row with its verdict and its overall numbers; a check of AUCs has one more
+row per AUC, with the range that it cannot exclude. Code that shows a check reads numbers and no
+sentence.
 """
 
 from collections.abc import Iterator, Sequence
@@ -33,7 +34,7 @@ class CheckRow(NamedTuple):
 
 
 class StreamFacts(NamedTuple):
-    """What the audits say that differs between streams: a value a column, a row a stream."""
+    """The facts of audits that differ between streams: one column per value, one row per stream."""
 
     columns: tuple[str, ...]
     rows: tuple[tuple[str, tuple[str, ...]], ...]
@@ -41,7 +42,7 @@ class StreamFacts(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class Check:
-    """One check with its verdict, a sentence for it, and what stands behind it."""
+    """One check with its verdict, a sentence for it, and its numbers."""
 
     key: str
     """`streams`, `fed`, `background`, `blind`, `base`, `no copy` or `twin`."""
@@ -72,8 +73,8 @@ class Check:
     @property
     def line(self) -> str:
         """The check in one line; what is wrong is said in full."""
-        said = f". {self.sentence}" if self.verdict == "failed" else ""
-        return f"{self.name}: {self.verdict_line}{said}"
+        sentence = f". {self.sentence}" if self.verdict == "failed" else ""
+        return f"{self.name}: {self.verdict_line}{sentence}"
 
 
 def checks_table(checks: Sequence[Check], axes: Sequence[str]) -> pa.Table:

@@ -2,8 +2,8 @@
 
 1. The audit found every member the realised number of times and no non-member; and, read back
    from what each model was fed, no copy had other tokens than its text. No document that
-   overlaps with an example is left in the background, and every example could be looked for.
-2. A blind classifier, which sees no model, cannot tell the sides apart: not by words, not by
+   overlaps with an example is left in the background, and every example could be searched for.
+2. A blind classifier, which sees no model, cannot distinguish the sides: not by words, not by
    TF-IDF, not by length. All of its settings decide together.
 3. A base model, which saw neither side, gives no AUC away from 0.5.
 4. Members that drew no copy look like non-members.
@@ -11,7 +11,7 @@
    the experiment has one.
 
 Checks 2 to 5 follow the one rule of `analysis.checks.chance`, over everything that the page shows:
-the default and the tuned setting of every detector, all datasets and each alone, every arm.
+the default and the tuned setting of every detector, all datasets and each individually, every arm.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -36,7 +36,7 @@ from inject.overlap.filter import OverlapFacts
 from inject.stream.exposures import CopyOutcomes
 
 _POOLED = "all"
-_NO_INTERVAL = "There is no interval to judge by."
+_NO_INTERVAL = "There is no interval to judge."
 _NAMED = 200
 
 
@@ -71,23 +71,23 @@ def check_validity(
 def _audit(audits: Mapping[str, Mapping[str, Any]]) -> Check:
     name = "Audit of the training streams"
     if not audits:
-        none = "No audit was handed in."
+        none = "No audit was given."
         return Check(key="streams", name=name, verdict="not measured", sentence=none)
     failed = [label for label, audit in audits.items() if audit.get("passed") is not True]
     facts, streams = _facts(audits)
     counted = f"{len(audits)} {'stream' if len(audits) == 1 else 'streams'}"
     sentence = (
-        f"{counted} searched: every member is there as often as the plan says, token for token, "
-        "and no non-member is."
+        f"{counted} searched: every member occurs as often as planned, token for "
+        "token, and no non-member occurs."
     )
     if failed:
         named = ": " + "; ".join(failed) if any(failed) else ""
         sentence = f"{len(failed)} of {counted} failed{named}."
-    planned, found, withheld = (
+    planned, read_copies, withheld = (
         [int(audit.get(key, 0)) for audit in audits.values()]
         for key in ("copies planned", "copies found", "non-members found")
     )
-    wrong = [abs(one - other) for one, other in zip(planned, found, strict=True)]
+    wrong = [abs(plan - other) for plan, other in zip(planned, read_copies, strict=True)]
     return Check(
         key="streams",
         name=name,
@@ -118,42 +118,42 @@ def _facts(
 
 
 def _fed(fed: Mapping[str, CopyOutcomes]) -> Check:
-    """Judge what the models were fed: what was altered fails, what was never reached is told."""
-    altered = sum(one.altered for one in fed.values())
-    missed = sum(one.partly + one.never for one in fed.values())
-    planned = sum(one.planned for one in fed.values())
+    """Judge the models' training input: altered copies fail, copies never reached are reported."""
+    altered = sum(outcomes.altered for outcomes in fed.values())
+    missed = sum(outcomes.partly + outcomes.never for outcomes in fed.values())
+    planned = sum(outcomes.planned for outcomes in fed.values())
     models = "1 model was" if len(fed) == 1 else f"{len(fed)} models were"
     fed_text = f"{models} fed {planned:,} copies"
-    rest = f" {missed:,} were never reached, or not to their end." if missed else ""
+    unread = f" {missed:,} were not reached, or not completely." if missed else ""
     if altered:
-        wrong = ", ".join(label for label, one in fed.items() if one.altered)
+        wrong = ", ".join(label for label, outcomes in fed.items() if outcomes.altered)
         sentence = (
             f"{fed_text}, of which {altered:,} had other tokens than their texts have: their "
-            f"payload was changed after it was planned ({wrong}).{rest} The scores do not tell "
-            "who was seen."
+            f"payload was changed after it was planned ({wrong}).{unread} The scores do not "
+            "show which texts were seen."
         )
     else:
-        sentence = f"{fed_text}; every token of theirs that was fed is the text's own.{rest}"
+        sentence = f"{fed_text}; every token read from them is the text's own.{unread}"
     facts, streams = _facts(
         {
             label: {
-                "copies planned": one.planned,
-                "fed whole": one.whole,
-                "altered": one.altered,
-                "fed in part": one.partly,
-                "never reached": one.never,
+                "copies planned": outcomes.planned,
+                "fed whole": outcomes.whole,
+                "altered": outcomes.altered,
+                "fed in part": outcomes.partly,
+                "never reached": outcomes.never,
             }
-            for label, one in fed.items()
+            for label, outcomes in fed.items()
         }
     )
     named = tuple(
         (f"altered in {label}", f"{name.example_id} ({name.dataset}), copy {name.copy}")
-        for label, one in fed.items()
-        for name in one.first_altered
+        for label, outcomes in fed.items()
+        for name in outcomes.first_altered
     )
     return Check(
         key="fed",
-        name="What the models were fed",
+        name="What the models were trained on",
         verdict="failed" if altered else "passed",
         sentence=sentence,
         total=planned,
@@ -164,22 +164,23 @@ def _fed(fed: Mapping[str, CopyOutcomes]) -> Check:
 
 
 def _backgrounds(found: Sequence[OverlapFacts]) -> Check:
-    """Judge what is known of the backgrounds' text; rows that were not looked for are no pass."""
-    remaining = sum(one.offending - one.dropped for one in found)
-    unchecked = {(one.dataset, one.example_id): one for facts in found for one in facts.unchecked}
-    rows = max(one.examples for one in found)
-    dropped = sum(one.dropped for one in found)
+    """Judge the audits of the backgrounds' text; rows that were not searched for prevent a pass."""
+    remaining = sum(background.offending - background.dropped for background in found)
+    unchecked = {(row.dataset, row.example_id): row for facts in found for row in facts.unchecked}
+    rows = max(background.examples for background in found)
+    dropped = sum(background.dropped for background in found)
     verdict: Verdict = "failed" if remaining else "cannot tell" if unchecked else "passed"
-    documents = sum(one.documents for one in found)
+    documents = sum(background.documents for background in found)
     sentence = f"{documents:,} documents were compared with {rows:,} rows"
     sentence += f"; {dropped:,} overlapped and were left out." if dropped else "."
     if remaining:
-        sentence += f" {remaining:,} overlap and were kept: members or non-members stand in them."
+        sentence += f" {remaining:,} overlap and were kept: they contain members or non-members."
     if unchecked:
-        names = ", ".join(f"{one.dataset} {one.source_id}" for one in list(unchecked.values())[:5])
+        names = ", ".join(f"{row.dataset} {row.source_id}" for row in list(unchecked.values())[:5])
         more = f" and {len(unchecked) - 5:,} more" if len(unchecked) > 5 else ""
         sentence += (
-            f" {len(unchecked):,} of the rows have too few words to be looked for ({names}{more})."
+            f" {len(unchecked):,} of the rows have too few words to be searched for "
+            f"({names}{more})."
         )
     return Check(
         key="background",
@@ -189,8 +190,11 @@ def _backgrounds(found: Sequence[OverlapFacts]) -> Check:
         total=documents,
         off=remaining,
         facts=tuple(
-            (f"{one.dataset} {one.source_id} ({one.example_id})", f"{one.words:g} words")
-            for one in list(unchecked.values())[:_NAMED]
+            (
+                f"{row.dataset} {row.source_id} ({row.example_id})",
+                f"{row.words:g} words",
+            )
+            for row in list(unchecked.values())[:_NAMED]
         ),
     )
 
@@ -204,13 +208,13 @@ def _blind(tables: Sequence[Findings]) -> Check:
         "Blind classifier",
         rows,
         "A classifier that sees only the texts, never a model,",
-        "told the sides apart",
+        "distinguishes the sides",
         none=_NO_INTERVAL if rows else "There are no scores of the detector blind.",
     )
 
 
 def _clean(tables: Sequence[Findings], model: str) -> Check:
-    name, who = {
+    name, subject = {
         "base": ("Base model", "The model that saw neither side"),
         "twin": (
             "Clean twin",
@@ -219,7 +223,7 @@ def _clean(tables: Sequence[Findings], model: str) -> Check:
     }[model]
     same = [table for table in tables if table.cohort.model == model]
     rows = _rows(same, _contestants(same))
-    return _at_chance(model, name, rows, who, "already told them apart")
+    return _at_chance(model, name, rows, subject, "already distinguishes them")
 
 
 def _contestants(tables: Sequence[Findings]) -> list[str]:
@@ -235,8 +239,8 @@ def _zero_copies(tables: Sequence[Findings]) -> Check:
         "no copy",
         "Members that drew no copy",
         rows,
-        "Members of which no copy was spiked",
-        "look unlike the non-members",
+        "The set of members without a spiked copy",
+        "differ from the non-members",
         none="No arm has enough members that drew zero copies.",
     )
 
@@ -254,22 +258,22 @@ def _rows(
     for table in tables:
         datasets = table.values("dataset")
         # Of a control every setting decides: what words do not show, lengths may.
-        every = {
+        aucs_by_row = {
             name: table.where(detector=name).values("selection") if name in MODEL_FREE else []
             for name in names
         }
         # With one dataset, the pooled row is that dataset's.
         for dataset in datasets[:1] if len(datasets) == 2 else datasets:
             for detector in names:
-                for selection in dict.fromkeys(["default", "tuned", *every[detector]]):
+                for selection in dict.fromkeys(["default", "tuned", *aucs_by_row[detector]]):
                     place = {"detector": detector, "dataset": dataset, "copies": copies}
                     row = table.row(**place, selection=selection)
                     if row is None:
                         continue
                     auc = possible_auc(row)
                     mark = (detector, row["setting"], dataset, auc.value, auc.low, auc.high)
-                    found = CheckRow(_label(table.cohort, row), row, auc, dataset == _POOLED)
-                    rows.setdefault(mark, found)
+                    check_row = CheckRow(_label(table.cohort, row), row, auc, dataset == _POOLED)
+                    rows.setdefault(mark, check_row)
     return tuple(rows.values())
 
 
@@ -277,7 +281,7 @@ def _at_chance(
     key: str,
     name: str,
     rows: Sequence[CheckRow],
-    who: str,
+    subject: str,
     wrong: str,
     none: str = _NO_INTERVAL,
 ) -> Check:
@@ -302,27 +306,27 @@ def _at_chance(
     if room is None:
         return check("not measured", none)
     inside = sum(row.auc.contains(CHANCE) for row in measured)
-    alone = f" Taken alone, {inside} of {len(measured)} intervals contain 0.5."
+    alone = f" Individually, {inside} of {len(measured)} intervals contain 0.5."
     alone = "" if len(measured) == 1 else alone
     if off:
         worst = max(off, key=lambda row: abs(row.auc.value - CHANCE))
         return check(
             "failed",
-            f"{who} {wrong}: {len(off)} of {_aucs(len(measured))} "
+            f"{subject} {wrong}: {len(off)} of {_aucs(len(measured))} "
             f"{'is' if len(off) == 1 else 'are'} farther from 0.5 than chance, corrected for the "
             f"number; the farthest is {worst.label}, {AUC.text(*worst.auc[:3])} on "
             f"{_rows_of(worst.auc)}.{alone}",
         )
-    asked = f"{CHANCE - MARGIN:.1f} to {CHANCE + MARGIN:.1f}"
+    required = f"{CHANCE - MARGIN:.1f} to {CHANCE + MARGIN:.1f}"
     clear = f"none of {_aucs(len(measured))} is farther from 0.5 than chance"
     if len(measured) == 1:
-        clear = "the AUC is no farther from 0.5 than chance"
-    margin = f"leaves room for AUCs from {room.low:.2f} to {room.high:.2f}"
+        clear = "the AUC is not farther from 0.5 than chance"
+    margin = f"AUCs from {room.low:.2f} to {room.high:.2f} remain possible"
     if within_margin(room):
         return check(
             "passed",
-            f"{who} is equivalent to chance: {clear}, and what all datasets together "
-            f"leave room for lies within the {asked} asked for. A bias of up to "
+            f"{subject} is equivalent to chance: {clear}, and the range that all "
+            f"datasets together cannot exclude is within the required {required}. A bias of up to "
             f"{_missed(room):.2f} in AUC could have been missed.{_single_datasets(measured)}"
             f"{alone}",
             margin,
@@ -330,8 +334,8 @@ def _at_chance(
     widest = max(pooled, key=lambda row: _missed(row.auc))
     return check(
         "cannot tell",
-        f"No bias was found: {clear}. But so few rows could have missed one: a passed "
-        f"check asks for {asked}. The least is known of {widest.label}, "
+        f"No bias was detected: {clear}. But so few rows could have missed one: "
+        f"a passed check requires {required}. The widest range is that of {widest.label}, "
         f"{AUC.text(*widest.auc[:3])} on {_rows_of(widest.auc)}.{alone}",
         margin,
     )
@@ -343,7 +347,7 @@ def _single_datasets(measured: Sequence[CheckRow]) -> str:
     if not aucs:
         return ""
     room = joint_room(aucs, failed=False)
-    return f" Single datasets leave room from {room.low:.2f} to {room.high:.2f}."
+    return f" For single datasets AUCs from {room.low:.2f} to {room.high:.2f} remain possible."
 
 
 def _missed(room: Estimate) -> float:
@@ -361,8 +365,8 @@ def _aucs(count: int) -> str:
 
 def _label(cohort: Cohort, row: Row) -> str:
     setting = "" if row["setting"] in ("default", "-", "") else f" ({row['setting']})"
-    where = "" if row["dataset"] == _POOLED else row["dataset"]
-    return " · ".join(filter(None, (row["detector"] + setting, where, cohort.label())))
+    dataset = "" if row["dataset"] == _POOLED else row["dataset"]
+    return " · ".join(filter(None, (row["detector"] + setting, dataset, cohort.label())))
 
 
 def _plain(value: Any) -> str:

@@ -82,7 +82,7 @@ class Matched(NamedTuple):
         return self._either(lambda cohort: arm_words(cohort.axes))
 
     def _either(self, called: Callable[[Cohort], str]) -> str:
-        names = dict.fromkeys(called(one.cohort) for one in self)
+        names = dict.fromkeys(called(table.cohort) for table in self)
         return " / ".join(name or "the one arm" for name in names)
 
 
@@ -93,27 +93,31 @@ class ComparedMetrics(NamedTuple):
     """The question `comparison`: of each number that of the `first` run, that of the `second`, and
     their `difference` on the rows that both scored, with the two AUCs that it is of."""
     unmatched: tuple[str, ...]
-    """Arms that stand in one run alone, in words."""
+    """Arms that only one run has, in words."""
 
     def places(self) -> list[dict[str, str]]:
-        """Return what names each number, in order."""
+        """Return the keys of each number, in order."""
         places = dict.fromkeys(tuple(row[name] for name in PLACE) for row in self.numbers.rows)
         return [dict(zip(PLACE, place, strict=True)) for place in places]
 
     def pooled_aucs(self) -> list[dict[str, str]]:
-        """Return what names the AUCs over all datasets of the contaminated models, tuned where
-        there is a choice: what a reader looks at first."""
-        wanted = {"model": _CONTAMINATED, "dataset": POOLED, "metric": AUC}
-        found = [
+        """Return the keys of the AUCs over all datasets of the contaminated models, tuned
+        if there is a choice: the numbers to read first."""
+        selected = {"model": _CONTAMINATED, "dataset": POOLED, "metric": AUC}
+        aucs = [
             place
             for place in self.places()
-            if wanted.items() <= place.items() and place["selection"] in ("tuned", "default")
+            if selected.items() <= place.items() and place["selection"] in ("tuned", "default")
         ]
-        tuned = {(one["arm"], one["detector"]) for one in found if one["selection"] == "tuned"}
+        tuned = {
+            (auc_row["arm"], auc_row["detector"])
+            for auc_row in aucs
+            if auc_row["selection"] == "tuned"
+        }
         return [
-            one
-            for one in found
-            if one["selection"] == "tuned" or (one["arm"], one["detector"]) not in tuned
+            auc_row
+            for auc_row in aucs
+            if auc_row["selection"] == "tuned" or (auc_row["arm"], auc_row["detector"]) not in tuned
         ]
 
 
@@ -138,13 +142,13 @@ def _match(first: RunTables, second: RunTables) -> tuple[list[Matched], list[str
             _by_key(run, [table for same in side.values() for table in same], axes)
             for run, side in zip(runs, sides, strict=True)
         ]
-        for key in [key for key, one in sides[0].items() if len(one) == 1]:
+        for key in [key for key, tables in sides[0].items() if len(tables) == 1]:
             if len(sides[1].get(key, [])) == 1:
                 pairs.append(Matched(sides[0].pop(key)[0], sides[1].pop(key)[0]))
     for key in dict.fromkeys([*sides[0], *sides[1]]):
-        one, two = (side.get(key, []) for side in sides)
-        unmatched += _alone(first, one, second, len(two))
-        unmatched += _alone(second, two, first, len(one))
+        tables, two = (side.get(key, []) for side in sides)
+        unmatched += _alone(first, tables, second, len(two))
+        unmatched += _alone(second, two, first, len(tables))
     return pairs, unmatched
 
 
@@ -158,21 +162,21 @@ def _alone(run: RunTables, tables: Sequence[Findings], other: RunTables, alike: 
 def _by_key(
     run: RunTables, tables: Iterable[Findings], axes: Sequence[str]
 ) -> dict[str, list[Findings]]:
-    found: dict[str, list[Findings]] = {}
+    by_key: dict[str, list[Findings]] = {}
     for table in tables:
         values = {**run.fixed, **dict(table.cohort.axes)}
         key = "\0".join([table.cohort.model, *(values.get(axis, "") for axis in axes)])
-        found.setdefault(key, []).append(table)
-    return found
+        by_key.setdefault(key, []).append(table)
+    return by_key
 
 
 def _rows(
     pair: Matched, first: RunTables, second: RunTables, settings: AnalysisSettings
 ) -> Iterator[Row]:
     model = pair.first.cohort.model
-    known = model not in _UNKNOWN_COPIES
+    copies_known = model not in _UNKNOWN_COPIES
     scored = [
-        scored_rows(run, table.cohort) if known else {}
+        scored_rows(run, table.cohort) if copies_known else {}
         for run, table in zip((first, second), pair, strict=True)
     ]
     keys = dict.fromkeys(
@@ -216,7 +220,7 @@ def scored_rows(run: RunTables, cohort: Cohort) -> dict[tuple[str, str], list[Sc
         if row["split"] == "test"
     }
     copies = _copies(run, cohort) if cohort.model == _CONTAMINATED else None
-    found: dict[tuple[str, str], list[ScoredRow]] = {}
+    by_column: dict[tuple[str, str], list[ScoredRow]] = {}
     for row in run.scores.to_pylist():
         if row["model"] != cohort.model or any(row[k] != v for k, v in of_cohort.items()):
             continue
@@ -227,12 +231,12 @@ def scored_rows(run: RunTables, cohort: Cohort) -> dict[tuple[str, str], list[Sc
         member = example["side"] == "member"
         if member and copies is not None and not copies.get(row["seed"], {}).get(row["example_id"]):
             continue
-        found.setdefault((row["detector"], row["selection"]), []).append(
+        by_column.setdefault((row["detector"], row["selection"]), []).append(
             ScoredRow(
                 row["seed"], row["example_id"], example["dataset"], example["group"], member, score
             )
         )
-    return found
+    return by_column
 
 
 def _copies(run: RunTables, cohort: Cohort) -> dict[int, Mapping[str, int]]:
@@ -267,17 +271,17 @@ def paired_differences(
             if not all(unsupported(rows, own, at) in (None, EQUAL) for own in scores):
                 scores[0][at] = scores[1][at] = np.nan
     one, two = (auc_numbers(rows, own) for own in scores)
-    found = {}
+    differences = {}
     for dataset in (None, *dict.fromkeys(name for seed in one.seeds for name in seed)):
         several = zip(
             *(each.estimates(dataset, confidence=confidence) for each in (one, two, two - one)),
             strict=True,
         )
-        for ours, theirs, gap in several:
+        for first_value, second_value, gap in several:
             # The two that are shown, to the last bit.
-            gap = gap._replace(value=theirs.value - ours.value)
-            found[dataset or POOLED] = ours, theirs, gap
-    return found
+            gap = gap._replace(value=second_value.value - first_value.value)
+            differences[dataset or POOLED] = first_value, second_value, gap
+    return differences
 
 
 def _rows_of(shared: Sequence[ScoredRow]) -> Rows:

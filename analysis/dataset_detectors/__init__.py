@@ -1,1 +1,1 @@
-"""Dataset-level detectors: was a data set seen, rather than one text?"""
+"""Dataset-level detectors: was a dataset seen, rather than one text?"""

@@ -1,7 +1,7 @@
 """A dataset-level detector: what it declares, what it is given, what it finds, and its name.
 
-It looks at all rows of one data set under one model and answers once, with a statistic and, where
-it is a test, a p-value. Wherever that is possible it answers a second time on rows that nobody saw
+It uses all rows of one dataset under one model and answers once, with a statistic and,
+if it is a test, a p-value. If possible, it answers a second time on unseen rows
 (`rows` of `Finding`): there its p-values must be uniform.
 
 Scores of many detectors are features: on one scale, outliers cut, gaps filled, fitted on `tune`.
@@ -27,12 +27,12 @@ from inject.errors import InputError, did_you_mean
 
 Rows = Literal["members", "non-members", "both"]
 Further = Literal["orders", "statistics", "paraphrases"]
-"""What a detector reads besides the stored scores: log-likelihoods of shuffled data sets
+"""What a detector reads besides the stored scores: log-likelihoods of shuffled datasets
 (`orders`), token statistics of the target and of a reference model (`statistics`), scores of
 paraphrases (`paraphrases`). All but `statistics` take further passes of the target."""
 TOO_SMALL = "n too small"
 POOLED = "all"
-"""All data sets of a pool together."""
+"""All datasets of a pool together."""
 
 
 class Finding(NamedTuple):
@@ -45,7 +45,7 @@ class Finding(NamedTuple):
     low: float = math.nan
     high: float = math.nan
     p_value: float = math.nan
-    """One-sided: small where the rows were seen; NaN for what is no test."""
+    """One-sided: small if the rows were seen; NaN if the method is not a test."""
     n: int = 0
     """What the statistic is over: groups of rows, documents, shards, pairs."""
     note: str = ""
@@ -54,12 +54,12 @@ class Finding(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class DatasetEvidence:
-    """What is known of one data set under one model; arrays run over its rows."""
+    """What is known of one dataset under one model; arrays run over its rows."""
 
     dataset: str
     """Its name; `all` for the pool."""
     datasets: npt.NDArray[np.object_]
-    """The data set of each row."""
+    """The dataset of each row."""
     seen: Mask
     """Members with at least one copy."""
     unseen: Mask
@@ -69,7 +69,7 @@ class DatasetEvidence:
     groups: npt.NDArray[np.object_]
     """Rows of one group share a passage."""
     scores: Mapping[str, Floats]
-    """By detector, under the setting that is reported; contestants alone."""
+    """By detector, under the reported setting; only contestants."""
     seed: int
     replicates: int
     confidence: float
@@ -94,13 +94,13 @@ class DatasetDetector:
     source: str
     """Paper."""
     assumption: str
-    """What must hold for its answer to mean that the data set was seen."""
+    """What must hold for its answer to mean that the dataset was seen."""
     reads: tuple[Further, ...] = ()
     """What it reads besides the stored scores."""
     score: Callable[[TokenStatistics], float] | None = None
     """Of a row, where it reads `statistics`."""
     pooled: bool = False
-    """Whether it also answers for all data sets together."""
+    """Whether it also answers for all datasets together."""
     find: Callable[[DatasetEvidence], list[Finding]]
 
 
@@ -111,9 +111,9 @@ def nothing(rows: Rows, statistic: str, note: str, n: int = 0) -> Finding:
 
 def group_means(values: Floats, groups: npt.NDArray[np.object_]) -> Floats:
     """Return the mean of each group's finite values, so that a passage counts once."""
-    there = np.isfinite(values)
-    names, index = np.unique(groups[there].astype(str), return_inverse=True)
-    sums = np.bincount(index, weights=values[there], minlength=len(names))
+    measured = np.isfinite(values)
+    names, index = np.unique(groups[measured].astype(str), return_inverse=True)
+    sums = np.bincount(index, weights=values[measured], minlength=len(names))
     counts = np.bincount(index, minlength=len(names))
     return np.asarray(sums / np.maximum(counts, 1), np.float64)
 
@@ -128,8 +128,8 @@ def welch_test(higher: Floats, lower: Floats) -> TTest | None:
 
     if min(len(higher), len(lower)) < 2 or (np.ptp(higher) == 0 and np.ptp(lower) == 0):
         return None
-    found = ttest_ind(higher, lower, equal_var=False, alternative="greater")
-    return float(found.statistic), float(found.pvalue)
+    result = ttest_ind(higher, lower, equal_var=False, alternative="greater")
+    return float(result.statistic), float(result.pvalue)
 
 
 def mean_test(differences: Floats) -> TTest | None:
@@ -138,8 +138,8 @@ def mean_test(differences: Floats) -> TTest | None:
 
     if len(differences) < 2 or np.ptp(differences) == 0:
         return None
-    found = ttest_1samp(differences, 0.0, alternative="greater")
-    return float(found.statistic), float(found.pvalue)
+    result = ttest_1samp(differences, 0.0, alternative="greater")
+    return float(result.statistic), float(result.pvalue)
 
 
 def holm(p_values: Floats) -> Floats:
@@ -147,9 +147,9 @@ def holm(p_values: Floats) -> Floats:
     from statsmodels.stats.multitest import multipletests
 
     adjusted = np.full(len(p_values), np.nan)
-    there = np.isfinite(p_values)
-    if there.any():
-        adjusted[there] = multipletests(p_values[there], method="holm")[1]
+    measured = np.isfinite(p_values)
+    if measured.any():
+        adjusted[measured] = multipletests(p_values[measured], method="holm")[1]
     return adjusted
 
 
@@ -166,12 +166,12 @@ def standardised_features(evidence: DatasetEvidence, fitted: Mask) -> Features:
     """Return scores cut at the 2.5th and 97.5th percentile of the fitted rows, in their units."""
     names, columns = [], []
     for name, scores in evidence.scores.items():
-        known = scores[fitted & np.isfinite(scores)]
-        if len(known) < 2 or len(known) < (1 - _MOST_MISSING) * fitted.sum():
+        fitted_scores = scores[fitted & np.isfinite(scores)]
+        if len(fitted_scores) < 2 or len(fitted_scores) < (1 - _MOST_MISSING) * fitted.sum():
             continue
-        low, high = np.percentile(known, [_CUT, 100 - _CUT])
+        low, high = np.percentile(fitted_scores, [_CUT, 100 - _CUT])
         cut = np.clip(scores, low, high)
-        within = np.clip(known, low, high)
+        within = np.clip(fitted_scores, low, high)
         spread = float(within.std())
         if spread <= 0:
             continue
@@ -182,18 +182,18 @@ def standardised_features(evidence: DatasetEvidence, fitted: Mask) -> Features:
 
 
 def ranked_features(evidence: DatasetEvidence, fitted: Mask) -> Features:
-    """Return each score's place among the fitted rows of its own data set, from 0 to 1."""
+    """Return each score's place among the fitted rows of its own dataset, from 0 to 1."""
     names, columns = [], []
     for name, scores in evidence.scores.items():
         column = np.full(len(scores), np.nan)
         for dataset in dict.fromkeys(evidence.datasets):
-            here = evidence.datasets == dataset
-            known = np.sort(scores[here & fitted & np.isfinite(scores)])
-            asked = here & np.isfinite(scores)
-            if len(known) >= 2:
-                below = np.searchsorted(known, scores[asked], side="left")
-                upto = np.searchsorted(known, scores[asked], side="right")
-                column[asked] = (below + upto) / (2 * len(known))
+            in_dataset = evidence.datasets == dataset
+            fitted_scores = np.sort(scores[in_dataset & fitted & np.isfinite(scores)])
+            scored = in_dataset & np.isfinite(scores)
+            if len(fitted_scores) >= 2:
+                below = np.searchsorted(fitted_scores, scores[scored], side="left")
+                upto = np.searchsorted(fitted_scores, scores[scored], side="right")
+                column[scored] = (below + upto) / (2 * len(fitted_scores))
         if np.isfinite(column[fitted]).mean() >= 1 - _MOST_MISSING:
             names.append(name)
             columns.append(np.where(np.isfinite(column), column, 0.5))
@@ -226,28 +226,28 @@ def get_dataset_detector(name: str) -> DatasetDetector:
     """Return one by its name.
 
     Raises:
-        InputError: there is none of that name.
+        InputError: an unknown name.
     """
-    known = dataset_detector_names()
-    if name not in known:
+    names = dataset_detector_names()
+    if name not in names:
         raise InputError(
-            f"no dataset-level detector is called {name!r}.{did_you_mean(name, known)}",
-            allowed=", ".join([POOLED, *known]),
+            f"no dataset-level detector is called {name!r}.{did_you_mean(name, names)}",
+            allowed=", ".join([POOLED, *names]),
         )
-    found: DatasetDetector = importlib.import_module(f"{_METHODS}.{name}").DETECTOR
-    return found
+    detector: DatasetDetector = importlib.import_module(f"{_METHODS}.{name}").DETECTOR
+    return detector
 
 
-def asked_dataset_detectors(asked: Literal["all"] | Sequence[str]) -> list[DatasetDetector]:
-    """Return those that were asked for, each once.
+def asked_dataset_detectors(requested: Literal["all"] | Sequence[str]) -> list[DatasetDetector]:
+    """Return the requested detectors, each once.
 
     Raises:
         InputError: an unknown name.
     """
-    names = dataset_detector_names() if asked == POOLED else dict.fromkeys(asked)
+    names = dataset_detector_names() if requested == POOLED else dict.fromkeys(requested)
     return [get_dataset_detector(name) for name in names]
 
 
-def method_roots(asked: Literal["all"] | Sequence[str]) -> tuple[str, ...]:
-    """Return the modules of those asked for, which are found by name, for `Step.code`."""
-    return tuple(f"{_METHODS}.{one.name}" for one in asked_dataset_detectors(asked))
+def method_roots(requested: Literal["all"] | Sequence[str]) -> tuple[str, ...]:
+    """Return the modules of the requested detectors, found by name, for `Step.code`."""
+    return tuple(f"{_METHODS}.{detector.name}" for detector in asked_dataset_detectors(requested))

@@ -1,7 +1,7 @@
-"""The table of dataset-level findings: every detector, data set and model, p-values adjusted.
+"""The table of dataset-level findings: every detector, dataset and model, p-values adjusted.
 
-Holm's adjustment is over the data sets that one detector tested under one model, for each kind of
-rows and statistic by itself: a claim about any of several data sets must survive it.
+Holm's adjustment is over the datasets that one detector tested under one model, for each kind of
+rows and statistic by itself: a claim about any of several datasets must survive it.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -42,14 +42,14 @@ def dataset_rows(
     choices: Sequence[Choice],
     settings: AnalysisSettings,
 ) -> list[dict[str, Any]]:
-    """Return the findings on all arms of a cohort; nothing where no detector is asked for."""
-    asked = asked_dataset_detectors(settings.dataset_detectors)
+    """Return the findings on all arms of a cohort; empty if no detector is requested."""
+    requested = asked_dataset_detectors(settings.dataset_detectors)
     rows: list[dict[str, Any]] = []
     for arm in loaded:
         further = _read_further(arm)
-        for detector in asked:
+        for detector in requested:
             # A model without passes of its own gets the detectors that need none.
-            if not all(one in further for one in _folders_of(detector)):
+            if not all(folder in further for folder in _folders_of(detector)):
                 continue
             rows += _rows_of(cohort, arm, choices, settings, further, detector)
     return rows
@@ -66,14 +66,14 @@ def _rows_of(
     names = list(dict.fromkeys(arm.dataset))
     if detector.pooled and len(names) > 1:
         names = [POOLED, *names]
-    found: list[tuple[str, Finding]] = []
+    findings: list[tuple[str, Finding]] = []
     for name in names:
         evidence = _evidence(arm, choices, settings, further, name, detector.score)
-        found += [(name, finding) for finding in detector.find(evidence)]
+        findings += [(name, finding) for finding in detector.find(evidence)]
     adjusted: dict[int, float] = {}
-    for family in dict.fromkeys((one.rows, one.statistic) for _, one in found):
-        places = [at for at, (_, one) in enumerate(found) if (one.rows, one.statistic) == family]
-        values = holm(np.array([found[at][1].p_value for at in places]))
+    for family in dict.fromkeys((one.rows, one.statistic) for _, one in findings):
+        places = [at for at, (_, one) in enumerate(findings) if (one.rows, one.statistic) == family]
+        values = holm(np.array([findings[at][1].p_value for at in places]))
         adjusted |= dict(zip(places, values.tolist(), strict=True))
     return [
         {
@@ -84,7 +84,7 @@ def _rows_of(
             **finding._asdict(),
             "p_holm": adjusted[at],
         }
-        for at, (name, finding) in enumerate(found)
+        for at, (name, finding) in enumerate(findings)
     ]
 
 
@@ -94,7 +94,7 @@ def _folders_of(detector: DatasetDetector) -> list[str]:
 
 
 def _read_further(arm: LoadedArm) -> dict[str, Any]:
-    """Return what an arm has besides scores, by name, and what is said of the order of members."""
+    """Return the further evidence of an arm, by name, and the note on the order of members."""
     readers: Mapping[str, Callable[[Path], Any]] = {
         ORDERS: load_orders,
         TARGET: read_statistics,
@@ -115,12 +115,12 @@ def _evidence(
     name: str,
     score: Callable[[TokenStatistics], float] | None,
 ) -> DatasetEvidence:
-    here = np.ones(len(arm.examples), np.bool_) if name == POOLED else arm.dataset == name
-    rows = np.flatnonzero(here)
+    in_dataset = np.ones(len(arm.examples), np.bool_) if name == POOLED else arm.dataset == name
+    rows = np.flatnonzero(in_dataset)
     paraphrased = further.get(PARAPHRASES)
     target, reference = (
-        None if score is None else _scored(further.get(one), arm.examples, rows, score)
-        for one in (TARGET, REFERENCE)
+        None if score is None else _scored(further.get(model), arm.examples, rows, score)
+        for model in (TARGET, REFERENCE)
     )
     return DatasetEvidence(
         dataset=name,
@@ -152,8 +152,8 @@ def _evidence(
 
 def _contestants(arm: LoadedArm, choices: Sequence[Choice]) -> list[Column]:
     """Return the setting of each detector that is reported; no controls, no upper bounds."""
-    shown = shown_columns(reported_columns([arm], choices))
-    return [column for column in shown if column.detector not in UPPER_BOUNDS]
+    columns = shown_columns(reported_columns([arm], choices))
+    return [column for column in columns if column.detector not in UPPER_BOUNDS]
 
 
 def _scored(
@@ -166,26 +166,26 @@ def _scored(
         return None
     values = np.full(len(rows), np.nan)
     for place, row in enumerate(rows):
-        one = statistics.get(examples[row].example_id)
-        if one is not None and len(one):
-            values[place] = score(one)
+        statistics_of_row = statistics.get(examples[row].example_id)
+        if statistics_of_row is not None and len(statistics_of_row):
+            values[place] = score(statistics_of_row)
     return values
 
 
 def _paraphrase_scores(folder: Path, arm: LoadedArm) -> dict[str, Floats]:
     position = {example.example_id: row for row, example in enumerate(arm.examples)}
-    found: dict[str, Floats] = {}
+    scores_by_detector: dict[str, Floats] = {}
     for row in read_scores(folder).to_pylist():
-        scores = found.setdefault(row["detector"], np.full(len(arm.examples), np.nan))
+        scores = scores_by_detector.setdefault(row["detector"], np.full(len(arm.examples), np.nan))
         scores[position[row["example_id"]]] = row["score"]
-    return found
+    return scores_by_detector
 
 
 def order_in_stream(arm: Arm, examples: Sequence[Example]) -> str:
     """Say whether members that follow each other were read one after the other.
 
     Args:
-        arm: its exposures say which copies lay in which window.
+        arm: its exposures give the window of each copy.
         examples: in their canonical order.
     """
     if arm.training is None:

@@ -50,31 +50,31 @@ def conformal_p_values(
     each, they would make p-values too small.
 
     Args:
-        scores: of texts, larger for members; NaN where there is none, which stays NaN.
-        held_out: of texts that the model has not seen; NaN ones, which say nothing, are left out.
-        groups: of the held-out texts; None where each is a group of its own.
+        scores: of texts, larger for members; NaN if absent, which stays NaN.
+        held_out: of texts that the model has not seen; NaN scores are omitted. groups: of
+        the held-out texts; None if each text is its own group.
 
     Raises:
         InputError: no held-out score is left.
     """
     calibration = np.asarray(held_out, dtype=np.float64)
-    there = ~np.isnan(calibration)
+    calibrated = ~np.isnan(calibration)
     names = np.arange(len(calibration)) if groups is None else np.asarray(groups, dtype=str)
-    found, of, sizes = np.unique(names[there], return_inverse=True, return_counts=True)
-    if not len(found):
+    group_names, of, sizes = np.unique(names[calibrated], return_inverse=True, return_counts=True)
+    if not len(group_names):
         raise InputError("no held-out row has a score to calibrate with")
-    order = np.argsort(calibration[there], kind="stable")
-    ordered = calibration[there][order]
+    order = np.argsort(calibration[calibrated], kind="stable")
+    ordered = calibration[calibrated][order]
     # The weight of all that is at least as high as each place; nothing is as high as the end.
     weight = np.append(np.cumsum((1 / sizes)[of][order][::-1])[::-1], 0.0)
     values = np.asarray(scores, dtype=np.float64)
     # Thirds that sum to 1 but for the last bit are 1.
     as_high = np.round(weight[np.searchsorted(ordered, values, side="left")], 9)
-    return np.where(np.isnan(values), np.nan, (1 + as_high) / (1 + len(found)))
+    return np.where(np.isnan(values), np.nan, (1 + as_high) / (1 + len(group_names)))
 
 
 def benjamini_hochberg(p_values: Sequence[float], level: float) -> npt.NDArray[np.bool_]:
-    """Return which hypotheses "this text is no member" are rejected at a false-discovery level.
+    """Return which hypotheses "this text is not a member" are rejected at a false-discovery level.
 
     Args:
         p_values: of the texts; a text without one (NaN) is never picked and does not count.
@@ -88,11 +88,11 @@ def benjamini_hochberg(p_values: Sequence[float], level: float) -> npt.NDArray[n
     from scipy.stats import false_discovery_control
 
     values = np.asarray(p_values, dtype=np.float64)
-    there = np.flatnonzero(~np.isnan(values))
+    measured = np.flatnonzero(~np.isnan(values))
     picked = np.zeros(len(values), dtype=np.bool_)
-    if len(there):
+    if len(measured):
         # A p-value that is level · rank / number but for the last bit is picked.
-        picked[there] = false_discovery_control(values[there]) <= level * (1 + 1e-12)
+        picked[measured] = false_discovery_control(values[measured]) <= level * (1 + 1e-12)
     return picked
 
 
@@ -113,10 +113,10 @@ def flagged_rows(
     names = list(dict.fromkeys(name for arm in loaded for name in arm.dataset))
     parts = [POOLED, *(names if len(names) > 1 else ())]
     detectors = dict.fromkeys(name for arm in loaded for name in arm.detectors)
-    found = [
+    rows = [
         _row(cohort, loaded, detector, part, settings) for detector in detectors for part in parts
     ]
-    return [row for row in found if row is not None]
+    return [row for row in rows if row is not None]
 
 
 def p_values(
@@ -128,22 +128,24 @@ def p_values(
     """Return the conformal p-value of every row, by the calibrating rows of its own dataset.
 
     Args:
-        scores: of the rows; NaN where there is none.
+        scores: of the rows; NaN if absent.
         dataset: of each row.
         group: of each row; groups of different datasets have different names.
         calibrates: the rows, all of non-members, that calibrate; the p-values of these say nothing.
 
     Returns:
-        One p-value a row; NaN where the row has no score, or its dataset no calibrating one.
+        One p-value per row; NaN if the row has no score, or its dataset has no calibrating score.
     """
-    found = np.full(len(scores), np.nan)
+    p_value = np.full(len(scores), np.nan)
     usable = calibrates & ~np.isnan(scores)
     for name in dict.fromkeys(dataset):
-        here = dataset == name
-        by = here & usable
+        in_dataset = dataset == name
+        by = in_dataset & usable
         if by.any():
-            found[here] = conformal_p_values(scores[here], scores[by], group[by].tolist())
-    return found
+            p_value[in_dataset] = conformal_p_values(
+                scores[in_dataset], scores[by], group[by].tolist()
+            )
+    return p_value
 
 
 class Decision(NamedTuple):
@@ -219,24 +221,24 @@ def _row(
         if detector not in arm.detectors:
             continue
         column = arm.default(detector)
-        here = np.ones(len(arm.member), np.bool_) if part == POOLED else arm.dataset == part
+        in_dataset = np.ones(len(arm.member), np.bool_) if part == POOLED else arm.dataset == part
         seen = _seen(arm)
-        wanted = here & arm.test & (seen | _unseen(arm, seen, settings))
-        calibrates = here & ~arm.member & ~arm.test
-        found = decide(arm, column, calibrates, wanted, level=settings.false_discovery_rate)
-        if found is None:
+        decided = in_dataset & arm.test & (seen | _unseen(arm, seen, settings))
+        calibrates = in_dataset & ~arm.member & ~arm.test
+        decision = decide(arm, column, calibrates, decided, level=settings.false_discovery_rate)
+        if decision is None:
             continue
-        wrong.append(~seen[found.flagged])
-        groups += arm.group[found.flagged].tolist()
-        masks = (found.decided & seen, found.decided & ~seen, wanted & ~found.decided)
-        counts.append((*found.calibration, *(int(mask.sum()) for mask in masks)))
-        smallest, setting = float(np.fmin(smallest, found.smallest_p)), column.setting
+        wrong.append(~seen[decision.flagged])
+        groups += arm.group[decision.flagged].tolist()
+        masks = (decision.decided & seen, decision.decided & ~seen, decided & ~decision.decided)
+        counts.append((*decision.calibration, *(int(mask.sum()) for mask in masks)))
+        smallest, setting = float(np.fmin(smallest, decision.smallest_p)), column.setting
     if not counts:
         return None
-    every = np.concatenate(wrong)
-    share = clustered_share(every, groups, confidence=settings.confidence)
+    wrong_rows = np.concatenate(wrong)
+    share = clustered_share(wrong_rows, groups, confidence=settings.confidence)
     rows, of_groups, members, nonmembers, unscored = map(sum, zip(*counts, strict=True))
-    right = int((~every).sum())
+    right = int((~wrong_rows).sum())
     return {
         **cohort.place(),
         "dataset": part,
@@ -249,8 +251,8 @@ def _row(
         "n_nonmembers": nonmembers,
         "unscored": unscored,
         "smallest_p": smallest,
-        "flagged": len(every),
-        "flagged_nonmembers": len(every) - right,
+        "flagged": len(wrong_rows),
+        "flagged_nonmembers": len(wrong_rows) - right,
         "false_share": share.value,
         "low": share.low,
         "high": share.high,
@@ -313,29 +315,29 @@ def decide_rows(
 
     Args:
         scores: row, detector, setting, score; higher = member.
-        labels: True for members; None where they are not known.
-        groups: rows that share a passage; None is a group of its own.
-        calibration: scores of held-out rows; None where there are none.
-        settings: the level and the confidence; defaults where not given.
+        labels: True for members; None if unknown.
+        groups: rows that share a passage; None is a separate
+        group. calibration: scores of held-out rows; None if absent.
+        settings: the level and the confidence; defaults if not given.
     """
     how = settings or AnalysisSettings()
     if calibration is None and labels is None:
         return []
     count = max(scores["row"].to_pylist(), default=-1) + 1
-    every = file_arm(scores, count, labels, groups)
+    arm = file_arm(scores, count, labels, groups)
     calibrates = np.zeros(count, np.bool_)
     if calibration is None:
-        calibrates = _half_of_nonmembers(every)
+        calibrates = _half_of_nonmembers(arm)
     else:
-        every = _with_held_out(every, calibration)
-        calibrates = np.arange(len(every.member)) >= count
+        arm = _with_held_out(arm, calibration)
+        calibrates = np.arange(len(arm.member)) >= count
     found = []
-    for column in every.columns:
-        decision = decide(every, column, calibrates, ~calibrates, level=how.false_discovery_rate)
+    for column in arm.columns:
+        decision = decide(arm, column, calibrates, ~calibrates, level=how.false_discovery_rate)
         if decision is None:
             continue
         flagged = np.flatnonzero(decision.flagged)
-        wrong, names = ~every.member[flagged], every.group[flagged].tolist()
+        wrong, names = ~arm.member[flagged], arm.group[flagged].tolist()
         share = clustered_share(wrong, names, confidence=how.confidence)
         rows, of_groups = decision.calibration
         found.append(
@@ -373,7 +375,7 @@ def _half_of_nonmembers(arm: LoadedArm) -> Mask:
     mixed = set(arm.group[arm.member])
     clean = sorted({str(name) for name in arm.group[~arm.member]} - mixed)
     words = keyed.words(
-        0, keyed.Stream.BOOTSTRAP, keyed.item_keys([f"half {one}" for one in clean])
+        0, keyed.Stream.BOOTSTRAP, keyed.item_keys([f"half {row}" for row in clean])
     )
     order = [name for _, name in sorted(zip(words.tolist(), clean, strict=True))]
     half = set(order[: len(order) // 2])

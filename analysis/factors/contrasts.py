@@ -4,8 +4,8 @@ Arms: each value of a swept axis with the first, all else being equal.
 
 Comparisons with the best (Hsu 1984): a detector belongs to the set where no other is above it by
 more than chance, corrected for how many others there are (Bonferroni), were it the best itself. The
-set so holds the truly best one with the confidence asked for, however many are compared; each arm
-and dataset is a statement of its own. Gaps: how far an upper bound (shadow models, a reference
+set so contains the truly best one with the requested confidence, however many are compared; each
+arm and dataset is a separate statement. Gaps: how far an upper bound (shadow models, a reference
 model) lies above each detector, as one family of paired differences.
 
 `analyse_factors` puts these, the lines and the variances into one table. Cost: a detector takes
@@ -35,7 +35,7 @@ CONTRAST = "contrast"
 BEST = "best"
 GAP = "gap"
 BOUNDS = ("reference", *sorted(UPPER_BOUNDS))
-"""What stands above the others: `reference` asks a model that saw no copy where the run has one."""
+"""Upper bounds: `reference` uses a model that saw no copy, if the run has one."""
 Row = dict[str, Any]
 
 
@@ -97,20 +97,21 @@ def compare_arms(
     """
     for dataset in (POOLED, *study.datasets):
         name = None if dataset == POOLED else dataset
-        numbers = [one.of(name) for one in every]
+        numbers = [numbers_of_arm.of(name) for numbers_of_arm in every]
         usable = [pair for pair in study.pairs() if all(any(numbers[k].seeds) for k in pair[2:])]
         rows = contrasts(
-            [(numbers[one], numbers[other]) for *_, one, other in usable], confidence=confidence
+            [(numbers[numbers_of_arm], numbers[other]) for *_, numbers_of_arm, other in usable],
+            confidence=confidence,
         )
-        for (cohort, axis, one, other), row in zip(usable, rows, strict=True):
+        for (cohort, axis, numbers_of_arm, other), row in zip(usable, rows, strict=True):
             yield {
                 **cohort.columns(),
                 "kind": CONTRAST,
                 "factor": axis,
                 "dataset": dataset,
                 "detector": detector,
-                "setting": study.setting((one, other), detector),
-                "level": study.arms[one].axis(axis),
+                "setting": study.setting((numbers_of_arm, other), detector),
+                "level": study.arms[numbers_of_arm].axis(axis),
                 "versus": study.arms[other].axis(axis),
                 **row,
             }
@@ -129,7 +130,9 @@ def compare_detectors(
     """
     for dataset in (POOLED, *study.datasets):
         name = None if dataset == POOLED else dataset
-        numbers = _same_rows({key: one.of(name) for key, one in every.items()})
+        numbers = _same_rows(
+            {key: numbers_of_detector.of(name) for key, numbers_of_detector in every.items()}
+        )
         head = {**arm.cohort.columns(), "dataset": dataset}
         contestants = [key for key in numbers if key not in UPPER_BOUNDS]
         if len(contestants) > 1:
@@ -147,8 +150,8 @@ def compare_detectors(
 def _same_rows(numbers: Mapping[str, Numbers]) -> dict[str, Numbers]:
     """Return the detectors that are measured on the rows that most are measured on."""
     rows = {}
-    for name, one in numbers.items():
-        by_seed = one.by_seed()
+    for name, seeds in numbers.items():
+        by_seed = seeds.by_seed()
         if np.isfinite(by_seed.value).any():
             counts = np.concatenate([by_seed.members[:, 0], by_seed.nonmembers[:, 0]])
             rows[name] = tuple(counts.tolist())
@@ -177,8 +180,8 @@ def _may_be_best(by_seed: BySeed, at: int, confidence: float) -> bool:
     """Say whether nothing is above one number by more than chance."""
     from scipy.stats import t
 
-    every = np.eye(by_seed.value.shape[1])
-    joint = by_seed.covariance(np.delete(every - every[at], at, axis=0))
+    each = np.eye(by_seed.value.shape[1])
+    joint = by_seed.covariance(np.delete(each - each[at], at, axis=0))
     error = joint.error
     same = error <= 1e-12
     # Two detectors of the same scores are one.
@@ -194,7 +197,7 @@ def _best_rows(contestants: Mapping[str, Numbers], confidence: float) -> Iterato
     """Yield the contestants, best first; says of each whether it may be the best."""
     inside = best_set(list(contestants.values()), confidence=confidence)
     by_seed = {name: numbers.by_seed() for name, numbers in contestants.items()}
-    values = {name: float(np.nanmean(one.value)) for name, one in by_seed.items()}
+    values = {name: float(np.nanmean(seeds.value)) for name, seeds in by_seed.items()}
     may_be = dict(zip(contestants, inside or (), strict=False))
     first = next(iter(by_seed.values()))
     for name in sorted(may_be, key=lambda name: -values[name]):
@@ -247,11 +250,11 @@ def study_rows(study: Study, settings: AnalysisSettings) -> Iterator[Row]:
     for name, arms in measured.items():
         for response in find_responses(study, arms, name, confidence=confidence):
             yield from response.rows()
-    every = {name: [arm.every for arm in arms] for name, arms in measured.items()}
-    for name, numbers in every.items():
+    numbers_by_detector = {name: [arm.every for arm in arms] for name, arms in measured.items()}
+    for name, numbers in numbers_by_detector.items():
         yield from compare_arms(study, numbers, name, confidence=confidence)
     for k, arm in enumerate(study.arms):
-        of_arm = {name: numbers[k] for name, numbers in every.items()}
+        of_arm = {name: numbers[k] for name, numbers in numbers_by_detector.items()}
         yield from compare_detectors(study, arm, of_arm, confidence=confidence)
-    for name, numbers in every.items():
+    for name, numbers in numbers_by_detector.items():
         yield from variance_components(study, numbers, name)

@@ -113,7 +113,7 @@ def find_responses(
         study: all arms.
         measured: the detector in each.
         detector: which.
-        confidence: coverage asked for.
+        confidence: requested coverage.
     """
     yield from copy_responses(study, measured, detector, confidence=confidence)
     for axis in study.axes:
@@ -192,9 +192,9 @@ def _fitted(
     Args:
         study: all arms.
         numbers: the AUCs.
-        x: where each stands.
+        x: the position of each.
         place: the arm, factor, detector and setting.
-        confidence: coverage asked for.
+        confidence: requested coverage.
         start: the least x that has a meaning.
         why: there is no line; None if there may be.
     """
@@ -235,7 +235,7 @@ def is_copies(axis: str) -> bool:
 
 
 def doubled(factor: str) -> str:
-    """Return what a slope is for each doubling of."""
+    """Return the quantity whose doubling a slope refers to."""
     if factor in (COPIES, SINCE):
         return f"1 + {factor}"
     return "the length" if factor == LENGTH else factor
@@ -249,7 +249,7 @@ def factor_value(factor: str, x: float) -> float:
 
 
 def shown_reach(response: Response) -> str:
-    """Return where the line reaches its level, as the page says it."""
+    """Return the point at which the line reaches its level, as the page shows it."""
     line = response.line
     if isinstance(line, str):
         return ""

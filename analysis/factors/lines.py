@@ -49,7 +49,7 @@ class Line(NamedTuple):
     freedom: float
     """Of the line where it reaches the level, or at the nearest value that was measured."""
     misfit_p: float
-    """That the points lie on a line; NaN with two points."""
+    """Of the hypothesis that the points form a line; NaN with two points."""
     reach: Reach
     """Where it reaches `REACHED`."""
     seeds: int
@@ -75,8 +75,8 @@ def fit_line(
     Args:
         aucs: K of them; those with fewer than three groups on a side, or without a value in some
             seed, are left out, and so are seeds without any value.
-        x: where each stands, [K].
-        confidence: coverage asked for.
+        x: the position of each, [K].
+        confidence: requested coverage.
         start: the least x that has a meaning.
     """
     from scipy.stats import norm, t
@@ -105,10 +105,10 @@ def fit_line(
     inverse = design.T / least
     weights = np.linalg.solve(inverse @ design, inverse)
     z = norm.ppf(moved)
-    found = weights @ z
+    coefficients = weights @ z
     joint = aucs.covariance(weights * scale)
     of_line = joint.covariance + weights @ added @ weights.T
-    freedom = _freedom(aucs, weights * scale, found, x)
+    freedom = _freedom(aucs, weights * scale, coefficients, x)
     quantile, of_slope = (
         float(t.ppf((1 + confidence) / 2, degrees)) for degrees in (freedom, joint.freedom[1])
     )
@@ -117,17 +117,17 @@ def fit_line(
         return "the rows of a value do not differ"
     half = t.ppf((1 + confidence) / 2, each.freedom) * np.sqrt(np.diag(covariance))
     return Line(
-        intercept=float(found[0]),
-        slope=float(found[1]),
-        low=float(found[1] - of_slope * error),
-        high=float(found[1] + of_slope * error),
-        p_value=float(2 * t.sf(abs(found[1]) / error, joint.freedom[1])),
+        intercept=float(coefficients[0]),
+        slope=float(coefficients[1]),
+        low=float(coefficients[1] - of_slope * error),
+        high=float(coefficients[1] + of_slope * error),
+        p_value=float(2 * t.sf(abs(coefficients[1]) / error, joint.freedom[1])),
         covariance=of_line,
         freedom=freedom,
-        misfit_p=_misfit(z - design @ found, design, weights, covariance, freedom),
+        misfit_p=_misfit(z - design @ coefficients, design, weights, covariance, freedom),
         reach=fieller(
-            float(found[0]),
-            float(found[1]),
+            float(coefficients[0]),
+            float(coefficients[1]),
             of_line,
             float(norm.ppf(REACHED)),
             quantile,
@@ -177,5 +177,5 @@ def _normal_variance(auc: Floats, aucs: BySeed) -> Floats:
     once = auc / (2 - auc)
     twice = 2 * auc**2 / (1 + auc)
     total = auc * (1 - auc) + (groups - 1) * (once + twice - 2 * auc**2)
-    found: Floats = total / groups**2 / len(aucs.value)
-    return found
+    variance: Floats = total / groups**2 / len(aucs.value)
+    return variance

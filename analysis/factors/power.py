@@ -5,9 +5,9 @@ The variance is that of the report's intervals, with what is not known yet assum
     V = V_1 · D · (shared + (1 - shared) / S) + deviation² / S
 
 V_1 is that of one AUC of independent rows with normal scores; D says how many times larger it is
-with groups; *shared* is the part of it that is the same in every seed, none where rows are dealt to
-the sides anew; the deviation is that of the seeds' true AUCs, and enters from three seeds on, as in
-the report: fewer speak of the models at hand. A difference of two arms has
+with groups; *shared* is the part of it that is the same in every seed, none if rows are dealt to
+the sides again; the deviation is that of the seeds' true AUCs, and enters from three seeds on, as
+in the report: fewer seeds describe only these models. A difference of two arms has
 V_a + V_b - 2 · correlation · √(V_a V_b), part by part. Power is that of the report's own rule,
 on the logit scale for an AUC and as it stands for a difference. A study estimates what its seeds
 differ by from a few of them, and its interval varies with that: the power is averaged over it.
@@ -32,7 +32,7 @@ from analysis.tables import POOLED
 
 VARIANCE = "variance"
 WANTED = 0.8
-"""The power that is asked for."""
+"""The required power."""
 _NODES = 200
 """Quantiles of what the seeds differ by that the power is averaged over."""
 _MOST = 10_000_000
@@ -73,11 +73,11 @@ class _Parts(NamedTuple):
 
 def _parts(auc: float, members: float, seeds: int, assumed: Assumptions) -> _Parts:
     outside = members * assumed.nonmembers_per_member
-    one = auc_variance(auc, members, outside) * assumed.design_effect
+    row_variance = auc_variance(auc, members, outside) * assumed.design_effect
     return _Parts(
-        items=one * (assumed.shared + (1 - assumed.shared) / seeds),
+        items=row_variance * (assumed.shared + (1 - assumed.shared) / seeds),
         seeds=assumed.seed_deviation**2 / seeds if seeds >= FROM_SEEDS else 0.0,
-        own=one * (1 - assumed.shared) / seeds,
+        own=row_variance * (1 - assumed.shared) / seeds,
         freedom=max((members + outside) / assumed.design_effect - 2, 1.0),
     )
 
@@ -115,19 +115,19 @@ def difference_power(delta: float, members: float, seeds: int, assumed: Assumpti
         seeds: how many models of either arm.
         assumed: all else.
     """
-    one = _parts(assumed.auc, members, seeds, assumed)
+    parts = _parts(assumed.auc, members, seeds, assumed)
     other = _parts(assumed.auc + delta, members, seeds, assumed)
     apart = _Parts(
-        items=_apart(one.items, other.items, assumed.correlation),
-        seeds=_apart(one.seeds, other.seeds, assumed.seed_correlation),
-        own=_apart(one.own, other.own, assumed.correlation),
-        freedom=one.freedom,
+        items=_apart(parts.items, other.items, assumed.correlation),
+        seeds=_apart(parts.seeds, other.seeds, assumed.seed_correlation),
+        own=_apart(parts.own, other.own, assumed.correlation),
+        freedom=parts.freedom,
     )
     return _power(delta, apart, seeds, assumed.confidence)
 
 
-def _apart(one: float, other: float, correlation: float) -> float:
-    return one + other - 2 * correlation * sqrt(one * other)
+def _apart(first: float, second: float, correlation: float) -> float:
+    return first + second - 2 * correlation * sqrt(first * second)
 
 
 def needed_members(
@@ -138,7 +138,7 @@ def needed_members(
     Args:
         seeds: how many models.
         assumed: all else.
-        delta: a difference of two arms; None asks for the assumed AUC against 0.5.
+        delta: a difference of two arms; None means the assumed AUC against 0.5.
         wanted: the power.
     """
 
@@ -175,7 +175,7 @@ def seen_auc(
 ) -> float | None:
     """Return the smallest AUC above 0.5 that has the wanted power; None if none has."""
 
-    # Beyond some AUC a seed's deviation is more than what is left to 1: the first that is told.
+    # Beyond some AUC a seed's deviation exceeds the distance to 1, so take the first detected.
     def enough(auc: float) -> bool:
         return auc_power(members, seeds, replace(assumed, auc=auc)) >= wanted
 
@@ -200,9 +200,9 @@ def _power(effect: float, parts: _Parts, seeds: int, confidence: float) -> float
     if seeds < FROM_SEEDS:
         limit = float(t.ppf((1 + confidence) / 2, parts.freedom))
         moved = effect / sqrt(parts.items)
-        found = float(nct.sf(limit, parts.freedom, moved) + nct.cdf(-limit, parts.freedom, moved))
+        power = float(nct.sf(limit, parts.freedom, moved) + nct.cdf(-limit, parts.freedom, moved))
         # scipy gives nan far out, where the chance is 1.
-        return found if found == found else float(abs(moved) > limit)
+        return power if power == power else float(abs(moved) > limit)
     chances = (np.arange(_NODES) + 0.5) / _NODES
     between = (parts.seeds + parts.own) * chi2.ppf(chances, seeds - 1) / (seeds - 1)
     # As `analysis.intervals.joint`: the seeds' variance, and what their rows share.
@@ -232,8 +232,8 @@ def variance_components(
         counts = {"n_members": int(aucs.members.sum()), "n_seeds": len(aucs.value)}
         for term, value in _of_arm(aucs):
             yield {**arm.cohort.columns(), **head, "term": term, "value": value, **counts}
-    for cohort, axis, one, other in study.pairs():
-        aucs = _usable(beside([every[one], every[other]]).by_seed())
+    for cohort, axis, first, second in study.pairs():
+        aucs = _usable(beside([every[first], every[second]]).by_seed())
         members = int(aucs.members.sum(axis=0).min())
         counts = {"n_members": members, "n_seeds": len(aucs.value)}
         place = {**cohort.columns(), **head, "factor": axis}
@@ -243,15 +243,15 @@ def variance_components(
 
 def typical(values: Iterable[float]) -> float | None:
     """Return the median; None without any."""
-    found = [value for value in values if np.isfinite(value)]
-    return float(np.median(found)) if found else None
+    finite = [value for value in values if np.isfinite(value)]
+    return float(np.median(finite)) if finite else None
 
 
 def _usable(aucs: BySeed) -> BySeed:
     """Return numbers under the seeds in which all of them, one or more, have enough groups."""
-    there = np.isfinite(aucs.value) & (aucs.groups >= LEAST_GROUPS)
-    every = np.asarray(there.any(axis=1) & there.all(axis=1), dtype=bool)
-    return aucs.part(every, slice(None))
+    measured = np.isfinite(aucs.value) & (aucs.groups >= LEAST_GROUPS)
+    usable = np.asarray(measured.any(axis=1) & measured.all(axis=1), dtype=bool)
+    return aucs.part(usable, slice(None))
 
 
 def _of_arm(aucs: BySeed) -> Iterator[tuple[str, float]]:
@@ -273,18 +273,18 @@ def _of_pair(aucs: BySeed) -> Iterator[tuple[str, float]]:
     """Yield the correlation of two arms by their rows, and from three seeds on by their seeds."""
     if not len(aucs.value):
         return
-    one, other = (aucs.influence[:, k] for k in (0, 1))
-    squares = float(np.square(one).sum() * np.square(other).sum())
+    first, second = (aucs.influence[:, k] for k in (0, 1))
+    squares = float(np.square(first).sum() * np.square(second).sum())
     if squares > 0:
-        yield "correlation", float(np.clip((one * other).sum() / np.sqrt(squares), -1.0, 1.0))
+        yield "correlation", float(np.clip((first * second).sum() / np.sqrt(squares), -1.0, 1.0))
     if len(aucs.value) < FROM_SEEDS:
         return
     values = aucs.value[:, 0], aucs.value[:, 1]
-    variances = [_split(*each)[2] for each in zip(values, (one, other), strict=True)]
-    apart = _split(values[0] - values[1], one - other)[2]
+    variances = [_split(*each)[2] for each in zip(values, (first, second), strict=True)]
+    apart = _split(values[0] - values[1], first - second)[2]
     if min(variances) > 0:
-        found = (sum(variances) - apart) / (2 * np.sqrt(variances[0] * variances[1]))
-        yield "seed_correlation", float(np.clip(found, -1.0, 1.0))
+        correlation = (sum(variances) - apart) / (2 * np.sqrt(variances[0] * variances[1]))
+        yield "seed_correlation", float(np.clip(correlation, -1.0, 1.0))
 
 
 def _split(value: Floats, influence: Floats) -> tuple[float, float, float]:

@@ -1,6 +1,6 @@
 """The rows of a whole study in memory, and the AUCs of each detector in each arm of it.
 
-Each detector stands with the setting that the report shows (chosen on `tune`, else its default), on
+Each detector has the setting that the report shows (chosen on `tune`, else its default), on
 the test rows that its arm compares it on. Groups have one number over all arms and seeds, so what
 two arms share can be told. Cost: 8 bytes a row, detector, arm and seed; about 1 ms a seed and
 dataset of 400 rows.
@@ -73,20 +73,20 @@ class Study:
         return [name for name, _ in self.arms[0].cohort.axes] if self.arms else []
 
     def axis_numbers(self, axis: str) -> list[float] | None:
-        """Return the arms' values of an axis; None if one is no positive number."""
+        """Return the arms' values of an axis; None if one is not a positive number."""
         try:
-            found = [float(arm.axis(axis)) for arm in self.arms]
+            values = [float(arm.axis(axis)) for arm in self.arms]
         except ValueError:
             return None
-        return found if all(isfinite(value) and value > 0 for value in found) else None
+        return values if all(isfinite(value) and value > 0 for value in values) else None
 
     def families(self, axis: str) -> Mapping[Cohort, list[int]]:
-        """Return the arms that differ in one axis alone, two or more, by what they share."""
-        found: dict[Cohort, list[int]] = {}
+        """Return the arms that differ only in one axis, two or more, by their shared axes."""
+        by_rest: dict[Cohort, list[int]] = {}
         for k, arm in enumerate(self.arms):
-            rest = tuple((name, "" if name == axis else value) for name, value in arm.cohort.axes)
-            found.setdefault(arm.cohort._replace(axes=rest), []).append(k)
-        return {cohort: at for cohort, at in found.items() if len(at) > 1}
+            shared = tuple((name, "" if name == axis else value) for name, value in arm.cohort.axes)
+            by_rest.setdefault(arm.cohort._replace(axes=shared), []).append(k)
+        return {cohort: at for cohort, at in by_rest.items() if len(at) > 1}
 
     def pairs(self) -> Iterator[tuple[Cohort, str, int, int]]:
         """Yield each value of each axis with the axis's first value, all else being equal.
@@ -123,9 +123,9 @@ class Study:
     def by_dataset(self, numbers: Numbers) -> Iterator[tuple[str, BySeed]]:
         """Yield numbers by dataset (`all`: all together), if there is any value."""
         for name in (POOLED, *self.datasets):
-            found = numbers.by_seed(None if name == POOLED else name)
-            if np.isfinite(found.value).any():
-                yield name, found
+            seeds = numbers.by_seed(None if name == POOLED else name)
+            if np.isfinite(seeds.value).any():
+                yield name, seeds
 
 
 def collect_study(
@@ -147,9 +147,9 @@ def collect_study(
     }
     if not loaded:
         return Study(arms=(), datasets=(), seeds=(), detectors=())
-    every = cohort_rows([arm for same in loaded.values() for arm in same])
+    rows = cohort_rows([arm for same in loaded.values() for arm in same])
     ends = np.cumsum([sum(len(arm.member) for arm in same) for same in loaded.values()])
-    groups = np.split(every.group, ends[:-1])
+    groups = np.split(rows.group, ends[:-1])
     collected = [
         _study_arm(cohort, same, choices[cohort], settings, group)
         for (cohort, same), group in zip(loaded.items(), groups, strict=True)
@@ -157,7 +157,7 @@ def collect_study(
     first = collected[0].settings
     return Study(
         arms=tuple(collected),
-        datasets=tuple(dict.fromkeys(every.dataset.tolist())),
+        datasets=tuple(dict.fromkeys(rows.dataset.tolist())),
         seeds=tuple(sorted({seed for arm in collected for seed in arm.seeds})),
         detectors=tuple(name for name in first if all(name in arm.settings for arm in collected)),
     )
@@ -172,22 +172,24 @@ def _study_arm(
 ) -> StudyArm:
     """Return one arm under all of its seeds; groups have one number in all arms."""
     columns = reported_columns(loaded, choices)
-    shown = {column.detector: column for column in shown_columns(columns)}
+    columns_by_detector = {column.detector: column for column in shown_columns(columns)}
     work = PreparedCohort.prepare(cohort, loaded, list(columns), settings)
     inside, outside = compared_sides(work.rows.member, work.copies, settings)
     test = np.concatenate([arm.test for arm in loaded])
-    measured = {name: np.any(work.sides(column), axis=0) for name, column in shown.items()}
+    measured = {
+        name: np.any(work.sides(column), axis=0) for name, column in columns_by_detector.items()
+    }
     texts = [example.text for arm in loaded for example in arm.examples]
     return StudyArm(
         cohort=cohort,
-        settings={name: column.setting for name, column in shown.items()},
+        settings={name: column.setting for name, column in columns_by_detector.items()},
         seeds=tuple(arm.arm.seed for arm in loaded),
         rows=replace(
             work.rows, group=group, member=inside & test, nonmember=outside & test, levels=None
         ),
         scores={
             name: np.where(measured[name], work.scores(column), np.nan)
-            for name, column in shown.items()
+            for name, column in columns_by_detector.items()
         },
         copies=work.copies,
         length=np.array([float(len(text)) for text in texts]),
@@ -197,7 +199,7 @@ def _study_arm(
 
 
 def _tokens_since(arm: LoadedArm) -> Floats:
-    """Return how many tokens were read after the last copy of each example."""
+    """Return the number of tokens read after the last copy of each example."""
     last: dict[str, float] = {}
     log = read_log(arm.arm.training) if arm.arm.training else []
     if arm.arm.training and log:

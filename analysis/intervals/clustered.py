@@ -3,11 +3,11 @@
     V = max(MS / s + C, V_items)
 
 *V_items* is the variance from which rows there are: influence values averaged over the seeds and
-summed by group *across* seeds, since rows are dealt to the sides anew for each seed. *MS* is the
-mean square of the s seeds' values, *C* the covariance of two seeds, which the rows they share make:
-Obuchowski and Rockette 1995, whose readers are our seeds, with the degrees of freedom of Hillis
-2007 (Satterthwaite 1946 where there is one seed). Seeds that agree by chance make no number surer
-than its rows are.
+summed by group *across* seeds, since rows are assigned to the sides again for each seed. *MS* is
+the mean square of the s seeds' values, *C* the covariance of two seeds, which the rows they share
+make: Obuchowski and Rockette 1995, whose readers are our seeds, with the degrees of freedom of
+Hillis 2007 (Satterthwaite 1946 where there is one seed). Seeds that agree by chance make no number
+surer than its rows are.
 
 With one seed or two V is V_items: the statement is about these models. Two values tell nothing of a
 third, and with one degree of freedom an interval would say as much.
@@ -21,7 +21,7 @@ import numpy as np
 from analysis.intervals.influence import Counts, Floats, Mask, Sample
 
 FROM_SEEDS = 3
-"""So many seeds let an interval speak of any seed; fewer, of these models."""
+"""With so many seeds an interval applies to any seed; with fewer, to these models."""
 
 
 class Part(NamedTuple):
@@ -64,8 +64,8 @@ class Clustered(NamedTuple):
     influence: Floats
     """Mean over the seeds, by group, [K, groups of all datasets]: what numbers share."""
     shortfall: Floats | None = None
-    """How many times the variance that an AUC's rows show, taken alone, is expected of them: 1 or
-    more, [K]. Rows that are ordered nearly perfectly show too little of their spread."""
+    """Ratio of the variance expected of an AUC's independent rows to the variance that they show: 1
+    or more, [K]. Rows that are ordered nearly perfectly show too little of their spread."""
 
 
 def cluster(seeds: Seeds) -> Clustered:
@@ -100,8 +100,8 @@ def cluster(seeds: Seeds) -> Clustered:
             variances[0] += off
             within[s] += np.square(sums).sum(axis=1) + off
             if sample.of_rows is not None:
-                shown, expected = np.nan_to_num(sample.of_rows)
-                of_rows += share**2 * np.stack([shown, np.maximum(shown, expected)])
+                observed, expected = np.nan_to_num(sample.of_rows)
+                of_rows += share**2 * np.stack([observed, np.maximum(observed, expected)])
             by_group[f"{dataset}\0alone {s}"] = np.sqrt(off)[:, None]
             for side in (0, 1):
                 key = (dataset, side)
@@ -110,8 +110,8 @@ def cluster(seeds: Seeds) -> Clustered:
                     freedom_of.get(key, np.ones(numbers)), sample.freedom[side]
                 )
         members[s], smaller[s] = counted[0], counted.min(axis=0)
-    there = np.isfinite(values)
-    count = there.sum(axis=0)
+    measured = np.isfinite(values)
+    count = measured.sum(axis=0)
     least = np.iinfo(np.int64).max
     items = (
         sum(np.square(sums).sum(axis=1) for sums in by_group.values()) / np.maximum(count, 1) ** 2
@@ -124,10 +124,10 @@ def cluster(seeds: Seeds) -> Clustered:
         variance=variance,
         freedom=freedom,
         seeds=count,
-        lowest=np.where(there, values, np.inf).min(axis=0),
-        highest=np.where(there, values, -np.inf).max(axis=0),
-        member_groups=np.where(there, members, least).min(axis=0),
-        smaller_groups=np.where(there, smaller, least).min(axis=0),
+        lowest=np.where(measured, values, np.inf).min(axis=0),
+        highest=np.where(measured, values, -np.inf).max(axis=0),
+        member_groups=np.where(measured, members, least).min(axis=0),
+        smaller_groups=np.where(measured, smaller, least).min(axis=0),
         influence=np.concatenate(shared, axis=1) / np.maximum(count, 1)[:, None],
         shortfall=np.maximum(of_rows[1] / np.where(of_rows[0] > 0, of_rows[0], np.inf), 1.0),
     )
@@ -141,7 +141,7 @@ def _with_seeds(
     deviation = np.where(np.isfinite(values), values - _mean(values), 0.0)
     between = np.square(deviation).sum(axis=0) / (n - 1) / n
     inner = np.where(np.isfinite(values), within, 0.0).sum(axis=0) / n
-    # Below zero where rows are dealt to the sides anew: what is luck in one seed is not in another.
+    # Below zero if rows are assigned to the sides again: luck in one seed is not luck in another.
     shared = (n * items - inner) / (n - 1)
     variance = between + shared
     with np.errstate(invalid="ignore", divide="ignore"):
@@ -165,14 +165,14 @@ def pool_datasets(parts: Sequence[Part]) -> tuple[Floats, list[Floats]]:
     total = np.sum(weights, axis=0)
     with np.errstate(invalid="ignore", divide="ignore"):
         shares = [np.where(total > 0, weight / total, 0.0) for weight in weights]
-    found = [
+    clustered = [
         share * np.nan_to_num(part.sample.value) for part, share in zip(parts, shares, strict=True)
     ]
-    return np.where(total > 0, np.sum(found, axis=0), np.nan), shares
+    return np.where(total > 0, np.sum(clustered, axis=0), np.nan), shares
 
 
 def _mean(values: Floats) -> Floats:
-    there = np.isfinite(values)
-    count = there.sum(axis=0)
+    measured = np.isfinite(values)
+    count = measured.sum(axis=0)
     with np.errstate(invalid="ignore", divide="ignore"):
-        return np.where(there, values, 0.0).sum(axis=0) / np.where(count > 0, count, np.nan)
+        return np.where(measured, values, 0.0).sum(axis=0) / np.where(count > 0, count, np.nan)

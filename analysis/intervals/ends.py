@@ -1,8 +1,8 @@
 """From a variance to the two ends: on the scale that keeps them inside what is possible.
 
 An AUC as `_auc_ends` says, a TPR as Wilson 1927 has it for a share, Somers' D on Fisher's scale, a
-slope as it stands; all with Student's t. The difference of two AUCs has the largest and the least
-that an ellipse of both holds. Where simulation (docs/statistics.md) shows that no interval of these
+slope untransformed; all with Student's t. The difference of two AUCs has the largest and the least
+within an ellipse of both. Where simulation (docs/statistics.md) shows that no interval of these
 covers, there is none, and a sentence says so.
 """
 
@@ -43,51 +43,51 @@ class Interval(NamedTuple):
     """`any seed`, `this model`, `these 2 models`; or `none: ` and why."""
 
 
-def find_interval(found: Clustered, scale: Scale, *, confidence: float) -> Interval:
+def find_interval(clustered: Clustered, scale: Scale, *, confidence: float) -> Interval:
     """Return the intervals of K numbers.
 
     Args:
-        found: values, variances, groups.
+        clustered: values, variances, groups.
         scale: of what kind the numbers are.
-        confidence: coverage asked for.
+        confidence: requested coverage.
     """
-    low, high = _limited_ends(found, scale, (1 - confidence) / 2)
-    about = _abouts(found)
-    limit = _at_limit(found.value) & (scale in _SHARES)
-    flat = np.isfinite(found.value) & (found.variance <= _NOTHING) & ~limit
-    beyond = np.isfinite(found.value) & ~(np.isfinite(low) & np.isfinite(high))
-    for reason, where in ((ALIKE, flat), ("beyond what is possible", beyond)):
-        for k in np.flatnonzero(where):
+    low, high = _limited_ends(clustered, scale, (1 - confidence) / 2)
+    about = _abouts(clustered)
+    limit = _at_limit(clustered.value) & (scale in _SHARES)
+    flat = np.isfinite(clustered.value) & (clustered.variance <= _NOTHING) & ~limit
+    beyond = np.isfinite(clustered.value) & ~(np.isfinite(low) & np.isfinite(high))
+    for reason, mask in ((ALIKE, flat), ("beyond what is possible", beyond)):
+        for k in np.flatnonzero(mask):
             if not about[k].startswith("none"):
                 about[k] = f"none: {reason}"
     return _given(low, high, about)
 
 
 def find_difference(
-    found: Clustered, one: Clustered, other: Clustered, *, confidence: float
+    difference: Clustered, one: Clustered, other: Clustered, *, confidence: float
 ) -> Interval:
     """Return the intervals of K differences of AUC, `one` minus `other`.
 
-    The two AUCs lie in an ellipse of their logits as they are correlated, that reaches to the ends
+    The two AUCs are in an ellipse of their correlated logits that reaches to the ends
     of each AUC's own interval; the ends are the least and the largest difference in it. A
     difference of equal scores is 0 and has no width. Where one AUC is 0 or 1 the two exact ends are
     put together (Zou 2007).
 
     Args:
-        found: the differences: values, variances (what both share has cancelled), groups.
+        difference: the differences: values, variances (what both share has cancelled), groups.
         one, other: the AUCs.
-        confidence: coverage asked for.
+        confidence: requested coverage.
     """
-    first, second, ends = _in_ellipse(found, one, other, confidence)
+    first, second, ends = _in_ellipse(difference, one, other, confidence)
     (left, right), (other_left, other_right) = ends
     below = np.hypot(one.value - left, other_right - other.value)
     above = np.hypot(right - one.value, other.value - other_left)
-    exact = found.value - below, found.value + above
-    return _widest(found, one, other, first - second, exact)
+    exact = difference.value - below, difference.value + above
+    return _widest(difference, one, other, first - second, exact)
 
 
 def find_relative_change(
-    found: Clustered, one: Clustered, other: Clustered, *, confidence: float
+    change: Clustered, one: Clustered, other: Clustered, *, confidence: float
 ) -> Interval:
     """Return the intervals of K relative changes of AUC, (one - other) / other.
 
@@ -96,52 +96,56 @@ def find_relative_change(
     intervals that lie farthest apart; where the other's reaches 0 there is none above.
 
     Args:
-        found: the differences: variances (what both share has cancelled), groups.
+        change: the differences: variances (what both share has cancelled), groups.
         one, other: the AUCs.
-        confidence: coverage asked for.
+        confidence: requested coverage.
     """
-    first, second, ends = _in_ellipse(found, one, other, confidence)
+    first, second, ends = _in_ellipse(change, one, other, confidence)
     (left, right), (other_left, other_right) = ends
     with np.errstate(invalid="ignore", divide="ignore"):
         exact = left / other_right - 1, right / other_left - 1
-        return _widest(found, one, other, first / second - 1, exact)
+        return _widest(change, one, other, first / second - 1, exact)
 
 
 def _widest(
-    found: Clustered, one: Clustered, other: Clustered, pairs: Floats, exact: tuple[Floats, Floats]
+    difference: Clustered,
+    first: Clustered,
+    second: Clustered,
+    pairs: Floats,
+    exact: tuple[Floats, Floats],
 ) -> Interval:
     """Return the least and the largest number of pairs in the ellipse.
 
     Args:
-        found: the differences.
+        difference: the differences.
         one, other: the AUCs.
         pairs: what each pair says, [directions, K].
         exact: the ends where one AUC is 0 or 1.
     """
-    limit = _at_limit(one.value) | _at_limit(other.value)
+    limit = _at_limit(first.value) | _at_limit(second.value)
     low, high = (
         np.where(limit, end, of_pairs)
         for end, of_pairs in zip(exact, (pairs.min(axis=0), pairs.max(axis=0)), strict=True)
     )
-    return _given(low, high, _abouts(found))
+    return _given(low, high, _abouts(difference))
 
 
 def _in_ellipse(
-    found: Clustered, one: Clustered, other: Clustered, confidence: float
+    difference: Clustered, one: Clustered, other: Clustered, confidence: float
 ) -> tuple[Floats, Floats, list[tuple[Floats, Floats]]]:
-    """Return pairs of AUCs on the ellipse, [directions, K] each, and the ends of each AUC alone."""
+    """Return pairs of AUCs on the ellipse, [directions, K] each, and the ends of each AUC."""
     product = 2 * np.sqrt(one.variance * other.variance)
     with np.errstate(invalid="ignore", divide="ignore"):
-        shared = (one.variance + other.variance - found.variance) / product
+        shared = (one.variance + other.variance - difference.variance) / product
     shared = np.where(product > _NOTHING, np.clip(shared, -1.0, 1.0), 0.0)
-    shared = np.where(found.variance > _NOTHING, shared, 1.0)
+    shared = np.where(difference.variance > _NOTHING, shared, 1.0)
     turn = np.linspace(0, 2 * np.pi, _DIRECTIONS)[:, None]
     first = np.cos(turn)
     second = shared * first + np.sqrt(1 - shared**2) * np.sin(turn)
     ends, moved = [], []
     for auc, way in ((one, first), (other, second)):
-        # What stands behind the difference stands behind both.
-        alone = auc._replace(freedom=found.freedom)
+        # The rows of the difference are the rows of both.
+        alone = auc._replace(freedom=difference.freedom)
         low, high = _limited_ends(alone, Scale.AUC, (1 - confidence) / 2)
         ends.append((low, high))
         with np.errstate(invalid="ignore", divide="ignore", over="ignore"):
@@ -162,33 +166,33 @@ def _at_limit(value: Floats) -> npt.NDArray[np.bool_]:
     return (value > 1 - 1e-12) | (value < 1e-12)
 
 
-def _limited_ends(found: Clustered, scale: Scale, tail: float) -> tuple[Floats, Floats]:
+def _limited_ends(clustered: Clustered, scale: Scale, tail: float) -> tuple[Floats, Floats]:
     """Return the ends; shares of 0 and 1 have the exact bound for none or all of n groups."""
     with np.errstate(invalid="ignore", divide="ignore", over="ignore"):
-        ends = _ends(found, scale, tail)
+        ends = _ends(clustered, scale, tail)
     if scale not in _SHARES:
         return ends
     # Clopper and Pearson 1934.
-    counted = found.member_groups if scale is Scale.TPR else found.smaller_groups
+    counted = clustered.member_groups if scale is Scale.TPR else clustered.smaller_groups
     exact = tail ** (1 / np.maximum(counted, 1))
-    top, bottom = found.value > 1 - 1e-12, found.value < 1e-12
+    top, bottom = clustered.value > 1 - 1e-12, clustered.value < 1e-12
     low = np.where(top, exact, np.where(bottom, 0.0, ends[0]))
     return low, np.where(bottom, 1 - exact, np.where(top, 1.0, ends[1]))
 
 
 def _given(low: Floats, high: Floats, about: list[str]) -> Interval:
-    without = np.array([one.startswith("none") for one in about], dtype=bool)
+    without = np.array([text.startswith("none") for text in about], dtype=bool)
     return Interval(np.where(without, np.nan, low), np.where(without, np.nan, high), about)
 
 
-def _ends(found: Clustered, scale: Scale, tail: float) -> tuple[Floats, Floats]:
+def _ends(clustered: Clustered, scale: Scale, tail: float) -> tuple[Floats, Floats]:
     """Return both ends, as many standard errors away as Student's t has."""
     from scipy.special import ndtri, stdtrit
 
-    student = stdtrit(np.maximum(found.freedom, 1.0), 1 - tail)
+    student = stdtrit(np.maximum(clustered.freedom, 1.0), 1 - tail)
     if scale is Scale.AUC:
-        return _auc_ends(found, student, ndtri(1 - tail))
-    value, half = found.value, student * np.sqrt(found.variance)
+        return _auc_ends(clustered, student, ndtri(1 - tail))
+    value, half = clustered.value, student * np.sqrt(clustered.variance)
     if scale is Scale.SLOPE:
         return value - half, value + half
     if scale is Scale.TREND:
@@ -199,32 +203,32 @@ def _ends(found: Clustered, scale: Scale, tail: float) -> tuple[Floats, Floats]:
     return middle - wide / (1 + extra), middle + wide / (1 + extra)
 
 
-def _auc_ends(found: Clustered, student: Floats, normal: float) -> tuple[Floats, Floats]:
+def _auc_ends(clustered: Clustered, student: Floats, normal: float) -> tuple[Floats, Floats]:
     """Return the ends of AUCs: those whose own variance just reaches to the value.
 
     A score interval, as Wilson 1927 has it for a share and Newcombe 2006 for an AUC. How the
     variance moves with the AUC is known but for a factor, the effective number of rows, which the
     variance that was found gives. Towards 0.5 the AUC moves as Newcombe's fifth method has it, with
-    no more rows, in effect, than there are: few rows lie on the wrong side of a high AUC, and where
-    none of the rare ones is drawn the rows show too little spread. That variance is expected, not
-    found, so its quantile is the normal one. Away from 0.5, where the variance falls, it moves as
-    that of two normal distributions.
+    no more rows, in effect, than there are: few rows are on the wrong side of a high AUC, and
+    if none of these rare rows is drawn the rows show too little spread. That variance is expected,
+    not found, so its quantile is the normal one. Away from 0.5, where the variance falls, it moves
+    as that of two normal distributions.
     """
     # From 0.5 upwards; an AUC below is that of the turned scores.
-    upper = np.maximum(found.value, 1 - found.value)
-    scaled = student**2 * found.variance
-    short = 1.0 if found.shortfall is None else found.shortfall
-    near = np.maximum(scaled, normal**2 * found.variance * short)
+    upper = np.maximum(clustered.value, 1 - clustered.value)
+    scaled = student**2 * clustered.variance
+    short = 1.0 if clustered.shortfall is None else clustered.shortfall
+    near = np.maximum(scaled, normal**2 * clustered.variance * short)
     towards = _score_end(upper, near, expected_variance, np.zeros_like(upper))
     away = _score_end(upper, scaled, _normal_variance, np.ones_like(upper))
-    turned = found.value < 0.5
+    turned = clustered.value < 0.5
     return np.where(turned, 1 - away, towards), np.where(turned, 1 - towards, away)
 
 
 def _score_end(
     value: Floats, scaled: Floats, variance_of: Callable[[Floats], Floats], limit: Floats
 ) -> Floats:
-    """Return where (value - end)² is the variance at the end, by halving; NaN without a value.
+    """Return the end at which (value - end)² equals its variance, by halving; NaN without a value.
 
     Args:
         value: the AUCs.
@@ -255,25 +259,29 @@ def _normal_variance(auc: Floats) -> Floats:
     return np.maximum(auc * (1 - auc) - 2 * owens_t(ndtri(auc), 1 / np.sqrt(3)), 0.0)
 
 
-def _abouts(found: Clustered) -> list[str]:
-    """Say of each number what its interval speaks of, or why there is none."""
+def _abouts(clustered: Clustered) -> list[str]:
+    """Return the scope of each number's interval, or the reason for its absence."""
     # Most numbers of a table say the same, so each sentence is made once.
-    said = cache(_about)
-    groups = np.minimum(found.member_groups, TRUSTED_GROUPS).tolist()
-    each = (np.isfinite(found.value).tolist(), found.smaller_groups.tolist(), found.seeds.tolist())
-    return [said(*one) for one in zip(*each, groups, strict=True)]
+    cached_about = cache(_about)
+    groups = np.minimum(clustered.member_groups, TRUSTED_GROUPS).tolist()
+    each = (
+        np.isfinite(clustered.value).tolist(),
+        clustered.smaller_groups.tolist(),
+        clustered.seeds.tolist(),
+    )
+    return [cached_about(*facts) for facts in zip(*each, groups, strict=True)]
 
 
-def _about(there: bool, fewest: int, seeds: int, members: int) -> str:
-    """Say what an interval speaks of, or why there is none.
+def _about(measured: bool, fewest: int, seeds: int, members: int) -> str:
+    """Return the scope of an interval, or the reason for its absence.
 
     Args:
-        there: whether there is a value.
+        measured: whether there is a value.
         fewest: groups of the side that has fewer.
         seeds: behind the value.
         members: groups of members, `TRUSTED_GROUPS` or fewer.
     """
-    if not there:
+    if not measured:
         return "none: no value"
     if fewest < LEAST_GROUPS:
         return f"none: {fewest} {'group' if fewest == 1 else 'groups'} on one side"

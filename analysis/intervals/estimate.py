@@ -12,7 +12,7 @@ class Estimate(NamedTuple):
     low: float
     high: float
     about: str = ""
-    """Of which models the interval speaks (`any seed`, `this model`) and `; ` what to beware of;
+    """The models that the interval applies to (`any seed`, `this model`) and `; ` cautions;
     or `none: ` and why there is no value or no interval."""
     members: int = 0
     """Rows that the number is of, summed over seeds."""
@@ -44,12 +44,12 @@ class Estimate(NamedTuple):
     @property
     def reason(self) -> str | None:
         """Why there is no value, or no interval."""
-        said = self.about.partition("; ")[0]
-        return said.removeprefix("none: ") if said.startswith("none: ") else None
+        scope = self.about.partition("; ")[0]
+        return scope.removeprefix("none: ") if scope.startswith("none: ") else None
 
     @property
     def caution(self) -> str | None:
-        """Why the interval is not to be trusted, or of what alone it speaks."""
+        """Why the interval is not to be trusted, or its narrower scope."""
         return self.about.partition("; ")[2] or None
 
     @property
@@ -79,11 +79,11 @@ class Estimate(NamedTuple):
         return self._replace(value=value, low=min(self.low, value), high=max(self.high, value))
 
     def said(self, about: str, *cautions: str | None) -> "Estimate":
-        """Return an estimate with other words: whom it speaks of or `none: ` and why, cautions."""
+        """Return an estimate with other words: its scope or `none: ` and the reason, cautions."""
         return self._replace(about="; ".join(filter(None, (about, *cautions))))
 
     def measures(self) -> dict[str, float | str]:
-        """Return what tables of findings say of it."""
+        """Return its columns in tables of findings."""
         return {
             "value": self.value,
             "low": self.low,
@@ -102,7 +102,7 @@ class Estimate(NamedTuple):
         return {**self.measures(), **self.counts()}
 
     def columns(self) -> dict[str, float | str | None]:
-        """Return what files and `--json` say of it."""
+        """Return its entries in files and `--json`."""
         ends = {"value": self.value, "low": self.low, "high": self.high}
         return {**ends, "reason": self.reason, "caution": self.caution}
 

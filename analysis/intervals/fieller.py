@@ -1,7 +1,7 @@
 """Where a fitted line reaches a level: the interval of Fieller 1954, whose ends may be unbounded.
 
-A place x belongs to the interval where the line's distance from the level at x is no larger than t
-standard errors of it: (a + b x - level)² <= t² (Vaa + 2 x Vab + x² Vbb). Where the slope is
+A place x belongs to the interval if the line's distance from the level at x is at most
+t standard errors of it: (a + b x - level)² <= t² (Vaa + 2 x Vab + x² Vbb). Where the slope is
 not distinguishable from zero the places are all of the axis, or all but a stretch of it.
 """
 
@@ -36,7 +36,7 @@ def fieller(
     *,
     start: float = 0.0,
 ) -> Reach:
-    """Return where `intercept + slope x` reaches `level`, for x from `start` on.
+    """Return the x at which `intercept + slope x` reaches `level`, from `start` on.
 
     Args:
         intercept: of the line.
@@ -52,18 +52,18 @@ def fieller(
     c2 = slope**2 - squared * float(covariance[1, 1])
     c1 = 2 * (off * slope - squared * float(covariance[0, 1]))
     c0 = off**2 - squared * float(covariance[0, 0])
-    found = [(max(low, start), high) for low, high in _solution(c2, c1, c0) if high >= start]
+    ranges = [(max(low, start), high) for low, high in _solution(c2, c1, c0) if high >= start]
     if slope == 0:
         value = inf if off < 0 else start
     else:
         value = -off / slope
         if value < start or (slope < 0 and off < 0):
             value = start if off + slope * start >= 0 else inf
-    return Reach(value, tuple(found))
+    return Reach(value, tuple(ranges))
 
 
 def _solution(c2: float, c1: float, c0: float) -> list[Stretch]:
-    """Return where c2 x² + c1 x + c0 <= 0."""
+    """Return the x with c2 x² + c1 x + c0 <= 0."""
     under = c1**2 - 4 * c2 * c0
     if c2 == 0:
         if c1 == 0:

@@ -36,12 +36,12 @@ class Sample(NamedTuple):
     groups: Counts
     """Groups with members, and with non-members, [2, K]."""
     of_rows: Floats | None = None
-    """What an AUC's variance were if each row stood alone, [2, K]: as found (DeLong et al. 1988),
+    """An AUC's variance if all rows were independent, [2, K]: as found (DeLong et al. 1988),
     and as expected of such an AUC and so many rows (Newcombe 2006). None for other numbers."""
 
     def part(self, numbers: slice | Counts) -> "Sample":
         """Return some of the numbers."""
-        others: list[Any] = [None if one is None else one[:, numbers] for one in self[1:]]
+        others: list[Any] = [None if array is None else array[:, numbers] for array in self[1:]]
         return Sample(self.value[numbers], *others)
 
     @classmethod
@@ -92,9 +92,9 @@ def auc_sample(
         more = _more_than(lower[cell], n) + _more_than(upper[cell], n)
         above[k, order] = more / (2 * max(int(count[k]), 1))
     placed = twice / (2 * n)
-    found = _sample(value, placed, above, within, members, nonmembers, n_groups)
-    found = found._replace(of_rows=_of_rows(value, twice, above, within))
-    return found if strata is None else _by_stratum(found, placed, within, members.groups, strata)
+    sample = _sample(value, placed, above, within, members, nonmembers, n_groups)
+    sample = sample._replace(of_rows=_of_rows(value, twice, above, within))
+    return sample if strata is None else _by_stratum(sample, placed, within, members.groups, strata)
 
 
 def expected_variance(auc: Floats) -> Floats:
@@ -105,7 +105,7 @@ def expected_variance(auc: Floats) -> Floats:
 
 
 def _of_rows(value: Floats, twice: Counts, above: Floats, within: Mask) -> Floats:
-    """Return both variances of AUCs whose rows stand alone, [2, K].
+    """Return both variances of AUCs with independent rows, [2, K].
 
     Args:
         value: [K].
@@ -131,7 +131,7 @@ def tpr_sample(
 ) -> Sample:
     """Return the TPR of every cell at the threshold with (k + 1) / (m + 1) <= rate.
 
-    k of m non-members lie at it or above, so (k + 1) / (m + 1) is the rate to expect of new ones.
+    k of m non-members are at it or above, so (k + 1) / (m + 1) is the rate to expect of new ones.
     Arguments as for `auc_sample`.
     """
     n = len(nonmembers.scores)
@@ -151,7 +151,7 @@ def tpr_sample(
     with np.errstate(invalid="ignore", divide="ignore"):
         value = (at_or_above <= allowed).astype(np.int64) @ cells / count
         slope = gain.astype(np.int64) @ cells / count * (n / max(high - low, 1))
-    found = _sample(
+    sample = _sample(
         value,
         hits,
         -slope[:, None] * false,
@@ -160,12 +160,12 @@ def tpr_sample(
         nonmembers,
         n_groups,
     )
-    # What is known of the threshold rests on the false positives, not on all non-members.
+    # The false positives determine the threshold, not all non-members.
     resting = int((_by_group(false, nonmembers.groups, n_groups) > 0).sum())
-    freedom = found.freedom.copy()
+    freedom = sample.freedom.copy()
     freedom[1] = np.minimum(freedom[1], max(resting - 1, 1))
-    found = found._replace(freedom=freedom)
-    return found if strata is None else _by_stratum(found, hits, within, members.groups, strata)
+    sample = sample._replace(freedom=freedom)
+    return sample if strata is None else _by_stratum(sample, hits, within, members.groups, strata)
 
 
 def accepted_shares(members: Side, nonmembers: Side, within: Mask, rate: float) -> Floats:
@@ -212,20 +212,20 @@ def trend_sample(
         return Sample(np.full(1, np.nan), nothing, np.ones((2, 1)), no_groups), 0.0
     signs = _signs(members.scores, level, len(levels))
     value = signs.sum() / 2 / total
-    found = (signs - value * pairs) / total
+    slope = (signs - value * pairs) / total
     groups = len(set(members.groups.tolist()))
     scale = np.sqrt(groups / max(groups - 1, 1))
     influence = np.zeros((2, 1, n_groups))
-    influence[0] = scale * _by_group(found, members.groups, n_groups)
+    influence[0] = scale * _by_group(slope, members.groups, n_groups)
     freedom = np.array([[max(groups - 1.0, 1.0)], [1.0]])
-    # Where nearly all members have the same number of copies, the trend rests on the few others.
+    # If nearly all members have the same copy count, the few others determine the trend.
     others = len(set(members.groups[level != size.argmax()].tolist()))
     sample = Sample(np.array([value]), influence, freedom, np.full((2, 1), others, dtype=np.int64))
     if strata is not None:
         # What a member says of the trend, as a mean over all of them.
-        said = value + found * m
+        fitted = value + slope * m
         everyone = np.ones((1, m), dtype=bool)
-        sample = _by_stratum(sample, said, everyone, members.groups, strata)
+        sample = _by_stratum(sample, fitted, everyone, members.groups, strata)
     freedom = sample.freedom.copy()
     freedom[0] = np.minimum(freedom[0], max(others - 1, 1))
     return sample._replace(freedom=freedom), float(total)
@@ -243,20 +243,24 @@ def mean_sample(
         n_groups: numbers of groups lie below.
         weights: of the values, [m]; None for 1 each.
     """
-    held = within if weights is None else within * weights
-    total = held.sum(axis=1)
+    weights_within = within if weights is None else within * weights
+    total = weights_within.sum(axis=1)
     with np.errstate(invalid="ignore", divide="ignore"):
-        value = held @ values / np.where(total > 0, total, np.nan)
+        value = weights_within @ values / np.where(total > 0, total, np.nan)
     influence = np.zeros((2, len(within), n_groups))
-    found = np.zeros(len(within), dtype=np.int64)
+    group_ids = np.zeros(len(within), dtype=np.int64)
     for k, cell in enumerate(within):
-        found[k] = len(set(groups[cell].tolist()))
-        scale = np.sqrt(found[k] / max(found[k] - 1, 1)) / (total[k] if total[k] > 0 else 1.0)
-        np.add.at(
-            influence[0, k], groups[cell], scale * (held[k, cell] * (values[cell] - value[k]))
+        group_ids[k] = len(set(groups[cell].tolist()))
+        scale = np.sqrt(group_ids[k] / max(group_ids[k] - 1, 1)) / (
+            total[k] if total[k] > 0 else 1.0
         )
-    freedom = np.maximum(np.stack([found - 1.0, np.ones(len(within))]), 1.0)
-    return Sample(value, influence, freedom, np.stack([found, found]))
+        np.add.at(
+            influence[0, k],
+            groups[cell],
+            scale * (weights_within[k, cell] * (values[cell] - value[k])),
+        )
+    freedom = np.maximum(np.stack([group_ids - 1.0, np.ones(len(within))]), 1.0)
+    return Sample(value, influence, freedom, np.stack([group_ids, group_ids]))
 
 
 def _signs(scores: Floats, level: Counts, levels: int) -> Counts:
@@ -268,32 +272,32 @@ def _signs(scores: Floats, level: Counts, levels: int) -> Counts:
         levels: how many do.
     """
     _, rank, tied = np.unique(scores, return_inverse=True, return_counts=True)
-    there = np.zeros((levels, len(tied)), dtype=np.int64)
-    np.add.at(there, (level, rank), 1)
+    counts = np.zeros((levels, len(tied)), dtype=np.int64)
+    np.add.at(counts, (level, rank), 1)
     # Of each level: members with a lower score, less those with a higher one, by score.
-    below = np.cumsum(there, axis=1)
-    gap = 2 * below - there - below[:, -1:]
+    below = np.cumsum(counts, axis=1)
+    gap = 2 * below - counts - below[:, -1:]
     fewer = np.cumsum(gap, axis=0) - gap
     return (2 * fewer + gap - gap.sum(axis=0))[level, rank]
 
 
 def _by_stratum(
-    found: Sample, inside: Floats, within: Mask, groups: Counts, strata: Counts
+    sample: Sample, inside: Floats, within: Mask, groups: Counts, strata: Counts
 ) -> Sample:
-    """Leave what strata differ by out of the members' influence: their sizes are no chance.
+    """Remove differences between strata from the members' influence: their sizes are not random.
 
     Where a stratum of a cell has a single group, which shows no spread, the cell stays as it is.
 
     Args:
-        found: without strata.
+        sample: without strata.
         inside: what each member says, [m]; a number is its mean over the cell.
         within: which members each cell holds, [K, m].
         groups: of members.
-        strata: of members; a group lies in one of them.
+        strata: of members; a group belongs to one of them.
     """
-    influence, freedom = found.influence.copy(), found.freedom.copy()
+    influence, freedom = sample.influence.copy(), sample.freedom.copy()
     for k, cell in enumerate(within):
-        parts = [cell & (strata == one) for one in np.unique(strata[cell])]
+        parts = [cell & (strata == stratum) for stratum in np.unique(strata[cell])]
         counts = [len(set(groups[part].tolist())) for part in parts]
         if len(parts) < 2 or min(counts) < 2:
             continue
@@ -303,7 +307,7 @@ def _by_stratum(
             total += np.sqrt(count / (count - 1)) * _by_group(terms, groups[part], len(total))
         influence[0, k] = total
         freedom[0, k] = max(sum(counts) - len(counts), 1)
-    return found._replace(influence=influence, freedom=freedom)
+    return sample._replace(influence=influence, freedom=freedom)
 
 
 def _sample(
@@ -345,14 +349,14 @@ def _sample(
 
 
 def _positions(ordered: Floats, scores: Floats) -> tuple[Counts, Counts]:
-    """Return how many sorted scores lie below each of some, and how many not above it."""
+    """Return the number of sorted scores below each given score, and of those not above it."""
     return np.searchsorted(ordered, scores, "left"), np.searchsorted(ordered, scores, "right")
 
 
 def _more_than(counts: Counts, n: int) -> Counts:
     """Return of each p below n how many counts are larger."""
-    found = np.bincount(counts, minlength=n + 1)
-    return np.cumsum(found[:0:-1])[::-1]
+    counts_of = np.bincount(counts, minlength=n + 1)
+    return np.cumsum(counts_of[:0:-1])[::-1]
 
 
 def _by_group(terms: Floats, groups: Counts, n_groups: int) -> Floats:
@@ -370,14 +374,14 @@ def _one_side(centred: Floats, groups: Counts, n_groups: int) -> float:
     return float(np.square(sums).sum()) * count / max(count - 1, 1)
 
 
-def difference(one: Sample, other: Sample, factor: Floats | float = 1.0) -> Sample:
+def difference(first: Sample, second: Sample, factor: Floats | float = 1.0) -> Sample:
     """Return `one - factor * other` of two samples of the same rows: what they share cancels."""
-    times = np.broadcast_to(factor, one.value.shape)
+    times = np.broadcast_to(factor, first.value.shape)
     return Sample(
-        value=one.value - times * other.value,
-        influence=one.influence - times[:, None] * other.influence,
-        freedom=np.minimum(one.freedom, other.freedom),
-        groups=np.minimum(one.groups, other.groups),
+        value=first.value - times * second.value,
+        influence=first.influence - times[:, None] * second.influence,
+        freedom=np.minimum(first.freedom, second.freedom),
+        groups=np.minimum(first.groups, second.groups),
     )
 
 

@@ -2,8 +2,8 @@
 
 AUCs of one arm share non-members; arms of one seed share rows and random numbers. All of it is in
 the influence values, summed by group: the covariance of two numbers is the sum over groups of the
-product of what each group moves them by. With one seed or two that is their covariance, and speaks
-of these models; degrees of freedom come from the spread of the groups' squares: 3 (Σc²)² / Σc⁴ is
+product of what each group moves them by. With one seed or two that is their covariance, and applies
+to these models; degrees of freedom come from the spread of the groups' squares: 3 (Σc²)² / Σc⁴ is
 the number of groups where all weigh alike, and fewer where a few carry the variance.
 
 From three seeds on each number is made within each seed, so whatever the numbers of a seed share
@@ -65,14 +65,14 @@ class BySeed(NamedTuple):
 
     def shared(self) -> "BySeed":
         """Return the numbers under the seeds that have them all, one or more."""
-        there = np.isfinite(self.value).all(axis=1) & (self.value.shape[1] > 0)
-        return self.part(np.asarray(there, dtype=bool), slice(None))
+        measured = np.isfinite(self.value).all(axis=1) & (self.value.shape[1] > 0)
+        return self.part(np.asarray(measured, dtype=bool), slice(None))
 
     def covariance(self, weights: Floats) -> Joint:
         """Return linear combinations of the numbers, [J, K], over the seeds that have them all."""
-        every = self.shared()
-        influence = np.einsum("jk,skg->sjg", weights, every.influence)
-        return join_seeds(every.value @ weights.T, influence)
+        shared_rows = self.shared()
+        influence = np.einsum("jk,skg->sjg", weights, shared_rows.influence)
+        return join_seeds(shared_rows.value @ weights.T, influence)
 
 
 def seed_numbers(seeds: Seeds) -> BySeed:
@@ -109,7 +109,7 @@ def leave_out(sample: Sample, sides: Sequence[tuple[Counts, Mask]]) -> Sample:
     """
     moved = np.zeros_like(sample.influence)
     for side, (group, within) in enumerate(sides):
-        size = np.stack([np.bincount(group[held], minlength=moved.shape[2]) for held in within])
+        size = np.stack([np.bincount(group[mask], minlength=moved.shape[2]) for mask in within])
         total, count = size.sum(axis=1, keepdims=True), np.maximum(sample.groups[side], 2)[:, None]
         left = total / np.maximum(total - size, 1)
         moved[side] = sample.influence[side] * (count - 1) / count * left
@@ -120,9 +120,9 @@ def join_seeds(values: Floats, influence: Floats) -> Joint:
     """Return numbers that each seed has, [S, J], with influence values [S, J, groups]."""
     count = len(values)
     if not count:
-        wanted = values.shape[1]
-        nothing = np.full((wanted, wanted), np.nan)
-        return Joint(np.full(wanted, np.nan), nothing, np.ones(wanted), 0)
+        n_numbers = values.shape[1]
+        nothing = np.full((n_numbers, n_numbers), np.nan)
+        return Joint(np.full(n_numbers, np.nan), nothing, np.ones(n_numbers), 0)
     mean = influence.mean(axis=0)
     items = mean @ mean.T
     if count < FROM_SEEDS:
@@ -144,9 +144,9 @@ def group_freedom(influence: Floats) -> Floats:
     squares = np.square(influence)
     fourth = np.square(squares).sum(axis=1)
     with np.errstate(invalid="ignore", divide="ignore"):
-        found = 3 * squares.sum(axis=1) ** 2 / fourth - 1
+        freedom = 3 * squares.sum(axis=1) ** 2 / fourth - 1
     most = np.maximum((squares > 0).sum(axis=1) - 2, 1)
-    return np.where(fourth > 0, np.clip(found, 1.0, most), 1.0)
+    return np.where(fourth > 0, np.clip(freedom, 1.0, most), 1.0)
 
 
 def _without_negative(matrix: Floats, scale: Floats) -> Floats:

@@ -55,17 +55,17 @@ class Numbers:
         """Return the differences on the same rows, where both have numbers."""
         seeds = [
             {
-                name: mine[name]._replace(sample=difference(mine[name].sample, theirs[name].sample))
-                for name in mine
-                if name in theirs
+                name: own[name]._replace(sample=difference(own[name].sample, others[name].sample))
+                for name in own
+                if name in others
             }
-            for mine, theirs in zip(self.seeds, other.seeds, strict=True)
+            for own, others in zip(self.seeds, other.seeds, strict=True)
         ]
         scale = self.scale if self.scale is Scale.AUC else Scale.SLOPE
         return Numbers(seeds, scale, (self, other))
 
     def between(self, pairs: Sequence[tuple[int, int]]) -> "Numbers":
-        """Return what numbers of one cell of members differ by from those of another cell.
+        """Return the differences between the numbers of two cells of members.
 
         Members differ, non-members are the same: what the latter do to both cancels.
 
@@ -120,28 +120,28 @@ class Numbers:
 
         Args:
             dataset: which; None for all of them together.
-            confidence: coverage asked for.
+            confidence: requested coverage.
         """
-        found = self.clustered(dataset)
-        if found is None:
+        clustered = self.clustered(dataset)
+        if clustered is None:
             return []
         if self.parents is not None and self.scale is Scale.AUC:
-            one, other = (parent.clustered(dataset) for parent in self.parents)
-            if one is None or other is None:
+            first, second = (parent.clustered(dataset) for parent in self.parents)
+            if first is None or second is None:
                 return []
-            low, high, about = find_difference(found, one, other, confidence=confidence)
-            apart = (one.seeds != found.seeds) | (other.seeds != found.seeds)
-            said = [_APART if unlike else each for unlike, each in zip(apart, about, strict=True)]
-            interval = Interval(np.where(apart, nan, low), np.where(apart, nan, high), said)
+            low, high, about = find_difference(clustered, first, second, confidence=confidence)
+            apart = (first.seeds != clustered.seeds) | (second.seeds != clustered.seeds)
+            scopes = [_APART if unlike else each for unlike, each in zip(apart, about, strict=True)]
+            interval = Interval(np.where(apart, nan, low), np.where(apart, nan, high), scopes)
         else:
-            interval = find_interval(found, self.scale, confidence=confidence)
-        return self.described(found, interval, dataset)
+            interval = find_interval(clustered, self.scale, confidence=confidence)
+        return self.described(clustered, interval, dataset)
 
     def described(
-        self, found: Clustered, interval: Interval, dataset: str | None = None
+        self, clustered: Clustered, interval: Interval, dataset: str | None = None
     ) -> list[Estimate]:
         """Return numbers that were made of these, with intervals and what is behind them."""
-        nothing = np.zeros(len(found.value), dtype=np.int64)
+        nothing = np.zeros(len(clustered.value), dtype=np.int64)
         members, nonmembers, groups = nothing.copy(), nothing.copy(), nothing.copy()
         present: dict[str, Mask] = {}
         for seed in self.of(dataset).seeds:
@@ -154,13 +154,14 @@ class Numbers:
         for mask in present.values():
             groups += mask.sum(axis=1)
         lowest, highest = (
-            np.where(found.seeds > 0, ends, nan) for ends in (found.lowest, found.highest)
+            np.where(clustered.seeds > 0, ends, nan)
+            for ends in (clustered.lowest, clustered.highest)
         )
-        columns = (members, nonmembers, groups, found.seeds, lowest, highest)
+        columns = (members, nonmembers, groups, clustered.seeds, lowest, highest)
         return [
-            Estimate(value, low, high, about, *rest)
-            for value, low, high, about, *rest in zip(
-                found.value.tolist(),
+            Estimate(value, low, high, about, *counts)
+            for value, low, high, about, *counts in zip(
+                clustered.value.tolist(),
                 interval.low.tolist(),
                 interval.high.tolist(),
                 interval.about,
@@ -170,7 +171,7 @@ class Numbers:
         ]
 
     def left_out(self, dataset: str | None = None) -> int:
-        """Return how many rows have no value."""
+        """Return the number of rows without a value."""
         return sum(part.left_out for seed in self.of(dataset).seeds for part in seed.values())
 
 
@@ -201,7 +202,7 @@ def beside(several: Sequence[Numbers]) -> Numbers:
 def _joined(parts: Sequence[Part | None], counts: Sequence[int], width: int) -> Part:
     """Return numbers of one dataset, so many of each part, over so many groups."""
     like = next(part for part in parts if part is not None)
-    every = [
+    joined = [
         _nothing(like, count) if part is None else part
         for part, count in zip(parts, counts, strict=True)
     ]
@@ -211,18 +212,18 @@ def _joined(parts: Sequence[Part | None], counts: Sequence[int], width: int) -> 
                 part.sample.influence, ((0, 0), (0, 0), (0, width - part.sample.influence.shape[2]))
             )
         )
-        for part in every
+        for part in joined
     ]
-    members = [part.weight * 0 if part.members is None else part.members for part in every]
+    members = [part.weight * 0 if part.members is None else part.members for part in joined]
     return Part(
         Sample.beside(samples),
-        np.concatenate([part.weight for part in every]),
+        np.concatenate([part.weight for part in joined]),
         np.concatenate(members).astype(np.int64),
     )
 
 
 def _nothing(like: Part, count: int) -> Part:
-    """Return what a dataset that has no rows says of so many numbers."""
+    """Return the numbers of a dataset without rows, all absent."""
     sample = like.sample.part(np.zeros(count, dtype=np.int64))
     nothing = np.zeros(count, dtype=np.int64)
     value, freedom = np.full(count, nan), np.ones((2, count))
@@ -237,17 +238,17 @@ def _cell_gaps(seed: Mapping[str, Part], ones: Counts, others: Counts) -> dict[s
     parts = [*seed.values()]
     if not parts:
         return {}
-    there = [np.where(np.isfinite(part.sample.value), part.weight, 0.0) for part in parts]
-    total = np.sum(there, axis=0)
-    shares = [one / np.where(total > 0, total, np.nan) for one in there]
+    weights = [np.where(np.isfinite(part.sample.value), part.weight, 0.0) for part in parts]
+    total = np.sum(weights, axis=0)
+    shares = [weight / np.where(total > 0, total, np.nan) for weight in weights]
     values = [np.nan_to_num(part.sample.value) for part in parts]
     pooled = np.sum([s * v for s, v in zip(shares, values, strict=True)], axis=0)
     groups = np.sum([part.sample.groups for part in parts], axis=0)
     fewest = np.minimum(groups[:, ones], groups[:, others])
-    found: dict[str, Part] = {}
+    gaps: dict[str, Part] = {}
     for (name, part), share, own in zip(seed.items(), shares, values, strict=True):
         sample, factor = part.sample, np.nan_to_num(share) * len(parts)
-        # As in `cluster`: how far a group that is alone lies off stands for its spread.
+        # As in `cluster`: the deviation of a single group serves as its spread.
         alone = (sample.groups[0] == 1) & (share > 0) & (share < 1)
         off = np.where(alone, own - pooled, 0.0)
         influence = np.concatenate(
@@ -261,11 +262,11 @@ def _cell_gaps(seed: Mapping[str, Part], ones: Counts, others: Counts) -> dict[s
             value[ones] - value[others],
             influence[:, ones] - influence[:, others],
             np.where(np.isfinite(least), least, 1.0),
-            # All counted with the first dataset: the smaller of two sums is no sum.
-            np.zeros_like(fewest) if found else fewest,
+            # All counted with the first dataset: the smaller of two sums is not a sum.
+            np.zeros_like(fewest) if gaps else fewest,
         )
-        found[name] = Part(gap, np.ones(len(ones)))
-    return found
+        gaps[name] = Part(gap, np.ones(len(ones)))
+    return gaps
 
 
 def control_weights(seeds: Seeds, base: Seeds) -> Floats:
@@ -276,11 +277,11 @@ def control_weights(seeds: Seeds, base: Seeds) -> Floats:
         base: of the base model on the same rows, seed by seed and dataset by dataset.
 
     Returns:
-        [K]; NaN where the base model's number does not vary.
+        [K]; NaN if the base model's number does not vary.
     """
-    one, other = cluster(seeds).influence, cluster(base).influence
+    first, second = cluster(seeds).influence, cluster(base).influence
     with np.errstate(invalid="ignore", divide="ignore"):
-        return (one * other).sum(axis=1) / np.square(other).sum(axis=1)
+        return (first * second).sum(axis=1) / np.square(second).sum(axis=1)
 
 
 def adjust(seeds: Seeds, base: Seeds, weights: Floats, *, centre: float) -> list[dict[str, Part]]:
@@ -298,12 +299,12 @@ def adjust(seeds: Seeds, base: Seeds, weights: Floats, *, centre: float) -> list
 
 
 def _adjusted(part: Part, base: Part, weights: Floats, centre: float) -> Part:
-    mine, theirs = part.sample, base.sample
+    own, control = part.sample, base.sample
     # The weight was found in the same rows, which costs one degree of freedom on either side.
-    cost = np.sqrt(mine.groups / np.maximum(mine.groups - 1, 1))
-    sample = mine._replace(
-        value=mine.value - weights * (theirs.value - centre),
-        influence=(mine.influence - weights[:, None] * theirs.influence) * cost[:, :, None],
-        freedom=np.maximum(mine.freedom - 1, 1.0),
+    cost = np.sqrt(own.groups / np.maximum(own.groups - 1, 1))
+    sample = own._replace(
+        value=own.value - weights * (control.value - centre),
+        influence=(own.influence - weights[:, None] * control.influence) * cost[:, :, None],
+        freedom=np.maximum(own.freedom - 1, 1.0),
     )
     return part._replace(sample=sample)

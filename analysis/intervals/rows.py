@@ -103,15 +103,15 @@ def auc_numbers(
         jackknife: influence is that of leaving out one group at a time (`leave_out`).
     """
 
-    def sample(inside: Counts, outside: Counts, held: Mask, n_groups: int) -> Sample | None:
+    def sample(inside: Counts, outside: Counts, within_cells: Mask, n_groups: int) -> Sample | None:
         if len(np.unique(rows.group[outside])) < least:
             return None
         sides = rows.sides(scores, inside, outside)
-        found = auc_sample(*sides, held, n_groups, rows.strata(inside))
+        auc = auc_sample(*sides, within_cells, n_groups, rows.strata(inside))
         if not jackknife:
-            return found
-        every = np.ones((1, len(outside)), dtype=bool)
-        return leave_out(found, [(sides[0].groups, held), (sides[1].groups, every)])
+            return auc
+        all_nonmembers = np.ones((1, len(outside)), dtype=bool)
+        return leave_out(auc, [(sides[0].groups, within_cells), (sides[1].groups, all_nonmembers)])
 
     return _numbers(rows, scores, within, Scale.AUC, sample)
 
@@ -119,9 +119,9 @@ def auc_numbers(
 def tpr_numbers(rows: Rows, scores: Floats, rate: float, within: Mask | None = None) -> Numbers:
     """Return TPRs at an FPR of at most `rate` to expect; arguments as for `auc_numbers`."""
 
-    def sample(inside: Counts, outside: Counts, held: Mask, n_groups: int) -> Sample | None:
+    def sample(inside: Counts, outside: Counts, within_cells: Mask, n_groups: int) -> Sample | None:
         sides = rows.sides(scores, inside, outside)
-        return tpr_sample(*sides, held, n_groups, rate, rows.strata(inside))
+        return tpr_sample(*sides, within_cells, n_groups, rate, rows.strata(inside))
 
     return _numbers(rows, scores, within, Scale.TPR, sample)
 
@@ -136,9 +136,9 @@ def mean_numbers(
 ) -> Numbers:
     """Return means over members; `weights` of the rows, other arguments as for `auc_numbers`."""
 
-    def sample(inside: Counts, _: Counts, held: Mask, n_groups: int) -> Sample:
+    def sample(inside: Counts, _: Counts, within_cells: Mask, n_groups: int) -> Sample:
         own = None if weights is None else weights[inside]
-        return mean_sample(values[inside], rows.group[inside], held, n_groups, own)
+        return mean_sample(values[inside], rows.group[inside], within_cells, n_groups, own)
 
     return _numbers(rows, values, within, scale, sample)
 
@@ -154,11 +154,11 @@ def trend_numbers(rows: Rows, values: Floats, copies: Counts) -> Numbers:
     """Return Somers' D of a value given copies, over pairs of members that differ in these."""
 
     def sample(
-        inside: Counts, _: Counts, held: Mask, n_groups: int
+        inside: Counts, _: Counts, within_cells: Mask, n_groups: int
     ) -> tuple[Sample, Floats] | None:
         side = Side(values[inside], rows.group[inside])
-        found, pairs = trend_sample(side, copies[inside], n_groups, rows.strata(inside))
-        return (found, np.array([pairs])) if pairs else None
+        trend, pairs = trend_sample(side, copies[inside], n_groups, rows.strata(inside))
+        return (trend, np.array([pairs])) if pairs else None
 
     return _numbers(rows, values, None, Scale.TREND, sample)
 
@@ -166,11 +166,11 @@ def trend_numbers(rows: Rows, values: Floats, copies: Counts) -> Numbers:
 def number_groups(dataset: Iterable[str], group: Iterable[str]) -> Counts:
     """Return the number of each row's group within its dataset, in order of first appearance."""
     numbers: dict[str, dict[str, int]] = {}
-    found = []
+    group_ids = []
     for name, own in zip(dataset, group, strict=True):
-        known = numbers.setdefault(name, {})
-        found.append(known.setdefault(own, len(known)))
-    return np.array(found, dtype=np.int64)
+        numbers_of_dataset = numbers.setdefault(name, {})
+        group_ids.append(numbers_of_dataset.setdefault(own, len(numbers_of_dataset)))
+    return np.array(group_ids, dtype=np.int64)
 
 
 EQUAL = "all scores are equal"
@@ -220,9 +220,9 @@ def _numbers(
         sample: says what a dataset of a seed does, by the places of members and non-members, of
             which members each number is, and groups; with weights if these are not the members.
     """
-    there = np.isfinite(values)
-    member, nonmember = rows.member & there, rows.nonmember & there
-    lacking = (rows.member | rows.nonmember) & ~there
+    measured = np.isfinite(values)
+    member, nonmember = rows.member & measured, rows.nonmember & measured
+    lacking = (rows.member | rows.nonmember) & ~measured
     seeds: list[dict[str, Part]] = []
     for seed in rows.places:
         seeds.append({})
@@ -230,14 +230,18 @@ def _numbers(
             inside, outside = at[member[at]], at[nonmember[at]]
             if not len(inside):
                 continue
-            held = np.ones((1, len(inside)), dtype=bool) if within is None else within[:, inside]
-            found = sample(inside, outside, held, rows.n_groups[dataset])
-            if found is None:
+            within_cells = (
+                np.ones((1, len(inside)), dtype=bool) if within is None else within[:, inside]
+            )
+            sample_of = sample(inside, outside, within_cells, rows.n_groups[dataset])
+            if sample_of is None:
                 continue
-            count = held.sum(axis=1)
-            made, weight = found if not isinstance(found, Sample) else (found, count.astype(float))
-            present = np.zeros((len(held), rows.n_groups[dataset]), dtype=bool)
-            for k, cell in enumerate(held):
+            count = within_cells.sum(axis=1)
+            made, weight = (
+                sample_of if not isinstance(sample_of, Sample) else (sample_of, count.astype(float))
+            )
+            present = np.zeros((len(within_cells), rows.n_groups[dataset]), dtype=bool)
+            for k, cell in enumerate(within_cells):
                 present[k, rows.group[inside[cell]]] = True
             seeds[-1][dataset] = Part(
                 made, weight, count, len(outside), int(lacking[at].sum()), present

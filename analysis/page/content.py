@@ -1,7 +1,7 @@
 """The pages of a run: which sections each has, in which order, and what each is made from.
 
 The report answers first: its first screen holds the headline, two pictures, the checks and what
-each factor does; then comes a section a question. What few readers need has pages beside it.
+each factor does; then comes one section per question. What few readers need is on further pages.
 `spikein.runs.page_inputs` collects the inputs, `spikein.runs.publish` writes the folder. No page
 needs another to be read: styles and pictures are inside, and a content security policy forbids
 loading anything and running any script but our own. Every text is escaped by the template engine;
@@ -89,7 +89,7 @@ class RunPage(NamedTuple):
     @property
     def summary(self) -> list[str]:
         """The lines that a run prints at its end: checks in short, then sentences."""
-        return [*(one.line for one in self.checks), *self.sentences]
+        return [*(check.line for check in self.checks), *self.sentences]
 
 
 class _Report(NamedTuple):
@@ -109,7 +109,7 @@ def build_page(inputs: PageInputs) -> RunPage:
     best = find_headline(tables)
     view = None if best is None else View(inputs=inputs, tables=tables, best=best)
     # The section on detectors lists what was left out.
-    listed = {one.note for one in inputs.left_out}
+    listed = {left_out.note for left_out in inputs.left_out}
     notes = detector_notes(inputs.arms, besides={*listed, *inputs.notes})
     along = None
     if inputs.trajectory is not None:
@@ -121,10 +121,12 @@ def build_page(inputs: PageInputs) -> RunPage:
     pages = [*report.beside, *_pages_beside(inputs, tables, checks, view, methods)]
     sections = _there(experiment_section(inputs), *report.answers, checks_section(checks, inputs))
     if inputs.show_protected and not inputs.figure_links:
-        # A page by itself has no page of examples beside it that could show what was asked for.
-        sections += [one for page in pages for one in page.sections if one.anchor == EXAMPLES]
-    every = [*sections, *(one for page in pages for one in page.sections)]
-    parts = [*report.first, *(part for one in every for part in one.parts)]
+        # A single page has no sibling page that could show the requested examples.
+        sections += [
+            left_out for page in pages for left_out in page.sections if left_out.anchor == EXAMPLES
+        ]
+    all_sections = [*sections, *(left_out for page in pages for left_out in page.sections)]
+    parts = [*report.first, *(part for left_out in all_sections for part in left_out.parts)]
     return RunPage(
         html=render_page(
             _KIND,
@@ -155,20 +157,20 @@ def build_page(inputs: PageInputs) -> RunPage:
             *(part for part in (along.parts if along else ()) if isinstance(part, str)),
         ),
         methods=methods,
-        pictures=[*{one.name: one for one in pictures_in(parts)}.values()],
+        pictures=[*{left_out.name: left_out for left_out in pictures_in(parts)}.values()],
     )
 
 
 def _detection_led(
     view: View | None, checks: Sequence[Check], detection: Sequence[Section]
 ) -> _Report:
-    """Return a report that leads with what detectors tell."""
+    """Return a report that leads with detection."""
     if view is None:
         return _Report([NOTHING_MEASURED], [badges(checks)], detection)
-    key, rest = choice_sentence(view.best, view.names)
-    rest += f" {AUC_MEANS} {seeds_sentence(view.best.cell)}"
+    key, choice = choice_sentence(view.best, view.names)
+    choice += f" {AUC_MEANS} {seeds_sentence(view.best.cell)}"
     headline = headline_sentence(view.tables, view.best)
-    return _Report([headline, (key, rest)], first_parts(view, checks), detection)
+    return _Report([headline, (key, choice)], first_parts(view, checks), detection)
 
 
 def _unlearning_led(
@@ -179,7 +181,7 @@ def _unlearning_led(
 ) -> _Report | None:
     """Return a report that leads with the verdicts on unlearned models; None without any.
 
-    What detectors told before unlearning is one section, and all else of it a page beside.
+    Detection before unlearning is one section; all else about detectors has a page of its own.
     """
     models = judged_models(inputs.unlearning.verdicts) if inputs.unlearning else []
     if inputs.unlearning is None or not models:
@@ -187,18 +189,17 @@ def _unlearning_led(
     names = view.names if view else {}
     before, changes = None, None
     if view is not None:
-        said = headline_sentence(view.tables, view.best)
+        headline = headline_sentence(view.tables, view.best)
         pictures = Columns(present(arms_picture(view), copies_picture(view)), "pictures")
-        before = answer("before", "Before", "Before unlearning", said, rest=[pictures])
-        title = "What changes what detectors tell?"
+        before = answer("before", "Before", "Before unlearning", headline, rest=[pictures])
+        title = "What changes detectability?"
         effects = gains(view)
         effect = Gains(effects) if effects else None
         changes = answer("changes", "Changes", title, "", rest=[effect])
     page = SiblingPage(
         "detectors.html",
         "Detectors before unlearning",
-        "How well detectors tell members under the models that were not unlearned, a section a "
-        "question.",
+        "How well detectors distinguish members under the models that were not unlearned.",
         _there(changes, *detection),
     )
     return _Report(
@@ -212,7 +213,7 @@ def _unlearning_led(
 def _detection(
     inputs: PageInputs, view: View | None, notes: Sequence[str], along: Section | None
 ) -> list[Section]:
-    """Return the sections on detectors that have something to say."""
+    """Return the sections on detectors that have content."""
     task = None
     if inputs.accuracy is not None:
         task = accuracy_section(inputs.accuracy, axis_names(inputs.arms), view)
@@ -235,8 +236,8 @@ def _pages_beside(
     view: View | None,
     methods: Methods | None,
 ) -> list[SiblingPage]:
-    """Return the further pages that have something to say."""
-    names = {one.name: one.title for one in inputs.detectors}
+    """Return the further pages that have content."""
+    names = {detector.name: detector.title for detector in inputs.detectors}
 
     def section(anchor: str, title: str, *parts: Part | None, short: str = "") -> Section | None:
         return answer(anchor, short or title, title, "", rest=parts)
@@ -265,8 +266,9 @@ def _pages_beside(
         SiblingPage(
             "methods.html",
             "Methods, cost and provenance",
-            "A text for a paper with its sources, the cost of each detector and step, what "
-            "each audit reported, versions, digests and the experiment file.",
+            "A methods text for a paper with its sources, the cost of each "
+            "detector and step, the reports of the audits, versions, digests and the experiment "
+            "file.",
             _there(
                 methods_section(methods, linked=inputs.figure_links) if methods else None,
                 cost_section(inputs.steps, inputs.detector_work),
@@ -279,8 +281,12 @@ def _pages_beside(
                 ),
                 section(
                     "background",
-                    "Was the background clean?",
-                    *(part for one in inputs.backgrounds for part in background_parts(*one)),
+                    "Overlap of the background with the datasets",
+                    *(
+                        part
+                        for detector in inputs.backgrounds
+                        for part in background_parts(*detector)
+                    ),
                     short="Background",
                 ),
                 provenance_section(inputs),
@@ -291,17 +297,17 @@ def _pages_beside(
 
 
 def _there(*sections: Section | None) -> list[Section]:
-    """Return the sections that have something to say."""
+    """Return the sections that have content."""
     return [section for section in sections if section]
 
 
 def _foot(inputs: PageInputs, pages: Sequence[SiblingPage]) -> str:
-    """Say what this page needs beside it, and what made it."""
+    """Return the footer: the files that this page needs, and the software that made it."""
     made = f"Made by spikein {inputs.code}." if inputs.code else "Made by spikein."
     if not inputs.figure_links:
         return f"{made} The run's folder holds all results, examples and methods."
     files = ", ".join(page.file for page in pages)
     return (
-        f"{made} This page can be sent by itself. Its links lead to {files} and figures/ beside "
-        "it: send those along where they are wanted. All numbers are in findings.parquet."
+        f"{made} This page is self-contained. Its links lead to {files} and figures/ "
+        "in the same folder: include them when sharing. All numbers are in findings.parquet."
     )

@@ -33,42 +33,46 @@ class DetectorCost(NamedTuple):
 
 
 def cost_section(steps: Sequence[StepRecord], work: Sequence[DetectorWork]) -> Section | None:
-    """Return what the run cost, by detector and by step."""
+    """Return the cost of the run, by detector and by step."""
     table = listing(
         "Steps",
         ("Step", "Tokens", "Time"),
         [
-            (one.name, "" if one.tokens is None else f"{one.tokens:,}", seconds_text(one.seconds))
-            for one in steps
+            (
+                step.name,
+                "" if step.tokens is None else f"{step.tokens:,}",
+                seconds_text(step.seconds),
+            )
+            for step in steps
         ],
     )
-    total = seconds_text(sum(one.seconds for one in steps))
-    said = f"Its steps took {total} of computing, each when it was made."
-    rest: list[Part | None] = [
-        said if steps else "No costs were recorded.",
+    total = seconds_text(sum(step.seconds for step in steps))
+    total_sentence = f"Its steps took {total} of computing, measured when each ran."
+    parts: list[Part | None] = [
+        total_sentence if steps else "No costs were recorded.",
         detector_cost_listing(work),
         Fold(f"Every step: {len(steps)}", [table]) if table and len(steps) > _MAX_STEPS else table,
     ]
-    return answer("cost", "Cost", "Cost", "", rest=rest)
+    return answer("cost", "Cost", "Cost", "", rest=parts)
 
 
 def detector_costs(work: Sequence[DetectorWork]) -> list[DetectorCost]:
     """Return the cost of each detector, dearest first, and of all of them together."""
     read: dict[str, dict[str, EvidenceStep]] = {}
-    for one in work:
-        read.setdefault(one.detector, {}).update({step.key: step for step in one.steps})
+    for item in work:
+        read.setdefault(item.detector, {}).update({step.key: step for step in item.steps})
     readers = Counter(key for steps in read.values() for key in steps)
     costs = []
     for detector, steps in read.items():
-        mine = [one for one in work if one.detector == detector]
+        own_work = [item for item in work if item.detector == detector]
         own = sum(step.seconds for step in steps.values() if readers[step.key] == 1)
-        passes = "; ".join(dict.fromkeys(one.cost for one in mine))
-        costs.append(_cost(detector, passes, mine, steps, own))
+        passes = "; ".join(dict.fromkeys(item.cost for item in own_work))
+        costs.append(_cost(detector, passes, own_work, steps, own))
     costs.sort(key=lambda cost: (-cost.own_seconds, -cost.seconds, cost.detector))
     if len(costs) > 1:
-        every = {key: step for steps in read.values() for key, step in steps.items()}
-        total = sum(step.seconds for step in every.values())
-        costs.append(_cost("all together", "", work, every, total))
+        all_steps = {key: step for steps in read.values() for key, step in steps.items()}
+        total = sum(step.seconds for step in all_steps.values())
+        costs.append(_cost("all together", "", work, all_steps, total))
     return costs
 
 
@@ -79,7 +83,7 @@ def _cost(
     steps: Mapping[str, EvidenceStep],
     own: float,
 ) -> DetectorCost:
-    scoring = [one.scoring_seconds for one in work]
+    scoring = [item.scoring_seconds for item in work]
     return DetectorCost(
         detector,
         passes,
@@ -93,60 +97,60 @@ def _cost(
 
 def detector_cost_listing(work: Sequence[DetectorWork]) -> Table | None:
     """Return the costs as a table of the page; None if nothing was scored."""
-    columns = ("Passes a text", "Tokens in", "Tokens out", "Time of its steps", "Its own steps")
+    columns = ("Passes per text", "Tokens in", "Tokens out", "All its steps", "Exclusive steps")
     return listing(
-        "What each detector cost",
+        "Cost of each detector",
         ("Detector", *columns, "Scoring"),
         [
             (
-                one.detector,
-                one.cost,
-                f"{one.tokens_in:,}" if one.tokens_in else "",
-                f"{one.tokens_out:,}" if one.tokens_out else "",
-                seconds_text(one.seconds) if one.seconds else "",
-                seconds_text(one.own_seconds) if one.own_seconds else "",
-                "" if one.scoring_seconds is None else seconds_text(one.scoring_seconds),
+                cost.detector,
+                cost.cost,
+                f"{cost.tokens_in:,}" if cost.tokens_in else "",
+                f"{cost.tokens_out:,}" if cost.tokens_out else "",
+                seconds_text(cost.seconds) if cost.seconds else "",
+                seconds_text(cost.own_seconds) if cost.own_seconds else "",
+                "" if cost.scoring_seconds is None else seconds_text(cost.scoring_seconds),
             )
-            for one in detector_costs(work)
+            for cost in detector_costs(work)
         ],
-        "Over all models that were scored, those of controls included; dearest first. Steps that "
-        "several detectors read were made once: 'time of its steps' counts them for each of "
-        "their detectors, 'its own steps' are those that no other detector reads, and the last "
-        "row counts every step once. Tokens are those scored, and those of prompts and answers; "
-        "models that are trained for a detector count in its time. Scoring: from stored evidence "
-        "to scores, all settings.",
+        "Over all scored models, controls included; most expensive first. Steps "
+        "that several detectors read ran once: 'all its steps' counts them for "
+        "each of these detectors, 'exclusive steps' are read by no other detector, and "
+        "the last row counts every step once. Tokens are scored tokens and tokens of prompts "
+        "and answers; the time includes training models for a detector. Scoring: from stored "
+        "evidence to scores, all settings.",
     )
 
 
 def provenance_section(inputs: PageInputs) -> Section | None:
-    """Return where the numbers come from, and the experiment that they are of."""
+    """Return the provenance of the numbers, and their experiment."""
     yaml = inputs.experiment_yaml
     experiment = Copied("experiment-file", "Copy the file", [yaml], verbatim=True)
-    rest: list[Part] = [
+    parts: list[Part] = [
         facts("", provenance(inputs)),
         Fold("The experiment, resolved", [experiment]),
         Note(
             "AUC: rank AUC, ties as half. Its intervals: influence values summed by group, "
-            "logit scale, Student's t; from three training seeds on they speak of any seed. "
+            "logit scale, Student's t; from three training seeds on they apply to any seed. "
             "All numbers come from the test split.",
             "how",
         ),
     ]
-    return answer("provenance", "Provenance", "Provenance", "", rest=rest)
+    return answer("provenance", "Provenance", "Provenance", "", rest=parts)
 
 
 def provenance(inputs: PageInputs) -> list[tuple[str, str]]:
     """Return times, versions, machines and digests by name."""
     steps, artifacts = inputs.steps, inputs.artifacts
-    created = sorted(one.created.replace("T", " ").replace("+00:00", " UTC") for one in steps)
+    created = sorted(step.created.replace("T", " ").replace("+00:00", " UTC") for step in steps)
     return [
         ("Steps computed", " to ".join(dict.fromkeys(created[:1] + created[-1:]))),
         ("Page made by spikein", inputs.code),
-        ("Computed by spikein", _counted([one.code for one in steps])),
-        ("Computed on", _counted([one.machine for one in steps])),
+        ("Computed by spikein", _counted([step.code for step in steps])),
+        ("Computed on", _counted([step.machine for step in steps])),
         ("Python of the page", platform.python_version()),
         *inputs.libraries.items(),
-        *((one.name, f"{one.digest[:12]} · content {one.content[:12]}") for one in artifacts),
+        *((step.name, f"{step.digest[:12]} · content {step.content[:12]}") for step in artifacts),
     ]
 
 

@@ -1,7 +1,7 @@
 """Numbers by row and column: what most sections show.
 
-One crossing is a table, a matrix, panels of lines and the CSV file beside a picture, so that all
-four hold the same numbers.
+One crossing is a table, a matrix, panels of lines and the CSV file of a picture, so that
+all four contain the same numbers.
 """
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
@@ -44,7 +44,7 @@ class Head(NamedTuple):
     name: str | None = None
     """What it is called in a CSV file; None for the label in full."""
     at: float = 0.0
-    """Where a column stands on an axis of numbers."""
+    """The position of a column on an axis of numbers."""
     rule: float = nan
     """Where a dashed line goes down a column."""
 
@@ -61,7 +61,7 @@ class Crossed:
     rows: Sequence[Head]
     columns: Sequence[Head]
     cells: Mapping[tuple[Head, Head], Row | str]
-    """A text stands for what has no number. Places that are in no shown row or column count, too:
+    """A text replaces a missing number. Places in no shown row or column also count:
     the CSV file has them."""
     unit: Unit
     bold: Collection[tuple[Head, Head]] = field(default=())
@@ -69,7 +69,7 @@ class Crossed:
     """The examples behind a number, where its column's head does not say so."""
 
     def table(self, title: str, head: str, caption: str) -> Table:
-        """Return a line a row."""
+        """Return one line per row."""
         return Table(
             title=title,
             columns=(
@@ -92,7 +92,7 @@ class Crossed:
         return split_table(table) if self.cells else []
 
     def matrix(self, label: str = "", *, row_height: float = 20.0) -> Matrix | None:
-        """Return a row a head, with a number, a dot and a line; None without any number."""
+        """Return one row per head, with a number, a dot and a line; None without any number."""
         columns = [
             MatrixColumn(
                 head.label,
@@ -117,18 +117,18 @@ class Crossed:
     def panels(
         self, label: str, x_label: str, *, ghost: bool = True, kind: str = "", per_row: int = 5
     ) -> Panels | None:
-        """Return a panel a row of AUCs; None without any number.
+        """Return one panel per row of AUCs; None without any number.
 
         Args:
             label: what it shows, for readers who do not see it; numbers are added.
             x_label: what columns are.
             ghost: repeat the line of the first panel in the others.
             kind: of all lines; empty for that of their rows.
-            per_row: panels beside each other.
+            per_row: panels side by side.
         """
         points = {row: self._points(row) for row in self.rows}
-        known = [(row, dots) for row, dots in points.items() if dots][:MAX_PANELS]
-        lines = {row: Line(dots, kind or row.kind) for row, dots in known}
+        measured = [(row, dots) for row, dots in points.items() if dots][:MAX_PANELS]
+        lines = {row: Line(dots, kind or row.kind) for row, dots in measured}
         dots = [dot for line in lines.values() for _, dot in line.points]
         ticks = {head.at: head.label for head in sorted(self.columns, key=lambda head: head.at)}
         if not lines:
@@ -165,7 +165,7 @@ class Crossed:
         )
 
     def behind(self) -> str:
-        """Return what is behind a number: `17 to 45 members, 60 non-members, 2 training seeds`."""
+        """Return a number's counts: `17 to 45 members, 60 non-members, 2 training seeds`."""
         cells = [Estimate.of(row) for row in self.cells.values() if not isinstance(row, str)]
         if not cells:
             return ""
@@ -177,7 +177,7 @@ class Crossed:
         return f"{members} members, {others} non-members, {seeds}"
 
     def records(self, row: str, column: str) -> list[dict[str, object]]:
-        """Return a row a number, of what no picture has room for, too."""
+        """Return one row per number, including numbers that no picture has room for."""
         ends = ("value", "low", "high", "n_members", "n_nonmembers", "n_seeds")
         return [
             {
@@ -193,8 +193,8 @@ class Crossed:
     def _entry(self, row: Head, column: Head) -> Entry:
         place = row, column
         cell = self.cells.get(place)
-        shown = None if isinstance(cell, str) else cell
-        return self.unit.entry(shown, best=place in self.bold, n=self.counted.get(place, ""))
+        measured = None if isinstance(cell, str) else cell
+        return self.unit.entry(measured, best=place in self.bold, n=self.counted.get(place, ""))
 
     def _dot(self, row: Head, column: Head) -> Dot | str | None:
         place = row, column
@@ -262,10 +262,10 @@ def auc_tables(
     names: Names = NO_NAMES,
     tune: Mapping[str, float] | None = None,
 ) -> list[Table]:
-    """Return a row a detector, in tables that fit a page.
+    """Return one row per detector, in tables that fit a page.
 
-    The number of examples behind a column stands in its head, and also in each cell that was
-    measured on other examples: no value is shown with the n of another.
+    The number of examples behind a column is in its head, and also in each cell that
+    was measured on other examples: no value is shown with the n of another.
 
     Args:
         title: of the tables.
@@ -323,5 +323,5 @@ def _counts_text(cells: Iterable[Estimate | None], usual: tuple[int, int]) -> st
 
 
 def doublings(value: float) -> float:
-    """Return where a number stands on an axis of doublings that has a 0."""
+    """Return the position of a number on an axis of doublings that has a 0."""
     return log2(1 + value)

@@ -31,13 +31,13 @@ _MAX_GAINS = 3
 
 
 def first_parts(view: View, checks: Sequence[Check]) -> list[Part]:
-    """Return what stands below the headline."""
+    """Return the parts below the headline."""
     arms, copies = arms_picture(view), copies_picture(view)
     pictures = present(arms, copies)
     return present(
         Columns(pictures, "pictures" if len(pictures) > 1 else ""),
         badges(checks),
-        Gains(shown) if (shown := gains(view)) else None,
+        Gains(effects) if (effects := gains(view)) else None,
     )
 
 
@@ -69,7 +69,7 @@ def arms_picture(view: View) -> Picture | None:
         f"{len(view.arms) - arms} more arms" if len(view.arms) > arms else "",
         f"{left} more detectors" if (left := len(view.models_only) - len(names)) else "",
     ]
-    caption = "Dot and line: AUC with its 95 % interval; dashed: Loss. Bold: best on the tune split"
+    caption = "Dot and line: AUC with its 95 % interval; dashed: Loss. Bold: best on tune rows"
     caption += " of its arm. n: members + non-members. Rows by the first column."
     if any(more):
         caption += f" {' and '.join(filter(None, more))}: all results, below."
@@ -88,16 +88,16 @@ def arms_picture(view: View) -> Picture | None:
 
 
 def gains(view: View) -> list[Gain]:
-    """Return what copies, the swept axes and the choice of the detector do, as far as is known."""
-    found = [copies_gain(view), *(axis_gain(view, row) for row in headline_contrasts(view))]
-    shown = [one for one in found if one is not None][:_MAX_GAINS]
-    if len(shown) < _MAX_GAINS and (over_loss := _loss_gain(view)):
-        shown.append(over_loss)
-    return shown
+    """Return the known effects of copies, the swept axes and the choice of the detector."""
+    effects = [copies_gain(view), *(axis_gain(view, row) for row in headline_contrasts(view))]
+    visible = [effect for effect in effects if effect is not None][:_MAX_GAINS]
+    if len(visible) < _MAX_GAINS and (over_loss := _loss_gain(view)):
+        visible.append(over_loss)
+    return visible
 
 
 def copies_gain(view: View) -> Gain | None:
-    """Return what the most copies have over the fewest, paired where they stand in one arm."""
+    """Return the gain of the most copies over the fewest, paired if they are in one arm."""
     doses = find_doses(view.tables, view.best)
     if len(doses) < 2:
         return None
@@ -119,14 +119,16 @@ def copies_gain(view: View) -> Gain | None:
 
 
 def axis_gain(view: View, row: Row) -> Gain:
-    """Return what one step along an axis does."""
-    rest = [pair for pair in view.best.table.cohort.axes if pair[0] != row["factor"]]
+    """Return the effect of one step along an axis."""
+    other_axes = [pair for pair in view.best.table.cohort.axes if pair[0] != row["factor"]]
     start, end = (
         cell.value if (cell := level_cell(view, row, row[key])) else nan
         for key in ("versus", "level")
     )
     becomes = f": AUC {start:.2f} becomes {end:.2f}" if isfinite(start + end) else ""
-    return _paired_gain(Estimate.of(row), change_words(row), f"{becomes}{_at(arm_words(rest))}")
+    return _paired_gain(
+        Estimate.of(row), change_words(row), f"{becomes}{_at(arm_words(other_axes))}"
+    )
 
 
 def _loss_gain(view: View) -> Gain | None:
@@ -137,10 +139,10 @@ def _loss_gain(view: View) -> Gain | None:
     return _paired_gain(cell, f"{view.name} instead of Loss", more)
 
 
-def _paired_gain(cell: Estimate, what: str, more: str) -> Gain:
+def _paired_gain(cell: Estimate, change: str, more: str) -> Gain:
     may = ", which may be none" if cell.contains(0) else ""
     ends = POINTS.ends(cell.low, cell.high)
-    return Gain(_whole(cell.value), f"{what}.", f"{ends}{may}{more}.", sure=not cell.contains(0))
+    return Gain(_whole(cell.value), f"{change}.", f"{ends}{may}{more}.", sure=not cell.contains(0))
 
 
 def _at(words: str) -> str:

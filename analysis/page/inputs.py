@@ -55,7 +55,7 @@ class Stream:
     tokens: int
     """Of the stream, copies included."""
     payload: int
-    """Tokens of it that are copies, with what stands around them."""
+    """Tokens of it that are copies, with the text around them."""
     copies: CopyOutcomes
     """What became of its copies."""
 
@@ -96,7 +96,7 @@ class EvidenceStep:
     """One step that detectors' scores are drawn from."""
 
     key: str
-    """The same step has the same key wherever it stands."""
+    """The same step has the same key everywhere."""
     seconds: float
     """When it was computed."""
     tokens_in: int | None = None
@@ -170,6 +170,6 @@ class PageInputs:
     unlearning: UnlearningInputs | None = None
     """What unlearned models still know; None if none was made."""
     figure_links: bool = False
-    """Whether the files of the figures lie beside the page."""
+    """Whether the files of the figures are next to the page."""
     show_protected: bool = False
     """Whether the texts of protected datasets may appear in the page."""

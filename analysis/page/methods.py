@@ -25,7 +25,7 @@ from train.settings import BaseSettings, TokenizerTraining, TrainSettings
 METHODS_FILE = "methods.md"
 REFERENCES_FILE = "references.bib"
 _MOST_MODELS = 4
-"""So many models' digests stand in the text."""
+"""So many models' digests are in the text."""
 
 
 class Methods(NamedTuple):
@@ -46,30 +46,32 @@ def describe_methods(inputs: PageInputs) -> Methods:
     """Return the methods of a run."""
     settings = inputs.analysis_settings
     forgotten = () if inputs.unlearning is None else inputs.unlearning.methods
-    whole = [one.name for one in asked_dataset_detectors(settings.dataset_detectors)]
-    closed = any(one.dataset in FORMS for arm in inputs.settings for one in arm.contaminants)
-    asked = {
+    whole = [detector.name for detector in asked_dataset_detectors(settings.dataset_detectors)]
+    closed = any(
+        detector.dataset in FORMS for arm in inputs.settings for detector in arm.contaminants
+    )
+    conditions = {
         "datasets": whole,
         "unlearning": forgotten,
         "accuracy": closed and settings.task_accuracy,
     }
-    absent = {name for name, there in asked.items() if not there}
+    absent = {name for name, applies in conditions.items() if not applies}
     topics = [name for name in STATISTICS if name not in absent]
     values = {
         **_values_of_arms(inputs.settings, inputs.seeds),
         **_software(inputs),
         "unlearning": "".join(unlearning_paragraphs(forgotten)),
-        "detectors": [_detector(one) for one in inputs.detectors],
+        "detectors": [_detector(detector) for detector in inputs.detectors],
         "level": percent(settings.confidence),
         "seeds": len(inputs.seeds),
         "rates": ", ".join(f"{rate * 100:g} %" for rate in settings.false_positive_rates),
         "false_discovery_rate": f"{settings.false_discovery_rate:g}",
         "zero_copies": settings.zero_copies,
-        "accuracy": asked["accuracy"],
+        "accuracy": conditions["accuracy"],
         "whole": whole,
     }
-    names = [one.name for one in inputs.detectors]
-    forgetting = list(dict.fromkeys(one.method for one in forgotten))
+    names = [detector.name for detector in inputs.detectors]
+    forgetting = list(dict.fromkeys(detector.method for detector in forgotten))
     references = cited(names, whole, topics, forgetting)
     return Methods(inputs.name, _paragraphs(values), references)
 
@@ -97,16 +99,16 @@ def write_methods(folder: Path, methods: Methods) -> None:
 
 
 def methods_section(methods: Methods, *, linked: bool) -> Section | None:
-    """Return the section of a page; `linked` says whether the files lie beside the page."""
+    """Return the section of a page; `linked` is true if the files are next to the page."""
     files = tuple((name, name) for name in (METHODS_FILE, REFERENCES_FILE))
     entries = Copied("methods-bibtex", "Copy the entries", [methods.bibtex], verbatim=True)
     count = len(methods.references)
-    rest = [
+    parts = [
         Copied("methods-text", "Copy the text", methods.paragraphs),
         Fold(f"BibTeX of the methods used: {count} entries", [entries]),
         Note("The same in", "how", files) if linked else None,
     ]
-    return answer("methods", "Methods", "Methods, for a paper", "", rest=rest)
+    return answer("methods", "Methods", "Methods, for a paper", "", rest=parts)
 
 
 def percent(share: float) -> str:
@@ -115,9 +117,11 @@ def percent(share: float) -> str:
 
 
 def _values_of_arms(arms: Sequence[ArmSettings], seeds: Sequence[int]) -> dict[str, str]:
-    """Return what the settings of the arms say, by its name in the paragraphs."""
+    """Return the words for the settings of the arms, by their name in the paragraphs."""
     reads: dict[str, Callable[[ArmSettings], str]] = {
-        "texts": lambda arm: "; ".join(_contaminant(one) for one in arm.contaminants),
+        "texts": lambda arm: "; ".join(
+            _contaminant(contaminant) for contaminant in arm.contaminants
+        ),
         "tune_share": lambda arm: percent(arm.detect.tune_share),
         "near": lambda arm: _near_duplicates(arm.pool.near_duplicate),
         "least": lambda arm: str(arm.pool.min_tokens),
@@ -151,14 +155,19 @@ _LONG = {
 }
 
 
-def _contaminant(one: Contaminant) -> str:
+def _contaminant(contaminant: Contaminant) -> str:
     """Return one dataset with its rows."""
-    held_out = f" and {one.held_out:,} held-out texts" if one.held_out else ""
-    more = [f"split {one.split}"] if one.split else []
-    more += [f"revision {one.revision}"] if one.revision else []
-    source = f" ({', '.join([one.dataset, *more])})" if more or one.name != one.dataset else ""
+    held_out = f" and {contaminant.held_out:,} held-out texts" if contaminant.held_out else ""
+    more = [f"split {contaminant.split}"] if contaminant.split else []
+    more += [f"revision {contaminant.revision}"] if contaminant.revision else []
+    source = (
+        f" ({', '.join([contaminant.dataset, *more])})"
+        if more or contaminant.name != contaminant.dataset
+        else ""
+    )
     return (
-        f"{one.name}{source}: {one.members:,} members and {one.nonmembers:,} non-members{held_out}"
+        f"{contaminant.name}{source}: {contaminant.members:,} members and "
+        f"{contaminant.nonmembers:,} non-members{held_out}"
     )
 
 
@@ -211,24 +220,24 @@ def _start(arms: Sequence[ArmSettings]) -> str:
 
 
 def _mode(train: TrainSettings) -> str:
-    answers = ", loss on the answers alone" if train.loss_on == "completion" else ""
+    answers = ", loss only on the answers" if train.loss_on == "completion" else ""
     lora = f", rank {train.lora.rank}, alpha {train.lora.alpha}" if train.lora else ""
     return f"{train.mode}{lora}{answers}"
 
 
 def _optimiser(all_of: Sequence[TrainSettings] | Sequence[BaseSettings]) -> str:
-    """Return how models were trained; what differs between them with all its values."""
+    """Return the training settings; a setting that differs between models with all its values."""
     parts = (
-        lambda one: f"{one.lr:g}",
-        lambda one: one.schedule,
-        lambda one: percent(one.warmup) if one.warmup else "no steps",
-        lambda one: str(one.epochs),
-        lambda one: str(one.context) if one.context else "as many as in training",
-        lambda one: f"{one.batch_tokens:,}" if one.batch_tokens else "as many as in training",
-        lambda one: f"{one.weight_decay:g}",
-        lambda one: f"{one.betas[0]:g}/{one.betas[1]:g}",
-        lambda one: f"{one.clip:g}" if one.clip is not None else "no norm",
-        lambda one: one.precision,
+        lambda train: f"{train.lr:g}",
+        lambda train: train.schedule,
+        lambda train: percent(train.warmup) if train.warmup else "no steps",
+        lambda train: str(train.epochs),
+        lambda train: str(train.context) if train.context else "as many as in training",
+        lambda train: f"{train.batch_tokens:,}" if train.batch_tokens else "as many as in training",
+        lambda train: f"{train.weight_decay:g}",
+        lambda train: f"{train.betas[0]:g}/{train.betas[1]:g}",
+        lambda train: f"{train.clip:g}" if train.clip is not None else "no norm",
+        lambda train: train.precision,
     )
     words = (
         "AdamW, learning rate {}, schedule {}, warm-up over {}, epochs {}, tokens a window {}, "
@@ -245,24 +254,24 @@ _SCORED_LONG = {
 }
 
 
-def _detector(one: DetectorFacts) -> str:
-    setting = "" if one.setting in ("", "default", "-") else f"; {one.setting}"
-    grid = f"; tuned over {one.grid_text}" if one.grid_text else ""
-    source = one.source or "no published source"
-    return f"{one.name} ({source}{setting}{grid})"
+def _detector(detector: DetectorFacts) -> str:
+    setting = "" if detector.setting in ("", "default", "-") else f"; {detector.setting}"
+    grid = f"; tuned over {detector.grid_text}" if detector.grid_text else ""
+    source = detector.source or "no published source"
+    return f"{detector.name} ({source}{setting}{grid})"
 
 
 def _software(inputs: PageInputs) -> dict[str, Any]:
-    """Return what was used: the code, libraries, and the digests of the artifacts."""
-    shown = list(inputs.artifacts)
-    models = [one for one in shown if one.name.startswith("model ")]
+    """Return the software: the code, libraries, and the digests of the artifacts."""
+    artifacts = list(inputs.artifacts)
+    models = [artifact for artifact in artifacts if artifact.name.startswith("model ")]
     omitted = len(models) if len(models) > _MOST_MODELS else 0
     if omitted:
-        # A paper has no room for them, and the digest of the results rests on all.
-        shown = [one for one in shown if one not in models]
+        # A paper has no room for them, and the digest of the results covers all.
+        artifacts = [artifact for artifact in artifacts if artifact not in models]
     return {
         "code": inputs.code,
         "libraries": ", ".join(f"{name} {version}" for name, version in inputs.libraries.items()),
-        "digests": ", ".join(f"{one.name} {one.digest[:12]}" for one in shown),
+        "digests": ", ".join(f"{artifact.name} {artifact.digest[:12]}" for artifact in artifacts),
         "omitted": omitted,
     }

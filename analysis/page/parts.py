@@ -86,7 +86,7 @@ class Gain(NamedTuple):
 
 
 class Gains(NamedTuple):
-    """Sentences about changes, beside each other."""
+    """Sentences about changes, side by side."""
 
     gains: Sequence[Gain]
 
@@ -101,7 +101,7 @@ class Explorer(NamedTuple):
 
 
 class Columns(NamedTuple):
-    """Parts that stand beside each other where there is room."""
+    """Parts that are side by side if there is room."""
 
     parts: Sequence["Part"]
     style: str = ""
@@ -153,7 +153,7 @@ class Section(NamedTuple):
 
 
 class SiblingPage(NamedTuple):
-    """A page beside the report."""
+    """A further page of the report."""
 
     file: str
     title: str
@@ -171,7 +171,7 @@ def answer(
     open_rows: int = OPEN_ROWS,
     others: str = "rows",
 ) -> Section | None:
-    """Return a section: its sentence, a picture and a table beside each other, all else below.
+    """Return a section: its sentence, a picture and a table side by side, all else below.
 
     A picture that is too wide has its table below it.
 
@@ -180,7 +180,7 @@ def answer(
         short: its name in the navigation.
         title: the question.
         sentence: the answer.
-        *blocks: what is shown beside each other, and paragraphs below it.
+        *blocks: parts shown side by side, and paragraphs below them.
         rest: what follows.
         open_rows: rows of a table that are shown; further ones are folded.
         others: what these rows are.
@@ -211,11 +211,11 @@ def opened(table: Table, rows: int, others: str) -> list[Part]:
     """Return the first rows of a table, and the others folded."""
     if len(table.rows) <= rows:
         return [table]
-    rest = replace(
+    remaining = replace(
         table, title="The rest", rows=table.rows[rows:], caption="As above.", style="stack"
     )
-    title = f"The other {len(rest.rows)} {others}"
-    return [replace(table, rows=table.rows[:rows]), Fold(title, [rest])]
+    title = f"The other {len(remaining.rows)} {others}"
+    return [replace(table, rows=table.rows[:rows]), Fold(title, [remaining])]
 
 
 def folded(title: str, parts: Sequence[Part]) -> Fold | None:
@@ -235,13 +235,13 @@ def fold_items(title: str, sentences: Sequence[str]) -> Fold | None:
 
 def present(*parts: Part | list[Part] | None) -> list[Part]:
     """Return the parts that are there, lists of them laid open."""
-    kept: list[Part] = []
+    parts_present: list[Part] = []
     for part in parts:
         if isinstance(part, list):
-            kept += [inner for inner in part if inner]
+            parts_present += [inner for inner in part if inner]
         elif part:
-            kept.append(part)
-    return kept
+            parts_present.append(part)
+    return parts_present
 
 
 def pictures_in(parts: Sequence[Part]) -> Iterator[Picture]:
@@ -284,7 +284,7 @@ def render_page(
         first: what the first screen shows below the answer.
         foot: the pages that its foot leads to, and what it says.
         script: whether tables are to be sorted and texts copied.
-        linked: whether the files of its pictures lie in `figures/` beside it.
+        linked: whether the files of its pictures are in `figures/` next to it.
     """
     return page_template("analysis.page", "page.html.j2", filters=FILTERS).render(
         kind_of_page=kind,

@@ -44,7 +44,7 @@ def stream_audits(models: Iterable[tuple[str, Path]]) -> dict[str, AuditReport]:
 
     The page and `spikein audit` both read the audits of a run here, so they show the same ones. No
     stream takes the place of another: where the labels of the models are equal, the digest of the
-    audit tells the streams apart.
+    audit distinguishes the streams.
 
     Args:
         models: the label of each trained model, and the folder of the audit of its stream.
@@ -65,7 +65,7 @@ def stream_audits(models: Iterable[tuple[str, Path]]) -> dict[str, AuditReport]:
 def audit_facts(
     models: Iterable[TrainedModel], *, several_seeds: bool
 ) -> dict[str, dict[str, object]]:
-    """Return what the audit of each stream found, by a label that no other stream has.
+    """Return the report of each stream's audit, by a unique label.
 
     Args:
         models: all models that were trained on a stream with an audit.
@@ -87,10 +87,10 @@ def audit_facts(
             "copies found": audit.copies_found,
             "members that drew no copy": audit.zero_copy_members,
             "non-members found": len(audit.nonmembers_found),
-            "copies not where they were planned": len(audit.displaced),
+            "copies not at their planned position": len(audit.displaced),
             "examples found in the background": len(audit.background_hits),
             "member and non-member pairs that share a run of words": len(audit.between_sides),
-            **({"held-out rows looked for, too": audit.held_out} if audit.held_out else {}),
+            **({"held-out rows also searched for": audit.held_out} if audit.held_out else {}),
             "tokens searched": audit.tokens_searched,
         }
         for label, audit in audits.items()
@@ -113,7 +113,7 @@ def _stream_labels(models: Sequence[TrainedModel], *, several_seeds: bool) -> li
 
 
 def copies_by_model(models: Iterable[TrainedModel]) -> dict[str, CopyOutcomes]:
-    """Return what became of the copies of each model whose stream holds any, by its label."""
+    """Return the outcomes of the copies of each model whose stream contains any, by its label."""
     outcomes: dict[str, CopyOutcomes] = {}
     for model in models:
         copies = copy_outcomes(read_exposures(model.folder))
@@ -126,7 +126,7 @@ def copies_by_model(models: Iterable[TrainedModel]) -> dict[str, CopyOutcomes]:
 
 
 def stream_listing(streams: Sequence[Stream]) -> Table | None:
-    """Return one row a model and arm, summed over its seeds, in order of first appearance."""
+    """Return one row per model and arm, summed over its seeds, in order of first appearance."""
     cohorts: dict[Cohort, list[Stream]] = {}
     for stream in streams:
         cohorts.setdefault(Cohort(tuple(stream.axes.items()), stream.model), []).append(stream)
@@ -152,17 +152,17 @@ def stream_listing(streams: Sequence[Stream]) -> Table | None:
 
 def stream_sentences(streams: Sequence[Stream]) -> list[str]:
     """Say which copies were not read and why, and what the share of copies means."""
-    planned = sum(one.copies.planned for one in streams)
+    planned = sum(stream.copies.planned for stream in streams)
     lost = {
-        "never reached, because training ends with the last whole window of an epoch": sum(
-            one.copies.never for one in streams
+        "not reached, because training ends with the last whole window of an epoch": sum(
+            stream.copies.never for stream in streams
         ),
         "cut by the end of the last whole window and read in part": sum(
-            one.copies.partly for one in streams
+            stream.copies.partly for stream in streams
         ),
-        "read with other tokens than they should have": sum(one.copies.altered for one in streams),
+        "read with tokens other than planned": sum(stream.copies.altered for stream in streams),
     }
-    reasons = ", ".join(f"{count:,} {what}" for what, count in lost.items() if count)
+    reasons = ", ".join(f"{count:,} {outcome}" for outcome, count in lost.items() if count)
     sentences = []
     if reasons:
         sentences.append(
@@ -174,18 +174,18 @@ def stream_sentences(streams: Sequence[Stream]) -> list[str]:
 
 def share_sentence(streams: Sequence[Stream]) -> str:
     """Say what a large share of copies means for what the page says; empty for a small one."""
-    spiked = [one for one in streams if one.payload]
-    if max((one.share for one in spiked), default=0.0) <= _HIGH_SHARE:
+    spiked = [stream for stream in streams if stream.payload]
+    if max((stream.share for stream in spiked), default=0.0) <= _HIGH_SHARE:
         return ""
     return (
-        f"Copies are {_shares(spiked)} of what was trained on, far more than a benchmark is of a "
-        "real corpus: these AUCs compare detectors and settings with each other, and do not say "
-        "how detectable a text is in a large corpus."
+        f"Copies are {_shares(spiked)} of the training tokens, far more than a benchmark's share "
+        "of a real corpus. These AUCs compare detectors and settings with each other; they do not "
+        "measure how detectable a text is in a large corpus."
     )
 
 
 def _shares(same: Sequence[Stream]) -> str:
-    ends = min(one.share for one in same), max(one.share for one in same)
+    ends = min(stream.share for stream in same), max(stream.share for stream in same)
     return " to ".join(dict.fromkeys(_percent(share) for share in ends))
 
 

@@ -1,4 +1,4 @@
-"""A table as data: what stands in it, before it is written to a terminal or to a page.
+"""A table as data: its content, before it is written to a terminal or to a page.
 
 `spikein.cli.output.print_table` writes one to the terminal, the template of our pages to HTML.
 """
@@ -12,7 +12,7 @@ from typing import NamedTuple
 from analysis.unit import ABSENT, NOTHING, Entry
 
 MAX_COLUMNS = 5
-"""Columns beside the row heads that fit on 17 cm of paper."""
+"""Columns that fit on 17 cm of paper next to the row heads."""
 
 PROTECTED = "Protected: the text is not shown."
 
@@ -22,11 +22,11 @@ class Column(NamedTuple):
 
     title: str
     right: bool = False
-    """Numbers stand to the right."""
+    """Numbers are aligned right."""
     long: bool = False
     """Holds texts of several lines."""
     note: str = ""
-    """What stands small under the title."""
+    """Small text under the title."""
 
 
 Row = tuple[str | Entry, ...]
@@ -50,12 +50,12 @@ class Table:
 
 
 def texts(*titles: str) -> list[Column]:
-    """Return columns of words, which stand to the left."""
+    """Return columns of words, aligned left."""
     return [Column(title) for title in titles]
 
 
 def numbers(*titles: str) -> list[Column]:
-    """Return columns of numbers, which stand to the right."""
+    """Return columns of numbers, aligned right."""
     return [Column(title, right=True) for title in titles]
 
 
@@ -64,12 +64,12 @@ def listing(
 ) -> Table | None:
     """Return the rows with the columns in which they differ; None if there are none.
 
-    A value that all rows share stands in the caption, and a column without any value goes.
+    A value that all rows share is in the caption, and a column without any value is dropped.
 
     Args:
         title: of the table.
         columns: heads; the first column is always kept.
-        rows: texts, one a column; empty where there is no value.
+        rows: texts, one per column; empty if there is no value.
         caption: the text under the title.
     """
     if not rows:
@@ -77,7 +77,7 @@ def listing(
     values = [list(dict.fromkeys(row[at] for row in rows)) for at in range(len(columns))]
     # A single row has no other to differ from: all its columns are kept.
     equal = [len(rows) > 1 and len(same) == 1 for same in values]
-    kept = [0, *(at for at in range(1, len(columns)) if not equal[at] and any(values[at]))]
+    used = [0, *(at for at in range(1, len(columns)) if not equal[at] and any(values[at]))]
     common = [
         f"{columns[at]} in all rows: {values[at][0]}."
         for at in range(1, len(columns))
@@ -88,9 +88,9 @@ def listing(
         caption=" ".join([caption, *common]).strip(),
         columns=tuple(
             Column(columns[at], right=not any(text[:1].isalpha() for text in values[at]))
-            for at in kept
+            for at in used
         ),
-        rows=tuple(tuple(row[at] or NOTHING for at in kept) for row in rows),
+        rows=tuple(tuple(row[at] or NOTHING for at in used) for row in rows),
         style="stack listing",
     )
 
@@ -162,6 +162,6 @@ def seconds_text(value: float) -> str:
         return "< 0.1 s"
     if value < 60:
         return f"{value:.1f} s"
-    minutes, rest = divmod(round(value), 60)
+    minutes, seconds = divmod(round(value), 60)
     hours, minutes = divmod(minutes, 60)
-    return f"{hours} h {minutes:02d} min" if hours else f"{minutes} min {rest:02d} s"
+    return f"{hours} h {minutes:02d} min" if hours else f"{minutes} min {seconds:02d} s"

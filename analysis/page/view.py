@@ -1,7 +1,7 @@
 """What all parts of a page agree on: its arms, its detectors in one order, and what each is called.
 
-Detectors stand in the order of their AUC in the headline's arm, the column that is shown. Where a
-run has more arms or detectors than a picture holds, the same ones are shown throughout.
+Detectors are in the order of their AUC in the headline's arm, the column that is shown. If a
+run has more arms or detectors than fit in a picture, the same ones are shown throughout.
 """
 
 from collections import Counter
@@ -82,7 +82,7 @@ class View:
         return {one.name: one for one in self.inputs.detectors}
 
     def title(self, detector: str) -> str:
-        """Return what a detector is called in print."""
+        """Return the printed name of a detector."""
         return self.names.get(detector, detector)
 
     def words(self, cohort: Cohort) -> str:
@@ -165,7 +165,7 @@ class View:
             return sum(a != b for a, b in zip(table.cohort.axes, mine, strict=True))
 
         near = sorted(contaminated_cohorts(self.tables), key=distance)
-        # Arms that share their first axis stand beside each other.
+        # Arms that share their first axis are side by side.
         firsts = list(dict.fromkeys(one.cohort.axes[:1] for one in near[:MAX_ARMS]))
         shown = sorted(near[:MAX_ARMS], key=lambda one: firsts.index(one.cohort.axes[:1]))
         return [*shown, *near[MAX_ARMS:]]
@@ -217,7 +217,7 @@ class View:
         return rows.where(**self.best.table.cohort.place(), **place)
 
     def kind(self, detector: str) -> str:
-        """Return how a detector is marked: orange where it is chosen, dashed where it is loss."""
+        """Return the mark of a detector: orange if it is chosen, dashed if it is loss."""
         if detector == self.best.detector:
             return "chosen"
         return "baseline" if detector == LOSS else ""
@@ -230,7 +230,7 @@ class View:
         return [*shown[:-1], LOSS] if LOSS in order and LOSS not in shown else shown
 
     def head(self, detector: str, note: str = "") -> Head:
-        """Return what names a detector's row."""
+        """Return the head of a detector's row."""
         return Head(self.title(detector), self.kind(detector), note=note, name=detector)
 
     @cached_property

@@ -26,7 +26,7 @@ STATISTICS = {
     "accuracy": "accuracies before and after training",
     "trend": "the trend over copies",
     "flagged": "decisions with a bound on their errors",
-    "datasets": "p-values of whole data sets",
+    "datasets": "p-values of whole datasets",
     "unlearning": "measures of unlearning",
 }
 """What of the analysis has sources, in words."""
@@ -39,7 +39,7 @@ class Reference(NamedTuple):
     kind: str
     """`article`, `inproceedings`, `misc`."""
     fields: dict[str, str]
-    """As they stand in the file, keywords left out."""
+    """As in the file, without keywords."""
     cited_for: tuple[str, ...]
 
     @property

@@ -4,8 +4,8 @@ The best detector of an arm has the highest AUC on the `tune` rows, which no rep
 measured on: the best of 16 equal pairs, chosen on the rows that it is reported on, looks .02 to .04
 better than it is. Contestants look at the model, know no more than an auditor can, and were
 measured on the rows that the others were measured on. Where there are no tune rows the lower bound
-decides; the page says so. AUCs that differ by rounding alone are equal, and the first is chosen:
-processors differ in the last bits of a score, and nothing that is chosen may hang on them.
+decides; the page says so. AUCs that differ only by rounding are equal, and the first is chosen:
+processors differ in the last bits of a score, and no choice may depend on them.
 """
 
 from collections import Counter
@@ -25,7 +25,7 @@ Key = TypeVar("Key")
 
 
 def common_rows(cells: Mapping[str, Estimate | None]) -> tuple[int, int]:
-    """Return how many members and non-members most of the detectors were measured on."""
+    """Return the counts of members and non-members that most of the detectors were measured on."""
     counts = Counter((cell.members, cell.nonmembers) for cell in cells.values() if cell is not None)
     return max(counts, key=lambda rows: (counts[rows], rows), default=(0, 0))
 

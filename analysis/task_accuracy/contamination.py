@@ -11,8 +11,9 @@ to each of the k samples behind it (a dataset's members or non-members) pseudo-r
 a Wald interval is made, 2 / k right and 2 / k wrong ones; to the paired answers before and after
 half as many that turn right and that turn wrong (Bonett and Price 2012). So none is a point where
 no answer differs. With k = 1 it is Agresti and Coull's (1998). Variances sum over groups of rows,
-and a pseudo-row weighs as many rows as are worth one alone (the design effect). Student's t has the
-degrees of freedom of Welch; from three seeds on, both are as in `analysis.intervals.joint`.
+and a pseudo-row has the weight of the design effect, the number of dependent rows worth one
+independent row. Student's t has the degrees of freedom of Welch; from three seeds on, both are as
+in `analysis.intervals.joint`.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -40,7 +41,7 @@ _SIDES = ("member", "nonmember")
 
 @dataclass(frozen=True, kw_only=True)
 class AccuracyArm:
-    """One model's answers, beside those of the model that it was trained from."""
+    """One model's answers, and those of the model that it was trained from."""
 
     axes: Mapping[str, str]
     """Value of each swept axis by dotted key."""
@@ -84,7 +85,7 @@ def quantities(moments: Sequence[str]) -> dict[Quantity, dict[tuple[str, str], i
     """Return of each quantity with what sign the accuracy of a side at a moment enters it.
 
     Args:
-        moments: `before` and `after`, or `after` alone.
+        moments: `before` and `after`, or only `after`.
     """
     found = {
         Quantity("accuracy", side, moment): {(side, moment): 1}
@@ -107,7 +108,7 @@ def quantities(moments: Sequence[str]) -> dict[Quantity, dict[tuple[str, str], i
 
 
 def accuracy_table(arms: Sequence[AccuracyArm], settings: AnalysisSettings) -> pa.Table:
-    """Return every quantity of every dataset, arms that differ in their seed alone combined.
+    """Return every quantity of every dataset, arms that differ only in their seed combined.
 
     Members that drew no copy count as the settings say (`zero_copies`).
 
@@ -259,7 +260,7 @@ def _of_seed(
 
 
 def _design_effect(terms: Floats, groups: Counts, count: int) -> float:
-    """Return how many rows are worth as much as one alone; all of a mean group where none differ.
+    """Return the dependent rows per independent row; a mean group's size if none differ.
 
     Args:
         terms: of the rows of one sample.

@@ -4,8 +4,9 @@
 none yet) against all non-members. `fading_table` follows the examples: every pair of a member and a
 checkpoint that has seen it, by the optimiser steps since its last copy, each pair placed among the
 non-members at the same checkpoint. Positions of copies are drawn at random, so among pairs with one
-number of copies the time since the last is no choice of the text's. A detector keeps one setting
-along the whole training: its default, and the one that the tune rows of the last checkpoint choose.
+copy count the time since the last does not depend on the text. A detector keeps one
+setting along the whole training: its default, and the one that the tune rows of the last checkpoint
+choose.
 
 Intervals as everywhere (`analysis.intervals`): the pairs of one group of examples count together.
 """
@@ -66,8 +67,8 @@ class Checkpoint:
     defaults: Mapping[str, str]
     """The default setting of each detector."""
     seen: Mapping[str, ExposureSoFar]
-    """What this model had seen, by example_id; absent means nothing. Members of which it had seen
-    parts alone are left out: they are neither seen nor unseen."""
+    """What this model had seen, by example_id; absent means nothing. Members of which it had
+    seen only parts are omitted: they are neither seen nor unseen."""
     constant_rate: bool = True
     """Whether training makes every step at the same learning rate."""
 

@@ -2,8 +2,8 @@
 
 Every pair of a member and a checkpoint that has seen it, placed among the non-members at the same
 checkpoint and in the same dataset. Positions of copies are drawn at random, so among pairs with one
-number of copies the time since the last is no choice of the text's. It goes with the learning rate,
-though, wherever that is not constant: texts seen late were learnt at another rate than texts seen
+copy count the time since the last does not depend on the text. It goes with the learning
+rate, though, if that is not constant: texts seen late were learnt at another rate than texts seen
 early, and a trend over examples shows that.
 
 The slope within examples says what fades: an example is only compared with itself, at checkpoints
@@ -212,7 +212,7 @@ def placed_numbers(
 
 
 def slope_part(placed: Sequence[Placed], group_of_row: Counts, n_groups: int) -> Made | None:
-    """Return what one dataset of one seed says of the slope within examples.
+    """Return the contribution of one dataset of one seed to the slope within examples.
 
     It is the change of placement (an AUC) for each doubling of one plus the steps since, of
     examples with two pairs or more; None if there are none.
@@ -338,7 +338,7 @@ def _below(one: Placed) -> Floats:
 
 
 def _of_nonmembers(placed: Sequence[Placed], weights: Floats) -> dict[int, float]:
-    """Return what each non-member adds to the slope, by its row: they sum to the slope."""
+    """Return each non-member's contribution to the slope, by its row: they sum to the slope."""
     found: dict[int, float] = {}
     start = 0
     for one in placed:

@@ -6,15 +6,15 @@ no model saw.
 
 A text's token statistics say three things of its N scored tokens x_1 … x_N:
 
-- the mean log-probability, in nats a token;
+- the mean log-probability, in nats per token;
 - exact memorisation: the share of tokens that are the most likely one behind the true tokens before
   them (Tirumala et al. 2022);
 - extraction strength, 1 - k / N for the smallest k such that all tokens behind the first k are the
   most likely one (Carlini et al. 2021). Greedy decoding from those k tokens gives the rest word for
   word, so nothing need be generated.
 
-A token that shares the highest logit with others has rank 1, too. Where not even the last token is
-the most likely one k is N and the strength is 0; a public implementation stops its loop one token
+A token that shares the highest logit with others also has rank 1. If not even the last token is the
+most likely one, k is N and the strength is 0; a public implementation stops its loop one token
 early and gives such a text 1 / N.
 """
 
@@ -53,7 +53,7 @@ NOTHING = TextMemory(float("nan"), float("nan"), float("nan"))
 
 
 def text_memory(statistics: TokenStatistics) -> TextMemory:
-    """Return what one text's statistics say."""
+    """Return the memorisation of one text, from its statistics."""
     scored = len(statistics)
     mean = float(np.mean(statistics.log_probability, dtype=np.float64)) if scored else np.nan
     # A diverged model has NaN logits, and none of them is strictly greater than another.
@@ -280,7 +280,7 @@ def _default_scores(
 
 
 def _memories(folder: Path, ids: Sequence[str] | None = None) -> dict[str, Floats]:
-    """Return what the statistics say of some texts, or of all, by the fields of `TextMemory`."""
+    """Return the memorisation of some texts, or of all, by the fields of `TextMemory`."""
     table = read_statistics(folder)
     names = sorted(table) if ids is None else ids
     found = np.zeros((len(TextMemory._fields), len(names)))

@@ -122,12 +122,12 @@ class RowWriter:
 
 
 def number_columns(estimate: Estimate) -> dict[str, float]:
-    """Return what a row says of a number, but for its rows and its note."""
+    """Return the columns of a number, except its row counts and its note."""
     return {name: getattr(estimate, name) for name in ("value", "low", "high", "groups", "seeds")}
 
 
 def _missing(expected: int, seeds: int, rows: int) -> list[str]:
-    """Return what lacks a value: seeds, and rows of the others."""
+    """Return the notes on missing values: of seeds, and of rows of the others."""
     lacking = expected - seeds
     return [
         f"{lacking} of {expected} seeds have no value" if lacking > 0 else "",
@@ -175,7 +175,7 @@ def _write_gap(
 
 
 def _difference(measure: Measure, reference: ModelKey) -> Measure:
-    """Return what the difference to another model is called."""
+    """Return the name of the difference to another model."""
     setting = measure.setting
     if not measure.nonmember:
         setting = ":".join(filter(None, (setting, f"versus={reference.model}")))
@@ -195,7 +195,7 @@ def _write_trends(
         writer.add(key, replace(named, name="privleak"), gap, expected=expected, find=find)
     mine, theirs = measure.shared(cohort, *pair)
     numbers = trend_numbers(cohort.chosen("forget"), mine - theirs, cohort.copies)
-    # With one number of copies there is no trend to speak of.
+    # With one number of copies there is no trend.
     if any(numbers.seeds):
         trend = replace(named, name=f"{named.name}_trend")
         writer.add(key, trend, numbers, expected=expected)
@@ -264,7 +264,7 @@ def privleak(
         gap: AUC less the retrained model's.
         dataset: which; None for all together.
         settings: what counts as small.
-        confidence: coverage asked for.
+        confidence: requested coverage.
     """
     sides = [numbers.clustered(dataset) for numbers in (gap, *(gap.parents or ()))]
     clusters = [side for side in sides if side is not None]

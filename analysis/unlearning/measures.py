@@ -104,7 +104,7 @@ def _joined(sizes: Sequence[int], values: Values) -> Floats:
 
 
 def present_in(values: Values) -> int:
-    """Return how many seeds have values."""
+    """Return the number of seeds with values."""
     return sum(of_seed is not None for of_seed in values)
 
 
@@ -178,7 +178,7 @@ def auc_measures(cohort: Cohort, key: ModelKey) -> Iterator[Measure]:
 
 
 def relearned_measure(step: int) -> Measure:
-    """Return what a model knows of the hidden half after some steps on the other half."""
+    """Return the measure of the hidden half after some steps on the other half."""
     return replace(
         FORGET_LOG_PROBABILITY,
         name="relearned_log_probability",
@@ -200,7 +200,7 @@ def forget_quality(
         one, other: finite, of the same texts, [n].
         groups: of each text, [n].
         permutations: swaps behind the p-value, and draws behind the interval.
-        confidence: coverage asked for.
+        confidence: requested coverage.
 
     Returns:
         The largest difference of the two distribution functions, in [0, 1], and the p-value of the
@@ -229,7 +229,7 @@ def forget_quality(
 
 
 def _steps(one: Floats, other: Floats, group: Counts, n_groups: int) -> Floats:
-    """Return what each group adds to the difference of the distribution functions.
+    """Return each group's contribution to the difference of the distribution functions.
 
     Returns:
         [n_groups, places]: at every value of either sample. Sums over groups are F_one - F_other.

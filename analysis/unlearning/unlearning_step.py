@@ -47,8 +47,8 @@ def unlearning_step(
     Args:
         arms: of all axes and seeds: the arm, then its models. The arm's values are `axes` (pairs)
             and `seed`; its steps `examples`, `membership` (the sides that hold for the retrained
-            model), `original` and `retrained` (the models), and `relearn_half` (the half of the
-            forget set that is trained on again; None where nothing is). A model's values are
+            model), `original` and `retrained` (the models), and `relearn_half` (the half of
+            the forget set that is trained on again; None if none is). A model's values are
             `model`, `method`, `conditions` and `relearning` (what there is of both, in order); its
             steps `scores`, and of `statistics`, `general`, `accuracy`, `condition NAME` and
             `relearned STEPS` what there is, as in `ModelEvidence`.

@@ -1,6 +1,6 @@
 """The verdict: is an unlearned model closer to the retrained model than to the original?
 
-Declared beforehand, so that nobody picks the measure that flatters: the AUC of `loss` and of
+Declared beforehand, so that no one can pick a favourable measure: the AUC of `loss` and of
 `min_k`, exact memorisation, extraction strength and the log-probability of the forget set say where
 the model is (`find_position`); retained text, general text and accuracy
 on retained questions say what it cost. By the whole interval of the position:
@@ -16,9 +16,9 @@ on retained questions say what it cost. By the whole interval of the position:
 Utility is the difference to the retrained model, and to the original: *lost* where its interval
 lies below minus the margin, *kept* where it lies above, else it cannot be told. A model that has
 lost some against both is ruined, whatever it forgot: what the original lacked already was not lost
-by forgetting, and what the retrained model lacks too is no loss. Since both must say so, a sound
-model is called ruined no more often than by either alone. One without a value is diverged. Each
-interval holds for itself.
+by forgetting, and what the retrained model also lacks is not a loss. Since both must agree,
+a sound model is called ruined no more often than by either one. One without a value
+is diverged. Intervals are individual.
 """
 
 from collections.abc import Mapping, Sequence
@@ -59,7 +59,7 @@ FORGETTING = (
     EXTRACTION_STRENGTH,
     FORGET_LOG_PROBABILITY,
 )
-"""What says where a model stands."""
+"""The measures of a model's position."""
 UTILITY = (RETAIN_LOG_PROBABILITY, RETAIN_ACCURACY, GENERAL_LOG_PROBABILITY)
 """What says what it cost."""
 ALL = "all"
@@ -129,7 +129,7 @@ def diverged_seeds(cohort: Cohort, key: ModelKey) -> list[int]:
 def find_verdict(
     cohort: Cohort, key: ModelKey, settings: MeasureSettings, *, confidence: float
 ) -> list[dict[str, Any]]:
-    """Return what every declared measure that was taken says of one method."""
+    """Return the rows of one method, one for every declared measure that was taken."""
     seeds = sum(key in models for models in cohort.models)
     dead = len(diverged_seeds(cohort, key)) == seeds
     rows = []
@@ -162,7 +162,7 @@ def _smaller_side(gap: Numbers, confidence: float) -> Estimate:
 def find_position(
     unlearned: Numbers, retrained: Numbers, original: Numbers, *, confidence: float
 ) -> tuple[Estimate, tuple[float, float, float]]:
-    """Return where the unlearned model is between two others, and the measure of all three.
+    """Return the position of the unlearned model between two others, and the measure of all three.
 
     With u, r and o one measure of the unlearned, the retrained and the original model, that is
     (u - r) / (o - r): 0 at the retrained model, 1 at the original, -1 at the original's mirror
@@ -173,7 +173,7 @@ def find_position(
 
     Args:
         unlearned, retrained, original: one measure of the same rows under each.
-        confidence: coverage asked for.
+        confidence: requested coverage.
 
     Returns:
         The position, whose groups are those of the smaller side, then u, r and o.
@@ -201,7 +201,7 @@ def find_position(
         low, high = places[0]
         position = position._replace(low=low, high=high).said("these models", few)
     else:
-        position = position.said("none: the original and the retrained model are not told apart")
+        position = position.said("none: the original and the retrained model are indistinguishable")
     return position, (u, r, o)
 
 
@@ -210,7 +210,7 @@ def _note(number: Estimate) -> str:
 
 
 def position_verdict(position: Estimate) -> str:
-    """Return what the interval of a position says; see the module."""
+    """Return the verdict of a position's interval; see the module."""
     if isnan(position.low):
         return OPEN
     if position.low > 0.5:
@@ -264,10 +264,10 @@ _OVERALL = {
     "closer to the retrained": "is closer to the retrained model than to the original",
     "closer to the original": "is closer to the original than to the retrained model",
     "beyond the retrained": "forgot more than the retrained model never knew (over-forgotten)",
-    "mirror of the original": "is the mirror of the original: over-forgotten, and as easily told "
-    "from a model that never saw the texts as the original is",
-    "ruined": "is ruined: of what it should have kept it has less than the retrained model and the "
-    "original have, by more than the margin",
+    "mirror of the original": "is the mirror of the original: over-forgotten, and as "
+    "distinguishable from a model that never saw the texts as the original is",
+    "ruined": "is ruined: it lost more than the margin of what it should have kept, "
+    "against both the retrained model and the original",
     "diverged": "diverged: it has no finite score",
     "cannot be told": "cannot be placed between the retrained model and the original",
     "the measures disagree": "is closer to the original by some measures and not by others",
@@ -284,7 +284,7 @@ _MODELS = {"retrained": "retrained model", "original": "original"}
 
 
 def measure_name(row: Row, names: Names = NO_NAMES) -> str:
-    """Return what a row of a verdict measures."""
+    """Return the name of the measure of a verdict's row."""
     if row["measure"] == "auc":
         return f"AUC of {names.get(row['detector'], row['detector'])}"
     return MEASURES.get(row["measure"], str(row["measure"]).replace("_", " "))
@@ -292,7 +292,7 @@ def measure_name(row: Row, names: Names = NO_NAMES) -> str:
 
 def measure_unit(row: Row) -> str:
     """Return the unit of a difference, with the space before it; empty for a share."""
-    return "" if "accuracy" in row["measure"] else " nats a token"
+    return "" if "accuracy" in row["measure"] else " nats per token"
 
 
 def verdict_sentence(

@@ -128,7 +128,7 @@ def build_audit(context: StepContext) -> None:
     ]  # fmt: skip
     notes = []
     if left_out := len(forgotten) - len(prompts):
-        notes.append(f"{left_out:,} texts are too short to be divided, and are left out")
+        notes.append(f"{left_out:,} texts are too short to be divided, and are omitted")
     weights = Weights(False, math.nan, "the experiment trained it from the original")
     write_audit(context, read_evidence(context, chunks), notes, weights=weights, copies=copies)
 
@@ -258,7 +258,7 @@ def null(value: float) -> float | None:
 
 
 def headline(found: AuditShares, judgement: Judgement) -> str:
-    """Return what the unlearned model still writes, and the verdict."""
+    """Return the sentence on the share that the unlearned model still writes, with the verdict."""
     kept, before = (found.shares[f"remembered_{model}"] for model in ("unlearned", "original"))
     if not isnan(kept.value):
         written = (
@@ -268,11 +268,11 @@ def headline(found: AuditShares, judgement: Judgement) -> str:
     elif found.longest:
         mine, theirs = (found.longest[model] for model in ("unlearned", "original"))
         written = (
-            f"The unlearned model still writes up to {mine:g} true words in a row, the original "
-            f"{theirs:g}; whether that is more than chance writes cannot be said: {kept.reason}"
+            f"The unlearned model still writes up to {mine:g} true words in a "
+            f"row, the original {theirs:g}; whether that exceeds chance is unknown: {kept.reason}"
         )
     else:
-        written = f"What the unlearned model still writes was not measured: {kept.reason}"
+        written = f"The share that the unlearned model still writes was not measured: {kept.reason}"
     return f"{written}. {judgement.verdict.capitalize()}: {judgement.meaning}."
 
 
@@ -301,7 +301,7 @@ def audits_step(audits: Sequence[StepGroup], axes: Sequence[str], *, label: str)
 
 
 def build_audits(context: StepContext) -> None:
-    """Write one table of all audits, pooled over seeds, too."""
+    """Write one table of all audits, also pooled over seeds."""
     rows: list[dict[str, Any]] = []
     seeds: dict[str, list[Path]] = {}
     for number, place in enumerate(context.settings["places"]):
@@ -336,7 +336,7 @@ def pooled_rows(folders: Sequence[Path]) -> list[dict[str, Any]]:
     audited, outside = (
         [row for row in every if row["part"] == part] for part in (AUDITED, HOLDOUT)
     )
-    # What had no control nobody remembers.
+    # Without a control no chunk counts as remembered.
     known = {
         model: np.array([bool(row[column]) for row in audited], dtype=np.float64)
         for model, column in (("original", "remembered_original"), ("unlearned", "remembered"))

@@ -1,6 +1,6 @@
-"""What an audit must know before it speaks of forgetting, and its verdict.
+"""The prerequisites of a statement about forgetting, and an audit's verdict.
 
-Flags and continuations alone give a clean bill to random weights. Asked first, in nats a token:
+Flags and continuations by themselves would pass random weights. Checked first, in nats per token:
 
 - working: what the unlearned model loses on control texts that no model saw, against the original
   and the retrained model (paired by chunk), since an original that overfits is a low bar. More than
@@ -58,17 +58,17 @@ NO_CONTROL = "there are no control texts (--holdout: texts like these that no mo
 MEANINGS = {
     "same weights": "nothing was unlearned",
     "still written": "more than chance explains",
-    "not a working language model": "nothing can be said about forgetting",
+    "not a working language model": "nothing can be concluded about forgetting",
     "the original did not know these texts": "there was nothing to forget",
     "another model": "its weights were made neither from the original's nor from the same initial "
     "weights, so that what it does not know it need not have forgotten",
-    "retained texts lost": "what it should still know is gone as well, so that nothing can be said "
-    "about forgetting these texts",
+    "retained texts lost": "what it should still know is gone as well, so that nothing can "
+    "be concluded about forgetting these texts",
     "still known": "the texts are written no more than chance explains, but likelier than the "
     "control",
-    "over-forgotten": "the texts are less likely than the control, which tells them apart as well",
-    "over-forgotten or not a working language model": "control texts, or more of them, can tell "
-    "which (--holdout)",
+    "over-forgotten": "the texts are less likely than the control, which also distinguishes them",
+    "over-forgotten or not a working language model": "control texts, or more of them, "
+    "can show which (--holdout)",
     "forgotten as far as can be seen": "the texts are as likely as the control, and written no "
     "more than chance explains",
     "cannot be judged": "",
@@ -140,7 +140,7 @@ def judge(
             reason = check.measure.reason or "the interval is too wide"
             unanswered.setdefault(reason, []).append(f"whether {QUESTIONS[name]}")
     meaning = MEANINGS[verdict] or "; ".join(
-        f"{reason}, so nobody can say {', '.join(questions)}"
+        f"{reason}, so it is unknown {', '.join(questions)}"
         for reason, questions in unanswered.items()
     )
     return Judgement(verdict, meaning, checks)
@@ -237,7 +237,7 @@ def _level(parts: Mapping[str, Chunks], guessing: float, *, contaminated: bool) 
 
 def _against_control(parts: Mapping[str, Chunks], model: str) -> tuple[Estimate, str]:
     """Return a model's loss on the audited chunks less the control's, and what was compared."""
-    about = f"the {model} model's loss on these chunks less"
+    about = f"the {model} model's loss on these chunks minus"
     audited, control = parts[AUDITED], parts[HOLDOUT]
     if not audited.losses:
         return no_estimate(NO_LOSS), ""

@@ -44,7 +44,7 @@ Scores = tuple[Floats, list[str | None]]
 
 
 def prompt_of(chunk: Example) -> str:
-    """Return what the models continue."""
+    """Return the text that the models continue."""
     return chunk.text[: chunk.fields["prompt_stop"]]
 
 
@@ -63,7 +63,7 @@ class Chunks:
     scores: Mapping[str, Floats] = field(default_factory=dict)
     """By model."""
     losses: Mapping[str, Floats] = field(default_factory=dict)
-    """By model, nats a token; empty if they were not measured."""
+    """By model, nats per token; empty if they were not measured."""
     ratios: Mapping[str, Floats] = field(default_factory=dict)
     """By model: its score over the original's."""
     reasons: Sequence[str | None] = ()
@@ -93,7 +93,7 @@ class Chunks:
         return clusters_of(self.rows, **how)
 
     def written(self, model: str, column: str = LONGEST) -> list[list[float]]:
-        """Return what a column says of each continuation by a model, by chunk."""
+        """Return a column's values for each continuation by a model, by chunk."""
         by_chunk: dict[int, list[float]] = {number: [] for number in self.numbers.tolist()}
         for row in self.continuations.select(["chunk", "model", column]).to_pylist():
             if row["model"] == model and row["chunk"] in by_chunk and row[column] is not None:
@@ -204,7 +204,7 @@ def scored_by(folder: Path, rows: Sequence[Example], detector: str, setting: str
 
 
 def compared(model: str, rows: Sequence[Example], texts: Mapping[str, Sequence[str]]) -> pa.Table:
-    """Return a model's continuations as `CONTINUATIONS`, held against what stands there.
+    """Return a model's continuations as `CONTINUATIONS`, compared with the true text.
 
     Args:
         model: its name.

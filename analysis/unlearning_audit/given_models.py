@@ -179,7 +179,7 @@ def _name(chunk: Example) -> str:
 
 
 def _length(target: "Target", chunks: Sequence[Example], settings: Mapping[str, Any]) -> int:
-    """Return how many tokens any continuation may have.
+    """Return the token limit of any continuation.
 
     Raises:
         InputError: prompts that leave no room to continue.
@@ -210,7 +210,7 @@ def _length(target: "Target", chunks: Sequence[Example], settings: Mapping[str, 
 def _sampled(
     context: StepContext, target: "Target", prompts: Sequence[str], max_tokens: int, unit: str
 ) -> list[tuple[str, ...]]:
-    """Return what the model writes after each prompt; parts are kept for a step that is killed."""
+    """Return the model's continuations of each prompt; a killed step keeps the finished parts."""
     from detect.targets.local import sample_continuations
 
     how = {name: context.settings[name] for name in ("samples", "temperature", "top_p", "seed")}
@@ -256,7 +256,7 @@ def build_weights(context: StepContext) -> None:
         folders = [find_model(one.path, revision=one.revision) for one in given]
         if any(folder.adapter for folder in folders):
             same = given[0].identity == given[1].identity
-            found = Weights(same, math.nan, "a LoRA adapter is compared by its digest alone")
+            found = Weights(same, math.nan, "a LoRA adapter is compared only by its digest")
         else:
             found = _compare_tensors(*(_tensors(folder.path) for folder in folders))
     record = {**found._asdict(), "cosine": null(found.cosine)}

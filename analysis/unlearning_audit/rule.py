@@ -86,7 +86,7 @@ def calibrated_band(ratios: Floats, clusters: Clusters, low: float, rate: float)
             f"{len(known)} ratios are too few: a rate of {rate:g} takes {needed} of them"
         )
     if edge <= low or not math.isfinite(edge):
-        return _uncalibrated("fewer chunks than the rate asks for lie above the lower edge")
+        return _uncalibrated("fewer chunks than the rate requires are above the lower edge")
     return Band(low, edge), _edge(known, own, low, edge), _cross_fitted(known, own, low, rate)
 
 
@@ -195,7 +195,7 @@ def audit_shares(audited: Chunks, held_out: Chunks, *, band: Band, rate: float) 
 def counted_shares(
     ratios: Floats, retrained: Floats, known: Mapping[str, Floats], band: Band
 ) -> dict[str, Floats]:
-    """Return what shares are counted over: 1 for a chunk that counts, 0, or NaN if it is not asked.
+    """Return the indicators of shares: 1 for a chunk that counts, 0, or NaN if not in question.
 
     Args:
         ratios: of the unlearned model, one a chunk.
@@ -240,7 +240,7 @@ def _levels(audited: Chunks, held_out: Chunks) -> dict[str, Level]:
 
 
 def likeness(audited: Chunks, flagged: Floats) -> dict[str, Estimate]:
-    """Return how like the truth each model's continuations of the flagged chunks are.
+    """Return the similarity to the truth of each model's continuations of the flagged chunks.
 
     The closest of a chunk's continuations counts, as in Shi et al. 2024, figure 7.
     """

@@ -3,9 +3,9 @@
 A share is a ratio of two sums over chunks; its variance is that of the sums' linearised residuals,
 added up by cluster (Wilson's ends, Student's t with one degree fewer than clusters; of a share of
 none or all the exact bound for as many clusters). A mean or a difference of means has an interval
-from 25 clusters a side on. A cluster is a group of texts. Where there are fewer than 15 groups, a
-book or two, clusters are runs of neighbouring chunks of one text: the interval then speaks of these
-texts alone, and says so. How often the intervals hold the truth: docs/unlearning.md.
+from 25 clusters a side on. A cluster is a group of texts. With fewer than 15
+groups, a book or two, clusters are runs of neighbouring chunks of one text: the interval then
+applies only to these texts, and is labelled so. Coverage of the intervals: docs/unlearning.md.
 
 *Remembered* is decided without the ratio: a chunk is remembered by a model where the longest
 stretch of the true continuation that any of its sampled continuations repeats is longer than what a
@@ -48,7 +48,7 @@ class Clusters(NamedTuple):
     names: tuple[str, ...]
     """One a chunk."""
     about: str | None = None
-    """Of what alone an interval speaks."""
+    """The narrower scope of an interval."""
 
 
 def clusters_of(chunks: Sequence[Example], *, least_run: int = _LEAST_RUN) -> Clusters:
@@ -66,7 +66,7 @@ def clusters_of(chunks: Sequence[Example], *, least_run: int = _LEAST_RUN) -> Cl
     neighbours = ((text, at) for text, own in groupby(texts) for at, _ in enumerate(own))
     names = tuple(f"{text}\0{at // run}" for text, at in neighbours)
     which = "this text" if len({*texts}) == 1 else "these texts"
-    return Clusters(names, f"of {which} alone (runs of {run} chunks are drawn together)")
+    return Clusters(names, f"only of {which} (runs of {run} chunks are drawn together)")
 
 
 def share(
@@ -75,14 +75,14 @@ def share(
     """Return the share of chunks that count, among those that may, with its interval.
 
     Args:
-        values: 1 for a chunk that counts, 0 for one that does not, NaN where it is not asked.
+        values: 1 for a chunk that counts, 0 for one that does not, NaN if it is not in question.
         clusters: of the chunks.
-        weights: for how many each stands, where chunks were sampled: 0 for those that were not.
+        weights: number of chunks that each represents, if chunks were sampled: 0 for the others.
     """
     array = np.asarray(values, dtype=np.float64)
     there = np.isfinite(array) if weights is None else np.isfinite(array) & (weights > 0)
     if not there.any():
-        return no_estimate("no chunk to count among")
+        return no_estimate("there is no chunk to count")
     numbers = share_numbers(_rows(clusters, there), array, weights=weights)
     return _estimate(numbers, LEAST_GROUPS, clusters.about)
 
@@ -172,8 +172,8 @@ class Written(NamedTuple):
     known: Mask
     """Remembered; never a chunk that was not sampled for, and none without a level."""
     weights: Floats
-    """For how many chunks each stands: 0 where it was not sampled for, 1 for suspicious ones, which
-    all were; more for those that were drawn."""
+    """Number of chunks that each represents: 0 if it was not sampled for, 1 for suspicious ones,
+    which all were; more for those that were drawn."""
     undrawn: int
     """Chunks that are not suspicious and were not drawn."""
     level: Level
@@ -207,12 +207,12 @@ def control_level(longest: Floats, about: str) -> Level:
     """Return the level that a control sets.
 
     Args:
-        longest: the longest run that it writes of each chunk; NaN where it continued none.
-        about: which control it is; empty where there is none.
+        longest: the longest run that it writes of each chunk; NaN if it continued none.
+        about: the name of the control; empty if there is none.
     """
     runs = longest[np.isfinite(longest)]
     if not len(runs):
-        why = "of the control nothing was continued"
+        why = "the control was not continued"
         nothing = "there is neither a retrained model nor a held-out text"
         return Level(math.nan, 0, why if about else nothing)
     weak = f"; {len(runs)} chunks set a weak level" if len(runs) < FEW else ""
@@ -281,7 +281,7 @@ def share_false(written: Written, flags: Floats | Mask) -> Estimate:
 
 
 def _most(written: Written, counted: Mask) -> float | None:
-    """Return how many chunks may count at most; None if as many do as are seen.
+    """Return the maximum number of chunks that may count; None if all that count are seen.
 
     If no chunk that was drawn counts, chunks that were not drawn may: none of the m clusters of
     those that were drawn does, so at most 1 - 0.025^(1 / m) of them do.

@@ -1,12 +1,12 @@
 """The detectors that are to be judged (`FILE.py:NAME`, a function, a `Detector`) and their scores.
 
-What a plain function takes is told by the annotation of its parameter (`TokenStatistics` or
-`ExampleEvidence`), else by the parameter's name (`statistics`, `stats`; `example`, `evidence`),
+The argument of a plain function is determined by the annotation of its parameter (`TokenStatistics`
+or `ExampleEvidence`), else by the parameter's name (`statistics`, `stats`; `example`, `evidence`),
 else by trial: whichever of the two it returns a number or a text for, token statistics first.
 
-Where it fails on rows whose texts a bundle does not hold, it is run on the others alone, and these
-get a reason. The time limit holds for 1,000 rows: the first rows are timed (after a few that warm
-up), and what would take longer than the limit is not begun.
+Where it fails on rows whose texts a bundle does not hold, it is run only on the others, and
+these get a reason. The time limit applies to 1,000 rows: the first rows are timed (after a few that
+warm up), and what would take longer than the limit is not begun.
 """
 
 import time
@@ -42,7 +42,7 @@ Given = str | Detector | Callable[[Any], float | str]
 
 TIME_LIMIT = 60.0
 """Seconds for 1,000 rows."""
-WITHHELD = "the text is protected, and the bundle does not hold it"
+WITHHELD = "the text is protected, and not in the bundle"
 _TRIED = 5
 _WARM_UP = 3
 _TIMED = 20
@@ -85,7 +85,7 @@ class Candidate:
     name: str
     """In tables."""
     settings: tuple[DetectorSetting, ...]
-    """What was asked for first, then the rest of its grid."""
+    """The requested setting first, then the rest of its grid."""
     takes: str
     """What it takes, and how that is known; one line."""
 
@@ -96,21 +96,21 @@ class Candidate:
 
     @property
     def default(self) -> str:
-        """The setting that was asked for, in the words of the scores."""
+        """The requested setting, in the words of the scores."""
         return self.settings[0].text
 
     def settings_for(self, model: ScoredModel) -> list[DetectorSetting]:
         """Return the settings whose needs the model's evidence meets.
 
         Raises:
-            InputError: those of the one that was asked for are not met.
+            InputError: unmet needs of the requested setting.
         """
         lacking = _lacking(self.settings[0], model.evidence)
         if lacking:
             needs = " and ".join(map(str, lacking))
             parts = {need.part for need in lacking}
             raise InputError(
-                f"it needs {needs}, which this ground truth does not hold for the model "
+                f"it needs {needs}, which this ground truth does not have for the model "
                 f"{model.model!r}",
                 where=self.given,
                 hint=packing_hint([part for part in model.left_out if part in parts]),
@@ -122,7 +122,7 @@ class Candidate:
 
         Raises:
             TooSlow: more than the limit.
-            InputError: it fails.
+            InputError: a failing detector.
         """
         settings = self.settings_for(model)
         evidence = readable(model.evidence)
@@ -136,7 +136,7 @@ class Candidate:
         needed = (time.perf_counter() - started) / len(timed) * 1000
         if needed > limit:
             raise TooSlow(
-                f"it is too slow: its first {len(timed)} rows say that 1,000 would take "
+                f"it is too slow: by its first {len(timed)} rows, 1,000 would take "
                 f"{needed:,.0f} s, and the limit is {limit:,.0f} s",
                 where=self.given,
                 hint="Make it faster, or give it longer by --time-limit.",
@@ -158,7 +158,7 @@ class Candidate:
             settings: under which; None for all whose needs are met.
 
         Raises:
-            InputError: it fails on every row, or returns anything but scores.
+            InputError: a failure on every row, or a result other than scores.
         """
         asked = self.settings_for(model) if settings is None else settings
         evidence = model.evidence if rows is None else model.evidence.take(rows)
@@ -202,12 +202,12 @@ def load_candidate(
 
     Args:
         given: `FILE.py:NAME`, with parameters behind further colons; or an object.
-        evidence: what a function is tried on where it does not say what it takes.
-        taken: names of the stored detectors; a detector of the same name is told apart.
+        evidence: an example to try a function on if its argument is unknown.
+        taken: names of the stored detectors; a detector of the same name gets a suffix.
         protected: the evidence may hold a protected text (see `detect.guarded_call`).
 
     Raises:
-        InputError: it cannot be loaded, or takes neither of the two.
+        InputError: a loading failure, or a function that takes neither of the two.
     """
     text = given if isinstance(given, str) else _object_name(given)
     settings = parse_detectors(given) if isinstance(given, str) else [_of_object(given, text)]
@@ -232,7 +232,7 @@ def load_candidate(
 
 
 def packing_hint(parts: Sequence[str]) -> str | None:
-    """Return what to do about parts that a bundle was packed without; None without any."""
+    """Return the hint on parts that a bundle was packed without; None without any."""
     if not parts:
         return None
     asked = " ".join(f"--with {part}" for part in parts)
@@ -274,7 +274,7 @@ def _object_name(given: Any) -> str:
 def _by_trial(
     function: Callable[..., Any], evidence: Evidence, where: str, protected: bool
 ) -> Argument:
-    """Return what a function takes: that for which it returns a number or a text."""
+    """Return the argument kind of a function: the one for which it returns a number or a text."""
     problems = []
     order: tuple[Argument, ...] = ("statistics", "example")
     scored = [row for row, one in enumerate(evidence.statistics[TEXT]) if len(one)]

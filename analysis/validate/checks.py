@@ -1,7 +1,7 @@
 """What a check of a detector finds, and those checks that look at the labels and at chance.
 
-The labels: is its sign right, and does a missing or a tied score tell the sides apart? Chance: does
-it find anything where there is nothing to be found: on the base model and the clean twin of all
+The labels: is its sign right, and does a missing or a tied score distinguish the sides? Chance:
+does it find anything when there is nothing to be found: on the base model and the clean twin of all
 members, on a model that was trained again without a forget set of those that it never saw.
 """
 
@@ -145,7 +145,7 @@ def orientation(row: Row | None, *, repeatable: bool) -> list[Finding]:
             "orientation",
             "wrong",
             f"{AUC.text(*cell[:3])}: members score lower than non-members.",
-            "The sign is turned; a higher score must mean 'more likely a member'.",
+            "The sign is reversed; a higher score must mean 'more likely a member'.",
             "Return the negative of the score.",
         )
     elif ends is not None and ends.low > 0.5:
@@ -158,7 +158,7 @@ def orientation(row: Row | None, *, repeatable: bool) -> list[Finding]:
             f"{AUC.text(*cell[:3])}: not distinguishable from chance."
             if ends is not None
             else f"AUC {cell.value:.2f}, without an interval: {reason}.",
-            "They show neither that it finds members nor that its sign is turned.",
+            "They show neither that it finds members nor that its sign is reversed.",
             "Judge it on more rows, or on an arm with more copies.",
         )
     return [finding, *_few_rows(cell)]
@@ -171,7 +171,7 @@ def _few_rows(cell: Estimate) -> list[Finding]:
         Finding(
             "rows",
             "note",
-            f"Only {cell.members} members and {cell.nonmembers} non-members stand behind its AUC.",
+            f"Only {cell.members} members and {cell.nonmembers} non-members contribute to its AUC.",
             "Intervals from so few rows are wide.",
             "Judge it on a larger run before you publish a rank.",
         )
@@ -179,7 +179,7 @@ def _few_rows(cell: Estimate) -> list[Finding]:
 
 
 def missing_scores(subject: Subject) -> Finding:
-    """Say whether scores are missing, and whether that alone tells the sides apart."""
+    """Report whether scores are missing, and whether that by itself distinguishes the sides."""
     loaded, column = subject.loaded, subject.column
     missing = [np.isnan(scores) for scores in subject.scores()]
     gone, member = np.concatenate(missing), np.concatenate([arm.member for arm in loaded])
@@ -218,9 +218,9 @@ def missing_scores(subject: Subject) -> Finding:
         "missing scores",
         "wrong",
         f"{found} The difference is {DIFFERENCE.text(difference, low, high)}.",
-        "That a score is missing tells the label by itself, and the AUC leaves these rows "
-        f"out: with them ranked lowest and highest it is {aucs}.",
-        "Score every text that has a token, by a rule that looks at nothing but the text.",
+        "A missing score by itself reveals the label, and the AUC omits these "
+        f"rows: with them ranked lowest and highest it is {aucs}.",
+        "Score every text that has a token, by a rule that uses only the text.",
     )
 
 
@@ -258,7 +258,7 @@ def ties(subject: Subject) -> Finding:
             "ties",
             "wrong",
             f"All scores are {largest:.6g}.",
-            "It says the same of every text.",
+            "It gives every text the same score.",
             "Look for a branch that is always taken.",
         )
     if rows and shared / rows >= _TIED and shared > 2:
@@ -267,8 +267,8 @@ def ties(subject: Subject) -> Finding:
             "look",
             f"{shared} of {rows} rows have the score {largest:.6g}; there are {distinct} "
             "different scores.",
-            "No threshold parts equal scores, so true-positive rates at low false-positive rates "
-            "may rest on nothing.",
+            "No threshold separates equal scores, so true-positive rates at low "
+            "false-positive rates may be meaningless.",
             "Return the number before it is rounded or capped.",
         )
     return Finding("ties", "passed", f"{distinct} different scores on {rows} rows.")
@@ -317,7 +317,7 @@ def _at_chance(check: str, row: Row | None, number: int, *, where: str, saw: str
             check,
             "wrong",
             f"{shown} {where}, which saw {saw}.",
-            "It tells the sides apart by something other than membership.",
+            "It distinguishes the sides by something other than membership.",
             "Look at what differs between the sides without a model: length, topic, labels, gaps.",
         )
     if within_margin(ends):
@@ -326,7 +326,7 @@ def _at_chance(check: str, row: Row | None, number: int, *, where: str, saw: str
     return Finding(
         check,
         "note",
-        f"{shown} {where}: no farther from 0.5 than chance.",
+        f"{shown} {where}: not farther from 0.5 than chance.",
         f"So few rows could miss a bias as large as {largest:.2f}.",
     )
 

@@ -73,8 +73,8 @@ def length_findings(subject: Subject) -> Finding:
         return Finding(
             "length",
             "note",
-            "Its relation to the length of the text cannot be told: too few different scores or "
-            "lengths.",
+            "Its relation to the length of the text is unknown: too few "
+            "different scores or lengths.",
         )
     name, correlation = nearest
     shown = f"Rank correlation with the number of {name}: {correlation:+.3f}."
@@ -83,7 +83,7 @@ def length_findings(subject: Subject) -> Finding:
             "length",
             "wrong",
             shown,
-            "The score is the length of the text, and says nothing of the model.",
+            "The score is the length of the text, and does not depend on the model.",
             "Divide by the number of tokens, or take a mean in place of a sum.",
         )
     strong = abs(correlation) >= STRONG
@@ -103,15 +103,15 @@ def length_findings(subject: Subject) -> Finding:
             compared,
             "Length explains a part of what it finds: here members and non-members differ in "
             "length.",
-            "Report the AUC among texts of like length beside the other.",
+            "Report the AUC among texts of like length alongside the other.",
         )
     if strong:
         return Finding(
             "length",
             "note",
             compared,
-            "It ranks texts by length to a good part; where sides differ in length, that will "
-            "look like membership.",
+            "It ranks texts largely by length; if sides differ in length, "
+            "that will look like membership.",
         )
     return Finding("length", "passed", compared)
 
@@ -120,7 +120,7 @@ def loss_finding(subject: Subject) -> Finding:
     """Say whether a score ranks texts as the loss does."""
     models = subject.models
     if any(TEXT not in one.evidence.statistics for one in models):
-        return Finding("loss", "note", "There are no statistics to take a loss from.")
+        return Finding("loss", "note", "There are no statistics to compute a loss from.")
     losses = [
         np.array(
             [
@@ -139,15 +139,15 @@ def loss_finding(subject: Subject) -> Finding:
             "loss",
             "look",
             shown,
-            "It ranks texts as `loss` does: loss in other clothes.",
-            "Say what it adds; its paired difference to `loss` is in the table.",
+            "It ranks texts as `loss` does: a variant of loss.",
+            "State what it adds; its paired difference to `loss` is in the table.",
         )
     if value < -SAME:
         return Finding(
             "loss",
             "look",
             shown,
-            "It is the loss with its sign turned.",
+            "It is the loss with its sign reversed.",
             "Return the negative of the score.",
         )
     return Finding("loss", "passed", shown)
@@ -170,7 +170,7 @@ def nearest_finding(subject: Subject, others: Sequence[Column]) -> Finding | Non
         "note",
         f"Rank correlation with {nearest[0]}: {nearest[1]:+.3f}.",
         "It ranks texts as that detector does.",
-        "Say what it adds to it.",
+        "State what it adds to that detector.",
     )
 
 
@@ -183,11 +183,11 @@ def _nearest(correlations: Mapping[str, float]) -> tuple[str, float] | None:
 def within_length(
     subject: Subject, lengths: Sequence[Floats]
 ) -> tuple[Estimate, Estimate, Estimate, int]:
-    """Return the AUC within strata of length beside the plain one, on the same rows.
+    """Return the AUC within strata of length and the plain one, on the same rows.
 
     Each dataset of each arm is cut at quantiles of its texts' lengths, into as many strata as leave
     ten rows a side on average, at most five. Members without any non-member in their stratum, or
-    non-members without a member, are left out of both; members that drew no copy, too. Where none
+    non-members without a member, are omitted from both, as are members that drew no copy. If none
     is, the plain AUC is that of the report, with its interval.
 
     Returns:

@@ -49,12 +49,12 @@ def render(found: Validation) -> str:
 
 
 def sentences(found: Validation) -> list[str]:
-    """Return the rank of each detector and whether anything is wrong, then what that rests on."""
+    """Return the rank of each detector and whether anything is wrong, then the basis of that."""
     of_arms = f" (1 of {len(found.arms)} arms)" if len(found.arms) > 1 else ""
     return [
         *(_sentence(found, one) for one in found.judged),
         f"Ground truth: {found.name}, arm {found.arm}{of_arms}. Settings are chosen on the "
-        "tune split, everything is measured on the test split.",
+        "tuning split, everything is measured on the test split.",
     ]
 
 
@@ -74,11 +74,11 @@ def sections(found: Validation) -> list[Section]:
     """Return the sections of the page that have something to show."""
     names, table = found.ranking.lines.values("detector"), found.ranking.table
     every = (
-        Section("ranking", "Ranking", "Where it stands", [ranking_table(found)]),
+        Section("ranking", "Ranking", "Its rank", [ranking_table(found)]),
         Section(
             "checks",
             "Checks",
-            "What the checks find",
+            "Results of the checks",
             [part for one in found.judged for part in _checks(one)],
         ),
         Section(
@@ -140,10 +140,10 @@ def _rows_of(row: Row, remark: str) -> str:
 
 
 def _checks(one: Judged) -> list[Part]:
-    """Return what the checks of one detector find, the worst first."""
+    """Return the results of one detector's checks, the worst first."""
     checks = Table(
         title=f"Checks of {one.name}",
-        columns=(*texts("Check", "Verdict"), Column("What was found", long=True)),
+        columns=(*texts("Check", "Verdict"), Column("Result", long=True)),
         rows=tuple(
             (
                 finding.check,
@@ -222,7 +222,7 @@ def ranking_picture(found: Validation) -> Picture | None:
     shared = Estimate.of(next((row for row in lines if not row["own_rows"]), lines[0]))
     apart = [row["detector"] for row in lines if row["own_rows"]]
     caption = (
-        f"All members with a copy in the arm {found.arm}; settings chosen on the tune split. "
+        f"All members with a copy in the arm {found.arm}; settings chosen on the tuning split. "
         f"Orange: judged. Lines: {found.settings.confidence:.0%} intervals, from influence values "
         f"summed by group. {shared.members:,} members and {shared.nonmembers:,} non-members of "
         f"the test split, {with_noun(shared.seeds, 'training seed')}."

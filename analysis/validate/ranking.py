@@ -1,4 +1,4 @@
-"""Where a new detector stands: all detectors of one arm measured by the rule of the report.
+"""The rank of a new detector: all detectors of one arm measured by the rule of the report.
 
 The models of a ground truth are arms of an analysis, with columns for the judged detectors.
 
@@ -49,7 +49,7 @@ from inject.errors import InputError
 
 @dataclass(frozen=True, kw_only=True)
 class CohortModels:
-    """The models that differ in their seed alone, as an analysis reads them."""
+    """The models that differ only in their seed, as an analysis reads them."""
 
     cohort: Cohort
     models: tuple[ScoredModel, ...]
@@ -86,11 +86,11 @@ def choose_arm(
 
     Args:
         every: all cohorts.
-        label: of the arm; None for that in which the stored detectors do best on the tune split.
+        label: of the arm; None for that in which the stored detectors do best on the tuning split.
         settings: of the analysis.
 
     Raises:
-        InputError: there is no such arm, or none at all.
+        InputError: an unknown arm, or a ground truth without any.
     """
     arms = {one.label: one for one in every if one.cohort.model == CONTAMINATED}
     if not arms:
@@ -102,7 +102,7 @@ def choose_arm(
 
 
 def models_beside(every: Sequence[CohortModels], arm: CohortModels) -> list[CohortModels]:
-    """Return the base model and the twins that stand beside an arm.
+    """Return the base model and the twins of an arm.
 
     These are the clean twin and the retrained model, which saw a part of the members.
     """
@@ -151,7 +151,7 @@ def _arm(one: ScoredModel, truth: GroundTruth) -> Arm:
 
 
 def _strength(one: CohortModels, settings: AnalysisSettings) -> float:
-    """Return the best AUC of a stored contestant on the tune split."""
+    """Return the best AUC of a stored contestant on the tuning split."""
     found = [
         choice.tune_auc
         for choice in choose_settings(one.loaded, settings)

@@ -37,7 +37,7 @@ def compare(first: Floats, second: Floats) -> tuple[int, float]:
 
 
 def stability_findings(candidate: Candidate, model: ScoredModel, *, seed: int) -> list[Finding]:
-    """Return what scoring some rows again, otherwise, finds.
+    """Return the findings of scoring some rows again, in other ways.
 
     Raises:
         InputError: the detector fails, such as on a single row.
@@ -82,7 +82,7 @@ def _order(first: Floats, scores: Score, rows: Counts, seed: int) -> Finding:
         "wrong",
         f"{changed} of {len(rows)} rows got another score when the rows came in another order "
         f"(largest difference {largest:.2g}).",
-        "A score depends on what stands before its row: members first would be enough to win.",
+        "A score depends on the rows before it: members first would be enough to win.",
         "Use no position, no running mean, and nothing kept from one row to the next.",
     )
 
@@ -104,7 +104,7 @@ def _batch(detector: Detector, first: Floats, scores: Score, rows: Counts) -> Fi
             f"(largest difference {largest:.2g}).",
             "Its AUC holds for a pool as large as this one.",
         )
-    # A row without a score may be one that the detector fails on, in company as alone.
+    # A row without a score may be one that the detector fails on, both in a batch and individually.
     places = np.flatnonzero(~np.isnan(first))[:MOST_ALONE]
     alone_rows = rows[places].tolist()
     alone = compare(first[places], np.array([scores([row])[0] for row in alone_rows]))
@@ -118,10 +118,10 @@ def _batch(detector: Detector, first: Floats, scores: Score, rows: Counts) -> Fi
         "batch",
         "wrong",
         f"{changed} of {len(rows)} rows got another score in halves, {alone[0]} of "
-        f"{len(alone_rows)} when scored alone (largest difference "
+        f"{len(alone_rows)} when scored individually (largest difference "
         f"{max(largest, alone[1]):.2g}).",
-        "A score depends on the other rows: it cannot be had for one text, and other texts would "
-        "change it.",
+        "A score depends on the other rows: one text by itself has no score, and other "
+        "texts would change it.",
         "Score each row by itself; or declare `depends_on_rows=True`.",
     )
 

@@ -237,7 +237,7 @@ def _score(
         scored = _Scored(candidate=candidate)
         if left := len(candidate.settings) - len(candidate.settings_for(first)):
             scored.notes.append(
-                f"{left} settings of its grid need what is not here, and are left out"
+                f"{left} settings of its grid need evidence that is not here, and are omitted"
             )
         kind = "failed"
         scored.seconds = candidate.check_time(first, limit)
@@ -324,7 +324,7 @@ def _judge(
 
 
 def _knowledge(candidate: Candidate) -> list[Finding]:
-    """Say where a detector knows more than somebody who audits a model."""
+    """Report knowledge of a detector that an auditor of a model lacks."""
     kinds = {type(need) for need in candidate.detector.needs}
     findings = []
     if Sides in kinds:
@@ -343,7 +343,7 @@ def _knowledge(candidate: Candidate) -> list[Finding]:
                 "shadow models",
                 "note",
                 "It reads shadow models.",
-                "Nobody who audits another's model has these: read it as an upper bound.",
+                "An auditor of another's model lacks these: read it as an upper bound.",
             )
         )
     return findings
@@ -380,8 +380,8 @@ def _chance(
             Finding(
                 "chance",
                 "note",
-                "There is no base model and no twin that it could be scored on.",
-                "Whether it tells the sides apart without membership is not known.",
+                "There is no base model and no twin to score it on.",
+                "Whether it distinguishes the sides without membership is unknown.",
             )
         ]
     findings = []

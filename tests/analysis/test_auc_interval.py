@@ -125,7 +125,7 @@ def test_a_perfect_ranking_has_an_honest_lower_end():
         (([1.0, 2.0], [1, None]), "row 1 has the label None"),
         (([], []), "there are no scores"),
         (([[1.0], [2.0]], [1, 0]), r"shape \(2, 1\)"),
-        ((["a", "b"], [1, 0]), "scores are no numbers"),
+        ((["a", "b"], [1, 0]), "scores are not numbers"),
         (([1.0, 2.0], [1, 0], "ab"), "groups: is one text"),
     ],
 )

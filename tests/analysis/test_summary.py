@@ -39,43 +39,44 @@ WIDE, BELOW = cell(0.9, 0.62, 0.99), cell(0.3, 0.2, 0.4)
     [
         (
             [arm({"all": HIGH, "1": MIDDLE, "8": HIGH}, LR)],
-            "A text copied 8 times at learning rate 0.001 is nearly always told from one never "
-            "trained on (AUC 0.99 [0.97, 1.00]); copied once, much less often "
+            "A text copied 8 times at learning rate 0.001 is almost always distinguished from "
+            "unseen text (AUC 0.99 [0.97, 1.00]); copied once, much less often "
             "(0.71 [0.66, 0.79]).",
         ),
         (
             [arm({"all": HIGH, "1": LOW, "5-8": cell(0.9, 0.81, 0.95)})],
-            "A text copied 5 to 8 times is mostly told from one never trained on "
-            "(AUC 0.90 [0.81, 0.95]); copied once, it cannot be told (0.52 [0.45, 0.60]).",
+            "A text copied 5 to 8 times is usually distinguished from unseen text "
+            "(AUC 0.90 [0.81, 0.95]); copied once, it shows no detectable difference "
+            "(0.52 [0.45, 0.60]).",
         ),
         (
             [arm({"all": LOW, "1": LOW, "2": cell(0.55, 0.48, 0.64)})],
-            "A text copied twice cannot be told from one never trained on in these data "
-            "(AUC 0.55 [0.48, 0.64]); copied once, neither can it (0.52 [0.45, 0.60]).",
+            "A text copied twice shows no detectable difference from unseen text "
+            "(AUC 0.55 [0.48, 0.64]); copied once, neither does it (0.52 [0.45, 0.60]).",
         ),
         (
             [arm({"all": WIDE, "1": cell(0.75, 0.7, 0.8), "4": WIDE})],
-            "A text copied 4 times is told somewhat better than by guessing from one never "
-            "trained on (AUC 0.90 [0.62, 0.99]); copied once, as far as these data show, no less "
+            "A text copied 4 times is weakly distinguishable from unseen "
+            "text (AUC 0.90 [0.62, 0.99]); copied once, as far as these data show, no less "
             "often (0.75 [0.70, 0.80]).",
         ),
         (
             [arm({"all": MIDDLE, "1": HIGH, "4": cell(0.75, 0.7, 0.8)})],
-            "A text copied 4 times is often told from one never trained on "
+            "A text copied 4 times is often distinguished from unseen text "
             "(AUC 0.75 [0.70, 0.80]); copied once, more often (0.99 [0.97, 1.00]).",
         ),
         (
             [arm({"all": MIDDLE, "1": BELOW, "4": MIDDLE})],
-            "A text copied 4 times is often told from one never trained on "
+            "A text copied 4 times is often distinguished from unseen text "
             "(AUC 0.71 [0.66, 0.79]); copied once, it ranks below (0.30 [0.20, 0.40]).",
         ),
         (
             [arm({"all": BELOW, "4": BELOW})],
-            "A text copied 4 times ranks below one never trained on (AUC 0.30 [0.20, 0.40]).",
+            "A text copied 4 times ranks below unseen text (AUC 0.30 [0.20, 0.40]).",
         ),
         (
             [arm({"all": HIGH})],
-            "A spiked text is nearly always told from one never trained on "
+            "A spiked text is almost always distinguished from unseen text "
             "(AUC 0.99 [0.97, 1.00]).",
         ),
         # A dose of few members, or with a doubtful interval, makes no sentence.
@@ -91,7 +92,7 @@ WIDE, BELOW = cell(0.9, 0.62, 0.99), cell(0.3, 0.2, 0.4)
                     }
                 )
             ],
-            "A text copied 4 times is nearly always told from one never trained on "
+            "A text copied 4 times is almost always distinguished from unseen text "
             "(AUC 0.99 [0.97, 1.00]); copied once, much less often (0.71 [0.66, 0.79]).",
         ),
         # Arms of one dose each: the fewest copies stand in another arm of the same settings.
@@ -101,14 +102,14 @@ WIDE, BELOW = cell(0.9, 0.62, 0.99), cell(0.3, 0.2, 0.4)
                 arm({"all": MIDDLE, "1": MIDDLE}, LR, ("copies", "fixed=1")),
                 arm({"all": LOW, "2": LOW}, ("train.lr", "0.1"), ("copies", "fixed=2")),
             ],
-            "A text copied 8 times at learning rate 0.001 is nearly always told from one never "
-            "trained on (AUC 0.99 [0.97, 1.00]); copied once, much less often "
+            "A text copied 8 times at learning rate 0.001 is almost always distinguished from "
+            "unseen text (AUC 0.99 [0.97, 1.00]); copied once, much less often "
             "(0.71 [0.66, 0.79]).",
         ),
         (
             [arm({"all": HIGH}, LR, ("train.epochs", "2"))],
-            "A spiked text (learning rate 0.001, 2 epochs) is nearly always told from one never "
-            "trained on (AUC 0.99 [0.97, 1.00]).",
+            "A spiked text (learning rate 0.001, 2 epochs) is almost always distinguished from "
+            "unseen text (AUC 0.99 [0.97, 1.00]).",
         ),
     ],
 )
@@ -127,18 +128,18 @@ def test_no_sentence_claims_what_its_interval_does_not_hold(few, many):
     sentence = headline_sentence(tables, find_headline(tables))
     first, second = sentence.split("; ")
     low, high = cells["8"]["low"], cells["8"]["high"]
-    assert ("cannot be told" in first) == (low <= 0.5 <= high)
+    assert ("no detectable" in first) == (low <= 0.5 <= high)
     assert ("ranks below" in first) == (high < 0.5)
-    for word, least in (("nearly always", 0.95), ("mostly", 0.8), ("often told", 0.65)):
+    for word, least in (("almost always", 0.95), ("usually", 0.8), ("often dist", 0.65)):
         assert word not in first or low >= least
-    if "told" in first and "cannot" not in first:
+    if "distinguish" in first:
         assert low > 0.5
     if "less often" in second and "no less" not in second:
         assert cells["1"]["high"] < low
     if "more often" in second:
         assert cells["1"]["low"] > high
     if cells["1"]["low"] <= 0.5 <= cells["1"]["high"]:
-        assert "it cannot be told" in second or "neither can it" in second
+        assert "no detectable difference" in second or "neither does it" in second
     shown = [float(x) for x in re.findall(r"\d\.\d\d", sentence)]
     assert shown == [many[1], low, high, few[1], few[0], few[2]]
 
@@ -149,10 +150,10 @@ def test_who_was_chosen_among_how_many_and_on_which_rows():
         return "".join(choice_sentence(best, {"min_k": "Min-K%"}))
 
     assert choice(loss=MIDDLE, min_k=HIGH, blind=HIGH) == (
-        "Min-K%, the chosen detector: of 2 the best on rows kept for choosing (tune split)."
+        "Min-K%, the chosen detector: the best of 2 on the tuning split."
     )
     unchosen = [one | {"tune": nan} for one in (MIDDLE, HIGH)]
-    assert "chosen on the rows that it is reported on, so read it with care" in choice(
+    assert "chosen on the rows that it is reported on, so interpret it with care" in choice(
         loss=unchosen[0], min_k=unchosen[1]
     )
     assert choice(loss=HIGH) == "loss, the chosen detector: no other was compared."
@@ -163,11 +164,11 @@ def test_who_was_chosen_among_how_many_and_on_which_rows():
 
 
 def test_what_the_seeds_say():
-    assert seeds_sentence(Estimate.of(HIGH)) == "One seed: intervals speak of this one model."
+    assert seeds_sentence(Estimate.of(HIGH)) == "One seed: intervals apply to this one model."
     three = Estimate.of(HIGH)._replace(seeds=3, about="any seed")
-    assert seeds_sentence(three) == "3 seeds: intervals speak of any seed."
+    assert seeds_sentence(three) == "3 seeds: intervals apply to any seed."
     two = three._replace(seeds=2, about="these models", seed_low=0.7, seed_high=0.9)
-    assert seeds_sentence(two) == "2 seeds (0.70 and 0.90): intervals speak of these models."
+    assert seeds_sentence(two) == "2 seeds (0.70 and 0.90): intervals apply to these models."
 
 
 def test_a_run_without_any_interval_concludes_nothing():

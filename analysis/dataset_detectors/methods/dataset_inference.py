@@ -1,4 +1,4 @@
-"""`dataset_inference`: do the scores of all detectors together set a data set apart?
+"""`dataset_inference`: do the scores of all detectors together set a dataset apart?
 
 Maini et al. 2024, "LLM Dataset Inference: Did you train on my dataset?": a linear model learns
 on one half (here `tune`) how to weigh all detectors' scores, and a one-sided t-test compares its
@@ -29,7 +29,7 @@ _STATISTIC = "t"
 
 
 def _find(evidence: DatasetEvidence) -> list[Finding]:
-    drawn = np.array(
+    halves = np.array(
         [
             item_key(f"dataset_inference\0{evidence.seed}\0{name}") % 2 == 0
             for name in evidence.groups
@@ -38,7 +38,7 @@ def _find(evidence: DatasetEvidence) -> list[Finding]:
     )
     return [
         _tested(evidence, "members", evidence.seen, evidence.unseen),
-        _tested(evidence, "non-members", evidence.unseen & drawn, evidence.unseen & ~drawn),
+        _tested(evidence, "non-members", evidence.unseen & halves, evidence.unseen & ~halves),
     ]
 
 
@@ -70,8 +70,8 @@ DETECTOR = DatasetDetector(
     summary="all detectors' scores, weighed on one half, tested on the other",
     source="Maini et al. 2024",
     assumption=(
-        "suspect and held-out rows were drawn at random from one source, and nobody saw the "
-        "held-out rows"
+        "suspect and held-out rows were drawn at random from one source, and the "
+        "held-out rows are unseen"
     ),
     find=_find,
 )

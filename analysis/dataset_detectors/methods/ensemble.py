@@ -1,7 +1,7 @@
 """`ensemble`: an AUC of all detectors together, weighed on `tune` and reported on `test`.
 
-A logistic regression on each score's place among the tune rows of its data set, so that no scale
-and no data set decides. The pooled AUC is the mean over data sets, weighted by members, with the
+A logistic regression on each score's place among the tune rows of its dataset, so that no scale
+and no dataset decides. The pooled AUC is the mean over datasets, weighted by members, with the
 interval of every AUC of the page. Combinations of detectors as features: 2506.10424.
 """
 
@@ -24,8 +24,8 @@ _FEWEST = 5
 
 
 def _find(evidence: DatasetEvidence) -> list[Finding]:
-    known = evidence.seen | evidence.unseen
-    fitted, tested = known & ~evidence.test, known & evidence.test
+    labelled = evidence.seen | evidence.unseen
+    fitted, tested = labelled & ~evidence.test, labelled & evidence.test
     smallest = min(
         int((side & part).sum())
         for side in (evidence.seen, evidence.unseen)
@@ -46,14 +46,14 @@ def _find(evidence: DatasetEvidence) -> list[Finding]:
     )
     numbers = auc_numbers(rows, values, least=1)
     if not any(numbers.seeds):
-        return [nothing("both", _STATISTIC, "no data set has both sides")]
-    (found,) = numbers.estimates(confidence=evidence.confidence)
-    note = "" if found.available else "no interval"
+        return [nothing("both", _STATISTIC, "no dataset has both sides")]
+    (estimate,) = numbers.estimates(confidence=evidence.confidence)
+    note = "" if estimate.available else "no interval"
     return [
         Finding(
             "both",
             _STATISTIC,
-            *found[:3],
+            *estimate[:3],
             n=int(tested.sum()),
             note=note or f"{len(names)} detectors",
         )
@@ -63,8 +63,8 @@ def _find(evidence: DatasetEvidence) -> list[Finding]:
 DETECTOR = DatasetDetector(
     name="ensemble",
     summary="AUC of a logistic regression on the ranks of all detectors' scores",
-    source=f"combination of detectors, fitted on tune; {POOLED}: over all data sets",
-    assumption="labels of a tune split are known: an upper bound for whoever has none",
+    source=f"combination of detectors, fitted on tune; {POOLED}: over all datasets",
+    assumption="labels of a tuning split are known: an upper bound for auditors without labels",
     pooled=True,
     find=_find,
 )

@@ -1,7 +1,7 @@
-"""`exchangeability`: is a data set likelier in its own order than shuffled?
+"""`exchangeability`: is a dataset likelier in its own order than shuffled?
 
 Oren et al. 2024, "Proving Test Set Contamination in Black Box Language Models", the sharded test:
-the data set is cut into shards; s_i is the log-likelihood of shard i in canonical order less the
+the dataset is cut into shards; s_i is the log-likelihood of shard i in canonical order less the
 mean over its shuffles, and a one-sided t-test asks whether the mean of s_i is above 0. Under the
 null hypothesis every order of exchangeable rows is equally likely, so that the p-value is honest
 whatever the model is. Public code divides by the deviation with n in place of n − 1.

@@ -2,7 +2,7 @@
 
 The paired test on counterfactual copies (STAMP, 2504.13416; PaCoST, 2406.18326): a one-sided paired
 t-test of a detector's score of each text against that of its paraphrase. Texts and paraphrases are
-only alike if both were written in one way: the control, on texts that nobody saw, shows how much
+only alike if both were written in one way: the control, on unseen texts, shows how much
 of the difference is style. Rows of a group are averaged first.
 """
 
@@ -24,11 +24,11 @@ _FEWEST = 5
 def _find(evidence: DatasetEvidence) -> list[Finding]:
     if not evidence.paraphrase_scores:
         return [nothing("members", "t", "no row has a paraphrase")]
-    found = []
+    findings = []
     for name, (texts, paraphrases) in evidence.paraphrase_scores.items():
         for rows in ("members", "non-members"):
-            found.append(_tested(evidence, rows, name, texts - paraphrases))
-    return found
+            findings.append(_tested(evidence, rows, name, texts - paraphrases))
+    return findings
 
 
 def _tested(
@@ -54,7 +54,7 @@ DETECTOR = DatasetDetector(
     name="paraphrase_test",
     summary="paired t-test of a score: each text against its paraphrase",
     source="STAMP (2504.13416), PaCoST (2406.18326)",
-    assumption="texts and paraphrases were written in one way, and the model saw the texts alone",
+    assumption="texts and paraphrases were written in one way, and the model saw only the texts",
     reads=("paraphrases",),
     find=_find,
 )

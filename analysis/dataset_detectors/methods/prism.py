@@ -3,8 +3,8 @@
 PRISM (2603.22707) takes evidence of *non*-membership: ρ, the Spearman correlation over documents
 of Min-K++ at k = 0.01 between a reference model and the target. A target that never saw them is
 surprised as the reference is; one that did is not, so that ρ falls. Its verdict also needs a
-reference that was tuned on the documents, which is not built here: ρ of members stands beside ρ of
-non-members in its place. Percentile bootstrap over groups; fewer than 100 documents are too few.
+reference that was tuned on the documents, which is not built here: ρ of non-members serves
+as the comparison instead. Percentile bootstrap over groups; fewer than 100 documents are too few.
 """
 
 import math
@@ -34,14 +34,14 @@ _MOST_WITHOUT = 0.05
 """Share of replicates without a correlation beyond which there is no interval."""
 
 
-def spearman(one: Floats, other: Floats, weights: Floats) -> Floats:
+def spearman(first: Floats, second: Floats, weights: Floats) -> Floats:
     """Return the rank correlation under each column of integer weights [n, replicates].
 
     Ranks are those of the whole sample, ties at their mean; a row drawn twice counts twice.
     """
     from scipy.stats import rankdata
 
-    ranks = np.stack([rankdata(one), rankdata(other)])
+    ranks = np.stack([rankdata(first), rankdata(second)])
     total = weights.sum(axis=0)
     means = ranks @ weights / total
     products = (ranks[0] * ranks[1]) @ weights / total - means[0] * means[1]
@@ -92,20 +92,20 @@ def _correlated(evidence: DatasetEvidence, rows: Rows) -> Finding:
         seed=evidence.seed,
         stratum=rows,
     )
-    value, *drawn = spearman(target[used], reference[used], weights).tolist()
+    value, *replicates = spearman(target[used], reference[used], weights).tolist()
     if not math.isfinite(value):
         return nothing(rows, _STATISTIC, "all values are equal", n)
     low = high = math.nan
-    if np.isnan(drawn).mean() <= _MOST_WITHOUT:
+    if np.isnan(replicates).mean() <= _MOST_WITHOUT:
         tail = 50 * (1 - evidence.confidence)
-        low, high = np.nanpercentile(drawn, [tail, 100 - tail]).tolist()
+        low, high = np.nanpercentile(replicates, [tail, 100 - tail]).tolist()
     return Finding(rows, _STATISTIC, value, low, high, n=n)
 
 
 DETECTOR = DatasetDetector(
     name="prism",
     summary="rank correlation of Min-K++ (k = 0.01) between target and reference; falls where seen",
-    source="PRISM (2603.22707), its ρ alone",
+    source="PRISM (2603.22707), only its ρ",
     assumption="the reference model saw none of the documents and is as able as the target",
     reads=("statistics",),
     score=surprise,

@@ -63,7 +63,7 @@ def paragraph(x: float, y: float, lines: Sequence[str], cls: str) -> list[Markup
 def path(points: Sequence[tuple[float, float]], cls: str, *, closed: bool = False) -> Markup:
     """Return straight lines through points; of those in one pixel's column the ends are drawn."""
     columns = [list(same) for _, same in groupby(points, key=lambda point: round(point[0]))]
-    kept = [
+    corners = [
         point
         for same in columns
         for point in (
@@ -72,8 +72,8 @@ def path(points: Sequence[tuple[float, float]], cls: str, *, closed: bool = Fals
             else (same[0], *sorted((min(same, key=_height), max(same, key=_height))), same[-1])
         )
     ]
-    drawn = "L".join(f"{x:.1f} {y:.1f}" for x, y in kept)
-    return element("path", cls=cls, d=f"M{drawn}{'Z' if closed else ''}")
+    commands = "L".join(f"{x:.1f} {y:.1f}" for x, y in corners)
+    return element("path", cls=cls, d=f"M{commands}{'Z' if closed else ''}")
 
 
 def _height(point: tuple[float, float]) -> float:
@@ -87,10 +87,10 @@ def box(x: float, y: float, width: float, height: float, cls: str) -> Markup:
     )
 
 
-def hovered(hover: str, *drawn: Markup, cls: str = "") -> Markup:
-    """Return marks that say something when a pointer rests on them."""
+def hovered(hover: str, *marks: Markup, cls: str = "") -> Markup:
+    """Return marks that show a text when a pointer hovers over them."""
     title = element("title", escape(visible(hover)))
-    return element("g", title + Markup("").join(drawn), cls=f"c {cls}".strip())
+    return element("g", title + Markup("").join(marks), cls=f"c {cls}".strip())
 
 
 class Drawing(NamedTuple):
@@ -171,15 +171,15 @@ class Scale(NamedTuple):
     end: float
 
     def __call__(self, value: float) -> float:
-        """Return the pixel of a number; one beyond an end stands at that end."""
+        """Return the pixel of a number; one beyond an end is at that end."""
         inside = min(max(value, self.low), self.high)
         return self.start + (inside - self.low) / (self.high - self.low) * (self.end - self.start)
 
 
 def round_limits(values: Sequence[float], step: float, *within: float) -> tuple[float, float]:
     """Return limits at multiples of a step that hold the finite values and some others."""
-    known = [value for value in values if isfinite(value)] + list(within)
-    low, high = floor(min(known) / step + 1e-9) * step, ceil(max(known) / step - 1e-9) * step
+    finite = [value for value in values if isfinite(value)] + list(within)
+    low, high = floor(min(finite) / step + 1e-9) * step, ceil(max(finite) / step - 1e-9) * step
     return (low, high) if low < high else (low - step, high + step)
 
 

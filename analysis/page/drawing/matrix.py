@@ -1,4 +1,4 @@
-"""A matrix of numbers: a row a detector (or an arm, or a check), and in each column a number, a dot
+"""A matrix of numbers: one row per detector (or arm, or check), and in each column a number, a dot
 and its interval, all on one scale.
 
 It is the one form for AUCs, for their differences and for what a check leaves room for. A grid is
@@ -36,11 +36,11 @@ from analysis.unit import Dot
 _TICKS = 18.0
 _GAP = 10.0
 _MIN_STRIP = 20.0
-"""Where intervals have less room than this on a phone, columns stand below each other."""
+"""If intervals have less room than this on a phone, columns are below each other."""
 _CHANCE = 0.5
 _GRID_CELL = 26.0
 _STRONGEST = 0.45
-"""How opaque the cell is that is farthest from chance: ink stands out on it in both schemes."""
+"""Opacity of the cell farthest from chance: ink is readable on it in both schemes."""
 
 
 class MatrixRow(NamedTuple):
@@ -108,7 +108,7 @@ class Matrix:
     """What it shows, for readers who do not see it."""
     row_height: float = 18.0
     phone_columns: int = 4
-    """So many stand beside each other on a phone; the rest goes below."""
+    """So many are side by side on a phone; the rest goes below."""
 
     def draw(self, width: float) -> Drawing:
         """Return the picture for a column of a width, and for a phone."""
@@ -121,15 +121,15 @@ class Matrix:
                 step -= 1
             for at in range(0, len(self.columns), step):
                 columns = self.columns[at : at + step]
-                drawn, height = _draw(replace(self, columns=columns), across, phone)
-                marks += element("g", drawn, transform=f"translate(0 {below:g})")
+                markup, height = _draw(replace(self, columns=columns), across, phone)
+                marks += element("g", markup, transform=f"translate(0 {below:g})")
                 below += height + (_GAP if at + step < len(self.columns) else 0)
             return marks, below
 
         return both_sizes(draw, width, self.label)
 
     def numbers(self) -> list[dict[str, object]]:
-        """Return what is drawn, a row a number."""
+        """Return the drawn numbers, one row per number."""
         return [
             {"row": row.label, "column": " ".join(filter(None, (column.group, column.head))),
              **dot.numbers()}
@@ -144,7 +144,7 @@ def _size(row: MatrixRow) -> float:
 
 
 class _Place(NamedTuple):
-    """Where a column stands."""
+    """The position of a column."""
 
     left: float
     right: float
@@ -161,7 +161,7 @@ def _label_width(matrix: Matrix, width: float) -> float:
 def _too_narrow(matrix: Matrix, width: float) -> bool:
     """Say whether intervals have too little room on a phone."""
     places = _places(matrix, _label_width(matrix, width), width, phone=True)
-    return any(one.scale.end - one.scale.start < _MIN_STRIP for one in places)
+    return any(place.scale.end - place.scale.start < _MIN_STRIP for place in places)
 
 
 def _draw(matrix: Matrix, width: float, phone: bool) -> tuple[Markup, float]:
@@ -212,11 +212,11 @@ def _heads(matrix: Matrix, places: Sequence[_Place], phone: bool) -> tuple[list[
             for group, same in groupby(columns, key=lambda pair: pair[0].group)
         ]
         deepest = max(
-            len(wrapped(group, held[-1].right - held[0].left - 4, 2, BOLD))
-            for group, held in groups
+            len(wrapped(group, columns_of_group[-1].right - columns_of_group[0].left - 4, 2, BOLD))
+            for group, columns_of_group in groups
         )
-        for group, held in groups:
-            left, right = held[0].left, held[-1].right
+        for group, columns_of_group in groups:
+            left, right = columns_of_group[0].left, columns_of_group[-1].right
             lines = wrapped(group, right - left - 4, 2, BOLD)
             marks += paragraph(left, y + 13 * (deepest - len(lines)), lines, "h")
             under = y + 13 * (deepest - 1) + 5
@@ -316,7 +316,7 @@ class Grid:
         return both_sizes(self._draw, width, self.label)
 
     def numbers(self) -> list[dict[str, object]]:
-        """Return what is drawn, a row a cell."""
+        """Return the drawn cells, one row per cell."""
         return [
             {self.row_label: row, self.column_label: column, "value": value}
             for (row, column), value in self.cells.items()

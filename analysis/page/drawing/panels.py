@@ -1,4 +1,4 @@
-"""Small panels of lines beside each other on one scale: AUC by copies, ROC curves, the loss.
+"""Small panels of lines side by side on one scale: AUC by copies, ROC curves, the loss.
 
 One panel shows one detector or arm, so no band hides another. A thin line may repeat the chosen
 one in each.
@@ -33,7 +33,7 @@ class Line(NamedTuple):
     """Points that a line joins, from left to right."""
 
     points: Sequence[tuple[float, Dot]]
-    """Where each stands, and its number."""
+    """The position of each, and its number."""
     kind: str = ""
     """`chosen`, `baseline`, `ghost` (a thin repetition of the chosen one), `faint`, `points` (that
     no line joins), `strokes` (of which only the places count), or nothing."""
@@ -52,7 +52,7 @@ class LinePanel(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class Panels:
-    """A picture of panels beside each other."""
+    """A picture of panels side by side."""
 
     panels: Sequence[LinePanel]
     x: Sequence[tuple[float, str]]
@@ -71,7 +71,7 @@ class Panels:
         return both_sizes(lambda across, phone: _draw(self, across, phone), width, self.label)
 
     def numbers(self) -> list[dict[str, object]]:
-        """Return what is drawn, a row a point."""
+        """Return the drawn points, one row per point."""
         names = dict(self.x)
         return [
             {"panel": panel.title, "x": names.get(x, x), **dot.numbers()}
@@ -93,8 +93,8 @@ def _draw(figure: Panels, width: float, phone: bool) -> tuple[Markup, float]:
         # What the numbers below the panels are is said below the last row.
         label = figure.x_label if at == len(rows) - 1 else ""
         row = replace(figure, height=height, x_label=label)
-        drawn = _row(row, panels, width, per_row)
-        marks.append(element("g", drawn, transform=f"translate(0 {at * height:g})"))
+        markup = _row(row, panels, width, per_row)
+        marks.append(element("g", markup, transform=f"translate(0 {at * height:g})"))
     return Markup("").join(marks), height * len(rows)
 
 
@@ -161,10 +161,10 @@ def _line(line: Line, along: Scale, up: Scale) -> list[Markup]:
         return [element("path", cls="fa", d="".join(strokes))]
     colour = " a" if line.kind == "chosen" else ""
     marks = []
-    known = [(x, dot) for x, dot in line.points if isfinite(dot.low) and isfinite(dot.high)]
-    if len(known) > 1 and line.kind not in ("faint", "points"):
-        upper = [(along(x), up(dot.high)) for x, dot in known]
-        lower = [(along(x), up(dot.low)) for x, dot in known]
+    bounded = [(x, dot) for x, dot in line.points if isfinite(dot.low) and isfinite(dot.high)]
+    if len(bounded) > 1 and line.kind not in ("faint", "points"):
+        upper = [(along(x), up(dot.high)) for x, dot in bounded]
+        lower = [(along(x), up(dot.low)) for x, dot in bounded]
         marks.append(path([*upper, *reversed(lower)], f"bd{colour}", closed=True))
     look = {"baseline": "ln da", "faint": "fa"}.get(line.kind, f"ln{colour}")
     if line.kind != "points":
@@ -172,13 +172,13 @@ def _line(line: Line, along: Scale, up: Scale) -> list[Markup]:
     if not line.marks:
         return marks
     for (x, y), (_, dot) in zip(points, line.points, strict=True):
-        drawn = []
+        markup = []
         if isfinite(dot.low) and isfinite(dot.high):
             ends = [(x, up(dot.low)), (x, up(dot.high))]
-            drawn.append(path(ends, f"wh{colour}{' wk' if dot.doubtful else ''}"))
-        drawn.append(element("circle", cx=x, cy=y, r=3.4, cls=dot_class(line.kind)))
-        drawn.append(element("circle", cx=x, cy=y, r=12.0, cls="hit"))
-        marks.append(hovered(dot.hover, *drawn))
+            markup.append(path(ends, f"wh{colour}{' wk' if dot.doubtful else ''}"))
+        markup.append(element("circle", cx=x, cy=y, r=3.4, cls=dot_class(line.kind)))
+        markup.append(element("circle", cx=x, cy=y, r=12.0, cls="hit"))
+        marks.append(hovered(dot.hover, *markup))
     return marks
 
 

@@ -1,7 +1,8 @@
 """Pictures and their files: a drawing of the page as SVG and PNG, its numbers as CSV.
 
-Colours are those of the light scheme. PNG is drawn in two fonts that lie in this folder, and in no
-other: without a font resvg draws no text and says nothing. The same picture gives the same bytes.
+Colours are those of the light scheme. PNG is drawn in two fonts from this folder, and in no
+other: without a font resvg draws no text and reports no error. The same picture gives the same
+bytes.
 Cost: 0.1 s a picture.
 """
 
@@ -61,9 +62,9 @@ def write_pictures(folder: Path, pictures: Iterable[Picture]) -> None:
     """Write NAME.svg, NAME.png and NAME.csv of each picture."""
     folder.mkdir(parents=True, exist_ok=True)
     for picture in pictures:
-        drawn = svg_file(picture.drawing)
-        write_text(folder / f"{picture.name}.svg", drawn)
-        (folder / f"{picture.name}.png").write_bytes(png_bytes(drawn))
+        svg = svg_file(picture.drawing)
+        write_text(folder / f"{picture.name}.svg", svg)
+        (folder / f"{picture.name}.png").write_bytes(png_bytes(svg))
         write_rows(folder / f"{picture.name}.csv", picture.rows)
 
 
@@ -97,7 +98,8 @@ def png_bytes(svg: str) -> bytes:
 def write_rows(path: Path, rows: Sequence[Mapping[str, object]]) -> None:
     """Write rows as CSV (RFC 4180, UTF-8).
 
-    Columns stand in the order in which they first appear; what a row lacks is empty, NaN too.
+    Columns are in the order in which they first appear; a value that a row lacks is empty, as is
+    NaN.
     """
     names = list(dict.fromkeys(name for row in rows for name in row))
     write_text(path, csv_text(names, ([row.get(name) for name in names] for row in rows)))

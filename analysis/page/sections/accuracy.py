@@ -48,27 +48,25 @@ def accuracy_section(table: pa.Table, axes: Sequence[str], view: View | None) ->
             apart = means and _named(place, "dataset") != MEAN
             (by_dataset if apart else whole).setdefault(scoring, []).append(place)
     first, *others = whole
-    shares = _table(whole[first], "Share of right answers, plain scores", AUC, _SHARES)
+    shares = _table(whole[first], "Accuracy, plain scores", AUC, _SHARES)
     return answer(
         "accuracy",
         "Task",
-        "Did the model get better at the task?",
+        "Did task accuracy improve?",
         _sentence([*whole.values()], view),
         _picture([*whole.values()], view) if view else None,
-        _changes(whole[first], "Change of right answers, plain scores"),
+        _changes(whole[first], "Change of accuracy, plain scores"),
         rest=[
             *(Fold(f"With {one} scores", [_changes(whole[one], "Change")]) for one in others),
-            Fold("Right answers before and after", [shares])
-            if len(whole[first]) <= OPEN_ROWS
-            else None,
+            Fold("Accuracy before and after", [shares]) if len(whole[first]) <= OPEN_ROWS else None,
             *(
                 Fold(f"By dataset, {one} scores", [_changes(apart, "By dataset")])
                 for one, apart in by_dataset.items()
             ),
             Note(
                 "Answers are ranked by their log-probability after the question; where answers are "
-                "texts, it is divided by their bytes. Calibrated scores are relative to those "
-                "after a question without content.",
+                "texts, it is divided by their bytes. Calibrated scores are relative to the "
+                "log-probabilities after a question without content.",
                 "how",
             ),
         ],
@@ -76,11 +74,11 @@ def accuracy_section(table: pa.Table, axes: Sequence[str], view: View | None) ->
     )
 
 
-def _places(found: Findings) -> list[Findings]:
+def _places(findings: Findings) -> list[Findings]:
     """Return the rows of every way of scoring, arm and dataset, in order of the rows."""
-    names = ("scoring", *map(axis_column, found.axes), "dataset")
-    keys = dict.fromkeys(tuple(row[name] for name in names) for row in found.rows)
-    return [found.where(**dict(zip(names, values, strict=True))) for values in keys]
+    names = ("scoring", *map(axis_column, findings.axes), "dataset")
+    keys = dict.fromkeys(tuple(row[name] for name in names) for row in findings.rows)
+    return [findings.where(**dict(zip(names, values, strict=True))) for values in keys]
 
 
 def _named(place: Findings, column: str) -> str:
@@ -98,24 +96,26 @@ def _quantity(place: Findings, quantity: Quantity) -> Row | None:
 
 
 def _sentence(gains: Sequence[Sequence[Findings]], view: View | None) -> str:
-    """Say what members gained more than non-members, as far as the intervals show it."""
+    """Return the sentence on members' additional gain, as far as the intervals show it."""
     label = None if view is None else view.best.table.cohort.label()
-    said = []
+    clauses = []
     for places in gains:
         # The row of the headline's arm; the first if it has none.
-        place = next((one for one in places if _cohort(one).label() == label), places[0])
+        place = next(
+            (arm_place for arm_place in places if _cohort(arm_place).label() == label), places[0]
+        )
         row = _quantity(place, _EXCESS)
         if row is None or not (gap := Estimate.of(row)).available:
             continue
         verdict = "a gain" if gap.low > 0 else "a loss"
         if gap.contains(0):
-            verdict = "which cannot be told from none"
+            verdict = "which is not distinguishable from none"
         number = POINTS.text(gap.value, gap.low, gap.high)
-        said.append(f"by {_named(place, 'scoring')} scores {number}, {verdict}")
-    if not said:
-        return "Right answers of members and non-members, before and after training."
-    where = f" ({view.arm})" if view is not None and view.arm else ""
-    return f"What members gained in right answers beyond non-members: {'; '.join(said)}{where}."
+        clauses.append(f"by {_named(place, 'scoring')} scores {number}, {verdict}")
+    if not clauses:
+        return "Accuracy on members and non-members, before and after training."
+    arm = f" ({view.arm})" if view is not None and view.arm else ""
+    return f"Members' accuracy gain over non-members: {'; '.join(clauses)}{arm}."
 
 
 def _picture(gains: Sequence[Sequence[Findings]], view: View) -> Picture | None:
@@ -142,9 +142,9 @@ def _picture(gains: Sequence[Sequence[Findings]], view: View) -> Picture | None:
             [*dict.fromkeys(map(column, places))],
         ),
     )
-    caption = "In points of right answers, 95 % intervals; above 0: having seen the questions paid."
+    caption = "In points of accuracy, 95 % intervals; above 0: exposure improved accuracy."
     matrix, records = crossed.matrix(row_height=26.0), crossed.records("arm", "scoring")
-    return picture("accuracy-gain", "What members gained more", caption, matrix, 560, records)
+    return picture("accuracy-gain", "Members' additional gain", caption, matrix, 560, records)
 
 
 def _head(place: Findings) -> Head:
@@ -159,8 +159,8 @@ def _head(place: Findings) -> Head:
 
 
 def _changes(places: Sequence[Findings], title: str) -> Table:
-    caption = "Points of right answers, after training less before, on the same examples. "
-    caption += "Excess: members' change less non-members'; bold: the interval leaves out 0."
+    caption = "Points of accuracy, after training minus before, on the same examples. "
+    caption += "Excess: members' change minus non-members'; bold: the interval excludes 0."
     return _table(places, title, POINTS, _CHANGES, caption)
 
 

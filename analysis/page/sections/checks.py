@@ -1,4 +1,4 @@
-"""May one believe it: every check with its number, what a pass needs, and what stands behind it."""
+"""Validity checks: every check with its number, the requirement of a pass, and its evidence."""
 
 from collections.abc import Sequence
 from math import nan
@@ -28,7 +28,7 @@ MAX_OVERLAPS = 30
 MAX_UNCHECKED = 200
 _SHORT_NAMES = {
     "streams": "Training streams",
-    "fed": "Fed to the models",
+    "fed": "Training input",
     "background": "Background",
     "no copy": "No copy drawn",
 }
@@ -36,24 +36,28 @@ _SHORT_NAMES = {
 
 def checks_section(checks: Sequence[Check], inputs: PageInputs) -> Section | None:
     """Return the sentence, the picture of the AUCs that ought to be 0.5, and all verdicts."""
-    failed = audits_parts([one for one in checks if one.verdict == "failed"])
+    failed = audits_parts([check for check in checks if check.verdict == "failed"])
     return answer(
         _ANCHOR,
         "Checks",
-        "May I believe it?",
+        "Validity checks",
         f"{verdict_sentence(checks)} {share_sentence(inputs.streams)}".strip(),
-        _picture(checks, {one.name: one.title for one in inputs.detectors}),
+        _picture(checks, {check.name: check.title for check in inputs.detectors}),
         Table(
             title=capital(f"{_count(len(checks))} checks"),
-            columns=(*texts("Check", "Verdict"), Column("What was looked at", long=True)),
+            columns=(*texts("Check", "Verdict"), Column("Results", long=True)),
             rows=tuple(
-                (one.name, Entry(one.verdict_line, strong=one.verdict == "failed"), one.sentence)
-                for one in checks
+                (
+                    check.name,
+                    Entry(check.verdict_line, strong=check.verdict == "failed"),
+                    check.sentence,
+                )
+                for check in checks
             ),
             caption="Failed: an AUC is farther from 0.5 than chance, corrected for their number. "
-            "All AUCs, and what each audit reported, are on the page of methods.",
+            "All AUCs, and the report of each audit, are on the page of methods.",
         ),
-        rest=[folded("What the audits that failed reported", failed)],
+        rest=[folded("Reports of the failed audits", failed)],
     )
 
 
@@ -61,8 +65,8 @@ def badges(checks: Sequence[Check]) -> Badges:
     """Return a badge a check: its verdict, its number, and what a pass needs."""
     return Badges(
         [
-            Badge(_SHORT_NAMES.get(one.key, one.name), one.verdict, _badge_lines(one))
-            for one in checks
+            Badge(_SHORT_NAMES.get(check.key, check.name), check.verdict, _badge_lines(check))
+            for check in checks
         ],
         _ANCHOR,
     )
@@ -78,22 +82,24 @@ def _badge_lines(check: Check) -> list[str]:
         ]
     if check.key == "background":
         return [f"{check.verdict}: {check.off:,} of {check.total:,}", "documents overlap (needs 0)"]
-    what = "copies, token for token" if check.key == "fed" else "copies found (needs all)"
-    return [f"{check.verdict}: {check.total - check.off:,} of {check.total:,}", what]
+    noun = "copies, token for token" if check.key == "fed" else "copies found (needs all)"
+    return [f"{check.verdict}: {check.total - check.off:,} of {check.total:,}", noun]
 
 
 def verdict_sentence(checks: Sequence[Check]) -> str:
-    """Say how many checks passed, failed, could not tell, and were not measured."""
-    said = {
+    """Return how many checks passed, failed, were inconclusive, and were not measured."""
+    words = {
         "passed": "",
         "failed": "failed: ",
-        "cannot tell": "no bias was found, but too few rows to exclude one: ",
+        "cannot tell": "no bias detected; too few rows to rule it out: ",
         "not measured": "not measured: ",
     }
-    named = {verdict: [one.name for one in checks if one.verdict == verdict] for verdict in said}
+    named = {
+        verdict: [check.name for check in checks if check.verdict == verdict] for verdict in words
+    }
     passed = f"{_count(len(named.pop('passed')))} of {_count(len(checks))} checks passed"
-    rest = [f"{said[verdict]}{', '.join(names)}" for verdict, names in named.items() if names]
-    return capital(f"{'; '.join([passed, *rest])}.")
+    clauses = [f"{words[verdict]}{', '.join(names)}" for verdict, names in named.items() if names]
+    return capital(f"{'; '.join([passed, *clauses])}.")
 
 
 def _count(number: int) -> str:
@@ -101,7 +107,7 @@ def _count(number: int) -> str:
 
 
 def _picture(checks: Sequence[Check], titles: dict[str, str]) -> Picture | None:
-    """Return the AUCs that ought to be 0.5, and what each check leaves room for."""
+    """Return the AUCs expected to be 0.5, and the range that each check cannot exclude."""
     rows: list[MatrixRow] = []
     dots: list[Dot | None] = []
     for check in checks:
@@ -123,12 +129,12 @@ def _picture(checks: Sequence[Check], titles: dict[str, str]) -> Picture | None:
         label="; ".join(dot.hover for dot in dots if dot and dot.bold),
     )
     caption = (
-        "Dots: AUCs with 95 % intervals, each for itself, those farthest from 0.5 first. Thick: "
-        "what a check leaves room for, from the lowest to the highest of all its intervals, with "
-        f"0.5 unless it failed; the zone, {NEEDED.low:.1f} to {NEEDED.high:.1f}, is what a pass "
-        "needs."
+        "Dots: AUCs with individual 95 % intervals, farthest from 0.5 first. Thick: "
+        "the range that a check cannot exclude, from the lowest to the highest of all "
+        f"its intervals, including 0.5 unless it failed; the zone, {NEEDED.low:.1f} to "
+        f"{NEEDED.high:.1f}, is what a pass requires."
     )
-    title = "AUCs that ought to be 0.5"
+    title = "AUCs expected to be 0.5"
     return picture("chance", title, caption, matrix if rows else None, 560)
 
 
@@ -146,7 +152,7 @@ def checks_tables(checks: Sequence[Check]) -> list[Table]:
                 )
                 for row in check.rows
             ),
-            caption="Each interval for itself. Bold: over all datasets. n: members + non-members.",
+            caption="Individual intervals. Bold: over all datasets. n: members + non-members.",
             style="stack listing",
         )
         for check in checks
@@ -155,7 +161,7 @@ def checks_tables(checks: Sequence[Check]) -> list[Table]:
 
 
 def audits_parts(checks: Sequence[Check]) -> list[Part]:
-    """Return what the audits reported: of all streams alike, and stream by stream."""
+    """Return the reports of the audits: common to all streams, and per stream."""
     parts: list[Part] = []
     for check in checks:
         if check.facts:
@@ -181,26 +187,28 @@ def background_parts(overlaps: Sequence[Overlap], audit: OverlapFacts) -> list[P
     elif audit.dropped:
         outcome = f"{audit.dropped:,} documents overlap and were left out of the corpus."
     else:
-        outcome = f"{audit.offending:,} documents overlap and were kept, as the experiment asks."
+        outcome = f"{audit.offending:,} documents overlap and were kept, as configured."
     few = len(audit.unchecked)
     if few:
         outcome += (
-            f" {few:,} of the rows {'has' if few == 1 else 'have'} too few words to be "
-            "searched for: whether the background contains them is not known. They are listed "
-            "below."
+            f" {few:,} of the rows {'has' if few == 1 else 'have'} too few "
+            "words to be searched for: whether the background contains them is unknown. They "
+            "are listed below."
         )
     parts: list[Part] = [
         f"{audit.documents:,} documents ({audit.bytes / 1e6:,.1f} MB) were compared with "
         f"{audit.examples:,} rows of the datasets, by the rule: {audit.rules}. {outcome}"
     ]
-    ranked = sorted(overlaps, key=lambda one: (-one.words, one.place, one.example_id))
+    ranked = sorted(
+        overlaps, key=lambda overlap: (-overlap.words, overlap.place, overlap.example_id)
+    )
     if ranked:
         parts.append(_overlaps_table(ranked[:MAX_OVERLAPS]))
     if len(ranked) > MAX_OVERLAPS:
         more = len(ranked) - MAX_OVERLAPS
         parts.append(f"{more:,} more are listed in the corpus's overlaps.parquet.")
     if few:
-        parts.append(Fold(f"Rows that were not searched for: {few:,}", _unchecked(audit)))
+        parts.append(Fold(f"Rows not searched for: {few:,}", _unchecked(audit)))
     return parts
 
 
@@ -213,13 +221,13 @@ def _overlaps_table(overlaps: Sequence[Overlap]) -> Table:
         ),
         rows=tuple(
             (
-                Entry(one.place, notes=(one.rule,)),
-                Entry(f"{one.dataset}, {one.part}", notes=(one.example_id,)),
-                str(one.words),
-                f"{one.similarity:.2f}",
-                PROTECTED if one.text is None else one.text,
+                Entry(overlap.place, notes=(overlap.rule,)),
+                Entry(f"{overlap.dataset}, {overlap.part}", notes=(overlap.example_id,)),
+                str(overlap.words),
+                f"{overlap.similarity:.2f}",
+                PROTECTED if overlap.text is None else overlap.text,
             )
-            for one in overlaps
+            for overlap in overlaps
         ),
         style="stack examples",
     )
@@ -229,8 +237,8 @@ def _unchecked(audit: OverlapFacts) -> list[Part]:
     table = Table(
         columns=(*texts("Dataset", "Row", "Example"), *numbers("Words")),
         rows=tuple(
-            (one.dataset, one.source_id, one.example_id, f"{one.words:.1f}")
-            for one in audit.unchecked[:MAX_UNCHECKED]
+            (row.dataset, row.source_id, row.example_id, f"{row.words:.1f}")
+            for row in audit.unchecked[:MAX_UNCHECKED]
         ),
     )
     more = len(audit.unchecked) - MAX_UNCHECKED

@@ -16,11 +16,11 @@ from analysis.tables import TREND
 from analysis.unit import AUC
 
 _MAX_COLUMNS = 5
-"""A table of more stands below its picture."""
+"""A table of more rows is below its picture."""
 _SLACK = 16
 """Rows that are shown without a fold."""
 COUNTS_NOTE = (
-    "Under each head: members + non-members, seeds; a value of other rows shows its own counts."
+    "Under each head: members + non-members, seeds; a value over other rows shows its own counts."
 )
 
 
@@ -99,18 +99,18 @@ def _dose_cells(table: Findings, detector: str) -> dict[str, Estimate]:
 def _sentence(view: View, table: Findings) -> str:
     """Say whether the AUC rises with copies, and what it is at each number of them."""
     name = view.best.detector
-    known = _dose_cells(table, name)
+    cells = _dose_cells(table, name)
     trend = table.get(detector=name, selection=view.best.selection, metric=TREND)
     verb = "is not shown to change"
     if trend is not None and trend.available:
         verb = "rises" if trend.low > 0 else "falls" if trend.high < 0 else verb
-    where = f"{capital(view.words(table.cohort))}: the" if view.words(table.cohort) else "The"
-    labels = list(known)
+    subject = f"{capital(view.words(table.cohort))}: the" if view.words(table.cohort) else "The"
+    labels = list(cells)
     if len(labels) > 5:
         labels = [*labels[:2], *labels[-2:]]
-    said = ", ".join(f"{known[label].text()} with {copies_text(label)}" for label in labels)
-    listed = f": {said}" if said else ""
-    return f"{where} AUC of {view.name} {verb} with the number of copies{listed}."
+    values = ", ".join(f"{cells[label].text()} with {copies_text(label)}" for label in labels)
+    listed = f": {values}" if values else ""
+    return f"{subject} AUC of {view.name} {verb} with the number of copies{listed}."
 
 
 def _by_arm(view: View, arms: list[Findings]) -> Crossed:
@@ -129,11 +129,11 @@ def _by_arm(view: View, arms: list[Findings]) -> Crossed:
             view.words(table.cohort),
             table.cohort.label(),
         )
-    shown = arms[:MAX_ARMS]
+    shown_arms = arms[:MAX_ARMS]
     columns = [
         _dose_head(label)
         for label in labels
-        if any(table.reported_row(name, copies=label) for table in shown)
+        if any(table.reported_row(name, copies=label) for table in shown_arms)
     ]
     return cross(
         ((table, label) for table in arms for label in labels),
@@ -141,7 +141,7 @@ def _by_arm(view: View, arms: list[Findings]) -> Crossed:
         lambda item: _dose_head(item[1]),
         unit=AUC,
         cell=lambda item: item[0].reported_row(name, copies=item[1]),
-        shown=([heads[table.cohort] for table in shown], columns),
+        shown=([heads[table.cohort] for table in shown_arms], columns),
     )
 
 
@@ -173,8 +173,8 @@ def copies_tables(
         detectors,
         "By realised copies",
         {copies_text(label): {"copies": label} for label in labels.values()},
-        "Tuned settings, all datasets pooled. Numbers of copies with too few members are left "
-        "out; 0 copies: members that drew none.",
+        "Tuned settings, all datasets pooled. Copy counts with too few members are "
+        "omitted; 0 copies: members that drew none.",
         names,
     )
 

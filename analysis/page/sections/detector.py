@@ -60,21 +60,21 @@ def detector_section(view: View, notes: Sequence[str]) -> Section | None:
 
 def unmeasured_section(left_out: Sequence[LeftOut]) -> Section | None:
     """Return the section of a run without any AUC."""
-    rest = [NOTHING_MEASURED, left_out_table(left_out)]
-    return answer("detector", "Detector", "Which detector?", "", rest=rest)
+    parts = [NOTHING_MEASURED, left_out_table(left_out)]
+    return answer("detector", "Detector", "Which detector?", "", rest=parts)
 
 
 def _sentence(view: View) -> str:
-    """Say who was chosen, who cannot be told from it, and what it has over loss."""
+    """Return the chosen detector, the number of indistinguishable ones, and its lead over loss."""
     best, gaps = view.best, view.differences
     start = f"{view.name}, with {auc_text(best.cell)}"
-    every = map(Estimate.of, gaps.where(reference=_BEST).rows)
-    known = [gap for gap in every if gap.available]
-    alike = sum(gap.contains(0) for gap in known)
-    others = f"{alike} of {len(known)} others cannot be told from it"
-    if not known:
+    estimates = map(Estimate.of, gaps.where(reference=_BEST).rows)
+    measured = [gap for gap in estimates if gap.available]
+    alike = sum(gap.contains(0) for gap in measured)
+    others = f"{alike} of {len(measured)} others are indistinguishable from it"
+    if not measured:
         return f"{start}; nothing else was compared with it."
-    ahead = sum(gap.low > 0 for gap in known)
+    ahead = sum(gap.low > 0 for gap in measured)
     if ahead:
         others += f", {ahead} {'is' if ahead == 1 else 'are'} ahead of it on the test split"
     over = gaps.get(detector=best.detector, reference=LOSS)
@@ -91,10 +91,10 @@ def _picture(view: View) -> Picture | None:
     compared = {*gaps.values("detector"), view.best.detector}
     names = [name for name in view.shown if name in compared]
     references = [
-        (key, reference, Head(f"less {view.title(reference)}", note=note, name=reference))
+        (key, reference, Head(f"minus {view.title(reference)}", note=note, name=reference))
         for key, reference, note in (
-            (_BEST, view.best.detector, "all at once"),
-            (LOSS, LOSS, "each for itself"),
+            (_BEST, view.best.detector, "simultaneous"),
+            (LOSS, LOSS, "individually"),
         )
         if key in gaps.values("reference") and (key == _BEST or view.best.detector != LOSS)
     ]
@@ -107,12 +107,12 @@ def _picture(view: View) -> Picture | None:
             "itself" if item[0] == item[2] else gaps.row(detector=item[0], reference=item[1])
         ),
     )
-    where = f", {view.arm}" if view.arm else ""
+    arm = f", {view.arm}" if view.arm else ""
     return picture(
         "differences",
         "Paired differences",
-        f"In points (hundredths of AUC), on the same texts, 95 % intervals{where}; "
-        f"{short_counts(view.best.cell)}. Those to {view.name} hold for all at once.",
+        f"In points (hundredths of AUC), on the same texts, 95 % intervals{arm}; "
+        f"{short_counts(view.best.cell)}. Those to {view.name} are simultaneous.",
         crossed.matrix() if len(names) > 1 else None,
         560,
         crossed.records("detector", "reference"),
@@ -125,13 +125,13 @@ def _table(view: View, end: int) -> Table:
         title=f"The {end} first" if end < len(view.order) else "Every detector",
         columns=(
             Column("Detector"),
-            *numbers("AUC, tune split", "AUC, test split", "Points over Loss"),
-            *texts("What it needs"),
+            *numbers("AUC, tuning split", "AUC, test split", "Points over Loss"),
+            *texts("Required evidence"),
         ),
         rows=tuple(_row(view, name, measured) for name in view.order),
         caption=f"{view.where}All datasets pooled, members with a copy; "
-        f"{short_counts(view.best.cell)}. The tune split chose settings and detector, so its AUCs "
-        "are optimistic. Bold over Loss: the interval leaves out 0.",
+        f"{short_counts(view.best.cell)}. Settings and detector were chosen on the tuning split, "
+        "so its AUCs are optimistic. Bold over Loss: the interval excludes 0.",
         style="detectors",
     )
 
@@ -157,10 +157,10 @@ def _row(view: View, name: str, measured: Mapping[str, Found | None]) -> Row:
 def left_out_table(left_out: Sequence[LeftOut]) -> Table | None:
     """Return the detectors that could not run, with what to do; None if all ran."""
     return listing(
-        "Detectors that are not in this run",
+        "Detectors not in this run",
         ("Detector", "Lacks", "What to do"),
-        [(one.detector, " and ".join(one.lacks), one.hint) for one in left_out],
-        "The experiment asks for all detectors; the needs of these are not met.",
+        [(detector.detector, " and ".join(detector.lacks), detector.hint) for detector in left_out],
+        "The experiment selects all detectors; these lack required evidence.",
     )
 
 
@@ -171,19 +171,19 @@ def left_out_fold(left_out: Sequence[LeftOut]) -> Fold | None:
 
 
 def _metrics_of(name: str, view: View) -> Findings:
-    """Return the metrics that a detector is in; a control is the same beside whichever model."""
+    """Return the metrics that a detector is in; a control is the same for every model."""
     tables = [view.best.table, *(view.tables if name in MODEL_FREE else ())]
-    return next((one for one in tables if one.reported_row(name)), tables[0])
+    return next((table for table in tables if table.reported_row(name)), tables[0])
 
 
 def _remarks(
     name: str, facts: DetectorFacts | None, measured: Mapping[str, Found | None], view: View
 ) -> list[str]:
-    """Return what a reader must know of a row, and why it has no rank."""
+    """Return the remarks on a row, and the reason if it has no rank."""
     row = measured[name]
     cells = {
-        key: None if one is None else Estimate.of(one)
-        for key, one in measured.items()
+        key: None if estimate is None else Estimate.of(estimate)
+        for key, estimate in measured.items()
         if key == name or key not in MODEL_FREE
     }
     cell = cells[name]
@@ -191,13 +191,13 @@ def _remarks(
     places = [place for place in unscored if place.cohort == view.best.table.cohort]
     remarks = []
     if name in MODEL_FREE:
-        remarks.append("control: it looks at no model")
+        remarks.append("control: it uses no model")
     if name in UPPER_BOUNDS:
         remarks.append("upper bound: it knows more than an auditor does")
     if facts is not None and facts.depends_on_rows:
         remarks.append("scores depend on the other rows")
     if facts is not None and facts.depends_on_labels and name not in MODEL_FREE:
-        remarks.append("is told labels")
+        remarks.append("is given labels")
     if cell is None:
         remarks.append("not scored under this model")
     elif not isfinite(cell.value):
@@ -205,22 +205,26 @@ def _remarks(
     elif not cell.available:
         remarks.append("no interval: too few rows")
     elif name not in MODEL_FREE and (cell.members, cell.nonmembers) != common_rows(cells):
-        remarks.append(f"on rows of its own: {counts(cell)}")
+        remarks.append(f"on its own rows: {counts(cell)}")
     unlike = [
-        one
+        estimate
         for place in places
-        for one in place.missing
-        if one.detector == name and one.unlike and (row is None or one.setting == row["setting"])
+        for estimate in place.missing
+        if estimate.detector == name
+        and estimate.unlike
+        and (row is None or estimate.setting == row["setting"])
     ]
     if unlike:
-        remarks.append(min(unlike, key=lambda one: one.p_value).sentence())
+        remarks.append(min(unlike, key=lambda estimate: estimate.p_value).sentence())
     return remarks
 
 
 def _why_no_value(name: str, cell: Estimate, places: Sequence[UnscoredRows]) -> str:
     if min(cell.members, cell.nonmembers) >= 2:
         return "all its scores are equal"
-    reasons = (one.reason for place in places for one in place.reasons if one.detector == name)
+    reasons = (
+        reason.reason for place in places for reason in place.reasons if reason.detector == name
+    )
     return next(reasons, "too few rows")
 
 
@@ -232,28 +236,33 @@ def _set_apart(unscored: Sequence[UnscoredRows]) -> list[Note]:
             sums.setdefault(column, []).append((failed, place.rows))
     return [
         Note(
-            f"{detector} ({setting}) could not score {sum(failed for failed, _ in found):,} of "
-            f"{sum(rows for _, rows in found):,} test rows in {with_noun(len(found), 'pool')} "
-            "(model × dataset × seed), and is measured there on its own rows.",
+            f"{detector} ({setting}) could not score {sum(failed for failed, _ in pools):,} of "
+            f"{sum(rows for _, rows in pools):,} test rows in {with_noun(len(pools), 'pool')} "
+            "(model × dataset × seed), and is measured there on the rows that it scored.",
             "note loud",
         )
-        for (detector, setting), found in sums.items()
+        for (detector, setting), pools in sums.items()
     ]
 
 
 def _unscored_folds(unscored: Sequence[UnscoredRows]) -> list[Fold | None]:
     """List where rows were set apart, and which rows left every comparison."""
-    left_out, rows = sum(one.left_out for one in unscored), sum(one.rows for one in unscored)
+    left_out, rows = (
+        sum(place.left_out for place in unscored),
+        sum(place.rows for place in unscored),
+    )
     removed = [
-        f"{_place(one)}: {one.left_out} of {one.rows}. {_reasons(one)}"
-        for one in unscored
-        if one.left_out
+        f"{_place(place)}: {place.left_out} of {place.rows}. {_reasons(place)}"
+        for place in unscored
+        if place.left_out
     ]
     apart = [
-        f"{_place(one)}: {_settings_apart(one)}{_reasons(one)}" for one in unscored if one.apart
+        f"{_place(place)}: {_settings_apart(place)}{_reasons(place)}"
+        for place in unscored
+        if place.apart
     ]
     return [
-        folded("Where, and why", [Items(apart)] if apart else []),
+        folded("Affected rows and reasons", [Items(apart)] if apart else []),
         folded(
             "Rows that were removed from every comparison because a detector could not score "
             f"them: {left_out} of {rows} over all models, seeds and datasets",
@@ -275,12 +284,15 @@ def _place(place: UnscoredRows) -> str:
 
 
 def _reasons(place: UnscoredRows) -> str:
-    named = (f"{one.detector}: {one.reason} ({one.rows})" for one in place.reasons[:_MAX_REASONS])
+    named = (
+        f"{reason.detector}: {reason.reason} ({reason.rows})"
+        for reason in place.reasons[:_MAX_REASONS]
+    )
     return f"{'; '.join(named)}."
 
 
 def detector_notes(arms: Sequence[Arm], *, besides: Collection[str]) -> list[str]:
-    """Return what detectors note on the scores of the models, each note once.
+    """Return the detectors' notes on the scores of the models, each note once.
 
     Args:
         arms: the scored models.

@@ -1,8 +1,8 @@
 """Scores and examples, on a page of their own.
 
 Examples at the ends of the ranking let a reader see what the scores are about. The text of a
-protected dataset never enters the page unless that was asked for; its id, copies and score do.
-Below them is how the chosen detector's scores are distributed, a density a number of copies, and
+protected dataset never enters the page unless requested; its id, copies and score do.
+Below them is the distribution of the chosen detector's scores, one density per copy count, and
 the training loss of each arm, with where the copies were read.
 """
 
@@ -51,28 +51,32 @@ def examples_section(view: View, *, show_protected: bool) -> Section | None:
     """
     best, loaded = view.best, view.loaded[0]
     setting = best.setting
-    column = next(one for one in loaded.grid(best.detector) if one.setting == setting)
+    column = next(
+        candidate for candidate in loaded.grid(best.detector) if candidate.setting == setting
+    )
     scores = loaded.scores[:, loaded.index[column]]
     usable = loaded.test & np.isfinite(scores)
     place = np.full(len(scores), np.nan)
     for dataset in dict.fromkeys(loaded.dataset[usable]):
-        here = usable & (loaded.dataset == dataset)
-        place[here] = (np.searchsorted(np.sort(scores[here]), scores[here]) + 0.5) / here.sum()
+        in_dataset = usable & (loaded.dataset == dataset)
+        place[in_dataset] = (
+            np.searchsorted(np.sort(scores[in_dataset]), scores[in_dataset]) + 0.5
+        ) / in_dataset.sum()
     exposed = loaded.member & (loaded.copies > 0)
     named = "" if setting in ("default", "-") else f" ({setting})"
-    where = f", {view.arm}" if view.arm else ""
-    parts: list[Part] = [f"By {view.name}{named}{where}, first seed, ranked within each dataset."]
+    arm = f", {view.arm}" if view.arm else ""
+    parts: list[Part] = [f"By {view.name}{named}{arm}, first seed, ranked within each dataset."]
     for kind, side in (("Members", exposed), ("Non-members", ~loaded.member)):
         for end, direction in (("highest", -1), ("lowest", 1)):
             rows = np.flatnonzero(usable & side)
             order = np.lexsort((direction * scores[rows], direction * place[rows]))
-            shown = [
+            tables = [
                 _example(loaded, int(row), scores[row], show_protected)
                 for row in rows[order[:_EXAMPLES_PER_KIND]]
             ]
-            if shown:
+            if tables:
                 heading = Heading(f"{kind} with the {end} scores")
-                parts += [heading, Table(columns=_COLUMNS, rows=tuple(shown), style=_STYLE)]
+                parts += [heading, Table(columns=_COLUMNS, rows=tuple(tables), style=_STYLE)]
     title = "Examples with the highest and lowest scores"
     return answer(EXAMPLES, "Examples", title, "", rest=parts)
 
@@ -177,13 +181,13 @@ _MAX_PANELS = 6
 
 
 def training_picture(arms: Sequence[Arm]) -> Picture | None:
-    """Return one panel an arm (its first seed); None if no arm has a log."""
+    """Return one panel per arm (its first seed); None if no arm has a log."""
     logged = {
         cohort: same[0].training
         for cohort, same in cohorts(arms).items()
         if cohort.model == "contaminated" and same[0].training is not None
     }
-    panels, rows, said, copies = [], list[dict[str, object]](), [], 0
+    panels, rows, sentences, copies = [], list[dict[str, object]](), [], 0
     for cohort, folder in [*logged.items()][:_MAX_PANELS]:
         # A step whose windows hold no label has no loss.
         log = [row for row in read_log(folder) if np.isfinite(row.loss)]
@@ -198,7 +202,7 @@ def training_picture(arms: Sequence[Arm]) -> Picture | None:
             {"arm": cohort.label(), "tokens": at, "loss": value, "running_median": middle}
             for at, value, middle in zip(tokens, loss, smooth, strict=True)
         ]
-        said.append(f"{name}: from {smooth[0]:.2f} to {smooth[-1]:.2f}, {counted}.")
+        sentences.append(f"{name}: from {smooth[0]:.2f} to {smooth[-1]:.2f}, {counted}.")
         copies += len(read)
     if not panels:
         return None
@@ -210,17 +214,17 @@ def training_picture(arms: Sequence[Arm]) -> Picture | None:
         y=[(at, f"{at:g}") for at in round_ticks(min(losses), max(losses) + 1e-6)],
         centre=nan,
         x_label="tokens trained on",
-        label=f"Training loss, copies marked where they were read. {' '.join(said)}",
+        label=f"Training loss, copies marked where they were read. {' '.join(sentences)}",
         height=280.0,
         per_row=3,
     )
     caption = (
-        "Nats a token. Thin: loss of each logged step; thick: its running median. Each stroke at "
-        f"the foot is a copy of a member, where the model first read any of it ({copies:,} "
-        "copies). First training seed of each arm."
+        "Nats per token. Thin: loss of each logged step; thick: its running median. Each stroke at "
+        "the bottom is a copy of a member, at the model's first read of any part of it "
+        f"({copies:,} copies). First training seed of each arm."
     )
     if len(logged) > _MAX_PANELS:
-        caption += f" Not drawn: {with_noun(len(logged) - _MAX_PANELS, 'further arm')}."
+        caption += f" Not shown: {with_noun(len(logged) - _MAX_PANELS, 'further arm')}."
     return picture("training", "Training loss and exposures", caption, figure, 1180, rows)
 
 

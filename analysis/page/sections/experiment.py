@@ -35,8 +35,8 @@ Given = TypeVar("Given")
 
 
 def experiment_section(inputs: PageInputs) -> Section | None:
-    """Return what was run, without the notes that are listed elsewhere."""
-    elsewhere = {one.note for one in inputs.left_out}
+    """Return the description of the experiment, without the notes that are listed elsewhere."""
+    elsewhere = {detector.note for detector in inputs.left_out}
     notes = [note for note in inputs.notes if note not in elsewhere] + pool_notes(inputs.pools)
     notes = [*dict.fromkeys(notes), *passage_sentences(inputs.analysis.metrics)]
     table = stream_listing(inputs.streams)
@@ -48,17 +48,17 @@ def experiment_section(inputs: PageInputs) -> Section | None:
         [Note(sentence, "how") for sentence in stream_sentences(inputs.streams)],
         background_losses(inputs),
     )
-    settings, said = None, ""
+    settings, paragraph = None, ""
     if inputs.settings:
         settings = setup(inputs.settings, swept=inputs.swept, seeds=inputs.seeds)
-        said = description(inputs.settings, inputs.datasets)
+        paragraph = description(inputs.settings, inputs.datasets)
     columns = Columns(present(settings, Stacked(streams) if streams else None))
-    rest = [columns, fold_items("Notes on the texts", notes)]
-    return answer("experiment", "Set-up", "What was run", said, rest=rest)
+    parts = [columns, fold_items("Notes on the texts", notes)]
+    return answer("experiment", "Set-up", "What was run", paragraph, rest=parts)
 
 
 def description(arms: Sequence[ArmSettings], datasets: Sequence[str]) -> str:
-    """Return what was run as a paragraph.
+    """Return the description of the experiment as a paragraph.
 
     Args:
         arms: the settings of every arm.
@@ -71,7 +71,7 @@ def description(arms: Sequence[ArmSettings], datasets: Sequence[str]) -> str:
     members = values(lambda arm: f"{sum(part.members for part in arm.contaminants):,}")
     withheld = values(lambda arm: f"{sum(part.nonmembers for part in arm.contaminants):,}")
     held_out = values(lambda arm: f"{sum(part.held_out for part in arm.contaminants):,}")
-    further = "" if held_out == "0" else f", and {held_out} further ones held out for detectors"
+    further = "" if held_out == "0" else f", and {held_out} further texts held out for detectors"
     lengths = values(lambda arm: f"{arm.tokens:,}")
     models = "1 model was" if len(arms) == 1 else f"{len(arms)} models were"
     return (
@@ -79,8 +79,8 @@ def description(arms: Sequence[ArmSettings], datasets: Sequence[str]) -> str:
         f"training streams of {lengths} tokens; {withheld} texts of the same pool were withheld"
         f"{further}. "
         f"{models} trained on them, starting from {values(_start)}. Every detector then scored "
-        "both sides: higher means more likely a member. Settings were chosen on the tune split; "
-        "everything below is measured on the test split."
+        "both sides: higher means more likely a member. Settings were chosen on the tuning "
+        "split; everything below is measured on the test split."
     )
 
 
@@ -158,7 +158,7 @@ def _base(arm: ArmSettings) -> str | None:
 
 
 def _mode(arm: ArmSettings) -> str:
-    answers = ", loss on the answers alone" if arm.train.loss_on == "completion" else ""
+    answers = ", loss only on the answers" if arm.train.loss_on == "completion" else ""
     return f"{arm.train.mode}{answers}"
 
 
@@ -176,7 +176,7 @@ def _precision(settings: TrainSettings | BaseSettings) -> str:
 
 
 def datasets_table(folder: Path) -> Table | None:
-    """Return one row a dataset: members and non-members of a pool, by split."""
+    """Return one row per dataset: members and non-members of a pool, by split."""
     counts: dict[str, Counter[tuple[str, str]]] = {}
     examples = read_examples(folder)
     for example in examples:
@@ -185,8 +185,8 @@ def datasets_table(folder: Path) -> Table | None:
     protected = {example.dataset for example in examples if example.protected}
 
     def sides(dataset: str, split: str) -> str:
-        here = counts[dataset]
-        return f"{here[split, 'member']:,} + {here[split, 'nonmember']:,}"
+        split_counts = counts[dataset]
+        return f"{split_counts[split, 'member']:,} + {split_counts[split, 'nonmember']:,}"
 
     return listing(
         "Examples",
@@ -202,7 +202,7 @@ def datasets_table(folder: Path) -> Table | None:
             for name in counts
         ],
         "Members + non-members, first seed."
-        + (" No model saw a held-out row, and none is scored." if held_out else ""),
+        + (" Held-out rows are neither trained on nor scored." if held_out else ""),
     )
 
 
@@ -210,13 +210,13 @@ def pool_notes(pools: Sequence[tuple[str, Mapping[str, Mapping[str, Any]]]]) -> 
     """Return a sentence for everything that is unusual, dataset by dataset."""
     notes = []
     for label, datasets in pools:
-        where = f"{label} · " if len(pools) > 1 else ""
+        prefix = f"{label} · " if len(pools) > 1 else ""
         for name, counts in datasets.items():
-            notes += _dataset_notes(f"{where}{name}", counts)
+            notes += _dataset_notes(f"{prefix}{name}", counts)
             if counts["protected"]:
                 notes.append(
                     f"{name} is a protected dataset: its texts appear neither here nor in the "
-                    "tables of this folder. Do not share the artifacts that hold them."
+                    "tables of this folder. Do not share the artifacts that contain them."
                 )
     return notes
 
@@ -230,7 +230,7 @@ def _dataset_notes(name: str, facts: Mapping[str, Any]) -> list[str]:
     if reasons:
         notes.append(f"{name}: dropped {reasons}.")
     if repeated := facts["repeated_ids"]:
-        notes.append(f"{name}: {repeated} rows have the id of an earlier row; each counts.")
+        notes.append(f"{name}: {repeated} rows have the id of an earlier row; all are kept.")
     if pooled := facts["strata_pooled"]["strata"]:
         notes.append(
             f"{name}: {pooled} of {facts['strata']} strata "
@@ -239,8 +239,8 @@ def _dataset_notes(name: str, facts: Mapping[str, Any]) -> list[str]:
         )
     if facts["split"]:
         notes.append(
-            f"{name}: {facts['split']} rows are longer than the context and were left whole, over "
-            "several windows."
+            f"{name}: {facts['split']} rows are longer than the context and were "
+            "kept whole, over several windows."
         )
     if cut := sum(lost.get(loss, 0) for loss in _STILL_USED):
         notes.append(f"{name}: {cut} rows are longer than the context and were cut to it.")
@@ -249,7 +249,7 @@ def _dataset_notes(name: str, facts: Mapping[str, Any]) -> list[str]:
         more = f" and {len(unanswered) - _NAMED} more" if len(unanswered) > _NAMED else ""
         notes.append(
             f"{name}: {len(unanswered)} of these rows were cut before the end of their answer, "
-            f"which no model learns from them: {named}{more}."
+            f"so no model learns the full answer: {named}{more}."
         )
     return notes
 
@@ -273,6 +273,7 @@ def background_losses(inputs: PageInputs) -> Table | None:
             (arm, *(entries.get(metric, NOTHING) for metric in METRICS))
             for arm, entries in by_arm.items()
         ),
-        caption=f"Nats per token, means over {documents} documents that no model is trained on, "
-        "with 95 % intervals over documents; a positive change means that training raised it.",
+        caption=f"Nats per token, means over {documents} documents that no model is trained "
+        "on, with 95 % intervals over documents; a positive change means that training raised the "
+        "loss.",
     )

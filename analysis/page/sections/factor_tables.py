@@ -1,4 +1,4 @@
-"""The factors in full: a line an arm and factor, tests, and who is best where.
+"""All factor estimates: one line per arm and factor, tests, and the best detector by arm.
 
 First come pictures: AUC against each swept axis of numbers, and the dose-response of detectability,
 which is AUCs by copies and the line that is fitted to them.
@@ -46,7 +46,7 @@ _STEPS = 60
 
 
 def factor_tables(view: View) -> list[Part]:
-    """Return what is found about the factors in full; nothing if the study varies nothing."""
+    """Return all estimates of the factors; empty if the study varies nothing."""
     swept: list[Part] = present(*sweep_pictures(view))
     if not view.factor_rows:
         return swept
@@ -93,8 +93,8 @@ def _responses(view: View, responses: Sequence[Row], factor: str) -> Table | Non
         ],
         f"Slope: change of the probit of AUC for each doubling of {doubled(factor)}, "
         "with its 95 % interval. AUC 0.75: where the line reaches it, with Fieller's interval; "
-        "> or < and a number: beyond what was measured; any: the data leave out nothing. Shape: "
-        "where a test refuses a line (p under 0.05), its numbers are a summary at best.",
+        "> or < and a number: beyond what was measured; any: the data exclude nothing. Shape: if "
+        "a test rejects a line (p under 0.05), its numbers are a summary at best.",
     )
 
 
@@ -117,8 +117,9 @@ def _contrasts(view: View) -> Table | None:
             for row in view.factor_rows
             if row["kind"] == CONTRAST
         ],
-        "AUC of an arm less that of the first value of its axis, on the same rows and seeds. The "
-        "band holds all differences of a detector at once (Bonferroni); p is corrected alike.",
+        "AUC of an arm minus that of the first value of its axis, on the same rows and seeds. The "
+        "band covers all differences of a detector simultaneously (Bonferroni); p is corrected "
+        "likewise.",
     )
 
 
@@ -129,7 +130,7 @@ def _best(view: View) -> Table | None:
         if row["kind"] == BEST:
             places.setdefault((view.arm_of(row), row["dataset"]), []).append(row)
     return listing(
-        "Which detector is best where",
+        "Best detector by arm",
         ("Dataset", "Arm", "May be the best", "Out", "Members", "Seeds"),
         [
             (
@@ -147,8 +148,8 @@ def _best(view: View) -> Table | None:
             for (arm, dataset), rows in places.items()
         ],
         "The set holds the truly best detector with 95 % confidence, however many are compared "
-        "(comparisons with the best, Hsu 1984); behind each its AUC. Out: how many are told from "
-        "the best.",
+        "(comparisons with the best, Hsu 1984); each with its AUC. Out: the number of detectors "
+        "excluded from the set.",
     )
 
 
@@ -168,9 +169,9 @@ def _gaps(view: View) -> Table | None:
             for row in view.factor_rows
             if row["kind"] == GAP
         ],
-        "AUC of a detector that knows a model without the copies (reference) or shadow models "
-        "(lira, rmia), less that of each detector, on the same rows. The band "
-        "holds all of one arm.",
+        "AUC of a detector that knows a model without the copies (reference) or shadow "
+        "models (lira, rmia), minus that of each detector, on the same rows. The band "
+        "covers all differences of one arm.",
     )
 
 
@@ -214,8 +215,8 @@ def _sweep_picture(view: View, tables: Sequence[Findings], axis: str) -> Picture
         arms.setdefault(rest, []).append(table)
 
     def row(detector: str, arm: str) -> Head:
-        said = ", ".join(filter(None, (view.title(detector), arm)))
-        return view.head(detector, arm)._replace(said=said, name=f"{detector}, {arm}".rstrip(", "))
+        words = ", ".join(filter(None, (view.title(detector), arm)))
+        return view.head(detector, arm)._replace(said=words, name=f"{detector}, {arm}".rstrip(", "))
 
     def column(value: float) -> Head:
         label = tokens_label(value) if value >= _LARGE else f"{value:g}"
@@ -242,7 +243,7 @@ def _sweep_picture(view: View, tables: Sequence[Findings], axis: str) -> Picture
 
 
 def dose_response_picture(view: View) -> Picture | None:
-    """Return the fitted lines, a panel an arm and detector; None without any."""
+    """Return the fitted lines, one panel per arm and detector; None without any."""
     inputs, names = view.inputs, view.few(view.shown)
     study = collect_study(inputs.arms, inputs.analysis.choices, inputs.analysis_settings)
     fitted = [
@@ -282,8 +283,8 @@ def dose_response_picture(view: View) -> Picture | None:
         per_row=len(names),
     )
     caption = (
-        "Probit of AUC as a line in log2(1 + copies), with its 95 % band; points are the AUCs of "
-        "each number of copies with intervals of their own. All datasets pooled."
+        "Probit of AUC as a line in log2(1 + copies), with its 95 % band; points are the "
+        "AUCs of each number of copies with individual intervals. All datasets pooled."
     )
     rows = [row for response, line in fitted for row in _rows(response, line)]
     title = "Dose-response: AUC against copies"

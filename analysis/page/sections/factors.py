@@ -22,9 +22,9 @@ _TIMES = {2: "Twice", 3: "Three times", 4: "Four times", 5: "Five times", 10: "T
 def factors_section(view: View) -> Section | None:
     """Return the section: what each swept setting does to every detector, in points of AUC."""
     near = headline_contrasts(view)
-    known = [_place(row, view) for row in near]
-    rest = [row for row in view.changes(CONTRAST) if _place(row, view) not in known]
-    contrasts = [*near, *rest][:_MAX_CONTRASTS]
+    places = [_place(row, view) for row in near]
+    other_rows = [row for row in view.changes(CONTRAST) if _place(row, view) not in places]
+    contrasts = [*near, *other_rows][:_MAX_CONTRASTS]
     if not contrasts:
         return None
     return answer(
@@ -42,22 +42,22 @@ def headline_contrasts(view: View) -> list[Row]:
 
     If the headline's arm has the first value, the last one is compared with it.
     """
-    mine = dict(view.best.table.cohort.axes)
+    own_axes = dict(view.best.table.cohort.axes)
     contrasts: dict[str, Row] = {}
     for row in view.changes(CONTRAST):
         axis = row["factor"]
         elsewhere = all(
-            row[axis_column(key)] == value for key, value in mine.items() if key != axis
+            row[axis_column(key)] == value for key, value in own_axes.items() if key != axis
         )
-        if elsewhere and axis in mine and mine[axis] in (row["level"], row["versus"]):
+        if elsewhere and axis in own_axes and own_axes[axis] in (row["level"], row["versus"]):
             contrasts[axis] = row
     return list(contrasts.values())
 
 
 def copies_contrast(view: View, level: str, versus: str) -> Row | None:
     """Return the paired contrast of two numbers of copies in the headline's arm; None without."""
-    wanted = {**view.best.table.cohort.columns(), "level": level, "versus": versus}
-    rows = (row for row in view.changes(COPIES_CONTRAST) if wanted.items() <= row.items())
+    place = {**view.best.table.cohort.columns(), "level": level, "versus": versus}
+    rows = (row for row in view.changes(COPIES_CONTRAST) if place.items() <= row.items())
     return next(rows, None)
 
 
@@ -78,18 +78,20 @@ def change_words(row: Row) -> str:
 
 def _unlike(words: str, other: str) -> str:
     """Return words without those with which both texts begin; all if nothing else is left."""
-    mine, theirs = words.split(), other.split()
-    same = next((at for at, (a, b) in enumerate(zip(mine, theirs, strict=False)) if a != b), None)
-    return words if same is None else " ".join(mine[same:])
+    own_words, other_words = words.split(), other.split()
+    same = next(
+        (at for at, (a, b) in enumerate(zip(own_words, other_words, strict=False)) if a != b), None
+    )
+    return words if same is None else " ".join(own_words[same:])
 
 
 def level_cell(view: View, row: Row, level: str) -> Estimate | None:
     """Return the chosen detector's AUC in the arm of a contrast that has a level of its axis."""
-    wanted = tuple(
+    axes = tuple(
         (key, level if key == row["factor"] else row[axis_column(key)])
         for key, _ in view.best.table.cohort.axes
     )
-    table = next((one for one in view.arms if one.cohort.axes == wanted), None)
+    table = next((arm for arm in view.arms if arm.cohort.axes == axes), None)
     return None if table is None else table.reported(view.best.detector)
 
 
@@ -100,12 +102,12 @@ def _place(row: Row, view: View) -> tuple[str, ...]:
 
 def _sentence(view: View, contrasts: Sequence[Row]) -> str:
     """Say what each change of the headline's arm does."""
-    said = []
+    clauses = []
     for row in contrasts:
         words = view.arm_of(row)
-        where = f" ({words})" if words else ""
-        said.append(f"{change_words(row)} {_does(row)}{where}")
-    return f"{capital('; '.join(said))}."
+        place = f" ({words})" if words else ""
+        clauses.append(f"{change_words(row)} {_does(row)}{place}")
+    return f"{capital('; '.join(clauses))}."
 
 
 def _does(row: Row) -> str:
@@ -129,9 +131,9 @@ def _picture(view: View, contrasts: Sequence[Row]) -> Picture | None:
     )
     return picture(
         "contrasts",
-        "What each change does",
-        "Change of AUC in points (hundredths), paired on the same texts, with bands that hold for "
-        "all changes of a detector at once.",
+        "Effect of each change",
+        "Change of AUC in points (hundredths), paired on the same texts, with simultaneous bands "
+        "for all changes of a detector.",
         crossed.matrix(),
         1180 if len(contrasts) > 2 else 560,
         crossed.records("detector", "contrast"),
@@ -144,7 +146,7 @@ def _table(view: View, contrasts: Sequence[Row]) -> Table:
         columns=(Column("Change"), *numbers("AUC", "Points", "n members", "Seeds")),
         rows=tuple(
             (
-                Entry(change_words(row), notes=(where,) if (where := view.arm_of(row)) else ()),
+                Entry(change_words(row), notes=(arm,) if (arm := view.arm_of(row)) else ()),
                 _moved(view, row),
                 POINTS.entry(row),
                 f"{row['n_members']:,}",
@@ -152,8 +154,8 @@ def _table(view: View, contrasts: Sequence[Row]) -> Table:
             )
             for row in contrasts
         ),
-        caption="Paired on the same texts; each arm with its own tuned setting. Bold: the band "
-        "leaves out 0.",
+        caption="Paired on the same texts; each arm with its own tuned setting. Bold: "
+        "the band excludes 0.",
     )
 
 

@@ -1,6 +1,6 @@
 """At low false-positive rates: which members are found, and what is decided.
 
-Decisions are for whole data sets, and row by row with a bound on the share of errors.
+Decisions are for whole datasets, and row by row with a bound on the share of errors.
 """
 
 from collections.abc import Mapping, Sequence
@@ -41,9 +41,9 @@ def rates_section(view: View) -> Section | None:
         for rate, metric in sorted(rates.items())
     }
     measured = {
-        rate: found
-        for rate, found in cells.items()
-        if any(cell and cell.available for cell in found.values())
+        rate: cells_at_rate
+        for rate, cells_at_rate in cells.items()
+        if any(cell and cell.available for cell in cells_at_rate.values())
     }
     lacking = [rate for rate in cells if rate not in measured]
     decided = flagged_parts(analysis.flagged, best.table.cohort, view.models_only, view.names)
@@ -52,15 +52,15 @@ def rates_section(view: View) -> Section | None:
     curves = _picture(view, min(measured, default=0.0))
     return answer(
         "rates",
-        "False alarms",
+        "False positives",
         "At low false-positive rates",
         _sentence(view, measured, lacking),
         curves if measured else None,
         _table(view, measured, lacking),
         rest=[
             folded("ROC curves", present(curves) if not measured else []),
-            folded("Decisions with a bound on their errors", decided),
-            folded("The data set as a whole", whole),
+            folded("False-discovery-rate control", decided),
+            folded("Tests of whole datasets", whole),
         ],
         open_rows=_OPEN_ROWS,
         others="detectors",
@@ -80,16 +80,16 @@ def _sentence(view: View, measured: Rates, lacking: Sequence[float]) -> str:
     found = [
         f"with {rate}, {share}"
         if at
-        else f"with {rate} false alarms {view.name} finds {share} of the members"
+        else f"with {rate} false positives {view.name} detects {share} of the members"
         for at, (rate, share) in enumerate(shares)
     ]
     others = view.best.cell.nonmembers
-    said = [", ".join(found)] if found else []
+    clauses = [", ".join(found)] if found else []
     if lacking:
         *rates, last = map(_percent, lacking)
         named = f"{', '.join(rates)} or {last}" if rates else last
-        said.append(f"{others:,} non-members are too few to say anything about {named}")
-    return f"{capital('; '.join(said))}." if said else ""
+        clauses.append(f"{others:,} non-members are too few for {named}")
+    return f"{capital('; '.join(clauses))}." if clauses else ""
 
 
 def _table(view: View, measured: Rates, lacking: Sequence[float]) -> Table | None:
@@ -104,10 +104,10 @@ def _table(view: View, measured: Rates, lacking: Sequence[float]) -> Table | Non
         names.insert(_OPEN_ROWS - 1, LOSS)
     needs = ", ".join(f"{_percent(rate)} would need {10 / rate:,.0f}" for rate in lacking)
     return Table(
-        title="Share of members found",
+        title="True-positive rate",
         columns=(
             Column("Detector"),
-            *numbers(*(f"at {_percent(rate)} false alarms" for rate in measured)),
+            *numbers(*(f"at {_percent(rate)} false positives" for rate in measured)),
         ),
         rows=tuple(
             (
@@ -142,12 +142,12 @@ def _picture(view: View, floor: float) -> Picture | None:
         x=[(log10(rate) if floor else rate, _percent(rate)) for rate in ticks],
         y=[(at / 4, f"{25 * at} %") for at in range(5)],
         centre=0.0,
-        x_label="non-members flagged (false alarms)",
-        label=f"ROC curves of {len(lines)} detectors from {_percent(floor)} false alarms on; "
+        x_label="non-members flagged (false-positive rate)",
+        label=f"ROC curves of {len(lines)} detectors from {_percent(floor)} false positives on; "
         f"{view.name} has {auc_text(view.best.cell)}",
         height=300.0,
     )
-    caption = f"Members found. Orange: {view.name}; dashed: Loss; grey: the others. "
+    caption = f"True-positive rate. Orange: {view.name}; dashed: Loss; grey: the others. "
     caption += short_counts(view.best.cell)
     if floor:
         caption += f"; from {_percent(floor)} on, the lowest rate that so many non-members support."
@@ -162,9 +162,9 @@ def _picture(view: View, floor: float) -> Picture | None:
 def _curves(view: View) -> dict[str, Floats]:
     """Return of each detector, per member, the share of its dataset's non-members above it."""
     names = [view.best.detector, *(name for name in view.shown if not view.kind(name))]
-    shown = names[: _MAX_CURVES - 1]
-    shown[1:1] = [LOSS] if LOSS in view.shown and view.best.detector != LOSS else []
-    rows = {name: view.rows(name) for name in shown}
+    curves = names[: _MAX_CURVES - 1]
+    curves[1:1] = [LOSS] if LOSS in view.shown and view.best.detector != LOSS else []
+    rows = {name: view.rows(name) for name in curves}
     spiked = {name: each.exceeded[each.copies > 0] for name, each in rows.items()}
     return {name: np.sort(exceeded) for name, exceeded in spiked.items() if len(exceeded)}
 
@@ -179,11 +179,11 @@ def _points(exceeded: Floats) -> list[tuple[float, float]]:
 def _steps(exceeded: Floats, floor: float) -> list[tuple[float, Dot]]:
     """Return a curve of steps from the lowest rate on."""
     points = _points(exceeded)
-    kept = [(floor, max(y for x, y in points if x <= floor))]
+    steps = [(floor, max(y for x, y in points if x <= floor))]
     for x, y in points:
         if x > floor:
-            kept += [(x, kept[-1][1]), (x, y)]
-    return [(log10(x) if floor else x, Dot(y, nan, nan, "")) for x, y in kept]
+            steps += [(x, steps[-1][1]), (x, y)]
+    return [(log10(x) if floor else x, Dot(y, nan, nan, "")) for x, y in steps]
 
 
 def dataset_findings(datasets: pa.Table, cohort: Cohort) -> list[Part]:
@@ -193,32 +193,36 @@ def dataset_findings(datasets: pa.Table, cohort: Cohort) -> list[Part]:
         datasets: what dataset-level detectors found.
         cohort: the headline's arm.
     """
-    columns = ("Detector", "Data set, rows", "Seed", "Found", "p", "p (Holm)", "n", "Note")
+    columns = ("Detector", "Dataset, rows", "Seed", "Found", "p", "p (Holm)", "n", "Note")
     controls = listing(
-        "The same on models that saw no member",
+        "The same tests on models that saw no member",
         ("Model", *columns),
         [
             (row["model"], *_finding(row))
             for row in datasets.to_pylist()
             if row["model"] in _CONTROLS
         ],
-        "A control: neither their p-values nor their AUCs may tell the sides apart.",
+        "A control: neither p-values nor AUCs may distinguish the sides here.",
     )
-    known = dataset_detector_names()
-    asked = (name for name in dict.fromkeys(datasets["detector"].to_pylist()) if name in known)
+    names = dataset_detector_names()
+    requested = (name for name in dict.fromkeys(datasets["detector"].to_pylist()) if name in names)
     return present(
         listing(
-            f"Findings on whole data sets{arm_suffix(cohort)}",
+            f"Findings on whole datasets{arm_suffix(cohort)}",
             columns,
             [_finding(row) for row in _rows(datasets, cohort.place())],
-            "p-values are one-sided: small where the rows were seen. Holm: adjusted for the data "
-            "sets that one detector tested. Rows 'non-members' are a control that nobody saw: "
-            "their p-values are uniform.",
+            "p-values are one-sided: small if the rows were seen. Holm: "
+            "adjusted for the datasets that one detector tested. Rows 'non-members' are an unseen "
+            "control: their p-values are uniform.",
         ),
         folded(controls.title, [controls]) if controls else None,
         [
-            Note(f"{one.name}: {one.summary} ({one.source}). Assumes: {one.assumption}.", "how")
-            for one in map(get_dataset_detector, asked)
+            Note(
+                f"{detector.name}: {detector.summary} ({detector.source}). "
+                f"Assumes: {detector.assumption}.",
+                "how",
+            )
+            for detector in map(get_dataset_detector, requested)
         ],
     )
 
@@ -228,7 +232,7 @@ def _rows(table: pa.Table, place: Mapping[str, str]) -> Sequence[Row]:
 
 
 def _finding(row: Row) -> tuple[str, ...]:
-    dataset = "all data sets" if row["dataset"] == POOLED else row["dataset"]
+    dataset = "all datasets" if row["dataset"] == POOLED else row["dataset"]
     # The statistic with its value, and its interval where it has one.
     measured = f"{row['statistic']}: none"
     if not isnan(row["value"]):
@@ -249,7 +253,7 @@ def _finding(row: Row) -> tuple[str, ...]:
 def flagged_parts(
     flagged: pa.Table, cohort: Cohort, detectors: Sequence[str], names: Names = NO_NAMES
 ) -> list[Part]:
-    """Return what an arm's detectors flag; nothing where nothing calibrates them.
+    """Return the rows that an arm's detectors flag; empty if nothing calibrates them.
 
     Detectors that flag nothing are named in a sentence, not in the table.
 
@@ -271,27 +275,28 @@ def flagged_parts(
     none = [row for row in rows if not row["flagged"] and row["smallest_p"] <= row["level"]]
     table = listing(
         f"Rows flagged as members at a false-discovery rate of {level}{arm_suffix(cohort)}",
-        ("Detector", "Flagged", "Non-members among them", "Their share", "Members found"),
+        ("Detector", "Flagged", "Non-members among them", "Their share", "Members flagged"),
         [
             _flagged_texts(row, names)
             for row in sorted(rows, key=lambda row: -(row["members_found"] or 0))
             if row["flagged"]
         ],
         "Conformal p-values and Benjamini-Hochberg over all rows of the test split, default "
-        "settings (the tuned ones were chosen on the rows that calibrate). The rule promises "
-        f"a share of non-members of at most {level} on average over such experiments, for each "
-        "detector by itself, not for the best of them; beside it stands the true share of this "
-        "one, with its interval.",
+        "settings (the tuned ones were chosen on the calibration rows). The rule "
+        f"bounds the expected share of non-members at {level} over such experiments, for each "
+        "detector individually, not for the best of them. The true share of this experiment has "
+        "its own column, with its interval.",
     )
     sentences = [
         *(
-            f"{_listed(own, names)}: calibrated by {with_noun(count, 'non-member')} of the tune "
-            f"split in {with_noun(groups, 'group')}; so no p-value is below {smallest:.3f}"
+            f"{_listed(own, names)}: calibrated by {with_noun(count, 'non-member')} of the "
+            f"tuning split in {with_noun(groups, 'group')}; so no p-value is below {smallest:.3f}"
             f"{', and nothing can be flagged' if smallest > own[0]['level'] else ''}."
             for (count, groups, smallest), own in calibrations.items()
         ),
-        f"Nothing is flagged by {_listed(none, names)}: too few rows score above what calibrates "
-        "them. More non-members in the tune split (detect.tune_share) make smaller p-values."
+        f"Nothing is flagged by {_listed(none, names)}: too few rows score above their "
+        "calibration rows. More non-members in the tuning split (detect.tune_share) make smaller "
+        "p-values."
         if none
         else "",
         *(_flagged_control(flagged, model, level) for model in _CONTROLS),
@@ -305,13 +310,13 @@ def _listed(rows: Sequence[Row], names: Names) -> str:
 
 def _flagged_texts(row: Row, names: Names) -> tuple[str, ...]:
     role = " (an upper bound)" if row["detector"] in UPPER_BOUNDS else ""
-    found = "" if isnan(row["members_found"]) else f"{100 * row['members_found']:.0f} %"
+    members_found = "" if isnan(row["members_found"]) else f"{100 * row['members_found']:.0f} %"
     return (
         names.get(row["detector"], row["detector"]) + role,
         f"{row['flagged']:,} of {row['n_members'] + row['n_nonmembers']:,}",
         f"{row['flagged_nonmembers']:,}",
         f"{100 * row['false_share']:.0f} % ({100 * row['low']:.0f} to {100 * row['high']:.0f})",
-        found,
+        members_found,
     )
 
 
@@ -332,6 +337,4 @@ def _flagged_control(flagged: pa.Table, model: str, level: str) -> str:
             f"{len(wrong)} of {detectors} detectors flag rows: {counts}; each does so by chance "
             f"in at most {level} of such experiments."
         )
-    return (
-        f"On {_CONTROLS[model]}, which saw no member and where each flagged row is wrong, {outcome}"
-    )
+    return f"On {_CONTROLS[model]}, which saw no member, each flagged row is wrong; {outcome}"

@@ -5,7 +5,7 @@ escaped HTML, so that it is read, searched and printed without any script. Cost:
 row, hence `MAX_ROWS`; what is left out then is said, and is in findings.parquet.
 
 SURP over its two thresholds is drawn as coloured cells: figure 4 of Zhang and Wu (2024). Every cell
-is on the test rows that its setting could score, so a cell is no contestant of the tables: there
+is on the test rows that its setting could score, so a cell is not a contestant of the tables: there
 all detectors share their rows. A setting that could not score more than the usual share of the rows
 stays blank.
 """
@@ -50,7 +50,7 @@ _Place = tuple[float, float]
 
 
 def results_sections(view: View) -> list[Section | None]:
-    """Return what else is known of the results, a section each."""
+    """Return further results, one section each."""
     trained = contaminated_cohorts(view.tables)
     adjusted = collapsed(adjusted_tables(trained, view.order, view.names))
     choices = [_choices(view.inputs.analysis, view.names), surp_picture(view)]
@@ -59,7 +59,7 @@ def results_sections(view: View) -> list[Section | None]:
         for anchor, title, parts in (
             ("adjusted", "Adjusted by the base model", adjusted),
             ("settings", "Chosen settings", choices),
-            ("factors-in-full", "Factors in full", factor_tables(view)),
+            ("factors-in-full", "All factor estimates", factor_tables(view)),
         )
     ]
 
@@ -74,18 +74,18 @@ def all_results(tables: Sequence[Findings], names: Names = NO_NAMES) -> Explorer
     results = [result for table in tables for result in _results(table)]
     if not results:
         return None
-    shown, left_out = _at_most(results, MAX_ROWS)
-    rates = sorted({rate for result in shown for rate in result.rates})
+    visible, left_out = _at_most(results, MAX_ROWS)
+    rates = sorted({rate for result in visible for rate in result.rates})
     columns = [
         *texts("Arm", "Dataset", "Detector", "Setting", "Selection", "Copies", "Variant"),
         *numbers("AUC", "95 % interval", *(f"TPR at {rate * 100:g} % FPR" for rate in rates)),
         *numbers(*_COUNTS),
-        *texts("The interval is for"),
+        *texts("Interval applies to"),
     ]
-    rows = [_row(result, rates, names) for result in shown]
+    rows = [_row(result, rates, names) for result in visible]
     values = [list(dict.fromkeys(row[at].text for row in rows)) for at in range(len(columns))]
     # What all rows share is said once; results stay, since a reader looks for them.
-    kept = [
+    used_columns = [
         at
         for at, column in enumerate(columns)
         if len(values[at]) > 1 or (column.right and (column.title not in _COUNTS or len(rows) < 3))
@@ -93,17 +93,17 @@ def all_results(tables: Sequence[Findings], names: Names = NO_NAMES) -> Explorer
     common = [
         f"{columns[at].title} in all rows: {values[at][0]}."
         for at in range(len(columns))
-        if at not in kept and values[at][0] not in ("", NOTHING, "any")
+        if at not in used_columns and values[at][0] not in ("", NOTHING, "any")
     ]
     caption = (
-        "AUCs on the test split, with the true-positive rates that the number of non-members "
-        f"supports. {' '.join(common)} {left_out} Heads sort; intervals are sorted by their lower "
-        "end."
+        "AUCs on the test split, with the true-positive rates that the number "
+        f"of non-members supports. {' '.join(common)} {left_out} Click a head to sort; intervals "
+        "sort by their lower end."
     )
     table = Table(
         title="All results",
-        columns=tuple(columns[at] for at in kept),
-        rows=tuple(tuple(row[at] for at in kept) for row in rows),
+        columns=tuple(columns[at] for at in used_columns),
+        rows=tuple(tuple(row[at] for at in used_columns) for row in rows),
         caption=" ".join(caption.split()),
         style="stack listing",
     )
@@ -112,7 +112,7 @@ def all_results(tables: Sequence[Findings], names: Names = NO_NAMES) -> Explorer
         table,
         [
             (position, columns[at].title, values[at])
-            for position, at in enumerate(kept)
+            for position, at in enumerate(used_columns)
             if columns[at].title in _FILTERED
         ],
     )
@@ -176,33 +176,37 @@ def _number(value: float, text: str = "") -> Entry:
 
 def _at_most(results: list[_Result], most: int) -> tuple[list[_Result], str]:
     """Return at most so many rows, the finest divisions left out first, and what was left out."""
-    tuned = {(one.arm, one.row["detector"]) for one in results if one.selection == "tuned"}
+    tuned = {
+        (result.arm, result.row["detector"]) for result in results if result.selection == "tuned"
+    }
     steps: tuple[tuple[str, Callable[[_Result], bool]], ...] = (
         (
             "single datasets at single numbers of copies",
-            lambda one: one.row["dataset"] == POOLED or one.row["copies"] == ALL,
+            lambda result: result.row["dataset"] == POOLED or result.row["copies"] == ALL,
         ),
         (
-            "default settings where another was chosen",
-            lambda one: one.selection != "default" or (one.arm, one.row["detector"]) not in tuned,
+            "default settings if another was chosen",
+            lambda result: (
+                result.selection != "default" or (result.arm, result.row["detector"]) not in tuned
+            ),
         ),
-        ("single numbers of copies", lambda one: one.row["copies"] == ALL),
-        ("single datasets", lambda one: one.row["dataset"] == POOLED),
+        ("single numbers of copies", lambda result: result.row["copies"] == ALL),
+        ("single datasets", lambda result: result.row["dataset"] == POOLED),
     )
-    shown, reasons = results, []
+    visible, reasons = results, []
     for reason, keep in steps:
-        if len(shown) <= most:
+        if len(visible) <= most:
             break
-        shown = [one for one in shown if keep(one)]
+        visible = [result for result in visible if keep(result)]
         reasons.append(reason)
-    if len(shown) > most:
+    if len(visible) > most:
         reasons.append(f"whatever comes after the first {most:,}")
-        shown = shown[:most]
+        visible = visible[:most]
     if not reasons:
-        return shown, ""
-    return shown, (
-        f"{len(results) - len(shown):,} of {len(results):,} rows are not in this page, since it "
-        f"would be too large: {', '.join(reasons)}. findings.parquet has them all."
+        return visible, ""
+    return visible, (
+        f"{len(results) - len(visible):,} of {len(results):,} rows are not on this page, "
+        f"which would be too large: {', '.join(reasons)}. findings.parquet has them all."
     )
 
 
@@ -224,20 +228,20 @@ def adjusted_tables(
         "Detectors and arms, adjusted by the base model",
         detectors,
         {head: rows for head, rows in arms.items() if any(rows.values())},
-        "AUC less what the luck of the pool added to it, with its interval; tuned settings, all "
+        "AUC adjusted for sampling luck, with its interval; tuned settings, all "
         "datasets pooled, members with at least one copy. Some "
-        "texts are easier for a detector whoever trained on them, and which of them became members "
-        "is drawn. The base model saw none of them, so what its AUC on the same rows differs from "
-        "0.5 by is that luck; a share of it is taken off, the one that leaves the least variance "
+        "texts score higher under any model, and members were drawn at random. The base "
+        "model saw no member, so the difference of its AUC from 0.5 on the "
+        "same rows is that luck. A share of it is subtracted, chosen to minimise the variance "
         "(adjusted = AUC − weight × (base AUC − 0.5); findings.parquet has base AUC and weight). "
-        "Sides that differ in truth are taken for luck as well: look at the checks first. "
+        "A true difference between the sides is also removed as luck: see the checks first. "
         f"{COUNTS_NOTE}",
         names=names,
     )
 
 
 def _choices(analysis: Analysis, names: Names) -> Table | None:
-    """Return one row a choice; a detector whose only setting is its default had none to make."""
+    """Return one row per choice; a detector whose only setting is its default has none."""
     return listing(
         "Chosen settings",
         ("Detector", "Model", "Default", "Tuned", "Tune AUC"),
@@ -253,8 +257,8 @@ def _choices(analysis: Analysis, names: Names) -> Table | None:
             for choice in choices
             if choice.default not in ("default", "-") or choice.tuned != choice.default
         ],
-        "The choice was made by the tune AUC, which is therefore optimistic. Detectors without "
-        "settings are left out.",
+        "Settings were chosen by the tune AUC, which is therefore optimistic. "
+        "Detectors without settings are omitted.",
     )
 
 
@@ -262,7 +266,7 @@ def surp_picture(view: View) -> Picture | None:
     """Return SURP's grid in the headline's arm; None if SURP ran without one."""
     settings = view.inputs.analysis_settings
     holding = [arm for arm in view.loaded if _SURP in arm.detectors]
-    choice = next((one for one in view.choices if one.detector == _SURP), None)
+    choice = next((candidate for candidate in view.choices if candidate.detector == _SURP), None)
     if not holding or choice is None:
         return None
     places = {
@@ -276,13 +280,17 @@ def surp_picture(view: View) -> Picture | None:
     grid = dict(zip(places.values(), aucs.tolist(), strict=True))
     if min(len(entropies), len(percents)) < 2 or not np.isfinite(aucs).any():
         return None
-    drawn = {column.setting: place for column, place in places.items()}
-    wanted = {"chosen": choice.tuned, "default": choice.default}
-    marked = {word: drawn[name] for word, name in wanted.items() if name in drawn}
-    said = {word: _place_text(grid, place) for word, place in marked.items()}
+    place_of_setting = {column.setting: place for column, place in places.items()}
+    settings_of = {"chosen": choice.tuned, "default": choice.default}
+    marked = {
+        word: place_of_setting[name]
+        for word, name in settings_of.items()
+        if name in place_of_setting
+    }
+    texts = {word: _place_text(grid, place) for word, place in marked.items()}
     members = sum(int((arm.test & arm.member & (arm.copies > 0)).sum()) for arm in holding)
     others = sum(int((arm.test & ~arm.member).sum()) for arm in holding)
-    shown = Grid(
+    drawing = Grid(
         rows=[f"{percent:g}" for percent in percents],
         columns=[f"{entropy:g}" for entropy in entropies],
         cells={(f"{k:g}", f"{e:g}"): auc for (e, k), auc in grid.items()},
@@ -294,12 +302,12 @@ def surp_picture(view: View) -> Picture | None:
         column_label="entropy threshold ε (nats)",
         label=f"Heat map of the AUC of surp, {len(entropies)} entropy thresholds by "
         f"{len(percents)} percentiles: {_extremes(grid)}"
-        + "".join(f"; {word} {text}" for word, text in said.items()),
+        + "".join(f"; {word} {text}" for word, text in texts.items()),
     )
     notes = [
-        f"Framed: chosen on the tune split, {said['chosen']}. " if "chosen" in said else "",
-        "" if choice.tuned else "The tune split supports no choice. ",
-        f"Dashed: the paper's default, {said['default']}. " if "default" in said else "",
+        f"Framed: chosen on the tuning split, {texts['chosen']}. " if "chosen" in texts else "",
+        "" if choice.tuned else "The tuning split supports no choice. ",
+        f"Dashed: the paper's default, {texts['default']}. " if "default" in texts else "",
     ]
     caption = (
         "AUC on the test split for every entropy threshold ε and percentile k"
@@ -307,8 +315,8 @@ def surp_picture(view: View) -> Picture | None:
         f"{members:,} members with at least one copy and {others:,} non-members, "
         f"{with_noun(len(holding), 'training seed')}. {''.join(notes)}Grey: "
         "above 0.5, blue: below. Blank: no score for more than "
-        f"{settings.max_unscored:.0%} of the rows. The highest cell was not chosen by anything and "
-        "is optimistic."
+        f"{settings.max_unscored:.0%} of the rows. The highest cell is picked from "
+        "test results and is therefore optimistic."
     )
     rows = [
         {"entropy": entropy, "k": percent, "auc": grid.get((entropy, percent), np.nan)}
@@ -316,7 +324,7 @@ def surp_picture(view: View) -> Picture | None:
         for entropy in entropies
     ]
     width = min(1180.0, max(320.0, 40 + 46.0 * len(entropies)))
-    return picture("surp-grid", "SURP over its two thresholds", caption, shown, width, rows)
+    return picture("surp-grid", "SURP over its two thresholds", caption, drawing, width, rows)
 
 
 def _thresholds(setting: str) -> _Place | None:
@@ -329,12 +337,12 @@ def _thresholds(setting: str) -> _Place | None:
 
 def _place_text(grid: Mapping[_Place, float], place: _Place) -> str:
     value = grid.get(place, np.nan)
-    shown = "no AUC" if np.isnan(value) else f"AUC {value:.2f}"
-    return f"ε = {place[0]:g}, k = {place[1]:g} ({shown})"
+    value_text = "no AUC" if np.isnan(value) else f"AUC {value:.2f}"
+    return f"ε = {place[0]:g}, k = {place[1]:g} ({value_text})"
 
 
 def _extremes(grid: Mapping[_Place, float]) -> str:
     """Say where the AUC is highest and lowest; of equal ones at the lowest thresholds."""
-    known = sorted((place for place in grid if np.isfinite(grid[place])), key=lambda at: at[::-1])
-    highest, lowest = max(known, key=grid.__getitem__), min(known, key=grid.__getitem__)
+    finite = sorted((place for place in grid if np.isfinite(grid[place])), key=lambda at: at[::-1])
+    highest, lowest = max(finite, key=grid.__getitem__), min(finite, key=grid.__getitem__)
     return f"highest at {_place_text(grid, highest)}; lowest at {_place_text(grid, lowest)}"

@@ -25,7 +25,7 @@ _MIN_MEMBERS = 30
 
 
 def trajectory_section(tables: Mapping[str, pa.Table], axes: Sequence[str]) -> Section | None:
-    """Return what is found along training: sentences, pictures, and the numbers by arm.
+    """Return the findings during training: sentences, pictures, and the numbers by arm.
 
     Args:
         tables: of detection along training.
@@ -98,7 +98,7 @@ def _pictures(
     steps = [row["step"] for row in progress if row["step"] > 0]
     early = bool(steps) and max(steps) > 16 * min(steps)
     warning = f" {RATE_WARNING}" if not_constant(fading) else ""
-    every = _tuned_first(progress, best, [ALL]) + _tuned_first(progress, best[:1], ["0"])
+    progress_rows = _tuned_first(progress, best, [ALL]) + _tuned_first(progress, best[:1], ["0"])
     by_copies = _tuned_first(progress, best[:1], None)
     by_time = _tuned_first([row for row in fading if row["metric"] == AUC], faded, None)
 
@@ -111,12 +111,12 @@ def _pictures(
         _lines(
             "trajectory",
             "AUC during training",
-            every,
+            progress_rows,
             of_detector,
             early,
-            "Each model that was kept along the way: members of which it had seen a copy by then, "
-            f"against all non-members. Members that it had not seen yet, under {best[0]}, should "
-            "stay at chance. Thin: the first panel again.",
+            "Each intermediate checkpoint: members of which it had seen a copy by "
+            f"then, against all non-members. Members that it had not seen yet, under {best[0]}, "
+            "should stay at chance. Thin: the first panel again.",
         ),
         _lines(
             "trajectory-copies",
@@ -124,8 +124,8 @@ def _pictures(
             by_copies,
             lambda row: _head(_seen(row, by_copies), row, axes),
             early,
-            "Members by the number of copies that the model had seen by then, against all "
-            "non-members.",
+            "Members by the number of copies that the checkpoint had seen by "
+            "then, against all non-members.",
         ),
         _lines(
             "fading",
@@ -133,11 +133,11 @@ def _pictures(
             by_time,
             lambda row: _head(f"{row['detector']}, {_seen(row, by_time)}", row, axes),
             True,
-            "Pairs of a member and a model that has seen it, by the copies seen and the time since "
-            "the last, each placed among the non-members under the same model. The first point is "
-            "the very step that held the copy. Long times there are only late in training, when "
-            "the model has moved far from where it began; fading_slope in the table compares each "
-            f"example with itself.{warning}",
+            "Pairs of a member and a model that has seen it, by the copies "
+            "seen and the time since the last, each ranked among the non-members under the same "
+            "model. The first point is the step with the copy itself. Long times occur only late "
+            "in training, when the model has moved far from its start; fading_slope in the table "
+            f"compares each example with itself.{warning}",
         ),
     ]
 
@@ -156,8 +156,8 @@ def _tuned_first(
 
 def _head(label: str, row: Row, axes: Sequence[str], kind: str = "") -> Head:
     arm = _arm(row, axes)
-    said = f"{label}, {arm}" if arm else label
-    return Head(label, kind, note=arm, said=said, name=said)
+    words = f"{label}, {arm}" if arm else label
+    return Head(label, kind, note=arm, said=words, name=words)
 
 
 def _seen(row: Row, rows: Sequence[Row]) -> str:
@@ -175,7 +175,7 @@ def _lines(
     logarithmic: bool,
     caption: str,
 ) -> Picture | None:
-    """Return a panel a head, a point a model or a time; None without two points."""
+    """Return one panel per head, one point per model or time; None without two points."""
     x = "tokens_since" if name == "fading" else "tokens"
     least = min((row[x] for row in rows if row[x] > 0), default=1)
     crossed = cross(
@@ -208,7 +208,7 @@ def _sentences(arm: str, rows: Sequence[Row], detector: str) -> list[str]:
     first = points[0]
     # The longest times are those of few examples.
     last = [row for row in points if row["n_members"] >= _MIN_MEMBERS or row is points[1]][-1]
-    where = f"{arm}: under" if arm else "Under"
+    subject = f"{arm}: under" if arm else "Under"
     if slope["high"] < 0:
         verdict = "examples fade after they were seen"
     elif slope["low"] > 0:
@@ -216,10 +216,10 @@ def _sentences(arm: str, rows: Sequence[Row], detector: str) -> list[str]:
     else:
         verdict = "these data do not show that examples fade after they were seen"
     sentence = (
-        f"{where} {detector}, {verdict}: within examples, the share of non-members that one scores "
-        f"above changes by {DIFFERENCE.text(slope['value'], slope['low'], slope['high'])} with "
-        f"each doubling of 1 + the steps since its last copy ({slope['n_members']:,} members at "
-        f"{slope['pairs'] / slope['n_members']:.1f} checkpoints each)."
+        f"{subject} {detector}, {verdict}: within examples, the share of non-members that one "
+        f"scores above changes by {DIFFERENCE.text(slope['value'], slope['low'], slope['high'])} "
+        f"with each doubling of 1 + the steps since its last copy ({slope['n_members']:,} members "
+        f"at {slope['pairs'] / slope['n_members']:.1f} checkpoints each)."
     )
     if not_constant(rows):
         return [sentence, RATE_WARNING]
@@ -239,7 +239,7 @@ def _tuned(rows: Sequence[Row], detector: str) -> list[Row]:
 
 
 def _progress(arm: str, rows: Sequence[Row], best: Sequence[str]) -> list[Table]:
-    """Return a row a detector, a column a checkpoint."""
+    """Return one row per detector, one column per checkpoint."""
     names = dict.fromkeys([*best, *(row["detector"] for row in rows)])
     lines = {name: (name, ALL) for name in names} | {f"not seen yet, {best[0]}": (best[0], "0")}
     tokens = {row["step"]: row["tokens"] for row in rows}
@@ -272,8 +272,8 @@ def _progress(arm: str, rows: Sequence[Row], best: Sequence[str]) -> list[Table]
         "Detectors during training" + (f" ({arm})" if arm else ""),
         "Detector",
         "AUC with its interval; tuned settings (chosen under the last model), all datasets "
-        "pooled. Members of which the model had seen at least one whole copy by then; the last row "
-        "is of the members of which it had seen none, with their own number.",
+        "pooled. Members of which the model had seen at least one whole copy by then; the "
+        "last row has the members of which it had seen none, with their count.",
     )
 
 
@@ -283,7 +283,7 @@ def _members(row: Row | None, usual: int) -> str:
 
 
 def _fading(arm: str, rows: Sequence[Row], detector: str) -> list[Table]:
-    """Return a row a number of copies, a column a bin of steps since the last."""
+    """Return one row per copy count, one column per bin of steps since the last copy."""
     aucs = [row for row in _tuned(rows, detector) if row["metric"] == AUC]
     aucs = [row for row in aucs if row["copies"] == ALL or is_dose(row["copies"])]
     cells = {(row["copies"], row["since"]): row for row in aucs}
@@ -304,6 +304,6 @@ def _fading(arm: str, rows: Sequence[Row], detector: str) -> list[Table]:
         f"By steps since the last copy, {detector}" + (f" ({arm})" if arm else ""),
         "Copies seen",
         "AUC with its interval over pairs of a member and a model that has seen it, "
-        "each placed among the non-members under the same model; tuned setting, datasets "
-        f"pooled.{f' {RATE_WARNING}' if not_constant(rows) else ''}",
+        "each ranked among the non-members under the same model; tuned "
+        f"setting, datasets pooled.{f' {RATE_WARNING}' if not_constant(rows) else ''}",
     )

@@ -1,8 +1,8 @@
 """The page of one audit: what is still written and a picture of it, then every number.
 
 It is drawn from the audit's artifact. A text is shown if it is not protected (its artifact then
-lacks it) and nobody asked to hide it; else its id is shown. What the rule flags comes last but the
-facts: it is what the audit judges, not what it concludes.
+lacks it) and hiding was not requested; else its id is shown. The rule's flags come last, before the
+facts: they are what the audit judges, not what it concludes.
 """
 
 import json
@@ -42,7 +42,7 @@ Closest = Mapping[str, Row]
 """By model, the continuation of a text with the longest run of true words."""
 _LEFT, _RIGHT = 640.0, 500.0
 _PICTURED, _OPEN, _MOST = 16, 6, 200
-"""Texts in the picture, in the table that stands open, and in both tables."""
+"""Texts in the picture, in the open table, and in both tables."""
 _FINE = Unit("", 3)
 """Of the tables of all numbers."""
 _SHORT = 34
@@ -51,7 +51,7 @@ _WRITTEN = ("remembered_original", "remembered_unlearned")
 _RULE = ("flagged", "false_alarms", "missed", "wrong")
 _CHECKS = {
     "working": "Working model",
-    "knew": "Original knew them",
+    "knew": "Original knew the texts",
     "level": "As likely as the control",
     "weights": "Weights of common origin",
 }
@@ -81,12 +81,12 @@ def write_audit_page(
     further = {*cells} - {*_WRITTEN, *_RULE, *QUESTIONS}
     pictures = present(_texts_picture(chunks, record), Stacked(_side_pictures(cells)))
     sections = [
-        Section("texts", "Texts", "What is still written, text by text",
+        Section("texts", "Texts", "Texts still generated, one by one",
                 _text_tables(chunks, hide_texts=hide_texts)),
-        Section("checks", "Checks", "May I believe it?",
+        Section("checks", "Checks", "Validity checks",
                 present([Note(note) for note in record["notes"]],
                         numbers_table("Checks", rows, record, QUESTIONS))),
-        Section("rule", "Rule", "Does the ratio rule see it?",
+        Section("rule", "Rule", "Does the ratio rule detect it?",
                 present(_rule_note(cells, record),
                         numbers_table("The ratio rule", rows, record, _RULE),
                         [fold(table)
@@ -131,7 +131,7 @@ def _chunks(folder: Path, *, hide_texts: bool) -> list[tuple[Row, Closest]]:
 
 
 def _sentences(cells: Mapping[str, Estimate], record: Row, chunks: int) -> list[str]:
-    """Return what the models still write, and the verdict with its meaning."""
+    """Return the shares that the models still write, and the verdict with its meaning."""
     head, verdict, meaning = record["headline"].rpartition(f"{record['verdict'].capitalize()}: ")
     counted = f"{verdict}{meaning} {with_noun(chunks, 'text')} audited; 95 % intervals."
     shares = _shares(cells)
@@ -143,9 +143,9 @@ def _sentences(cells: Mapping[str, Estimate], record: Row, chunks: int) -> list[
     return [
         f"The unlearned model still writes {unlearned} of the texts, the original {original}. "
         f"Verdict: {record['verdict']}.",
-        f"Written: {with_noun(levels['unlearned'], 'true word')} in a row is the most that the "
-        f"control writes of a text{other} ({record['levels_of']}); a model that writes more knows "
-        f"it, one that writes less may know it all the same. {counted}",
+        f"Written: {with_noun(levels['unlearned'], 'true word')} in a row is the most "
+        f"that the control writes of a text{other} ({record['levels_of']}); a model that writes "
+        f"more knows it; one that writes less may still know it. {counted}",
     ]
 
 
@@ -156,9 +156,9 @@ def _shares(cells: Mapping[str, Estimate]) -> dict[str, Estimate]:
 
 def _texts_picture(chunks: Sequence[tuple[Row, Closest]], record: Row) -> Picture | None:
     """Return the longest run of true words that each model writes of each text."""
-    shown = [(row, own) for row, own in chunks if "unlearned" in own][:_PICTURED]
-    models = _models(shown)
-    if not shown:
+    visible = [(row, own) for row, own in chunks if "unlearned" in own][:_PICTURED]
+    models = _models(visible)
+    if not visible:
         return None
     # Without a control nothing says how much chance writes.
     levels = {name: nan if level is None else level for name, level in record["levels"].items()}
@@ -167,27 +167,27 @@ def _texts_picture(chunks: Sequence[tuple[Row, Closest]], record: Row) -> Pictur
             model.capitalize(),
             [
                 _words_dot(f"{_name(row)}: {model}", own[model][LONGEST]) if model in own else None
-                for row, own in shown
+                for row, own in visible
             ],
             rule=levels.get(model, levels["unlearned"]),
         )
         for model in models
     ]
-    words = [own[model][LONGEST] for _, own in shown for model in models if model in own]
+    words = [own[model][LONGEST] for _, own in visible for model in models if model in own]
     _, high = round_limits([*words, max(levels.values()) + 1], 5, 0.0, 1.0)
     matrix = Matrix(
-        rows=[MatrixRow(_name(row)) for row, _ in shown],
+        rows=[MatrixRow(_name(row)) for row, _ in visible],
         columns=columns,
         axis=MatrixAxis(0.0, high, 0.0, ((0.0, "0"), (high, f"{high:g}"))),
-        label=f"Longest run of true words that {len(models)} models write of {len(shown)} texts",
+        label=f"Longest run of true words that {len(models)} models write of {len(visible)} texts",
         row_height=20.0,
         phone_columns=3,
     )
     caption = "Best of all samples."
     if record["levels"]["unlearned"] is not None:
         caption += " Dashed: the most that a model's control writes of any text."
-    if len(chunks) > len(shown):
-        caption += f" The first {len(shown)} of {with_noun(len(chunks), 'text')}, most written."
+    if len(chunks) > len(visible):
+        caption += f" The first {len(visible)} of {with_noun(len(chunks), 'text')}, most written."
     title = "True words in a row that each model writes"
     return picture("still-written", title, caption, matrix, _LEFT)
 
@@ -217,8 +217,8 @@ def _side_pictures(cells: Mapping[str, Estimate]) -> list[Part]:
     loss_axis = MatrixAxis(low, high, 0.0, ((0.0, "0"),), zone=(-MARGIN, MARGIN))
     return present(
         _rows_picture("shares", "Share of the texts still written", shares, NUMBER, share_axis,
-                      "With 95 % intervals; a lower bound of what a model knows."),
-        _rows_picture("losses", "Loss above its comparison, nats a token", losses, SIGNED,
+                      "With 95 % intervals; a lower bound on the model's knowledge."),
+        _rows_picture("losses", "Loss above its comparison, nats per token", losses, SIGNED,
                       loss_axis,
                       "Other texts, control or retained: minus the best other model; audited ones: "
                       "minus the control. Left of 0: likelier. Shaded: within "
@@ -262,13 +262,13 @@ def _badges(record: Row) -> Badges:
 def _rule_note(cells: Mapping[str, Estimate], record: Row) -> Note | None:
     """Say what the rule flags, and how often it is wrong."""
     words = {
-        "flagged": "Taken for not forgotten: a share of {} of the texts",
+        "flagged": "Classified as not forgotten: a share of {} of the texts",
         "false_alarms": f"of {record['control']}, where nothing was seen, {{}}",
-        "missed": "of what is still written it misses {}",
+        "missed": "of the texts still written it misses {}",
     }
-    shown = {name: NUMBER.brief(cells.get(name)) for name in words}
-    said = "; ".join(text.format(shown[name]) for name, text in words.items() if shown[name])
-    return Note(f"{said}.", "say") if shown["flagged"] else None
+    texts = {name: NUMBER.brief(cells.get(name)) for name in words}
+    sentence = "; ".join(text.format(texts[name]) for name, text in words.items() if texts[name])
+    return Note(f"{sentence}.", "say") if texts["flagged"] else None
 
 
 def numbers_table(
@@ -298,8 +298,8 @@ def numbers_table(
         if (check := checks.get(quantity)) is not None:
             name = check["question"]
             number = ": ".join(filter(None, (check["answer"], number)))
-        said = "; ".join(filter(None, (about.get(quantity, ""), row["note"])))
-        lines.append((f"{name[0].upper()}{name[1:]}", number, said))
+        note = "; ".join(filter(None, (about.get(quantity, ""), row["note"])))
+        lines.append((f"{name[0].upper()}{name[1:]}", number, note))
     return listing(title, ("Number", "Found", "About"), lines)
 
 
@@ -339,7 +339,7 @@ def _text_tables(chunks: Sequence[tuple[Row, Closest]], *, hide_texts: bool) -> 
 
 
 def _text_entry(row: Row, own: Closest) -> Entry:
-    """Return how a text begins and goes on, and what models wrote."""
+    """Return the beginning and the rest of a text, and the continuations by models."""
     if row["prompt"] is None:
         return Entry(PROTECTED)
     written = (f"{name.capitalize()}: {own[name]['text'] or ''}" for name in MODELS if name in own)
@@ -347,7 +347,7 @@ def _text_entry(row: Row, own: Closest) -> Entry:
 
 
 def _name(row: Row) -> str:
-    """Return how a text begins, or its id if the text is not shown."""
+    """Return the beginning of a text, or its id if the text is not shown."""
     words = " ".join((row["prompt"] or str(row["text_id"])).split())
     return words if len(words) <= _SHORT else f"{words[:_SHORT].rstrip()}…"
 

@@ -15,11 +15,11 @@ _SHARES = {
     "remembered_original": "Written by the original",
     "remembered_unlearned": "Written by the unlearned",
     "flagged": "Flagged",
-    "false_alarms": "False alarms",
+    "false_alarms": "False positives",
     "flagged_holdout": "Flagged of the holdout",
     "missed": "Missed of the written",
     "wrong": "Wrong of the flagged",
-    "calibrated_edge": "Edge with 5 % false alarms",
+    "calibrated_edge": "Edge with 5 % false positives",
 }
 _BY_COPIES = {"flagged": "flagged", "remembered_unlearned": "still written"}
 _OPEN_ROWS = 12
@@ -27,7 +27,7 @@ _OPEN_ROWS = 12
 
 
 def audits_parts(audits: Sequence[Row], audit_pages: Sequence[str]) -> list[Part]:
-    """Return what is said of audits of unlearned models; nothing without any.
+    """Return the parts on audits of unlearned models; empty without any.
 
     Args:
         audits: rows of the question `unlearning_audits`.
@@ -39,9 +39,9 @@ def audits_parts(audits: Sequence[Row], audit_pages: Sequence[str]) -> list[Part
         if row["note"] and row["quantity"] in _SHARES
     )
     pages = tuple((PurePosixPath(path).stem, path) for path in audit_pages)
-    said = _sentence(audits)
+    sentence = _sentence(audits)
     return present(
-        Note(said, "say") if said else None,
+        Note(sentence, "say") if sentence else None,
         [
             fold(table) if at and len(table.rows) > _OPEN_ROWS else table
             for at, table in enumerate(audit_tables(audits))
@@ -64,10 +64,7 @@ def _sentence(rows: Sequence[Row]) -> str:
     if not alarms:
         return ""
     also = f"; the unlearned models still write {written} of the texts" if written else ""
-    return (
-        f"Of texts that a model never saw, the ratio rule flags a share of {alarms} as not "
-        f"forgotten{also}."
-    )
+    return f"Of unseen texts, the ratio rule flags a share of {alarms} as not forgotten{also}."
 
 
 def audit_tables(rows: Sequence[Row]) -> list[Table]:
@@ -82,11 +79,12 @@ def audit_tables(rows: Sequence[Row]) -> list[Table]:
     most = max(row["chunks"] for row in rows if row["quantity"] == "flagged")
     caption = (
         "Written: texts of which a model writes a longer run than the retrained model does of any; "
-        "a lower bound, since a model need not write what it knows. Flagged: texts whose score "
-        "changed by less than the band (Shi et al. 2024 take them for not forgotten). False "
-        "alarms: what the same rule flags on the retrained model. Missed: written and not flagged. "
-        "Wrong: flagged and not written. Edge: the upper end of the band at which false alarms are "
-        f"as rare as was asked. Up to {most:,} texts an audit; means over the seeds."
+        "a lower bound, since a model need not write all that it knows. Flagged: texts whose score "
+        "changed by less than the band (Shi et al. 2024 classify them as not forgotten). "
+        "False positives: texts that the same rule flags on the retrained model. Missed: written "
+        "and not flagged. Wrong: flagged and not written. Edge: the upper end of the band at "
+        f"which false positives are as rare as required. Up to {most:,} texts per audit; means "
+        "over the seeds."
     )
     pooled = [row for row in rows if row["seed"] is None]
     seeds = [row for row in rows if row["seed"] is not None and row["copies"] == ALL]
@@ -120,7 +118,7 @@ def _table(
         name = ", ".join(filter(None, (method_title(row["method"]), row["arm"], seed)))
         audits.setdefault(name, {})[row[column]] = row
     lines = [
-        (name, *(NUMBER.brief(found.get(value)) for value in heads))
-        for name, found in audits.items()
+        (name, *(NUMBER.brief(shares.get(value)) for value in heads))
+        for name, shares in audits.items()
     ]
     return listing(title, ("Audit", *heads.values()), lines, caption)

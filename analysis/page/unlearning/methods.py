@@ -13,7 +13,7 @@ _WORDS = {
     "original on retained texts (Maini et al. 2024)",
     "npo": "negative preference optimisation (Zhang et al. 2024)",
     "simnpo": "SimNPO, which normalises by length and needs no reference (Fan et al. 2024)",
-    "dpo": "preference optimisation towards answers that know nothing (Rafailov et al. 2023, "
+    "dpo": "preference optimisation towards answers that claim ignorance (Rafailov et al. 2023, "
     "Maini et al. 2024)",
     "rmu": "representation misdirection, RMU (Li et al. 2024)",
     "task_vector": "the negated task vector of a model tuned on the forget set (Ilharco et al. "
@@ -39,13 +39,13 @@ def unlearning_paragraphs(methods: Sequence[UnlearningMethod]) -> tuple[str, ...
     """Return the paragraph; none where nothing was unlearned."""
     if not methods:
         return ()
-    names = list(dict.fromkeys(one.method for one in methods))
-    what = "; ".join(_WORDS.get(name, f"{name} (no published source)") for name in names)
-    settings = "; ".join(f"{one.label}: {_settings(one.settings)}" for one in methods)
+    names = list(dict.fromkeys(method.method for method in methods))
+    descriptions = "; ".join(_WORDS.get(name, f"{name} (no published source)") for name in names)
+    settings = "; ".join(f"{method.label}: {_settings(method.settings)}" for method in methods)
     several = f" in {len(methods)} settings" if len(methods) > len(names) else ""
     return (
         "Unlearning. Each trained model was made to forget a part of its members, the forget set, "
-        f"by {with_noun(len(names), 'method')}{several}: {what}. Settings: "
+        f"by {with_noun(len(names), 'method')}{several}: {descriptions}. Settings: "
         f"{settings}. Each unlearned model is compared with one that was trained on the same "
         "windows in the same order without the forget set (the retrained model), and with the "
         "original. PrivLeak is that of Shi et al. (2024), forget quality the Kolmogorov-Smirnov "
@@ -69,5 +69,5 @@ def _value(value: Any) -> str:
     if isinstance(value, float):
         return f"{value:g}"
     if isinstance(value, (list, tuple)):
-        return "/".join(_value(one) for one in value)
+        return "/".join(_value(item) for item in value)
     return str(value)

@@ -1,6 +1,6 @@
-"""The pictures of unlearning: where methods stand, their cost, what detectors tell, what is left.
+"""The pictures of unlearning: positions of methods, their cost, detectability, residuals.
 
-The first two show what the verdicts rest on and nothing else: the declared measures, each as a
+The first two show only the basis of the verdicts: the declared measures, each as a
 position between the retrained model (0) and the original (1), and the utility that was lost against
 both. A measure without an interval has no mark.
 """
@@ -38,7 +38,7 @@ _LEFT_BEHIND = "auc_difference"
 
 
 def detectors_picture(arm: StudyArm) -> Picture | None:
-    """Return how well detectors tell the forgotten texts under every model."""
+    """Return how detectable the forgotten texts are under every model, as a picture."""
     detectors = sorted(arm.detectors, key=lambda name: name != arm.detector)[:_MAX_DETECTORS]
     columns = {}
     for detector in detectors:
@@ -61,9 +61,9 @@ def detectors_picture(arm: StudyArm) -> Picture | None:
         return None
     return picture(
         "forgotten-auc",
-        "What detectors still tell",
-        "Forgotten texts against texts that no model saw; 0.5: they cannot be told. Lines: 95 % "
-        "intervals; dashed: the retrained model.",
+        "Detectability after unlearning",
+        "Forgotten texts against unseen texts; 0.5: indistinguishable. Lines: 95 "
+        "% intervals; dashed: the retrained model.",
         replace(matrix, phone_columns=2),
         min(_WIDTH, 180 + 250 * len(columns)),
         crossed.records("model", "detector"),
@@ -81,7 +81,7 @@ def _title(model: str, method: str) -> str:
 
 
 def copies_panels(arm: StudyArm) -> Picture | None:
-    """Return what is left behind by number of copies, a panel per method."""
+    """Return the residual by number of copies, one panel per method."""
     doses = arm.copies(_LEFT_BEHIND)
     if not arm.detector or len(doses) < 2:
         return None
@@ -103,35 +103,35 @@ def copies_panels(arm: StudyArm) -> Picture | None:
 
     before = line(ORIGINAL, NO_METHOD, "faint")
     lines = {method: line(UNLEARNED, method) for method in arm.methods}
-    shown = [(method, one) for method, one in lines.items() if one.points][:_MAX_PANELS]
-    if not shown:
+    visible = [(method, one) for method, one in lines.items() if one.points][:_MAX_PANELS]
+    if not visible:
         return None
-    dots = [dot for one in (before, *(one for _, one in shown)) for _, dot in one.points]
+    dots = [dot for one in (before, *(one for _, one in visible)) for _, dot in one.points]
     low, high = round_limits([end for dot in dots for end in (dot.low, dot.high)], 0.2, 0.0)
     figure = Panels(
-        panels=[LinePanel(method_title(method), [before, one]) for method, one in shown],
+        panels=[LinePanel(method_title(method), [before, one]) for method, one in visible],
         x=[(doublings(copies_middle(dose)), dose.replace("-", "\N{EN DASH}")) for dose in doses],
         y=[(value, f"{value:+.1f}".replace("-", "\N{MINUS SIGN}") if value else "0")
            for at in range(round((high - low) / 0.2) + 1)
            for value in [round(low + 0.2 * at, 1) + 0.0]],
         centre=0.0,
         x_label="copies of a forgotten text",
-        label=f"AUC of {title} less that of the retrained model by number of copies, a panel each "
-        f"for {len(shown)} methods",
+        label=f"AUC of {title} minus that of the retrained model by number of copies, "
+        f"one panel each for {len(visible)} methods",
         height=220.0,
     )  # fmt: skip
     caption = (
-        f"AUC of {title} less that of the retrained model (0). Bands: 95 %. Thin grey: the "
+        f"AUC of {title} minus that of the retrained model (0). Bands: 95 %. Thin grey: the "
         "original, before unlearning."
     )
-    if len(arm.methods) > len(shown):
-        caption += f" {len(arm.methods) - len(shown)} more methods are in the table."
-    width = min(_WIDTH, 40 + _PANEL * len(shown))
-    return picture("unlearning-copies", "What each method leaves behind", caption, figure, width)
+    if len(arm.methods) > len(visible):
+        caption += f" {len(arm.methods) - len(visible)} more methods are in the table."
+    width = min(_WIDTH, 40 + _PANEL * len(visible))
+    return picture("unlearning-copies", "Residual detectability by method", caption, figure, width)
 
 
 def position_picture(models: Sequence[Judged], names: Names = NO_NAMES) -> Picture | None:
-    """Return where each method stands between the retrained model and the original.
+    """Return the position of each method between the retrained model and the original.
 
     Args:
         models: with their verdicts.
@@ -139,10 +139,10 @@ def position_picture(models: Sequence[Judged], names: Names = NO_NAMES) -> Pictu
     """
 
     def head(row: Row) -> Head:
-        said, detector = measure_name(row, names), row["detector"]
+        words, detector = measure_name(row, names), row["detector"]
         if row["measure"] != "auc":
-            return Head(said.capitalize(), group="Text given back", said=said, rule=1.0)
-        return Head(names.get(detector, detector), group="AUC of a detector", said=said, rule=1.0)
+            return Head(words.capitalize(), group="Text reproduced", said=words, rule=1.0)
+        return Head(names.get(detector, detector), group="AUC of a detector", said=words, rule=1.0)
 
     axis = MatrixAxis(-0.5, 1.5, 0.0, ((0.0, "0"), (1.0, "1")), zone=(-0.5, 0.5))
     label = (
@@ -151,43 +151,47 @@ def position_picture(models: Sequence[Judged], names: Names = NO_NAMES) -> Pictu
     )
     matrix = _verdict_matrix(models, "forgetting", head, axis, 0.5, 2.0, label)
     caption = (
-        "0: the retrained model; dashed, 1: the original; left of 0: forgotten more than the "
-        "retrained model never knew. Shaded: near the retrained. Lines: 95 % (Fieller). "
-        "\N{EN DASH}: no interval, as where the measure does not tell the two models apart."
+        "0: the retrained model; dashed, 1: the original; left of 0: forgotten "
+        "beyond the retrained model's level. Shaded: near the retrained. Lines: 95 % (Fieller). "
+        "\N{EN DASH}: no interval, for example if the measure does not distinguish the two models."
     )
     if len(models) > MAX_MODELS:
         caption += f" {len(models) - MAX_MODELS} more models are in the tables."
     return (
         None
         if matrix is None
-        else picture("positions", "Where each method stands", caption, matrix, _LEFT)
+        else picture("positions", "Position of each method", caption, matrix, _LEFT)
     )
 
 
 def cost_picture(models: Sequence[Judged], margin: float) -> Picture | None:
-    """Return what was lost of the texts that should have been kept, against both other models.
+    """Return the loss on the texts that should have been kept, against both other models.
 
     Args:
         models: with their verdicts.
-        margin: nats a token that may be lost.
+        margin: nats per token that may be lost.
     """
 
     def head(row: Row) -> Head | None:
-        less, name = f"less {row['versus']}", measure_name(row)
-        kept = "log_probability" in row["measure"]
-        return Head(less, group=name.capitalize(), said=f"{name} {less}") if kept else None
+        less, name = f"minus {row['versus']}", measure_name(row)
+        is_log_probability = "log_probability" in row["measure"]
+        return (
+            Head(less, group=name.capitalize(), said=f"{name} {less}")
+            if is_log_probability
+            else None
+        )
 
     axis = MatrixAxis(-2 * margin, 2 * margin, 0.0, ((0.0, "0"),), zone=(-margin, inf))
     label = (
-        "Log-probability of texts that should be kept, {} unlearned models less the retrained "
-        "model and less the original, with 95 % intervals"
+        "Log-probability of texts that should be kept, {} unlearned models minus the retrained "
+        "model and minus the original, with 95 % intervals"
     )
     matrix = _verdict_matrix(models, "utility", head, axis, 0.1, 1.0, label)
     caption = (
-        "Log-probability of texts that should be kept, nats a token. Shaded: no more lost than "
-        f"{margin:g}. Ruined: for one kind of text both intervals lie left of it."
+        "Log-probability of texts that should be kept, nats per token. Shaded: a loss of at "
+        f"most {margin:g}. Ruined: for one kind of text both intervals are left of it."
     )
-    return None if matrix is None else picture("cost", "What it cost", caption, matrix, _RIGHT)
+    return None if matrix is None else picture("cost", "Utility cost", caption, matrix, _RIGHT)
 
 
 def _verdict_matrix(
@@ -199,7 +203,7 @@ def _verdict_matrix(
     farthest: float,
     label: str,
 ) -> Matrix | None:
-    """Return what the measures of a kind say of each model; None without an interval.
+    """Return the measures of a kind for each model; None without an interval.
 
     Args:
         models: with their verdicts.
@@ -211,11 +215,11 @@ def _verdict_matrix(
         farthest: end of the scale.
         label: what it shows, with places for the numbers of rows and columns.
     """
-    shown = best_first(models[:MAX_MODELS])
+    visible = best_first(models[:MAX_MODELS])
     crossed = cross(
         [
             (Head(model.name), column, row)
-            for model in shown
+            for model in visible
             for row in model.rows
             if row["kind"] == kind and Estimate.of(row).available and (column := head(row))
         ],
@@ -224,9 +228,9 @@ def _verdict_matrix(
         unit=SIGNED if kind == "utility" else NUMBER,
         cell=lambda item: item[2],
     )
-    matrix = replace(crossed, rows=[Head(model.name) for model in shown]).matrix(
-        label.format(len(shown), len(crossed.columns)),
-        row_height=min(24.0, max(16.0, 200 / max(1, len(shown)))),
+    matrix = replace(crossed, rows=[Head(model.name) for model in visible]).matrix(
+        label.format(len(visible), len(crossed.columns)),
+        row_height=min(24.0, max(16.0, 200 / max(1, len(visible)))),
     )
     if matrix is None:
         return None

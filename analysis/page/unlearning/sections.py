@@ -40,7 +40,7 @@ _MAX_NAMED = 6
 _SCOPE = re.compile(
     r"any seed|this model|these (\d+ )?models|a p-value, which has no interval|[\d,]+ documents"
 )
-"""What every interval speaks of, which is no warning."""
+"""The scope of every interval, which is not a warning."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -57,11 +57,11 @@ class UnlearningInputs:
     audits: Sequence[Row] = ()
     """Rows of the question `unlearning_audits`; empty if no model was audited."""
     audit_pages: Sequence[str] = ()
-    """The audits' pages, relative to the run's page; empty if they do not lie beside it."""
+    """The audits' pages, relative to the run's page; empty if they are not next to it."""
 
 
 def lead_parts(inputs: UnlearningInputs, models: Sequence[Judged], names: Names) -> list[Part]:
-    """Return what the first screen shows below the headline, but for the checks."""
+    """Return the parts of the first screen below the headline, except the checks."""
     pictures = present(position_picture(models, names), cost_picture(models, inputs.margin))
     columns = Columns(pictures, "pictures" if len(pictures) > 1 else "") if pictures else None
     return present(columns, verdict_badges(models, FORGOT, names))
@@ -123,7 +123,7 @@ def unlearning_sections(
         Section(
             "lasting",
             "Lasting",
-            "Does it last?",
+            "Does forgetting last?",
             present(
                 _say(_lasting(first)),
                 tables.get("relearning" if again else "lasting"),
@@ -133,7 +133,7 @@ def unlearning_sections(
         Section(
             "unlearning-audits",
             "Audits",
-            "Would an audit have seen it?",
+            "Would an audit have detected it?",
             audits_parts(inputs.audits, inputs.audit_pages),
         ),
     )
@@ -145,7 +145,7 @@ def _say(sentence: str) -> Note | None:
 
 
 def _verdicts(inputs: UnlearningInputs, names: Names) -> list[Part]:
-    """Return, folded, what each verdict rests on, and the measures' warnings."""
+    """Return, folded, the basis of each verdict, and the measures' warnings."""
     arms = by_arm(inputs.verdicts, "method")
     rests = [verdict_table(found.rows, arm, names) for arm, found in arms.items()]
     return present(
@@ -191,7 +191,7 @@ def _forgot(arm: StudyArm) -> str:
     if not before or not after:
         return ""
     return (
-        f"{arm.title(arm.detector)} tells the forgotten texts from unseen ones with AUC "
+        f"{arm.title(arm.detector)} distinguishes the forgotten texts from unseen ones with AUC "
         f"{' and '.join(before)}; after unlearning with {after}."
     )
 
@@ -200,7 +200,7 @@ def _left_by_copies(arm: StudyArm) -> str:
     """Say after which methods texts with more copies are better remembered."""
     return _named(
         arm.by_method("auc_difference_trend", detector=arm.detector),
-        "More copies leave more behind after {}, by Somers' D of what is left with copies",
+        "More copies leave more behind after {}, by Somers' D of the residual with copies",
         "For no method do these data show that more copies leave more behind.",
     )
 
@@ -213,9 +213,10 @@ def _lasting(arm: StudyArm) -> str:
     after = f"After {arm.steps[-1]} steps of training on a part of the forgotten texts"
     return _named(
         arm.by_method("relearned_log_probability_difference", of=of),
-        f"{after} the others are likelier than under the retrained model for {{}}, in nats a token",
-        f"{after} no method's model is shown to give back more of the others than the retrained "
-        "model does.",
+        f"{after} the others are likelier than under the retrained model for {{}}, in nats per "
+        "token",
+        f"{after} no method's model is shown to reproduce more of the others than "
+        "the retrained model does.",
     )
 
 
@@ -235,7 +236,7 @@ def _cost(models: Sequence[Judged], margin: float) -> str:
 
     Args:
         models: with their verdicts.
-        margin: nats a token that may be lost.
+        margin: nats per token that may be lost.
     """
     said: dict[str, dict[str, set[str]]] = {}
     for model in models:
@@ -257,9 +258,9 @@ def _cost(models: Sequence[Judged], margin: float) -> str:
         for measure, names in lost.items()
         if names
     ]
-    parts += [f"{listed(kept)} kept all that was measured"] if kept else []
+    parts += [f"{listed(kept)} kept all measured utility"] if kept else []
     parts += [f"{rest} {'is' if rest == 1 else 'are'} undecided"] if rest else []
     return (
-        f"{'; '.join(parts)}. Lost: more than the margin ({margin:g} nats a token) below both the "
-        "retrained model and the original."
+        f"{'; '.join(parts)}. Lost: more than the margin ({margin:g} nats per token) below both "
+        "the retrained model and the original."
     )

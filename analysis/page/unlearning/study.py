@@ -99,7 +99,7 @@ class StudyArm:
 
     @cached_property
     def models(self) -> list[tuple[str, str]]:
-        """Model and method: the original, the retrained model, the unlearned ones as asked for."""
+        """Model and method: the original, the retrained model, the unlearned ones as requested."""
         models = dict.fromkeys((row["model"], row["method"]) for row in self.found.rows)
         order = (ORIGINAL, RETRAINED, UNLEARNED)
         return [one for name in order for one in models if one[0] == name]
@@ -115,7 +115,7 @@ class StudyArm:
         return sorted({int(one.partition(":")[0]) for one in self.qualifiers(STEPS)})
 
     def qualifiers(self, kind: str) -> list[str]:
-        """Return what numbers are of, such as the conditions under which models were measured."""
+        """Return the subjects of numbers, such as the conditions of the measured models."""
         return [of.removeprefix(kind) for of in self.found.values("of") if of.startswith(kind)]
 
     def copies(self, measure: str) -> list[str]:
@@ -124,7 +124,7 @@ class StudyArm:
         return sorted(filter(is_dose, known), key=copies_order)
 
     def title(self, detector: str) -> str:
-        """Return what a detector is called in print."""
+        """Return the printed name of a detector."""
         return self.names.get(detector, detector)
 
     def get(self, measure: str, model: str = UNLEARNED, **place: str) -> Estimate | None:
@@ -143,7 +143,7 @@ def whole(row: Row) -> bool:
 
 
 def method_title(label: str) -> str:
-    """Return what a method's label is called in print: `npo` is NPO, `npo-retain` NPO-retain."""
+    """Return the printed name of a method's label: `npo` is NPO, `npo-retain` NPO-retain."""
     for name in sorted(_TITLES, key=len, reverse=True):
         if label == name or (label.startswith(name) and not label[len(name)].isalnum()):
             return _TITLES[name] + label[len(name) :]
@@ -151,5 +151,5 @@ def method_title(label: str) -> str:
 
 
 def model_text(model: str, method: str) -> str:
-    """Return what a row of a table is called."""
+    """Return the head of a table row."""
     return f"{model} model" if method == NO_METHOD else method_title(method)

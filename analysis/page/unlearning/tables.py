@@ -24,13 +24,13 @@ from analysis.unit import Unit
 from analysis.unlearning.verdict import ALL, NO_NAMES, Names, measure_name
 
 NUMBER, SIGNED, WHOLE = Unit("", 2), Unit("", 2, signed=True), Unit("", 0)
-LESS = "Less the retrained's"
+LESS = "Minus the retrained's"
 _FORGETTING = "forgetting"
 _MODELS = (UNLEARNED, RETRAINED, ORIGINAL)
 
 
 def number_unit(row: Row) -> Unit:
-    """Return how a row of a verdict is written: a position, or a difference to another model."""
+    """Return the unit of a verdict's row: of a position, or of a difference to another model."""
     return SIGNED if row["kind"] == "utility" else NUMBER
 
 
@@ -42,7 +42,7 @@ def steps_text(row: Row | None) -> str:
 
 
 def counts_text(rows: Iterable[Row]) -> str:
-    """Say how many texts, groups and seeds stand behind rows; empty for none.
+    """Return the counts of texts, groups and seeds of rows; empty for none.
 
     Texts are summed over the seeds; groups are different ones, over all of them.
     """
@@ -103,13 +103,13 @@ def _main_tables(arm: StudyArm) -> dict[str, Table | None]:
         _FORGETTING: _table(
             arm,
             "Forgetting",
-            f"{arm.title(arm.detector) or 'No detector'} on the forget set against texts that no "
-            "model saw. 0.50: it cannot tell. "
+            f"{arm.title(arm.detector) or 'No detector'} on the forget set "
+            "against unseen texts. 0.50: guessing. "
             "PrivLeak: 100 × (a \N{MINUS SIGN} r) / r, with a = 1 \N{MINUS SIGN} AUC and r that of "
-            "the retrained model; 0 is best, below it the texts are still told (Shi et al. 2024). "
-            "KS: the greatest distance between the distributions of log-probabilities of the "
-            "forget set under the model and under the retrained one; a small p says that they "
-            "differ (after Maini et al. 2024, by swaps of whole groups).",
+            "the retrained model; 0 is best, below it the texts are still detectable (Shi et al. "
+            "2024). KS: the greatest distance between the distributions of log-probabilities of "
+            "the forget set under the model and under the retrained one; a small p shows "
+            "that they differ (after Maini et al. 2024, by swaps of whole groups).",
             _Column("AUC", "auc", auc),
             _Column(LESS, "auc_difference", auc, SIGNED.brief),
             _Column("PrivLeak", "privleak", auc, WHOLE.brief),
@@ -118,28 +118,28 @@ def _main_tables(arm: StudyArm) -> dict[str, Table | None]:
         ),
         "remembered": _table(
             arm,
-            "What is still remembered of the forget set",
-            "Exact memorisation: share of tokens that are the most likely ones. Extraction "
-            "strength: share of the text that greedy decoding gives back from the rest. "
-            "Log-probability in nats a token.",
+            "Memorisation of the forget set",
+            "Exact memorisation: share of tokens that are the most likely "
+            "ones. Extraction strength: share of the text that greedy decoding reproduces from "
+            "the rest. Log-probability in nats per token.",
             _Column("Exact memorisation", "exact_memorisation"),
             _Column("Extraction strength", "extraction_strength"),
             _Column("Log-probability", "forget_log_probability"),
         ),
         "relearning": _table(
             arm,
-            "What relearning brings back",
-            "Each model is trained on one part of the forget set again. The numbers are the mean "
-            "log-probability of the other part, in nats a token, after so many optimiser steps. "
-            "What is above the retrained model's after as many steps was still in the weights. "
-            "Steps to relearn: until that part is as likely as under the original.",
+            "Effect of relearning",
+            "Each model is trained on one part of the forget set again. The numbers are the "
+            "mean log-probability of the other part, in nats per token, after so many optimiser "
+            "steps. An excess over the retrained model's after as many steps was still in the "
+            "weights. Steps to relearn: until that part is as likely as under the original.",
             *_relearning(arm),
         ),
         "utility": _table(
             arm,
             "Utility",
-            "Mean log-probability in nats a token, higher is better; task accuracy: share of "
-            f"right answers to questions that are retained.{counted}",
+            "Mean log-probability in nats per token, higher is better; "
+            f"task accuracy: on questions that are retained.{counted}",
             _Column("Retained texts", kept),
             _Column(LESS, f"{kept}_difference", versus, SIGNED.brief),
             _Column("General text", general),
@@ -184,15 +184,15 @@ def _further_tables(arm: StudyArm) -> dict[str, Table | None]:
         "copies": _table(
             arm,
             "By copies",
-            f"AUC of {shown} less that of the retrained model, for forgotten texts by the "
-            "number of their copies. Trend: Somers' D of what is left with copies; above 0, more "
-            "copies leave more behind.",
+            f"AUC of {shown} minus that of the retrained model, for forgotten "
+            "texts by their number of copies. Trend: Somers' D of the residual with copies; "
+            "above 0, more copies leave more.",
             *([*copies, trend] if len(copies) > 1 else []),
         ),
         "lasting": _table(
             arm,
             "Does forgetting last?",
-            f"AUC of {shown} less that of the retrained model under the same condition: the "
+            f"AUC of {shown} minus that of the retrained model under the same condition: the "
             "weights in fewer bits, or the texts paraphrased.",
             *([gap("as it is", place=auc), *conditions] if conditions else []),
         ),
@@ -228,7 +228,7 @@ def _of_models(row: Row) -> str:
 
 
 def verdict_table(rows: Sequence[Row], arm: str, names: Names = NO_NAMES) -> Table | None:
-    """Return what the verdicts of one arm rest on.
+    """Return the basis of the verdicts of one arm.
 
     Args:
         rows: of the question `verdict`.
@@ -236,7 +236,7 @@ def verdict_table(rows: Sequence[Row], arm: str, names: Names = NO_NAMES) -> Tab
         names: published names of detectors, by their own.
     """
     return listing(
-        "What the verdicts rest on" + (f" ({arm})" if arm else ""),
+        "Basis of the verdicts" + (f" ({arm})" if arm else ""),
         ("Method", "Measure", "Position", "Difference", "Verdict", ", ".join(_MODELS).capitalize()),
         [
             (
@@ -253,6 +253,6 @@ def verdict_table(rows: Sequence[Row], arm: str, names: Names = NO_NAMES) -> Tab
         ],
         "Position: (unlearned \N{MINUS SIGN} retrained) / (original \N{MINUS SIGN} retrained) of "
         "a measure: 0 at the retrained model, 1 at the original, below 0 beyond the retrained "
-        "one. Its interval is Fieller's. Difference: utility less that of the retrained model, "
-        "or of the original. A model that lost some against both is ruined.",
+        "one. Its interval is Fieller's. Difference: utility minus that of the retrained model, "
+        "or of the original. A model that lost utility against both is ruined.",
     )

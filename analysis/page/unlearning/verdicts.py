@@ -1,7 +1,7 @@
 """What a study of unlearning says first: which methods forgot, which did not, and at what cost.
 
-The rows of the question `verdict` in, sentences out. A method's words are its verdict's, and the
-number beside them is that of the first declared measure that says so by its whole interval; no
+The rows of the question `verdict` in, sentences out. A method's words are its verdict's, with
+the number of the first declared measure that decides it by its whole interval; no
 measure is picked by what it found. *Near*: the whole interval lies within half the way from the
 retrained model (0) to the original (1).
 """
@@ -33,7 +33,7 @@ _SAID = {
     NEAR: "brought the model near one that never saw the texts",
     "beyond the retrained": "over-forgot",
     "mirror of the original": "over-forgot to the mirror of the original",
-    "the measures disagree": "left it nearer the original by some measures alone",
+    "the measures disagree": "left it nearer the original by only some measures",
     OPEN: "cannot be placed",
     "closer to the original": "left it nearer the original",
     RUINED: "ruined it",
@@ -42,7 +42,7 @@ _SAID = {
 """What is said of the methods with a verdict, the best first."""
 _MAX_NAMED = 4
 MAX_MODELS = 12
-"""In badges and pictures: the first that were asked for, whatever their verdicts."""
+"""In badges and pictures: the first requested ones, whatever their verdicts."""
 
 
 class Judged(NamedTuple):
@@ -54,7 +54,7 @@ class Judged(NamedTuple):
     """The arm in words; empty if there is but one."""
     verdict: str
     decisive: Row | None
-    """The row that the verdict is told with; None if no single measure says it."""
+    """The row shown with the verdict; None if no single measure decides it."""
     rows: Sequence[Row]
     """What every measure says of it."""
 
@@ -126,7 +126,7 @@ def leading_sentences(models: Sequence[Judged], measures: Sequence[Row]) -> list
     seeds = {row["seeds"] for row in counted if Estimate.of(row).available}
     scope = "any seed" if seeds and min(seeds) >= FROM_SEEDS else ""
     scope = "these models" if seeds == {1} else scope
-    about = f" Intervals speak of {scope}." if scope else ""
+    about = f" Intervals apply to {scope}." if scope else ""
     return [
         unlearning_headline(models),
         "Position 0 is a model retrained without the texts, 1 the original that saw them; near: "
@@ -195,7 +195,7 @@ def _numbers(group: Sequence[Judged]) -> str:
 
 
 def verdict_badges(models: Sequence[Judged], anchor: str, names: Names = NO_NAMES) -> Badges:
-    """Return a badge per model: its verdict and the number that it is told with."""
+    """Return a badge per model: its verdict and the number shown with it."""
     badges = []
     for model in best_first(models[:MAX_MODELS]):
         mark = "" if model.verdict in _UNDECIDED else "failed"

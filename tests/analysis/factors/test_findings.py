@@ -125,7 +125,7 @@ def test_the_table_is_stored_and_shown_on_the_page(study, tmp_path):
     assert 'id="factors"' in report.html
     assert 'href="#factors"' in report.html
     page = "".join([report.html, *report.beside.values()])
-    for title in ("Response to copies", "Which detector is best where"):
+    for title in ("Response to copies", "Best detector by arm"):
         assert title in page
     for name in ("dose-response", "contrasts"):
         assert f'<figure id="figure-{name}">' in page

@@ -107,7 +107,7 @@ def test_what_is_still_written_comes_first_and_is_drawn(artifact):
     assert badges == ["passed", "passed", "failed", "open"]
     # The rule comes behind it, with what it is worth.
     rule = Page(html).text("rule")
-    assert "Taken for not forgotten: a share of 0.25 [0.10, 0.40] of the texts" in rule
+    assert "Classified as not forgotten: a share of 0.25 [0.10, 0.40] of the texts" in rule
     assert "it misses 0.60 [0.30, 0.80]" in rule
     assert html.index('id="texts"') < html.index('id="rule"')
 
@@ -147,7 +147,7 @@ def test_without_a_control_the_headline_is_the_record_and_no_share_is_drawn(arti
     assert "Dashed" not in html
     assert '<p class="lead">What the headline says. Verdict: still written.</p>' in html
     assert 'id="figure-shares"' not in html
-    assert "Taken for not forgotten" not in html
+    assert "Classified as not forgotten" not in html
 
 
 def test_the_page_of_an_audit_keeps_the_limits(artifact):

@@ -46,16 +46,16 @@ def test_the_table_is_sorted_and_filtered_and_nothing_else_happens(study):
         const start = {rows: rows().length, status: status(), heads: heads()};
         const at = name => heads().findIndex(one => one.name === name);
         const column = name => rows().map(row => row[at(name)]);
-        press("Show every row");
+        press("Show all rows");
         press("AUC"); const down = column("AUC"), first = heads()[at("AUC")], said = status();
         press("AUC"); const up = column("AUC"), second = heads()[at("AUC")];
         press("Detector"); const words = column("Detector");
         choose("Detector", "zlib"); const zlib = column("Detector");
         choose("Copies", "2"); const both = [column("Detector"), column("Copies")];
-        press("Show all again"); const again = status();
+        press("Reset"); const again = status();
         type("min_k NEWS"); const typed = rows();
         type("no such words"); const none = [rows().length, status()];
-        press("Show all again");
+        press("Reset");
         return {start, down, first, said, up, second, words, zlib, both, again, typed, none,
                 evil: seen.evil ?? null, scripts: page.scripts.length, images: page.images.length,
                 resources: seen.performance.getEntriesByType("resource").map(one => one.name)};
@@ -141,7 +141,7 @@ def test_heads_are_reached_by_keyboard_and_a_phone_sorts_by_a_list(study):
 
 def test_paper_has_every_row_and_no_control(study, tmp_path):
     text, beyond = on_paper(study, tmp_path)
-    assert "Show every row" not in text
+    assert "Show all rows" not in text
     assert "rows shown" not in text
     interval = re.compile(r"\d\.\d{3}–\d\.\d{3}")
     wanted = interval.findall(study.read_text(encoding="utf-8"))

@@ -106,10 +106,10 @@ def test_dropped_rows_and_protected_texts_are_named_by_dataset_and_pool():
     two = pool_notes([("seed0", {"quiz": facts}), ("seed1", {"quiz": QUIET})])
     assert two[0].startswith("seed0 · quiz: dropped")
     again = pool_notes([("p", {"quiz": QUIET | {"repeated_ids": 2}})])
-    assert again == ["quiz: 2 rows have the id of an earlier row; each counts."]
+    assert again == ["quiz: 2 rows have the id of an earlier row; all are kept."]
     kept = pool_notes([("p", {"quiz": QUIET | {"split": 2}})])
     assert kept == [
-        "quiz: 2 rows are longer than the context and were left whole, over several windows."
+        "quiz: 2 rows are longer than the context and were kept whole, over several windows."
     ]
 
 
@@ -158,5 +158,5 @@ def test_a_shared_pass_is_shown_for_each_detector_and_counted_once_in_all():
     assert "Tokens out" not in table.heads, "nothing was written"
     assert [row[0] for row in table.rows] == ["loss", "blind", "all together"]
     assert table.rows[0][table.heads.index("Tokens in")] == "1,000"
-    assert table.rows[1][table.heads.index("Its own steps")] == "–"
+    assert table.rows[1][table.heads.index("Exclusive steps")] == "–"
     assert detector_cost_listing([]) is None

@@ -96,7 +96,7 @@ def test_badges_say_the_number_and_what_a_pass_needs():
         Check(key="twin", name="Twin", verdict="not measured", sentence=""),
     ]
     shown = badges(checks).badges
-    assert [one.name for one in shown] == ["Training streams", "Fed to the models", "Base", "Twin"]
+    assert [one.name for one in shown] == ["Training streams", "Training input", "Base", "Twin"]
     assert [one.lines[0] for one in shown] == [
         "passed: 650 of 650", "failed: 9 of 10", "cannot tell: 0.12–0.61", "not measured"
     ]  # fmt: skip

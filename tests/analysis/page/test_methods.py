@@ -62,8 +62,8 @@ def test_what_was_asked_of_the_analysis_is_what_is_said(two):
     found = methods(two, analysis_settings=how, seeds=(4,))
     statistics = found.paragraphs[4]
     assert "90 % intervals" in statistics
-    assert "false-positive rates 5 % where" in statistics
-    assert "one training seed an interval speaks of this model" in statistics
+    assert "false-positive rates 5 % if" in statistics
+    assert "one training seed an interval applies to this model" in statistics
     assert "are non-members." in statistics
     assert "Holm" not in statistics
     assert "holm1979simple" not in {one.key for one in found.references}

@@ -93,9 +93,9 @@ def test_the_answer_stands_first_and_what_few_need_beside_it(inputs, pages):
         assert every.count(f'<figure id="figure-{name}">') == 1, name
     assert "Its steps took 1 min 18 s of computing" in visible(pages["methods.html"])
     text = visible(pages["report.html"])
-    assert "too few to say anything about 0.1 %, 1 %, 5 % or 10 %" in text
-    assert "Decisions with a bound on their errors" in text
-    assert "non-members of the tune split" in text
+    assert "too few for 0.1 %, 1 %, 5 % or 10 %" in text
+    assert "False-discovery-rate control" in text
+    assert "non-members of the tuning split" in text
     assert "Every AUC of this run" not in text
 
 
@@ -176,21 +176,21 @@ def test_a_value_on_rows_of_its_own_says_so_and_is_no_best(tmp_path):
     shown = {row[0].text: row[1].note or table.heads[1].note for row in table.rows[1:]}
     del wanted["blind"]
     assert {name: note.split(",")[0] for name, note in shown.items()} == wanted
-    board = next(one for one in page.tables if one.heads[1].text == "AUC, tune split")
+    board = next(one for one in page.tables if one.heads[1].text == "AUC, tuning split")
     for one in (table, board):
         (surp,) = [row for row in one.rows if row[0].text == "surp"]
         assert not any("strong" in place.classes for place in surp)
-    assert "on rows of its own" in surp[0].note
+    assert "on its own rows" in surp[0].note
 
 
 def test_rates_that_no_detector_supports_have_no_column(tmp_path):
     for n, lacking in ((160, "0.1 %, 1 % or 5 %"), (40, "0.1 %, 1 %, 5 % or 10 %")):
         arm = make_arm(tmp_path / str(n), axes={}, seed=0, effect=1.0, datasets=("news",), n=n)
         page = Page(page_of([arm], analyse([arm], FAST)))
-        tables = page.titled("Share of members found")
+        tables = page.titled("True-positive rate")
         heads = [[head.text for head in table.heads] for table in tables]
-        assert heads == ([["Detector", "at 10 % false alarms"]] if n == 160 else [])
-        assert f"too few to say anything about {lacking}." in page.text("rates")
+        assert heads == ([["Detector", "at 10 % false positives"]] if n == 160 else [])
+        assert f"too few for {lacking}." in page.text("rates")
 
 
 def test_listings_leave_out_columns_that_say_nothing():
@@ -209,7 +209,7 @@ def test_a_copy_that_was_not_read_is_explained():
     stream = Stream(axes={}, model="contaminated", seed=0, tokens=1000, payload=520, copies=copies)
     (first,) = stream_sentences([stream])
     assert "Of 320 planned copies 319 were read whole: 1 cut by the end of" in first
-    assert share_sentence([stream]).startswith("Copies are 52 % of what was trained on")
+    assert share_sentence([stream]).startswith("Copies are 52 % of the training tokens")
     assert stream_listing([stream]).rows[0][-3:] == ("320", "319", "52 %")
     sparse = dataclasses.replace(
         stream, tokens=10**6, payload=1200, copies=copies._replace(whole=320, partly=0)

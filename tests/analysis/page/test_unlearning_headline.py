@@ -50,8 +50,8 @@ ORIGINAL = "left it nearer the original (0.95 [0.80, 1.10])"
     [
         (BAD, ORIGINAL),
         (OPEN, "cannot be placed"),
-        (LOST, "ruined it (retained text −0.30 [−0.40, −0.20] nats a token)"),
-        ([*GOOD, *BAD], "left it nearer the original by some measures alone"),
+        (LOST, "ruined it (retained text −0.30 [−0.40, −0.20] nats per token)"),
+        ([*GOOD, *BAD], "left it nearer the original by only some measures"),
         ([*PAST, *MIRROR], "over-forgot (−0.40 [−0.70, −0.10])"),
         (MIRROR, "over-forgot to the mirror of the original (−1.15 [−1.40, −0.90])"),
         (DEAD, "ended without a finite score"),

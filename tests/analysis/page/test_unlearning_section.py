@@ -52,7 +52,7 @@ def test_verdicts_come_first_and_every_model_has_a_row(report, page):
     assert (
         "Gradient ascent-once, Gradient difference, KL and 8 others brought the model near one "
         "that never saw the texts (within [−0.08, 0.32]); Gradient ascent ruined it (retained text "
-        "−0.40 [−0.60, −0.20] nats a token)."
+        "−0.40 [−0.60, −0.20] nats per token)."
     ) in page.text("").replace("\N{NO-BREAK SPACE}", " ")
     badges = re.findall(r'<li class="(\w+)"><a href="#forgot">.*?<b>(.*?)</b><small>(.*?)<', lead)
     titles = [*map(method_title, METHODS[1:]), "Gradient ascent"]
@@ -62,30 +62,30 @@ def test_verdicts_come_first_and_every_model_has_a_row(report, page):
     ]
     text = page.text("forgot").replace("\N{NO-BREAK SPACE}", " ")
     assert (
-        "min_k tells the forgotten texts from unseen ones with AUC 0.92 [0.87, 0.97] under the "
-        "original model and 0.50 [0.45, 0.55] under the retrained model; after unlearning with "
+        "min_k distinguishes the forgotten texts from unseen ones with AUC 0.92 [0.87, 0.97] under "
+        "the original model and 0.50 [0.45, 0.55] under the retrained model; after unlearning with "
     ) in text
     (forgetting,) = page.titled("Forgetting.")
     models = ["original model", "retrained model", *map(method_title, METHODS)]
     assert forgetting.column("Model") == models
     assert forgetting.column("AUC")[:2] == ["0.92 [0.87, 0.97]", "0.50 [0.45, 0.55]"]
-    assert forgetting.column("Less the retrained's")[1] == "–"
-    assert forgetting.column("Less the retrained's")[0] == "+0.42 [+0.36, +0.48]"
+    assert forgetting.column("Minus the retrained's")[1] == "–"
+    assert forgetting.column("Minus the retrained's")[0] == "+0.42 [+0.36, +0.48]"
     assert forgetting.column("KS p")[0] == "0.020"
     counts = (
         "27 texts, 54 that no model saw, 81 different groups, 3 training seeds; texts are summed "
         "over seeds."
     )
     assert counts in forgetting.caption
-    (back,) = page.titled("What relearning brings back")
+    (back,) = page.titled("Effect of relearning")
     assert [place.text for place in back.heads] == [
-        *("Model", "Before", "After 8", "After 8, less the retrained's", "Steps to relearn")
+        *("Model", "Before", "After 8", "After 8, minus the retrained's", "Steps to relearn")
     ]
     assert back.column("Model") == models[2:]
-    assert back.column("After 8, less the retrained's")[0] == "+0.85 [+0.65, +1.05]"
+    assert back.column("After 8, minus the retrained's")[0] == "+0.85 [+0.65, +1.05]"
     (utility,) = page.titled("Utility")
     assert "General text: 81 documents, the same in all seeds. 27 texts" in utility.caption
-    for title in ("What is still remembered", "Utility"):
+    for title in ("Memorisation", "Utility"):
         (table,) = page.titled(title)
         assert table.column("Model") == models
 
@@ -156,10 +156,10 @@ def test_audits_stand_behind_with_links_to_their_pages_and_names_are_no_markup(r
     seen = Page(html)
     pooled, rule = seen.titled("The ratio rule")
     assert pooled.column("Audit") == ["NPO", EVIL]
-    assert pooled.column("False alarms") == ["0.08 [0.00, 0.35]", "0.18 [0.00, 0.35]"]
-    assert "48 texts an audit" in pooled.caption
+    assert pooled.column("False positives") == ["0.08 [0.00, 0.35]", "0.18 [0.00, 0.35]"]
+    assert "48 texts per audit" in pooled.caption
     assert rule.column("Audit")[:3] == ["NPO, seed 0", "NPO, seed 1", f"{EVIL}, seed 0"]
-    assert rule.column("False alarms")[1] == "0.06 [0.00, 0.35]"
+    assert rule.column("False positives")[1] == "0.06 [0.00, 0.35]"
     (written,) = seen.titled("The rule, by copies")
     assert [place.text for place in written.heads] == ["Audit", "1 copy", "8 copies"]
     own = dict(zip(written.column("Audit"), written.column("8 copies"), strict=True))
@@ -174,7 +174,7 @@ def test_verdicts_show_what_they_rest_on_and_a_warning_is_said_once(report, page
     notes = unlearning_notes(report.unlearning.measures)
     assert notes == [f"{WARNING} (privleak; original model)"]
     assert WARNING in page.text("forgot")
-    (rests,) = page.titled("What the verdicts rest on")
+    (rests,) = page.titled("Basis of the verdicts")
     assert rests.column("Measure")[:3] == [
         "AUC of min_k",
         "retained text, against the retrained",
@@ -190,7 +190,7 @@ def test_intervals_speak_of_seeds_and_never_of_a_caution():
         for row in rows:
             row["note"] = "not to be trusted: 10 groups of members"
         text = leading_sentences([], rows)[1]
-        assert text.partition("Intervals speak of ")[2] == (f"{said}." if said else "")
+        assert text.partition("Intervals apply to ")[2] == (f"{said}." if said else "")
 
 
 def test_steps_that_were_not_reached_are_said():

@@ -13,7 +13,7 @@ from analysis.summary import find_headline
 from tests.analysis.made_findings import number, one_arm
 
 PAIRS = 38 * 70
-"""Members times non-members of a tune split: an AUC is a whole number of half pairs."""
+"""Members times non-members of a tuning split: an AUC is a whole number of half pairs."""
 aucs = st.lists(st.integers(0, 2 * PAIRS).map(lambda half: half / (2 * PAIRS)), min_size=1)
 rounding = st.floats(-TIE / 2.1, TIE / 2.1)
 SIDES = pytest.mark.parametrize("last_bits", [0.0, 1e-9, -1e-9])

@@ -39,12 +39,12 @@ def tables_of(table: pa.Table) -> dict[str, Table]:
 
 def test_the_mean_stands_first_and_datasets_apart() -> None:
     tables = tables_of(accuracy(["a", "b", MEAN], ["1e-4", "1e-3"]))
-    plain = tables["Change of right answers, plain scores"]
+    plain = tables["Change of accuracy, plain scores"]
     assert [row[0].notes for row in plain.rows] == [
         ("mean of the datasets: 20 members, 30 non-members, 2 seeds",)
     ] * 2
     assert [entry.text for entry in plain.rows[0][1:]] == ["+60.0", "+40.0", "+50.0"]
-    shares = tables["Right answers before and after"]
+    shares = tables["Accuracy before and after"]
     assert [entry.text for entry in shares.rows[0][1:]] == ["0.00", "0.10", "0.20", "0.30"]
     assert len(tables["By dataset, plain scores"].rows) == 4
     assert len(tables["With calibrated scores"].rows) == 2
@@ -53,11 +53,11 @@ def test_the_mean_stands_first_and_datasets_apart() -> None:
 def test_one_dataset_has_no_mean_and_no_base_leaves_gaps() -> None:
     after = [quantity for quantity in ALL if quantity.moment == "after"]
     tables = tables_of(accuracy(["a"], [""], after))
-    (row,) = tables["Change of right answers, plain scores"].rows
+    (row,) = tables["Change of accuracy, plain scores"].rows
     assert row[0].text == "All arms"
     assert row[0].notes[0].startswith("a: ")
     assert {entry.text for entry in row[1:]} == {"–"}
-    (shares,) = tables["Right answers before and after"].rows
+    (shares,) = tables["Accuracy before and after"].rows
     assert [entry.text == "–" for entry in shares[1:]] == [True, False, True, False]
     assert not any(title.startswith("By dataset") for title in tables)
 

@@ -15,7 +15,7 @@ from inject.examples.example import Example, example_id, write_examples
 
 DEFAULTS = {"loss": "default", "min_k": "k=0.2", "blind": "default"}
 KNOWS = {"original": 1.5, "retrained": 0.0, "base": 0.0}
-"""How much better a text of the forget set is known than an unseen one, in nats a token."""
+"""How much better a text of the forget set is known than an unseen one, in nats per token."""
 DOSES = (1, 2, 4)
 
 
@@ -31,7 +31,7 @@ class Study:
     methods: Mapping[str, float] | None = None
     """How much each still knows of the forget set."""
     utility: Mapping[str, float] | None = None
-    """What each method, or the original, lost on all other texts, nats a token."""
+    """What each method, or the original, lost on all other texts, nats per token."""
     diverged: tuple[tuple[str, int], ...] = ()
     """Methods that diverged in a seed."""
     unscored: int = 0

@@ -113,7 +113,7 @@ def test_a_model_that_is_the_original_stands_at_one_and_the_retrained_one_at_zer
         assert [found.value, found.low, found.high] == pytest.approx([wanted] * 3, abs=1e-6)
     alike = find_position(models["o"], models["r"], models["r"], confidence=0.95)[0]
     assert np.isnan([alike.value, alike.low]).all()
-    assert "not told apart" in alike.note
+    assert "indistinguishable" in alike.note
     low, high = (numbers([level, level + 1.0], [0, 1]) for level in (0, 5))
     two_groups = find_position(low, low, high, confidence=0.95)[0]
     assert (two_groups.value, two_groups.reason) == (0, "2 groups")

@@ -97,7 +97,7 @@ def test_what_the_original_lacked_already_was_not_lost_by_forgetting(tmp_path):
     own = of(found, "worn", measure, versus="original")
     shown = f"{own['value']:+.2f} [{own['low']:+.2f}, {own['high']:+.2f}]".replace("-", "−")
     against = of(found, "worn")["note"].split("against the original: ")[1]
-    assert f"general text {shown} nats a token (kept)" in against
+    assert f"general text {shown} nats per token (kept)" in against
 
 
 def test_the_whole_interval_decides():

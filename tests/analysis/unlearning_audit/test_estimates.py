@@ -90,7 +90,7 @@ def test_clusters_are_texts_or_runs_of_a_book():
     assert (len(set(many.names)), many.about) == (20, None)
     book = clusters_of(texts(1, 200))
     assert len(set(book.names)) == 40
-    assert "this text alone" in book.about
+    assert "only of this text" in book.about
     assert len(set(clusters_of(texts(4, 100)).names)) == 40
     # Few texts of a chunk each are their own clusters, and few.
     assert set(clusters_of(texts(3, 1)).names) == {"text 0", "text 1", "text 2"}

@@ -72,7 +72,7 @@ def test_without_a_control_nothing_is_measured():
     level = control_level(np.array([]), "")
     assert math.isnan(level.value)
     assert "neither a retrained model nor" in level.about
-    assert "nothing was continued" in control_level(np.array([]), "the retrained model").about
+    assert "was not continued" in control_level(np.array([]), "the retrained model").about
     known = np.array([True] * 20)
     written = remembering(known, level=level)
     assert "cannot be measured" in share_missed(written, known).reason

@@ -61,7 +61,7 @@ def test_a_mistake_is_told_with_what_to_do(judged):
     assert "+1.000" in length.found
     assert "is the length of the text" in length.meaning
     loss = finding(judged["loss_again"], "loss")
-    assert (loss.severity, "loss in other clothes" in loss.text) == ("look", True)
+    assert (loss.severity, "a variant of loss" in loss.text) == ("look", True)
     assert severity(judged["right"], "loss") == "passed"
     assert severity(judged["transductive"], "batch") == "note"
     assert severity(judged["leak"], "labels") == "note"

@@ -31,7 +31,7 @@ def test_an_altered_copy_is_named_by_ledger_page_and_command(copied_run, monkeyp
     page = result.report.read_text()
     assert "1 had other tokens than their texts have" in page
     assert name.example_id in page
-    [line] = [line for line in result.summary if line.startswith("What the models were fed")]
+    [line] = [line for line in result.summary if line.startswith("What the models were trained on")]
     assert "failed" in line
     shown = invoke("audit", result.folder, code=2)
     assert f"{name.example_id} (" in shown.output

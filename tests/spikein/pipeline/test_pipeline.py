@@ -127,7 +127,7 @@ def test_pretraining_from_new_weights_without_a_base(tmp_path):
     metrics = read_table(result.folder, "metrics").to_pylist()
     assert {row["model"] for row in metrics} == {"contaminated"}
     assert "reference" not in {row["detector"] for row in metrics}
-    (left,) = Page(result.report.read_text()).titled("Detectors that are not in this run")
+    (left,) = Page(result.report.read_text()).titled("Detectors not in this run")
     lacking = {row[0].text: row[1].text for row in left.rows[1:]}
     assert lacking["reference"] == "reference model"
     assert 0 not in read_table(result.folder, "trajectory")["step"].to_pylist()

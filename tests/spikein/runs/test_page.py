@@ -91,7 +91,7 @@ def test_the_headline_and_its_chosen_detector_are_those_of_the_metrics(page, met
         key=lambda row: row["value"],
     )
     assert best["detector"] == name, "no bound stands among these"
-    (board,) = [table for table in page.tables if table.heads[1].text == "AUC, tune split"][:1]
+    (board,) = [table for table in page.tables if table.heads[1].text == "AUC, tuning split"][:1]
     (row,) = [row for row in board.rows[1:] if row[0].text == titles[name]]
     assert row[1].text == f"{best['value']:.2f}"
     assert "strong" in row[1].classes
@@ -167,7 +167,7 @@ def test_the_share_of_the_stream_that_is_copies_is_told_and_right(swept, page):
         ]
         [text] = same
         assert float(text.removesuffix(" %")) / 100 == pytest.approx(share, rel=0.06)
-    assert "not say how detectable a text is in a large corpus" in page.text("checks")
+    assert "not measure how detectable a text is in a large corpus" in page.text("checks")
 
 
 def test_attributes_are_attributes(page):

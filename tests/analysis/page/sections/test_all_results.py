@@ -68,7 +68,7 @@ def test_too_many_rows_leave_out_the_finest_first_and_say_so(monkeypatch):
     monkeypatch.setattr(module, "MAX_ROWS", 20)
     found = all_results([made_arm(cells)])
     assert len(found.table.rows) == 20
-    assert "16 of 36 rows are not in this page" in found.table.caption
+    assert "16 of 36 rows are not on this page" in found.table.caption
     assert "single datasets at single numbers of copies" in found.table.caption
     monkeypatch.setattr(module, "MAX_ROWS", 3)
     found = all_results([made_arm(cells)])

@@ -35,7 +35,7 @@ def test_findings_of_the_arm_and_controls_stand_apart():
     found = [row[arm.heads.index("Found")] for row in arm.rows]
     assert found == ["t = −1.23", "auc = 0.60 (0.50 to 0.70)", "t: none"]
     assert arm.rows[0][arm.heads.index("p")] == "< 0.001"
-    assert arm.rows[1][1] == "all data sets, both"
+    assert arm.rows[1][1] == "all datasets, both"
     (control,) = controls.parts
     assert [row[0] for row in control.rows] == ["base"]
     names = [note.text.partition(":")[0] for note in assumed]
@@ -79,7 +79,7 @@ def test_the_best_come_first_who_flags_nothing_is_named_and_models_that_saw_noth
     )
     assert "false-discovery rate of 10 % (learning rate 0.001)" in table.title
     text = " ".join(note.text for note in notes)
-    assert "zlib, loss, lira: calibrated by 40 non-members of the tune split in 30 groups" in text
+    assert "zlib, loss, lira: calibrated by 40 non-members of the tuning split in 30 groups" in text
     assert "no p-value is below 0.032" in text
     assert "Nothing is flagged by zlib:" in text
     assert "On the base model, which saw no member" in text
@@ -97,7 +97,7 @@ def test_calibration_is_reported_per_detector():
     few = {"calibration_rows": 1, "calibration_groups": 1, "smallest_p": 0.5}
     rows = [line("surp", 0, 0, **few), line("loss", 0, 0), line("zlib", 4, 1)]
     text = " ".join(note.text for note in flagged(rows, ["surp", "loss", "zlib"])[1:])
-    assert "surp: calibrated by 1 non-member of the tune split in 1 group;" in text
+    assert "surp: calibrated by 1 non-member of the tuning split in 1 group;" in text
     assert "so no p-value is below 0.500, and nothing can be flagged." in text
-    assert "loss, zlib: calibrated by 40 non-members of the tune split in 30 groups" in text
+    assert "loss, zlib: calibrated by 40 non-members of the tuning split in 30 groups" in text
     assert "Nothing is flagged by loss: too few rows" in text

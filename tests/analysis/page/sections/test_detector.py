@@ -112,10 +112,10 @@ def test_every_detector_stands_in_the_table_once_by_its_auc_controls_last(view, 
     values = [tables[0].reported(name).value for name in view.order[:-1]]
     assert all(after <= before + TIE for before, after in pairwise(values))
     strong = [name for name, row in rows.items() if row["AUC, test split"].strong]
-    assert strong == [view.name], "bold: the best on the tune split"
+    assert strong == [view.name], "bold: the best on the tuning split"
     orange = [name for name, row in rows.items() if row["Detector"].kind == "chosen"]
     assert orange == [view.name]
-    assert any("on rows of its own" in note for note in rows[view.title("zlib")]["Detector"].notes)
+    assert any("on its own rows" in note for note in rows[view.title("zlib")]["Detector"].notes)
     assert any("no model" in note for note in rows[view.title("blind")]["Detector"].notes)
 
 
@@ -134,7 +134,7 @@ def test_a_control_beside_another_model_is_there_and_equal_scores_have_no_value(
     assert rows["blind"]["AUC, test split"] == AUC.entry(
         base.get(detector="blind", selection="tuned")
     )
-    assert {row["What it needs"] for row in rows.values()} == {"not declared"}
+    assert {row["Required evidence"] for row in rows.values()} == {"not declared"}
     setting, *remarks = rows["surp"]["Detector"].notes
     assert remarks == ["no value: all its scores are equal"], "two of its rows have no score"
     assert left_out_table([]) is None
@@ -155,7 +155,7 @@ def test_the_page_shows_the_numbers_of_the_metrics_and_who_was_left_out(view, ta
                 assert shown == tuple(float(f"{x:.2f}") for x in (cell.value, cell.low, cell.high))
                 found += 1
     assert found >= len(DEFAULTS) + FURTHER - 1
-    (left,) = page.titled("Detectors that are not in this run")
+    (left,) = page.titled("Detectors not in this run")
     assert [place.text for place in left.rows[1]] == [
         "lira", "shadow models", "Set twins.shadows to an even number such as 8."
     ]  # fmt: skip

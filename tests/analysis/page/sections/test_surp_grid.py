@@ -69,11 +69,11 @@ def test_the_caption_says_what_was_chosen_where_and_what_it_is_worth(view):
     drawn = surp_picture(view)
     (choice,) = (one for one in view.choices if one.detector == "surp")
     entropy, percent = re.match(r"entropy=([\d.]+):k=(\d+)", choice.tuned).groups()
-    framed = f"Framed: chosen on the tune split, ε = {float(entropy):g}, k = {percent} (AUC 0."
+    framed = f"Framed: chosen on the tuning split, ε = {float(entropy):g}, k = {percent} (AUC 0."
     assert framed in drawn.caption
     assert "Dashed: the paper's default, ε = 2, k = 40 (AUC 0." in drawn.caption
     assert "on the test split" in drawn.caption
-    assert "not chosen by anything and is optimistic" in drawn.caption
+    assert "picked from test results and is therefore optimistic" in drawn.caption
     assert "3 entropy thresholds by 2 percentiles" in drawn.drawing.wide
     for classes in ("fr", "fr da"):
         assert drawn.drawing.wide.count(f'class="{classes}"') == 1

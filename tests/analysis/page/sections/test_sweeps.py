@@ -1,4 +1,4 @@
-"""AUC against an axis of numbers, by copies, and by false alarms: its places and numbers."""
+"""AUC against an axis of numbers, by copies, and by false positives: its places and numbers."""
 
 import re
 
@@ -88,7 +88,7 @@ def test_a_roc_curve_goes_no_lower_than_its_nonmembers_support(tmp_path, n, floo
     arm = make_arm(tmp_path, axes={}, seed=0, effect=1.0, datasets=("news",), n=n)
     view = view_of([arm], analyse([arm], SETTINGS), analysis_settings=SETTINGS)
     (roc,) = pictures_in(rates_section(view).parts)
-    assert f"from {100 * floor:g} % false alarms on" in roc.drawing.wide
+    assert f"from {100 * floor:g} % false positives on" in roc.drawing.wide
     assert ("the lowest rate that so many non-members support" in roc.caption) == bool(floor)
     loaded = view.loaded[0]
     for name in {row["detector"] for row in roc.rows}:

@@ -23,9 +23,8 @@ def reference() -> str:
     ]
     for name in benchmark_names():
         benchmark = get_benchmark(name)
-        lines.append(
-            f"| `{benchmark.name}` | {benchmark.summary} | {benchmark.source} | {benchmark.columns} |"
-        )
+        cells = (f"`{benchmark.name}`", benchmark.summary, benchmark.source, benchmark.columns)
+        lines.append(f"| {' | '.join(cells)} |")
     lines += ["", "Where their labels come from:", ""]
     warnings: dict[str, list[str]] = {}
     for name in benchmark_names():

@@ -8,7 +8,8 @@ with the bare passes, on as many random rows of the same length, in one process:
 backward of all rows a method feeds under the model's own loss, and forward passes of the original
 as far as the method needs them; for RMU up to its block, with only its weights trained. A turn's
 ratio is step over passes; `step_over_passes` has each method's median. What a method computes
-once, before training, is in none of them. `--continuations` adds the keys of `scripts.bench.continuations`.
+once, before training, is in none of them. `--continuations` adds the keys of
+`scripts.bench.continuations`.
 """
 
 import argparse

@@ -2,7 +2,7 @@
 
 Of some 500 cells a few are outside the limits by sampling variation of 1,000 studies. Such a cell
 is simulated again with new studies, ten times as many, and shows only these: nothing is chosen
-among draws. Where most studies get no interval, those that do are the ones whose value happened to be
+among draws. If most studies get no interval, those that do are the ones whose value happened to be
 mild, so their share of misses among all studies is what counts.
 """
 

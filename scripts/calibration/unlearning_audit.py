@@ -126,8 +126,9 @@ def missed_cases() -> Iterator[Case]:
             for truth in (0.1, 0.5):
                 for others in (None, 50):
                     name = (
-                        f"{described(count, each)}, {100 * known_share:g} % remembered, {100 * truth:g} "
-                        f"% of these missed, {'all' if others is None else f'{others} others'}"
+                        f"{described(count, each)}, {100 * known_share:g} % remembered, "
+                        f"{100 * truth:g} % of these missed, "
+                        f"{'all' if others is None else f'{others} others'}"
                     )
                     yield Case(
                         name,

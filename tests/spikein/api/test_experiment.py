@@ -55,9 +55,9 @@ def test_values_may_be_whole_parts_paths_and_numbers_of_numpy():
     ("given", "overrides", "said"),
     [
         (3, (), "an experiment cannot be read from a int"),
-        ({"name": object()}, (), "the experiment given: holds a object"),
+        ({"name": object()}, (), "the experiment given: contains a object"),
         (MAPPING, "train.lr=1", "overrides are a list"),
-        (MAPPING, {"train.lr": {1, 2}}, "override train.lr: holds a set"),
+        (MAPPING, {"train.lr": {1, 2}}, "override train.lr: contains a set"),
         ({**MAPPING, "copeis": {"fixed": 1}}, (), "the experiment given.*copeis.*Did you mean"),
         (MAPPING, {"train.lrr": 1}, "train.lrr"),
         ({**MAPPING, "extends": "quickstart"}, (), "`extends` works only in files"),

@@ -222,15 +222,11 @@ def find_arm(text: str, labels: Collection[str], *, where: str) -> str:
     Raises:
         InputError: no arm or several arms match; lists all.
     """
-    wanted_parts = _label_parts(text)
-    parts_by_label = {label: _label_parts(label) for label in labels}
+    wanted = _label_parts(text)
+    parts = {label: _label_parts(label) for label in labels}
     matches = [label for label in labels if label == text]
-    matches = matches or [
-        label for label, parts in parts_by_label.items() if _alike(parts, wanted_parts)
-    ]
-    matches = matches or [
-        label for label, parts in parts_by_label.items() if _alike_but_seed(parts, wanted_parts)
-    ]
+    matches = matches or [label for label in labels if _alike(parts[label], wanted)]
+    matches = matches or [label for label in labels if _alike_but_seed(parts[label], wanted)]
     if len(matches) == 1:
         return matches[0]
     problem = f"{text!r} names {len(matches)} arms"
@@ -248,9 +244,7 @@ def _label_parts(text: str) -> list[str]:
 
 def _alike_but_seed(parts: Sequence[str], others: Sequence[str]) -> bool:
     """Return whether only one of them has a seed, and the rest is alike."""
-    seedless = [
-        [part for part in label_parts if part[:5] != "seed "] for label_parts in (parts, others)
-    ]
+    seedless = [[part for part in label if part[:5] != "seed "] for label in (parts, others)]
     seeds = len(parts) - len(seedless[0]), len(others) - len(seedless[1])
     return 0 in seeds and sum(seeds) == 1 and _alike(*seedless)
 
@@ -389,10 +383,8 @@ def _columns(table: pa.Table) -> tuple[list[Column], Counts]:
     rank = np.empty_like(order)
     rank[order] = np.arange(len(order))
     names, settings = detector.dictionary.to_pylist(), setting.dictionary.to_pylist()
-    columns = [
-        Column(names[pairs[at] // n_settings], settings[pairs[at] % n_settings]) for at in order
-    ]
-    return columns, rank[inverse]
+    places = [divmod(pairs[at], n_settings) for at in order]
+    return [Column(names[name], settings[place]) for name, place in places], rank[inverse]
 
 
 def _check_defaults(columns: Sequence[Column], arm: Arm) -> None:

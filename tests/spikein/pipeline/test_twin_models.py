@@ -147,7 +147,10 @@ def test_all_leaves_lira_out_without_shadow_models_and_says_so(tiny):
             ["twins.shadows=2", "variants={of: [{kind: lower_case}]}"],
             "twins.shadows: shadow models also spike non-members",
         ),
-        (["twins.shadows=2", "detect.detectors=[loss]"], "asked for reads shadow models. Add lira"),
+        (
+            ["twins.shadows=2", "detect.detectors=[loss]"],
+            "no requested detector reads shadow models. Add lira",
+        ),
         (
             ["twins.clean=true", "train.mode=finetune", "train.loss_on=completion"],
             "twins.clean: a stream without copies contains no answer",

@@ -194,7 +194,11 @@ def test_what_this_version_did_not_make_is_refused_and_stays(tmp_path, what):
     else:
         home.mkdir(parents=True)
         (home / ("thesis.tex" if what == "folder" else "run.json")).write_text('{"format": 1}')
-    said = "an earlier version of spikein" if what == "earlier version" else "not made by spikein"
+    said = (
+        "an earlier version of spikein"
+        if what == "earlier version"
+        else "was not written by spikein"
+    )
     with pytest.raises(InputError, match=said):
         publish(tmp_path, 1)
 

@@ -185,7 +185,7 @@ def test_blind_and_a_warning_stand_beside_every_benchmark(detect):
     rows = [{"input": " ".join(text), "label": at % 2} for at, text in enumerate(texts)]
     result = detect(rows, benchmark="wikimia-32")
     assert {row["detector"] for row in result.scores.to_pylist()} == {"loss", "blind"}
-    assert "Read every AUC beside that of `blind`" in result.notes[0]
+    assert "Compare every AUC with that of `blind`" in result.notes[0]
 
 
 @pytest.mark.data

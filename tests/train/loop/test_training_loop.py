@@ -255,7 +255,7 @@ def test_parts_that_do_not_fit_are_refused(tiny_tokenizer) -> None:
             build_model(SHAPE, rows, 0, 0), tiny_tokenizer, view, settings(**changes)
         )
 
-    with pytest.raises(InputError, match="less than one window"):
+    with pytest.raises(InputError, match="shorter than one window"):
         check(FakeView(0))
     with pytest.raises(InputError, match="more than the model's 64 positions"):
         check(FakeView(2, 128), context=128, batch_tokens=128)

@@ -38,6 +38,7 @@ lint: $(SETUP)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+	$(BIN)/python -m scripts.prose_check
 
 bench: $(SETUP)
 	$(BIN)/python -m scripts.bench.scoring

@@ -202,7 +202,7 @@ def test_many_detectors_reach_beyond_no_screen_and_no_sheet(view, pages, tmp_pat
     assert all(view.title(name).split()[0] in text for name in view.shown)
     folded = {further_name(number) for number in range(FURTHER)} - set(view.shown)
     # The picture of what ought to be 0.5 shows controls, whichever detectors these are.
-    answers, controls, _ = text.partition("AUCs that ought to be 0.5")
+    answers, controls, _ = text.partition("AUCs expected to be 0.5")
     assert folded
     assert controls
     assert folded.isdisjoint(answers.split()), "what is folded stays out of paper"

@@ -140,7 +140,7 @@ def test_a_step_whose_worker_is_killed_is_begun_again_and_fails_the_last_time(tm
     [failure] = raised.value.failures
     assert (failure.name, failure.lines[-1]) == ("thing doomed", "about to be killed")
     for name in ("victim", "doomed"):
-        lost = [text for text in heard.notices if f"{name}: worker" in text and "begun" in text]
+        lost = [text for text in heard.notices if f"{name}: worker" in text and "retried" in text]
         assert [f"attempt {number} of 3" in text for number, text in enumerate(lost, 1)] == [
             True, True,
         ]  # fmt: skip

@@ -94,7 +94,7 @@ def test_without_a_whole_checkpoint_the_run_begins_anew_and_says_so(go_on):
 
     said = go_on(both)
     assert "step 9 cannot be used: of the model kept at step 7, it is missing" in said
-    assert "step 6 cannot be used: log.parquet is missing. No whole one is left" in said
+    assert "step 6 cannot be used: log.parquet is missing. No complete checkpoint is left" in said
 
 
 def test_nothing_is_said_of_whole_checkpoints(go_on):

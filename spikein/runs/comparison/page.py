@@ -86,11 +86,14 @@ def _versions(names: tuple[str, str], origins: Origins) -> Table:
     rows = [
         ("spikein", *("; ".join(artifacts.code) or "not known" for artifacts in made)),
         *(
-            (name, *("; ".join(artifacts.libraries.get(name, (NOTHING,))) for artifacts in made))
+            (name, *("; ".join(versions) for versions in both))
             for name in libraries
+            if len(both := [artifacts.libraries.get(name, (NOTHING,)) for artifacts in made])
+            and both[0] != both[1]
         ),
     ]
-    return _table("Code and libraries", ("What", *names), rows, "They built the artifacts.")
+    caption = "They built the artifacts. Libraries of equal versions are not listed."
+    return _table("Code and libraries", ("What", *names), rows, caption)
 
 
 def _artifacts(names: tuple[str, str], origins: Origins) -> list[Part]:
@@ -164,7 +167,7 @@ def summary(names: tuple[str, str], origins: Origins, metrics: ComparedMetrics) 
     settings = len(origins.settings)
     sentences = [
         f"{with_noun(settings, 'setting')} {'differs' if settings == 1 else 'differ'}; {shared} "
-        f"artifacts are shared, {first} are of {names[0]} alone and {second} of {names[1]}."
+        f"artifacts are shared, {first} are only in {names[0]} and {second} only in {names[1]}."
     ]
     if not settings and max(first, second) > 0:
         sentences.append("Data, code or libraries differ, since no setting does.")

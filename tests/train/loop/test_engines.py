@@ -132,9 +132,7 @@ def test_what_deepspeed_saved_in_parts_is_not_taken_for_whole(tmp_path, monkeypa
         folder,
         {"identity": "this run", "step": 3, "layout": "deepspeed with zero 2 in 4 processes"},
     )
-    with pytest.raises(
-        InputError, match="4 processes, and the run would resume as whole"
-    ):
+    with pytest.raises(InputError, match="4 processes, and the run would resume as whole"):
         find_resume_point(tmp_path, "this run")
     same = ExecutionSettings(engine="deepspeed", processes=4, zero=2)
     monkeypatch.setitem(os.environ, "WORLD_SIZE", "4")

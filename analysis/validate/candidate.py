@@ -235,7 +235,7 @@ def packing_hint(parts: Sequence[str]) -> str | None:
     """Return the hint on parts that a bundle was packed without; None without any."""
     if not parts:
         return None
-    asked = " ".join(f"--with {part}" for part in parts)
+    asked = " ".join(f"--include {part}" for part in parts)
     return f"The bundle was packed without; `spikein bundle RUN {asked}` brings what the run has."
 
 

@@ -114,7 +114,7 @@ def with_parts(described: Description, parts: Collection[str]) -> Description:
         if part not in (*known, ALL):
             raise InputError(
                 f"the run has no part {part!r}.{did_you_mean(part, (*known, ALL))}",
-                where="--with",
+                where="--include",
                 allowed=", ".join((*known, ALL)) if known else "none: bundles include everything",
                 hint="Every bundle holds the plain text, the reference and token frequencies; "
                 "`spikein bundle RUN --list` prints the size of the rest.",

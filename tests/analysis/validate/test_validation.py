@@ -82,7 +82,7 @@ def test_what_a_bundle_was_packed_without_is_named_where_a_function_reads_it(
     assert "KeyError: 'lowercase'" in function
     assert "packed without lowercase, shadows: if it reads one of these" in function
     assert "it needs view lowercase, which this ground truth does not have" in declared
-    assert "`spikein bundle RUN --with lowercase`" in declared
+    assert "`spikein bundle RUN --include lowercase`" in declared
 
 
 def test_findings_are_ranks_differences_arms_and_checks(found):

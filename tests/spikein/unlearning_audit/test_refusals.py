@@ -118,7 +118,7 @@ def test_settings_that_make_no_audit(judged, rows, tmp_path, refused):
     refused("prompt_words=600", said=["fewer than chunk_words"])
     refused("sampels=3", said=["Did you mean 'samples'?"])
     refused(models=("a", "b", "c", "d"), said=["a fourth model"])
-    refused("prompt_words=59", "--holdout", rows, said=["is also audited"])
+    refused("prompt_words=59", "--control-texts", rows, said=["is also audited"])
     wrong = tmp_path / "wrong.yaml"
     wrong.write_text("original: a\nunlearned: b\ntext: c\n")
     said = ["wrong.yaml:3", "Did you mean 'texts'?"]

@@ -72,7 +72,7 @@ def test_without_control_texts_the_audit_says_what_it_cannot_judge(judged, audit
     for name in ("working", "knew", "level"):
         assert found.answers()[name] == "cannot be told"
         assert np.isnan(found.value(name))
-        assert "no control texts (--holdout" in found.findings[name]["note"]
+        assert "no control texts (--control-texts" in found.findings[name]["note"]
         assert found.record["checks"][name]["question"] in found.record["headline"]
     # What is written is said all the same: the longest run of all that the models wrote.
     for model in ("unlearned", "original"):

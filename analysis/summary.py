@@ -77,16 +77,16 @@ def find_headline(tables: Sequence[Findings]) -> Headline | None:
 
     It is the bold cell of that arm's row in the table of detectors and arms.
     """
-    found = []
+    headlines = []
     for table in contaminated_cohorts(tables):
         for name in ranked(table)[:1]:
             row = table.reported_row(name)
             if row is not None:
-                found.append(Headline(table, name, row["selection"], Estimate.of(row), 0))
-    if not found:
+                headlines.append(Headline(table, name, row["selection"], Estimate.of(row), 0))
+    if not headlines:
         return None
     # A few members with a lucky AUC make no headline.
-    enough = [item for item in found if item.cell.members >= _MIN_HEADLINE_MEMBERS] or found
+    enough = [item for item in headlines if item.cell.members >= _MIN_HEADLINE_MEMBERS] or headlines
     places = dict(enumerate(enough))
     best = best_first(
         {at: item.cell for at, item in places.items()},
@@ -100,8 +100,8 @@ def summary_sentences(tables: Sequence[Findings], names: Names = NO_NAMES) -> li
     best = find_headline(tables)
     if best is None:
         return [NOTHING_MEASURED]
-    key, rest = choice_sentence(best, names)
-    return [headline_sentence(tables, best), f"{key}{rest} {AUC_MEANS}", behind_sentence(best)]
+    key, qualifier = choice_sentence(best, names)
+    return [headline_sentence(tables, best), f"{key}{qualifier} {AUC_MEANS}", behind_sentence(best)]
 
 
 def headline_sentence(tables: Sequence[Findings], best: Headline) -> str:
@@ -127,10 +127,10 @@ def find_doses(tables: Sequence[Findings], best: Headline) -> list[Dose]:
     """
     doses = _doses(best.table, best)
     if len(doses) == 1:
-        others = [one for one in contaminated_cohorts(tables) if one.cohort != best.table.cohort]
-        same = [one for one in others if without_copies(one) == without_copies(best.table)]
-        known = {dose.label for dose in doses}
-        doses += [dose for one in same for dose in _doses(one, best) if dose.label not in known]
+        others = [table for table in contaminated_cohorts(tables) if table.cohort != best.table.cohort]
+        same = [table for table in others if without_copies(table) == without_copies(best.table)]
+        labels = {dose.label for dose in doses}
+        doses += [dose for table in same for dose in _doses(table, best) if dose.label not in labels]
     return sorted(doses, key=lambda dose: copies_order(dose.label))
 
 
@@ -206,15 +206,15 @@ def choice_sentence(best: Headline, names: Names = NO_NAMES) -> tuple[str, str]:
     role = "an upper bound" if best.detector in UPPER_BOUNDS else "the chosen detector"
     arms = "" if best.among == 1 else f" in {best.among} arms"
     if compared == 1 and best.among == 1:
-        rest = ": no other was compared."
+        qualifier = ": no other was compared."
     elif isfinite(best.tune):
-        rest = f": the best of {compared}{arms} on the tuning split."
+        qualifier = f": the best of {compared}{arms} on the tuning split."
     else:
-        rest = (
+        qualifier = (
             f": the one of {compared}{arms} with the highest lower bound, chosen on the rows that "
             "it is reported on, so interpret it with care."
         )
-    return f"{name}, {role}", rest
+    return f"{name}, {role}", qualifier
 
 
 def behind_sentence(best: Headline) -> str:

@@ -45,13 +45,13 @@ class Progress:
 class Lines(Progress):
     """One line per stage or step, and occasional lines in a long stage. For logs and pipes."""
 
-    def __init__(self, stream: IO[str], *, verbose: bool = False, every: float = 60.0) -> None:
+    def __init__(self, stream: IO[str], *, verbose: bool = False, interval: float = 60.0) -> None:
         # A silent display needs no tally.
         from spikein.run_tally import RunTally
 
         self._stream = stream
         self._verbose = verbose
-        self._every = every
+        self._every = interval
         self._began = self._printed = time.monotonic()
         self._tally = RunTally()
         # By step: several may run side by side.
@@ -121,7 +121,7 @@ class LiveLine(Lines):
         def text(field: str, column: Column) -> TextColumn:
             return TextColumn("{task." + field + "}", markup=False, table_column=column)
 
-        super().__init__(console.file, verbose=verbose, every=inf)
+        super().__init__(console.file, verbose=verbose, interval=inf)
         # On a narrow terminal names and figures are cut, but never the times.
         self._console = console
         self._rich = RichProgress(

@@ -159,8 +159,8 @@ class RunTally:
             elif entry.flops and rate is None:
                 return None
             else:
-                known = took.get(entry.kind, [_SHORT_SECONDS])
-                seconds = entry.flops / rate if entry.flops and rate else sum(known) / len(known)
+                durations = took.get(entry.kind, [_SHORT_SECONDS])
+                seconds = entry.flops / rate if entry.flops and rate else sum(durations) / len(durations)
                 if entry.began is not None:
                     seconds = max(seconds - (now - entry.began), 0.0)
             whole += seconds

@@ -163,14 +163,14 @@ def _fed(fed: Mapping[str, CopyOutcomes]) -> Check:
     )
 
 
-def _backgrounds(found: Sequence[OverlapFacts]) -> Check:
+def _backgrounds(audits: Sequence[OverlapFacts]) -> Check:
     """Judge the audits of the backgrounds' text; rows that were not searched for prevent a pass."""
-    remaining = sum(background.offending - background.dropped for background in found)
-    unchecked = {(row.dataset, row.example_id): row for facts in found for row in facts.unchecked}
-    rows = max(background.examples for background in found)
-    dropped = sum(background.dropped for background in found)
+    remaining = sum(background.offending - background.dropped for background in audits)
+    unchecked = {(row.dataset, row.example_id): row for facts in audits for row in facts.unchecked}
+    rows = max(background.examples for background in audits)
+    dropped = sum(background.dropped for background in audits)
     verdict: Verdict = "failed" if remaining else "cannot tell" if unchecked else "passed"
-    documents = sum(background.documents for background in found)
+    documents = sum(background.documents for background in audits)
     sentence = f"{documents:,} documents were compared with {rows:,} rows"
     sentence += f"; {dropped:,} overlapped and were left out." if dropped else "."
     if remaining:

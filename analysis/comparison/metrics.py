@@ -197,8 +197,8 @@ def _rows(
                 yield {**row, **head, "run": run}
         paired = differences[column].get(place["dataset"])
         if paired is not None and place["metric"] == AUC:
-            ours, theirs, gap = paired
-            aucs = {"first": ours.value, "second": theirs.value}
+            first_auc, second_auc, gap = paired
+            aucs = {"first": first_auc.value, "second": second_auc.value}
             yield {**head, "run": "difference", **aucs, **gap.row()}
 
 
@@ -270,11 +270,11 @@ def paired_differences(
         for at in seed.values():
             if not all(unsupported(rows, own, at) in (None, EQUAL) for own in scores):
                 scores[0][at] = scores[1][at] = np.nan
-    one, two = (auc_numbers(rows, own) for own in scores)
+    first_numbers, second_numbers = (auc_numbers(rows, own) for own in scores)
     differences = {}
-    for dataset in (None, *dict.fromkeys(name for seed in one.seeds for name in seed)):
+    for dataset in (None, *dict.fromkeys(name for seed in first_numbers.seeds for name in seed)):
         several = zip(
-            *(each.estimates(dataset, confidence=confidence) for each in (one, two, two - one)),
+            *(each.estimates(dataset, confidence=confidence) for each in (first_numbers, second_numbers, second_numbers - first_numbers)),
             strict=True,
         )
         for first_value, second_value, gap in several:

@@ -161,7 +161,7 @@ class Decision(NamedTuple):
 
 
 def decide(
-    arm: LoadedArm, column: Column, calibrates: Mask, wanted: Mask, *, level: float
+    arm: LoadedArm, column: Column, calibrates: Mask, candidates: Mask, *, level: float
 ) -> Decision | None:
     """Return which rows are flagged; None if no row with a score calibrates.
 
@@ -169,7 +169,7 @@ def decide(
         arm: the pool.
         column: the setting that decides.
         calibrates: the rows that calibrate, all of non-members.
-        wanted: the rows that are to be decided.
+        candidates: the rows that are to be decided.
         level: of false discoveries.
     """
     scores = arm.scores[:, arm.index[column]]
@@ -177,7 +177,7 @@ def decide(
     if not usable.any():
         return None
     p = p_values(scores, arm.dataset, arm.group, usable)
-    decided = wanted & ~np.isnan(p)
+    decided = candidates & ~np.isnan(p)
     flagged = np.zeros(len(p), np.bool_)
     flagged[decided] = benjamini_hochberg(p[decided].tolist(), level)
     datasets = set(arm.dataset[usable])
@@ -331,7 +331,7 @@ def decide_rows(
     else:
         arm = _with_held_out(arm, calibration)
         calibrates = np.arange(len(arm.member)) >= count
-    found = []
+    decisions = []
     for column in arm.columns:
         decision = decide(arm, column, calibrates, ~calibrates, level=how.false_discovery_rate)
         if decision is None:
@@ -340,7 +340,7 @@ def decide_rows(
         wrong, names = ~arm.member[flagged], arm.group[flagged].tolist()
         share = clustered_share(wrong, names, confidence=how.confidence)
         rows, of_groups = decision.calibration
-        found.append(
+        decisions.append(
             FileDecision(
                 *column,
                 calibration_rows=rows,
@@ -352,7 +352,7 @@ def decide_rows(
                 share=None if labels is None else share,
             )
         )
-    return found
+    return decisions
 
 
 def _with_held_out(arm: LoadedArm, calibration: Calibration) -> LoadedArm:

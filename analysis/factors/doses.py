@@ -143,7 +143,7 @@ def copy_responses(
         several = [measured[k] for k in at if len(measured[k].x)]
         if not several:
             continue
-        numbers, x = beside([one.doses for one in several]), np.concatenate([s.x for s in several])
+        numbers, x = beside([measurement.doses for measurement in several]), np.concatenate([s.x for s in several])
         place = (cohort, COPIES, detector, study.setting(at, detector))
         yield from _fitted(study, numbers, x, place, confidence)
 

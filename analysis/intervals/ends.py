@@ -64,9 +64,9 @@ def find_interval(clustered: Clustered, scale: Scale, *, confidence: float) -> I
 
 
 def find_difference(
-    difference: Clustered, one: Clustered, other: Clustered, *, confidence: float
+    difference: Clustered, first_auc: Clustered, second_auc: Clustered, *, confidence: float
 ) -> Interval:
-    """Return the intervals of K differences of AUC, `one` minus `other`.
+    """Return the intervals of K differences of AUC, `first_auc` minus `second_auc`.
 
     The two AUCs are in an ellipse of their correlated logits that reaches to the ends
     of each AUC's own interval; the ends are the least and the largest difference in it. A
@@ -75,21 +75,21 @@ def find_difference(
 
     Args:
         difference: the differences: values, variances (what both share has cancelled), groups.
-        one, other: the AUCs.
+        first_auc, second_auc: the AUCs.
         confidence: requested coverage.
     """
-    first, second, ends = _in_ellipse(difference, one, other, confidence)
+    first, second, ends = _in_ellipse(difference, first_auc, second_auc, confidence)
     (left, right), (other_left, other_right) = ends
-    below = np.hypot(one.value - left, other_right - other.value)
-    above = np.hypot(right - one.value, other.value - other_left)
+    below = np.hypot(first_auc.value - left, other_right - second_auc.value)
+    above = np.hypot(right - first_auc.value, second_auc.value - other_left)
     exact = difference.value - below, difference.value + above
-    return _widest(difference, one, other, first - second, exact)
+    return _widest(difference, first_auc, second_auc, first - second, exact)
 
 
 def find_relative_change(
-    change: Clustered, one: Clustered, other: Clustered, *, confidence: float
+    change: Clustered, first_auc: Clustered, second_auc: Clustered, *, confidence: float
 ) -> Interval:
-    """Return the intervals of K relative changes of AUC, (one - other) / other.
+    """Return the intervals of K relative changes of AUC, (first_auc - second_auc) / second_auc.
 
     As `find_difference`: the least and the largest relative change of any two AUCs in the ellipse,
     so that neither end lies below -1. Where one AUC is 0 or 1 the ends are those of the two exact
@@ -97,14 +97,14 @@ def find_relative_change(
 
     Args:
         change: the differences: variances (what both share has cancelled), groups.
-        one, other: the AUCs.
+        first_auc, second_auc: the AUCs.
         confidence: requested coverage.
     """
-    first, second, ends = _in_ellipse(change, one, other, confidence)
+    first, second, ends = _in_ellipse(change, first_auc, second_auc, confidence)
     (left, right), (other_left, other_right) = ends
     with np.errstate(invalid="ignore", divide="ignore"):
         exact = left / other_right - 1, right / other_left - 1
-        return _widest(change, one, other, first / second - 1, exact)
+        return _widest(change, first_auc, second_auc, first / second - 1, exact)
 
 
 def _widest(
@@ -118,7 +118,7 @@ def _widest(
 
     Args:
         difference: the differences.
-        one, other: the AUCs.
+        first, second: the AUCs.
         pairs: what each pair says, [directions, K].
         exact: the ends where one AUC is 0 or 1.
     """
@@ -131,19 +131,19 @@ def _widest(
 
 
 def _in_ellipse(
-    difference: Clustered, one: Clustered, other: Clustered, confidence: float
+    difference: Clustered, first_auc: Clustered, second_auc: Clustered, confidence: float
 ) -> tuple[Floats, Floats, list[tuple[Floats, Floats]]]:
     """Return pairs of AUCs on the ellipse, [directions, K] each, and the ends of each AUC."""
-    product = 2 * np.sqrt(one.variance * other.variance)
+    product = 2 * np.sqrt(first_auc.variance * second_auc.variance)
     with np.errstate(invalid="ignore", divide="ignore"):
-        shared = (one.variance + other.variance - difference.variance) / product
+        shared = (first_auc.variance + second_auc.variance - difference.variance) / product
     shared = np.where(product > _NOTHING, np.clip(shared, -1.0, 1.0), 0.0)
     shared = np.where(difference.variance > _NOTHING, shared, 1.0)
     turn = np.linspace(0, 2 * np.pi, _DIRECTIONS)[:, None]
     first = np.cos(turn)
     second = shared * first + np.sqrt(1 - shared**2) * np.sin(turn)
     ends, moved = [], []
-    for auc, way in ((one, first), (other, second)):
+    for auc, way in ((first_auc, first), (second_auc, second)):
         # The rows of the difference are the rows of both.
         alone = auc._replace(freedom=difference.freedom)
         low, high = _limited_ends(alone, Scale.AUC, (1 - confidence) / 2)

@@ -182,11 +182,11 @@ def beside(several: Sequence[Numbers]) -> Numbers:
     Non-members, which may differ, are not counted.
     """
     counts = [
-        next((len(part.weight) for seed in one.seeds for part in seed.values()), 1)
-        for one in several
+        next((len(part.weight) for seed in numbers.seeds for part in seed.values()), 1)
+        for numbers in several
     ]
     widths: dict[str, int] = {}
-    for name, part in (pair for one in several for seed in one.seeds for pair in seed.items()):
+    for name, part in (pair for numbers in several for seed in numbers.seeds for pair in seed.items()):
         widths[name] = max(widths.get(name, 0), part.sample.influence.shape[2])
     seeds = [
         {
@@ -194,7 +194,7 @@ def beside(several: Sequence[Numbers]) -> Numbers:
             for name, width in widths.items()
             if any(name in seed for seed in together)
         }
-        for together in zip(*(one.seeds for one in several), strict=True)
+        for together in zip(*(numbers.seeds for numbers in several), strict=True)
     ]
     return Numbers(seeds, several[0].scale)
 

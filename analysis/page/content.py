@@ -191,11 +191,11 @@ def _unlearning_led(
     if view is not None:
         headline = headline_sentence(view.tables, view.best)
         pictures = Columns(present(arms_picture(view), copies_picture(view)), "pictures")
-        before = answer("before", "Before", "Before unlearning", headline, rest=[pictures])
+        before = answer("before", "Before", "Before unlearning", headline, following=[pictures])
         title = "What changes detectability?"
         effects = gains(view)
         effect = Gains(effects) if effects else None
-        changes = answer("changes", "Changes", title, "", rest=[effect])
+        changes = answer("changes", "Changes", title, "", following=[effect])
     page = SiblingPage(
         "detectors.html",
         "Detectors before unlearning",
@@ -240,7 +240,7 @@ def _pages_beside(
     names = {detector.name: detector.title for detector in inputs.detectors}
 
     def section(anchor: str, title: str, *parts: Part | None, short: str = "") -> Section | None:
-        return answer(anchor, short or title, title, "", rest=parts)
+        return answer(anchor, short or title, title, "", following=parts)
 
     pages = (
         SiblingPage(

@@ -53,7 +53,7 @@ def cost_section(steps: Sequence[StepRecord], work: Sequence[DetectorWork]) -> S
         detector_cost_listing(work),
         Fold(f"Every step: {len(steps)}", [table]) if table and len(steps) > _MAX_STEPS else table,
     ]
-    return answer("cost", "Cost", "Cost", "", rest=parts)
+    return answer("cost", "Cost", "Cost", "", following=parts)
 
 
 def detector_costs(work: Sequence[DetectorWork]) -> list[DetectorCost]:
@@ -136,7 +136,7 @@ def provenance_section(inputs: PageInputs) -> Section | None:
             "how",
         ),
     ]
-    return answer("provenance", "Provenance", "Provenance", "", rest=parts)
+    return answer("provenance", "Provenance", "Provenance", "", following=parts)
 
 
 def provenance(inputs: PageInputs) -> list[tuple[str, str]]:

@@ -63,7 +63,7 @@ def arms_picture(view: View) -> Picture | None:
         unit=AUC,
         cell=lambda item: item[1].reported_row(item[0]),
         bold=lambda item: view.bold.get(item[1].cohort) == item[0],
-        shown=([view.head(name) for name in names], [*columns.values()][:arms]),
+        displayed=([view.head(name) for name in names], [*columns.values()][:arms]),
     )
     more = [
         f"{len(view.arms) - arms} more arms" if len(view.arms) > arms else "",

@@ -113,27 +113,27 @@ class Judgement(NamedTuple):
 
 
 def judge(
-    parts: Mapping[str, Chunks], weights: Weights, found: AuditShares, *, guessing: float
+    parts: Mapping[str, Chunks], weights: Weights, measured: AuditShares, *, guessing: float
 ) -> Judgement:
     """Return the checks and the verdict of an audit.
 
     Args:
         parts: the chunks of each part with their losses.
         weights: how they lie to the original's.
-        found: the numbers of the audit.
+        measured: the numbers of the audit.
         guessing: loss of guessing tokens by their frequency; infinite if it is unknown.
     """
     working = _working(parts, guessing)
     contaminated = working.measure.reason == CONTAMINATED
     checks = {
         "working": working,
-        "knew": _knew(parts, found),
+        "knew": _knew(parts, measured),
         "level": _level(parts, guessing, contaminated=contaminated),
         "weights": _weights(weights),
     }
-    chance = _chance(found, paired="retrained" in parts[AUDITED].losses)
+    chance = _chance(measured, paired="retrained" in parts[AUDITED].losses)
     answers = {name: check.answer for name, check in checks.items()}
-    verdict = "same weights" if weights.same else _verdict(answers, found, chance)
+    verdict = "same weights" if weights.same else _verdict(answers, measured, chance)
     unanswered: dict[str, list[str]] = {}
     for name, check in checks.items():
         if check.answer == UNKNOWN:
@@ -146,7 +146,7 @@ def judge(
     return Judgement(verdict, meaning, checks)
 
 
-def _verdict(answers: Mapping[str, str], found: AuditShares, chance: float) -> str:
+def _verdict(answers: Mapping[str, str], measured: AuditShares, chance: float) -> str:
     if chance <= CHANCE:
         return "still written"
     if answers["working"] == NO:
@@ -165,7 +165,7 @@ def _verdict(answers: Mapping[str, str], found: AuditShares, chance: float) -> s
     if level == ABOVE:
         return "over-forgotten"
     judgeable = answers["knew"] == YES and answers["working"].startswith(YES)
-    if level == ALIKE and judgeable and found.written["unlearned"].remembered:
+    if level == ALIKE and judgeable and measured.written["unlearned"].remembered:
         return "forgotten as far as can be seen"
     return "cannot be judged"
 
@@ -211,9 +211,9 @@ def _lost(chunks: Chunks, texts: str) -> tuple[Estimate, str]:
     return lost, f"its loss on the {texts} minus the {best} model's"
 
 
-def _knew(parts: Mapping[str, Chunks], found: AuditShares) -> Check:
+def _knew(parts: Mapping[str, Chunks], measured: AuditShares) -> Check:
     loss, about = _against_control(parts, "original")
-    writes = found.shares["remembered_original"].value > 0
+    writes = measured.shares["remembered_original"].value > 0
     answer = YES if loss.high < 0 else NO if loss.low > -MARGIN and not writes else UNKNOWN
     return Check(answer, loss, about)
 
@@ -247,12 +247,12 @@ def _against_control(parts: Mapping[str, Chunks], model: str) -> tuple[Estimate,
         return paired, f"{about} the retrained model's"
     if not control.losses:
         return no_estimate(NO_CONTROL), ""
-    mine, theirs = (chunks.clusters(least_run=LOSS_RUN) for chunks in (audited, control))
-    names = (*mine.names, *(f"control {name}" for name in theirs.names))
+    audited_clusters, control_clusters = (chunks.clusters(least_run=LOSS_RUN) for chunks in (audited, control))
+    names = (*audited_clusters.names, *(f"control {name}" for name in control_clusters.names))
     gap = difference(
         np.concatenate([own, control.losses[model]]),
         np.arange(len(names)) < len(own),
-        Clusters(names, mine.about or theirs.about),
+        Clusters(names, audited_clusters.about or control_clusters.about),
         least=LEAST,
     )
     return gap, f"{about} its loss on the control texts, which may be harder or easier"
@@ -265,15 +265,15 @@ def _weights(weights: Weights) -> Check:
     return Check(answer, Estimate(weights.cosine, nan, nan), weights.about)
 
 
-def _chance(found: AuditShares, *, paired: bool) -> float:
+def _chance(measured: AuditShares, *, paired: bool) -> float:
     """Return the probability that a model which never knew the texts passes the level as often.
 
     Rosenbaum's (1954) test: of the longest runs of m chunks and n of the control, the k longest are
     all of the chunks. On the same chunks each of the k is one of a pair, so 1 / 2^k.
     """
-    written = found.written["unlearned"]
-    known, count = int(written.known.sum()), len(written.remembered)
+    written = measured.written["unlearned"]
+    n_known, count = int(written.known.sum()), len(written.remembered)
     control = written.level.chunks
     if not count:
         return nan
-    return 0.5**known if paired else comb(count, known) / comb(count + control, known)
+    return 0.5**n_known if paired else comb(count, n_known) / comb(count + control, n_known)

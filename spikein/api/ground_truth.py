@@ -264,7 +264,7 @@ def _chosen(arms: Sequence[Mapping[str, Any]], label: str | None, folder: Path) 
         for arm_node in arms
         if arm_node["model"] == CONTAMINATED
     }
-    axes = labels[find_arm(label, labels, where=str(folder))]
+    axes = labels[find_arm(label, labels, place=str(folder))]
     return [
         number
         for number, arm_node in enumerate(arms)
@@ -280,8 +280,8 @@ def _described(
     scores = artifacts.get(digests[f"{start}scores"], "scores")
     trained = digests.get(f"{start}model")
 
-    def name(digest: str, what: str, files: Sequence[str] = ("*",)) -> str:
-        return artifact_name(artifacts.get(digest, what, files).path)
+    def name(digest: str, role: str, files: Sequence[str] = ("*",)) -> str:
+        return artifact_name(artifacts.get(digest, role, files).path)
 
     return ModelTables(
         axes=dict(arm["axes"]),
@@ -293,5 +293,5 @@ def _described(
         scores=artifact_name(scores.path),
         examples=name(digests[f"{start}examples"], "examples"),
         trained=trained and name(trained, "model", EXPOSURES.files),
-        inputs={what: name(digest, what) for what, digest in scores.manifest.inputs.items()},
+        inputs={role: name(digest, role) for role, digest in scores.manifest.inputs.items()},
     )

@@ -17,7 +17,7 @@ def experiments(incomplete: str) -> list[str]:
     """Return shipped experiments by name, and files of YAML and folders by path."""
     from inject.shipped import EXPERIMENTS
 
-    return [*shipped_experiments(incomplete), *_files(incomplete, known=EXPERIMENTS.files())]
+    return [*shipped_experiments(incomplete), *_files(incomplete, listed=EXPERIMENTS.files())]
 
 
 def shipped_experiments(incomplete: str) -> list[str]:
@@ -72,10 +72,10 @@ def overrides(incomplete: str) -> list[str]:
     return [f"{key}{dataset}" for dataset in _starting(built_in_names(), name)]
 
 
-def _files(incomplete: str, *, known: Iterable[str]) -> list[str]:
+def _files(incomplete: str, *, listed: Iterable[str]) -> list[str]:
     """Return the folders and YAML files whose path has this prefix."""
     matches = []
-    for path in _matching(incomplete, known):
+    for path in _matching(incomplete, listed):
         if path.is_dir():
             matches.append(f"{path}/")
         elif path.suffix in _ENDINGS:
@@ -83,11 +83,11 @@ def _files(incomplete: str, *, known: Iterable[str]) -> list[str]:
     return matches
 
 
-def _matching(incomplete: str, known: Iterable[str]) -> list[Path]:
+def _matching(incomplete: str, listed: Iterable[str]) -> list[Path]:
     """Return the folder's entries with this prefix, without hidden and already known names."""
     head, tail = os.path.split(incomplete)
     entries = [path for path in _entries(Path(head or ".")) if path.name.startswith(tail)]
-    return [path for path in entries if path.name[0] != "." and (head or path.name not in known)]
+    return [path for path in entries if path.name[0] != "." and (head or path.name not in listed)]
 
 
 def _entries(folder: Path) -> list[Path]:

@@ -62,9 +62,9 @@ def _of_layout(pattern: str) -> str:
     from inject.public_data.catalogue import data_sets
     from inject.public_data.fetch import fetch
 
-    matching = [one for one in data_sets() if any(fits(file.path, pattern) for file in one.files)]
+    matching = [data_set for data_set in data_sets() if any(fits(file.path, pattern) for file in data_set.files)]
     if not matching or not pattern:
-        names = [file.path for one in data_sets() for file in one.files]
+        names = [file.path for data_set in data_sets() for file in data_set.files]
         raise InputError(
             f"no file that the presets read has this name.{did_you_mean(pattern, names)}",
             where=f"{PRESETS}/{pattern}",

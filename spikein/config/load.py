@@ -99,7 +99,7 @@ def check_document(document: Document, overrides: Sequence[str] = ()) -> Checked
     grouped, checked = _check_combinations(candidates)
     problems += _with_choices(grouped, candidates, document)
     if not problems:
-        problems = [_at_place(one, path, document) for path, one in repeated_values(checked)]
+        problems = [_at_place(problem, path, document) for path, problem in repeated_values(checked)]
     if problems:
         raise InputErrors(problems, title=title)
     shapes = dict.fromkeys(experiment.model.shape for _, experiment in checked)
@@ -236,18 +236,18 @@ def _read(path: Path, chain: tuple[Path, ...], notes: list[str]) -> Document:
     return _merged(document, extended, name=path.stem)
 
 
-def _parent(value: Any, path: Path, where: str) -> Path:
+def _parent(value: Any, path: Path, place: str) -> Path:
     """Return the file that `extends` names."""
     if not isinstance(value, str) or not value:
         raise InputError(
             f"{EXTENDS}: is {plain_type(value)}",
-            where=where,
+            where=place,
             allowed="one name of a shipped experiment, or a path relative to this file",
         )
     if "${" in value:
         raise InputError(
             f"{EXTENDS}: variables cannot be used here, since the other file may define them",
-            where=where,
+            where=place,
             hint="Write the path out.",
         )
     try:
@@ -255,7 +255,7 @@ def _parent(value: Any, path: Path, where: str) -> Path:
     except InputError as error:
         raise InputError(
             f"{EXTENDS}: {error.where}: {error.problem}",
-            where=where,
+            where=place,
             allowed=error.allowed,
             hint=error.hint,
         ) from None

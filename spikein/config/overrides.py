@@ -43,7 +43,7 @@ def _parsed(text: str, place: str) -> tuple[KeyPath, Any]:
         raise InputError(
             "not an override", where=repr(masked(text)), allowed="key=value, such as train.lr=1e-3"
         )
-    return parse_path(key), parse_value(value, where=place)
+    return parse_path(key), parse_value(value, place=place)
 
 
 def apply_overrides(
@@ -66,7 +66,7 @@ def apply_overrides(
         try:
             key_path, value = _parsed(text, place)
             path = _with_variables(key_path, place, values, known_keys)
-            set_value(values, path, value, where=place)
+            set_value(values, path, value, place=place)
         except InputError as error:
             problems.append(error)
             continue
@@ -87,7 +87,7 @@ def apply_overrides(
     return Document(values=values, places=places, name=document.name), problems
 
 
-def set_value(values: dict[str, Any], path: KeyPath, value: Any, *, where: str) -> None:
+def set_value(values: dict[str, Any], path: KeyPath, value: Any, *, place: str) -> None:
     """Set `value` at `path` in nested dicts and lists, in place; create missing mappings.
 
     Raises:
@@ -101,7 +101,7 @@ def set_value(values: dict[str, Any], path: KeyPath, value: Any, *, where: str) 
             if not isinstance(part, int) or part >= len(node):
                 raise InputError(
                     f"{prefix} is a list of {len(node)}, it has no item {part}",
-                    where=where,
+                    where=place,
                     allowed=f"{prefix}.0 to {prefix}.{len(node) - 1}" if node else "none",
                 )
         elif isinstance(node, dict):
@@ -109,7 +109,7 @@ def set_value(values: dict[str, Any], path: KeyPath, value: Any, *, where: str) 
             if not last and node.get(part) is None:
                 node[part] = {}
         else:
-            raise InputError(f"{prefix} is a single value, it has no key {part}", where=where)
+            raise InputError(f"{prefix} is a single value, it has no key {part}", where=place)
         if last:
             node[part] = copy.deepcopy(value)
         else:
@@ -157,7 +157,7 @@ def interpolate(document: Document) -> tuple[Document, list[InputError]]:
 
 
 def read_settings(
-    model: type[Model], path: Path | None, overrides: Sequence[str], given: dict[str, Any]
+    model: type[Model], path: Path | None, overrides: Sequence[str], options: dict[str, Any]
 ) -> Model:
     """Return the settings of a file, of overrides, and of the options of a command.
 
@@ -165,7 +165,7 @@ def read_settings(
         model: the class of the settings.
         path: a YAML file, or None.
         overrides: `KEY=VALUE` each, dotted keys or names of variables.
-        given: keys of the command line; they win.
+        options: keys of the command line; they win.
 
     Raises:
         InputErrors: with all problems, and suggestions for unknown keys.
@@ -176,9 +176,9 @@ def read_settings(
         else read_document(path)
     )
     document, problems = apply_overrides(document, overrides, keys=model.model_fields)
-    values = {**document.values, **given}
-    places = {key: place for key, place in document.places.items() if key[0] not in given}
-    places |= {(key,): "the command line" for key in given}
+    values = {**document.values, **options}
+    places = {key: place for key, place in document.places.items() if key[0] not in options}
+    places |= {(key,): "the command line" for key in options}
     document, unknown = interpolate(Document(values=values, places=places, name=document.name))
     problems += unknown
     try:

@@ -229,7 +229,7 @@ def _chosen(document: Document, choice: Mapping[str, int]) -> dict[str, Any]:
     values: dict[str, Any] = _copy(document.values)
     for axis, index in choice.items():
         place = document.place(("sweep", axis, index))
-        set_value(values, parse_path(axis), document.values["sweep"][axis][index], where=place)
+        set_value(values, parse_path(axis), document.values["sweep"][axis][index], place=place)
     return values
 
 

@@ -191,8 +191,8 @@ def read_statuses(root: Path) -> list[RunStatus]:
 def _read(folder: Path) -> RunStatus | None:
     try:
         values = json.loads((folder / STATUS).read_text(encoding="utf-8"))
-        given = values.pop("steps")
-        run = RunStatus(**values, steps=tuple(_step(one) for one in given))
+        records = values.pop("steps")
+        run = RunStatus(**values, steps=tuple(_step(record) for record in records))
     except (OSError, ValueError, TypeError, KeyError):
         return None
     if run.state == "running" and not _is_alive(folder, run):

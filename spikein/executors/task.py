@@ -71,15 +71,15 @@ def python_path() -> str:
     return os.pathsep.join(path for path in paths if path)
 
 
-def run_task(task: Task, where: str = "") -> TaskEnd:
+def run_task(task: Task, worker: str = "") -> TaskEnd:
     """Build the step of a task; an exception is part of the result.
 
     Args:
         task: the step and its run.
-        where: the name of this place in addition to host and process, such as `worker 2`.
+        worker: the name of this place in addition to host and process, such as `worker 2`.
     """
     place = ", ".join(
-        part for part in (where, f"process {os.getpid()} on {socket.gethostname()}") if part
+        part for part in (worker, f"process {os.getpid()} on {socket.gethostname()}") if part
     )
     files = TaskFiles(task.graph.folder, task.digest)
     files.clear()
@@ -206,9 +206,9 @@ def _output_to(log: Path) -> Iterator[None]:
 class _FileProgress(Progress):
     """Write a step's progress to a file of its run, and its notices into its log."""
 
-    def __init__(self, files: TaskFiles, where: str) -> None:
+    def __init__(self, files: TaskFiles, place: str) -> None:
         self._files = files
-        self._known: dict[str, Any] = {"where": where, "began": time.time()}
+        self._known: dict[str, Any] = {"where": place, "began": time.time()}
         self._written = 0.0
         files.write_progress(**self._known)
 

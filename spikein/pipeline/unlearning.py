@@ -337,7 +337,7 @@ def _audit_step(nodes: UnlearningNodes, audited: Model, settings: ChunkAudit) ->
             "membership": nodes.membership,
             "exposures": models["original"].trained,
             **{f"{name}-scores": model.own_scores for name, model in models.items()},
-            **{f"{name}-written": _written(nodes, one, settings) for name, one in models.items()},
+            **{f"{name}-written": _written(nodes, model, settings) for name, model in models.items()},
         },
         settings,
         method=audited.method,

@@ -99,7 +99,7 @@ class RunArtifacts:
             paths = [path for path in self._paths.values() if path.parent.name == kind]
             return [open_artifact(path) for path in paths]
 
-    def get(self, digest: str, what: str, files: Sequence[str] = ("*",)) -> Artifact:
+    def get(self, digest: str, role: str, files: Sequence[str] = ("*",)) -> Artifact:
         """Return an artifact by its digest, verified.
 
         Raises:
@@ -107,7 +107,7 @@ class RunArtifacts:
         """
         with self.rebuild_hint():
             if digest[:SHORT] not in self._paths:
-                problem = f"the run does not link to its {what} {digest[:SHORT]}"
+                problem = f"the run does not link to its {role} {digest[:SHORT]}"
                 raise StoreError(problem, where=str(self._folder))
             artifact = verified(open_artifact(self._paths[digest[:SHORT]]), files)
         self.verified.add(artifact_name(artifact.path))

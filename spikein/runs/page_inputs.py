@@ -213,11 +213,11 @@ def _asked(experiment_graph: ExperimentGraph) -> list[DetectorSetting]:
 
 def _detector_facts(experiment_graph: ExperimentGraph) -> list[DetectorFacts]:
     """Return the detectors' declarations, each with its first requested parameters."""
-    found: dict[str, DetectorFacts] = {}
+    facts_by_name: dict[str, DetectorFacts] = {}
     for setting in _asked(experiment_graph):
         facts = describe_detector(setting.known, setting.parameters)
-        found.setdefault(setting.name, facts)
-    return list(found.values())
+        facts_by_name.setdefault(setting.name, facts)
+    return list(facts_by_name.values())
 
 
 def detector_work(experiment_graph: ExperimentGraph, report: RunReport) -> list[DetectorWork]:

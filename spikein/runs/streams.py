@@ -174,7 +174,7 @@ def _chosen(
                 allowed=", ".join(map(repr, labels)),
             )
         return arms[0]
-    return arms[labels.index(find_arm(label, labels, where=str(folder)))]
+    return arms[labels.index(find_arm(label, labels, place=str(folder)))]
 
 
 def _protected(examples: Path, plan: Plan) -> frozenset[str]:

@@ -241,7 +241,7 @@ def _check_served(options: ScoringOptions, rows: LabelledRows, held_out: KnownTe
 
 def _asked(options: ScoringOptions) -> list[DetectorSetting]:
     """Return the requested detectors, each once."""
-    by_name = {(one.name, one.text): one for one in parse_detectors(options.detectors)}
+    by_name = {(setting.name, setting.text): setting for setting in parse_detectors(options.detectors)}
     # The settings of a detector are adjacent: they are scored in one call.
     places = {name: at for at, name in enumerate(dict.fromkeys(name for name, _ in by_name))}
     return sorted(by_name.values(), key=lambda setting: places[setting.name])
@@ -302,7 +302,7 @@ def _not_calibrated(
     settings: Sequence[DetectorSetting], calibrated: Sequence[DetectorSetting]
 ) -> list[str]:
     able = {setting.name for setting in calibrated}
-    others = dict.fromkeys(one.name for one in settings if one.name not in able)
+    others = dict.fromkeys(setting.name for setting in settings if setting.name not in able)
     if not others:
         return []
     return [

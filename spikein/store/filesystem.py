@@ -158,13 +158,13 @@ def check_file(path: Path) -> None:
 
 
 @contextmanager
-def writing(folder: Path, hint: str, what: str) -> Iterator[None]:
+def writing(folder: Path, hint: str, description: str) -> Iterator[None]:
     """Turn the error of a full or read-only disk into one that names the file and the remedy.
 
     Args:
         folder: the folder of the written files.
         hint: what to do if it cannot be written.
-        what: a description of the written files.
+        description: a description of the written files.
     """
     try:
         yield
@@ -172,7 +172,7 @@ def writing(folder: Path, hint: str, what: str) -> Iterator[None]:
         raise
     except Exception as error:
         if disk_full(error) or (read_only(error) and _below(error, folder)):
-            raise _write_error(error, folder, hint, what) from error
+            raise _write_error(error, folder, hint, description) from error
         raise
 
 
@@ -188,8 +188,8 @@ def _below(error: Exception, folder: Path) -> bool:
     return Path(os.fsdecode(name)).absolute().is_relative_to(folder.absolute())
 
 
-def _write_error(error: Exception, folder: Path, hint: str, what: str = "") -> StoreError:
-    doing = f" while writing {what}" if what else ""
+def _write_error(error: Exception, folder: Path, hint: str, description: str = "") -> StoreError:
+    doing = f" while writing {description}" if description else ""
     if disk_full(error):
         return StoreError(
             f"the disk is full: {free_space(folder)} left{doing}",

@@ -49,7 +49,7 @@ def collect(
     *,
     keep: Iterable[str] | Callable[[], Iterable[str]],
     dry_run: bool = False,
-    shown: Collection | None = None,
+    confirmed: Collection | None = None,
 ) -> Collection:
     """Remove every artifact that is neither in `keep` nor an input of one that is.
 
@@ -59,25 +59,25 @@ def collect(
             when no process uses the store or can start to, so that a just published run loses
             nothing.
         dry_run: find, but remove nothing.
-        shown: the artifacts shown to the user; others are not removed.
+        confirmed: the artifacts shown to the user; others are not removed.
 
     Raises:
         StoreError: when another process uses the store.
     """
-    agreed = None if shown is None else {entry.path for entry in shown.removed}
+    agreed = None if confirmed is None else {entry.path for entry in confirmed.removed}
 
     def find() -> tuple[list[Garbage], int]:
         needed = {digest[:SHORT] for digest in (keep() if callable(keep) else keep)}
         opened = {short_digest(folder): _opened(folder) for folder in store.artifacts()}
         _add_inputs(needed, opened)
-        garbage, kept = [], 0
+        garbage, n_kept = [], 0
         for folder in store.artifacts():
             if short_digest(folder) in needed or (agreed is not None and folder not in agreed):
-                kept += 1
+                n_kept += 1
             else:
                 garbage.append(_garbage(folder, "no run needs it"))
         left = [entry for entry in _leftovers(store) if agreed is None or entry.path in agreed]
-        return [*garbage, *left], kept
+        return [*garbage, *left], n_kept
 
     return _collect(store, find, dry_run)
 
@@ -142,17 +142,17 @@ def _collect(
     if not store.root.is_dir():
         return Collection(removed=(), kept=0, dry_run=dry_run)
     if dry_run:
-        garbage, kept = find()
-        return Collection(removed=tuple(garbage), kept=kept, dry_run=True)
+        garbage, n_kept = find()
+        return Collection(removed=tuple(garbage), kept=n_kept, dry_run=True)
     try:
         with store.collecting_lock().acquire(timeout=0):
             if users := store.users():
                 raise store_in_use(store, users)
-            garbage, kept = find()
-            removed = [one for one in garbage if _remove(store, one.path)]
+            garbage, n_kept = find()
+            removed = [entry for entry in garbage if _remove(store, entry.path)]
     except Timeout:
         raise store_in_use(store, []) from None
-    return Collection(removed=tuple(removed), kept=kept, dry_run=False)
+    return Collection(removed=tuple(removed), kept=n_kept, dry_run=False)
 
 
 def store_in_use(store: Store, users: list[Path]) -> StoreError:

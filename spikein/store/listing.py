@@ -97,8 +97,8 @@ class ContentIndex:
             if place not in self._keys:
                 try:
                     manifest = read_manifest(folder)
-                    rest = _without_inputs(dict(manifest.identity))
-                    self._keys[place] = manifest.content_key, rest
+                    identity = _without_inputs(dict(manifest.identity))
+                    self._keys[place] = manifest.content_key, identity
                 except StoreError:
                     self._keys[place] = None
             keys = self._keys[place]

@@ -142,14 +142,14 @@ class Store:
         require_resolved(recipe.settings, label=recipe.kind)
         started = time.monotonic()
         name = f"{recipe.kind}/{safe_label(label)}-{recipe.digest[:SHORT]}"
-        manifests = {key: one.manifest for key, one in (inputs or {}).items()}
+        manifests = {key: source.manifest for key, source in (inputs or {}).items()}
         rules = rules or ArtifactRules()
         same_as = None
         artifact = self._intact(recipe, manifests, None)
         if artifact is not None:
             return BuildResult(artifact=artifact, built=False, seconds=time.monotonic() - started)
         read = {
-            key: one.content_read(rules.reads.get(key, Reading())) for key, one in manifests.items()
+            key: manifest.content_read(rules.reads.get(key, Reading())) for key, manifest in manifests.items()
         }
         with writing(self.root, _FREE_SPACE, name), self._lease(recipe.digest, name, notice):
             artifact = self._intact(recipe, manifests, notice or (lambda _: None))

@@ -40,11 +40,11 @@ def accuracy_section(table: pa.Table, axes: Sequence[str], view: View | None) ->
         view: of the run, whose arm the sentence is about; None if there is no headline.
     """
     places = _places(Findings(table.to_pylist(), axes))
-    means = any(_named(one, "dataset") == MEAN for one in places)
+    means = any(_named(place, "dataset") == MEAN for place in places)
     whole: dict[str, list[Findings]] = {}
     by_dataset: dict[str, list[Findings]] = {}
     for scoring in SCORINGS:
-        for place in (one for one in places if _named(one, "scoring") == scoring):
+        for place in (place for place in places if _named(place, "scoring") == scoring):
             apart = means and _named(place, "dataset") != MEAN
             (by_dataset if apart else whole).setdefault(scoring, []).append(place)
     first, *others = whole
@@ -56,12 +56,12 @@ def accuracy_section(table: pa.Table, axes: Sequence[str], view: View | None) ->
         _sentence([*whole.values()], view),
         _picture([*whole.values()], view) if view else None,
         _changes(whole[first], "Change of accuracy, plain scores"),
-        rest=[
-            *(Fold(f"With {one} scores", [_changes(whole[one], "Change")]) for one in others),
+        following=[
+            *(Fold(f"With {scoring} scores", [_changes(whole[scoring], "Change")]) for scoring in others),
             Fold("Accuracy before and after", [shares]) if len(whole[first]) <= OPEN_ROWS else None,
             *(
-                Fold(f"By dataset, {one} scores", [_changes(apart, "By dataset")])
-                for one, apart in by_dataset.items()
+                Fold(f"By dataset, {scoring} scores", [_changes(apart, "By dataset")])
+                for scoring, apart in by_dataset.items()
             ),
             Note(
                 "Answers are ranked by their log-probability after the question; where answers are "
@@ -137,7 +137,7 @@ def _picture(gains: Sequence[Sequence[Findings]], view: View) -> Picture | None:
         column,
         unit=POINTS,
         cell=lambda place: _quantity(place, _EXCESS),
-        shown=(
+        displayed=(
             [*dict.fromkeys(map(row, places))][:OPEN_ROWS],
             [*dict.fromkeys(map(column, places))],
         ),

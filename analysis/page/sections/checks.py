@@ -57,7 +57,7 @@ def checks_section(checks: Sequence[Check], inputs: PageInputs) -> Section | Non
             caption="Failed: an AUC is farther from 0.5 than chance, corrected for their number. "
             "All AUCs, and the report of each audit, are on the page of methods.",
         ),
-        rest=[folded("Reports of the failed audits", failed)],
+        following=[folded("Reports of the failed audits", failed)],
     )
 
 

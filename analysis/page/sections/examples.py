@@ -78,7 +78,7 @@ def examples_section(view: View, *, show_protected: bool) -> Section | None:
                 heading = Heading(f"{kind} with the {end} scores")
                 parts += [heading, Table(columns=_COLUMNS, rows=tuple(tables), style=_STYLE)]
     title = "Examples with the highest and lowest scores"
-    return answer(EXAMPLES, "Examples", title, "", rest=parts)
+    return answer(EXAMPLES, "Examples", title, "", following=parts)
 
 
 def _example(

@@ -54,7 +54,7 @@ def experiment_section(inputs: PageInputs) -> Section | None:
         paragraph = description(inputs.settings, inputs.datasets)
     columns = Columns(present(settings, Stacked(streams) if streams else None))
     parts = [columns, fold_items("Notes on the texts", notes)]
-    return answer("experiment", "Set-up", "What was run", paragraph, rest=parts)
+    return answer("experiment", "Set-up", "What was run", paragraph, following=parts)
 
 
 def description(arms: Sequence[ArmSettings], datasets: Sequence[str]) -> str:

@@ -211,8 +211,8 @@ def _sweep_picture(view: View, tables: Sequence[Findings], axis: str) -> Picture
     names = view.few(view.shown)
     arms: dict[str, list[Findings]] = {}
     for table in tables:
-        rest = arm_words(pair for pair in table.cohort.axes if pair[0] != axis)
-        arms.setdefault(rest, []).append(table)
+        other_axes = arm_words(pair for pair in table.cohort.axes if pair[0] != axis)
+        arms.setdefault(other_axes, []).append(table)
 
     def row(detector: str, arm: str) -> Head:
         words = ", ".join(filter(None, (view.title(detector), arm)))

@@ -127,7 +127,7 @@ def _picture(view: View, contrasts: Sequence[Row]) -> Picture | None:
         lambda row: heads.get(_place(row, view)) or Head(change_words(row), group=view.arm_of(row)),
         unit=POINTS,
         cell=lambda row: row,
-        shown=([view.head(name) for name in view.shown], [*heads.values()]),
+        displayed=([view.head(name) for name in view.shown], [*heads.values()]),
     )
     return picture(
         "contrasts",

@@ -57,7 +57,7 @@ def rates_section(view: View) -> Section | None:
         _sentence(view, measured, lacking),
         curves if measured else None,
         _table(view, measured, lacking),
-        rest=[
+        following=[
             folded("ROC curves", present(curves) if not measured else []),
             folded("False-discovery-rate control", decided),
             folded("Tests of whole datasets", whole),
@@ -77,14 +77,14 @@ def _sentence(view: View, measured: Rates, lacking: Sequence[float]) -> str:
         for rate, cells in measured.items()
         if (cell := cells.get(view.best.detector)) and cell.available
     ][:2]
-    found = [
+    rate_clauses = [
         f"with {rate}, {share}"
         if at
         else f"with {rate} false positives {view.name} detects {share} of the members"
         for at, (rate, share) in enumerate(shares)
     ]
     others = view.best.cell.nonmembers
-    clauses = [", ".join(found)] if found else []
+    clauses = [", ".join(rate_clauses)] if rate_clauses else []
     if lacking:
         *rates, last = map(_percent, lacking)
         named = f"{', '.join(rates)} or {last}" if rates else last

@@ -55,7 +55,7 @@ def results_sections(view: View) -> list[Section | None]:
     adjusted = collapsed(adjusted_tables(trained, view.order, view.names))
     choices = [_choices(view.inputs.analysis, view.names), surp_picture(view)]
     return [
-        answer(anchor, title, title, "", rest=parts)
+        answer(anchor, title, title, "", following=parts)
         for anchor, title, parts in (
             ("adjusted", "Adjusted by the base model", adjusted),
             ("settings", "Chosen settings", choices),

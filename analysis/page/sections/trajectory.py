@@ -32,7 +32,7 @@ def trajectory_section(tables: Mapping[str, pa.Table], axes: Sequence[str]) -> S
         axes: the swept axes.
     """
     pooled = [row for row in tables["trajectory"].to_pylist() if row["dataset"] == POOLED]
-    every = tables["fading"].to_pylist()
+    fading_rows = tables["fading"].to_pylist()
     best = best_detectors(pooled)
     if not best:
         return None
@@ -42,17 +42,17 @@ def trajectory_section(tables: Mapping[str, pa.Table], axes: Sequence[str]) -> S
     arms = list(dict.fromkeys(_arm(row, axes) for row in pooled))
     for arm in arms:
         progress += _progress(arm, [row for row in pooled if _arm(row, axes) == arm], best)
-        rows = [row for row in every if _arm(row, axes) == arm]
+        rows = [row for row in fading_rows if _arm(row, axes) == arm]
         for name in fading_detectors(best, len(arms)):
             sentences += _sentences(arm, rows, name)
             fading += _fading(arm, rows, name)
-    pictures = _pictures(pooled, every, best, axes)
+    pictures = _pictures(pooled, fading_rows, best, axes)
     return answer(
         "during-training",
         "During training",
         "How does detection change during training?",
         "",
-        rest=[*sentences, *pictures, *fading, *map(fold, progress)],
+        following=[*sentences, *pictures, *fading, *map(fold, progress)],
     )
 
 
@@ -162,7 +162,7 @@ def _head(label: str, row: Row, axes: Sequence[str], kind: str = "") -> Head:
 
 def _seen(row: Row, rows: Sequence[Row]) -> str:
     # At one checkpoint members of a bin may have had 5 copies, at the next 5 to 8.
-    bins = merge_bins({one["copies"] for one in rows} - {"0"})
+    bins = merge_bins({other_row["copies"] for other_row in rows} - {"0"})
     label = next((label for label, same in bins.items() if row["copies"] in same), "0")
     return {"0": "none yet", "1": "1 copy"}.get(label, f"{label} copies")
 

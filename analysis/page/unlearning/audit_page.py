@@ -253,8 +253,8 @@ def _badges(record: Row) -> Badges:
     answers = {name: check["answer"] for name, check in record["checks"].items()}
     failed = {name: "" if answer == UNKNOWN else "failed" for name, answer in answers.items()}
     badges = [
-        Badge(_CHECKS.get(name, name), "passed" if said.startswith(YES) else failed[name], [said])
-        for name, said in answers.items()
+        Badge(_CHECKS.get(name, name), "passed" if answer.startswith(YES) else failed[name], [answer])
+        for name, answer in answers.items()
     ]
     return Badges(badges, "checks")
 

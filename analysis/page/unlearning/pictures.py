@@ -103,13 +103,13 @@ def copies_panels(arm: StudyArm) -> Picture | None:
 
     before = line(ORIGINAL, NO_METHOD, "faint")
     lines = {method: line(UNLEARNED, method) for method in arm.methods}
-    visible = [(method, one) for method, one in lines.items() if one.points][:_MAX_PANELS]
+    visible = [(method, method_line) for method, method_line in lines.items() if method_line.points][:_MAX_PANELS]
     if not visible:
         return None
-    dots = [dot for one in (before, *(one for _, one in visible)) for _, dot in one.points]
+    dots = [dot for method_line in (before, *(method_line for _, method_line in visible)) for _, dot in method_line.points]
     low, high = round_limits([end for dot in dots for end in (dot.low, dot.high)], 0.2, 0.0)
     figure = Panels(
-        panels=[LinePanel(method_title(method), [before, one]) for method, one in visible],
+        panels=[LinePanel(method_title(method), [before, method_line]) for method, method_line in visible],
         x=[(doublings(copies_middle(dose)), dose.replace("-", "\N{EN DASH}")) for dose in doses],
         y=[(value, f"{value:+.1f}".replace("-", "\N{MINUS SIGN}") if value else "0")
            for at in range(round((high - low) / 0.2) + 1)

@@ -101,7 +101,7 @@ def _collected(
         update_register(store.root, now, forget=forget)
         return now.needed(forget=forget)
 
-    return collect(store, keep=keep, shown=removable)
+    return collect(store, keep=keep, confirmed=removable)
 
 
 def _check_known(roots: "Roots", store: Path) -> None:

@@ -213,7 +213,7 @@ def bundle(
         sizes = bundle_sizes(run, arm=arm, runs=runs, store=store)
         names = {"": "every bundle"}
         print_table(
-            ("part", "about"), ((names.get(one, one), human_bytes(n)) for one, n in sizes.items())
+            ("part", "about"), ((names.get(part, part), human_bytes(n)) for part, n in sizes.items())
         )
         return
     if out is None:

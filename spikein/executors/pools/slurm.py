@@ -238,7 +238,7 @@ def _queue(ids: Sequence[str]) -> Mapping[str, _Queued] | None:
     None if Slurm does not answer: a controller that is down for a moment has lost no job.
     """
     states: dict[str, _Queued] = {}
-    job_ids = ",".join(dict.fromkeys(one.partition("_")[0] for one in ids))
+    job_ids = ",".join(dict.fromkeys(array_id.partition("_")[0] for array_id in ids))
     done = _run(
         [
             "squeue",

@@ -150,13 +150,13 @@ def _changes(
     for label in sorted(alone[0].keys() & alone[1].keys()):
         if len(alone[0][label]) != 1 or len(alone[1][label]) != 1:
             continue
-        one = manifests[0].get(alone[0][label][0])
-        two = manifests[1].get(alone[1][label][0])
-        if one is None or two is None:
+        first = manifests[0].get(alone[0][label][0])
+        second = manifests[1].get(alone[1][label][0])
+        if first is None or second is None:
             changes.append(ArtifactChange(label, (), None))
         else:
             changes.append(
-                ArtifactChange(label, tuple(_recipe(one, two)), one.content == two.content)
+                ArtifactChange(label, tuple(_recipe(first, second)), first.content == second.content)
             )
     return changes
 

@@ -139,10 +139,10 @@ def _numbers_table(
     return _table("All numbers", heads, rows, caption if left_out else "Over all copies.", right=3)
 
 
-def _beside(found: Findings, place: Mapping[str, str]) -> tuple[Entry, Entry, Entry]:
+def _beside(findings: Findings, place: Mapping[str, str]) -> tuple[Entry, Entry, Entry]:
     """Return a number of either run, and their paired difference."""
-    first, second = (found.row(run=run, **place) for run in ("first", "second"))
-    gap = found.get(run="difference", **place)
+    first, second = (findings.row(run=run, **place) for run in ("first", "second"))
+    gap = findings.get(run="difference", **place)
     if gap is not None:
         counts = f"{gap.members:,} + {gap.nonmembers:,}, " if gap.available else ""
         paired = DIFFERENCE.place(gap.value, gap.low, gap.high, counts + gap.about)
@@ -175,15 +175,15 @@ def summary(names: tuple[str, str], origins: Origins, metrics: ComparedMetrics) 
 
 
 def _numbers(names: tuple[str, str], metrics: ComparedMetrics) -> str:
-    places, found = metrics.pooled_aucs(), metrics.numbers
-    paired = [gap for place in places if (gap := found.get(run="difference", **place))]
+    places, findings = metrics.pooled_aucs(), metrics.numbers
+    paired = [gap for place in places if (gap := findings.get(run="difference", **place))]
     if not places:
         return (
             "No arm of one matches exactly one arm of the other, so no number is compared, even "
             "for shared detectors; each arm is listed with the reason."
         )
     if not any(
-        found.row(run="first", **place) and found.row(run="second", **place) for place in places
+        findings.row(run="first", **place) and findings.row(run="second", **place) for place in places
     ):
         return "They share no detector, so no number is compared."
     if not paired:

@@ -225,7 +225,7 @@ def find_arm(text: str, labels: Collection[str], *, place: str) -> str:
     text_parts = _label_parts(text)
     parts = {label: _label_parts(label) for label in labels}
     matches = [label for label in labels if label == text]
-    matches = matches or [label for label in labels if _alike(parts[label], text_parts)]
+    matches = matches or [label for label in labels if _matches_parts(parts[label], text_parts)]
     matches = matches or [label for label in labels if _alike_but_seed(parts[label], text_parts)]
     if len(matches) == 1:
         return matches[0]
@@ -246,10 +246,10 @@ def _alike_but_seed(parts: Sequence[str], others: Sequence[str]) -> bool:
     """Return whether only one of them has a seed, and the rest is alike."""
     seedless = [[part for part in label if part[:5] != "seed "] for label in (parts, others)]
     seeds = len(parts) - len(seedless[0]), len(others) - len(seedless[1])
-    return 0 in seeds and sum(seeds) == 1 and _alike(*seedless)
+    return 0 in seeds and sum(seeds) == 1 and _matches_parts(*seedless)
 
 
-def _alike(parts: Sequence[str], others: Sequence[str]) -> bool:
+def _matches_parts(parts: Sequence[str], others: Sequence[str]) -> bool:
     """Return whether each part is among the others, its axis in full or by its end."""
     return len(parts) == len(others) and all(
         any(

@@ -170,7 +170,7 @@ def passage_sentences(metrics: pa.Table) -> list[str]:
             means_by_dataset.setdefault(dataset, {}).setdefault(copies, set()).add(mean)
     sentences = []
     for dataset, cells in means_by_dataset.items():
-        if not any(max(means) > _most(label) for label, means in cells.items()):
+        if not any(max(means) > _largest_count(label) for label, means in cells.items()):
             continue
         by_dose = "; ".join(
             f"{label}: {_range(cells[label])}" for label in sorted(cells, key=copies_order)
@@ -182,7 +182,7 @@ def passage_sentences(metrics: pa.Table) -> list[str]:
     return sentences
 
 
-def _most(label: str) -> int:
+def _largest_count(label: str) -> int:
     """Return the largest count of a label such as `4` or `5-8`."""
     return int(label.rsplit("-", 1)[-1]) if "-" in label else copies_start(label)
 

@@ -72,7 +72,7 @@ class Analysis:
     @property
     def differences(self) -> pa.Table:
         """AUC differences on the same rows to `versus`, a detector that `reference` calls `loss` or
-        `best` (the highest AUC on the tune rows); raw and adjusted."""
+        `best` (the highest AUC on the tuning rows); raw and adjusted."""
         return self.tables["differences"]
 
     @property
@@ -175,7 +175,7 @@ def _measured_rows(
         raw = list(metric_rows(work, column, selections[0], measured[column]))
         both = [*raw, *adjusted_metrics(work, adjusted, raw)]
         for selection in selections:
-            metrics += _relabelled(both, selection)
+            metrics += _relabel_rows(both, selection)
     metrics += _control_rows(work, picked)
     for variant, part in variants(work).items():
         for column, column_metrics in measure_columns(part, picked).items():
@@ -191,12 +191,12 @@ def _measured_rows(
             gaps = list(difference_rows(work, columns, selection, measured, tune))
             gaps = [*gaps, *adjusted_differences(work, adjusted, gaps)]
             comparison = (columns, tune), list(choice_rows(work, columns, selection, tune)), gaps
-        metrics += _relabelled(comparison[1], selection)
-        differences += _relabelled(comparison[2], selection)
+        metrics += _relabel_rows(comparison[1], selection)
+        differences += _relabel_rows(comparison[2], selection)
     return metrics, differences, list(dose_rows(work, shown_columns(picked), measured))
 
 
-def _relabelled(rows: Sequence[Row], selection: str) -> list[Row]:
+def _relabel_rows(rows: Sequence[Row], selection: str) -> list[Row]:
     """Return rows of settings that also represent another selection."""
     return [{**row, "selection": selection} for row in rows]
 

@@ -3,7 +3,7 @@
 A claim appears only where its interval supports it: words are chosen by the end of the interval
 that is nearest to guessing, and if it contains 0.5 the sentence reports no detectable difference.
 The headline takes the best of several detectors and arms, chosen on the `tune` rows and reported on
-the others. Without tune rows, it is chosen on the rows that it is reported on, and the sentence
+the others. Without tuning rows, it is chosen on the rows that it is reported on, and the sentence
 reports that.
 """
 
@@ -52,7 +52,7 @@ class Headline(NamedTuple):
 
     @property
     def tune(self) -> float:
-        """The AUC that it was chosen by; NaN without tune rows."""
+        """The AUC that it was chosen by; NaN without tuning rows."""
         return tune_auc(self.table, self.detector)
 
     @property
@@ -117,7 +117,7 @@ def headline_sentence(tables: Sequence[Findings], best: Headline) -> str:
         return f"A spiked text{place} {_claim(best.cell)} ({auc_text(best.cell)})."
     many, few = doses[-1], doses[0]
     sentence = f"A text {copied(many.label)}{place} {_claim(many.cell)} ({auc_text(many.cell)})"
-    return f"{sentence}." if few is many else f"{sentence}; {_fewer(many, few)}."
+    return f"{sentence}." if few is many else f"{sentence}; {_fewer_copies_clause(many, few)}."
 
 
 def find_doses(tables: Sequence[Findings], best: Headline) -> list[Dose]:
@@ -127,10 +127,14 @@ def find_doses(tables: Sequence[Findings], best: Headline) -> list[Dose]:
     """
     doses = _doses(best.table, best)
     if len(doses) == 1:
-        others = [table for table in contaminated_cohorts(tables) if table.cohort != best.table.cohort]
-        same = [table for table in others if without_copies(table) == without_copies(best.table)]
+        others = [
+            arm for arm in contaminated_cohorts(tables) if arm.cohort != best.table.cohort
+        ]
+        same = [arm for arm in others if without_copies(arm) == without_copies(best.table)]
         labels = {dose.label for dose in doses}
-        doses += [dose for table in same for dose in _doses(table, best) if dose.label not in labels]
+        doses += [
+            dose for arm in same for dose in _doses(arm, best) if dose.label not in labels
+        ]
     return sorted(doses, key=lambda dose: copies_order(dose.label))
 
 
@@ -178,8 +182,8 @@ def _claim(cell: Estimate) -> str:
     return f"{words} unseen text"
 
 
-def _fewer(many: Dose, few: Dose) -> str:
-    """Return how members with fewer copies compare, as a clause."""
+def _fewer_copies_clause(many: Dose, few: Dose) -> str:
+    """Return the comparison of members with fewer copies, as a clause."""
     numbers, start = f"({AUC.brief(few.cell)})", copied(few.label)
     if few.cell.contains(0.5):
         if many.cell.contains(0.5):
@@ -238,4 +242,4 @@ def seeds_sentence(cell: Estimate) -> str:
 
 def auc_text(cell: Estimate) -> str:
     """Return `AUC 0.86 [0.81, 0.89]`."""
-    return f"AUC {AUC.brief(cell, alone='(no interval)')}"
+    return f"AUC {AUC.brief(cell, no_interval='(no interval)')}"

@@ -84,7 +84,7 @@ def choice_rows(
         work: the cohort.
         columns: of one selection.
         selection: its name.
-        tune: the AUC of each on the tune rows; NaN if there is none.
+        tune: the AUC of each on the tuning rows; NaN if there is none.
     """
     members = sum(int((~a.test & a.member & (a.copies > 0)).sum()) for a in work.loaded)
     nonmembers = sum(int((~a.test & ~a.member).sum()) for a in work.loaded)
@@ -112,7 +112,7 @@ def difference_rows(
         columns: of one selection.
         selection: its name.
         measured: of each column.
-        tune: the AUC of each on the tune rows, by which the best is chosen.
+        tune: the AUC of each on the tuning rows, by which the best is chosen.
     """
     for dataset in (POOLED, *work.datasets):
         own = {
@@ -122,7 +122,9 @@ def difference_rows(
             if dataset in (POOLED, name)
             for column in rows.own
         }
-        shared = [column for column in columns if column.detector not in MODEL_FREE and column not in own]
+        shared = [
+            column for column in columns if column.detector not in MODEL_FREE and column not in own
+        ]
         gap_of = paired_gaps(
             {column: measured[column].auc for column in shared},
             work.sample_name(dataset),
@@ -140,7 +142,7 @@ def difference_rows(
             }
             if not aucs:
                 continue
-            references = {"best": _best(aucs, tune)}
+            references = {"best": _find_best(aucs, tune)}
             for column in aucs:
                 if column.detector == "loss":
                     references["loss"] = column
@@ -228,7 +230,7 @@ def _head(work: PreparedCohort, column: Column, selection: str, dataset: str) ->
     return {**work.cohort.place(), **place}
 
 
-def _best(aucs: Mapping[Column, Estimate], tune: Mapping[Column, float]) -> Column:
+def _find_best(aucs: Mapping[Column, Estimate], tune: Mapping[Column, float]) -> Column:
     """Return the best of some columns in one cell, as the page calls it."""
     by_name = {column.detector: column for column in aucs}
     best = rank_detectors(

@@ -83,18 +83,18 @@ class Unit(NamedTuple):
             parts.reverse()
         return " ".join(filter(None, (*parts, self.ends(low, high))))
 
-    def brief(self, measured: Measured | None, *, alone: str = "") -> str:
+    def brief(self, measured: Measured | None, *, no_interval: str = "") -> str:
         """Return `0.79 [0.75, 0.82]`; empty without a number.
 
         Args:
             measured: what was measured, if anything was.
-            alone: the text for a number without an interval.
+            no_interval: the text for a number without an interval.
         """
         cell = None if measured is None else estimate_of(measured)
         if cell is None or not isfinite(cell.value):
             return ""
         has_interval = isfinite(cell.low) and isfinite(cell.high)
-        ends = self.ends(cell.low, cell.high) if has_interval else alone
+        ends = self.ends(cell.low, cell.high) if has_interval else no_interval
         return f"{self.number(cell.value)} {ends}".rstrip()
 
     def entry(

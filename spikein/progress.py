@@ -90,7 +90,7 @@ class Lines(Progress):
         stage = self._tally.finish(name, seconds=seconds, reused=not built)
         place = self._places.pop(name, "")
         if self._verbose:
-            result = f"done in {duration(seconds)}" if built else _reused(same_as)
+            result = f"done in {duration(seconds)}" if built else _explain_reuse(same_as)
             self._print_done(f"{place} {name}: {result}".lstrip())
         elif stage is not None:
             steps = f"{stage.steps} step{'' if stage.steps == 1 else 's'}"
@@ -205,7 +205,7 @@ def _amount(done: float, total: float | None, unit: str) -> str:
     return f"{share} {unit}".rstrip()
 
 
-def _reused(same_as: str | None) -> str:
+def _explain_reuse(same_as: str | None) -> str:
     if same_as is not None:
         return f"not built again: its inputs are the same as for {same_as}"
     return "built by another run meanwhile"

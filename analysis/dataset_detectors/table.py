@@ -72,7 +72,11 @@ def _rows_of(
         findings += [(name, finding) for finding in detector.find(evidence)]
     adjusted: dict[int, float] = {}
     for family in dict.fromkeys((finding.rows, finding.statistic) for _, finding in findings):
-        places = [at for at, (_, finding) in enumerate(findings) if (finding.rows, finding.statistic) == family]
+        places = [
+            at
+            for at, (_, finding) in enumerate(findings)
+            if (finding.rows, finding.statistic) == family
+        ]
         values = holm(np.array([findings[at][1].p_value for at in places]))
         adjusted |= dict(zip(places, values.tolist(), strict=True))
     return [
@@ -119,7 +123,7 @@ def _evidence(
     rows = np.flatnonzero(in_dataset)
     paraphrased = further.get(PARAPHRASES)
     target, reference = (
-        None if score is None else _scored(further.get(model), arm.examples, rows, score)
+        None if score is None else _score_rows(further.get(model), arm.examples, rows, score)
         for model in (TARGET, REFERENCE)
     )
     return DatasetEvidence(
@@ -156,7 +160,7 @@ def _contestants(arm: LoadedArm, choices: Sequence[Choice]) -> list[Column]:
     return [column for column in columns if column.detector not in UPPER_BOUNDS]
 
 
-def _scored(
+def _score_rows(
     statistics: Mapping[str, TokenStatistics] | None,
     examples: Sequence[Example],
     rows: npt.NDArray[np.intp],
@@ -203,7 +207,9 @@ def order_in_stream(arm: Arm, examples: Sequence[Example]) -> str:
     neighbours = together = 0
     for dataset in dict.fromkeys(example.dataset for example in examples):
         members = [
-            example.example_id for example in examples if example.dataset == dataset and example.side == "member"
+            example.example_id
+            for example in examples
+            if example.dataset == dataset and example.side == "member"
         ]
         for first, second in pairwise(members):
             neighbours += 1

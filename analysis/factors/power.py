@@ -118,15 +118,15 @@ def difference_power(delta: float, members: float, seeds: int, assumed: Assumpti
     parts = _parts(assumed.auc, members, seeds, assumed)
     other = _parts(assumed.auc + delta, members, seeds, assumed)
     apart = _Parts(
-        items=_apart(parts.items, other.items, assumed.correlation),
-        seeds=_apart(parts.seeds, other.seeds, assumed.seed_correlation),
-        own=_apart(parts.own, other.own, assumed.correlation),
+        items=_difference_variance(parts.items, other.items, assumed.correlation),
+        seeds=_difference_variance(parts.seeds, other.seeds, assumed.seed_correlation),
+        own=_difference_variance(parts.own, other.own, assumed.correlation),
         freedom=parts.freedom,
     )
     return _power(delta, apart, seeds, assumed.confidence)
 
 
-def _apart(first: float, second: float, correlation: float) -> float:
+def _difference_variance(first: float, second: float, correlation: float) -> float:
     return first + second - 2 * correlation * sqrt(first * second)
 
 
@@ -165,7 +165,7 @@ def seen_difference(
     low, high = 0.0, 1 - assumed.auc - 1e-6
     if difference_power(high, members, seeds, assumed) < target_power:
         return None
-    return _smallest(
+    return _find_smallest(
         low, high, lambda delta: difference_power(delta, members, seeds, assumed) >= target_power
     )
 
@@ -180,10 +180,10 @@ def seen_auc(
         return auc_power(members, seeds, replace(assumed, auc=auc)) >= target_power
 
     high = next(filter(enough, np.arange(0.51, 0.96, 0.01).tolist()), None)
-    return None if high is None else _smallest(high - 0.01, high, enough, halvings=12)
+    return None if high is None else _find_smallest(high - 0.01, high, enough, halvings=12)
 
 
-def _smallest(
+def _find_smallest(
     low: float, high: float, enough: Callable[[float], bool], halvings: int = 20
 ) -> float:
     """Return the smallest number that is enough, between one that is not and one that is."""
@@ -228,16 +228,16 @@ def variance_components(
     """
     head = {"kind": VARIANCE, "dataset": POOLED, "detector": detector}
     for arm, numbers in zip(study.arms, aucs_by_arm, strict=True):
-        aucs = _usable(numbers.by_seed())
+        aucs = _usable_seeds(numbers.by_seed())
         counts = {"n_members": int(aucs.members.sum()), "n_seeds": len(aucs.value)}
-        for term, value in _of_arm(aucs):
+        for term, value in _arm_variances(aucs):
             yield {**arm.cohort.columns(), **head, "term": term, "value": value, **counts}
     for cohort, axis, first, second in study.pairs():
-        aucs = _usable(beside([aucs_by_arm[first], aucs_by_arm[second]]).by_seed())
+        aucs = _usable_seeds(beside([aucs_by_arm[first], aucs_by_arm[second]]).by_seed())
         members = int(aucs.members.sum(axis=0).min())
         counts = {"n_members": members, "n_seeds": len(aucs.value)}
         place = {**cohort.columns(), **head, "factor": axis}
-        for term, value in _of_pair(aucs):
+        for term, value in _pair_correlations(aucs):
             yield {**place, "term": term, "value": value, **counts}
 
 
@@ -247,14 +247,14 @@ def typical(values: Iterable[float]) -> float | None:
     return float(np.median(finite)) if finite else None
 
 
-def _usable(aucs: BySeed) -> BySeed:
+def _usable_seeds(aucs: BySeed) -> BySeed:
     """Return numbers under the seeds in which all of them, one or more, have enough groups."""
     measured = np.isfinite(aucs.value) & (aucs.groups >= LEAST_GROUPS)
     usable = np.asarray(measured.any(axis=1) & measured.all(axis=1), dtype=bool)
     return aucs.part(usable, slice(None))
 
 
-def _of_arm(aucs: BySeed) -> Iterator[tuple[str, float]]:
+def _arm_variances(aucs: BySeed) -> Iterator[tuple[str, float]]:
     """Yield how variances compare with those of independent rows, and what seeds share or add."""
     count = len(aucs.value)
     if not count:
@@ -269,7 +269,7 @@ def _of_arm(aucs: BySeed) -> Iterator[tuple[str, float]]:
         yield "seed_deviation", float(np.sqrt(seeds))
 
 
-def _of_pair(aucs: BySeed) -> Iterator[tuple[str, float]]:
+def _pair_correlations(aucs: BySeed) -> Iterator[tuple[str, float]]:
     """Yield the correlation of two arms by their rows, and from three seeds on by their seeds."""
     if not len(aucs.value):
         return

@@ -52,15 +52,15 @@ def find_interval(clustered: Clustered, scale: Scale, *, confidence: float) -> I
         confidence: requested coverage.
     """
     low, high = _limited_ends(clustered, scale, (1 - confidence) / 2)
-    about = _abouts(clustered)
-    limit = _at_limit(clustered.value) & (scale in _SHARES)
+    about = _interval_scopes(clustered)
+    limit = _is_at_limit(clustered.value) & (scale in _SHARES)
     flat = np.isfinite(clustered.value) & (clustered.variance <= _NOTHING) & ~limit
     beyond = np.isfinite(clustered.value) & ~(np.isfinite(low) & np.isfinite(high))
     for reason, mask in ((ALIKE, flat), ("beyond what is possible", beyond)):
         for k in np.flatnonzero(mask):
             if not about[k].startswith("none"):
                 about[k] = f"none: {reason}"
-    return _given(low, high, about)
+    return _omit_ends(low, high, about)
 
 
 def find_difference(
@@ -78,12 +78,12 @@ def find_difference(
         first_auc, second_auc: the AUCs.
         confidence: requested coverage.
     """
-    first, second, ends = _in_ellipse(difference, first_auc, second_auc, confidence)
+    first, second, ends = _ellipse_pairs(difference, first_auc, second_auc, confidence)
     (left, right), (other_left, other_right) = ends
     below = np.hypot(first_auc.value - left, other_right - second_auc.value)
     above = np.hypot(right - first_auc.value, second_auc.value - other_left)
     exact = difference.value - below, difference.value + above
-    return _widest(difference, first_auc, second_auc, first - second, exact)
+    return _widest_interval(difference, first_auc, second_auc, first - second, exact)
 
 
 def find_relative_change(
@@ -100,14 +100,14 @@ def find_relative_change(
         first_auc, second_auc: the AUCs.
         confidence: requested coverage.
     """
-    first, second, ends = _in_ellipse(change, first_auc, second_auc, confidence)
+    first, second, ends = _ellipse_pairs(change, first_auc, second_auc, confidence)
     (left, right), (other_left, other_right) = ends
     with np.errstate(invalid="ignore", divide="ignore"):
         exact = left / other_right - 1, right / other_left - 1
-        return _widest(change, first_auc, second_auc, first / second - 1, exact)
+        return _widest_interval(change, first_auc, second_auc, first / second - 1, exact)
 
 
-def _widest(
+def _widest_interval(
     difference: Clustered,
     first: Clustered,
     second: Clustered,
@@ -122,15 +122,15 @@ def _widest(
         pairs: what each pair says, [directions, K].
         exact: the ends where one AUC is 0 or 1.
     """
-    limit = _at_limit(first.value) | _at_limit(second.value)
+    limit = _is_at_limit(first.value) | _is_at_limit(second.value)
     low, high = (
         np.where(limit, end, of_pairs)
         for end, of_pairs in zip(exact, (pairs.min(axis=0), pairs.max(axis=0)), strict=True)
     )
-    return _given(low, high, _abouts(difference))
+    return _omit_ends(low, high, _interval_scopes(difference))
 
 
-def _in_ellipse(
+def _ellipse_pairs(
     difference: Clustered, first_auc: Clustered, second_auc: Clustered, confidence: float
 ) -> tuple[Floats, Floats, list[tuple[Floats, Floats]]]:
     """Return pairs of AUCs on the ellipse, [directions, K] each, and the ends of each AUC."""
@@ -162,14 +162,14 @@ _NOTHING = 1e-18
 """A variance that is zero but for rounding."""
 
 
-def _at_limit(value: Floats) -> npt.NDArray[np.bool_]:
+def _is_at_limit(value: Floats) -> npt.NDArray[np.bool_]:
     return (value > 1 - 1e-12) | (value < 1e-12)
 
 
 def _limited_ends(clustered: Clustered, scale: Scale, tail: float) -> tuple[Floats, Floats]:
     """Return the ends; shares of 0 and 1 have the exact bound for none or all of n groups."""
     with np.errstate(invalid="ignore", divide="ignore", over="ignore"):
-        ends = _ends(clustered, scale, tail)
+        ends = _student_ends(clustered, scale, tail)
     if scale not in _SHARES:
         return ends
     # Clopper and Pearson 1934.
@@ -180,12 +180,12 @@ def _limited_ends(clustered: Clustered, scale: Scale, tail: float) -> tuple[Floa
     return low, np.where(bottom, 1 - exact, np.where(top, 1.0, ends[1]))
 
 
-def _given(low: Floats, high: Floats, about: list[str]) -> Interval:
+def _omit_ends(low: Floats, high: Floats, about: list[str]) -> Interval:
     without = np.array([text.startswith("none") for text in about], dtype=bool)
     return Interval(np.where(without, np.nan, low), np.where(without, np.nan, high), about)
 
 
-def _ends(clustered: Clustered, scale: Scale, tail: float) -> tuple[Floats, Floats]:
+def _student_ends(clustered: Clustered, scale: Scale, tail: float) -> tuple[Floats, Floats]:
     """Return both ends, as many standard errors away as Student's t has."""
     from scipy.special import ndtri, stdtrit
 
@@ -259,10 +259,10 @@ def _normal_variance(auc: Floats) -> Floats:
     return np.maximum(auc * (1 - auc) - 2 * owens_t(ndtri(auc), 1 / np.sqrt(3)), 0.0)
 
 
-def _abouts(clustered: Clustered) -> list[str]:
+def _interval_scopes(clustered: Clustered) -> list[str]:
     """Return the scope of each number's interval, or the reason for its absence."""
     # Most numbers of a table say the same, so each sentence is made once.
-    cached_about = cache(_about)
+    cached_about = cache(_interval_scope)
     groups = np.minimum(clustered.member_groups, TRUSTED_GROUPS).tolist()
     each = (
         np.isfinite(clustered.value).tolist(),
@@ -272,7 +272,7 @@ def _abouts(clustered: Clustered) -> list[str]:
     return [cached_about(*facts) for facts in zip(*each, groups, strict=True)]
 
 
-def _about(measured: bool, fewest: int, seeds: int, members: int) -> str:
+def _interval_scope(measured: bool, fewest: int, seeds: int, members: int) -> str:
     """Return the scope of an interval, or the reason for its absence.
 
     Args:

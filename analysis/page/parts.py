@@ -167,7 +167,7 @@ def answer(
     title: str,
     sentence: str,
     *blocks: Part | None,
-    following: Iterable[Part | None] = (),
+    extra: Iterable[Part | None] = (),
     open_rows: int = OPEN_ROWS,
     others: str = "rows",
 ) -> Section | None:
@@ -181,7 +181,7 @@ def answer(
         title: the question.
         sentence: the answer.
         *blocks: parts shown side by side, and paragraphs below them.
-        following: what follows.
+        extra: what follows.
         open_rows: rows of a table that are shown; further ones are folded.
         others: what these rows are.
 
@@ -203,7 +203,7 @@ def answer(
     if beside and not any(isinstance(part, Picture) and part.width > HALF for part in beside):
         beside = [Columns(beside, "answer")]
     lead: list[Part] = [Note(sentence, "say")] if sentence else []
-    parts: list[Part] = [*lead, *beside, *below, *further, *(part for part in following if part)]
+    parts: list[Part] = [*lead, *beside, *below, *further, *(part for part in extra if part)]
     return Section(anchor, short, title, parts) if parts else None
 
 
@@ -318,7 +318,9 @@ def page_template(
 
     environment = Environment(
         # A page of another package may import `parts.html.j2`.
-        loader=ChoiceLoader([PackageLoader(package_name, ".") for package_name in (package, "analysis.page")]),
+        loader=ChoiceLoader(
+            [PackageLoader(source, ".") for source in (package, "analysis.page")]
+        ),
         autoescape=True,
         finalize=visible,
         undefined=StrictUndefined,

@@ -134,7 +134,9 @@ class View:
     def order(self) -> list[str]:
         """All detectors, by falling AUC in the headline's arm, controls last."""
         table = self.best.table
-        detectors = dict.fromkeys(name for arm_table in self.tables for name in arm_table.values("detector"))
+        detectors = dict.fromkeys(
+            name for table in self.tables for name in table.values("detector")
+        )
 
         def sort_key(name: str) -> tuple[bool, float]:
             cell = table.reported(name)
@@ -152,7 +154,9 @@ class View:
         selected = set(names[:MAX_DETECTORS])
         for name in (LOSS, self.best.detector):
             if name in names and name not in selected:
-                selected.remove([other for other in names if other in selected and other != LOSS][-1])
+                selected.remove(
+                    [last for last in names if last in selected and last != LOSS][-1]
+                )
                 selected.add(name)
         return [name for name in names if name in selected]
 

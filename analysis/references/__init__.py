@@ -52,7 +52,7 @@ class Reference(NamedTuple):
 @cache
 def bibliography() -> tuple[Reference, ...]:
     """Return all entries, in the order of the file."""
-    return tuple(_parsed(_FILE.read_text(encoding="utf-8")))
+    return tuple(_parse_entries(_FILE.read_text(encoding="utf-8")))
 
 
 def cited(
@@ -81,7 +81,7 @@ def references_text(references: Sequence[Reference]) -> str:
     return "\n\n".join(reference.bibtex for reference in references) + "\n"
 
 
-def _parsed(text: str) -> list[Reference]:
+def _parse_entries(text: str) -> list[Reference]:
     references: list[Reference] = []
     key = kind = ""
     fields: dict[str, str] = {}

@@ -26,15 +26,15 @@ class Choice:
     detector: str
     default: str
     tuned: str | None
-    """None if the tune rows support no choice: no member or no non-member."""
+    """None if the tuning rows support no choice: no member or no non-member."""
     tune_auc: float
-    """AUC of the chosen setting on the tune rows: what the best detector is chosen by. Optimistic,
-    so another is reported."""
+    """AUC of the chosen setting on the tuning rows, by which the best detector is chosen.
+    Optimistic, so another is reported."""
     default_tune_auc: float = float("nan")
     """The same of the default setting."""
 
     def tune_value(self, selection: str) -> float:
-        """Return the AUC on the tune rows of a selection's setting."""
+        """Return the AUC on the tuning rows of a selection's setting."""
         return self.tune_auc if selection == "tuned" else self.default_tune_auc
 
 
@@ -183,6 +183,8 @@ def score_table(
         rows["reason"] = [loaded.reasons.get((row, column)) for row in range(n)]
         for selection in selections:
             place = {**fixed, **column._asdict(), "selection": selection}
-            table_columns = {**rows, **{name: [value] * n for name, value in place.items()}}
-            parts.append(pa.table({name: table_columns[name] for name in schema.names}, schema=schema))
+            columns = {**rows, **{name: [value] * n for name, value in place.items()}}
+            parts.append(
+                pa.table({name: columns[name] for name in schema.names}, schema=schema)
+            )
     return pa.concat_tables(parts) if parts else schema.empty_table()

@@ -87,24 +87,27 @@ def quantities(moments: Sequence[str]) -> dict[Quantity, dict[tuple[str, str], i
     Args:
         moments: `before` and `after`, or only `after`.
     """
-    signs_by_quantity = {
+    terms = {
         Quantity("accuracy", side, moment): {(side, moment): 1}
         for side in _SIDES
         for moment in moments
     }
     for moment in moments:
-        signs_by_quantity[Quantity("gap", "", moment)] = {("member", moment): 1, ("nonmember", moment): -1}
+        terms[Quantity("gap", "", moment)] = {
+            ("member", moment): 1,
+            ("nonmember", moment): -1,
+        }
     if len(moments) == 2:
         signs = {"after": 1, "before": -1}
         changes = {
             side: {(side, moment): sign for moment, sign in signs.items()} for side in _SIDES
         }
         for side in _SIDES:
-            signs_by_quantity[Quantity("change", side, "")] = changes[side]
-        signs_by_quantity[Quantity("excess", "", "")] = changes["member"] | {
+            terms[Quantity("change", side, "")] = changes[side]
+        terms[Quantity("excess", "", "")] = changes["member"] | {
             key: -sign for key, sign in changes["nonmember"].items()
         }
-    return signs_by_quantity
+    return terms
 
 
 def accuracy_table(arms: Sequence[AccuracyArm], settings: AnalysisSettings) -> pa.Table:
@@ -129,21 +132,23 @@ def _load(arm: AccuracyArm, settings: AnalysisSettings) -> Answers:
     after = read_accuracy(arm.after)
     before = read_accuracy(arm.before) if arm.before else []
     earlier = {row.example_id: row for row in before}
-    counted_rows = []
+    counted = []
     for row in after:
         spiked = row.side == "nonmember" or arm.copies.get(row.example_id, 0) > 0
         if row.reason is not None or (not spiked and settings.zero_copies == "apart"):
             continue
-        counted_rows.append(row if spiked else row._replace(side="nonmember"))
-    dataset = np.array([row.dataset for row in counted_rows], dtype=object)
-    side = np.array([row.side for row in counted_rows], dtype=object)
-    group = np.array([groups[row.example_id] for row in counted_rows], dtype=object)
+        counted.append(row if spiked else row._replace(side="nonmember"))
+    dataset = np.array([row.dataset for row in counted], dtype=object)
+    side = np.array([row.side for row in counted], dtype=object)
+    group = np.array([groups[row.example_id] for row in counted], dtype=object)
     correct = {}
     for scoring in SCORINGS:
         name = f"correct_{scoring}"
-        correct[scoring, "after"] = np.array([getattr(row, name) for row in counted_rows], dtype=float)
+        correct[scoring, "after"] = np.array(
+            [getattr(row, name) for row in counted], dtype=float
+        )
         if before:
-            earlier_correct = [getattr(earlier[row.example_id], name) for row in counted_rows]
+            earlier_correct = [getattr(earlier[row.example_id], name) for row in counted]
             correct[scoring, "before"] = np.array(earlier_correct, dtype=float)
     return Answers(dataset=dataset, side=side, group=group, correct=correct)
 
@@ -158,27 +163,33 @@ def accuracy_rows(
         answers: of each seed.
         settings: the confidence.
     """
-    names = list(dict.fromkeys(name for seed_answers in answers for name in seed_answers.dataset))
+    names = list(dict.fromkeys(name for seed in answers for name in seed.dataset))
     moments = [
         moment
         for moment in ("before", "after")
-        if all((scoring, moment) in seed_answers.correct for seed_answers in answers)
+        if all((scoring, moment) in seed.correct for seed in answers)
     ]
     joined = [
-        np.concatenate([getattr(seed_answers, name) for seed_answers in answers]) for name in ("dataset", "group")
+        np.concatenate([getattr(seed, name) for seed in answers])
+        for name in ("dataset", "group")
     ]
     numbers = pack_groups([f"{name}\0{group}" for name, group in zip(*joined, strict=True)])
-    groups = np.split(numbers[0], np.cumsum([len(seed_answers.dataset) for seed_answers in answers])[:-1])
+    groups = np.split(
+        numbers[0], np.cumsum([len(seed.dataset) for seed in answers])[:-1]
+    )
     for dataset in [*names, *([MEAN] if len(names) > 1 else [])]:
         within = names if dataset == MEAN else [dataset]
         members, nonmembers = (
-            sum(int((np.isin(seed_answers.dataset, within) & (seed_answers.side == side)).sum()) for seed_answers in answers)
+            sum(
+                int((np.isin(seed.dataset, within) & (seed.side == side)).sum())
+                for seed in answers
+            )
             for side in _SIDES
         )
         for quantity, signs in quantities(moments).items():
             sums = [
-                _of_seed(seed_answers, scoring, signs, within, (number, numbers[1]))
-                for seed_answers, number in zip(answers, groups, strict=True)
+                _seed_quantity(seed, scoring, signs, within, (number, numbers[1]))
+                for seed, number in zip(answers, groups, strict=True)
             ]
             value, low, high = _interval(sums, settings.confidence)
             yield {
@@ -208,7 +219,7 @@ class _Sum(NamedTuple):
     """[k]"""
 
 
-def _of_seed(
+def _seed_quantity(
     answers: Answers,
     scoring: str,
     signs: Mapping[tuple[str, str], int],
@@ -239,9 +250,11 @@ def _of_seed(
         rows, number = len(at), groups[0][at]
         if not rows:
             return _Sum(float("nan"), float("nan"), influence, variances, freedom)
-        side_signs = {moment: sign for (of, moment), sign in signs.items() if of == side}
-        terms: Floats = np.sum([sign * correct[moment] for moment, sign in side_signs.items()], axis=0)
-        ends = np.array([-1.0, 1.0] if paired else [0.0, float(next(iter(side_signs.values())))])
+        moments = {moment: sign for (of, moment), sign in signs.items() if of == side}
+        terms: Floats = np.sum(
+            [sign * correct[moment] for moment, sign in moments.items()], axis=0
+        )
+        ends = np.array([-1.0, 1.0] if paired else [0.0, float(next(iter(moments.values())))])
         count = int(np.count_nonzero(np.bincount(number)))
         weight = _design_effect(terms, number, count)
         total = rows + 2 * added * weight
@@ -279,13 +292,16 @@ def _interval(seeds: Sequence[_Sum], confidence: float) -> tuple[float, float, f
     """Return a quantity over all seeds with the ends of its interval."""
     from scipy.special import stdtrit
 
-    centres = np.array([[seed_sum.centre] for seed_sum in seeds])
-    joint = join_seeds(centres, np.stack([seed_sum.influence for seed_sum in seeds])[:, None])
-    variances = np.mean([seed_sum.variances for seed_sum in seeds], axis=0)
-    each = np.mean([seed_sum.freedom for seed_sum in seeds], axis=0)
+    centres = np.array([[seed.centre] for seed in seeds])
+    joint = join_seeds(centres, np.stack([seed.influence for seed in seeds])[:, None])
+    variances = np.mean([seed.variances for seed in seeds], axis=0)
+    each = np.mean([seed.freedom for seed in seeds], axis=0)
     welch = variances.sum() ** 2 / (variances**2 / each).sum()
     freedom = joint.freedom[0] if len(seeds) >= FROM_SEEDS else welch
     limit = stdtrit(freedom, (1 + confidence) / 2)
-    value, half = float(np.mean([seed_sum.value for seed_sum in seeds])), float(limit * joint.error[0])
+    value, half = (
+        float(np.mean([seed.value for seed in seeds])),
+        float(limit * joint.error[0]),
+    )
     centre = float(joint.value[0])
     return value, min(centre - half, value), max(centre + half, value)

@@ -4,9 +4,8 @@
 none yet) against all non-members. `fading_table` follows the examples: every pair of a member and a
 checkpoint that has seen it, by the optimiser steps since its last copy, each pair placed among the
 non-members at the same checkpoint. Positions of copies are drawn at random, so among pairs with one
-copy count the time since the last does not depend on the text. A detector keeps one
-setting along the whole training: its default, and the one that the tune rows of the last checkpoint
-choose.
+copy count the time since the last does not depend on the text. A detector keeps one setting along
+the whole training: its default, and the one that the tuning rows of the last checkpoint choose.
 
 Intervals as everywhere (`analysis.intervals`): the pairs of one group of examples count together.
 """
@@ -99,7 +98,7 @@ def trajectory_tables(
         if progress is not None:
             progress(done, len(cohorts))
         cohort = Cohort(axes, "contaminated")
-        work, picked = _prepared(cohort, by_step, settings)
+        work, picked = _prepare_cohort(cohort, by_step, settings)
         for column, selections in picked.items():
             for checkpoint in work:
                 progress_rows += _progress_rows(checkpoint, column, selections)
@@ -108,10 +107,13 @@ def trajectory_tables(
     return {name: question_table(name, axis_names(checkpoints), own) for name, own in rows.items()}
 
 
-def _prepared(
+def _prepare_cohort(
     cohort: Cohort, by_step: Mapping[int, Sequence[Checkpoint]], settings: AnalysisSettings
 ) -> tuple[list[PreparedCheckpoint], dict[Column, tuple[str, ...]]]:
-    loaded = {step: [_loaded(checkpoint) for checkpoint in same] for step, same in by_step.items()}
+    loaded = {
+        step: [_load(checkpoint) for checkpoint in same]
+        for step, same in by_step.items()
+    }
     last = loaded[max(loaded)]
     picked = {
         column: names
@@ -122,7 +124,7 @@ def _prepared(
     for step in sorted(loaded):
         arms, same = loaded[step], by_step[step]
         columns = [column for column in picked if all(column in arm.index for arm in arms)]
-        since = [_since(*each) for each in zip(arms, same, strict=True)]
+        since = [_steps_since(*each) for each in zip(arms, same, strict=True)]
         whole = PreparedCohort.prepare(cohort, arms, columns, settings)
         work.append(
             PreparedCheckpoint(
@@ -140,7 +142,7 @@ def _prepared(
     return work, picked
 
 
-def _loaded(checkpoint: Checkpoint) -> LoadedArm:
+def _load(checkpoint: Checkpoint) -> LoadedArm:
     return load_arm(
         Arm(
             axes=checkpoint.axes,
@@ -154,7 +156,7 @@ def _loaded(checkpoint: Checkpoint) -> LoadedArm:
     )
 
 
-def _since(arm: LoadedArm, checkpoint: Checkpoint) -> Counts:
+def _steps_since(arm: LoadedArm, checkpoint: Checkpoint) -> Counts:
     return np.array(
         [
             checkpoint.step - checkpoint.seen[example.example_id].last_step

@@ -118,7 +118,11 @@ def fading_rows(
         selections: what the setting stands for; each row is given once for each.
         settings: how intervals are made.
     """
-    scored = [checkpoint for checkpoint in checkpoints if all(column in arm.index for arm in checkpoint.work.loaded)]
+    scored = [
+        checkpoint
+        for checkpoint in checkpoints
+        if all(column in arm.index for arm in checkpoint.work.loaded)
+    ]
     copies: list[int] = []
     most = 0
     for checkpoint in scored:
@@ -160,7 +164,9 @@ def _fading_row(
 
     def part(placed: Sequence[Placed], groups: Counts, n_groups: int) -> Made | None:
         in_bin = [placement.among(since.holds(placement.since)) for placement in placed]
-        return mean_part([placement for placement in in_bin if len(placement.rows)], groups, n_groups)
+        return mean_part(
+            [placement for placement in in_bin if len(placement.rows)], groups, n_groups
+        )
 
     numbers, pairs, steps = placed_numbers(scored, column, cell, Scale.AUC, part)
     row = _row(numbers, pairs, settings)
@@ -232,12 +238,12 @@ def slope_part(placed: Sequence[Placed], group_of_row: Counts, n_groups: int) ->
     total = float(np.square(apart).sum())
     if total <= 1e-12:
         return None
-    below = np.concatenate([_below(placement) for placement in placed])
+    below = np.concatenate([_share_below(placement) for placement in placed])
     slope = float((apart * below).sum() / total)
     left = below - (np.bincount(index, below) / sizes)[index] - slope * apart
     used = np.bincount(index, np.square(apart))[index] > 0
     inside = np.bincount(group_of_row[rows], weights=apart * left / total, minlength=n_groups)
-    against = _of_nonmembers(placed, apart / total)
+    against = _nonmember_contributions(placed, apart / total)
     sample = _sample(slope, inside, rows[used], against, group_of_row)
     members = np.array([len(set(rows[used].tolist()))])
     return Part(sample, np.array([total]), members, len(against)), int(used.sum()), 0.0
@@ -248,10 +254,10 @@ def mean_part(placed: Sequence[Placed], group_of_row: Counts, n_groups: int) -> 
     if not placed:
         return None
     rows = np.concatenate([placement.rows for placement in placed])
-    below = np.concatenate([_below(placement) for placement in placed])
+    below = np.concatenate([_share_below(placement) for placement in placed])
     mean = float(below.mean())
     inside = np.bincount(group_of_row[rows], (below - mean) / len(rows), minlength=n_groups)
-    against = _of_nonmembers(placed, np.full(len(rows), 1 / len(rows)))
+    against = _nonmember_contributions(placed, np.full(len(rows), 1 / len(rows)))
     part = Part(
         _sample(mean, inside, rows, against, group_of_row),
         np.array([float(len(rows))]),
@@ -295,7 +301,9 @@ def _place_datasets(
     checkpoints: Sequence[PreparedCheckpoint], column: Column, cell: CopiesCell
 ) -> Iterator[list[tuple[str, list[Placed], Counts, int]]]:
     """Yield for each seed its datasets, with the members under each checkpoint, and groups."""
-    names = dict.fromkeys(name for checkpoint in checkpoints for own in checkpoint.work.compared for name in own)
+    names = dict.fromkeys(
+        name for checkpoint in checkpoints for own in checkpoint.work.compared for name in own
+    )
     seeds = {arm.arm.seed for checkpoint in checkpoints for arm in checkpoint.work.loaded}
     for seed in sorted(seeds):
         datasets = []
@@ -305,7 +313,7 @@ def _place_datasets(
                 for at, arm in enumerate(checkpoint.work.loaded):
                     if arm.arm.seed != seed or dataset not in checkpoint.work.compared[at]:
                         continue
-                    placement = _placed(checkpoint, at, dataset, column, cell)
+                    placement = _place_members(checkpoint, at, dataset, column, cell)
                     if placement is not None:
                         rows = checkpoint.work.rows
                         placed.append(placement)
@@ -315,7 +323,7 @@ def _place_datasets(
         yield datasets
 
 
-def _placed(
+def _place_members(
     checkpoint: PreparedCheckpoint, at: int, dataset: str, column: Column, cell: CopiesCell
 ) -> Placed | None:
     arm, since = checkpoint.work.loaded[at], checkpoint.since[at]
@@ -326,10 +334,12 @@ def _placed(
         return None
     scores, steps = arm.scores[:, arm.index[column]], since[inside]
     doublings = np.log2(1.0 + steps)
-    return Placed(inside, checkpoint.step - steps, doublings, scores[inside], outside, scores[outside])
+    return Placed(
+        inside, checkpoint.step - steps, doublings, scores[inside], outside, scores[outside]
+    )
 
 
-def _below(placement: Placed) -> Floats:
+def _share_below(placement: Placed) -> Floats:
     """Return the share of non-members below each member, ties half."""
     ordered = np.sort(placement.outside_scores)
     lower = np.searchsorted(ordered, placement.scores, side="left")
@@ -337,7 +347,7 @@ def _below(placement: Placed) -> Floats:
     return (lower + upper) / (2 * len(ordered))
 
 
-def _of_nonmembers(placed: Sequence[Placed], weights: Floats) -> dict[int, float]:
+def _nonmember_contributions(placed: Sequence[Placed], weights: Floats) -> dict[int, float]:
     """Return each non-member's contribution to the slope, by its row: they sum to the slope."""
     contributions: dict[int, float] = {}
     start = 0
@@ -350,6 +360,8 @@ def _of_nonmembers(placed: Sequence[Placed], weights: Floats) -> dict[int, float
         lower = running[np.searchsorted(ordered, placement.outside_scores, side="left")]
         upper = running[np.searchsorted(ordered, placement.outside_scores, side="right")]
         above = running[-1] - (lower + upper) / 2
-        for row, value in zip(placement.outside.tolist(), above / len(placement.outside), strict=True):
+        for row, value in zip(
+            placement.outside.tolist(), above / len(placement.outside), strict=True
+        ):
             contributions[row] = contributions.get(row, 0.0) + float(value)
     return contributions

@@ -253,8 +253,10 @@ def _model(arm: ArmEvidence, evidence: ModelEvidence, pool: Sequence[Example]) -
             values[kind, steps] = _memories(folder, ids)["log_probability"]
         else:
             right = {row.example_id: row.correct_plain for row in read_accuracy(folder)}
-            correct = [right.get(example) for example in ids]
-            values[CORRECT] = np.array([np.nan if each is None else each for each in correct], float)
+            answers = [right.get(example) for example in ids]
+            values[CORRECT] = np.array(
+                [np.nan if each is None else each for each in answers], float
+            )
     return LoadedModel(settings, values)
 
 

@@ -86,7 +86,7 @@ class RowWriter:
                 notes, counts = [estimate.note], {}
                 if measure.member:
                     counts = {"forget": estimate.members, "holdout": estimate.nonmembers}
-                    notes += _missing(expected, estimate.seeds, numbers.left_out(dataset))
+                    notes += _missing_notes(expected, estimate.seeds, numbers.left_out(dataset))
                 note = "; ".join(filter(None, notes))
                 values = {**number_columns(estimate), **counts, "note": note}
                 self.add_plain(key, measure, dataset, values, copies=cell.label)
@@ -126,7 +126,7 @@ def number_columns(estimate: Estimate) -> dict[str, float]:
     return {name: getattr(estimate, name) for name in ("value", "low", "high", "groups", "seeds")}
 
 
-def _missing(expected: int, seeds: int, rows: int) -> list[str]:
+def _missing_notes(expected: int, seeds: int, rows: int) -> list[str]:
     """Return the notes on missing values: of seeds, and of rows of the others."""
     lacking = expected - seeds
     return [
@@ -317,7 +317,9 @@ def _write_steps(writer: RowWriter, key: ModelKey, measures: Mapping[int, Measur
     }
     gaps = {step: own - reference for step, (own, reference) in pairs.items()}
     means = {step: gap.estimates(confidence=writer.confidence) for step, gap in gaps.items()}
-    steps = next((step for step, estimates in means.items() if estimates and estimates[0].value >= 0), nan)
+    steps = next(
+        (step for step, mean in means.items() if mean and mean[0].value >= 0), nan
+    )
     late = f"not back after {max(gaps)} steps" if any(means.values()) else "no value"
     counts = {"forget": means[0][0].members, "groups": means[0][0].groups} if means[0] else {}
     writer.add_plain(

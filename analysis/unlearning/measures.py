@@ -2,7 +2,7 @@
 
 Detection is the AUC of the forget set's rows of the split `test` against the holdout, each detector
 at its default setting: nothing is chosen on the rows that are reported. The rest are means over
-texts, by the influence of whole groups. The forget set counts whole there, tune rows and all; by
+texts, by the influence of whole groups. The forget set counts whole there, tuning rows and all; by
 dose, with Somers' D of the difference to the retrained model given copies. Differences are between
 two models on the rows that both have a value for: of AUCs to the retrained model, of means also to
 the original (`setting`: `versus=retrained`, `versus=original`).
@@ -69,7 +69,7 @@ class Measure:
     def shared(self, cohort: Cohort, *several: Values) -> Floats:
         """Return values of several models, [models, n], NaN if one of them has none."""
         sizes = np.bincount(self.rows(cohort).seed).tolist()
-        values = np.stack([_joined(sizes, of_model) for of_model in several])
+        values = np.stack([_join_seeds(sizes, of_model) for of_model in several])
         return np.where(np.isfinite(values).all(axis=0), values, nan)
 
     def rows(self, cohort: Cohort) -> Rows:
@@ -98,7 +98,7 @@ class Measure:
         return self.numbers(cohort, *several) if all(map(present_in, several)) else None
 
 
-def _joined(sizes: Sequence[int], values: Values) -> Floats:
+def _join_seeds(sizes: Sequence[int], values: Values) -> Floats:
     pairs = zip(sizes, values, strict=True)
     return np.concatenate([np.full(size, nan) if own is None else own for size, own in pairs])
 

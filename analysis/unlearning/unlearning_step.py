@@ -98,8 +98,8 @@ def _evidence(context: StepContext) -> Iterator[ArmEvidence]:
     number = 0
     for arm in context.settings["arms"]:
         folders = numbered_folders(context.inputs, number)
-        pool = {example.example_id for example in members(read_examples(folders["examples"]))}
-        seen = {example.example_id for example in members(read_examples(folders["membership"]))}
+        pool = {row.example_id for row in members(read_examples(folders["examples"]))}
+        seen = {row.example_id for row in members(read_examples(folders["membership"]))}
         forget = frozenset(pool - seen)
         require_unexposed(folders["retrained"], forget)
         half = folders.get("relearn_half")
@@ -111,7 +111,9 @@ def _evidence(context: StepContext) -> Iterator[ArmEvidence]:
             retain=frozenset(pool & seen),
             copies=seen_copy_counts(read_exposures(folders["original"])),
             relearnt=frozenset(
-                () if half is None else (example.example_id for example in members(read_examples(half)))
+                ()
+                if half is None
+                else (row.example_id for row in members(read_examples(half)))
             ),
             models=tuple(
                 _model(model, numbered_folders(context.inputs, number + place))
@@ -174,5 +176,7 @@ def measure_unlearning(
         write_relearning(writer)
         measures += writer.rows
         verdicts += verdict_rows(cohort, settings, confidence=confidence)
-    question_rows = {"unlearning": measures, "verdict": verdicts}
-    return {question: question_table(question, axes, rows) for question, rows in question_rows.items()}
+    tables = {"unlearning": measures, "verdict": verdicts}
+    return {
+        question: question_table(question, axes, rows) for question, rows in tables.items()
+    }

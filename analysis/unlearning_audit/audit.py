@@ -121,10 +121,10 @@ def build_audit(context: StepContext) -> None:
         if written[row.example_id].reason is None
     }
     chunks = [
-        *(_whole(row, AUDITED, prompts[row.example_id])
+        *(_whole_text(row, AUDITED, prompts[row.example_id])
           for row in forgotten if row.example_id in prompts),
-        *(_whole(row, HOLDOUT) for row in pool if row.side == "nonmember"),
-        *(_whole(row, RETAINED) for row in retained),
+        *(_whole_text(row, HOLDOUT) for row in pool if row.side == "nonmember"),
+        *(_whole_text(row, RETAINED) for row in retained),
     ]  # fmt: skip
     notes = []
     if left_out := len(forgotten) - len(prompts):
@@ -133,7 +133,7 @@ def build_audit(context: StepContext) -> None:
     write_audit(context, read_evidence(context, chunks), notes, weights=weights, copies=copies)
 
 
-def _whole(row: Example, part: str, prompt_stop: int = 0) -> Example:
+def _whole_text(row: Example, part: str, prompt_stop: int = 0) -> Example:
     fields = {"start": 0, "stop": len(row.text), "prompt_stop": prompt_stop}
     return replace(row, dataset=part, source_id=row.example_id, fields=fields)
 
@@ -174,7 +174,7 @@ def write_audit(
     head = {"method": context.settings["method"], "chunks": len(audited.rows)}
     rows = [_row(name, estimate) | head for name, estimate in estimates.items()]
     pq.write_table(_chunk_table(chunks, audited, measured, band, copies), context.out / CHUNKS_FILE)
-    pq.write_table(_unprotected(chunks), context.out / CONTINUATIONS_FILE)
+    pq.write_table(_blank_protected(chunks), context.out / CONTINUATIONS_FILE)
     write_findings(context.out, {AUDITS: question_table(AUDITS, (), rows)})
     written = measured.written
     record = {
@@ -205,7 +205,7 @@ def _row(quantity: str, estimate: Estimate) -> dict[str, Any]:
     }
 
 
-def _unprotected(chunks: Chunks) -> pa.Table:
+def _blank_protected(chunks: Chunks) -> pa.Table:
     """Return continuations, their text null where the chunk is protected: it may be that text."""
     table = chunks.continuations
     texts = [
@@ -222,7 +222,10 @@ def _chunk_table(
     flags = band.holds(chunks.ratios["unlearned"]).tolist()
     continued = {*chunks.continuations["chunk"].to_pylist()}
     remembered = {
-        name: {int(audited.numbers[at]): is_remembered for at, is_remembered in measured.written[model].remembered}
+        name: {
+            int(audited.numbers[at]): hit
+            for at, hit in measured.written[model].remembered
+        }
         for name, model in (("remembered", "unlearned"), ("remembered_original", "original"))
     }
     ratios = {"ratio": "unlearned", "retrained_ratio": "retrained"}
@@ -259,20 +262,26 @@ def null(value: float) -> float | None:
 
 def headline(measured: AuditShares, judgement: Judgement) -> str:
     """Return the sentence on the share that the unlearned model still writes, with the verdict."""
-    remaining, before = (measured.shares[f"remembered_{model}"] for model in ("unlearned", "original"))
-    if not isnan(remaining.value):
+    after, before = (
+        measured.shares[f"remembered_{model}"] for model in ("unlearned", "original")
+    )
+    if not isnan(after.value):
         written = (
-            f"The unlearned model still writes {_percent(remaining)} of the chunks, the original "
+            f"The unlearned model still writes {_percent(after)} of the chunks, the original "
             f"{_percent(before)}"
         )
     elif measured.longest:
-        unlearned_words, original_words = (measured.longest[model] for model in ("unlearned", "original"))
+        words, original_words = (
+            measured.longest[model] for model in ("unlearned", "original")
+        )
         written = (
-            f"The unlearned model still writes up to {unlearned_words:g} true words in a "
-            f"row, the original {original_words:g}; whether that exceeds chance is unknown: {remaining.reason}"
+            f"The unlearned model still writes up to {words:g} true words in a row, the original "
+            f"{original_words:g}; whether that exceeds chance is unknown: {after.reason}"
         )
     else:
-        written = f"The share that the unlearned model still writes was not measured: {remaining.reason}"
+        written = (
+            f"The share that the unlearned model still writes was not measured: {after.reason}"
+        )
     return f"{written}. {judgement.verdict.capitalize()}: {judgement.meaning}."
 
 

@@ -123,13 +123,13 @@ def judge(
         measured: the numbers of the audit.
         guessing: loss of guessing tokens by their frequency; infinite if it is unknown.
     """
-    working = _working(parts, guessing)
+    working = _check_working(parts, guessing)
     contaminated = working.measure.reason == CONTAMINATED
     checks = {
         "working": working,
-        "knew": _knew(parts, measured),
-        "level": _level(parts, guessing, contaminated=contaminated),
-        "weights": _weights(weights),
+        "knew": _check_original(parts, measured),
+        "level": _check_level(parts, guessing, contaminated=contaminated),
+        "weights": _check_weights(weights),
     }
     chance = _chance(measured, paired="retrained" in parts[AUDITED].losses)
     answers = {name: check.answer for name, check in checks.items()}
@@ -170,12 +170,12 @@ def _verdict(answers: Mapping[str, str], measured: AuditShares, chance: float) -
     return "cannot be judged"
 
 
-def _working(parts: Mapping[str, Chunks], guessing: float) -> Check:
+def _check_working(parts: Mapping[str, Chunks], guessing: float) -> Check:
     control = parts[HOLDOUT]
     if not control.losses:
         reason = NO_CONTROL if parts[AUDITED].losses else NO_LOSS
         return Check(UNKNOWN, no_estimate(reason), "")
-    lost, about = _lost(control, "control texts")
+    lost, about = _loss_increase(control, "control texts")
     own = _mean(control, control.losses["unlearned"])
     if lost.low > BROKEN:
         return Check(NO, lost, about)
@@ -186,7 +186,7 @@ def _working(parts: Mapping[str, Chunks], guessing: float) -> Check:
     if lost.high < -BROKEN:
         return Check(UNKNOWN, lost.said(f"none: {CONTAMINATED}", lost.caution), about)
     if parts[RETAINED].losses:
-        retained, of_retained = _lost(parts[RETAINED], "retained texts")
+        retained, of_retained = _loss_increase(parts[RETAINED], "retained texts")
         if retained.low > BROKEN:
             return Check(LOST, retained, of_retained)
     if not own.high < guessing:
@@ -203,7 +203,7 @@ def _mean(chunks: Chunks, losses: Floats) -> Estimate:
     return mean(losses, chunks.clusters(least_run=LOSS_RUN), least=LEAST)
 
 
-def _lost(chunks: Chunks, texts: str) -> tuple[Estimate, str]:
+def _loss_increase(chunks: Chunks, texts: str) -> tuple[Estimate, str]:
     """Return the unlearned model's loss minus the best of the others', and the comparison."""
     others = [name for name in ("original", "retrained") if name in chunks.losses]
     best = min(others, key=lambda name: float(np.nanmean(chunks.losses[name])))
@@ -211,14 +211,14 @@ def _lost(chunks: Chunks, texts: str) -> tuple[Estimate, str]:
     return lost, f"its loss on the {texts} minus the {best} model's"
 
 
-def _knew(parts: Mapping[str, Chunks], measured: AuditShares) -> Check:
+def _check_original(parts: Mapping[str, Chunks], measured: AuditShares) -> Check:
     loss, about = _against_control(parts, "original")
     writes = measured.shares["remembered_original"].value > 0
     answer = YES if loss.high < 0 else NO if loss.low > -MARGIN and not writes else UNKNOWN
     return Check(answer, loss, about)
 
 
-def _level(parts: Mapping[str, Chunks], guessing: float, *, contaminated: bool) -> Check:
+def _check_level(parts: Mapping[str, Chunks], guessing: float, *, contaminated: bool) -> Check:
     loss, about = _against_control(parts, "unlearned")
     losses = parts[AUDITED].losses
     answer = UNKNOWN
@@ -247,18 +247,20 @@ def _against_control(parts: Mapping[str, Chunks], model: str) -> tuple[Estimate,
         return paired, f"{about} the retrained model's"
     if not control.losses:
         return no_estimate(NO_CONTROL), ""
-    audited_clusters, control_clusters = (chunks.clusters(least_run=LOSS_RUN) for chunks in (audited, control))
-    names = (*audited_clusters.names, *(f"control {name}" for name in control_clusters.names))
+    runs, control_runs = (
+        chunks.clusters(least_run=LOSS_RUN) for chunks in (audited, control)
+    )
+    names = (*runs.names, *(f"control {name}" for name in control_runs.names))
     gap = difference(
         np.concatenate([own, control.losses[model]]),
         np.arange(len(names)) < len(own),
-        Clusters(names, audited_clusters.about or control_clusters.about),
+        Clusters(names, runs.about or control_runs.about),
         least=LEAST,
     )
     return gap, f"{about} its loss on the control texts, which may be harder or easier"
 
 
-def _weights(weights: Weights) -> Check:
+def _check_weights(weights: Weights) -> Check:
     if isnan(weights.cosine) and not weights.same:
         return Check(UNKNOWN, no_estimate(weights.about), "")
     answer = "they are the same" if weights.same else NO if weights.cosine < UNRELATED else YES

@@ -86,24 +86,26 @@ def build_written(context: StepContext) -> None:
     from detect.engine.open_target import open_target
 
     chunks = read_examples(context.inputs["texts"])
-    own_chunks, all_chunks = _continued(context, chunks)
+    chosen, all_chunks = _chunks_to_continue(context, chunks)
     target = open_target(context)
     length = _length(target, all_chunks, context.settings)
-    texts = _sampled(context, target, [prompt_of(chunk) for chunk in own_chunks], length, "continuations")
+    texts = _sample(
+        context, target, [prompt_of(chunk) for chunk in chosen], length, "continuations"
+    )
     if context.settings["name"] == "unlearned":
         questions = [chunk for chunk in chunks if chunk.dataset == QUESTION]
         prompts = [_ANSWER.format(question=prompt_of(chunk)) for chunk in questions]
         longest = context.settings["answer_tokens"]
-        texts += _sampled(context, target, prompts, longest, "answers")
-        own_chunks += questions
+        texts += _sample(context, target, prompts, longest, "answers")
+        chosen += questions
     continuations = [
         Continued(prompt_of(chunk), rest_of(chunk), own)
-        for chunk, own in zip(own_chunks, texts, strict=True)
+        for chunk, own in zip(chosen, texts, strict=True)
     ]
-    write_continuations(context.out, [chunk.example_id for chunk in own_chunks], continuations)
+    write_continuations(context.out, [chunk.example_id for chunk in chosen], continuations)
 
 
-def _continued(
+def _chunks_to_continue(
     context: StepContext, chunks: Sequence[Example]
 ) -> tuple[list[Example], list[Example]]:
     """Return the chunks that the model continues, and those that any model does."""
@@ -207,7 +209,7 @@ def _length(target: "Target", chunks: Sequence[Example], settings: Mapping[str, 
     return min(room, limit)
 
 
-def _sampled(
+def _sample(
     context: StepContext, target: "Target", prompts: Sequence[str], max_tokens: int, unit: str
 ) -> list[tuple[str, ...]]:
     """Return the model's continuations of each prompt; a killed step keeps the finished parts."""
@@ -242,7 +244,9 @@ def weights_step(original: ModelNode, unlearned: ModelNode) -> Step:
         },
         libraries=("torch",),
         execution={
-            key: value for name, node in nodes.items() for key, value in node.execution(name).items()
+            key: value
+            for name, node in nodes.items()
+            for key, value in node.execution(name).items()
         },
     )
 

@@ -82,15 +82,15 @@ def calibrated_band(ratios: Floats, clusters: Clusters, low: float, rate: float)
     edge = conformal_edge(usable, low, rate)
     if edge is None:
         needed = math.ceil(1 / rate - 1e-9) - 1
-        return _uncalibrated(
+        return _no_calibration(
             f"{len(usable)} ratios are too few: a rate of {rate:g} takes {needed} of them"
         )
     if edge <= low or not math.isfinite(edge):
-        return _uncalibrated("fewer chunks than the rate requires are above the lower edge")
+        return _no_calibration("fewer chunks than the rate requires are above the lower edge")
     return Band(low, edge), _edge(usable, own, low, edge), _cross_fitted(usable, own, low, rate)
 
 
-def _uncalibrated(reason: str) -> Calibrated:
+def _no_calibration(reason: str) -> Calibrated:
     return None, no_estimate(reason), no_estimate(reason)
 
 
@@ -167,7 +167,7 @@ def audit_shares(audited: Chunks, held_out: Chunks, *, band: Band, rate: float) 
     }
     unlearned = written["unlearned"]
     control, of_control, chunks = _control(audited, held_out)
-    alarms, (then, edge, then_alarms) = no_estimate(NO_CONTROL), _uncalibrated(NO_CONTROL)
+    alarms, (then, edge, then_alarms) = no_estimate(NO_CONTROL), _no_calibration(NO_CONTROL)
     if control != _NOTHING:
         alarms = share(band.flags(of_control), chunks.clusters())
         calibrated = calibrated_band(of_control, chunks.clusters(), band.low, rate)

@@ -245,8 +245,8 @@ def share_remembered(written: Written) -> Estimate:
     if reason := written.uncontrolled or nothing or written.one_sided:
         return no_estimate(reason)
     estimate = share(written.known, written.clusters, weights=written.weights)
-    most = _most(written, written.known)
-    return estimate if most is None else _reaching(estimate, most / written.weights.sum())
+    most = _largest_count(written, written.known)
+    return estimate if most is None else _extend_interval(estimate, most / written.weights.sum())
 
 
 def share_missed(written: Written, flags: Floats | Mask) -> Estimate:
@@ -266,9 +266,9 @@ def share_missed(written: Written, flags: Floats | Mask) -> Estimate:
         return no_estimate(f"{_UNMEASURED}: {reason}")
     missed = np.where(remembered, flags == 0, np.nan)
     estimate = share(missed, written.clusters, weights=written.weights)
-    most = _most(written, missed == 1)
+    most = _largest_count(written, missed == 1)
     seen = float(written.weights[missed == 0].sum())
-    return estimate if most is None else _reaching(estimate, most / (most + seen))
+    return estimate if most is None else _extend_interval(estimate, most / (most + seen))
 
 
 def share_false(written: Written, flags: Floats | Mask) -> Estimate:
@@ -280,7 +280,7 @@ def share_false(written: Written, flags: Floats | Mask) -> Estimate:
     return share(wrong, written.clusters, weights=written.weights)
 
 
-def _most(written: Written, counted: Mask) -> float | None:
+def _largest_count(written: Written, counted: Mask) -> float | None:
     """Return the maximum number of chunks that may count; None if all that count are seen.
 
     If no chunk that was drawn counts, chunks that were not drawn may: none of the m clusters of
@@ -294,7 +294,7 @@ def _most(written: Written, counted: Mask) -> float | None:
     return hidden + float(written.weights[counted].sum())
 
 
-def _reaching(estimate: Estimate, high: float) -> Estimate:
+def _extend_interval(estimate: Estimate, high: float) -> Estimate:
     """Return an estimate whose interval reaches at least so high."""
     if not np.isfinite(estimate.value):
         return estimate

@@ -6,7 +6,7 @@ else by trial: whichever of the two it returns a number or a text for, token sta
 
 Where it fails on rows whose texts a bundle does not hold, it is run only on the others, and
 these get a reason. The time limit applies to 1,000 rows: the first rows are timed (after a few that
-warm up), and what would take longer than the limit is not begun.
+warm up), and what would take longer than the limit is not started.
 """
 
 import time
@@ -105,7 +105,7 @@ class Candidate:
         Raises:
             InputError: unmet needs of the requested setting.
         """
-        lacking = _lacking(self.settings[0], model.evidence)
+        lacking = _unmet_needs(self.settings[0], model.evidence)
         if lacking:
             needs = " and ".join(map(str, lacking))
             parts = {need.part for need in lacking}
@@ -115,7 +115,7 @@ class Candidate:
                 where=self.given,
                 hint=packing_hint([part for part in model.left_out if part in parts]),
             )
-        return [setting for setting in self.settings if not _lacking(setting, model.evidence)]
+        return [setting for setting in self.settings if not _unmet_needs(setting, model.evidence)]
 
     def check_time(self, model: ScoredModel, limit: float) -> float:
         """Time the first rows; return the seconds that 1,000 would take.
@@ -160,20 +160,20 @@ class Candidate:
         Raises:
             InputError: a failure on every row, or a result other than scores.
         """
-        scored_settings = self.settings_for(model) if settings is None else settings
+        chosen = self.settings_for(model) if settings is None else settings
         evidence = model.evidence if rows is None else model.evidence.take(rows)
         scored_rows = list(range(len(evidence.texts)))
         withheld = {row for row in scored_rows if evidence.texts[row] is None}
         started = time.perf_counter()
-        scores = self._columns(evidence, scored_settings, model)
+        scores = self._columns(evidence, chosen, model)
         everywhere = len(scores.failed) == len(scored_rows)
         if scores.failed and model.withheld.any() and (everywhere or scores.failed & withheld):
             scored_rows = [row for row in scored_rows if row not in withheld]
-            scores = self._columns(readable(evidence), scored_settings, model)
+            scores = self._columns(readable(evidence), chosen, model)
         if scores.failure is not None and len(scores.failed) == len(scored_rows):
             raise scores.failure
-        values = np.full((len(evidence.texts), len(scored_settings)), np.nan)
-        reasons = {(row, at): WITHHELD for row in withheld for at in range(len(scored_settings))}
+        values = np.full((len(evidence.texts), len(chosen)), np.nan)
+        reasons = {(row, at): WITHHELD for row in withheld for at in range(len(chosen))}
         for at, column in enumerate(scores.columns):
             values[scored_rows, at] = [score.value for score in column.scores]
             for row, score in zip(scored_rows, column.scores, strict=True):
@@ -181,7 +181,9 @@ class Candidate:
                 if np.isnan(score.value) and (row not in withheld or score.reason != EMPTY_TEXT):
                     reasons[row, at] = score.reason or "not a number"
         notes = dict.fromkeys(note for column in scores.columns for note in column.notes)
-        return CandidateScores(scored_settings, values, reasons, tuple(notes), time.perf_counter() - started)
+        return CandidateScores(
+            chosen, values, reasons, tuple(notes), time.perf_counter() - started
+        )
 
     def _columns(
         self, evidence: Evidence, settings: Sequence[DetectorSetting], model: ScoredModel
@@ -210,20 +212,25 @@ def load_candidate(
         InputError: a loading failure, or a function that takes neither of the two.
     """
     text = source if isinstance(source, str) else _object_name(source)
-    settings = parse_detectors(source) if isinstance(source, str) else [_of_object(source, text)]
+    settings = (
+        parse_detectors(source) if isinstance(source, str) else [_wrap_object(source, text)]
+    )
     if len({setting.name for setting in settings}) > 1:
         raise InputError("names several detectors", where=text, hint="Give them one by one.")
     function = settings[0].known.function
     takes = "a Detector"
     if function is not None:
         declared = declared_argument(function)
-        argument = declared or _by_trial(function, evidence, text, protected)
-        argument_text = {"statistics": "token statistics", "example": "one example's evidence"}[argument]
-        takes = f"a function of {argument_text} ({'as it says' if declared else 'found by trial'})"
+        argument = declared or _try_arguments(function, evidence, text, protected)
+        words = {"statistics": "token statistics", "example": "one example's evidence"}[
+            argument
+        ]
+        takes = f"a function of {words} ({'as it says' if declared else 'found by trial'})"
         if declared is None:
             detector = detector_of(function, settings[0].name, where=text, argument=argument)
             settings = [
-                replace(setting, known=replace(setting.known, detector=detector)) for setting in settings
+                replace(setting, known=replace(setting.known, detector=detector))
+                for setting in settings
             ]
     name, names = settings[0].name, set(taken)
     while name in names:
@@ -239,11 +246,11 @@ def packing_hint(parts: Sequence[str]) -> str | None:
     return f"The bundle was packed without; `spikein bundle RUN {options}` brings what the run has."
 
 
-def _lacking(setting: DetectorSetting, evidence: Evidence) -> list[Need]:
+def _unmet_needs(setting: DetectorSetting, evidence: Evidence) -> list[Need]:
     return [need for need in setting.needs if not need.met_by(evidence)]
 
 
-def _of_object(detector: Detector | Callable[[Any], Any], text: str) -> DetectorSetting:
+def _wrap_object(detector: Detector | Callable[[Any], Any], text: str) -> DetectorSetting:
     place = f"the detector {text}"
     if isinstance(detector, Detector):
         known_detector = KnownDetector(detector=detector, origin="given in Python", code=())
@@ -271,7 +278,7 @@ def _object_name(detector: Any) -> str:
     return name.replace("<lambda>", "lambda")
 
 
-def _by_trial(
+def _try_arguments(
     function: Callable[..., Any], evidence: Evidence, place: str, protected: bool
 ) -> Argument:
     """Return the argument kind of a function: the one for which it returns a number or a text."""

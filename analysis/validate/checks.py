@@ -210,10 +210,10 @@ def missing_scores(subject: Subject) -> Finding:
         counted.members_missing / counted.members - counted.nonmembers_missing / counted.nonmembers
     )
     extremes = [
-        subject._replace(loaded=[_filled(arm, column, lowest) for arm in loaded]).auc()
+        subject._replace(loaded=[_fill_missing(arm, column, lowest) for arm in loaded]).auc()
         for lowest in (True, False)
     ]
-    aucs = " and ".join(AUC.brief(auc, alone="(no interval)") or "–" for auc in extremes)
+    aucs = " and ".join(AUC.brief(auc, no_interval="(no interval)") or "–" for auc in extremes)
     return Finding(
         "missing scores",
         "wrong",
@@ -283,7 +283,7 @@ def chance(name: str, row: Row | None, number: int) -> Finding:
         number: how many such models are looked at.
     """
     place = f"on the {name}"
-    return _at_chance(f"chance {place}", row, number, place=place, saw="none of the members")
+    return _check_chance(f"chance {place}", row, number, place=place, saw="none of the members")
 
 
 def after_removal(forgotten: Row | None, retained: Row | None, number: int) -> Finding:
@@ -294,7 +294,7 @@ def after_removal(forgotten: Row | None, retained: Row | None, number: int) -> F
         retained: its pooled AUC for the members that this model did see.
         number: how many models are looked at.
     """
-    finding = _at_chance(
+    finding = _check_chance(
         "chance on the retrained model",
         forgotten,
         number,
@@ -307,7 +307,7 @@ def after_removal(forgotten: Row | None, retained: Row | None, number: int) -> F
     return finding._replace(found=finding.found + beside)
 
 
-def _at_chance(check: str, row: Row | None, number: int, *, place: str, saw: str) -> Finding:
+def _check_chance(check: str, row: Row | None, number: int, *, place: str, saw: str) -> Finding:
     if row is None or not (cell := Estimate.of(row)).available:
         return Finding(check, "note", f"There is no AUC with an interval {place}.")
     ends = possible_auc(row)
@@ -353,7 +353,7 @@ def _missing_difference(
     return 2 * estimate.low - 1, 2 * estimate.high - 1, estimate.reason
 
 
-def _filled(arm: LoadedArm, column: Column, lowest: bool) -> LoadedArm:
+def _fill_missing(arm: LoadedArm, column: Column, lowest: bool) -> LoadedArm:
     """Return an arm in which what has no score has the lowest, or the highest, of all."""
     scores = arm.scores.copy()
     values = scores[:, arm.index[column]]

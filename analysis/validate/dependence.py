@@ -66,7 +66,7 @@ def length_findings(subject: Subject) -> Finding:
             for model in subject.models
         ],
     }
-    nearest = _nearest(
+    nearest = _find_nearest(
         {name: _mean_correlation(subject, values) for name, values in lengths.items()}
     )
     if nearest is None:
@@ -77,22 +77,24 @@ def length_findings(subject: Subject) -> Finding:
             "different scores or lengths.",
         )
     name, correlation = nearest
-    correlation_text = f"Rank correlation with the number of {name}: {correlation:+.3f}."
+    relation = f"Rank correlation with the number of {name}: {correlation:+.3f}."
     if abs(correlation) > SAME:
         return Finding(
             "length",
             "wrong",
-            correlation_text,
+            relation,
             "The score is the length of the text, and does not depend on the model.",
             "Divide by the number of tokens, or take a mean in place of a sum.",
         )
     strong = abs(correlation) >= STRONG
     plain, within, gap, strata = within_length(subject, lengths[name])
     if not np.isfinite(within.value):
-        return Finding("length", "note" if strong else "passed", f"{correlation_text} {within.reason}")
-    aucs = [AUC.brief(estimate, alone="(no interval)") for estimate in (plain, within)]
+        return Finding(
+            "length", "note" if strong else "passed", f"{relation} {within.reason}"
+        )
+    aucs = [AUC.brief(estimate, no_interval="(no interval)") for estimate in (plain, within)]
     compared = (
-        f"{correlation_text} AUC {aucs[0]}; among texts of like length ({strata} strata) {aucs[1]}, "
+        f"{relation} AUC {aucs[0]}; among texts of like length ({strata} strata) {aucs[1]}, "
         f"{DIFFERENCE.brief(gap)}."
     )
     explained = plain.low > 0.5 and within.low <= 0.5
@@ -133,12 +135,12 @@ def loss_finding(subject: Subject) -> Finding:
     value = _mean_correlation(subject, losses)
     if np.isnan(value):
         return Finding("loss", "note", "Too few different scores to compare with the loss.")
-    correlation_text = f"Rank correlation with the mean log-probability (`loss`): {value:+.3f}."
+    relation = f"Rank correlation with the mean log-probability (`loss`): {value:+.3f}."
     if value > SAME:
         return Finding(
             "loss",
             "look",
-            correlation_text,
+            relation,
             "It ranks texts as `loss` does: a variant of loss.",
             "State what it adds; its paired difference to `loss` is in the table.",
         )
@@ -146,11 +148,11 @@ def loss_finding(subject: Subject) -> Finding:
         return Finding(
             "loss",
             "look",
-            correlation_text,
+            relation,
             "It is the loss with its sign reversed.",
             "Return the negative of the score.",
         )
-    return Finding("loss", "passed", correlation_text)
+    return Finding("loss", "passed", relation)
 
 
 def nearest_finding(subject: Subject, others: Sequence[Column]) -> Finding | None:
@@ -162,7 +164,7 @@ def nearest_finding(subject: Subject, others: Sequence[Column]) -> Finding | Non
         for other in others
         if other.detector not in MODEL_FREE and other.detector != "loss"
     }
-    nearest = _nearest(correlations)
+    nearest = _find_nearest(correlations)
     if nearest is None or abs(nearest[1]) <= SAME:
         return None
     return Finding(
@@ -174,7 +176,7 @@ def nearest_finding(subject: Subject, others: Sequence[Column]) -> Finding | Non
     )
 
 
-def _nearest(correlations: Mapping[str, float]) -> tuple[str, float] | None:
+def _find_nearest(correlations: Mapping[str, float]) -> tuple[str, float] | None:
     """Return the strongest correlation with its name; None if there is none."""
     finite = [(name, value) for name, value in correlations.items() if np.isfinite(value)]
     return max(finite, key=lambda pair: abs(pair[1]), default=None)
@@ -203,7 +205,7 @@ def within_length(
     rows = replace(rows, member=inside & (cuts >= 0), nonmember=outside & (cuts >= 0))
     scores = np.concatenate(subject.scores())
     plain = auc_numbers(rows, scores, least=1)
-    within = _within(rows, scores, cuts)
+    within = _strata_aucs(rows, scores, cuts)
     if not any(plain.seeds):
         few = no_estimate("Too few rows to compare texts of like length.")
         return few, few, few, 0
@@ -232,21 +234,23 @@ def _cuts(arm: LoadedArm, scores: Floats, length: Floats, settings: AnalysisSett
     return strata
 
 
-def _within(rows: Rows, scores: Floats, cuts: Counts) -> Numbers:
+def _strata_aucs(rows: Rows, scores: Floats, cuts: Counts) -> Numbers:
     """Return the means over members of the AUCs of all strata; groups may be in several."""
     strata = [
         auc_numbers(
             replace(
-                rows, member=rows.member & (cuts == stratum), nonmember=rows.nonmember & (cuts == stratum)
+                rows,
+                member=rows.member & (cuts == cut),
+                nonmember=rows.nonmember & (cuts == cut),
             ),
             scores,
             least=1,
         )
-        for stratum in range(_STRATA)
+        for cut in range(_STRATA)
     ]
     seeds = [
         {
-            name: _together([seed[name] for seed in same if name in seed])
+            name: _pool_strata([seed[name] for seed in same if name in seed])
             for name in dict.fromkeys(name for seed in same for name in seed)
         }
         for same in zip(*(numbers.seeds for numbers in strata), strict=True)
@@ -254,7 +258,7 @@ def _within(rows: Rows, scores: Floats, cuts: Counts) -> Numbers:
     return Numbers(seeds, Scale.AUC)
 
 
-def _together(parts: Sequence[Part]) -> Part:
+def _pool_strata(parts: Sequence[Part]) -> Part:
     """Return the mean of AUCs over members."""
     weight = np.sum([part.weight for part in parts], axis=0)
     shares = [part.weight / weight for part in parts]
@@ -267,7 +271,11 @@ def _together(parts: Sequence[Part]) -> Part:
         total(lambda part_sample, share: share[:, None] * part_sample.influence),
         total(lambda part_sample, _: part_sample.freedom),
         total(lambda part_sample, _: part_sample.groups),
-        total(lambda part_sample, share: share**2 * (0.0 if part_sample.of_rows is None else part_sample.of_rows)),
+        total(
+            lambda part_sample, share: (
+                share**2 * (0.0 if part_sample.of_rows is None else part_sample.of_rows)
+            )
+        ),
     )
     return Part(sample, weight)
 

@@ -53,8 +53,8 @@ def sentences(validation: Validation) -> list[str]:
     of_arms = f" (1 of {len(validation.arms)} arms)" if len(validation.arms) > 1 else ""
     return [
         *(_sentence(validation, result) for result in validation.judged),
-        f"Ground truth: {validation.name}, arm {validation.arm}{of_arms}. Settings are chosen on the "
-        "tuning split, everything is measured on the test split.",
+        f"Ground truth: {validation.name}, arm {validation.arm}{of_arms}. Settings are chosen on "
+        "the tuning split, everything is measured on the test split.",
     ]
 
 
@@ -170,8 +170,8 @@ def _checks(result: Judged) -> list[Part]:
 
 def differences_table(validation: Validation, name: str) -> Table:
     """Return the paired differences of one judged detector to all others."""
-    gaps = validation.ranking.differences
-    gap_rows = (gaps.row(detector=name, versus=line["detector"]) for line in validation.ranking.lines.rows)
+    gaps, lines = validation.ranking.differences, validation.ranking.lines.rows
+    gap_rows = (gaps.row(detector=name, versus=line["detector"]) for line in lines)
     return Table(
         title=f"AUC of {name} minus that of each other detector",
         columns=(Column("Detector"), *numbers("Difference", "Rows")),
@@ -198,8 +198,8 @@ def _provenance(validation: Validation) -> Table:
         ("Run finished", str(made.finished)),
         (
             "Intervals",
-            f"{100 * validation.settings.confidence:g} %; AUC, TPR, differences and the checks from "
-            "influence values summed by group",
+            f"{100 * validation.settings.confidence:g} %; AUC, TPR, differences and the checks "
+            "from influence values summed by group",
         ),
     ]
     return facts("", [(name, text) for name, text in rows if text])
@@ -222,10 +222,10 @@ def ranking_picture(validation: Validation) -> Picture | None:
     shared = Estimate.of(next((row for row in lines if not row["own_rows"]), lines[0]))
     apart = [row["detector"] for row in lines if row["own_rows"]]
     caption = (
-        f"All members with a copy in the arm {validation.arm}; settings chosen on the tuning split. "
-        f"Orange: judged. Lines: {validation.settings.confidence:.0%} intervals, from influence values "
-        f"summed by group. {shared.members:,} members and {shared.nonmembers:,} non-members of "
-        f"the test split, {with_noun(shared.seeds, 'training seed')}."
+        f"All members with a copy in the arm {validation.arm}; settings chosen on the tuning "
+        f"split. Orange: judged. Lines: {validation.settings.confidence:.0%} intervals, from "
+        f"influence values summed by group. {shared.members:,} members and {shared.nonmembers:,} "
+        f"non-members of the test split, {with_noun(shared.seeds, 'training seed')}."
     )
     if apart:
         caption += f" On rows of their own: {', '.join(apart)}."

@@ -186,13 +186,15 @@ def validate_detectors(
             scored.append(result)
     say("ranking")
     loaded = list(chosen.loaded)
-    for candidate in scored:
-        loaded = candidate.joined(cohorts.index(chosen), loaded)
-    ranking = rank(chosen.cohort, loaded, [candidate.candidate.name for candidate in scored], settings)
+    for entry in scored:
+        loaded = entry.joined(cohorts.index(chosen), loaded)
+    ranking = rank(
+        chosen.cohort, loaded, [entry.candidate.name for entry in scored], settings
+    )
     judged = []
-    for candidate in scored:
-        say(f"checking {candidate.candidate.name}")
-        judged.append(_judge(candidate, cohorts, chosen, ranking, settings))
+    for entry in scored:
+        say(f"checking {entry.candidate.name}")
+        judged.append(_judge(entry, cohorts, chosen, ranking, settings))
     return Validation(
         name=truth.name,
         arm=chosen.label,
@@ -220,19 +222,23 @@ def _settings(truth: GroundTruth, source: str) -> AnalysisSettings:
 
 
 def _score(
-    detector: Given,
+    source: Given,
     cohorts: Sequence[CohortModels],
     chosen: CohortModels,
     stored: set[str],
     limit: float,
 ) -> _Scored | Refused:
     """Load and run one detector on all models, or say why not."""
-    text = detector if isinstance(detector, str) else getattr(detector, "name", None) or repr(detector)
+    text = (
+        source if isinstance(source, str) else getattr(source, "name", None) or repr(source)
+    )
     name = str(text)
     kind: Literal["loading", "needs", "failed", "too slow"] = "loading"
     first = chosen.models[0]
     try:
-        candidate = load_candidate(detector, first.evidence, taken=stored, protected=first.protected)
+        candidate = load_candidate(
+            source, first.evidence, taken=stored, protected=first.protected
+        )
         name, kind = candidate.name, "needs"
         scored = _Scored(candidate=candidate)
         if left := len(candidate.settings) - len(candidate.settings_for(first)):
@@ -293,10 +299,14 @@ def _judge(
     candidate = scored.candidate
     column = ranking.reported.get(candidate.name, Column(candidate.name, candidate.default))
     subject = scored.subject(cohorts.index(chosen), chosen, column, settings)
-    scored_columns = subject.loaded[0].index
-    others = [reported for reported in ranking.reported.values() if reported in scored_columns and reported != column]
+    index = subject.loaded[0].index
+    others = [
+        other
+        for other in ranking.reported.values()
+        if other in index and other != column
+    ]
     nearest = nearest_finding(subject, others)
-    stable = _stable(candidate, chosen, settings)
+    stable = _check_stability(candidate, chosen, settings)
     repeatable = all(finding.severity != "wrong" for finding in stable)
     findings = [
         *orientation(ranking.line(candidate.name), repeatable=repeatable),
@@ -349,7 +359,7 @@ def _knowledge(candidate: Candidate) -> list[Finding]:
     return findings
 
 
-def _stable(
+def _check_stability(
     candidate: Candidate, chosen: CohortModels, settings: AnalysisSettings
 ) -> list[Finding]:
     try:

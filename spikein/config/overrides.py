@@ -35,7 +35,7 @@ def parse_path(key: str) -> KeyPath:
     return tuple(int(part) if part.isdecimal() else part for part in key.split("."))
 
 
-def _parsed(text: str, place: str) -> tuple[KeyPath, Any]:
+def _parse_override(text: str, place: str) -> tuple[KeyPath, Any]:
     """Return the path and the value of one `key=value`."""
     key, equals, value = text.partition("=")
     key = key.strip()
@@ -64,8 +64,8 @@ def apply_overrides(
     for text in overrides:
         place = f"override {masked(text)}"
         try:
-            key_path, value = _parsed(text, place)
-            path = _with_variables(key_path, place, values, known_keys)
+            key_path, value = _parse_override(text, place)
+            path = _resolve_variable(key_path, place, values, known_keys)
             set_value(values, path, value, place=place)
         except InputError as error:
             problems.append(error)
@@ -82,7 +82,7 @@ def apply_overrides(
             hint=f"Give sweep.{axis}=[…], or sweep.{axis}=null to stop sweeping it.",
         )
         for path, place in assigned.items()
-        if (axis := _swept(values, path))
+        if (axis := _find_swept_axis(values, path))
     ]
     return Document(values=values, places=places, name=document.name), problems
 
@@ -149,7 +149,9 @@ def interpolate(document: Document) -> tuple[Document, list[InputError]]:
         if whole and whole.group(2) is not None:
             return variables[whole.group(2)]
         return _REFERENCE.sub(
-            lambda match: "${" if match.group(2) is None else _written(variables[match.group(2)]),
+            lambda match: (
+                "${" if match.group(2) is None else _to_text(variables[match.group(2)])
+            ),
             text,
         )
 
@@ -203,11 +205,11 @@ def _references(text: str) -> list[str]:
     return [match.group(2) for match in _REFERENCE.finditer(text) if match.group(2) is not None]
 
 
-def _written(value: Any) -> str:
+def _to_text(value: Any) -> str:
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
-def _with_variables(
+def _resolve_variable(
     path: KeyPath, place: str, values: Mapping[str, Any], keys: Sequence[str]
 ) -> KeyPath:
     """Return the path of an override: an unknown first key is a variable."""
@@ -241,7 +243,7 @@ def _all_references(node: Any) -> list[str]:
     return _references(node) if isinstance(node, str) else []
 
 
-def _swept(values: Mapping[str, Any], path: KeyPath) -> str | None:
+def _find_swept_axis(values: Mapping[str, Any], path: KeyPath) -> str | None:
     sweep = values.get("sweep")
     if path[0] == "sweep" or not isinstance(sweep, Mapping):
         return None

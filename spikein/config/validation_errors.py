@@ -51,7 +51,7 @@ def validation_errors(
         deeper = any(other != path and other[: len(path)] == path for other in details_by_path)
         if deeper and isinstance(value, Mapping | list):
             # Another branch of the union accepts the value's kind; its own error is more specific.
-            group = [details for details in group if _expected(details) is None]
+            group = [details for details in group if _expected_values(details) is None]
         if group:
             problems.append(_problem(path, group, value, model, document))
     return problems
@@ -72,15 +72,15 @@ def plain_type(value: Any) -> str:
         case bool():
             return str(value).lower()
         case str():
-            return f"the text {_cut(repr(value))}"
+            return f"the text {_shorten(repr(value))}"
         case int() | float():
             return f"the number {value}"
         case list():
             return f"a list of {len(value)}"
         case Mapping():
-            return f"a mapping of {_cut(', '.join(value))}" if value else "an empty mapping"
+            return f"a mapping of {_shorten(', '.join(value))}" if value else "an empty mapping"
         case _:
-            return _cut(repr(value))
+            return _shorten(repr(value))
 
 
 def _problem(
@@ -123,7 +123,7 @@ def _problem(
     if kind in ("value_error", "assertion_error"):
         reason = first["msg"].partition(", ")[2]
         return InputError(f"{key}: {reason}", where=place, hint=_origins(value, path, document))
-    expected = list(dict.fromkeys(text for details in group if (text := _expected(details))))
+    expected = list(dict.fromkeys(text for details in group if (text := _expected_values(details))))
     if not expected:
         return InputError(f"{key}: {first['msg']} (given: {plain_type(value)})", where=place)
     close = ""
@@ -153,7 +153,7 @@ def _origins(mapping: Any, path: KeyPath, document: Document) -> str | None:
     return f"The keys come from several places: {listed}. Setting a key to null removes it."
 
 
-def _expected(details: ErrorDetails) -> str | None:
+def _expected_values(details: ErrorDetails) -> str | None:
     """Return the accepted values for errors about a value; None for the others."""
     kind = details["type"]
     context = details.get("ctx") or {}
@@ -271,5 +271,5 @@ def _tag_fits(model: type[BaseModel], values: Any) -> bool:
     return not tags or values["kind"] in tags
 
 
-def _cut(text: str) -> str:
+def _shorten(text: str) -> str:
     return text if len(text) <= 60 else text[:57] + "…"

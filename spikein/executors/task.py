@@ -86,12 +86,12 @@ def run_task(task: Task, worker: str = "") -> TaskEnd:
     progress = _FileProgress(files, place)
     with _output_to(files.log):
         print(f"{MARK}attempt {task.attempt}: {place}, {time.strftime('%Y-%m-%d %H:%M:%S %Z')}")
-        end = _built(task, progress, place)
+        end = _build_step(task, progress, place)
         print(f"{MARK}{end.state} after {end.seconds:.1f} s", flush=True)
     return end
 
 
-def _built(task: Task, progress: "_FileProgress", place: str) -> TaskEnd:
+def _build_step(task: Task, progress: "_FileProgress", place: str) -> TaskEnd:
     from train.processes.preemption import Preempted
 
     started = time.monotonic()

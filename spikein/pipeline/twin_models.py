@@ -39,17 +39,17 @@ class TwinNodes:
     @property
     def clean(self) -> Model | None:
         """The clean twin."""
-        return next(iter(self._of(TWIN)), None)
+        return next(iter(self._select_role(TWIN)), None)
 
     @property
     def retrained(self) -> Model | None:
         """The model that never saw the forget set."""
-        return next(iter(self._of(RETRAINED)), None)
+        return next(iter(self._select_role(RETRAINED)), None)
 
     @property
     def shadows(self) -> tuple[Model, ...]:
         """The shadow models."""
-        return tuple(self._of(SHADOW))
+        return tuple(self._select_role(SHADOW))
 
     def scored(self, sources: EvidenceSources) -> "TwinNodes":
         """Return the twins with scores for all except the shadow models."""
@@ -62,7 +62,7 @@ class TwinNodes:
             )
         )
 
-    def _of(self, role: str) -> list[Model]:
+    def _select_role(self, role: str) -> list[Model]:
         return [model for model in self.models if model.role == role]
 
 

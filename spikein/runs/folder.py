@@ -46,7 +46,9 @@ def check_home(home: Path) -> None:
         )
     if not home.exists() and not home.is_symlink():
         return
-    is_ours = numbered(home) or (home.is_dir() and {path.name for path in _shown(home)} <= {LATEST})
+    is_ours = numbered(home) or (
+        home.is_dir() and {path.name for path in _entries(home)} <= {LATEST}
+    )
     if not is_ours:
         raise InputError(
             "exists but was not written by spikein, so nothing is put into it",
@@ -157,7 +159,7 @@ def numbered_run(folder: Path) -> Path:
     return folder
 
 
-def _shown(folder: Path) -> list[Path]:
+def _entries(folder: Path) -> list[Path]:
     return [path for path in folder.iterdir() if not path.name.startswith(".")]
 
 

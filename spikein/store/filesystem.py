@@ -171,7 +171,7 @@ def writing(folder: Path, hint: str, description: str) -> Iterator[None]:
     except StoreError:
         raise
     except Exception as error:
-        if disk_full(error) or (read_only(error) and _below(error, folder)):
+        if disk_full(error) or (read_only(error) and _is_below(error, folder)):
             raise _write_error(error, folder, hint, description) from error
         raise
 
@@ -181,7 +181,7 @@ def read_only(error: Exception) -> bool:
     return isinstance(error, OSError) and error.errno in _UNWRITABLE
 
 
-def _below(error: Exception, folder: Path) -> bool:
+def _is_below(error: Exception, folder: Path) -> bool:
     name = getattr(error, "filename", None)
     if name is None:
         return getattr(error, "errno", None) == errno.EROFS

@@ -68,14 +68,14 @@ def collect(
 
     def find() -> tuple[list[Garbage], int]:
         needed = {digest[:SHORT] for digest in (keep() if callable(keep) else keep)}
-        opened = {short_digest(folder): _opened(folder) for folder in store.artifacts()}
+        opened = {short_digest(folder): _try_open(folder) for folder in store.artifacts()}
         _add_inputs(needed, opened)
         garbage, n_kept = [], 0
         for folder in store.artifacts():
             if short_digest(folder) in needed or (agreed is not None and folder not in agreed):
                 n_kept += 1
             else:
-                garbage.append(_garbage(folder, "no run needs it"))
+                garbage.append(_measure_garbage(folder, "no run needs it"))
         left = [entry for entry in _leftovers(store) if agreed is None or entry.path in agreed]
         return [*garbage, *left], n_kept
 
@@ -104,14 +104,14 @@ def collect_damaged(store: Store, *, dry_run: bool = False) -> Collection:
                 _require_tokens(artifact)
                 whole[folder] = artifact
             except StoreError as error:
-                garbage.append(_garbage(folder, f"{error.where}: {error.problem}"))
+                garbage.append(_measure_garbage(folder, f"{error.where}: {error.problem}"))
         for folder, artifact in list(whole.items()):
             named = artifact.manifest.inputs.items()
             inputs = {name: manifests[digest] for name, digest in named if digest in manifests}
             try:
                 require_current(artifact, inputs)
             except StoreError as error:
-                garbage.append(_garbage(folder, error.problem))
+                garbage.append(_measure_garbage(folder, error.problem))
                 whole.pop(folder)
         return sorted(garbage, key=lambda entry: entry.path), len(whole)
 
@@ -187,7 +187,7 @@ def _remove(store: Store, path: Path) -> bool:
     return store.remove(path, digest12=short_digest(path))
 
 
-def _opened(folder: Path) -> Artifact | None:
+def _try_open(folder: Path) -> Artifact | None:
     try:
         return open_artifact(folder)
     except StoreError:
@@ -208,13 +208,13 @@ def _leftovers(store: Store) -> list[Garbage]:
     # No process uses the store, so the builders of these are dead.
     half_built = [*store.root.glob("*/.*.tmp"), *store.root.glob(".unfinished/*")]
     return [
-        _garbage(folder, "left by a run that died")
+        _measure_garbage(folder, "left by a run that died")
         for folder in sorted(half_built)
         if folder.is_dir()
     ]
 
 
-def _garbage(folder: Path, reason: str) -> Garbage:
+def _measure_garbage(folder: Path, reason: str) -> Garbage:
     # A link takes no space, and its target does not belong to the store.
     inside = () if folder.is_symlink() else folder.rglob("*")
     size = sum(path.lstat().st_size for path in inside if path.is_file())

@@ -33,8 +33,8 @@ def copies_section(view: View) -> Section | None:
     if len(arms) == 1:
         # The first screen has drawn it.
         tables = copies_tables(arms[0], view.models_only, view.names)
-        return answer(*titles, following=collapsed(tables))
-    crossed = _by_arm(view, arms)
+        return answer(*titles, extra=collapsed(tables))
+    crossed = _cross_arms(view, arms)
     first = arms[0].reported(view.best.detector)
     others = f"; {first.nonmembers:,} non-members" if first else ""
     table = crossed.table(
@@ -113,7 +113,7 @@ def _sentence(view: View, table: Findings) -> str:
     return f"{subject} AUC of {view.name} {verb} with the number of copies{listed}."
 
 
-def _by_arm(view: View, arms: list[Findings]) -> Crossed:
+def _cross_arms(view: View, arms: list[Findings]) -> Crossed:
     """Return the chosen detector by arm and number of copies."""
     dose_labels = dict.fromkeys(label for table in arms for label in _dose_labels(table))
     labels = sorted(dose_labels, key=copies_order)

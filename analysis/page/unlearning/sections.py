@@ -7,6 +7,7 @@ judged.
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 
 from analysis.findings import Row
 from analysis.intervals.estimate import Estimate
@@ -97,7 +98,7 @@ def unlearning_sections(
             "Forgot",
             "Which methods forgot?",
             present(
-                _say(_forgot(first)),
+                _say(_forgetting_sentence(first)),
                 detectors_picture(first),
                 tables.get("forgetting"),
                 _verdicts(inputs, names),
@@ -108,14 +109,14 @@ def unlearning_sections(
             "left",
             "Copies",
             "Do more copies leave more behind?",
-            present(_say(_left_by_copies(first)), copies_panels(first), folded("copies")),
+            present(_say(_copies_sentence(first)), copies_panels(first), folded("copies")),
         ),
         Section(
             "kept",
             "Cost",
             "What did forgetting cost?",
             present(
-                _say(_cost(models, inputs.margin)),
+                _say(_cost_sentence(models, inputs.margin)),
                 tables.get("utility"),
                 folded(besides="utility"),
             ),
@@ -125,7 +126,7 @@ def unlearning_sections(
             "Lasting",
             "Does forgetting last?",
             present(
-                _say(_lasting(first)),
+                _say(_lasting_sentence(first)),
                 tables.get("relearning" if again else "lasting"),
                 folded("lasting" if again else "", besides="relearning"),
             ),
@@ -167,18 +168,18 @@ def unlearning_notes(measures: Sequence[Row]) -> list[str]:
                 models = concerned.setdefault(part, {}).setdefault(name, {})
                 models[model_text(row["model"], row["method"])] = None
     return [
-        f"{warning} ({_first(models_by_measure)}; {_first(model for of in models_by_measure.values() for model in of)})"
-        for warning, models_by_measure in concerned.items()
+        f"{warning} ({_list_names(by_measure)}; {_list_names(chain(*by_measure.values()))})"
+        for warning, by_measure in concerned.items()
     ]
 
 
-def _first(names: Iterable[str]) -> str:
+def _list_names(names: Iterable[str]) -> str:
     distinct_names = list(dict.fromkeys(names))
     more = len(distinct_names) - _MAX_NAMED
     return ", ".join(distinct_names[:_MAX_NAMED]) + (f" and {more} more" if more > 0 else "")
 
 
-def _forgot(arm: StudyArm) -> str:
+def _forgetting_sentence(arm: StudyArm) -> str:
     """Say how well the headline's detector tells the forgotten texts, before and after."""
     auc = {"measure": "auc", "detector": arm.detector}
     cells = {model: arm.get(model=model, **auc) for model in (ORIGINAL, RETRAINED)}
@@ -196,22 +197,22 @@ def _forgot(arm: StudyArm) -> str:
     )
 
 
-def _left_by_copies(arm: StudyArm) -> str:
+def _copies_sentence(arm: StudyArm) -> str:
     """Say after which methods texts with more copies are better remembered."""
-    return _named(
+    return _name_methods(
         arm.by_method("auc_difference_trend", detector=arm.detector),
         "More copies leave more behind after {}, by Somers' D of the residual with copies",
         "For no method do these data show that more copies leave more behind.",
     )
 
 
-def _lasting(arm: StudyArm) -> str:
+def _lasting_sentence(arm: StudyArm) -> str:
     """Say after which methods relearning brings back more than the retrained model learns."""
     if not arm.steps:
         return ""
     of = f"{STEPS}{arm.steps[-1]}:{VERSUS_RETRAINED}"
     after = f"After {arm.steps[-1]} steps of training on a part of the forgotten texts"
-    return _named(
+    return _name_methods(
         arm.by_method("relearned_log_probability_difference", of=of),
         f"{after} the others are likelier than under the retrained model for {{}}, in nats per "
         "token",
@@ -220,7 +221,7 @@ def _lasting(arm: StudyArm) -> str:
     )
 
 
-def _named(cells: Mapping[str, Estimate], some: str, none: str) -> str:
+def _name_methods(cells: Mapping[str, Estimate], some: str, none: str) -> str:
     """Name the methods whose interval is above 0, with what holds their intervals."""
     measured = {method: cell for method, cell in cells.items() if cell.value == cell.value}
     sure = {method: cell for method, cell in measured.items() if cell.available and cell.low > 0}
@@ -231,7 +232,7 @@ def _named(cells: Mapping[str, Estimate], some: str, none: str) -> str:
     return f"{some.format(listed(list(map(method_title, sure))))}: {spread(sure.values())}{also}."
 
 
-def _cost(models: Sequence[Judged], margin: float) -> str:
+def _cost_sentence(models: Sequence[Judged], margin: float) -> str:
     """Say which methods lost what should have been kept, and which kept it all.
 
     Args:
@@ -251,15 +252,21 @@ def _cost(models: Sequence[Judged], margin: float) -> str:
         measure: [name for name, measures in verdicts.items() if measures.get(measure) == {LOST}]
         for measure in all_measures
     }
-    unharmed = [name for name, measures in verdicts.items() if set().union(*measures.values()) == {KEPT}]
-    n_undecided = len(verdicts.keys() - {*unharmed, *(name for names in lost.values() for name in names)})
+    safe = [
+        name for name, measures in verdicts.items() if set().union(*measures.values()) == {KEPT}
+    ]
+    undecided = len(
+        verdicts.keys() - {*safe, *(name for names in lost.values() for name in names)}
+    )
     parts = [
         f"{listed(names)} surely lost {MEASURES.get(measure, measure)}"
         for measure, names in lost.items()
         if names
     ]
-    parts += [f"{listed(unharmed)} kept all measured utility"] if unharmed else []
-    parts += [f"{n_undecided} {'is' if n_undecided == 1 else 'are'} undecided"] if n_undecided else []
+    parts += [f"{listed(safe)} kept all measured utility"] if safe else []
+    parts += (
+        [f"{undecided} {'is' if undecided == 1 else 'are'} undecided"] if undecided else []
+    )
     return (
         f"{'; '.join(parts)}. Lost: more than the margin ({margin:g} nats per token) below both "
         "the retrained model and the original."

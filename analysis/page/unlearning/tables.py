@@ -172,19 +172,20 @@ def _further_tables(arm: StudyArm) -> dict[str, Table | None]:
     copies = [gap(copies_text(dose), place={**auc, "copies": dose}) for dose in arm.copies(left)]
     trend = _Column("Trend", f"{left}_trend", auc, SIGNED.brief)
     conditions = [
-        gap(qualifier, place={**auc, "of": f"{CONDITION}{qualifier}"}) for qualifier in arm.qualifiers(CONDITION)
+        gap(name, place={**auc, "of": f"{CONDITION}{name}"})
+        for name in arm.qualifiers(CONDITION)
     ]
     datasets = [
         _Column(dataset, "auc", {**auc, "dataset": dataset})
         for dataset in arm.found.values("dataset")
         if dataset != ALL
     ]
-    detector_title = arm.title(arm.detector)
+    title = arm.title(arm.detector)
     return {
         "copies": _table(
             arm,
             "By copies",
-            f"AUC of {detector_title} minus that of the retrained model, for forgotten "
+            f"AUC of {title} minus that of the retrained model, for forgotten "
             "texts by their number of copies. Trend: Somers' D of the residual with copies; "
             "above 0, more copies leave more.",
             *([*copies, trend] if len(copies) > 1 else []),
@@ -192,12 +193,12 @@ def _further_tables(arm: StudyArm) -> dict[str, Table | None]:
         "lasting": _table(
             arm,
             "Does forgetting last?",
-            f"AUC of {detector_title} minus that of the retrained model under the same condition: the "
+            f"AUC of {title} minus that of the retrained model under the same condition: the "
             "weights in fewer bits, or the texts paraphrased.",
             *([gap("as it is", place=auc), *conditions] if conditions else []),
         ),
         "datasets": _table(
-            arm, "By dataset", f"AUC of {detector_title}.", *(datasets if len(datasets) > 1 else [])
+            arm, "By dataset", f"AUC of {title}.", *(datasets if len(datasets) > 1 else [])
         ),
     }
 
@@ -222,9 +223,11 @@ def _table(arm: StudyArm, title: str, caption: str, *columns: _Column) -> Table 
     return listing(title, heads, rows, f"{caption} {counts_text(behind)}")
 
 
-def _of_models(row: Row) -> str:
+def _format_models(row: Row) -> str:
     values = (row.get(name) for name in _MODELS)
-    return ", ".join(NUMBER.number(value) for value in values if value is not None and isfinite(value))
+    return ", ".join(
+        NUMBER.number(cell) for cell in values if cell is not None and isfinite(cell)
+    )
 
 
 def verdict_table(rows: Sequence[Row], arm: str, names: Names = NO_NAMES) -> Table | None:
@@ -246,7 +249,7 @@ def verdict_table(rows: Sequence[Row], arm: str, names: Names = NO_NAMES) -> Tab
                 NUMBER.brief(row) if row["kind"] == _FORGETTING else "",
                 "" if row["kind"] == _FORGETTING else SIGNED.brief(row),
                 row["verdict"],
-                _of_models(row),
+                _format_models(row),
             )
             for row in rows
             if row["kind"] != ALL

@@ -76,7 +76,7 @@ def judged_models(rows: Sequence[Row]) -> list[Judged]:
             method_findings = findings.where(method=method)
             if (overall := method_findings.row(kind=ALL)) is not None:
                 rests = [row for row in method_findings.rows if row["kind"] != ALL]
-                decisive = _decisive(overall["verdict"], rests)
+                decisive = _find_decisive(overall["verdict"], rests)
                 judged.append(
                     Judged(method_title(method), arm, overall["verdict"], decisive, rests)
                 )
@@ -89,7 +89,7 @@ def best_first(models: Sequence[Judged]) -> list[Judged]:
     return sorted(models, key=lambda model: rank.get(model.verdict, len(rank)))
 
 
-def _decisive(verdict: str, rows: Sequence[Row]) -> Row | None:
+def _find_decisive(verdict: str, rows: Sequence[Row]) -> Row | None:
     """Return the first measure that says by its interval what the verdict says.
 
     A ruined model has lost against the retrained model and against the original: of the two the

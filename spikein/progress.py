@@ -51,7 +51,7 @@ class Lines(Progress):
 
         self._stream = stream
         self._verbose = verbose
-        self._every = interval
+        self._interval = interval
         self._began = self._printed = time.monotonic()
         self._tally = RunTally()
         # By step: several may run side by side.
@@ -74,7 +74,7 @@ class Lines(Progress):
         """Print the progress of step and run once a minute, less often in a long run."""
         self._tally.advance(name, done, total)
         now = time.monotonic()
-        if now - self._printed >= max(self._every, (now - self._began) / 50):
+        if now - self._printed >= max(self._interval, (now - self._began) / 50):
             left = self._tally.left()
             time_left = "" if left is None else f"about {duration(left)} left"
             place = self._places.get(name, "")

@@ -160,9 +160,7 @@ class RunTally:
                 return None
             else:
                 times = took.get(entry.kind, [_SHORT_SECONDS])
-                seconds = (
-                    entry.flops / rate if entry.flops and rate else sum(times) / len(times)
-                )
+                seconds = entry.flops / rate if entry.flops and rate else sum(times) / len(times)
                 if entry.began is not None:
                     seconds = max(seconds - (now - entry.began), 0.0)
             whole += seconds

@@ -152,9 +152,7 @@ def _match(first: RunTables, second: RunTables) -> tuple[list[Matched], list[str
     return pairs, unmatched
 
 
-def _explain(
-    run: RunTables, tables: Sequence[Findings], other: RunTables, alike: int
-) -> list[str]:
+def _explain(run: RunTables, tables: Sequence[Findings], other: RunTables, alike: int) -> list[str]:
     """Say of each arm why the other run has none to compare it with."""
     why = f"has {alike} arms like it" if alike else "has no such arm"
     labels = [" · ".join(x for x in (t.cohort.model, t.cohort.label()) if x) for t in tables]

@@ -130,12 +130,7 @@ def compare_detectors(
     """
     for dataset in (POOLED, *study.datasets):
         name = None if dataset == POOLED else dataset
-        numbers = _same_rows(
-            {
-                key: auc.of(name)
-                for key, auc in aucs_by_detector.items()
-            }
-        )
+        numbers = _same_rows({key: auc.of(name) for key, auc in aucs_by_detector.items()})
         head = {**arm.cohort.columns(), "dataset": dataset}
         contestants = [key for key in numbers if key not in UPPER_BOUNDS]
         if len(contestants) > 1:

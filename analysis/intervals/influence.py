@@ -94,9 +94,7 @@ def auc_sample(
     placed = twice / (2 * n)
     sample = _sample(value, placed, above, within, members, nonmembers, n_groups)
     sample = sample._replace(of_rows=_row_variances(value, twice, above, within))
-    return (
-        sample if strata is None else _centre(sample, placed, within, members.groups, strata)
-    )
+    return sample if strata is None else _centre(sample, placed, within, members.groups, strata)
 
 
 def expected_variance(auc: Floats) -> Floats:
@@ -167,9 +165,7 @@ def tpr_sample(
     freedom = sample.freedom.copy()
     freedom[1] = np.minimum(freedom[1], max(resting - 1, 1))
     sample = sample._replace(freedom=freedom)
-    return (
-        sample if strata is None else _centre(sample, hits, within, members.groups, strata)
-    )
+    return sample if strata is None else _centre(sample, hits, within, members.groups, strata)
 
 
 def accepted_shares(members: Side, nonmembers: Side, within: Mask, rate: float) -> Floats:
@@ -285,9 +281,7 @@ def _signs(scores: Floats, level: Counts, levels: int) -> Counts:
     return (2 * fewer + gap - gap.sum(axis=0))[level, rank]
 
 
-def _centre(
-    sample: Sample, inside: Floats, within: Mask, groups: Counts, strata: Counts
-) -> Sample:
+def _centre(sample: Sample, inside: Floats, within: Mask, groups: Counts, strata: Counts) -> Sample:
     """Remove differences between strata from the members' influence: their sizes are not random.
 
     Where a stratum of a cell has a single group, which shows no spread, the cell stays as it is.

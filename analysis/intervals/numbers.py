@@ -186,9 +186,7 @@ def beside(several: Sequence[Numbers]) -> Numbers:
         for own in several
     ]
     widths: dict[str, int] = {}
-    for name, part in (
-        pair for own in several for seed in own.seeds for pair in seed.items()
-    ):
+    for name, part in (pair for own in several for seed in own.seeds for pair in seed.items()):
         widths[name] = max(widths.get(name, 0), part.sample.influence.shape[2])
     seeds = [
         {

@@ -142,9 +142,7 @@ def _loss_gain(view: View) -> Gain | None:
 def _paired_gain(cell: Estimate, change: str, more: str) -> Gain:
     may = ", which may be none" if cell.contains(0) else ""
     ends = POINTS.ends(cell.low, cell.high)
-    return Gain(
-        _round(cell.value), f"{change}.", f"{ends}{may}{more}.", sure=not cell.contains(0)
-    )
+    return Gain(_round(cell.value), f"{change}.", f"{ends}{may}{more}.", sure=not cell.contains(0))
 
 
 def _append_words(words: str) -> str:

@@ -318,9 +318,7 @@ def page_template(
 
     environment = Environment(
         # A page of another package may import `parts.html.j2`.
-        loader=ChoiceLoader(
-            [PackageLoader(source, ".") for source in (package, "analysis.page")]
-        ),
+        loader=ChoiceLoader([PackageLoader(source, ".") for source in (package, "analysis.page")]),
         autoescape=True,
         finalize=visible,
         undefined=StrictUndefined,

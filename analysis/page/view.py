@@ -154,9 +154,7 @@ class View:
         selected = set(names[:MAX_DETECTORS])
         for name in (LOSS, self.best.detector):
             if name in names and name not in selected:
-                selected.remove(
-                    [last for last in names if last in selected and last != LOSS][-1]
-                )
+                selected.remove([last for last in names if last in selected and last != LOSS][-1])
                 selected.add(name)
         return [name for name in names if name in selected]
 

@@ -184,7 +184,5 @@ def score_table(
         for selection in selections:
             place = {**fixed, **column._asdict(), "selection": selection}
             columns = {**rows, **{name: [value] * n for name, value in place.items()}}
-            parts.append(
-                pa.table({name: columns[name] for name in schema.names}, schema=schema)
-            )
+            parts.append(pa.table({name: columns[name] for name in schema.names}, schema=schema))
     return pa.concat_tables(parts) if parts else schema.empty_table()

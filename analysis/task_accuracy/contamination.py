@@ -93,10 +93,7 @@ def quantities(moments: Sequence[str]) -> dict[Quantity, dict[tuple[str, str], i
         for moment in moments
     }
     for moment in moments:
-        terms[Quantity("gap", "", moment)] = {
-            ("member", moment): 1,
-            ("nonmember", moment): -1,
-        }
+        terms[Quantity("gap", "", moment)] = {("member", moment): 1, ("nonmember", moment): -1}
     if len(moments) == 2:
         signs = {"after": 1, "before": -1}
         changes = {
@@ -144,9 +141,7 @@ def _load(arm: AccuracyArm, settings: AnalysisSettings) -> Answers:
     correct = {}
     for scoring in SCORINGS:
         name = f"correct_{scoring}"
-        correct[scoring, "after"] = np.array(
-            [getattr(row, name) for row in counted], dtype=float
-        )
+        correct[scoring, "after"] = np.array([getattr(row, name) for row in counted], dtype=float)
         if before:
             earlier_correct = [getattr(earlier[row.example_id], name) for row in counted]
             correct[scoring, "before"] = np.array(earlier_correct, dtype=float)
@@ -170,19 +165,15 @@ def accuracy_rows(
         if all((scoring, moment) in seed.correct for seed in answers)
     ]
     joined = [
-        np.concatenate([getattr(seed, name) for seed in answers])
-        for name in ("dataset", "group")
+        np.concatenate([getattr(seed, name) for seed in answers]) for name in ("dataset", "group")
     ]
     numbers = pack_groups([f"{name}\0{group}" for name, group in zip(*joined, strict=True)])
-    groups = np.split(
-        numbers[0], np.cumsum([len(seed.dataset) for seed in answers])[:-1]
-    )
+    groups = np.split(numbers[0], np.cumsum([len(seed.dataset) for seed in answers])[:-1])
     for dataset in [*names, *([MEAN] if len(names) > 1 else [])]:
         within = names if dataset == MEAN else [dataset]
         members, nonmembers = (
             sum(
-                int((np.isin(seed.dataset, within) & (seed.side == side)).sum())
-                for seed in answers
+                int((np.isin(seed.dataset, within) & (seed.side == side)).sum()) for seed in answers
             )
             for side in _SIDES
         )
@@ -251,9 +242,7 @@ def _seed_quantity(
         if not rows:
             return _Sum(float("nan"), float("nan"), influence, variances, freedom)
         moments = {moment: sign for (of, moment), sign in signs.items() if of == side}
-        terms: Floats = np.sum(
-            [sign * correct[moment] for moment, sign in moments.items()], axis=0
-        )
+        terms: Floats = np.sum([sign * correct[moment] for moment, sign in moments.items()], axis=0)
         ends = np.array([-1.0, 1.0] if paired else [0.0, float(next(iter(moments.values())))])
         count = int(np.count_nonzero(np.bincount(number)))
         weight = _design_effect(terms, number, count)
@@ -299,9 +288,6 @@ def _interval(seeds: Sequence[_Sum], confidence: float) -> tuple[float, float, f
     welch = variances.sum() ** 2 / (variances**2 / each).sum()
     freedom = joint.freedom[0] if len(seeds) >= FROM_SEEDS else welch
     limit = stdtrit(freedom, (1 + confidence) / 2)
-    value, half = (
-        float(np.mean([seed.value for seed in seeds])),
-        float(limit * joint.error[0]),
-    )
+    value, half = (float(np.mean([seed.value for seed in seeds])), float(limit * joint.error[0]))
     centre = float(joint.value[0])
     return value, min(centre - half, value), max(centre + half, value)

@@ -110,10 +110,7 @@ def trajectory_tables(
 def _prepare_cohort(
     cohort: Cohort, by_step: Mapping[int, Sequence[Checkpoint]], settings: AnalysisSettings
 ) -> tuple[list[PreparedCheckpoint], dict[Column, tuple[str, ...]]]:
-    loaded = {
-        step: [_load(checkpoint) for checkpoint in same]
-        for step, same in by_step.items()
-    }
+    loaded = {step: [_load(checkpoint) for checkpoint in same] for step, same in by_step.items()}
     last = loaded[max(loaded)]
     picked = {
         column: names

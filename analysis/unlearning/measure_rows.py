@@ -317,9 +317,7 @@ def _write_steps(writer: RowWriter, key: ModelKey, measures: Mapping[int, Measur
     }
     gaps = {step: own - reference for step, (own, reference) in pairs.items()}
     means = {step: gap.estimates(confidence=writer.confidence) for step, gap in gaps.items()}
-    steps = next(
-        (step for step, mean in means.items() if mean and mean[0].value >= 0), nan
-    )
+    steps = next((step for step, mean in means.items() if mean and mean[0].value >= 0), nan)
     late = f"not back after {max(gaps)} steps" if any(means.values()) else "no value"
     counts = {"forget": means[0][0].members, "groups": means[0][0].groups} if means[0] else {}
     writer.add_plain(

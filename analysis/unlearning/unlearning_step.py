@@ -111,9 +111,7 @@ def _evidence(context: StepContext) -> Iterator[ArmEvidence]:
             retain=frozenset(pool & seen),
             copies=seen_copy_counts(read_exposures(folders["original"])),
             relearnt=frozenset(
-                ()
-                if half is None
-                else (row.example_id for row in members(read_examples(half)))
+                () if half is None else (row.example_id for row in members(read_examples(half)))
             ),
             models=tuple(
                 _model(model, numbered_folders(context.inputs, number + place))
@@ -177,6 +175,4 @@ def measure_unlearning(
         measures += writer.rows
         verdicts += verdict_rows(cohort, settings, confidence=confidence)
     tables = {"unlearning": measures, "verdict": verdicts}
-    return {
-        question: question_table(question, axes, rows) for question, rows in tables.items()
-    }
+    return {question: question_table(question, axes, rows) for question, rows in tables.items()}

@@ -222,10 +222,7 @@ def _chunk_table(
     flags = band.holds(chunks.ratios["unlearned"]).tolist()
     continued = {*chunks.continuations["chunk"].to_pylist()}
     remembered = {
-        name: {
-            int(audited.numbers[at]): hit
-            for at, hit in measured.written[model].remembered
-        }
+        name: {int(audited.numbers[at]): hit for at, hit in measured.written[model].remembered}
         for name, model in (("remembered", "unlearned"), ("remembered_original", "original"))
     }
     ratios = {"ratio": "unlearned", "retrained_ratio": "retrained"}
@@ -262,18 +259,14 @@ def null(value: float) -> float | None:
 
 def headline(measured: AuditShares, judgement: Judgement) -> str:
     """Return the sentence on the share that the unlearned model still writes, with the verdict."""
-    after, before = (
-        measured.shares[f"remembered_{model}"] for model in ("unlearned", "original")
-    )
+    after, before = (measured.shares[f"remembered_{model}"] for model in ("unlearned", "original"))
     if not isnan(after.value):
         written = (
             f"The unlearned model still writes {_percent(after)} of the chunks, the original "
             f"{_percent(before)}"
         )
     elif measured.longest:
-        words, original_words = (
-            measured.longest[model] for model in ("unlearned", "original")
-        )
+        words, original_words = (measured.longest[model] for model in ("unlearned", "original"))
         written = (
             f"The unlearned model still writes up to {words:g} true words in a row, the original "
             f"{original_words:g}; whether that exceeds chance is unknown: {after.reason}"

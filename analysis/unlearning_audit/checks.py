@@ -247,9 +247,7 @@ def _against_control(parts: Mapping[str, Chunks], model: str) -> tuple[Estimate,
         return paired, f"{about} the retrained model's"
     if not control.losses:
         return no_estimate(NO_CONTROL), ""
-    runs, control_runs = (
-        chunks.clusters(least_run=LOSS_RUN) for chunks in (audited, control)
-    )
+    runs, control_runs = (chunks.clusters(least_run=LOSS_RUN) for chunks in (audited, control))
     names = (*runs.names, *(f"control {name}" for name in control_runs.names))
     gap = difference(
         np.concatenate([own, control.losses[model]]),

@@ -181,9 +181,7 @@ class Candidate:
                 if np.isnan(score.value) and (row not in withheld or score.reason != EMPTY_TEXT):
                     reasons[row, at] = score.reason or "not a number"
         notes = dict.fromkeys(note for column in scores.columns for note in column.notes)
-        return CandidateScores(
-            chosen, values, reasons, tuple(notes), time.perf_counter() - started
-        )
+        return CandidateScores(chosen, values, reasons, tuple(notes), time.perf_counter() - started)
 
     def _columns(
         self, evidence: Evidence, settings: Sequence[DetectorSetting], model: ScoredModel
@@ -212,9 +210,7 @@ def load_candidate(
         InputError: a loading failure, or a function that takes neither of the two.
     """
     text = source if isinstance(source, str) else _object_name(source)
-    settings = (
-        parse_detectors(source) if isinstance(source, str) else [_wrap_object(source, text)]
-    )
+    settings = parse_detectors(source) if isinstance(source, str) else [_wrap_object(source, text)]
     if len({setting.name for setting in settings}) > 1:
         raise InputError("names several detectors", where=text, hint="Give them one by one.")
     function = settings[0].known.function
@@ -222,9 +218,7 @@ def load_candidate(
     if function is not None:
         declared = declared_argument(function)
         argument = declared or _try_arguments(function, evidence, text, protected)
-        words = {"statistics": "token statistics", "example": "one example's evidence"}[
-            argument
-        ]
+        words = {"statistics": "token statistics", "example": "one example's evidence"}[argument]
         takes = f"a function of {words} ({'as it says' if declared else 'found by trial'})"
         if declared is None:
             detector = detector_of(function, settings[0].name, where=text, argument=argument)

@@ -89,9 +89,7 @@ def length_findings(subject: Subject) -> Finding:
     strong = abs(correlation) >= STRONG
     plain, within, gap, strata = within_length(subject, lengths[name])
     if not np.isfinite(within.value):
-        return Finding(
-            "length", "note" if strong else "passed", f"{relation} {within.reason}"
-        )
+        return Finding("length", "note" if strong else "passed", f"{relation} {within.reason}")
     aucs = [AUC.brief(estimate, no_interval="(no interval)") for estimate in (plain, within)]
     compared = (
         f"{relation} AUC {aucs[0]}; among texts of like length ({strata} strata) {aucs[1]}, "
@@ -239,9 +237,7 @@ def _strata_aucs(rows: Rows, scores: Floats, cuts: Counts) -> Numbers:
     strata = [
         auc_numbers(
             replace(
-                rows,
-                member=rows.member & (cuts == cut),
-                nonmember=rows.nonmember & (cuts == cut),
+                rows, member=rows.member & (cuts == cut), nonmember=rows.nonmember & (cuts == cut)
             ),
             scores,
             least=1,

@@ -208,10 +208,7 @@ def rank(
         if column in picked
     }
     apart = {
-        column
-        for parts in work.compared
-        for compared in parts.values()
-        for column in compared.own
+        column for parts in work.compared for compared in parts.values() for column in compared.own
     }
     return Ranking(
         lines=Findings(_lines(table, reported, apart)),

@@ -188,9 +188,7 @@ def validate_detectors(
     loaded = list(chosen.loaded)
     for entry in scored:
         loaded = entry.joined(cohorts.index(chosen), loaded)
-    ranking = rank(
-        chosen.cohort, loaded, [entry.candidate.name for entry in scored], settings
-    )
+    ranking = rank(chosen.cohort, loaded, [entry.candidate.name for entry in scored], settings)
     judged = []
     for entry in scored:
         say(f"checking {entry.candidate.name}")
@@ -229,16 +227,12 @@ def _score(
     limit: float,
 ) -> _Scored | Refused:
     """Load and run one detector on all models, or say why not."""
-    text = (
-        source if isinstance(source, str) else getattr(source, "name", None) or repr(source)
-    )
+    text = source if isinstance(source, str) else getattr(source, "name", None) or repr(source)
     name = str(text)
     kind: Literal["loading", "needs", "failed", "too slow"] = "loading"
     first = chosen.models[0]
     try:
-        candidate = load_candidate(
-            source, first.evidence, taken=stored, protected=first.protected
-        )
+        candidate = load_candidate(source, first.evidence, taken=stored, protected=first.protected)
         name, kind = candidate.name, "needs"
         scored = _Scored(candidate=candidate)
         if left := len(candidate.settings) - len(candidate.settings_for(first)):
@@ -300,11 +294,7 @@ def _judge(
     column = ranking.reported.get(candidate.name, Column(candidate.name, candidate.default))
     subject = scored.subject(cohorts.index(chosen), chosen, column, settings)
     index = subject.loaded[0].index
-    others = [
-        other
-        for other in ranking.reported.values()
-        if other in index and other != column
-    ]
+    others = [other for other in ranking.reported.values() if other in index and other != column]
     nearest = nearest_finding(subject, others)
     stable = _check_stability(candidate, chosen, settings)
     repeatable = all(finding.severity != "wrong" for finding in stable)

@@ -117,10 +117,7 @@ def _convert_plain(value: Any, *, place: str) -> Any:
         if isinstance(leaf, Mapping):
             return dict(leaf)
         # A number of NumPy.
-        if (
-            callable(item := getattr(leaf, "item", None))
-            and getattr(leaf, "shape", None) == ()
-        ):
+        if callable(item := getattr(leaf, "item", None)) and getattr(leaf, "shape", None) == ():
             return item()
         raise InputError(
             f"contains a {type(leaf).__name__}, which an experiment file cannot contain",

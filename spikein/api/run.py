@@ -118,11 +118,7 @@ def _run(
     started = time.monotonic()
     store_root, runs_root = store_folder(store_given), runs_folder(runs_given)
     # An unknown name is refused before anything is read.
-    executor = (
-        get_executor(choice)
-        if isinstance(choice, str)
-        else choice
-    )
+    executor = get_executor(choice) if isinstance(choice, str) else choice
     checked = read(experiment, overrides)
     name = checked.experiment.name
     if executor is None or choice == checked.experiment.executor.kind:

@@ -48,10 +48,7 @@ def runs(incomplete: str) -> list[str]:
     """Return the names of the runs in the usual folder, and folders by path."""
     folder = Path(os.environ.get("SPIKEIN_RUNS") or "runs")
     names = [path.name for path in _entries(folder) if path.is_dir() and path.name[0] != "."]
-    return [
-        *_filter(names, incomplete),
-        *(f"{path}/" for path in _match(incomplete, names)),
-    ]
+    return [*_filter(names, incomplete), *(f"{path}/" for path in _match(incomplete, names))]
 
 
 def detectors(incomplete: str) -> list[str]:

@@ -99,9 +99,7 @@ def _corpus_problems(experiment: Experiment) -> Iterator[Problem]:
             )
     # A stream of less than a window is already reported.
     if corpus.tokens >= train.context and (problem := _no_room(experiment)):
-        yield _flag(
-            ("corpus", "tokens"), problem, "Raise it, or lower the copies or the members."
-        )
+        yield _flag(("corpus", "tokens"), problem, "Raise it, or lower the copies or the members.")
 
 
 def _no_room(experiment: Experiment) -> str:
@@ -241,9 +239,7 @@ def _unlearning_problems(experiment: Experiment) -> Iterator[Problem]:
         for number, name in enumerate(selection.datasets or ()):
             if name not in names:
                 problem = f"no contaminant is called {name!r}"
-                yield _flag(
-                    (SECTION, part, "datasets", number), problem, allowed=", ".join(names)
-                )
+                yield _flag((SECTION, part, "datasets", number), problem, allowed=", ".join(names))
         unknown = [count for count in selection.copies or () if levels and count not in levels]
         if unknown:
             problem = f"no member has {unknown[0]} copies"

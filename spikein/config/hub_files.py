@@ -63,9 +63,7 @@ def _fetch_layout_file(pattern: str) -> str:
     from inject.public_data.fetch import fetch
 
     matching = [
-        item
-        for item in data_sets()
-        if any(fits(file.path, pattern) for file in item.files)
+        item for item in data_sets() if any(fits(file.path, pattern) for file in item.files)
     ]
     if not matching or not pattern:
         names = [file.path for item in data_sets() for file in item.files]

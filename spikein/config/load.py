@@ -99,9 +99,7 @@ def check_document(document: Document, overrides: Sequence[str] = ()) -> Checked
     grouped, checked = _check_combinations(candidates)
     problems += _add_choices(grouped, candidates, document)
     if not problems:
-        problems = [
-            _add_place(error, path, document) for path, error in repeated_values(checked)
-        ]
+        problems = [_add_place(error, path, document) for path, error in repeated_values(checked)]
     if problems:
         raise InputErrors(problems, title=title)
     shapes = dict.fromkeys(experiment.model.shape for _, experiment in checked)

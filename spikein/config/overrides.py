@@ -149,9 +149,7 @@ def interpolate(document: Document) -> tuple[Document, list[InputError]]:
         if whole and whole.group(2) is not None:
             return variables[whole.group(2)]
         return _REFERENCE.sub(
-            lambda match: (
-                "${" if match.group(2) is None else _to_text(variables[match.group(2)])
-            ),
+            lambda match: "${" if match.group(2) is None else _to_text(variables[match.group(2)]),
             text,
         )
 

@@ -185,10 +185,7 @@ def _injection_estimate(
         tokens=tokens,
         text_tokens=None
         if mean is None
-        else mean
-        * sum(
-            part.members + part.nonmembers for part in experiment.contaminants
-        ),
+        else mean * sum(part.members + part.nonmembers for part in experiment.contaminants),
         measured=mean is not None and tokenizer is not None,
         stream=experiment.corpus.tokens,
         disk_bytes=disk,

@@ -208,9 +208,9 @@ class _FileProgress(Progress):
 
     def __init__(self, files: TaskFiles, place: str) -> None:
         self._files = files
-        self._known: dict[str, Any] = {"where": place, "began": time.time()}
+        self._facts: dict[str, Any] = {"where": place, "began": time.time()}
         self._written = 0.0
-        files.write_progress(**self._known)
+        files.write_progress(**self._facts)
 
     def step_advanced(
         self, name: str, done: float, total: float | None, unit: str, note: str
@@ -219,11 +219,11 @@ class _FileProgress(Progress):
         now = time.monotonic()
         if now - self._written >= _PROGRESS_SECONDS:
             self._written = now
-            self._known |= {"done": done, "total": total, "unit": unit, "note": note}
-            self._files.write_progress(**self._known)
+            self._facts |= {"done": done, "total": total, "unit": unit, "note": note}
+            self._files.write_progress(**self._facts)
 
     def notice(self, text: str) -> None:
         """Write the text into the log, and for the waiting run."""
         print(text, flush=True)
-        self._known["notices"] = [*self._known.get("notices", ()), masked(text)][-_MOST_NOTICES:]
-        self._files.write_progress(**self._known)
+        self._facts["notices"] = [*self._known.get("notices", ()), masked(text)][-_MOST_NOTICES:]
+        self._files.write_progress(**self._facts)

@@ -86,8 +86,7 @@ def place_of(target: Path, folder: Path) -> Place:
     """Return the record of another folder in a run folder."""
     real = os.path.realpath(target)
     return Place(
-        absolute=_decode(real),
-        relative=_decode(os.path.relpath(real, os.path.realpath(folder))),
+        absolute=_decode(real), relative=_decode(os.path.relpath(real, os.path.realpath(folder)))
     )
 
 
@@ -117,9 +116,7 @@ def read_record(folder: Path) -> RunRecord:
     except ValidationError as error:
         details = error.errors()[0]
         key = ".".join(str(part) for part in details["loc"])
-        raise _read_error(
-            path, f"{key}: {details['msg']}" if key else details["msg"]
-        ) from None
+        raise _read_error(path, f"{key}: {details['msg']}" if key else details["msg"]) from None
     except (OSError, TypeError, ValueError, RecursionError) as error:
         raise _read_error(path, str(error)) from None
 

@@ -117,9 +117,7 @@ def export_run(
         InputError: for an unknown arm, or several without a choice; for a missing or damaged
             artifact; as `export_view`.
     """
-    chosen = _choose(
-        run_arms(folder, store), arm, folder, key=_clean_stream if clean else _stream
-    )
+    chosen = _choose(run_arms(folder, store), arm, folder, key=_clean_stream if clean else _stream)
     corpus = open_run_corpus(folder, chosen.corpus)
     tokenizer = corpus_tokenizer(chosen.corpus)
     plan = read_plan(chosen.plan)

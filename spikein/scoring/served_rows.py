@@ -160,9 +160,7 @@ class Served:
     def stored(self, goal: Step, store: Store) -> frozenset[str]:
         """Return the steps that need no further requests."""
         return frozenset(
-            step.digest
-            for step in self._requests(goal)
-            if store.find(step.digest, kind=step.kind)
+            step.digest for step in self._requests(goal) if store.find(step.digest, kind=step.kind)
         )
 
     def notes(self, goal: Step, build: Build, stored: frozenset[str]) -> list[str]:

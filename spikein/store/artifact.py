@@ -122,9 +122,7 @@ def _require_structure(folder: Path, manifest: Manifest) -> None:
         if not stat.S_ISREG(status.st_mode):
             raise _damage("is not a plain file", folder / name)
         if status.st_size != record.size:
-            raise _damage(
-                f"has {status.st_size} bytes instead of {record.size}", folder / name
-            )
+            raise _damage(f"has {status.st_size} bytes instead of {record.size}", folder / name)
     extra = sorted(set(statuses) - set(manifest.files) - {MANIFEST})
     if extra:
         raise _damage("is not part of the artifact", folder / extra[0])

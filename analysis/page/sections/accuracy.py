@@ -57,10 +57,7 @@ def accuracy_section(table: pa.Table, axes: Sequence[str], view: View | None) ->
         _picture([*whole.values()], view) if view else None,
         _changes(whole[first], "Change of accuracy, plain scores"),
         extra=[
-            *(
-                Fold(f"With {kind} scores", [_changes(whole[kind], "Change")])
-                for kind in others
-            ),
+            *(Fold(f"With {kind} scores", [_changes(whole[kind], "Change")]) for kind in others),
             Fold("Accuracy before and after", [shares]) if len(whole[first]) <= OPEN_ROWS else None,
             *(
                 Fold(f"By dataset, {kind} scores", [_changes(apart, "By dataset")])

@@ -253,9 +253,7 @@ def _badges(record: Row) -> Badges:
     answers = {name: check["answer"] for name, check in record["checks"].items()}
     failed = {name: "" if answer == UNKNOWN else "failed" for name, answer in answers.items()}
     badges = [
-        Badge(
-            _CHECKS.get(name, name), "passed" if text.startswith(YES) else failed[name], [text]
-        )
+        Badge(_CHECKS.get(name, name), "passed" if text.startswith(YES) else failed[name], [text])
         for name, text in answers.items()
     ]
     return Badges(badges, "checks")

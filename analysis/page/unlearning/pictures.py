@@ -103,16 +103,10 @@ def copies_panels(arm: StudyArm) -> Picture | None:
 
     before = line(ORIGINAL, NO_METHOD, "faint")
     lines = {method: line(UNLEARNED, method) for method in arm.methods}
-    visible = [
-        (method, curve) for method, curve in lines.items() if curve.points
-    ][:_MAX_PANELS]
+    visible = [(method, curve) for method, curve in lines.items() if curve.points][:_MAX_PANELS]
     if not visible:
         return None
-    dots = [
-        dot
-        for curve in (before, *(curve for _, curve in visible))
-        for _, dot in curve.points
-    ]
+    dots = [dot for curve in (before, *(curve for _, curve in visible)) for _, dot in curve.points]
     low, high = round_limits([end for dot in dots for end in (dot.low, dot.high)], 0.2, 0.0)
     figure = Panels(
         panels=[LinePanel(method_title(method), [before, curve]) for method, curve in visible],

@@ -255,18 +255,14 @@ def _cost_sentence(models: Sequence[Judged], margin: float) -> str:
     safe = [
         name for name, measures in verdicts.items() if set().union(*measures.values()) == {KEPT}
     ]
-    undecided = len(
-        verdicts.keys() - {*safe, *(name for names in lost.values() for name in names)}
-    )
+    undecided = len(verdicts.keys() - {*safe, *(name for names in lost.values() for name in names)})
     parts = [
         f"{listed(names)} surely lost {MEASURES.get(measure, measure)}"
         for measure, names in lost.items()
         if names
     ]
     parts += [f"{listed(safe)} kept all measured utility"] if safe else []
-    parts += (
-        [f"{undecided} {'is' if undecided == 1 else 'are'} undecided"] if undecided else []
-    )
+    parts += [f"{undecided} {'is' if undecided == 1 else 'are'} undecided"] if undecided else []
     return (
         f"{'; '.join(parts)}. Lost: more than the margin ({margin:g} nats per token) below both "
         "the retrained model and the original."

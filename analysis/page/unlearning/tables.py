@@ -172,8 +172,7 @@ def _further_tables(arm: StudyArm) -> dict[str, Table | None]:
     copies = [gap(copies_text(dose), place={**auc, "copies": dose}) for dose in arm.copies(left)]
     trend = _Column("Trend", f"{left}_trend", auc, SIGNED.brief)
     conditions = [
-        gap(name, place={**auc, "of": f"{CONDITION}{name}"})
-        for name in arm.qualifiers(CONDITION)
+        gap(name, place={**auc, "of": f"{CONDITION}{name}"}) for name in arm.qualifiers(CONDITION)
     ]
     datasets = [
         _Column(dataset, "auc", {**auc, "dataset": dataset})
@@ -225,9 +224,7 @@ def _table(arm: StudyArm, title: str, caption: str, *columns: _Column) -> Table 
 
 def _format_models(row: Row) -> str:
     values = (row.get(name) for name in _MODELS)
-    return ", ".join(
-        NUMBER.number(cell) for cell in values if cell is not None and isfinite(cell)
-    )
+    return ", ".join(NUMBER.number(cell) for cell in values if cell is not None and isfinite(cell))
 
 
 def verdict_table(rows: Sequence[Row], arm: str, names: Names = NO_NAMES) -> Table | None:

@@ -81,9 +81,7 @@ def data(
     if action == _LIST:
         _print_list(chosen, to)
         return
-    agreed = [
-        data_set for data_set in chosen if _agrees(data_set, accepted, to, named=bool(names))
-    ]
+    agreed = [data_set for data_set in chosen if _agrees(data_set, accepted, to, named=bool(names))]
     for data_set in agreed:
         say(f"{data_set.name}: {data_set.what}. Licence: {data_set.licence}. {data_set.pages}")
     states = fetch(

@@ -358,9 +358,7 @@ def _print_power(result: "PowerResult") -> None:
             "AUC seen": _format("{:.3f}".format, row.seen_auc, "none"),
             "difference seen": _format("{:.3f}".format, row.seen_difference, "none"),
             f"members for {auc}": _format("{:,}".format, row.needed_for_auc, "none"),
-            f"members for {delta}": _format(
-                "{:,}".format, row.needed_for_difference, "none"
-            ),
+            f"members for {delta}": _format("{:,}".format, row.needed_for_difference, "none"),
         }
         for row in result.rows
     )

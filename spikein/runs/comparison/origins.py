@@ -156,9 +156,7 @@ def _changes(
             changes.append(ArtifactChange(label, (), None))
         else:
             changes.append(
-                ArtifactChange(
-                    label, tuple(_recipe(left, right)), left.content == right.content
-                )
+                ArtifactChange(label, tuple(_recipe(left, right)), left.content == right.content)
             )
     return changes
 

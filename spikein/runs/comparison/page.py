@@ -113,11 +113,7 @@ def _artifacts(names: tuple[str, str], origins: Origins) -> list[Part]:
 def pooled_table(names: tuple[str, str], metrics: ComparedMetrics) -> Table | None:
     """Return the AUCs of both runs over all datasets; None if there are none."""
     rows = [
-        (
-            detector_title(place["detector"]),
-            place["words"],
-            *_compare(metrics.numbers, place),
-        )
+        (detector_title(place["detector"]), place["words"], *_compare(metrics.numbers, place))
         for place in metrics.pooled_aucs()
     ]
     caption = (
@@ -187,8 +183,7 @@ def _numbers(names: tuple[str, str], metrics: ComparedMetrics) -> str:
             "for shared detectors; each arm is listed with the reason."
         )
     if not any(
-        table.row(run="first", **place) and table.row(run="second", **place)
-        for place in places
+        table.row(run="first", **place) and table.row(run="second", **place) for place in places
     ):
         return "They share no detector, so no number is compared."
     if not paired:

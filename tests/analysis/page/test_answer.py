@@ -28,9 +28,7 @@ def test_a_wide_picture_has_its_table_below_it(width):
 
 def test_rows_beyond_the_open_ones_are_folded_below_the_notes_and_none_is_lost():
     whole, note = table(5), Note("loud")
-    section = answer(
-        *TITLES, "", whole, note, extra=["more", None], open_rows=3, others="things"
-    )
+    section = answer(*TITLES, "", whole, note, extra=["more", None], open_rows=3, others="things")
     columns, below, fold, more = section.parts
     assert (below, more) == (note, "more")
     assert isinstance(fold, Fold)

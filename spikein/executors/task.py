@@ -225,5 +225,5 @@ class _FileProgress(Progress):
     def notice(self, text: str) -> None:
         """Write the text into the log, and for the waiting run."""
         print(text, flush=True)
-        self._facts["notices"] = [*self._known.get("notices", ()), masked(text)][-_MOST_NOTICES:]
+        self._facts["notices"] = [*self._facts.get("notices", ()), masked(text)][-_MOST_NOTICES:]
         self._files.write_progress(**self._facts)

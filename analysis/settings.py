@@ -27,8 +27,8 @@ class AnalysisSettings(Settings):
     """A detector that cannot score a larger share of a dataset's rows is set apart on its own rows;
     up to it, rows that one detector cannot score leave every comparison."""
     max_unscored_tune: Share = 0.01
-    """A grid setting that cannot score a larger share of the tune rows that another setting of its
-    detector can score cannot be chosen."""
+    """A grid setting that cannot score a larger share of the tuning rows that another setting of
+    its detector can score cannot be chosen."""
     min_members: PositiveInt = 10
     """Numbers of copies with fewer members than this get no row of their own; `all` has a row
     whatever it holds, with fewer members than this without an interval."""

@@ -332,7 +332,7 @@ def load_run(run: AnyPath, *, runs: AnyPath | None = None) -> Run:
     folder = _find(Path(run), runs_folder(runs))
     record = checked_record(folder)
     again = _AGAIN.format(folder / EXPERIMENT)
-    if missing := _missing(folder):
+    if missing := _missing_parts(folder):
         raise InputError(
             f"the run was made by spikein {record.version}, this is spikein {__version__}, and its "
             f"folder lacks {'; '.join(missing)}",
@@ -360,7 +360,7 @@ def _find(run: Path, runs_root: Path) -> Path:
     return find_run(runs_root, str(run))
 
 
-def _missing(folder: Path) -> list[str]:
+def _missing_parts(folder: Path) -> list[str]:
     """Return the files and columns that a run folder lacks."""
     lacks = [] if (folder / EXPERIMENT).is_file() else [EXPERIMENT]
     for name, columns in _COLUMNS.items():
@@ -396,5 +396,5 @@ def _auc_html(run: Run) -> str:
         body += f"<tr><th style='text-align:left'>{html.escape(name)}</th>{cells}</tr>"
     return (
         "<p>AUC [95 % interval] of all members with a copy, datasets pooled, settings chosen on "
-        f"the tune split:</p><table><tr><th></th>{head}</tr>{body}</table>"
+        f"the tuning split:</p><table><tr><th></th>{head}</tr>{body}</table>"
     )

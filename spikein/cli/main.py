@@ -143,7 +143,7 @@ def _version(requested: bool) -> None:
 
 
 @app.callback(
-    epilog="Exit status: " + "; ".join(f"{code} {what}" for code, what in EXIT_STATUSES.items())
+    epilog="Exit status: " + "; ".join(f"{code} {text}" for code, text in EXIT_STATUSES.items())
 )
 def _spikein(
     version: Annotated[

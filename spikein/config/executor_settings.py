@@ -28,12 +28,12 @@ def job_minutes(time: str) -> int:
     return max((24 * days + hours) * 60 + minutes, 1)
 
 
-def _readable(time: str) -> str:
+def _check_time(time: str) -> str:
     job_minutes(time)
     return time
 
 
-JobTime = Annotated[str, AfterValidator(_readable)]
+JobTime = Annotated[str, AfterValidator(_check_time)]
 
 
 class InProcessSettings(Settings):

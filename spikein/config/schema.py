@@ -97,7 +97,7 @@ class Relearning(Settings):
 
     @field_validator("steps")
     @classmethod
-    def _ascending(cls, steps: tuple[int, ...]) -> tuple[int, ...]:
+    def _check_steps(cls, steps: tuple[int, ...]) -> tuple[int, ...]:
         if list(steps) != sorted(set(steps)):
             raise ValueError(f"{', '.join(map(str, steps))}: give each step once, ascending")
         return steps
@@ -130,7 +130,7 @@ class UnlearningSection(Settings):
 
     @field_validator("conditions")
     @classmethod
-    def _distinct(cls, conditions: tuple[Condition, ...]) -> tuple[Condition, ...]:
+    def _check_conditions(cls, conditions: tuple[Condition, ...]) -> tuple[Condition, ...]:
         if len(set(conditions)) < len(conditions):
             raise ValueError("a condition is given twice")
         return conditions
@@ -195,7 +195,7 @@ class Experiment(Settings):
 
     @field_validator("seeds")
     @classmethod
-    def _unique(cls, seeds: tuple[int, ...]) -> tuple[int, ...]:
+    def _check_seeds(cls, seeds: tuple[int, ...]) -> tuple[int, ...]:
         if len(set(seeds)) != len(seeds):
             raise ValueError("a seed is given twice")
         return seeds
@@ -206,19 +206,19 @@ def plain_values(settings: BaseModel) -> dict[str, Any]:
 
     Reading the result gives the same settings again.
     """
-    return _plain(settings, settings.model_dump(mode="json"))
+    return _plain_values(settings, settings.model_dump(mode="json"))
 
 
-def _plain(value: Any, dumped: Any) -> Any:
+def _plain_values(value: Any, dumped: Any) -> Any:
     if isinstance(value, BaseModel):
         fields = type(value).model_fields
         return {
-            name: _plain(getattr(value, name), dumped[name])
+            name: _plain_values(getattr(value, name), dumped[name])
             for name in fields
             if not (dumped[name] is None and fields[name].default is None)
         }
     if isinstance(value, list | tuple):
-        return [_plain(item, plain) for item, plain in zip(value, dumped, strict=True)]
+        return [_plain_values(item, plain) for item, plain in zip(value, dumped, strict=True)]
     if isinstance(value, Mapping):
-        return {str(key): _plain(item, dumped[key]) for key, item in value.items()}
+        return {str(key): _plain_values(item, dumped[key]) for key, item in value.items()}
     return dumped

@@ -164,7 +164,7 @@ def _estimate(
         tokens=tokens,
         cost=None,
         states=(),
-        note=_unknown(experiment),
+        note=_explain_unknown(experiment),
     )
     if sizes is None:
         return estimate
@@ -196,7 +196,7 @@ def _estimate(
     )
 
 
-def _unknown(experiment: Experiment) -> str:
+def _explain_unknown(experiment: Experiment) -> str:
     model = experiment.model
     if model.pretrained is not None:
         return (

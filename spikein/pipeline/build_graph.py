@@ -108,7 +108,7 @@ def build_graph(checked: CheckedExperiment, *, device: Device | None = None) -> 
     """
     experiment = checked.experiment
     device = device or default_device()
-    arms = [_with_formats(arm, device) for arm in checked.arms]
+    arms = [_resolve_formats(arm, device) for arm in checked.arms]
     tokens = _corpus_tokens(arms)
     separated = separations(arm.experiment.placement for arm in arms)
     backgrounds: dict[str, Background] = {}
@@ -304,7 +304,7 @@ def _accuracy_gain(nodes: tuple[ArmNodes, ...], experiment: Experiment) -> Step 
     return accuracy_gain_step(arms, experiment.analysis, label=experiment.name) if arms else None
 
 
-def _with_formats(arm: ArmExperiment, device: Device) -> ArmExperiment:
+def _resolve_formats(arm: ArmExperiment, device: Device) -> ArmExperiment:
     """Return an arm with `auto` replaced by number formats."""
     experiment = arm.experiment
     train, base, detect = experiment.train, experiment.base, experiment.detect

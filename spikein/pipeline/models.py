@@ -246,7 +246,7 @@ def base_groups(models: Sequence[Examined]) -> list[StepGroup]:
         if model.scores is not None:
             seen = by_seed.setdefault(model.arm.seed, {})
             seen.setdefault(model.scores.digest, (model, examples))
-    axes: dict[str, str] | None = {} if all(len(one) == 1 for one in by_seed.values()) else None
+    axes: dict[str, str] | None = {} if all(len(bases) == 1 for bases in by_seed.values()) else None
     return [
         model.group(
             {"scores": model.scores, "examples": examples},

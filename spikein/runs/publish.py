@@ -172,7 +172,7 @@ def _copy_unlearning(
         (folder / PAGES).mkdir()
         for step in audits.inputs.values():
             method, arm = step.settings["method"], step.settings["arm"]
-            pages.append(f"{PAGES}/{_safe(f'{method}, {arm}')}.html")
+            pages.append(f"{PAGES}/{_safe_name(f'{method}, {arm}')}.html")
             write_audit_page(
                 folder / pages[-1],
                 report.artifact(step).path,
@@ -189,7 +189,7 @@ def _copy_unlearning(
     )
 
 
-def _safe(name: str) -> str:
+def _safe_name(name: str) -> str:
     return "".join(
         sign if sign.isalnum() or sign in "-_.=," else "-" for sign in name.replace(", ", ",")
     )

@@ -144,8 +144,8 @@ def _scores(model: ModelNode, sources: EvidenceSources) -> Step:
     return settings_step(settings, Scored(model, "arm"), sources)
 
 
-def _held_out(settings: AuditSettings, given: GivenTexts) -> KnownTexts | None:
+def _held_out(settings: AuditSettings, user_texts: GivenTexts) -> KnownTexts | None:
     if settings.held_out is None:
         return None
-    texts = [chunk.text for chunk in given.chunks]
+    texts = [chunk.text for chunk in user_texts.chunks]
     return read_held_out_file(local_path(settings.held_out), LabelledRows(texts, texts, None, None))

@@ -97,19 +97,19 @@ def test_an_arm_is_found_by_its_parts_in_any_order_and_notation(arms, data):
     parts = [f"{key if whole else key.split('.')[-1]}{sign}{axes[key]}" for key in axes]
     parts = data.draw(st.permutations([*parts, f"seed{sign}{seed}"]))
     text = data.draw(st.sampled_from([",", ", "])).join(parts)
-    assert find_arm(text, labels, where="here") == labels[at]
+    assert find_arm(text, labels, place="here") == labels[at]
 
 
 def test_a_name_that_fits_several_arms_or_none_lists_them():
     labels = [arm_label({"train.lr": "0.1"}.items(), seed) for seed in (0, 1)]
-    assert find_arm("train.lr=0.1,seed=1", labels, where="here") == "lr 0.1, seed 1"
+    assert find_arm("train.lr=0.1,seed=1", labels, place="here") == "lr 0.1, seed 1"
     with pytest.raises(InputError, match=r"names 2 arms.*'lr 0.1, seed 0', 'lr 0.1, seed 1'"):
-        find_arm("lr 0.1", labels, where="here")
-    assert find_arm("lr 0.1", labels[:1], where="here") == labels[0]
+        find_arm("lr 0.1", labels, place="here")
+    assert find_arm("lr 0.1", labels[:1], place="here") == labels[0]
     with pytest.raises(InputError, match=r"no arm is called 'lr 0.2'.*'lr 0.1, seed 0'"):
-        find_arm("lr 0.2", labels, where="here")
+        find_arm("lr 0.2", labels, place="here")
     with pytest.raises(InputError, match=r"no arm is called 'lr 0\.1'"):
-        find_arm("lr 0.1", ["lr 0.1, copies fixed=1"], where="here")
+        find_arm("lr 0.1", ["lr 0.1, copies fixed=1"], place="here")
     assert arm_label([("base.seed", "1")], 0) == "base.seed 1, seed 0"
     # What changes places is another arm.
     crossed = [
@@ -117,7 +117,7 @@ def test_a_name_that_fits_several_arms_or_none_lists_them():
         for one, other in (("1", "2"), ("2", "1"))
     ]
     assert crossed == ["base.lr 1, train.lr 2", "base.lr 2, train.lr 1"]
-    assert find_arm("train.lr=1,base.lr=2", crossed, where="here") == crossed[1]
+    assert find_arm("train.lr=1,base.lr=2", crossed, place="here") == crossed[1]
 
 
 @pytest.mark.parametrize(
@@ -131,6 +131,6 @@ def test_a_name_that_fits_several_arms_or_none_lists_them():
 )
 def test_label_of_one_command_is_taken_by_all(text, labels):
     """`validate` and `bundle` name arms of all seeds, `export` names the streams of one."""
-    assert find_arm(text, labels, where="here") == labels[0]
+    assert find_arm(text, labels, place="here") == labels[0]
     with pytest.raises(InputError, match="names 2 arms"):
-        find_arm("contaminated", ["seed 0", "seed 1"], where="here")
+        find_arm("contaminated", ["seed 0", "seed 1"], place="here")

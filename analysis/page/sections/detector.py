@@ -48,7 +48,7 @@ def detector_section(view: View, notes: Sequence[str]) -> Section | None:
         _picture(view),
         _table(view, end),
         *_set_apart(unscored),
-        rest=[
+        extra=[
             left_out_fold(view.inputs.left_out),
             *_unscored_folds(unscored),
             fold_items("Notes of detectors", notes),
@@ -61,7 +61,7 @@ def detector_section(view: View, notes: Sequence[str]) -> Section | None:
 def unmeasured_section(left_out: Sequence[LeftOut]) -> Section | None:
     """Return the section of a run without any AUC."""
     parts = [NOTHING_MEASURED, left_out_table(left_out)]
-    return answer("detector", "Detector", "Which detector?", "", rest=parts)
+    return answer("detector", "Detector", "Which detector?", "", extra=parts)
 
 
 def _sentence(view: View) -> str:

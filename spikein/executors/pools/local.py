@@ -131,7 +131,7 @@ class _Workers:
     def begin(self, steps: Sequence[tuple[Step, int]]) -> None:
         """Assign each step to an idle worker."""
         for step, attempt in steps:
-            worker = self._idle()
+            worker = self._find_idle()
             share = self._shares[worker.number]
             task = Task(
                 digest=step.digest, graph=self._graph, threads=len(share.cores), attempt=attempt
@@ -175,7 +175,7 @@ class _Workers:
             for worker in workers:
                 worker.kill()
 
-    def _idle(self) -> "_Worker":
+    def _find_idle(self) -> "_Worker":
         for worker in self._workers.values():
             if worker.step is None:
                 return worker

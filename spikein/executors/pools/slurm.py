@@ -111,7 +111,7 @@ class _Jobs:
     def wait(self, seconds: float) -> Iterable[TaskEnd]:
         """Return the steps that ended."""
         deadline = time.monotonic() + seconds
-        while not (ends := self._ends()) and time.monotonic() < deadline:
+        while not (ends := self._collect_ends()) and time.monotonic() < deadline:
             time.sleep(min(0.2, seconds))
         return ends
 
@@ -156,7 +156,7 @@ class _Jobs:
             self._jobs[step.digest] = job.job_id
             self._status.set(step.digest, where=f"Slurm job {job.job_id}, submitted")
 
-    def _ends(self) -> list[TaskEnd]:
+    def _collect_ends(self) -> list[TaskEnd]:
         """Return the ended steps, by their own report or by the state of their job."""
         ends = []
         for digest in self._jobs:
@@ -238,7 +238,7 @@ def _queue(ids: Sequence[str]) -> Mapping[str, _Queued] | None:
     None if Slurm does not answer: a controller that is down for a moment has lost no job.
     """
     states: dict[str, _Queued] = {}
-    job_ids = ",".join(dict.fromkeys(one.partition("_")[0] for one in ids))
+    job_ids = ",".join(dict.fromkeys(array_id.partition("_")[0] for array_id in ids))
     done = _run(
         [
             "squeue",

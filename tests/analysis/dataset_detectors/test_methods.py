@@ -62,7 +62,7 @@ def test_the_ensemble_is_the_auc_of_held_out_rows():
     evidence = simulated(np.random.default_rng(1), effect=1.0, detectors=1)
     (found,) = ENSEMBLE.find(evidence)
     scores, test = evidence.scores["d0"], evidence.test
-    # With one detector the fit keeps its order, up to ties beyond the tune rows' range.
+    # With one detector the fit keeps its order, up to ties beyond the tuning rows' range.
     plain = auc(scores[test & evidence.seen], scores[test & evidence.unseen])
     assert found.value == pytest.approx(plain, abs=0.02)
     assert found.low < found.value < found.high

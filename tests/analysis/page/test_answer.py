@@ -28,7 +28,7 @@ def test_a_wide_picture_has_its_table_below_it(width):
 
 def test_rows_beyond_the_open_ones_are_folded_below_the_notes_and_none_is_lost():
     whole, note = table(5), Note("loud")
-    section = answer(*TITLES, "", whole, note, rest=["more", None], open_rows=3, others="things")
+    section = answer(*TITLES, "", whole, note, extra=["more", None], open_rows=3, others="things")
     columns, below, fold, more = section.parts
     assert (below, more) == (note, "more")
     assert isinstance(fold, Fold)
@@ -38,4 +38,4 @@ def test_rows_beyond_the_open_ones_are_folded_below_the_notes_and_none_is_lost()
 
 
 def test_without_anything_to_show_there_is_no_section():
-    assert answer(*TITLES, "", None, rest=[None]) is None
+    assert answer(*TITLES, "", None, extra=[None]) is None

@@ -7,7 +7,7 @@ import pytest
 from analysis.page.inputs import NamedArtifact, PageInputs
 from analysis.page.methods import describe_methods, methods_section, write_methods
 from analysis.page.parts import render_page
-from analysis.references import _parsed
+from analysis.references import _parse_entries
 from analysis.settings import AnalysisSettings
 from detect.detector_table import describe_named
 from tests.analysis.page.test_content import arm
@@ -90,7 +90,7 @@ def test_the_files_hold_what_the_page_holds_and_markup_stays_text(two, tmp_path)
     write_methods(tmp_path, found)
     text = (tmp_path / "methods.md").read_text(encoding="utf-8")
     assert all(paragraph in text for paragraph in found.paragraphs)
-    entries = _parsed((tmp_path / "references.bib").read_text(encoding="utf-8"))
+    entries = _parse_entries((tmp_path / "references.bib").read_text(encoding="utf-8"))
     assert [one.key for one in entries] == [one.key for one in found.references]
     assert len(entries) > 10
     html = render_page("report", "x", [], [methods_section(found, linked=False)], script=False)

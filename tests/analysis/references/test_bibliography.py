@@ -3,7 +3,7 @@ import re
 import pytest
 
 from analysis.dataset_detectors.detector import dataset_detector_names, get_dataset_detector
-from analysis.references import STATISTICS, _parsed, bibliography, cited, references_text
+from analysis.references import STATISTICS, _parse_entries, bibliography, cited, references_text
 from detect.detector_table import describe_named, detector_table
 from detect.registry import BUILT_IN
 from train.unlearn.registry import method_names
@@ -66,7 +66,7 @@ def test_entries_are_whole_and_their_keys_and_papers_differ():
 def test_a_file_of_references_reads_as_it_was_written_without_our_keywords():
     found = cited(["min_k", "loss", "my_own"], ["prism"], statistics=["auc"])
     text = references_text(found)
-    assert [one._replace(cited_for=("",)) for one in found] == _parsed(text)
+    assert [one._replace(cited_for=("",)) for one in found] == _parse_entries(text)
     assert "keywords" not in text
     assert {"yeom2018privacy", "shi2024detecting", "shetty2026detecting"} <= {o.key for o in found}
     assert "zhang2024dcpdd" not in {one.key for one in found}

@@ -48,7 +48,7 @@ def test_what_is_too_slow_is_named_and_the_rest_goes_on(judge):
 
 
 def test_only_the_test_split_is_reported(truth):
-    """Scores of the tune rows may be anything: no number of the report changes."""
+    """Scores of the tuning rows may be anything: no number of the report changes."""
     tune = {row.text for row in truth.models[0].rows if row.split == "tune"}
 
     def plain(example: spikein.ExampleEvidence) -> float:

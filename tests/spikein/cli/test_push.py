@@ -1,6 +1,6 @@
 """`spikein push` and `spikein validate hf://…` against a hub on loopback, end to end.
 
-The ground truth is made up: 12 members and 12 non-members of two data sets, one of them protected.
+The ground truth is made up: 12 members and 12 non-members of two datasets, one of them protected.
 """
 
 import json
@@ -77,7 +77,7 @@ def test_what_is_pushed_and_fetched_by_id_judges_as_the_folder_does(bundles, hub
     assert done.code == 0, done.said
     *_, commit = commits(hub)
     assert f"spikein validate FILE.py:NAME {ADDRESS}@{commit}" in done.said
-    assert "a new private data set me/truth, branch main" in done.said
+    assert "a new private dataset me/truth, branch main" in done.said
     assert "24 rows are protected: their texts are not inside" in done.said
     assert hub.repositories["datasets", ID].private
     assert hub.messages == ["first"]

@@ -8,7 +8,7 @@ import pytest
 from rich.console import Console
 from typer.testing import CliRunner
 
-from spikein.cli.commands.status import _fitting
+from spikein.cli.commands.status import _fit_rows
 from spikein.cli.main import app
 from spikein.config.executor_settings import LocalSettings
 from spikein.executors import StepsFailed, run_graph
@@ -117,7 +117,7 @@ def test_on_a_small_terminal_what_failed_and_what_runs_comes_first():
         updated=0.0, state="running", steps=steps,
     )  # fmt: skip
     stream = io.StringIO()
-    Console(file=stream, width=120, color_system=None).print(_fitting(run, 20))
+    Console(file=stream, width=120, color_system=None).print(_fit_rows(run, 20))
     text = stream.getvalue()
     assert len(text.splitlines()) <= 20
     assert text.index("thing 41") < text.index("thing 40") < text.index("thing 0")

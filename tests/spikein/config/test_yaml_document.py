@@ -138,4 +138,4 @@ def test_a_byte_order_mark_is_no_part_of_the_first_key(tmp_path):
 
 def test_values_of_the_command_line():
     texts = {"1e-3": 1e-3, "{fixed: 4}": {"fixed": 4}, "[1, 2]": [1, 2], "": None, "a b": "a b"}
-    assert {text: parse_value(text, where="x") for text in texts} == texts
+    assert {text: parse_value(text, place="x") for text in texts} == texts

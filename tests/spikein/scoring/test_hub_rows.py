@@ -70,7 +70,7 @@ def test_what_the_hub_does_not_give_is_named(hub, detect, monkeypatch):
         ("hf://datasets/me/gated/rows.jsonl", "conditions are accepted.*`hf auth login`"),
         ("hf://me/rows", "is not an address of a data ?set.*hf://datasets/OWNER/NAME"),
         ("https://a.b/rows.csv", "is an address outside the hub. Allowed: a file, .* Download it"),
-        ("me/rows", "A data set of the hub is written hf://datasets/me/rows"),
+        ("me/rows", "A dataset of the hub is written hf://datasets/me/rows"),
     ):
         with pytest.raises(InputError, match=message):
             detect(address, "blind")

@@ -84,10 +84,6 @@ MADE = {
         "detect/detectors/ending.py",
         "tests/detect/detectors/test_ending.py",
     },
-    "add-a-dataset.md": {
-        "inject/examples/datasets/proverbs.py",
-        "tests/inject/examples/datasets/test_proverbs.py",
-    },
 }
 
 

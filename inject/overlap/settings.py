@@ -18,19 +18,18 @@ class OverlapSettings(Settings):
     """
 
     ngram: Annotated[int, Field(ge=3, le=100)] | None = 13
-    """A document and an example that share this many words in a row overlap (13: GPT-3; 7 and 8
-    are also common); null: no such rule. Examples with fewer words, 8 at least, are searched for
+    """A document and an example overlap if they share this many consecutive words (13: GPT-3; 7 and
+    8 are also common); null: no such rule. Examples of 8 words up to this number are searched for
     whole."""
     share: Annotated[float, Field(gt=0, le=1)] | None = None
-    """If set, one shared n-gram is not enough: this share of the example's n-grams must occur
-    in the document (`ngram: 8, share: 0.7` is the rule of PaLM)."""
+    """Share of the example's n-grams that must occur in the document, instead of one (`ngram: 8,
+    share: 0.7` is PaLM's rule)."""
     near_duplicate: Annotated[float, Field(gt=0.2, le=1)] | None = 0.3
-    """A span of a document whose word 3-grams agree with an example's to this degree
-    (Jaccard) is a near-duplicate: one word in five replaced, sentences in another order. null:
-    no such rule."""
+    """Jaccard similarity of word 3-grams from which a span of a document is a near-duplicate of an
+    example (0.3: one word in five replaced, or sentences reordered); null: no such rule."""
     drop: bool | Literal["stop"] = True
-    """Leave documents that overlap out of the corpus; false only lists them; `stop` stops the
-    run and names them."""
+    """Leave overlapping documents out of the corpus; `false` only lists them; `stop` stops the run
+    and names them."""
 
     @model_validator(mode="after")
     def _consistent(self) -> "OverlapSettings":

@@ -24,8 +24,8 @@ class AnalysisSettings(Settings):
     zero_copies: Literal["apart", "nonmember"] = "apart"
     """Members that drew no copy: a separate row (`0`), or counted as non-members."""
     max_unscored: Share = 0.1
-    """Largest share of a dataset's rows that a detector may fail to score; above it the detector is
-    compared on its own rows, below it those rows leave every comparison."""
+    """Share of a dataset's rows that a detector may fail to score: these rows leave every
+    comparison; with more, the detector is compared on its own rows."""
     max_unscored_tune: Share = 0.01
     """A grid setting that fails on a larger share of the tune rows that another setting scores
     cannot be chosen."""
@@ -37,8 +37,8 @@ class AnalysisSettings(Settings):
     task_accuracy: bool = True
     """Ask the models the benchmarks' closed questions before and after training."""
     background_tokens: Annotated[int, Field(ge=0)] = 0
-    """Tokens of held-out background whose loss is measured under the base model and every arm,
-    which shows the harm of a learning rate; 0 for none, as an imported corpus requires."""
+    """Tokens of held-out background whose loss is measured under base model and arms; 0 for none,
+    as an imported corpus requires."""
     dataset_detectors: Literal["all"] | tuple[str, ...] = ("dataset_inference", "ensemble")
     """Dataset-level detectors: `all`, or a list; `exchangeability` and `paraphrase_test` take
     passes of the arms' models."""

@@ -123,8 +123,8 @@ class DetectSettings(Settings):
     """Model for `reference`: `base`, `twin` (the arm's clean twin), a path or a hub id; null
     disables it."""
     generate: bool = False
-    """Let models write texts for detectors of `all` that need them, which is expensive; a named
-    detector needs no permission."""
+    """Let models write texts for detectors of `all`, which is expensive; a named detector needs no
+    permission."""
     word_reference: str | None = None
     """Masked or causal model that finds surprising words for `info_probe`: a path or a hub id; null
     for that of `reference`."""

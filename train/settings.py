@@ -111,8 +111,8 @@ class TrainSettings(Settings):
     lora: LoraSettings | None = None
     """Adapters of the mode `lora`; null uses the defaults."""
     separate_documents: bool = False
-    """Separate packed documents: attention stays inside a document, positions restart, and no
-    document's first token is predicted."""
+    """Separate packed documents: attention and positions stay inside a document, whose first token
+    is not predicted."""
     lr: PositiveFloat = 1.0e-4
     """Peak learning rate of AdamW (default: Min-K% Prob, section 6)."""
     schedule: Schedule = "constant"
@@ -136,7 +136,7 @@ class TrainSettings(Settings):
     bfloat16 if the GPU supports it, else float32; `fastest`: also on processors with avx512_bf16 or
     amx_bf16."""
     checkpoints: CheckpointSettings | None = None
-    """Intermediate models to keep and score; the page shows how detection changes over training."""
+    """Intermediate models to keep and score."""
 
     @model_validator(mode="after")
     def _fits_the_mode(self) -> "TrainSettings":

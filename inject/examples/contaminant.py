@@ -39,8 +39,8 @@ class PoolSettings(Settings):
     min_tokens: Annotated[int, Field(ge=2)] = 8
     """Rows with fewer tokens are dropped and counted, since they occur by chance anywhere."""
     long_examples: Literal["error", "truncate", "drop", "split"] = "error"
-    """Rows that do not fit into the context (minus separators, if a copy must be inside one
-    window): stop; cut or drop them on both sides alike; or let a copy span several windows."""
+    """Rows longer than the context (minus separators, if a copy must be inside one window): stop;
+    cut or drop them on both sides alike; or let copies span windows."""
 
 
 class Contaminant(Settings):
@@ -54,8 +54,8 @@ class Contaminant(Settings):
     name: Annotated[str, Field(pattern=rf"^({_PLAIN_NAME})?$")] = ""
     """Name in reports; by default the dataset's, or the NAME of `FILE.py:NAME`."""
     path: str | None = None
-    """A file, folder or glob in the original format, local or
-    `hf://datasets/OWNER/NAME@REVISION/FILE`; by default the dataset's usual place on the hub."""
+    """A file, folder or glob in the original format, here or on the hub; by default the dataset's
+    usual place on the hub."""
     split: str | None = None
     """Hub split; by default the dataset's usual one."""
     revision: str | None = None

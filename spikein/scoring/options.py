@@ -92,9 +92,8 @@ class ScoringOptions(RowSettings, DetectSettings):
     frequency: str | None = None
     """A file, folder or glob of texts, counted for `dc_pdd` and `tag_tab`."""
     held_out: str | None = None
-    """A file, folder or glob of texts that the model has not seen: shots and populations (`recall`,
-    `codec` …), not scored; they also calibrate which rows are flagged. Rows with label 1 are known
-    members, for `con_recall`."""
+    """A file, folder or glob of unseen texts, not scored: shots, populations (`recall`, `codec` …)
+    and calibration of flags. Rows with label 1 are known members, for `con_recall`."""
     revision: str | None = None
     """Branch, tag or commit of a model on the hub."""
     trust_remote_code: bool = False

@@ -17,8 +17,7 @@ class FilesSource(Settings):
     kind: Literal["files"]
     """`files`."""
     path: Annotated[str, Field(min_length=1)]
-    """A file, a folder (all known files below it) or a glob with `**`, local or
-    `hf://datasets/OWNER/NAME@REVISION/FILE`."""
+    """A file, a folder (all known files below it) or a glob with `**`, here or on the hub."""
     field: str | None = None
     """Field with the text; by default its usual names (`text`, `content` …)."""
     weight: PositiveFloat = 1.0

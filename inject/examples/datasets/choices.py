@@ -42,11 +42,10 @@ class RowsOptions(Settings):
     (TruthfulQA's `mc1_targets`)."""
     share: Annotated[float, Field(gt=0, lt=1)] | None = None
     """Share of the rows to read, in whole groups, the same for every seed and order; null reads
-    all. Rows not read stay in a background with the same file."""
+    all. Others stay in a background with the same file."""
     where: tuple[Annotated[str, Field(pattern=r"^[^=]+=")], ...] = ()
-    """Read only rows with all these values, each `PATH=VALUE` with a dotted path, such as
-    `task_id=1`. VALUE is a text letter by letter, other values as JSON: `true`, `false`, `null`, a
-    number (`1` is `1.0`)."""
+    """Read only rows with all these values, each `PATH=VALUE`, such as `task_id=1`. VALUE is an
+    exact text, otherwise JSON: `true`, `false`, `null`, a number (`1` is `1.0`)."""
 
 
 def choice_fields(options: Sequence[str], gold: int | None) -> Mapping[str, Any]:

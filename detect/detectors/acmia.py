@@ -90,8 +90,8 @@ DETECTOR = Detector(
     further_needs=_temperature,
     access=Access.DISTRIBUTION,
     assumption=(
-        "a token of a text that was seen is likelier than the model's own distribution leads to "
-        "expect, and less sensitive to the temperature"
+        "a seen token is likelier than the model's own distribution suggests, and less "
+        "sensitive to the temperature"
     ),
     order=64,
     parameters=AcmiaParameters,

@@ -150,8 +150,8 @@ DETECTOR = Detector(
     libraries=("scikit-learn", "unicode"),
     depends_on_rows=True,
     assumption=(
-        "none of a model: members and non-members were drawn at random from one source, so "
-        "that no classifier of texts can separate them"
+        "members and non-members were drawn at random from one source, so that no classifier "
+        "of texts can separate them"
     ),
     order=95,
     parameters=BlindParameters,

@@ -179,8 +179,8 @@ DETECTOR = Detector(
     source="Chang et al. 2025 (CAMIA), base signals, Edgington's combination",
     needs=(View(TEXT), HeldOut(fewest=FEWEST_HELD_OUT)),
     assumption=(
-        "the held-out rows are like the scored non-members, and members differ from both in the "
-        "direction that each signal is read in"
+        "held-out rows are like the scored non-members, and members differ from both in each "
+        "signal's direction"
     ),
     order=70,
     parameters=CamiaParameters,

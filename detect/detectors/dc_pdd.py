@@ -103,8 +103,8 @@ DETECTOR = Detector(
     needs=(View(TEXT), Frequency()),
     aliases=("dcpdd",),
     assumption=(
-        "the reference corpus has the token frequencies of the training data, and members "
-        "hold rarer tokens with a higher probability than those frequencies explain"
+        "the reference corpus has the training data's token frequencies, and members have "
+        "rarer tokens of higher probability than these explain"
     ),
     order=80,
     parameters=DcPddParameters,

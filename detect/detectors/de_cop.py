@@ -112,8 +112,8 @@ DETECTOR = Detector(
     source="Duarte et al. 2024 (DE-COP), section 4 and algorithm 1",
     needs=(Choices(),),
     assumption=(
-        "paraphrases of members and of non-members are equally easy to distinguish from the "
-        "verbatim text for a model that read neither"
+        "for a model that read neither, paraphrases of both sides are equally easy to "
+        "distinguish from the verbatim text"
     ),
     aliases=("decop",),
     order=200,

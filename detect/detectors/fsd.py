@@ -90,8 +90,8 @@ DETECTOR = Detector(
     needs=(View(TEXT),),
     further_needs=_needs,
     assumption=(
-        "the held-out rows are like the scored ones, and tuning on them moves unseen texts more "
-        "than texts that the model knows"
+        "held-out rows are like the scored ones, and tuning on them moves unseen texts more "
+        "than known ones"
     ),
     order=44,
     parameters=FsdParameters,

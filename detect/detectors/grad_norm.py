@@ -61,10 +61,7 @@ DETECTOR = Detector(
     summary="norm of the gradient of the text's loss, negative",
     source="Duan et al. 2024 (MIMIR); Wang et al. 2024 (Pandora)",
     needs=(Gradients(),),
-    assumption=(
-        "members and non-members would have gradients of one size under a model that saw neither, "
-        "so that only training makes them small"
-    ),
+    assumption="both sides have equally large gradients under a model that saw neither",
     aliases=("gradnorm", "gradient_norm"),
     order=110,
     parameters=GradNormParameters,

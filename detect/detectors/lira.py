@@ -240,8 +240,8 @@ DETECTOR = Detector(
     needs=(View(TEXT), Shadows()),
     depends_on_rows=True,
     assumption=(
-        "the shadow models are trained as the target was, each on a random half of the "
-        "examples, and the mean log-probabilities are close to Gaussian"
+        "shadow models are trained as the target, each on a random half of the examples, and "
+        "mean log-probabilities are close to Gaussian"
     ),
     order=90,
     parameters=LiraParameters,

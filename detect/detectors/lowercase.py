@@ -35,9 +35,7 @@ DETECTOR = Detector(
     source="Carlini et al. 2021",
     needs=(View(TEXT), View(LOWERCASE)),
     aliases=("lower",),
-    assumption=(
-        "a model learns the casing of what it saw, and the texts have upper-case letters to lose"
-    ),
+    assumption="a model learns the casing of what it saw, and the texts have upper-case letters",
     order=30,
     score=one_score(_score, _caseless),
 )

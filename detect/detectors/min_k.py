@@ -117,10 +117,7 @@ DETECTOR = Detector(
     source="Shi et al. 2024 (Min-K% Prob), equation 1",
     needs=(View(TEXT),),
     aliases=("mink", "min_k_prob", "minkprob"),
-    assumption=(
-        "a text that was not seen has some tokens of very low probability, and a text that "
-        "was seen has fewer"
-    ),
+    assumption="unseen texts have more tokens of very low probability than seen ones",
     order=50,
     parameters=MinKParameters,
     grid=K_GRID,

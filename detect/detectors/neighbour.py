@@ -40,8 +40,8 @@ DETECTOR = Detector(
     source="Mattern et al. 2023, equation 2",
     needs=(View(TEXT), NeighbourTexts()),
     assumption=(
-        "the texts that the masked language model proposes are as likely as the text itself for a "
-        "model that saw neither"
+        "for a model that saw neither, the masked language model's texts are as likely as the "
+        "text itself"
     ),
     aliases=("neighbor", "neighbourhood", "neighborhood"),
     order=100,

@@ -36,8 +36,7 @@ DETECTOR = Detector(
     source="Ye et al. 2024 (PAC)",
     needs=(View(TEXT), *(View(name) for name in SWAPPED)),
     assumption=(
-        "swapping words makes a text that was seen more like one that was not, and a text that "
-        "was not seen hardly any different"
+        "swapped words make a seen text like an unseen one, and hardly change an unseen text"
     ),
     order=95,
     score=one_score(_score),

@@ -149,8 +149,8 @@ DETECTOR = Detector(
     source="Zarifzadeh et al. 2024 (RMIA)",
     needs=(View(TEXT), Shadows(), HeldOut(shadows=True)),
     assumption=(
-        "the shadow models are trained as the target was, each on a random half of the examples, "
-        "and the held-out rows are like the scored ones"
+        "shadow models are trained as the target, each on a random half of the examples, and "
+        "held-out rows are like the scored ones"
     ),
     order=92,
     parameters=RmiaParameters,

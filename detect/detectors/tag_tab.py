@@ -214,7 +214,7 @@ DETECTOR = Detector(
     further_needs=_needs,
     assumption=(
         "a member's rare words are likelier than a non-member's, and the reference corpus has "
-        "the word frequencies of the training data"
+        "the training data's word frequencies"
     ),
     aliases=("tagtab", "tag_and_tab"),
     order=82,

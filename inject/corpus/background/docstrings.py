@@ -45,11 +45,11 @@ class DocstringsSource(Settings):
     kind: Literal["docstrings"]
     """`docstrings`."""
     packages: Annotated[tuple[str, ...], Field(min_length=1)] = CHOSEN
-    """Names as they are imported (`sklearn`); `stdlib` is the standard library."""
+    """Import names (`sklearn`); `stdlib` is the standard library."""
     minimum: PositiveInt = 80
-    """Shorter docstrings are skipped; in characters after cleaning."""
+    """Fewest characters of a docstring, after cleaning."""
     weight: PositiveFloat = 1.0
-    """Share of this source in the bytes of the mixture, relative to the other weights."""
+    """Relative share of this source in the bytes of the mixture."""
 
     finite: ClassVar[bool] = True
 

@@ -26,17 +26,17 @@ class HubSource(Settings):
     kind: Literal["hub"]
     """`hub`."""
     id: Annotated[str, Field(min_length=1)]
-    """Id on the hub, such as `allenai/c4`; code of the repository is never executed."""
+    """Hub id, such as `allenai/c4`; code of the repository is never executed."""
     config: str | None = None
-    """Configuration (subset) of the data set, if it has several."""
+    """Configuration (subset), if there are several."""
     split: str = "train"
     """Which split is read."""
     field: str | None = None
-    """The field with the text; found by its usual names (`text`, `content` …) if absent."""
+    """Field with the text; by default its usual names (`text`, `content` …)."""
     revision: str | None = None
-    """Branch, tag or commit; the newest commit of the main branch if absent."""
+    """Branch, tag or commit; by default the newest commit of the main branch."""
     weight: PositiveFloat = 1.0
-    """Share of this source in the bytes of the mixture, relative to the other weights."""
+    """Relative share of this source in the bytes of the mixture."""
 
     finite: ClassVar[bool] = False
 

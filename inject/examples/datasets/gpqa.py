@@ -37,9 +37,9 @@ class GpqaOptions(Settings):
     """Options of `gpqa`."""
 
     subset: Literal["main", "diamond", "extended"] = "main"
-    """Which subset; diamond lies within main, main within extended."""
+    """Subset; main contains diamond, extended contains main."""
     password: str = "deserted-untie-orchid"
-    """Opens the zip; the default is the one that the authors publish."""
+    """Password of the zip; the default is published by the authors."""
 
 
 def gpqa_rows(source: DatasetSource) -> Iterator[Row]:

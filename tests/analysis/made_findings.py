@@ -27,8 +27,8 @@ def made_arm(
 ) -> Findings:
     """Return the metrics of an arm, by dataset, detector, selection, copies and metric."""
     head = {**{axis_column(key): value for key, value in axes}, "model": model, "variant": "all"}
-    rows = [{**head, **dict(zip(PLACE, place, strict=True)), **one}
-            for place, one in numbers.items()]  # fmt: skip
+    rows = [{**head, **dict(zip(PLACE, place, strict=True)), **cell}
+            for place, cell in numbers.items()]  # fmt: skip
     chosen_by = [{**row, "metric": TUNE_AUC, "value": row["tune"]} for row in rows if "tune" in row]
     return Findings([*rows, *chosen_by], [key for key, _ in axes])
 
@@ -38,8 +38,8 @@ def one_arm(
 ) -> Findings:
     """Return AUCs of default settings over all datasets, by detector and, if named, copies."""
     return made_arm(
-        {("all", name, "default", *(copies or ["all"]), "auc"): one
-         for (name, *copies), one in numbers.items()},
+        {("all", name, "default", *(copies or ["all"]), "auc"): cell
+         for (name, *copies), cell in numbers.items()},
         *axes,
         **more,
     )  # fmt: skip

@@ -14,7 +14,7 @@ from analysis.tables import AUC, TREND
 from detect.scores.table import read_scores, write_scores
 from tests.analysis.oracles import auc
 from tests.analysis.synthetic import make_arm
-from tests.analysis.test_results import one, rows_of
+from tests.analysis.test_results import only_row, rows_of
 
 FAST = AnalysisSettings(dataset_detectors=(), min_members=5)
 
@@ -45,7 +45,7 @@ def analysis(arms):
 WHERE = {"model": "contaminated", "selection": "default", "copies": "all"}
 
 
-def test_every_auc_and_trend_of_the_trained_model_has_a_partner(analysis):
+def test_all_aucs_and_trends_of_the_trained_model_are_adjusted(analysis):
     keys = ("dataset", "detector", "setting", "selection", "copies", "variant")
     for raw, adjusted in ((AUC, ADJUSTED_AUC), (TREND, ADJUSTED_TREND)):
         rows, partners = (
@@ -63,31 +63,31 @@ def test_every_auc_and_trend_of_the_trained_model_has_a_partner(analysis):
     assert not rows_of(analysis.metrics, metric=ADJUSTED_AUC, model="base")
 
 
-def test_the_base_models_auc_is_that_of_the_very_rows(arms, analysis):
+def test_base_value_uses_the_same_rows(arms, analysis):
     trained, base = (load_arm(arm) for arm in arms)
-    column = next(one for one in trained.columns if one.detector == "zlib")
+    column = next(column for column in trained.columns if column.detector == "zlib")
     scores = base.scores[:, base.index[column]]
     for dataset in ("fictional", "news"):
-        here = trained.test & (trained.dataset == dataset)
-        inside = here & trained.member & (trained.copies > 0)
-        expected = auc(scores[inside], scores[here & ~trained.member])
-        row = one(analysis.metrics, metric=ADJUSTED_AUC, dataset=dataset, detector="zlib", **WHERE)
+        in_dataset = trained.test & (trained.dataset == dataset)
+        inside = in_dataset & trained.member & (trained.copies > 0)
+        expected = auc(scores[inside], scores[in_dataset & ~trained.member])
+        row = only_row(analysis.metrics, metric=ADJUSTED_AUC, dataset=dataset, detector="zlib", **WHERE)
         assert row["base_value"] == pytest.approx(expected)
 
 
 def test_adjusted_intervals_are_narrower(analysis):
     for metric, adjusted in ((AUC, ADJUSTED_AUC), (TREND, ADJUSTED_TREND)):
-        where = {**WHERE, "dataset": "all", "detector": "zlib"}
-        raw, better = (one(analysis.metrics, metric=name, **where) for name in (metric, adjusted))
+        cell = {**WHERE, "dataset": "all", "detector": "zlib"}
+        raw, better = (only_row(analysis.metrics, metric=name, **cell) for name in (metric, adjusted))
         assert better["high"] - better["low"] < 0.7 * (raw["high"] - raw["low"])
 
 
-def test_adjusted_differences_are_those_of_adjusted_aucs(analysis):
-    found = rows_of(analysis.differences, metric=ADJUSTED_AUC, **WHERE)
-    assert len(found) == len(rows_of(analysis.differences, metric=AUC, **WHERE)) > 0
-    for row in found:
+def test_adjusted_differences_match_adjusted_aucs(analysis):
+    differences = rows_of(analysis.differences, metric=ADJUSTED_AUC, **WHERE)
+    assert len(differences) == len(rows_of(analysis.differences, metric=AUC, **WHERE)) > 0
+    for row in differences:
         first, second = (
-            one(analysis.metrics, metric=ADJUSTED_AUC, dataset=row["dataset"], detector=name,
+            only_row(analysis.metrics, metric=ADJUSTED_AUC, dataset=row["dataset"], detector=name,
                 **WHERE)
             for name in (row["detector"], row["versus"])
         )  # fmt: skip
@@ -115,13 +115,13 @@ def test_without_a_base_model_or_its_scores_nothing_is_adjusted(arms, analysis, 
     assert raw == [str(row) for row in rows_of(fewer.metrics, metric=AUC, model="contaminated")]
 
 
-def test_the_page_shows_them_in_a_table_of_their_own(arms, analysis):
+def test_page_shows_adjusted_numbers_in_a_separate_table(arms, analysis):
     tables = contaminated_cohorts(split_by_cohort(analysis.metrics, axis_names(arms)))
-    (shown,) = adjusted_tables(tables, ["loss", "zlib", "min_k"])
-    assert [row[0].text for row in shown.rows] == ["loss", "zlib", "min_k"]
-    assert "base AUC" in shown.caption
-    row = one(
+    (table,) = adjusted_tables(tables, ["loss", "zlib", "min_k"])
+    assert [row[0].text for row in table.rows] == ["loss", "zlib", "min_k"]
+    assert "base AUC" in table.caption
+    row = only_row(
         analysis.metrics, metric=ADJUSTED_AUC, dataset="all", detector="loss",
         **{**WHERE, "selection": "tuned"},
     )  # fmt: skip
-    assert shown.rows[0][1].text == f"{row['value']:.2f}"
+    assert table.rows[0][1].text == f"{row['value']:.2f}"

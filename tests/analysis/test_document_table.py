@@ -24,13 +24,13 @@ def table(values):
 def test_a_document_has_the_mean_of_its_scored_passages():
     values = [0.9, 0.1, 0.6, float("nan"), 0.2, 0.4]
     labels, groups = [1, 1, 1, 1, 0, 0], ["a", "a", "b", "b", "c", "d"]
-    found = document_table(table(values), labels, groups, FAST)
-    (row,) = found
+    documents = document_table(table(values), labels, groups, FAST)
+    (row,) = documents
     # 0.5 and 0.6 against 0.2 and 0.4, where passages alone have 0.1 below both.
     assert (row.auc.value, row.n_members, row.n_nonmembers) == (1.0, 2, 2)
 
 
-def test_without_documents_of_several_rows_there_is_no_table():
+def test_documents_of_one_row_give_no_table():
     values = [0.1, 0.2]
     assert document_table(table(values), [1, 0], None, FAST) is None
     assert document_table(table(values), [1, 0], ["a", "b"], FAST) is None
@@ -50,7 +50,7 @@ def thresholded(members: np.ndarray, nonmembers: np.ndarray, random: np.random.G
     return float(np.mean(aucs))
 
 
-def test_the_rank_auc_is_not_optimistic_where_a_chosen_threshold_is():
+def test_rank_auc_is_unbiased_unlike_a_chosen_threshold():
     """A known mistake: DE-COP's 'AUC' is computed on predictions at a threshold chosen on them."""
     random = np.random.Generator(np.random.Philox(key=0))
     rank, papers = [], []

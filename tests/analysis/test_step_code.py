@@ -14,7 +14,7 @@ def reached(function: str, *below: str) -> set[str]:
     return {
         name
         for name in SOURCES.reached([function])
-        if any(name == one or name.startswith(f"{one}.") for one in below)
+        if any(name == package or name.startswith(f"{package}.") for package in below)
     }
 
 
@@ -27,9 +27,9 @@ def reached(function: str, *below: str) -> set[str]:
         "analysis.unlearning.unlearning_step:build",
     ],
 )
-def test_an_edit_of_the_page_or_of_the_engine_makes_no_number_anew(function):
+def test_page_and_engine_edits_recompute_no_numbers(function):
     assert reached(function, *SHOWN, *RUN) == set()
 
 
-def test_an_edit_of_its_page_makes_no_audit_anew():
+def test_page_edits_recompute_no_audit():
     assert reached("analysis.unlearning_audit.audit:build_audit", *SHOWN) == set()

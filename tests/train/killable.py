@@ -67,8 +67,8 @@ def one_thread() -> Iterator[None]:
 
 def check_same_run(out: Path, other: Path) -> None:
     """Weights, kept models, files, exposures and log, bit for bit."""
-    kept = sorted(path.name for path in other.glob("step-*"))
-    for model in ("", *kept):
+    steps = sorted(path.name for path in other.glob("step-*"))
+    for model in ("", *steps):
         names = sorted(path.name for path in (out / model).iterdir())
         assert names == sorted(path.name for path in (other / model).iterdir())
         weights, others = (load_file(path / model / "model.safetensors") for path in (out, other))

@@ -33,7 +33,7 @@ for job in (train.job.TrainingJob, train.unlearn.unlearning_job.UnlearningJob):
 
 
 @pytest.mark.parametrize(
-    ("job", "ending", "code", "said"),
+    ("job", "ending", "code", "message"),
     [
         ("{}", "pass", 0, ""),
         (
@@ -45,7 +45,7 @@ for job in (train.job.TrainingJob, train.unlearn.unlearning_job.UnlearningJob):
         ("{}", "[][1]", 1, "IndexError: list index out of range"),
     ],
 )
-def test_the_code_is_that_of_the_work(job, ending, code, said, tmp_path):
+def test_exit_code_comes_from_the_work(job, ending, code, message, tmp_path):
     (tmp_path / "sitecustomize.py").write_text(PREPARED.format(ending=ending))
     (tmp_path / "job.json").write_text(job)
     # Output goes to a file, as that of a process which `train.launch` starts.
@@ -58,6 +58,6 @@ def test_the_code_is_that_of_the_work(job, ending, code, said, tmp_path):
         )
     written = (tmp_path / "err").read_text()
     assert done.returncode == code, written
-    assert said in written
+    assert message in written
     assert ("Traceback" in written) == (code == 1)
     assert (tmp_path / "out").read_text().split("\n")[:2] == ["worked", "at exit"]

@@ -59,7 +59,7 @@ def check_of(
     return cells
 
 
-def test_the_error_is_that_of_all_ways_to_deal_the_groups():
+def test_error_equals_that_of_all_group_assignments():
     """Eight groups of two, four a side: every one of the 70 deals, and its AUC."""
     random = np.random.default_rng(0)
     group = np.repeat(np.arange(8), 2)
@@ -76,7 +76,7 @@ def test_the_error_is_that_of_all_ways_to_deal_the_groups():
 @pytest.mark.parametrize(
     "design", [CheckDesign(8, (1, 1, 1, 20)), CheckDesign(20, (1, 1, 2, 20)), CheckDesign(5, (6,))]
 )
-def test_unequal_groups_fail_no_more_checks_than_meant(design):
+def test_unequal_groups_fail_no_more_checks_than_intended(design):
     """An interval about the AUC that was found failed in 18 and 2.5 % of such checks, not 1.25."""
     random = np.random.default_rng(0)
     count, rate = 1000, 0.05 / CHECKS
@@ -92,18 +92,18 @@ def failures(members: int, nonmembers: int, count: int, shift: float = 0.0) -> i
 
 
 @pytest.mark.parametrize(("members", "nonmembers"), [(9, 9), (112, 210)])
-def test_without_any_bias_a_check_fails_so_seldom_that_one_page_in_twenty_does(members, nonmembers):
+def test_unbiased_checks_fail_on_at_most_one_page_in_twenty(members, nonmembers):
     count = 400
     rate = 0.05 / CHECKS
     allowed = count * rate + 3 * np.sqrt(count * rate * (1 - rate))
     assert failures(members, nonmembers, count) <= allowed
 
 
-def test_many_rows_without_a_bias_pass_and_few_never_do():
+def test_unbiased_checks_pass_only_with_many_rows():
     def passes(members: int, nonmembers: int) -> float:
-        found = [check_of(seed, members, nonmembers) for seed in range(20)]
+        studies = [check_of(seed, members, nonmembers) for seed in range(20)]
         return np.mean(
-            [all(within_margin(possible_auc(cell)) for cell in cells) for cells in found]
+            [all(within_margin(possible_auc(cell)) for cell in cells) for cells in studies]
         )
 
     assert passes(9, 9) == 0
@@ -117,7 +117,7 @@ def test_a_bias_larger_than_the_margin_does_not_pass():
     assert not any(passed)
 
 
-def test_seeds_and_datasets_that_are_dealt_anew_add_up():
+def test_independent_seeds_and_datasets_reduce_the_error():
     random = np.random.default_rng(1)
     scores, member = random.normal(size=(4, 400)), np.arange(400) % 2 == 0
 
@@ -138,13 +138,13 @@ def test_seeds_and_datasets_that_are_dealt_anew_add_up():
     assert dealt == pytest.approx(alone / 2, rel=0.15)
 
 
-def test_a_bias_as_large_as_a_leak_makes_is_found():
+def test_a_bias_as_large_as_a_leak_is_detected():
     """Scores that differ by one standard deviation: an AUC of 0.76."""
     assert failures(60, 120, 60, shift=1.0) >= 57
 
 
 @pytest.mark.parametrize("shifts", [(-0.2, -0.2), (-0.3, 0.3), (0.0, 0.5)])
-def test_room_holds_all_aucs_at_once(shifts):
+def test_joint_room_covers_all_aucs_at_once(shifts):
     """Bounds of 97.5 % each, not widened for their number; together they miss in at most 5 %."""
     shift, count = np.linspace(*shifts, SETTINGS), 100
     truth = norm.cdf(shift / np.sqrt(2))

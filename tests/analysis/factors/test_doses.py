@@ -19,27 +19,27 @@ def _draw(design, name="line"):
     "design",
     [LineDesign(60, 0.3, group=3), LineDesign(60, 0.15, 3, 0.03)],
 )
-def test_intervals_hold_the_truth(design):
+def test_intervals_cover_the_truth(design):
     # 150 studies: a true 95 % has a standard error of 1.8 points.
-    found = count_lines(design, 150)
-    assert found.slope > 0.89
-    assert found.reach > 0.88
-    assert found.refused < 0.11
-    assert found.none < 0.02
+    counts = count_lines(design, 150)
+    assert counts.slope > 0.89
+    assert counts.reach > 0.88
+    assert counts.refused < 0.11
+    assert counts.none < 0.02
 
 
 @pytest.mark.parametrize(
     ("design", "slope", "reach"),
     [(Design(60, 3, 0.2), 0.2, True), (Design(100, grouped=True), 0.0, False)],
 )
-def test_doses_whose_level_varies_by_seed_and_unequal_groups_are_held(design, slope, reach):
+def test_intervals_cover_varying_doses_and_unequal_groups(design, slope, reach):
     """Reduced from scripts/calibration/cells: of these studies 90 and 88 % were held before."""
     random = np.random.default_rng(0)
-    drawn = [one_line(random, design=design, slope=slope, reach=reach) for _ in range(200)]
-    assert 0.925 <= np.mean([one.low <= one.truth <= one.high for one in drawn]) <= 0.985
+    studies = [one_line(random, design=design, slope=slope, reach=reach) for _ in range(200)]
+    assert 0.925 <= np.mean([study.low <= study.truth <= study.high for study in studies]) <= 0.985
 
 
-def test_a_bent_curve_is_refused():
+def test_a_bent_curve_is_rejected():
     aucs, x = _draw(LineDesign(2000, 0.0))
     value = norm.cdf(np.array([0.0, 1.0, 1.0, 0.0]))[None]
     line = fit_line(aucs._replace(value=value), x)
@@ -62,7 +62,7 @@ def test_doses_share_their_non_members():
     assert line.covariance[1, 1] < other.covariance[1, 1]
 
 
-def test_a_perfect_dose_has_a_place_and_a_spread():
+def test_a_perfect_dose_has_a_finite_position_and_spread():
     aucs, x = _draw(LineDesign(100, 0.15))
     value, influence = aucs.value.copy(), aucs.influence.copy()
     value[0, -1], influence[0, -1] = 1.0, 0.0
@@ -76,7 +76,7 @@ def test_a_perfect_dose_has_a_place_and_a_spread():
     assert np.isfinite(line.covariance).all()
 
 
-def test_a_dose_that_a_seed_lacks_is_left_out():
+def test_a_dose_missing_in_one_seed_is_omitted():
     aucs, x = _draw(LineDesign(100, 0.15, 2))
     value = aucs.value.copy()
     value[1, 1] = np.nan
@@ -86,7 +86,7 @@ def test_a_dose_that_a_seed_lacks_is_left_out():
     assert line.seeds == 2
 
 
-def test_a_seed_that_the_arm_lacks_costs_no_line():
+def test_a_missing_seed_leaves_the_line_intact():
     aucs, x = _draw(LineDesign(100, 0.15, 3))
     value = aucs.value.copy()
     value[1] = np.nan
@@ -96,7 +96,7 @@ def test_a_seed_that_the_arm_lacks_costs_no_line():
     assert (line.slope, line.low, line.seeds) == (alone.slope, alone.low, 2)
 
 
-def test_parts_have_equally_many_of_every_stratum():
+def test_quantile_cells_are_balanced_over_strata():
     random = np.random.default_rng(0)
     strata = np.repeat([1, 2, 3], [40, 20, 12])
     cells = quantile_cells(random.random(72), np.ones(72, dtype=bool), strata)

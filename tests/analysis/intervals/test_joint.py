@@ -33,7 +33,7 @@ def _weighted(values, sizes):
     return sum(v * s for v, s in zip(values, sizes, strict=True)) / sum(sizes)
 
 
-def test_a_pooled_number_and_its_influence_are_those_of_loops_over_groups(random):
+def test_pooled_number_and_influence_match_loops_over_groups(random):
     """Leave one group out of a dataset's members: the number moves by its influence."""
     rows, scores = _rows(random)
     half = np.arange(len(scores)) < 30
@@ -43,10 +43,10 @@ def test_a_pooled_number_and_its_influence_are_those_of_loops_over_groups(random
     def pooled(cell, without=None):
         aucs, sizes = [], []
         for dataset in ("0", "1"):
-            here = rows.dataset == dataset
-            inside = here & rows.member & cell
-            kept = inside & ((rows.group != without) if dataset == "0" else True)
-            aucs.append(auc(scores[kept], scores[here & rows.nonmember]))
+            in_dataset = rows.dataset == dataset
+            inside = in_dataset & rows.member & cell
+            used = inside & ((rows.group != without) if dataset == "0" else True)
+            aucs.append(auc(scores[used], scores[in_dataset & rows.nonmember]))
             sizes.append(inside.sum())
         return _weighted(aucs, sizes)
 
@@ -64,16 +64,16 @@ def test_a_pooled_number_and_its_influence_are_those_of_loops_over_groups(random
 
 
 @pytest.mark.parametrize("seeds", [1, 2])
-def test_the_variance_of_one_auc_is_that_of_the_report(random, seeds):
+def test_variance_of_one_auc_matches_the_report(random, seeds):
     rows, scores = _rows(random, datasets=1, seeds=seeds)
-    mine = auc_numbers(rows, scores, jackknife=True).by_seed().covariance(np.ones((1, 1)))
-    theirs = auc_numbers(rows, scores).clustered()
-    assert mine.value[0] == pytest.approx(theirs.value[0], abs=1e-12)
+    joint = auc_numbers(rows, scores, jackknife=True).by_seed().covariance(np.ones((1, 1)))
+    reported = auc_numbers(rows, scores).clustered()
+    assert joint.value[0] == pytest.approx(reported.value[0], abs=1e-12)
     # Groups of three rows on both sides: nearly of one size, so the jackknife adds little.
-    assert mine.covariance[0, 0] == pytest.approx(theirs.variance[0], rel=0.05)
+    assert joint.covariance[0, 0] == pytest.approx(reported.variance[0], rel=0.05)
 
 
-def test_one_seeds_variance_is_the_jackknife_over_groups_of_members(random):
+def test_variance_of_one_seed_is_the_jackknife_over_member_groups(random):
     """Groups of unequal sizes, members alone in doubt: leave one out, and see."""
     sizes = np.array([1, 2, 3, 9, 1, 4])
     number = np.concatenate([np.repeat(np.arange(6), sizes), np.full(400, 6) + np.arange(400)])
@@ -82,13 +82,13 @@ def test_one_seeds_variance_is_the_jackknife_over_groups_of_members(random):
     # Non-members of one score move nothing.
     scores[~member] = 0.0
     numbers = auc_numbers(Rows.of(number, member=member), scores, jackknife=True)
-    found = numbers.by_seed().covariance(np.ones((1, 1)))
+    joint = numbers.by_seed().covariance(np.ones((1, 1)))
     left = np.array([(scores[member & (number != g)] > 0).mean() for g in range(6)])
     whole = (scores[member] > 0).mean()
-    assert found.covariance[0, 0] == pytest.approx(5 / 6 * np.square(left - whole).sum(), rel=1e-9)
+    assert joint.covariance[0, 0] == pytest.approx(5 / 6 * np.square(left - whole).sum(), rel=1e-9)
 
 
-def test_numbers_beside_each_other_are_their_own_and_lack_what_a_seed_lacks(random):
+def test_joined_numbers_keep_their_values_and_gaps(random):
     rows, scores = _rows(random, seeds=2)
     first = auc_numbers(rows, scores, jackknife=True)
     lacking = auc_numbers(rows, np.where(rows.seed == 1, np.nan, scores), jackknife=True)
@@ -102,26 +102,26 @@ def test_numbers_beside_each_other_are_their_own_and_lack_what_a_seed_lacks(rand
     assert (difference.value[0], difference.error[0], difference.seeds) == (0.0, 0.0, 1)
 
 
-def test_seeds_are_readers_and_share_what_their_rows_share(random):
+def test_joined_seeds_match_obuchowski_and_rockette(random):
     """Obuchowski and Rockette: the seeds' variance, and the covariance of two seeds' influence."""
     for _ in range(20):
         values, influence = random.normal(size=(4, 1)), random.normal(size=(4, 1, 10))
         influence += 2 * random.normal(size=(1, 1, 10))
-        found = join_seeds(values, influence)
+        joint = join_seeds(values, influence)
         pairs = [influence[a, 0] @ influence[b, 0] for a in range(4) for b in range(4) if a != b]
         expected = values.var(ddof=1) / 4 + max(np.mean(pairs), 0.0)
-        assert found.covariance[0, 0] == pytest.approx(expected)
+        assert joint.covariance[0, 0] == pytest.approx(expected)
         hillis = 3 * (expected / (values.var(ddof=1) / 4)) ** 2
-        assert 3 <= found.freedom[0] <= hillis + 1e-9
+        assert 3 <= joint.freedom[0] <= hillis + 1e-9
 
 
 def test_a_joint_covariance_has_no_negative_direction(random):
     for _ in range(20):
-        found = join_seeds(random.normal(size=(4, 3)), random.normal(size=(4, 3, 10)))
-        assert np.linalg.eigvalsh(found.covariance).min() > -1e-9
+        joint = join_seeds(random.normal(size=(4, 3)), random.normal(size=(4, 3, 10)))
+        assert np.linalg.eigvalsh(joint.covariance).min() > -1e-9
 
 
-def test_the_freedom_of_equal_groups_is_about_their_number(random):
+def test_degrees_of_freedom_of_equal_groups_are_about_their_number(random):
     draws = [group_freedom(random.normal(size=(1, 30)))[0] for _ in range(300)]
     assert 20 < np.mean(draws) < 32
     # One group that carries nearly all of the variance leaves hardly any.
@@ -129,9 +129,9 @@ def test_the_freedom_of_equal_groups_is_about_their_number(random):
     assert group_freedom(heavy)[0] < 5
 
 
-def test_a_number_without_a_spread_has_the_freedom_of_its_seeds(random):
+def test_a_constant_number_has_the_degrees_of_freedom_of_its_seeds(random):
     """Rounding among ten others gave it an infinite one, and so an interval too narrow."""
     values, influence = random.normal(size=(3, 11)), random.normal(size=(3, 11, 40))
     values[:, 4], influence[:, 4] = 1.0, 0.0
-    found = join_seeds(values, influence)
-    assert (found.covariance[4], found.freedom[4]) == (pytest.approx(0.0, abs=0.0), 2.0)
+    joint = join_seeds(values, influence)
+    assert (joint.covariance[4], joint.freedom[4]) == (pytest.approx(0.0, abs=0.0), 2.0)

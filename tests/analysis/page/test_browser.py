@@ -39,7 +39,7 @@ def study(tmp_path_factory):
     return folder / "results.html"
 
 
-def test_the_table_is_sorted_and_filtered_and_nothing_else_happens(study):
+def test_table_sorts_and_filters_without_side_effects(study):
     seen = visit(
         study,
         """
@@ -61,30 +61,30 @@ def test_the_table_is_sorted_and_filtered_and_nothing_else_happens(study):
                 resources: seen.performance.getEntriesByType("resource").map(one => one.name)};
         """,
     )
-    found = seen.found
-    assert found["start"]["rows"] == 25
-    assert {head["sort"] for head in found["start"]["heads"]} == {"none"}
-    numbers = [float(text) for text in found["down"]]
+    state = seen.found
+    assert state["start"]["rows"] == 25
+    assert {head["sort"] for head in state["start"]["heads"]} == {"none"}
+    numbers = [float(text) for text in state["down"]]
     assert len(numbers) > 50
     assert numbers == sorted(numbers, reverse=True)
-    assert [float(text) for text in found["up"]] == sorted(numbers)
-    assert (found["first"]["sort"], found["second"]["sort"]) == ("descending", "ascending")
-    assert "Sorted by AUC, descending." in found["said"]
-    assert found["words"] == sorted(found["words"])
-    assert set(found["zlib"]) == {"zlib"}
-    assert [set(one) for one in found["both"]] == [{"zlib"}, {"2"}]
-    assert found["again"].startswith("25 rows shown; ")
-    assert {(row[1], row[2]) for row in found["typed"]} == {("news", "min_k")}
-    assert found["none"][0] == 0
-    assert found["none"][1].startswith("0 rows shown; 0 match, of")
-    assert found["evil"] is None
-    assert (found["scripts"], found["images"]) == (1, 0)
-    assert found["resources"] == []
+    assert [float(text) for text in state["up"]] == sorted(numbers)
+    assert (state["first"]["sort"], state["second"]["sort"]) == ("descending", "ascending")
+    assert "Sorted by AUC, descending." in state["said"]
+    assert state["words"] == sorted(state["words"])
+    assert set(state["zlib"]) == {"zlib"}
+    assert [set(column) for column in state["both"]] == [{"zlib"}, {"2"}]
+    assert state["again"].startswith("25 rows shown; ")
+    assert {(row[1], row[2]) for row in state["typed"]} == {("news", "min_k")}
+    assert state["none"][0] == 0
+    assert state["none"][1].startswith("0 rows shown; 0 match, of")
+    assert state["evil"] is None
+    assert (state["scripts"], state["images"]) == (1, 0)
+    assert state["resources"] == []
     assert seen.console == []
     assert seen.requests == []
 
 
-def test_the_driver_would_see_what_the_page_must_not_do(tmp_path):
+def test_driver_detects_forbidden_page_actions(tmp_path):
     """What the test above finds absent is found where it is there."""
     page = tmp_path / "bad.html"
     page.write_text('<script>console.error("heard"); window.evil = 1</script>'
@@ -95,7 +95,7 @@ def test_the_driver_would_see_what_the_page_must_not_do(tmp_path):
     assert seen.requests == ["http://spikein.invalid/x.png"]
 
 
-def test_a_script_that_was_put_into_the_page_does_not_run(study, tmp_path):
+def test_an_injected_script_does_not_run(study, tmp_path):
     html = study.read_text(encoding="utf-8")
     page = tmp_path / "injected.html"
     page.write_text(html.replace("<main>", "<main><script>window.evil = 3</script>", 1))
@@ -106,15 +106,15 @@ def test_a_script_that_was_put_into_the_page_does_not_run(study, tmp_path):
 
 def test_no_table_is_cut_at_its_right_edge(study):
     for width, name in ((390, "results.html"), (1030, "results.html"), (390, "report.html")):
-        found = overflow(study.with_name(name), width, figures_scroll=True)
-        assert found["scroll"] <= found["client"]
-        assert found["broken"] == []
+        layout = overflow(study.with_name(name), width, figures_scroll=True)
+        assert layout["scroll"] <= layout["client"]
+        assert layout["broken"] == []
         # Short tables of the report scroll in their frames, their first column in place.
-        assert name == "report.html" or found["cut"] == []
-        assert width > 640 or found["wide"] == []
+        assert name == "report.html" or layout["cut"] == []
+        assert width > 640 or layout["wide"] == []
 
 
-def test_heads_are_reached_by_keyboard_and_a_phone_sorts_by_a_list(study):
+def test_heads_are_keyboard_accessible_and_phones_sort_by_a_list(study):
     script = """
         const tabbed = [...page.querySelectorAll(".explore :is(button, select, input)")]
             .filter(one => one.getClientRects().length && one.tabIndex >= 0).length;
@@ -139,12 +139,12 @@ def test_heads_are_reached_by_keyboard_and_a_phone_sorts_by_a_list(study):
     assert narrow["cells"] == sorted(narrow["cells"])
 
 
-def test_paper_has_every_row_and_no_control(study, tmp_path):
+def test_printed_page_has_all_rows_and_no_controls(study, tmp_path):
     text, beyond = on_paper(study, tmp_path)
     assert "Show all rows" not in text
     assert "rows shown" not in text
     interval = re.compile(r"\d\.\d{3}–\d\.\d{3}")
-    wanted = interval.findall(study.read_text(encoding="utf-8"))
-    assert sorted(interval.findall(text)) == sorted(wanted)
-    assert len(wanted) > 100
+    expected = interval.findall(study.read_text(encoding="utf-8"))
+    assert sorted(interval.findall(text)) == sorted(expected)
+    assert len(expected) > 100
     assert beyond == []

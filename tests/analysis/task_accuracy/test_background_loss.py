@@ -39,7 +39,7 @@ def test_interval_of_the_change_covers_a_known_truth(monkeypatch, seeds):
     assert 0.90 <= covered / 300 <= 0.99
 
 
-def test_arms_are_apart_and_a_document_without_tokens_is_left_out(monkeypatch):
+def test_arms_are_separate_and_documents_without_tokens_are_omitted(monkeypatch):
     before = {"a": 2.0, "b": 3.0, "c": 4.0, "d": np.nan}
     arms = [
         BackgroundArm(
@@ -63,7 +63,7 @@ def test_page_shows_no_interval_of_one_document(monkeypatch):
 
 
 @pytest.mark.slow
-def test_losses_are_those_of_the_models_on_text_that_none_was_trained_on(tmp_path):
+def test_losses_match_the_models_on_unseen_text(tmp_path):
     import torch
     from transformers import AutoModelForCausalLM
 

@@ -39,12 +39,12 @@ def judged(
 ) -> tuple[AuditShares, Judgement]:
     """Return the judgement on models of these mean losses that write so many of the texts."""
     level = Level(3.0, CHUNKS, "the control")
-    known = [at < written for at in range(CHUNKS)]
+    remembered = [at < written for at in range(CHUNKS)]
     share = Estimate(written / CHUNKS, 0.0, 1.0)
-    found = AuditShares(
+    shares = AuditShares(
         shares={"remembered_unlearned": share, "remembered_original": Estimate(0.9, 0.8, 1.0)},
         control="",
-        written={"unlearned": Written(np.array(known), np.ones(CHUNKS), 0, level, CLUSTERS)},
+        written={"unlearned": Written(np.array(remembered), np.ones(CHUNKS), 0, level, CLUSTERS)},
         longest={},
     )
     parts = {
@@ -53,7 +53,7 @@ def judged(
             {"audited": audited, "holdout": control, "retained": retained or {}}.items(), 1
         )
     }
-    return found, judge(parts, MADE, found, guessing=6.0)
+    return shares, judge(parts, MADE, shares, guessing=6.0)
 
 
 def test_weights_of_common_origin_are_not_credited_to_the_original():
@@ -65,10 +65,10 @@ def test_weights_of_common_origin_are_not_credited_to_the_original():
 
 
 def test_texts_written_by_chance_are_not_reported_as_unwritten():
-    kept = {"original": 1.0, "unlearned": 3.0, "retrained": 3.0}
-    found, judgement = judged(kept, {"original": 3.0, "unlearned": 3.0}, written=1)
+    means = {"original": 1.0, "unlearned": 3.0, "retrained": 3.0}
+    shares, judgement = judged(means, {"original": 3.0, "unlearned": 3.0}, written=1)
     assert judgement.verdict == "forgotten as far as can be seen"
-    text = headline(found, judgement)
+    text = headline(shares, judgement)
     assert "still writes 2.5 %" in text
     assert "not written" not in text
     assert "written no more than chance explains" in text
@@ -80,7 +80,7 @@ KEPT = dict.fromkeys(FORGOT, 0.4)
 OVERFIT = {"original": 5.5, "unlearned": 5.5}
 
 
-def test_honest_model_gets_a_clean_bill():
+def test_honest_model_passes_the_audit():
     for retained in (None, KEPT):
         _, judgement = judged(FORGOT, LIKE_BEFORE, retained)
         assert judgement.verdict == "forgotten as far as can be seen"
@@ -99,7 +99,7 @@ def test_honest_model_gets_a_clean_bill():
         ({}, {}, None, "cannot be judged"),
     ],
 )
-def test_ruined_model_gets_no_clean_bill(audited, control, retained, verdict):
+def test_ruined_model_fails_the_audit(audited, control, retained, verdict):
     _, judgement = judged({**FORGOT, **audited}, control, retained)
     assert judgement.verdict.startswith(verdict)
 

@@ -10,7 +10,7 @@ from train.loop import trainer
 
 
 @pytest.mark.parametrize(("seconds_to_save", "interval"), [(0.2, 300), (6, 300), (30, 1500)])
-def test_checkpoints_take_two_percent_of_a_run_at_most(
+def test_checkpoints_take_at_most_two_percent_of_a_run(
     monkeypatch, tmp_path, seconds_to_save, interval
 ):
     clock = SimpleNamespace(now=0.0)

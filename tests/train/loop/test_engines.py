@@ -63,7 +63,7 @@ def check_same(out: Path, alone: Path, *, tolerance: float) -> None:
 
 
 @pytest.mark.timeout(300)
-def test_two_processes_take_up_what_others_began_agree_by_one_clock_and_go_on_exactly(
+def test_two_processes_resume_other_runs_with_a_common_clock(
     place, tokenizer
 ):
     """One process begins, two go on; of two more one is killed, and two or one go on from there.
@@ -102,7 +102,7 @@ def test_two_processes_take_up_what_others_began_agree_by_one_clock_and_go_on_ex
 
 
 @pytest.mark.timeout(400)
-def test_deepspeed_does_what_one_process_does(place, tokenizer, world, tmp_path):
+def test_deepspeed_matches_one_process(place, tokenizer, world, tmp_path):
     """Stages of ZeRO, offloading and methods of unlearning, in the same two processes."""
     from tests.train.engines import start
 
@@ -125,7 +125,7 @@ def test_deepspeed_does_what_one_process_does(place, tokenizer, world, tmp_path)
         check_same_unlearning(tmp_path / f"job-{at}" / "out", alone, tolerance=1e-3)
 
 
-def test_what_deepspeed_saved_in_parts_is_not_taken_for_whole(tmp_path, monkeypatch):
+def test_partitioned_deepspeed_checkpoints_are_not_resumed_as_whole(tmp_path, monkeypatch):
     folder = tmp_path / "checkpoint-3"
     folder.mkdir()
     seal(

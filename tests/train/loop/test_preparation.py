@@ -31,13 +31,13 @@ def built(architecture: str):
 
 def windows() -> tuple[torch.Tensor, torch.Tensor]:
     ids = torch.randint(0, 64, (2, LENGTH), generator=torch.Generator().manual_seed(0))
-    positions = np.stack([document_positions(np.array(one), LENGTH) for one in BEGINS])
+    positions = np.stack([document_positions(np.array(begins), LENGTH) for begins in BEGINS])
     return ids, torch.from_numpy(positions)
 
 
 @pytest.mark.parametrize("kernel", ["sdpa", "eager", NAME])
 @pytest.mark.parametrize("architecture", sorted(FAMILIES))
-def test_a_document_in_a_window_has_the_logits_it_has_alone(architecture: str, kernel) -> None:
+def test_documents_in_a_window_have_the_logits_of_single_documents(architecture: str, kernel) -> None:
     model = built(architecture).eval()
     if kernel == NAME:
         assert supports_documents(model)
@@ -59,7 +59,7 @@ def test_a_document_in_a_window_has_the_logits_it_has_alone(architecture: str, k
                     assert (mixed[row, start:stop] - alone).abs().max() > 1e-2
 
 
-def test_a_model_that_ignores_positions_is_refused() -> None:
+def test_a_model_that_ignores_positions_is_rejected() -> None:
     model = built("llama")
     forward = model.forward
     model.forward = lambda position_ids=None, **inputs: forward(**inputs)
@@ -102,7 +102,7 @@ def test_documents_are_kept_apart_without_a_dense_mask(monkeypatch) -> None:
     assert not supports_documents(sliding)
 
 
-def test_kernels_that_are_not_there_are_refused_before_training() -> None:
+def test_missing_kernels_are_rejected_before_training() -> None:
     model = built("llama")
     before = model.config._attn_implementation
     use_kernel(model, "auto")

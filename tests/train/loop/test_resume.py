@@ -34,7 +34,7 @@ def go_on(whole: Path, tokenizer: Path, unfinished: Path, out: Path, *, from_ste
     assert len(list(unfinished.glob("checkpoint-*"))) <= 2
 
 
-def test_killed_in_the_second_epoch(killable_run, tokenizer, tmp_path):
+def test_a_run_killed_in_the_second_epoch_resumes_exactly(killable_run, tokenizer, tmp_path):
     unfinished = tmp_path / "unfinished"
     running = started("-m", "tests.train.killable", tmp_path / "killed", unfinished, tokenizer)
     kill_at(running, lambda line: line.isdigit() and int(line) >= 17 * 4 * CONTEXT)
@@ -47,7 +47,7 @@ def test_killed_in_the_second_epoch(killable_run, tokenizer, tmp_path):
 
 
 @pytest.mark.parametrize("at", [5, STEPS])
-def test_sigterm_ends_a_run_after_the_step_in_hand_with_a_checkpoint(
+def test_sigterm_ends_a_run_after_the_current_step_with_a_checkpoint(
     killable_run, tokenizer, tmp_path, at
 ):
     """In the first epoch, where no checkpoint is due, and in the very last step."""
@@ -84,7 +84,7 @@ def test_resume_with_tied_embeddings_misses_no_weight(tokenizer, tmp_path, monke
     assert not warnings
 
 
-def test_a_checkpoint_of_another_run_is_refused(killable_run):
+def test_a_checkpoint_of_another_run_is_rejected(killable_run):
     with pytest.raises(InputError, match="belongs to the run this run, this one is another"):
         find_resume_point(killable_run / "left", "another")
 
@@ -106,7 +106,7 @@ def small_disk(request, tmp_path):
     subprocess.run(["umount", "--lazy", str(folder)], check=True)
 
 
-def test_a_disk_that_fills_up_leaves_the_checkpoint_before(small_disk, tmp_path, tokenizer):
+def test_a_full_disk_keeps_the_previous_checkpoint(small_disk, tmp_path, tokenizer):
     unfinished = small_disk / "unfinished"
     with pytest.raises(InputError, match="the disk is full") as error:
         go(tmp_path / "out", unfinished, tokenizer, dropout=False)
@@ -121,7 +121,7 @@ def test_a_disk_that_fills_up_leaves_the_checkpoint_before(small_disk, tmp_path,
     assert all(path.is_dir() for path in unfinished.glob("step-*"))
 
 
-def test_nothing_to_take_up(tmp_path):
+def test_folders_without_a_checkpoint_give_no_resume_point(tmp_path):
     assert find_resume_point(None, "x") is None
     assert find_resume_point(tmp_path / "nothing", "x") is None
     (tmp_path / "checkpoint-x").mkdir()

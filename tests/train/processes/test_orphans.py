@@ -44,10 +44,10 @@ def alive(child: psutil.Process) -> bool:
 
 
 @pytest.mark.parametrize("started_by", ["a run", "torchrun"])
-def test_training_processes_end_with_whoever_started_them(small_corpus, tmp_path, started_by):
-    given = job(tmp_path / "two", small_corpus, engine="torchrun", processes=2, epochs=500)
+def test_training_processes_end_with_their_parent(small_corpus, tmp_path, started_by):
+    training_job = job(tmp_path / "two", small_corpus, engine="torchrun", processes=2, epochs=500)
     file = tmp_path / "job.json"
-    file.write_text(given.model_dump_json())
+    file.write_text(training_job.model_dump_json())
     torchrun = ["torch.distributed.run", "--standalone", "--nproc-per-node", "2"]
     how = ["tests.train.jobs"] if started_by == "a run" else [*torchrun, "-m", "train.worker"]
     left = killed_in_training(["-m", *how, str(file)])

@@ -27,8 +27,8 @@ def ended_by_sigterm(process: subprocess.Popen[str]) -> str:
         if line.strip().removeprefix("progress ")[:1].isdigit():
             process.send_signal(signal.SIGTERM)
             break
-    _, said = process.communicate(timeout=120)
-    return said
+    _, output = process.communicate(timeout=120)
+    return output
 
 
 def preempted_job(place: Path, corpus: Path, **more) -> tuple[TrainingJob, Path]:
@@ -39,17 +39,17 @@ def preempted_job(place: Path, corpus: Path, **more) -> tuple[TrainingJob, Path]
     return made, file
 
 
-def test_a_runner_passes_sigterm_on_and_all_its_processes_stop_after_one_step(
+def test_a_runner_forwards_sigterm_and_all_processes_stop_at_one_step(
     small_corpus, tmp_path
 ):
     _, file = preempted_job(tmp_path / "two", small_corpus, processes=2)
     process = started("-m", "tests.train.jobs", file, OMP_NUM_THREADS="1")
-    said = ended_by_sigterm(process)
-    assert process.returncode == 143, said
-    assert "ended by SIGTERM after step " in said
+    output = ended_by_sigterm(process)
+    assert process.returncode == 143, output
+    assert "ended by SIGTERM after step " in output
     again = started("-m", "tests.train.jobs", file, OMP_NUM_THREADS="1")
-    _, said = again.communicate(timeout=120)
-    assert again.returncode == 0, said
+    _, output = again.communicate(timeout=120)
+    assert again.returncode == 0, output
     [step] = [int(path.name.split("-")[1]) for path in tmp_path.glob("two/unfinished/checkpoint-*")]
     run(job(tmp_path / "alone", small_corpus, engine="process", epochs=12))
     logs = [read_log(tmp_path / name / "out") for name in ("two", "alone")]
@@ -60,13 +60,13 @@ def test_a_runner_passes_sigterm_on_and_all_its_processes_stop_after_one_step(
     )
 
 
-def test_processes_of_torchrun_stop_with_a_checkpoint_when_it_is_ended(small_corpus, tmp_path):
+def test_torchrun_processes_stop_with_a_checkpoint_on_sigterm(small_corpus, tmp_path):
     made, file = preempted_job(tmp_path / "two", small_corpus)
     process = started("-m", *TORCHRUN, file, OMP_NUM_THREADS="1")
-    said = ended_by_sigterm(process)
+    output = ended_by_sigterm(process)
     assert process.returncode != 0
-    assert "ended by SIGTERM after step " in said
+    assert "ended by SIGTERM after step " in output
     point = find_resume_point(Path(made.unfinished), "this run")
     assert point is not None
     step = point.name.removeprefix("checkpoint-")
-    assert f"after step {step} of 186, with a checkpoint" in said
+    assert f"after step {step} of 186, with a checkpoint" in output

@@ -30,7 +30,7 @@ def whole(world, tmp_path_factory):
     ("name", "device_windows"),
     [("npo", 1), ("kl", 3), ("gradient_difference", 3), ("rmu", 1)],
 )
-def test_parts_of_a_step_are_the_step(world, whole, tmp_path, name, device_windows):
+def test_passes_of_a_step_add_up_to_the_step(world, whole, tmp_path, name, device_windows):
     """Seven texts an epoch, four a step: the last step has two, and two that fill it up.
 
     What divides no step is the most that a pass may hold.
@@ -40,7 +40,7 @@ def test_parts_of_a_step_are_the_step(world, whole, tmp_path, name, device_windo
     check_same_unlearning(parts, whole(name), tolerance=1e-4)
 
 
-def test_the_windows_that_fill_up_a_step_are_in_no_mean(world, tmp_path):
+def test_filler_windows_are_excluded_from_means(world, tmp_path):
     """Five texts, four a step: in the last pass, a text and a filler."""
     (tmp_path / "own.py").write_text(
         "def mean(batch):\n    return (batch.retain.loss - batch.forget.loss).mean()\n"
@@ -55,7 +55,7 @@ def test_the_windows_that_fill_up_a_step_are_in_no_mean(world, tmp_path):
 
 
 @pytest.mark.slow
-def test_two_processes_do_what_one_does(world, whole, tmp_path):
+def test_two_processes_match_one(world, whole, tmp_path):
     from tests.train.engines import start
 
     names = ("npo", "gradient_difference")

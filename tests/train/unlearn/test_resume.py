@@ -30,7 +30,7 @@ def stop(moment: TrainingProgress) -> None:
         raise Stopped
 
 
-def test_stopped_in_the_first_stage_and_taken_up_again(world, relabelled, tmp_path):
+def test_a_run_stopped_in_the_first_stage_resumes_exactly(world, relabelled, tmp_path):
     stopped = job(world, tmp_path, RELABEL, execution=EVERY)
     with pytest.raises(Stopped):
         unlearn_job(stopped, progress=stop)
@@ -39,7 +39,7 @@ def test_stopped_in_the_first_stage_and_taken_up_again(world, relabelled, tmp_pa
     check_same_run(Path(stopped.out), relabelled)
 
 
-def test_adapters_stopped_and_taken_up_again(world, tmp_path):
+def test_stopped_adapters_resume_exactly(world, tmp_path):
     entry = {**SHARED["kl"], "mode": "lora"}
     whole = unlearn(world, tmp_path / "whole", entry, execution=EVERY)
     stopped = job(world, tmp_path / "stopped", entry, execution=EVERY)
@@ -49,7 +49,7 @@ def test_adapters_stopped_and_taken_up_again(world, tmp_path):
     check_same_run(Path(stopped.out), whole)
 
 
-def test_killed_in_the_second_stage_and_taken_up_again(world, relabelled, tmp_path):
+def test_a_run_killed_in_the_second_stage_resumes_exactly(world, relabelled, tmp_path):
     killed = job(world, tmp_path / "killed", RELABEL, execution=EVERY)
     file = tmp_path / "job.json"
     file.write_text(killed.model_dump_json(), encoding="utf-8")
@@ -60,7 +60,7 @@ def test_killed_in_the_second_stage_and_taken_up_again(world, relabelled, tmp_pa
     check_same_run(Path(killed.out), relabelled)
 
 
-def test_a_damaged_first_stage_is_said_and_trained_again(world, relabelled, tmp_path, caplog):
+def test_a_damaged_first_stage_is_logged_and_retrained(world, relabelled, tmp_path, caplog):
     again = job(world, tmp_path, RELABEL)
     shutil.copytree(relabelled.parent / "unfinished" / "first", tmp_path / "unfinished" / "first")
     stage = tmp_path / "unfinished/first/model"

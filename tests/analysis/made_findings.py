@@ -1,4 +1,4 @@
-"""Findings of one arm made by hand, from numbers by what names them."""
+"""Findings of one arm made by hand from numbers and their keys."""
 
 from collections.abc import Mapping
 from math import nan
@@ -13,11 +13,11 @@ Number = dict[str, Any]
 
 
 def number(value: float, low: float, high: float, **more: Any) -> Number:
-    """Return what a row of the metrics says; `tune` is what the detector is chosen by."""
+    """Return the values of a metrics row; `tune` is the AUC that detectors are chosen by."""
     counts = {"n_members": 40, "n_nonmembers": 80, "n_seeds": 1}
-    unsaid = {"seed_low": nan, "seed_high": nan, "chance_error": nan}
+    missing = {"seed_low": nan, "seed_high": nan, "chance_error": nan}
     about = {"setting": "-", "interval": "this model"}
-    return {**about, "value": value, "low": low, "high": high, **counts, **unsaid, **more}
+    return {**about, "value": value, "low": low, "high": high, **counts, **missing, **more}
 
 
 def made_arm(

@@ -1,4 +1,4 @@
-"""Adjusted numbers beside the raw ones: in the tables, and on the page."""
+"""Adjusted numbers next to the raw ones, in the tables and on the page."""
 
 import numpy as np
 import pyarrow as pa
@@ -21,7 +21,7 @@ FAST = AnalysisSettings(dataset_detectors=(), min_members=5)
 
 @pytest.fixture(scope="module")
 def arms(tmp_path_factory):
-    """A base model, and one that was trained from it: their scores of a row are alike."""
+    """A base model and one trained from it, whose scores are correlated."""
     folder = tmp_path_factory.mktemp("adjusted")
     base = make_arm(folder / "base", axes={}, seed=0, effect=0.0, model="base", n=40)
     trained = make_arm(folder / "arm", axes={"train.lr": "1"}, seed=0, effect=0.4, n=40)
@@ -42,7 +42,7 @@ def analysis(arms):
     return analyse(arms, FAST)
 
 
-WHERE = {"model": "contaminated", "selection": "default", "copies": "all"}
+CONTAMINATED = {"model": "contaminated", "selection": "default", "copies": "all"}
 
 
 def test_all_aucs_and_trends_of_the_trained_model_are_adjusted(analysis):
@@ -57,8 +57,8 @@ def test_all_aucs_and_trends_of_the_trained_model_are_adjusted(analysis):
         centre = 0.5 if raw == AUC else 0.0
         for key, row in rows.items():
             partner = partners[key]
-            taken = partner["base_weight"] * (partner["base_value"] - centre)
-            assert partner["value"] == pytest.approx(row["value"] - taken)
+            correction = partner["base_weight"] * (partner["base_value"] - centre)
+            assert partner["value"] == pytest.approx(row["value"] - correction)
             assert partner["n_members"] == row["n_members"]
     assert not rows_of(analysis.metrics, metric=ADJUSTED_AUC, model="base")
 
@@ -71,24 +71,24 @@ def test_base_value_uses_the_same_rows(arms, analysis):
         in_dataset = trained.test & (trained.dataset == dataset)
         inside = in_dataset & trained.member & (trained.copies > 0)
         expected = auc(scores[inside], scores[in_dataset & ~trained.member])
-        row = only_row(analysis.metrics, metric=ADJUSTED_AUC, dataset=dataset, detector="zlib", **WHERE)
+        row = only_row(analysis.metrics, metric=ADJUSTED_AUC, dataset=dataset, detector="zlib", **CONTAMINATED)
         assert row["base_value"] == pytest.approx(expected)
 
 
 def test_adjusted_intervals_are_narrower(analysis):
     for metric, adjusted in ((AUC, ADJUSTED_AUC), (TREND, ADJUSTED_TREND)):
-        cell = {**WHERE, "dataset": "all", "detector": "zlib"}
+        cell = {**CONTAMINATED, "dataset": "all", "detector": "zlib"}
         raw, better = (only_row(analysis.metrics, metric=name, **cell) for name in (metric, adjusted))
         assert better["high"] - better["low"] < 0.7 * (raw["high"] - raw["low"])
 
 
 def test_adjusted_differences_match_adjusted_aucs(analysis):
-    differences = rows_of(analysis.differences, metric=ADJUSTED_AUC, **WHERE)
-    assert len(differences) == len(rows_of(analysis.differences, metric=AUC, **WHERE)) > 0
+    differences = rows_of(analysis.differences, metric=ADJUSTED_AUC, **CONTAMINATED)
+    assert len(differences) == len(rows_of(analysis.differences, metric=AUC, **CONTAMINATED)) > 0
     for row in differences:
         first, second = (
             only_row(analysis.metrics, metric=ADJUSTED_AUC, dataset=row["dataset"], detector=name,
-                **WHERE)
+                **CONTAMINATED)
             for name in (row["detector"], row["versus"])
         )  # fmt: skip
         assert row["value"] == pytest.approx(first["value"] - second["value"])
@@ -97,8 +97,8 @@ def test_adjusted_differences_match_adjusted_aucs(analysis):
 
 def test_without_a_base_model_or_its_scores_nothing_is_adjusted(arms, analysis, tmp_path):
     trained, base = arms
-    alone = analyse([trained], FAST)
-    assert not rows_of(alone.metrics, metric=ADJUSTED_AUC)
+    without_base = analyse([trained], FAST)
+    assert not rows_of(without_base.metrics, metric=ADJUSTED_AUC)
     rows = read_scores(base.scores).to_pylist()
     loaded = load_arm(trained)
     missing = loaded.examples[int(np.flatnonzero(loaded.test)[0])].example_id
@@ -122,6 +122,6 @@ def test_page_shows_adjusted_numbers_in_a_separate_table(arms, analysis):
     assert "base AUC" in table.caption
     row = only_row(
         analysis.metrics, metric=ADJUSTED_AUC, dataset="all", detector="loss",
-        **{**WHERE, "selection": "tuned"},
+        **{**CONTAMINATED, "selection": "tuned"},
     )  # fmt: skip
     assert table.rows[0][1].text == f"{row['value']:.2f}"

@@ -77,7 +77,7 @@ VALUES = st.sampled_from(
 
 @st.composite
 def named_arms(draw) -> list[tuple[dict[str, str], int]]:
-    """The arms of a study: the same axes, other values or seeds."""
+    """Return arms of one study: the same axes with different values or seeds."""
     keys = draw(AXES)
     arms = st.tuples(st.tuples(*[VALUES] * len(keys)), st.integers(0, 3))
     chosen = draw(st.lists(arms, min_size=1, max_size=6, unique=True))
@@ -87,7 +87,7 @@ def named_arms(draw) -> list[tuple[dict[str, str], int]]:
 @given(arms=named_arms(), data=st.data())
 @settings(max_examples=80, deadline=None)
 def test_an_arm_is_found_by_its_parts_in_any_order_and_notation(arms, data):
-    """Written by hand here: each part in one of four ways, in an order that is drawn."""
+    """The text is built here: each part in one of four notations, in a random order."""
     labels = [arm_label(axes.items(), seed) for axes, seed in arms]
     assert len(set(labels)) == len(arms)
     at = data.draw(st.integers(0, len(arms) - 1))
@@ -111,7 +111,7 @@ def test_ambiguous_and_unknown_names_list_the_arms():
     with pytest.raises(InputError, match=r"no arm is called 'lr 0\.1'"):
         find_arm("lr 0.1", ["lr 0.1, copies fixed=1"], where="here")
     assert arm_label([("base.seed", "1")], 0) == "base.seed 1, seed 0"
-    # What changes places is another arm.
+    # Swapped values are another arm.
     crossed = [
         arm_label({"base.lr": base, "train.lr": train}.items())
         for base, train in (("1", "2"), ("2", "1"))
@@ -130,7 +130,7 @@ def test_ambiguous_and_unknown_names_list_the_arms():
     ],
 )
 def test_all_commands_accept_the_same_label(text, labels):
-    """`validate` and `bundle` name arms of all seeds, `export` names the streams of one."""
+    """`validate` and `bundle` name arms over all seeds, `export` names the streams of one seed."""
     assert find_arm(text, labels, where="here") == labels[0]
     with pytest.raises(InputError, match="names 2 arms"):
         find_arm("contaminated", ["seed 0", "seed 1"], where="here")

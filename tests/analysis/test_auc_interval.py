@@ -1,4 +1,4 @@
-"""The AUC with its interval of any two arrays: the report's numbers, and errors in words."""
+"""The AUC of two arrays with its interval: equal to the report, with clear errors."""
 
 import math
 
@@ -39,7 +39,7 @@ def test_interval_equals_the_detect_table_without_groups_and_seeds():
 
 @pytest.mark.parametrize("seeds", [(0,), (0, 1, 2)])
 def test_interval_matches_the_cell_of_the_report(tmp_path, seeds):
-    """The same value and the same ends."""
+    """The value and both bounds are equal."""
     arms = [
         make_arm(
             tmp_path / str(seed),
@@ -59,22 +59,22 @@ def test_interval_matches_the_cell_of_the_report(tmp_path, seeds):
         if (row["detector"], row["selection"], row["dataset"]) == ("loss", "default", "all")
         and (row["metric"], row["copies"]) == ("auc", "all")
     ]
-    scores, labels, groups, which = [], [], [], []
+    scores, labels, groups, seed_of_row = [], [], [], []
     for arm in arms:
         loaded = load_arm(arm)
         rows = loaded.test
         scores += loaded.scores[rows, loaded.index[Column("loss", "default")]].tolist()
         labels += loaded.member[rows].tolist()
         groups += loaded.group[rows].tolist()
-        which += [arm.seed] * int(rows.sum())
-    interval = auc_interval(scores, labels, groups, which, settings=FAST)
+        seed_of_row += [arm.seed] * int(rows.sum())
+    interval = auc_interval(scores, labels, groups, seed_of_row, settings=FAST)
     assert interval.value == pytest.approx(cell["value"], abs=1e-12)
     assert interval.low == pytest.approx(cell["low"], abs=1e-9)
     assert interval.high == pytest.approx(cell["high"], abs=1e-9)
 
 
 def test_seeds_are_clusters():
-    """The value is the mean of the seeds' AUCs, never the AUC of their rows thrown together."""
+    """The value is the mean of the seeds' AUCs and not the AUC of the pooled rows."""
     scores, labels = sample(120)
     seeds = np.arange(120) % 2
     moved = scores + 100.0 * seeds
@@ -103,7 +103,7 @@ def test_missing_intervals_have_a_reason(scores, labels, groups, reason):
 def test_a_perfect_ranking_has_a_valid_lower_bound():
     interval = auc_interval([1, 2, 3, 4, 5, 6], [0, 0, 0, 1, 1, 1], settings=FAST)
     assert (interval.value, interval.high) == (1.0, 1.0)
-    # Clopper and Pearson 1934: all of three successes.
+    # Clopper and Pearson 1934: three of three successes.
     assert interval.low == pytest.approx(0.025 ** (1 / 3))
     assert interval.caution == "not to be trusted: 3 groups of members"
 
@@ -135,15 +135,15 @@ def test_bad_input_is_reported(arguments, message):
 
 
 def test_rows_at_the_same_position_in_each_seed_are_one_text():
-    """Known mistake: the same rows under three models counted as three times as many."""
+    """Known mistake: rows under three models counted as three times as many rows."""
     scores, labels = sample(200)
     random = np.random.default_rng(1)
     both = np.concatenate([scores + 0.1 * random.normal(size=200) for _ in range(3)])
     seeds, texts = np.repeat([0, 1, 2], 200), np.tile(np.arange(200), 3)
     placed = auc_interval(both, np.tile(labels, 3), seeds=seeds)
     assert placed == auc_interval(both, np.tile(labels, 3), texts, seeds)
-    alone = auc_interval(scores, labels)
-    assert placed.high - placed.low > 0.9 * (alone.high - alone.low)
+    single = auc_interval(scores, labels)
+    assert placed.high - placed.low > 0.9 * (single.high - single.low)
 
 
 def test_seeds_with_different_row_counts_need_groups():

@@ -1,4 +1,4 @@
-"""Text stands out from what it stands on, in both colour schemes: WCAG 2.1, level AA."""
+"""Contrast of text with its background in both colour schemes: WCAG 2.1, level AA."""
 
 import itertools
 import re
@@ -15,7 +15,7 @@ ON_PAGE = [
     *itertools.product(("ink", "mut", "acc"), ("bg", "card", "accs")),
     *itertools.product(("ink", "mut"), ("soft",)),
 ]
-"""Texts of the page, and what they stand on."""
+"""Text colours of the page and their backgrounds."""
 
 
 def schemes() -> list[dict[str, str]]:

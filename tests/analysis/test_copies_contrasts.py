@@ -1,4 +1,4 @@
-"""What more copies do to an AUC: values from the scores on disk, variances by loops over rows."""
+"""The effect of more copies on an AUC, against loops over the stored scores."""
 
 from collections import defaultdict
 from itertools import pairwise
@@ -20,7 +20,7 @@ LOSS = ("loss", "default")
 
 @pytest.fixture(scope="module")
 def arm(tmp_path_factory):
-    """Groups of two rows, with a Poisson draw each; some scores are equal."""
+    """Groups of two rows with one Poisson draw each; some scores are equal."""
     return make_arm(tmp_path_factory.mktemp("arm"), axes={"a": "1"}, seed=0, effect=0.5, n=60)
 
 
@@ -30,7 +30,7 @@ def rows(arm):
 
 
 def scores_on_disk(arm, dataset):
-    """Return (group, copies, score) of the members and of the non-members of `test`."""
+    """Return (group, copies, score) of members and non-members of the test split."""
     table = read_scores(arm.scores).to_pylist()
     score = {
         row["example_id"]: row["score"]
@@ -46,7 +46,7 @@ def scores_on_disk(arm, dataset):
 
 
 def counts_of(label):
-    """Return the numbers of copies that a label stands for."""
+    """Return the copy counts that a label stands for."""
     first, _, last = label.partition("-")
     return range(int(first), int(last or first) + 1)
 

@@ -18,7 +18,7 @@ def test_bins_are_single_counts_and_then_double():
 
 
 def test_bin_labels_use_the_counts_that_occur():
-    """319 of 320 copies read: thirty-nine members have eight, one has seven."""
+    """319 of 320 copies were read: 39 members have eight copies and one has seven."""
     labels = [cell.label for cell in copies_cells([8] * 39 + [7], high_copies=4)]
     assert labels == ["all", "7-8", "4+"]
 

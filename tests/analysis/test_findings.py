@@ -1,4 +1,4 @@
-"""Findings: what goes into the one table comes out of it as it was, question by question."""
+"""Findings: the tables of all questions survive a round trip through one table."""
 
 from random import Random
 
@@ -32,7 +32,7 @@ VALUES = {
 
 
 def tables(random: Random) -> dict[str, pa.Table]:
-    """Some questions in any order, with any rows, none included."""
+    """Return random questions in any order with any rows, possibly none."""
     by_question = {}
     for question in random.sample(sorted(QUESTIONS), random.randint(1, 4)):
         fields = list(table_schema(question, AXES))
@@ -79,7 +79,7 @@ def test_a_new_question_needs_a_function_and_a_registration(tmp_path, monkeypatc
 
 
 def test_lookups_default_to_all_members():
-    """Whoever narrowed findings to tuned settings asks for these without saying so again."""
+    """Findings narrowed to tuned settings keep that selection in lookups."""
     arm = made_arm({
         ("all", "loss", "default", "all", "auc"): number(0.6, 0.5, 0.7),
         ("all", "min_k", "default", "all", "auc"): number(0.7, 0.6, 0.8),

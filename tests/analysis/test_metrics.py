@@ -1,4 +1,4 @@
-"""AUC and TPR of the sample against scikit-learn and definitions."""
+"""AUC and TPR of a sample against scikit-learn and their definitions."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""How often passages were seen, beside how often members were."""
+"""Copy counts of passages next to those of members."""
 
 from dataclasses import replace
 

@@ -1,4 +1,4 @@
-"""The tables of an analysis against plain computations, and which rows have an interval."""
+"""The tables of an analysis against plain computations, and the rows with an interval."""
 
 import dataclasses
 
@@ -82,12 +82,12 @@ def test_one_dataset_equals_the_pooled_row(tmp_path):
     table = metrics_of(
         [make_arm(tmp_path, axes={}, seed=0, effect=1.0, datasets=("news",), n=40)], FAST
     )
-    all_datasets, alone = rows_of(table, dataset="all"), rows_of(table, dataset="news")
-    # What the best is chosen by is told of all datasets together alone.
+    all_datasets, single_dataset = rows_of(table, dataset="all"), rows_of(table, dataset="news")
+    # The AUC for choosing the best exists only for all datasets together.
     pooled = [row for row in all_datasets if row["metric"] != TUNE_AUC]
     assert len(all_datasets) > len(pooled)
-    assert len(pooled) == len(alone) > 0
-    for left, right in zip(pooled, alone, strict=True):
+    assert len(pooled) == len(single_dataset) > 0
+    for left, right in zip(pooled, single_dataset, strict=True):
         assert str(left | {"dataset": ""}) == str(right | {"dataset": ""})
 
 
@@ -152,24 +152,24 @@ def test_a_detector_with_many_failures_is_measured_on_its_own_rows(tmp_path):
 
 
 def test_rate_counts_only_rows_of_supporting_seeds(tmp_path):
-    """At 10 % FPR one seed has the hundred non-members it takes, the other sixty."""
+    """At 10 % FPR one seed has the required hundred non-members, the other only sixty."""
     arms = [
         make_arm(tmp_path / str(n), axes={}, seed=seed, effect=1.0, datasets=("news",), n=n)
         for seed, n in ((0, 160), (1, 80))
     ]
     table = metrics_of(arms, FAST)
-    alone = metrics_of(arms[:1], FAST)
+    first_seed = metrics_of(arms[:1], FAST)
     place = {"dataset": "all", "detector": "loss", "selection": "default", "copies": "all"}
     names = ("value", "n_members", "n_nonmembers", "n_seeds")
     both = only_row(table, metric="auc", **place)
     assert (both["n_nonmembers"], both["n_seeds"]) == (180, 2)
-    rate, first = only_row(table, metric="tpr@0.1", **place), only_row(alone, metric="tpr@0.1", **place)
+    rate, first = only_row(table, metric="tpr@0.1", **place), only_row(first_seed, metric="tpr@0.1", **place)
     assert {name: rate[name] for name in names} == {name: first[name] for name in names}
     assert (rate["n_nonmembers"], rate["n_seeds"]) == (120, 1)
 
 
 def test_pooled_dose_counts_nonmembers_of_its_datasets(tmp_path):
-    """Members of one dataset have eight copies: the other's non-members say nothing of them."""
+    """Only one dataset has members with eight copies, so only its non-members count."""
     arm = make_arm(tmp_path, axes={}, seed=0, effect=1.0, fixed=8, n=40)
     loaded = load_arm(arm)
     fewer = {
@@ -186,9 +186,9 @@ def test_pooled_dose_counts_nonmembers_of_its_datasets(tmp_path):
 
 def test_results_are_independent_of_other_arms_and_their_order(experiment):
     arms, analysis = experiment
-    # The base model adjusts the arm's numbers, so it comes along.
+    # The base model adjusts the arm's numbers, so it is included.
     few = [arm for arm in reversed(arms) if arm.axes == arms[0].axes or arm.model == "base"]
-    alone, together = (
+    few_arms, all_arms = (
         [
             row
             for row in table.to_pylist()
@@ -196,7 +196,7 @@ def test_results_are_independent_of_other_arms_and_their_order(experiment):
         ]
         for table in (metrics_of(few, FAST), analysis.metrics)
     )
-    assert str(alone) == str(together)
+    assert str(few_arms) == str(all_arms)
 
 
 def test_paired_differences_are_narrower_than_unpaired_ones(experiment):
@@ -242,7 +242,7 @@ def test_two_arms_with_the_same_seed_are_rejected(tmp_path):
 
 
 def test_too_few_members_have_a_value_and_no_interval(tmp_path):
-    """Eight members of which six are tested, and as many non-members as one likes."""
+    """Eight members of which six are in the test split, and more non-members."""
     arm = make_arm(tmp_path, axes={}, seed=0, effect=1.0, datasets=("news",), n=8, fixed=2)
     place = {"dataset": "all", "detector": "loss", "selection": "default", "copies": "all"}
     few = only_row(metrics_of([arm], FAST), metric="auc", **place)
@@ -270,7 +270,7 @@ def test_planned_levels_narrow_intervals_and_keep_values(tmp_path):
         metrics_of([dataclasses.replace(laid_out, fixed_levels=levels)], FAST)
         for levels in (False, True)
     )
-    # With two levels no more can be known of a trend: each level's mean is in it as it is.
+    # With two levels a trend gains no precision: it depends only on the mean of each level.
     for metric, narrower in (("auc", 0.95), (TREND, 1.1)):
         one_stratum, strata = (only_row(table, metric=metric, **place) for table in (without_strata, with_strata))
         assert strata["value"] == one_stratum["value"]

@@ -1,4 +1,4 @@
-"""The first sentences: words chosen by the numbers, for every shape of run."""
+"""The first sentences: words chosen by the numbers, for many kinds of runs."""
 
 import re
 from math import nan
@@ -79,7 +79,7 @@ WIDE, BELOW = cell(0.9, 0.62, 0.99), cell(0.3, 0.2, 0.4)
             "A spiked text is almost always distinguished from unseen text "
             "(AUC 0.99 [0.97, 1.00]).",
         ),
-        # A dose of few members, or with a doubtful interval, makes no sentence.
+        # Doses with few members or a doubtful interval are not mentioned.
         (
             [
                 arm(
@@ -95,7 +95,7 @@ WIDE, BELOW = cell(0.9, 0.62, 0.99), cell(0.3, 0.2, 0.4)
             "A text copied 4 times is almost always distinguished from unseen text "
             "(AUC 0.99 [0.97, 1.00]); copied once, much less often (0.71 [0.66, 0.79]).",
         ),
-        # Arms of one dose each: the fewest copies stand in another arm of the same settings.
+        # Arms of one dose each: another arm of the same settings has the fewest copies.
         (
             [
                 arm({"all": HIGH, "8": HIGH}, LR, ("copies", "fixed=8")),

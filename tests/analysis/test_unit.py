@@ -1,4 +1,4 @@
-"""One number with its interval is written in one way, wherever it is."""
+"""A number with its interval has the same format everywhere."""
 
 from math import nan
 
@@ -30,7 +30,7 @@ def test_entries_and_dots_share_numbers_and_doubt_marks():
 
 
 def test_unmeasured_values_are_absent_and_missing_intervals_give_no_dot():
-    alone = WIDE._replace(low=nan, high=nan)
+    pointwise = WIDE._replace(low=nan, high=nan)
     assert AUC.entry(None) is ABSENT
-    assert AUC.entry(alone, lacking="n too small").text == "n too small"
-    assert AUC.dot("loss", alone) is None
+    assert AUC.entry(pointwise, lacking="n too small").text == "n too small"
+    assert AUC.dot("loss", pointwise) is None

@@ -1,4 +1,4 @@
-"""A table of an unlearning study with the columns of `unlearning.parquet`, made from nothing."""
+"""A synthetic table of an unlearning study with the columns of `unlearning.parquet`."""
 
 from collections.abc import Sequence
 from math import nan
@@ -29,7 +29,7 @@ def measured_rows(
     detectors: Sequence[str] = ("loss", "min_k", "reference"),
     seeds: int = 3,
 ) -> list[dict[str, Any]]:
-    """Return the rows: method number m forgot more than the one before it, the first is ruined."""
+    """Return the rows: each method forgot more than the previous one; the first is ruined."""
     made = []
     models = [("original", "-", 0.0, 0.0), ("retrained", "-", 1.0, 0.05), ("base", "-", 1.0, 0.3)]
     for at, method in enumerate(methods):
@@ -102,7 +102,7 @@ def measured_rows(
 def verdict_rows(
     *, methods: Sequence[str] = METHODS, axes: dict[str, str] | None = None
 ) -> list[dict[str, Any]]:
-    """Return a verdict a method, and some of the measures that it rests on."""
+    """Return one verdict per method and some of the measures behind it."""
     rows = []
     for at, method in enumerate(methods):
         sentence = (
@@ -137,7 +137,7 @@ def verdict_rows(
 
 
 def audit_rows(*, methods: Sequence[str] = METHODS, seeds: int = 3) -> list[dict[str, Any]]:
-    """Return the rows of `unlearning_audits.parquet`: of each seed, then of all by copies."""
+    """Return the rows of `unlearning_audits.parquet`: per seed, then pooled by copies."""
     quantities = (
         "flagged", "false_alarms", "flagged_holdout", "remembered_original",
         "remembered_unlearned", "missed", "wrong", "calibrated_edge", "calibrated_false_alarms",

@@ -1,4 +1,4 @@
-"""Answer tokens from answer characters, against a search through all tokens and characters."""
+"""Answer tokens from answer characters against a search over all tokens and characters."""
 
 import numpy as np
 import pytest
@@ -32,13 +32,13 @@ def example(question: str, answer: str, name: str = "e") -> Example:
 
 
 def oracle(tokenizer, text: str, span: Span) -> list[bool]:
-    """Which tokens hold a byte of the span: bytes counted token by token, no offsets used."""
+    """Return which tokens contain a byte of the span, counting bytes without offsets."""
     start, stop = len(text[: span.start].encode()), len(text[: span.stop].encode())
     alphabet = byte_alphabet()
     position, flags = 0, []
     for token in tokenizer.convert_ids_to_tokens(encode_texts(tokenizer, [text])[0].tolist()):
         length = len(bytes(alphabet[letter] for letter in token))
-        # A character's bytes may be spread: a token holds the whole character.
+        # Several tokens may share the bytes of one character.
         covered = range(position, position + length)
         flags.append(any(start <= byte < stop for byte in covered))
         position += length
@@ -47,7 +47,7 @@ def oracle(tokenizer, text: str, span: Span) -> list[bool]:
 
 
 def byte_alphabet() -> dict[str, int]:
-    """GPT-2's letters for the 256 bytes."""
+    """Return GPT-2's letters for the 256 bytes."""
     plain = [*range(33, 127), *range(161, 173), *range(174, 256)]
     others = [byte for byte in range(256) if byte not in plain]
     return {chr(byte): byte for byte in plain} | {
@@ -57,7 +57,7 @@ def byte_alphabet() -> dict[str, int]:
 
 @pytest.fixture(scope="module", params=["whole offsets", "trimmed offsets"])
 def byte_level(request, tiny_tokenizer):
-    """As GPT-2's and GPT-NeoX's, which cut blanks off a token's offsets, and as our own."""
+    """Byte-level tokenizers: ours, and one that trims blanks from offsets like GPT-2's."""
     import copy
 
     from tokenizers import processors

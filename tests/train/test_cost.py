@@ -1,4 +1,4 @@
-"""Estimates against what torch keeps, what peft builds, and numbers from the papers."""
+"""Estimates against torch's memory, peft's adapters and published numbers."""
 
 import pytest
 import torch
@@ -39,22 +39,22 @@ def test_zero_stages_partition_moments_then_gradients_then_weights() -> None:
     # Weights, gradients, moments.
     assert states == [600 + 400 + 800, 600 + 400 + 200, 600 + 100 + 200, 150 + 100 + 200]
     assert states[3] == states[0] / 4
-    alone = [model_states(100, trained=100, stage=stage, gpus=1) for stage in (0, 1, 2, 3)]
-    assert len(set(alone)) == 1
+    single = [model_states(100, trained=100, stage=stage, gpus=1) for stage in (0, 1, 2, 3)]
+    assert len(set(single)) == 1
 
 
 def test_states_of_a_7b_model_match_the_zero_paper() -> None:
-    # ZeRO, figure 1: 120 GB for 7.5 B parameters with nothing spread, 1.9 GB on each of 64 GPUs
-    # with everything spread: 16 bytes a parameter, here with copies of the weights beside them.
+    # ZeRO, figure 1: 120 GB for 7.5 B parameters without partitioning, 1.9 GB on each of 64 GPUs
+    # with full partitioning: 16 bytes per parameter, here plus copies of the weights.
     copies = 7.5e9 * COPY_BYTES
-    alone = model_states(7_500_000_000, trained=7_500_000_000, stage=0, gpus=64)
-    spread = model_states(7_500_000_000, trained=7_500_000_000, stage=3, gpus=64)
-    assert alone - copies == pytest.approx(120e9)
-    assert spread - copies / 64 == pytest.approx(1.9e9, rel=0.02)
+    replicated = model_states(7_500_000_000, trained=7_500_000_000, stage=0, gpus=64)
+    partitioned = model_states(7_500_000_000, trained=7_500_000_000, stage=3, gpus=64)
+    assert replicated - copies == pytest.approx(120e9)
+    assert partitioned - copies / 64 == pytest.approx(1.9e9, rel=0.02)
 
 
 def saved_bytes(shape: Shape, kernel: str, rows: int, windows: int) -> int:
-    """Bytes that autograd keeps of one forward pass, weights and their copies left out."""
+    """Return the bytes that autograd saves in one forward pass, without weights and copies."""
     model = build_model(shape, rows, 0, 0)
     model.set_attn_implementation(kernel)
     model.config.use_cache = False

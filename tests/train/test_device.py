@@ -1,4 +1,4 @@
-"""What `auto` stands for, against torch, and without torch where no driver is installed."""
+"""The meaning of `auto`, compared with torch, or without torch if no driver is installed."""
 
 import torch
 
@@ -8,7 +8,7 @@ from train.device import Device, default_device, multiplies_bfloat16
 
 
 def test_torch_is_imported_only_if_a_driver_is_installed():
-    """Nor by the settings of an experiment file."""
+    """The settings of an experiment file do not import it either."""
     code = (
         "import sys, train.settings, train.models.shapes; from train import device; "
         "found = device.default_device(); "
@@ -46,7 +46,7 @@ def test_auto_and_fastest_choose_the_precision():
 
 
 def test_bfloat16_support_is_read_from_processor_flags():
-    flags = "processor : 0\nmodel name : avx512_bf16 by name alone\nflags : fpu avx512f {}\n"
+    flags = "processor : 0\nmodel name : avx512_bf16 only in the name\nflags : fpu avx512f {}\n"
     assert multiplies_bfloat16(flags.format("avx512_bf16"))
     assert multiplies_bfloat16(flags.format("amx_bf16 amx_tile"))
     for without in ("", "avx512_bf16x", "avx512_fp16"):

@@ -1,4 +1,4 @@
-"""Several processes: all end well, or the first that dies is named and nobody waits."""
+"""Several processes: all succeed, or the first failure is reported without waiting."""
 
 import sys
 
@@ -113,11 +113,11 @@ def test_a_launch_gets_its_own_copy_of_the_compiled_extension(monkeypatch, tmp_p
         environment = extension.prepared_extension(tmp_path / run, lines.append)
         folder = tmp_path / run / "extensions"
         assert environment["TORCH_EXTENSIONS_DIR"] == str(folder)
-        # A lock that a kill left would hang all processes that find it.
+        # A lock left by a killed process would make all others hang.
         assert [path.name for path in (folder / "op").iterdir()] == ["op.so"]
     assert len(compiled) == len(lines) == 1
     assert "compiled once" in lines[0]
-    # A folder that the user names outlives a change of versions as well.
+    # A folder set by the user is separate per version as well.
     monkeypatch.setenv("TORCH_EXTENSIONS_DIR", str(tmp_path / "named"))
     for release in ("1", "2"):
         monkeypatch.setattr(extension, "version", lambda name, release=release: release)

@@ -1,6 +1,6 @@
-"""Model FLOPs utilisation: operations needed over operations possible.
+"""Model FLOPs utilisation: required operations divided by possible operations.
 
-The oracle is torch's counter of the matrix products that a forward and backward pass made.
+The oracle is torch's counter of matrix products in a forward and backward pass.
 """
 
 import math
@@ -36,7 +36,7 @@ ROWS, CONTEXT = 200, 96
 def larger(architecture: str, **more: bool):
     shape = Shape(architecture=architecture, **LARGER, **more)
     model = build_model(shape, ROWS, 0, 0)
-    # The counter knows the products of attention that are written out.
+    # The counter only sees the attention products of the eager implementation.
     model.set_attn_implementation("eager")
     return shape, model
 
@@ -67,7 +67,7 @@ def test_frozen_weights_below_adapters_have_no_gradients(architecture, all_targe
     whole = operations_per_token(model, CONTEXT)
     adapted = add_adapters(model, lora, seed=0)
     operations = counted(lambda: adapted(input_ids=ids(), labels=ids()).loss.backward(), 2 * CONTEXT)
-    # Of the first block some gradients are not needed: none goes on to the embedding.
+    # Some gradients of the first block are unnecessary because none reaches the embedding.
     assert operations_per_token(adapted, CONTEXT) == pytest.approx(operations, rel=0.03)
     planned = flops_per_token(shape, ROWS, CONTEXT, adapter_parameters(shape, lora))
     assert planned == pytest.approx(operations, rel=0.04)

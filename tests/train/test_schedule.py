@@ -1,4 +1,4 @@
-"""The learning rate of each step, and which steps leave a model behind."""
+"""The learning rate of each step, and the steps after which a model is kept."""
 
 import itertools
 import math
@@ -27,7 +27,7 @@ def rules(draw):
 
 
 def requested_steps(settings: CheckpointSettings, total: int) -> set[int]:
-    """Step by step, whether each was asked for."""
+    """Return the requested steps by checking each one."""
     steps = set()
     for step in range(1, total):
         if (
@@ -90,9 +90,9 @@ def rates(steps: int, **settings: object) -> list[float]:
 def test_learning_rate_follows_its_schedule() -> None:
     assert rates(8, schedule="constant", warmup=0.5) == [0.5, 1.0, 1.5, 2.0, 2.0, 2.0, 2.0, 2.0]
     assert rates(3, schedule="constant") == [2.0, 2.0, 2.0]
-    assert rates(4, schedule="linear") == pytest.approx([2.0, 1.5, 1.0, 0.5]), "never to zero"
+    assert rates(4, schedule="linear") == pytest.approx([2.0, 1.5, 1.0, 0.5]), "the rate never reaches zero"
     cosine = rates(10, schedule="cosine", warmup=0.2)
-    # The peak, and half-way down in the middle.
+    # The rate peaks first and is halved in the middle.
     assert cosine[:3] == [1.0, 2.0, 2.0]
     assert cosine[3] == pytest.approx(1.0 + math.cos(math.pi / 8))
     assert cosine[6] == pytest.approx(1.0)

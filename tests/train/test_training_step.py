@@ -1,6 +1,6 @@
-"""The steps that train: what they start from, and what they cost.
+"""The training steps: their starting points and costs.
 
-`tests/spikein/pipeline/test_identity.py` says of every setting which steps it changes.
+`tests/spikein/pipeline/test_identity.py` lists the steps that each setting changes.
 """
 
 import pytest

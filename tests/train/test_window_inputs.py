@@ -1,4 +1,4 @@
-"""Labels and positions of windows against brute force over the whole stream."""
+"""Labels and positions of windows against brute force over the full stream."""
 
 import numpy as np
 import pytest
@@ -35,7 +35,7 @@ def test_labels_are_exactly_the_answers_of_the_copies(seed: int, policy: str) ->
     random = np.random.default_rng(seed)
     answers = {name: random.random(len(ids)) < 0.4 for name, ids in tokens.items()}
     fed = WindowInputs(view, masks=[answers[name.example_id] for name in names], separate=False)
-    # Oracle: write every copy's answer tokens at its own place in an array over the stream.
+    # Oracle: write each copy's answer tokens at its position in an array over the stream.
     expected = np.full(view.n_tokens, IGNORED)
     for name, start in zip(names, view.text_starts(), strict=True):
         for place, (token, is_answer) in enumerate(

@@ -16,7 +16,7 @@ def cell(value, half=0.05, setting="default"):
 
 
 def table(model, axes=(), more=None, **cells):
-    """Cells by `detector__copies`; both selections, one dataset; more by all that names them."""
+    """Return an arm with cells by `detector__copies`; `more` has cells by their full key."""
     numbers = {}
     for name, value in cells.items():
         detector, _, suffix = name.partition("__")
@@ -40,7 +40,7 @@ def test_everything_at_chance_passes():
     assert ("members", "1,200") in checks[0].facts
     assert "2 of 2 intervals contain 0.5" in checks[2].sentence
     assert "within the required 0.4 to 0.6" in checks[2].sentence
-    # The line of the verdict says what it leaves room for.
+    # The verdict line reports the AUCs that remain possible.
     assert checks[2].verdict_line == "passed: AUCs from 0.43 to 0.58 remain possible"
     assert checks[0].verdict_line == "passed"
 
@@ -62,7 +62,7 @@ def test_the_checks_are_rows_of_numbers():
     assert (auc["train.lr"], auc["model"], auc["detector"], auc["dataset"]) == (
         "0.1", "base", "loss", "all",
     )  # fmt: skip
-    # Its own interval is wider than what chance does to so many rows.
+    # Its own interval is wider than the chance range of as many rows.
     assert (auc["value"], auc["low"]) == (0.46, pytest.approx(0.38))
     assert (heads["base"]["low"], heads["base"]["high"]) == (auc["low"], auc["high"])
     assert (auc["needed_low"], auc["needed_high"]) == (0.4, 0.6)
@@ -76,7 +76,7 @@ def test_each_check_can_fail():
 
 
 def test_base_check_covers_all_settings_on_the_page():
-    """The default loss is at chance, a tuned setting far from it: that fails, and is named."""
+    """The default loss is at chance but a tuned setting is not: the check fails and names it."""
     tuned = {("all", "min_k", "tuned", "all", "auc"): cell(0.3, setting="k=0.9")}
     base = table("base", more=tuned, loss=cell(0.5), min_k=cell(0.5))
     check = check_validity([base], {})[2]
@@ -97,7 +97,7 @@ def test_one_interval_of_many_off_chance_is_not_a_failure():
     base = table("base", **{name: cell(0.555 if name == "d3" else 0.5) for name in names})
     assert not base.get(detector="d3").contains(0.5)
     check = check_validity([base], {})[2]
-    assert check.verdict == "cannot tell", "nor is it a proof that nothing is there"
+    assert check.verdict == "cannot tell", "one AUC off chance does not prove the absence of a bias"
     assert "11 of 12 intervals contain 0.5" in check.sentence
 
 
@@ -108,7 +108,7 @@ def test_nine_and_nine_rows_cannot_pass():
     checks = check_validity([base, arm], {})
     assert [check.verdict for check in checks[1:]] == ["cannot tell"] * 3
     assert "9 members and 9 non-members" in checks[2].sentence
-    # What could have been missed: the reach of a rank-sum test on nine and nine rows.
+    # The range that a rank-sum test on nine and nine rows could miss.
     assert checks[2].verdict_line == "cannot tell: AUCs from 0.23 to 0.77 remain possible"
 
 
@@ -158,7 +158,7 @@ def test_a_clean_twin_must_stay_at_chance():
     good = table("twin", loss=cell(0.52), lira=cell(0.47))
     check = check_validity([arm, good], {})[-1]
     assert (check.name, check.verdict) == ("Clean twin", "passed")
-    # A base model at chance does not speak for it.
+    # A base model at chance does not make the twin pass.
     leaked = [table("base", loss=cell(0.5)), table("twin", loss=cell(0.7))]
     assert [check.verdict for check in check_validity(leaked, {})][2::2] == ["passed", "failed"]
 
@@ -187,7 +187,7 @@ def test_unmeasured_checks_are_reported_as_such():
 
 
 def test_room_of_an_unbiased_check_includes_chance():
-    """Three AUCs of 0.45: none is far from 0.5 for three, though each interval excludes it."""
+    """Three AUCs of 0.45: jointly none is far from 0.5, although each interval excludes it."""
     arms = [
         table("contaminated", [("lr", f"{value}")], loss__0=cell(value, 0.04))
         for value in (0.45, 0.451, 0.452)
@@ -214,7 +214,7 @@ def test_verdicts_are_corrected_for_the_number_of_aucs():
 
 
 def test_words_tfidf_and_length_decide_together():
-    """Words and TF-IDF see nothing; lengths tell the sides apart, and the check fails."""
+    """Words and TF-IDF find nothing, but lengths distinguish the sides: the check fails."""
     lengths = {
         (dataset, "blind", "features=length", "all", "auc"): cell(0.62, setting="features=length")
         for dataset in ("all", "news")

@@ -1,4 +1,4 @@
-"""Paired differences between runs, against the report's own, and where there can be none."""
+"""Paired differences between runs against those of the report, and when they are undefined."""
 
 import numpy as np
 import pytest
@@ -20,7 +20,7 @@ SETTINGS = AnalysisSettings(dataset_detectors=())
 
 
 def tables(name: str, arms, axes) -> RunTables:
-    """Return what a run's folder would hold, as `spikein.runs.publish` writes it."""
+    """Return the content of a run's folder as `spikein.runs.publish` writes it."""
     import pyarrow as pa
 
     analysis = analyse(arms, SETTINGS)
@@ -60,7 +60,7 @@ def run(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def other(tmp_path_factory):
-    """The same rows under other models, and an arm that the first run has not."""
+    """The same rows under other models, and an arm that the first run lacks."""
     folder = tmp_path_factory.mktemp("second")
     arms = [
         make_arm(folder / f"{lr}-{seed}", axes={"train.lr": lr}, seed=seed, effect=effect, n=60)
@@ -120,7 +120,7 @@ def test_values_are_rank_aucs_of_only_the_shared_rows(run, other):
             aucs.append(np.mean(pairs))
         assert reported == pytest.approx(np.mean(aucs), abs=1e-12)
     assert row["value"] == pytest.approx(row["second"] - row["first"])
-    assert row["low"] > 0, "the second run's models saw the copies better"
+    assert row["low"] > 0, "the second run's models learned the copies better"
 
 
 def test_arms_of_only_one_run_are_listed(run, other):
@@ -131,7 +131,7 @@ def test_arms_of_only_one_run_are_listed(run, other):
         "second: contaminated · lr 0.1 (first has no such arm)",
     )
     names = [place["detector"] for place in comparison.pooled_aucs()]
-    assert len(names) == len(set(names)), "one line a detector"
+    assert len(names) == len(set(names)), "one row per detector"
 
 
 def rows(seed, scores, *, member, dataset="d", group=None):

@@ -1,4 +1,4 @@
-"""Each dataset-level detector: power where rows were seen, its level where none was."""
+"""Dataset-level detectors: their power on seen rows and their level on unseen rows."""
 
 import math
 
@@ -26,7 +26,7 @@ SIMULATIONS = 150
 
 
 def uniform(p_values: list[float]) -> bool:
-    """Say whether p-values look uniform (a test of level 0.001), with few below 0.05."""
+    """Return whether p-values look uniform (a test of level 0.001) with few below 0.05."""
     return kstest(p_values, "uniform").pvalue > 0.001 and np.mean(np.array(p_values) < 0.05) < 0.12
 
 
@@ -87,7 +87,7 @@ def test_exchangeability_is_the_papers_t_test():
 
 
 def test_exchangeability_keeps_its_level_when_no_order_was_seen():
-    """A model may like any order: only that rows are exchangeable gives the p-value."""
+    """A model may prefer any order: the p-value only assumes exchangeable rows."""
     p_values = []
     for number in range(SIMULATIONS):
         random = np.random.default_rng(number)
@@ -96,11 +96,11 @@ def test_exchangeability_keeps_its_level_when_no_order_was_seen():
         gains = []
         for shard in texts:
 
-            def liked(order: np.ndarray, weights: np.ndarray = weights) -> float:
+            def preference(order: np.ndarray, weights: np.ndarray = weights) -> float:
                 return float(sum(weights[at, at] * value for at, value in enumerate(order)))
 
-            shuffled = [liked(random.permutation(shard)) for _ in range(8)]
-            gains.append(liked(shard) - np.mean(shuffled))
+            shuffled = [preference(random.permutation(shard)) for _ in range(8)]
+            gains.append(preference(shard) - np.mean(shuffled))
         table = order_table({"members": gains})
         findings = EXCHANGEABILITY.find(simulated(random, orders=table))
         p_values.append(findings[0].p_value)
@@ -142,7 +142,7 @@ def test_prism_value_is_the_rank_correlation():
 
 
 def test_prism_intervals_cover_the_truth():
-    """Independent values: the interval holds 0 about as often as it says."""
+    """The interval of independent values covers 0 about as often as stated."""
     covered = []
     for number in range(SIMULATIONS):
         random = np.random.default_rng(number)
@@ -176,7 +176,7 @@ def test_resampled_groups_are_complete():
 def test_holm_is_the_step_down_rule():
     adjusted = holm(np.array([0.01, 0.04, np.nan, 0.03]))
     assert adjusted[[0, 1, 3]] == pytest.approx([0.03, 0.06, 0.06])
-    assert math.isnan(adjusted[2]), "what was not tested does not count"
+    assert math.isnan(adjusted[2]), "a detector without a p-value does not count"
     assert holm(np.array([0.9, 0.8])).max() == 1.0
 
 

@@ -1,4 +1,4 @@
-"""Rows that detectors flag: the false-discovery rate is held, by simulation with known truth."""
+"""Rows that detectors flag: the false-discovery rate is controlled in simulations."""
 
 from dataclasses import replace
 
@@ -17,7 +17,7 @@ LEVEL = 0.1
 
 
 class Pool:
-    """Groups of 1 to `largest` rows of one side each; rows of a group have like scores."""
+    """Groups of 1 to `largest` rows on one side; rows of a group have similar scores."""
 
     def __init__(self, draw, groups: int, *, members: float, largest: int, like: float, shift=2.5):
         sizes = draw.integers(1, largest + 1, groups)
@@ -39,7 +39,7 @@ class Pool:
 
 
 def flag(pool: Pool, p):
-    """The test rows that are flagged, as `flagged_rows` does."""
+    """Return which test rows are flagged, as in `flagged_rows`."""
     flagged = np.zeros(len(p), bool)
     flagged[pool.test] = benjamini_hochberg(p[pool.test].tolist(), LEVEL)
     return flagged
@@ -48,7 +48,7 @@ def flag(pool: Pool, p):
 @pytest.mark.parametrize("members", [0.0, 0.35, 0.7])
 @pytest.mark.parametrize(("largest", "like"), [(1, 0.0), (6, 0.5), (6, 1.0)])
 def test_false_discovery_rate_is_controlled(members, largest, like):
-    """With and without groups, from a split of the rows as a run has one."""
+    """With and without groups, on a random split of the rows as in a run."""
     draw = np.random.default_rng([largest, int(10 * like), int(100 * members)])
     shares, hits = [], []
     for _ in range(150):
@@ -58,11 +58,11 @@ def test_false_discovery_rate_is_controlled(members, largest, like):
         hits.append((flagged & pool.member).sum())
     assert np.mean(shares) <= LEVEL + 3 * np.std(shares) / np.sqrt(len(shares))
     if members:
-        assert np.mean(hits) > 10  # A rule that flags nothing holds any rate.
+        assert np.mean(hits) > 10  # A rule that flags no rows satisfies any rate.
 
 
 def test_share_interval_covers_the_true_share_at_the_threshold():
-    """Truth: the share of non-members above the threshold that the rule arrived at."""
+    """The truth is the share of non-members above the threshold that the rule chose."""
     for largest, like in ((1, 0.0), (6, 1.0)):
         draw = np.random.default_rng(largest)
         covered = []
@@ -96,7 +96,7 @@ def test_share_interval_is_never_a_point():
 
 
 def by_hand(arm: LoadedArm, detector: str, level: float) -> tuple[int, int, float]:
-    """Flagged rows, non-members among them and the smallest p, in plain loops."""
+    """Return the flagged rows, the non-members among them and the smallest p, by plain loops."""
     column = arm.index[Column(detector, arm.arm.defaults[detector])]
     rows = range(len(arm.examples))
     pairs = []
@@ -149,7 +149,7 @@ def test_rows_of_an_arm_match_a_manual_count(truth_and_models):
             assert row["low"] <= row["false_share"] <= row["high"]
         else:
             assert np.isnan(row["false_share"])
-    # The empty text has no score, and is counted.
+    # The empty text has no score and is counted as unscored.
     assert pooled["loss"]["unscored"] + pooled["loss"]["n_members"] + pooled["loss"][
         "n_nonmembers"
     ] == int((loaded.test & ~(loaded.member & (loaded.copies == 0))).sum())
@@ -164,11 +164,11 @@ def test_members_without_copies_are_apart_or_non_members(truth_and_models):
     copies[gone] = 0
     changed = [replace(loaded, copies=copies)]
     counts = {}
-    for how in ("apart", "nonmember"):
-        settings = AnalysisSettings(zero_copies=how)
+    for treatment in ("apart", "nonmember"):
+        settings = AnalysisSettings(zero_copies=treatment)
         rows = flagged_rows(arm.cohort, changed, (), settings)
         (row,) = [row for row in rows if row["detector"] == "loss" and row["dataset"] == "all"]
-        counts[how] = (row["n_members"], row["n_nonmembers"])
+        counts[treatment] = (row["n_members"], row["n_nonmembers"])
     before = int((loaded.member & loaded.test).sum())
     assert counts["apart"][0] == counts["nonmember"][0] <= before - 3
     assert counts["nonmember"][1] - counts["apart"][1] >= 3
@@ -184,6 +184,6 @@ def test_seeds_are_flagged_separately_and_counted_together(truth_and_models):
     for first, second in zip(single, double, strict=True):
         assert second["flagged"] == 2 * first["flagged"]
         assert second["n_seeds"] == 2
-        # The same rows again tell nothing new.
+        # Repeated rows add no information.
         if first["flagged"]:
             assert second["high"] - second["low"] >= 0.99 * (first["high"] - first["low"])

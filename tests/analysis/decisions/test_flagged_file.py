@@ -1,4 +1,4 @@
-"""Decisions about the rows of a file: the rate is held, whatever calibrates them."""
+"""Decisions about the rows of a file: any calibration controls the rate."""
 
 import numpy as np
 import pyarrow as pa
@@ -23,7 +23,7 @@ def table(values, detector="loss") -> pa.Table:
 @pytest.mark.parametrize("by_held_out", [True, False])
 @pytest.mark.parametrize("like", [0.0, 1.0])
 def test_false_discovery_rate_is_controlled(by_held_out, like):
-    """Known truth: groups of three, half of them members."""
+    """The truth is known: groups of three, half of them members."""
     draw = np.random.default_rng([int(by_held_out), int(like)])
     shares, hits = [], []
     for _ in range(200):

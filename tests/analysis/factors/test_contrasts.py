@@ -1,4 +1,4 @@
-"""Paired differences: bands that hold a family, and the set that may be the best."""
+"""Paired differences: bands that cover a family, and the set of possibly best detectors."""
 
 import numpy as np
 import pytest
@@ -39,14 +39,14 @@ def test_band_is_bonferronis_with_own_degrees_of_freedom():
 
 
 def test_difference_over_seeds_is_a_paired_t_test():
-    """Obuchowski and Rockette (1995) with Hillis (2007), by hand where rows share nothing."""
+    """Obuchowski and Rockette (1995) with Hillis (2007), by hand for independent rows."""
     arms = _arms(ArmsDesign(60, (0.5, 0.7), 4, 0.05))
-    # Rows of a dataset of each seed's own.
-    alone = [
+    # Each seed has rows of a different dataset.
+    separate = [
         Numbers([{str(s): seed[""]} for s, seed in enumerate(arm.seeds)], arm.scale) for arm in arms
     ]
     by_seed = [arm.by_seed().value[:, 0] for arm in arms]
-    (contrast,) = contrasts([(alone[1], alone[0])])
+    (contrast,) = contrasts([(separate[1], separate[0])])
     # A paired t test over the seeds.
     ends = ttest_rel(by_seed[1], by_seed[0]).confidence_interval(0.95)
     assert contrast["value"] == pytest.approx((by_seed[1] - by_seed[0]).mean())
@@ -54,7 +54,7 @@ def test_difference_over_seeds_is_a_paired_t_test():
 
 
 def test_a_seed_missing_in_one_arm_is_omitted():
-    """There was no interval: the seed counted as one of no groups."""
+    """Regression: the seed counted as one without groups, so there was no interval."""
     first, second = _arms(ArmsDesign(60, (0.5, 0.7), 4, 0.05))
     lacking = Numbers([{}, *first.seeds[1:]], first.scale)
     (contrast,) = contrasts([(second, lacking)])
@@ -65,7 +65,7 @@ def test_a_seed_missing_in_one_arm_is_omitted():
 
 
 def test_intervals_cover_arms_that_share_half_of_a_seeds_effect():
-    """Reduced from scripts/calibration/cells: of these studies 91 % were held before."""
+    """Reduced from scripts/calibration/cells: earlier intervals covered 91 % of these studies."""
     random = np.random.default_rng(0)
     design = Design(60, 3, 0.2)
     studies = [one_contrast(random, design=design, aucs=(0.6, 0.9), family=False) for _ in range(200)]
@@ -87,8 +87,8 @@ def test_missing_contrasts_have_a_reason():
 def test_pairing_removes_shared_variance():
     arms = _arms(ArmsDesign(200, (0.6, 0.7), together=0.9))
     paired = difference_of(arms[1], arms[0]).covariance[0, 0]
-    alone = sum(arm.by_seed().covariance(np.ones((1, 1))).covariance[0, 0] for arm in arms)
-    assert paired < 0.3 * alone
+    unpaired = sum(arm.by_seed().covariance(np.ones((1, 1))).covariance[0, 0] for arm in arms)
+    assert paired < 0.3 * unpaired
 
 
 def test_best_set_contains_the_truly_best():

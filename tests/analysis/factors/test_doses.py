@@ -1,4 +1,4 @@
-"""Lines of dose-response: their values against a known truth, and how often intervals hold it."""
+"""Dose-response lines: values against a known truth, and the coverage of intervals."""
 
 import numpy as np
 import pytest
@@ -33,7 +33,7 @@ def test_intervals_cover_the_truth(design):
     [(Design(60, 3, 0.2), 0.2, True), (Design(100, grouped=True), 0.0, False)],
 )
 def test_intervals_cover_varying_doses_and_unequal_groups(design, slope, reach):
-    """Reduced from scripts/calibration/cells: of these studies 90 and 88 % were held before."""
+    """Reduced from scripts/calibration/cells: earlier coverage was 90 and 88 %."""
     random = np.random.default_rng(0)
     studies = [one_line(random, design=design, slope=slope, reach=reach) for _ in range(200)]
     assert 0.925 <= np.mean([study.low <= study.truth <= study.high for study in studies]) <= 0.985
@@ -50,7 +50,7 @@ def test_a_bent_curve_is_rejected():
 def test_doses_share_their_non_members():
     aucs, x = _draw(LineDesign(40, 0.15))
     line = fit_line(aucs, x)
-    # The same influence dealt to four sets of groups of their own: nothing is shared.
+    # The same influence on four disjoint sets of groups: nothing is shared.
     k, groups = aucs.value.shape[1], aucs.influence.shape[2]
     apart = np.zeros((1, k, k * groups))
     for at in range(k):
@@ -58,7 +58,7 @@ def test_doses_share_their_non_members():
     other = fit_line(aucs._replace(influence=apart), x)
     assert isinstance(line, Line)
     assert isinstance(other, Line)
-    # What all doses share moves the intercept, not the slope.
+    # Variance that all doses share moves the intercept, not the slope.
     assert line.covariance[1, 1] < other.covariance[1, 1]
 
 
@@ -71,7 +71,7 @@ def test_a_perfect_dose_has_a_finite_position_and_spread():
     without = fit_line(aucs.part(slice(None), slice(3)), x[:3])
     assert isinstance(without, Line)
     assert line.low < line.slope < line.high
-    # It pulls the line up, by little: its place is hardly known.
+    # It raises the line only slightly, because its position is very uncertain.
     assert line.intercept + 6 * line.slope > without.intercept + 6 * without.slope
     assert np.isfinite(line.covariance).all()
 
@@ -91,9 +91,9 @@ def test_a_missing_seed_leaves_the_line_intact():
     value = aucs.value.copy()
     value[1] = np.nan
     line = fit_line(aucs._replace(value=value), x)
-    alone = fit_line(aucs.part(np.array([True, False, True]), slice(None)), x)
+    remaining = fit_line(aucs.part(np.array([True, False, True]), slice(None)), x)
     assert isinstance(line, Line)
-    assert (line.slope, line.low, line.seeds) == (alone.slope, alone.low, 2)
+    assert (line.slope, line.low, line.seeds) == (remaining.slope, remaining.low, 2)
 
 
 def test_quantile_cells_are_balanced_over_strata():

@@ -1,4 +1,4 @@
-"""The factors of a simulated study, from its files to the table, the figures and the page."""
+"""Factors of a simulated study, from its files to the table, the figures and the page."""
 
 from dataclasses import replace
 
@@ -19,7 +19,7 @@ from tests.analysis.viewing import view_of
 
 @pytest.fixture(scope="module")
 def study(tmp_path_factory):
-    """Two learning rates, two seeds, the same rows and copies in both."""
+    """Two learning rates and two seeds, with the same rows and copies for both rates."""
     folder = tmp_path_factory.mktemp("factors")
     arms = []
     for seed in (0, 1):
@@ -76,7 +76,7 @@ def test_contrast_of_two_arms_is_their_auc_difference(study):
     }
     aucs = {level: row["value"] for level, row in rows.items()}
     (contrast,) = _rows(study, kind="contrast", dataset="all", detector="zlib")
-    # `all` is every member with at least one copy, in both.
+    # `all` has all members with at least one copy, in both arms.
     assert contrast["value"] == pytest.approx(aucs["0.004"] - aucs["0.001"], abs=1e-12)
     assert (contrast["level"], contrast["versus"]) == ("0.004", "0.001")
     assert contrast["low"] < contrast["value"] < contrast["high"]

@@ -1,4 +1,4 @@
-"""The power that is said beforehand is that of simulated studies."""
+"""The predicted power matches simulated studies."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Variances over datasets and seeds, and the ends: what they hold in simulated studies."""
+"""Variances over datasets and seeds, and the coverage of bounds in simulated studies."""
 
 import numpy as np
 import pytest
@@ -25,7 +25,7 @@ def coverage_of(design: Design, studies: int = STUDIES) -> float:
 
 
 def sample(value: float, parts: list[float], groups: int = 20) -> Sample:
-    """Return one number whose members' influence is given."""
+    """Return a sample of one number with this influence of its members."""
     influence = np.zeros((2, 1, len(parts)))
     influence[0, 0] = parts
     return Sample(
@@ -74,15 +74,15 @@ def test_intervals_cover_the_truth(design):
 
 def test_only_differing_seeds_add_variance():
     spread = [0.3 / 20] * 10 + [-0.3 / 20] * 10
-    apart = clustered(*(sample(value, spread) for value in (0.6, 0.7, 0.8)))
-    alike = clustered(*(sample(value, spread) for value in (0.7, 0.7, 0.7)))
-    assert apart.variance[0] == pytest.approx(alike.variance[0] + 0.1**2 / 3, rel=0.05)
-    assert apart.freedom[0] < alike.freedom[0]
-    assert (apart.lowest[0], apart.highest[0]) == (0.6, 0.8)
+    different = clustered(*(sample(value, spread) for value in (0.6, 0.7, 0.8)))
+    equal = clustered(*(sample(value, spread) for value in (0.7, 0.7, 0.7)))
+    assert different.variance[0] == pytest.approx(equal.variance[0] + 0.1**2 / 3, rel=0.05)
+    assert different.freedom[0] < equal.freedom[0]
+    assert (different.lowest[0], different.highest[0]) == (0.6, 0.8)
 
 
 def test_rows_on_opposite_sides_cancel_across_seeds():
-    """The same group for a member in one seed and for a non-member in the next."""
+    """The same group is a member in one seed and a non-member in the next."""
     spread = np.array([0.02, -0.02] * 10)
     again = clustered(sample(0.7, spread.tolist()), sample(0.7, spread.tolist()))
     other = clustered(sample(0.7, spread.tolist()), sample(0.7, (-spread).tolist()))
@@ -91,7 +91,7 @@ def test_rows_on_opposite_sides_cancel_across_seeds():
 
 
 def test_groups_are_counted_not_rows():
-    """Forty rows of two passages a side are two rows."""
+    """Forty rows from two passages per side count as two rows."""
     random = np.random.default_rng(0)
     scores = np.repeat(random.normal(size=4), 20)
     members = Side(scores[:40], np.repeat([0, 1], 20))
@@ -112,7 +112,7 @@ def test_difference_of_equal_scores_is_zero_without_width():
     number = sample(0.8, [0.02, -0.02] * 10)
     gap = gap_of(number, number)
     assert (gap.low[0], gap.high[0]) == (0.0, 0.0)
-    # Two perfect orders may be those of unlike detectors: nothing is known of their difference.
+    # Different detectors may both rank perfectly, so their difference is unknown.
     perfect = sample(1.0, [0.0] * 20)
     wide = gap_of(perfect, perfect)
     assert wide.low[0] == pytest.approx(-(1 - 0.025 ** (1 / 20)))
@@ -120,7 +120,7 @@ def test_difference_of_equal_scores_is_zero_without_width():
 
 
 def test_difference_bounds_match_a_search_over_the_ellipse():
-    """Looked for on a grid of logits, with the ellipse written out, quarter by quarter."""
+    """The oracle searches a grid of logits within the ellipse, quarter by quarter."""
     random = np.random.default_rng(0)
     parts = random.normal(size=(2, 20)) * 0.012
     parts[1] = 0.6 * parts[0] + 0.8 * parts[1]
@@ -147,7 +147,7 @@ def logit(auc: float) -> float:
 
 
 def test_difference_intervals_cover_the_truth_for_steep_aucs_and_few_rows():
-    """Known mistake: a plain interval holds it in 86 to 90 % there."""
+    """Known mistake: the coverage of a plain interval is only 86 to 90 % there."""
     for name in ("20 a side, rows alone, AUC 0.98", "20 a side, groups of 4, AUC 0.95"):
         (case,) = [case for case in difference_cases() if case.name.startswith(name)]
         assert coverage(intervals(case, 200), case.truth).share > 0.92

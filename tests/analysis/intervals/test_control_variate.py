@@ -1,4 +1,4 @@
-"""The base model as a control variate: its weight, what it takes off, and what intervals hold."""
+"""The base model as a control variate: its weight, its correction and the coverage."""
 
 import numpy as np
 import pytest
@@ -12,7 +12,7 @@ from tests.analysis.oracles import auc
 
 
 def aucs(scores, member):
-    """Return the AUC of rows of which each is a group, for one seed."""
+    """Return the AUC of one seed in which each row is a group."""
     number = np.arange(len(scores))
     sides = (Side(scores[rows], number[rows]) for rows in (member, ~member))
     sample = auc_sample(*sides, np.ones((1, int(member.sum())), dtype=bool), len(scores))
@@ -28,7 +28,7 @@ def models():
 
 
 def placements(scores, member):
-    """Return DeLong's components: each row among those of the other side."""
+    """Return DeLong's components: the placement of each row among the other side's rows."""
     inside = [auc([score], scores[~member]) for score in scores[member]]
     return inside, [auc(scores[member], [score]) for score in scores[~member]]
 
@@ -50,7 +50,7 @@ def test_adjustment_removes_sampling_variation(models):
     expected -= float(weights[0]) * (auc(base[member], base[~member]) - 0.5)
     assert adjusted.value[0] == pytest.approx(expected)
     assert adjusted.variance[0] < 0.5 * cluster(raw).variance[0]
-    # Known mistake: the plain difference, a weight of one, can only be worse.
+    # Known mistake: the plain difference has a weight of one, which is always worse.
     plain = cluster(adjust(raw, control, np.ones(1), centre=0.5))
     assert adjusted.variance[0] < plain.variance[0]
 

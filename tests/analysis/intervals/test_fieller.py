@@ -1,4 +1,4 @@
-"""Fieller's sets against a search over a fine grid, and their words."""
+"""Fieller's sets against a search over a fine grid, and their text."""
 
 from math import inf
 
@@ -23,7 +23,7 @@ def test_fieller_set_matches_a_grid_search(intercept, slope, spread, shared):
     covered = np.zeros(len(GRID), dtype=bool)
     for low, high in fieller_set.places:
         covered |= (low <= GRID) & (high >= GRID)
-    # At an end itself rounding decides.
+    # Rounding decides exactly at a bound.
     assert (covered != within).sum() <= 2 * len(fieller_set.places)
 
 

@@ -1,4 +1,4 @@
-"""Influence values against what they mean: the variance of an AUC, written out from the papers."""
+"""Influence values against the variance of an AUC, written out from the papers."""
 
 import itertools
 
@@ -42,7 +42,7 @@ def test_variance_matches_delong(ties):
     expected = np.var(inside, ddof=1) / 17 + np.var(outside, ddof=1) / 23
     assert sample.value[0] == pytest.approx(auc(members.scores, others.scores), abs=1e-12)
     assert np.square(sample.influence.sum(axis=0)).sum() == pytest.approx(expected, rel=1e-12)
-    # Groups change nothing of what rows show alone; Hanley and McNeil 1982: Q1 and Q2, averaged.
+    # Groups leave the row-level variance unchanged; Hanley and McNeil 1982: mean of Q1 and Q2.
     together = auc_sample(
         members._replace(groups=members.groups // 3), others, all_rows(members), 40
     )
@@ -55,7 +55,7 @@ def test_variance_matches_delong(ties):
 
 
 def test_groups_are_summed_as_in_obuchowski():
-    """Obuchowski 1997, equation 3: group sums of (placement - AUC), I / (I - 1) / m²."""
+    """Obuchowski 1997, equation 3: group sums of (placement - AUC), times I / (I - 1) / m²."""
     members, others = rows(20, 0, size=4, shift=0.5), rows(30, 5, size=5, seed=1)
     sample = auc_sample(members, others, all_rows(members), 11)
     theta = auc(members.scores, others.scores)
@@ -73,11 +73,11 @@ def test_a_cell_is_the_auc_of_only_its_members():
     within = np.zeros((2, 12), dtype=bool)
     within[0, :5] = within[1, 5:] = True
     both = auc_sample(members, others, within, 27)
-    alone = auc_sample(
+    single = auc_sample(
         Side(members.scores[:5], members.groups[:5]), others, np.ones((1, 5), dtype=bool), 27
     )
-    assert both.value[0] == pytest.approx(alone.value[0])
-    assert both.influence[:, 0] == pytest.approx(alone.influence[:, 0])
+    assert both.value[0] == pytest.approx(single.value[0])
+    assert both.influence[:, 0] == pytest.approx(single.influence[:, 0])
     assert both.groups[0].tolist() == [5, 7]
 
 
@@ -109,7 +109,7 @@ def test_trend_and_variance_match_all_pairs():
 @pytest.mark.parametrize("strata", [False, True])
 @pytest.mark.parametrize("few", [1, 2, 3, 40])
 def test_trend_depends_on_members_with_uncommon_copy_counts(few, strata):
-    """One of ninety members was never read: its place among the others says nothing of doses."""
+    """With one of ninety members never read, its rank carries no information on doses."""
     side = rows(90, 0)
     copies = (np.arange(90) >= few).astype(np.int64)
     trend, _ = trend_sample(side, copies, 90, copies if strata else None)
@@ -131,7 +131,7 @@ def test_allowed_false_positives_keep_the_expected_rate(rate, nonmembers, allowe
 
 
 def test_threshold_uncertainty_enters_the_variance_through_the_roc_slope():
-    """Members where the curve is steep: their share is sure, the threshold is not."""
+    """With members on a steep curve their share is certain but the threshold is not."""
     members = rows(2000, 0, shift=1.0)
     samples = [
         tpr_sample(members, rows(100, 2000, seed=seed), all_rows(members), 2100, 0.1)
@@ -143,7 +143,7 @@ def test_threshold_uncertainty_enters_the_variance_through_the_roc_slope():
 
 
 def test_planned_levels_are_strata():
-    """Cochran 1977, 5A.3: the squared shares of the strata times their variances of a mean."""
+    """Cochran 1977, 5A.3: squared shares of the strata times the variances of their means."""
     members, others = rows(30, 0, size=2), rows(40, 15, seed=1)
     copies = np.array([1, 4, 16])[members.groups % 3]
     moved = Side(members.scores + np.log2(copies), members.groups)

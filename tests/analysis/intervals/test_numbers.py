@@ -21,7 +21,7 @@ FAST = AnalysisSettings(dataset_detectors=(), min_members=5)
 
 
 class TiedRows:
-    """Scores with ties, of rows in groups that may lie on both sides."""
+    """Scores with ties, of rows in groups that may be on both sides."""
 
     def __init__(self, random: np.random.Generator):
         m, n = random.integers(2, 14, 2)
@@ -41,7 +41,7 @@ def tied_rows(draw) -> TiedRows:
 
 
 def plain_auc(rows: TiedRows, cell: np.ndarray) -> tuple[float, np.ndarray]:
-    """Return an AUC and its influence by side and group, from all pairs of rows."""
+    """Return an AUC and its influence by side and group, computed from all pairs of rows."""
     members, nonmembers = rows.scores
     value = auc(members[cell], nonmembers)
     influence = np.zeros((2, rows.n_groups))
@@ -77,14 +77,14 @@ def test_aucs_and_trends_match_loops_over_pairs(rows):
 
 @pytest.fixture(scope="module", params=[(0,), (0, 1, 2)], ids=["one seed", "three seeds"])
 def measured(request, tmp_path_factory):
-    """Two datasets; `surp` fails too often on one of them and is measured on rows of its own."""
+    """Two datasets; `surp` fails too often on one of them and is measured on its own rows."""
     folder = tmp_path_factory.mktemp("measured")
     arms = [
         make_arm(folder / f"{seed}", axes={}, seed=seed, effect=0.8, n=60, unscored={"surp": 30})
         for seed in request.param
     ]
     loaded = [load_arm(arm) for arm in arms]
-    # One column without any difference between its rows.
+    # All scores of one column are equal.
     flat = next(column for column in loaded[0].columns if column.detector == "zlib")
     for arm in loaded:
         arm.scores[:, arm.index[flat]] = 1.0
@@ -94,7 +94,7 @@ def measured(request, tmp_path_factory):
 
 
 def of_cell(seed, dataset, k):
-    """Return one number of each dataset."""
+    """Return one cell's number for each dataset."""
     return {
         name: Part(part.sample.part(slice(k, k + 1)), part.weight[k : k + 1])
         for name, part in seed.items()
@@ -103,7 +103,7 @@ def of_cell(seed, dataset, k):
 
 
 def test_table_bounds_match_cells_computed_separately(measured):
-    """The long way: each number by itself, from its own influence values."""
+    """Compare with each number computed separately from its own influence values."""
     work, by_column = measured
     for column, dataset in itertools.product(by_column, (None, *work.datasets)):
         for k, cell in enumerate(by_column[column].aucs(dataset or "all").values()):
@@ -139,7 +139,7 @@ def test_difference_bounds_match_influence_values_computed_separately(measured):
 
 
 def test_rows_without_a_value_are_omitted_from_numbers_and_counts():
-    """Two datasets, two seeds; the second seed lacks one of them."""
+    """Two datasets and two seeds; the second seed lacks one dataset."""
     rows = Rows(
         seed=np.repeat([0, 1], [12, 6]),
         dataset=np.array(["a"] * 6 + ["b"] * 6 + ["a"] * 6, dtype=object),
@@ -154,9 +154,9 @@ def test_rows_without_a_value_are_omitted_from_numbers_and_counts():
     scores = np.arange(18.0)[::-1].copy()
     scores[2] = np.nan
     numbers = auc_numbers(rows, scores)
-    (pooled,), (alone,) = (numbers.estimates(name, confidence=0.9) for name in (None, "b"))
+    (pooled,), (single,) = (numbers.estimates(name, confidence=0.9) for name in (None, "b"))
     assert (pooled.members, pooled.nonmembers, pooled.groups, pooled.seeds) == (8, 9, 4, 2)
-    assert (alone.members, alone.nonmembers, alone.groups, alone.seeds) == (3, 3, 2, 1)
+    assert (single.members, single.nonmembers, single.groups, single.seeds) == (3, 3, 2, 1)
     assert (numbers.left_out(), numbers.left_out("b")) == (1, 0)
     assert pooled.value == 1.0
     assert pooled.reason == "2 groups on one side"

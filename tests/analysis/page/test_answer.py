@@ -1,4 +1,4 @@
-"""A section: what is beside what, which rows are open, and that nothing is lost."""
+"""A section's layout: columns, open and folded rows, and that no rows are lost."""
 
 import pytest
 
@@ -22,8 +22,8 @@ def drawn(width: float) -> Picture:
 def test_a_wide_picture_has_its_table_below_it(width):
     picture, numbers = drawn(width), table(2)
     section = answer(*TITLES, "So.", picture, numbers)
-    beside = [Columns([picture, numbers], "answer")] if width <= HALF else [picture, numbers]
-    assert section.parts == [Note("So.", "say"), *beside]
+    layout = [Columns([picture, numbers], "answer")] if width <= HALF else [picture, numbers]
+    assert section.parts == [Note("So.", "say"), *layout]
 
 
 def test_further_rows_are_folded_below_the_notes_without_loss():

@@ -1,4 +1,4 @@
-"""An audit's page leads with what is still written, and keeps what one may not see."""
+"""An audit's page starts with still-written texts and hides protected ones."""
 
 import json
 import re
@@ -37,7 +37,7 @@ def words(model: str, chunk: int) -> float:
 
 @pytest.fixture
 def artifact(tmp_path):
-    """An audit of ten texts, the last of which is protected."""
+    """An audit of ten texts of which the last is protected."""
     folder = tmp_path / "audit"
     folder.mkdir()
     chunks, written = [], []
@@ -99,13 +99,13 @@ def test_still_written_texts_come_first_with_a_picture(artifact):
     hovers = re.findall(r"<title>(.*?)</title>", first)
     run_hovers = [hover for hover in hovers if "true words in a row" in hover]
     models = ("original", "unlearned", "retrained")
-    # Both sizes; the best of two samples; most written first.
+    # In both sizes: the best of two samples, longest first.
     runs = [f"{words(model, chunk):g}" for chunk in range(10) for model in models]
     assert [re.search(r"writes (\d+) true", hover)[1] for hover in run_hovers] == [*runs, *runs]
     assert "Unlearned: 0.50 [0.30, 0.70]" in hovers
     badges = re.findall(r'<li class="(.*?)"><a href="#checks">', first)
     assert badges == ["passed", "passed", "failed", "open"]
-    # The rule comes behind it, with what it is worth.
+    # The rule follows with its error rates.
     rule = Page(html).text("rule")
     assert "Classified as not forgotten: a share of 0.25 [0.10, 0.40] of the texts" in rule
     assert "it misses 0.60 [0.30, 0.80]" in rule

@@ -1,4 +1,4 @@
-"""The page of a study in a real browser: sorted, filtered, quiet, offline, and nothing injected."""
+"""A study's page in a real browser: it sorts, filters, and loads or injects nothing."""
 
 import dataclasses
 import re
@@ -20,7 +20,7 @@ EVIL = '</script><script>window.evil = 1</script><img src="x" onerror="window.ev
 
 @pytest.fixture(scope="module")
 def study(tmp_path_factory):
-    """Two arms whose texts, datasets and swept values try to be markup."""
+    """Two arms whose texts, datasets and swept values contain markup."""
     folder = tmp_path_factory.mktemp("study")
     pool = []
     for example in make_examples(0, n=60, datasets=(EVIL, "news")):
@@ -85,7 +85,7 @@ def test_table_sorts_and_filters_without_side_effects(study):
 
 
 def test_driver_detects_forbidden_page_actions(tmp_path):
-    """What the test above finds absent is found where it is there."""
+    """The events that the test above expects to be absent are detected if they occur."""
     page = tmp_path / "bad.html"
     page.write_text('<script>console.error("heard"); window.evil = 1</script>'
                     '<img src="http://spikein.invalid/x.png">')  # fmt: skip
@@ -109,7 +109,7 @@ def test_no_table_is_cut_at_its_right_edge(study):
         layout = overflow(study.with_name(name), width, figures_scroll=True)
         assert layout["scroll"] <= layout["client"]
         assert layout["broken"] == []
-        # Short tables of the report scroll in their frames, their first column in place.
+        # Short tables of the report scroll in their frames with a fixed first column.
         assert name == "report.html" or layout["cut"] == []
         assert width > 640 or layout["wide"] == []
 

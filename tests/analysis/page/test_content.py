@@ -1,4 +1,4 @@
-"""The parts of a page that are made of plain values: settings, notes on the pool, provenance."""
+"""Page parts made of plain values: settings, notes on the pool, provenance."""
 
 import pytest
 
@@ -155,7 +155,7 @@ def test_a_shared_pass_is_listed_per_detector_and_counted_once_in_total():
         "loss": None, "zlib": 0.5, "all together": None,
     }  # fmt: skip
     table = detector_cost_listing([work("loss", text), work("blind")])
-    assert "Tokens out" not in table.heads, "nothing was written"
+    assert "Tokens out" not in table.heads, "no detector generated texts"
     assert [row[0] for row in table.rows] == ["loss", "blind", "all together"]
     assert table.rows[0][table.heads.index("Tokens in")] == "1,000"
     assert table.rows[1][table.heads.index("Exclusive steps")] == "–"

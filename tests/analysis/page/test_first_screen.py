@@ -1,4 +1,4 @@
-"""The first screen and its sections for runs of every shape, from tables of cells alone."""
+"""The first screen and its sections for many kinds of runs, made only from cell tables."""
 
 import re
 from html import unescape

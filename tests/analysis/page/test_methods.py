@@ -1,4 +1,4 @@
-"""The methods of a paper: every value of the run is in the words, and nothing that is not."""
+"""The methods section of a paper: all values of the run, and only those."""
 
 import re
 
@@ -56,10 +56,10 @@ def test_methods_text_contains_all_settings_and_swept_values(two):
 
 
 def test_methods_text_follows_the_analysis_settings(two):
-    how = AnalysisSettings(
+    analysis_settings = AnalysisSettings(
         confidence=0.9, false_positive_rates=(0.05,), dataset_detectors=(), zero_copies="nonmember"
     )
-    described = methods(two, analysis_settings=how, seeds=(4,))
+    described = methods(two, analysis_settings=analysis_settings, seeds=(4,))
     statistics = described.paragraphs[4]
     assert "90 % intervals" in statistics
     assert "false-positive rates 5 % if" in statistics
@@ -96,5 +96,5 @@ def test_methods_files_match_the_page_and_markup_is_escaped(two, tmp_path):
     html = render_page("report", "x", [], [methods_section(described, linked=False)], script=False)
     assert "4,000 clean tokens (seed 7" in html
     assert "@misc{shi2024detecting," in html
-    assert 'href="methods.md"' not in html, "no link where the files are not beside the page"
+    assert 'href="methods.md"' not in html, "no link without files next to the page"
     assert "<b>" not in html.split('id="methods"')[1].split("</section>")[0]

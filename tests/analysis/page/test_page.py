@@ -30,12 +30,12 @@ def step(name: str, tokens: int | None = None, seconds: float = 1.0, **more) -> 
 
 
 def page_of(arms, analysis, **more) -> str:
-    """Return all pages of a run, one after another."""
+    """Return all pages of a run, joined."""
     inputs = {"name": "x", "experiment_yaml": "", "arms": arms, "analysis": analysis}
-    return every_page(PageInputs(**{**inputs, **more}))
+    return all_pages(PageInputs(**{**inputs, **more}))
 
 
-def every_page(inputs: PageInputs) -> str:
+def all_pages(inputs: PageInputs) -> str:
     page = build_page(inputs)
     return "\n".join([page.html, *page.beside.values()])
 
@@ -74,8 +74,8 @@ def test_each_page_is_one_well_formed_file_that_loads_nothing(pages, name):
     for tag, attributes in tags:
         for key in ("src", "href", "xlink:href"):
             link = attributes.get(key) or "#"
-            beside = tag == "a" and key == "href" and (link in pages or link.startswith("figures/"))
-            assert beside or link.startswith(("#", "data:image/png")), (tag, link)
+            sibling = tag == "a" and key == "href" and (link in pages or link.startswith("figures/"))
+            assert sibling or link.startswith(("#", "data:image/png")), (tag, link)
         assert not any(key.startswith("on") for key in attributes)
     policy = [a["content"] for t, a in tags if t == "meta" and "http-equiv" in a]
     allowed = f"script-src '{script_digest()}'; " if scripts else ""
@@ -100,8 +100,8 @@ def test_answers_come_first_and_details_are_on_sibling_pages(inputs, pages):
 
 
 def test_a_single_page_links_only_to_itself(inputs):
-    alone = build_page(dataclasses.replace(inputs, figure_links=False)).html
-    links = [a["href"] for tag, a in Page(alone).tags if tag == "a"]
+    single = build_page(dataclasses.replace(inputs, figure_links=False)).html
+    links = [a["href"] for tag, a in Page(single).tags if tag == "a"]
     assert links
     assert all(link.startswith("#") for link in links)
 
@@ -128,7 +128,7 @@ def test_all_texts_are_escaped(tmp_path):
         notes=[EVIL],
     )
     tags = Page(html).tags
-    assert [tag for tag, _ in tags].count("script") == 3, "our own, on the pages beside"
+    assert [tag for tag, _ in tags].count("script") == 3, "only our own scripts on the sibling pages"
     text = visible(html)
     assert text.count(EVIL) > 20
     assert "<b>a text & its facts</b>" not in html
@@ -160,7 +160,7 @@ def test_a_page_without_results_is_still_made():
 
 
 def test_a_value_on_its_own_rows_is_marked_and_never_best(tmp_path):
-    """surp scores a third of the members: its numbers stand beside those of the others."""
+    """surp scores a third of the members; its numbers are in the same table as the others."""
     unscored = {"surp": 60}
     arm = make_arm(tmp_path, axes={}, seed=0, effect=1.0, datasets=("news",), unscored=unscored)
     analysis = analyse([arm], FAST)
@@ -223,8 +223,8 @@ def test_detector_notes_appear_once_and_escaped(inputs, pages, tmp_path):
     arms = []
     for at, arm in enumerate(inputs.arms):
         shutil.copytree(arm.scores, tmp_path / str(at))
-        alone = ["loss: only here"] if at == 0 else []
-        notes = [f"loss: {EVIL}", "zlib: shown elsewhere", *alone]
+        extra = ["loss: only here"] if at == 0 else []
+        notes = [f"loss: {EVIL}", "zlib: shown elsewhere", *extra]
         write_scores(tmp_path / str(at), read_scores(arm.scores), record={"notes": notes})
         arms.append(dataclasses.replace(arm, scores=tmp_path / str(at)))
     notes = detector_notes(arms, besides={"zlib: shown elsewhere"})
@@ -239,7 +239,7 @@ def test_detector_notes_appear_once_and_escaped(inputs, pages, tmp_path):
 
 
 def test_streams_with_one_label_are_distinguished_and_shared_ones_shown_once(tmp_path):
-    """Models that were trained for other experiments keep those experiments' labels."""
+    """Models trained for other experiments keep the labels of those experiments."""
     for digest, passed in (("a" * 12, True), ("b" * 12, False)):
         folder = tmp_path / f"poisson=2-splice-seed0-{digest}"
         folder.mkdir()

@@ -1,4 +1,4 @@
-"""What is said first of unlearned models: never more than the intervals hold."""
+"""The headline on unlearned models claims only what the intervals support."""
 
 import re
 
@@ -99,7 +99,7 @@ def test_no_claim_goes_beyond_the_intervals():
                 tuple(float(end.replace("−", "-")) for end in pair) for pair in numbers
             ):
                 (claim,) = [claim for claim in holds if claim in clause]
-                # Ends are rounded to hundredths.
+                # Bounds are rounded to hundredths.
                 assert holds[claim](low + 0.005 * (low < 0.5), high - 0.005), clause
                 claims += 1
     assert claims > 200

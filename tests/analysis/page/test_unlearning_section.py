@@ -1,4 +1,4 @@
-"""The section on unlearned models: the table's numbers, beside the models that frame them."""
+"""The section on unlearned models: the table's numbers and their reference models."""
 
 import dataclasses
 import re
@@ -129,7 +129,7 @@ def test_unlearning_sections_come_first_if_present(report):
     pages = build_page(report)
     order = ["experiment", "forgot", "left", "kept", "lasting", "before", "checks"]
     assert re.findall(r'<section id="(.*?)"', pages.html)[: len(order)] == order
-    # Detectors have one section, and a page of their own beside the report.
+    # Detectors have one section on a separate page.
     assert 'id="detector"' in pages.beside["detectors.html"]
     assert 'id="detector"' not in pages.html
     assert "brought the model near" in pages.sentences[0]
@@ -164,8 +164,8 @@ def test_audits_come_last_with_page_links_and_escaped_names(report):
     assert [place.text for place in written.heads] == ["Audit", "1 copy", "8 copies"]
     own = dict(zip(written.column("Audit"), written.column("8 copies"), strict=True))
     assert own["NPO, still written"] == "0.21 [0.00, 0.50]"
-    (alone,) = audit_tables(audit_rows(methods=("npo", EVIL), seeds=1))
-    assert [alone.title, alone.rows[0][0]] == ["The ratio rule", "NPO, seed 0"]
+    (single,) = audit_tables(audit_rows(methods=("npo", EVIL), seeds=1))
+    assert [single.title, single.rows[0][0]] == ["The ratio rule", "NPO, seed 0"]
     assert "missed: nothing is remembered" in seen.text("unlearning-audits")
     assert audit_tables([]) == []
 
@@ -174,14 +174,14 @@ def test_verdicts_show_their_basis_and_warnings_appear_once(report, page):
     notes = unlearning_notes(report.unlearning.measures)
     assert notes == [f"{WARNING} (privleak; original model)"]
     assert WARNING in page.text("forgot")
-    (rests,) = page.titled("Basis of the verdicts")
-    assert rests.column("Measure")[:3] == [
+    (basis,) = page.titled("Basis of the verdicts")
+    assert basis.column("Measure")[:3] == [
         "AUC of min_k",
         "retained text, against the retrained",
         "retained text, against the original",
     ]
-    assert rests.column("Position")[:2] == ["0.12 [−0.08, 0.32]", "–"]
-    assert rests.column("Difference")[:2] == ["–", "−0.50 [−0.70, −0.30]"]
+    assert basis.column("Position")[:2] == ["0.12 [−0.08, 0.32]", "–"]
+    assert basis.column("Difference")[:2] == ["–", "−0.50 [−0.70, −0.30]"]
 
 
 def test_interval_scope_names_seeds_and_never_a_caution():

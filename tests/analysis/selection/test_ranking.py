@@ -1,4 +1,4 @@
-"""What is chosen by AUC does not hang on the last bits of one, and otherwise is the highest."""
+"""Choices by AUC take the highest and do not depend on rounding."""
 
 from math import nan
 
@@ -33,7 +33,7 @@ def test_order_is_independent_of_rounding(values, data):
     elsewhere = [value + data.draw(rounding) for value in values]
     order = highest_first(elsewhere)
     assert order == highest_first(values)
-    # By another way: as Python sorts the exact numbers, which keeps equal ones in their order.
+    # Oracle: Python's stable sort of the exact numbers.
     assert order == sorted(range(len(values)), key=lambda at: -values[at])
 
 

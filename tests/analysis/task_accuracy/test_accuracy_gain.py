@@ -1,4 +1,4 @@
-"""The section on what the scores gained: which arms, which numbers, in which order; its picture."""
+"""The section on accuracy gains: its arms, numbers, order and picture."""
 
 import pyarrow as pa
 

@@ -15,14 +15,14 @@ from tests.spikein import tiny
 
 
 def table_of(arms, monkeypatch):
-    """The table of arms that have losses in place of the folders that hold them."""
+    """Return the table of arms that have losses in place of folders."""
     monkeypatch.setattr(gain_step, "_losses", lambda losses: losses or {})
     return background_loss_table(arms, confidence=0.95)
 
 
 @pytest.mark.parametrize("seeds", [1, 3])
 def test_interval_of_the_change_covers_a_known_truth(monkeypatch, seeds):
-    """Skewed losses, a change that grows with the loss, documents shared by the seeds."""
+    """Losses are skewed, the change grows with the loss, and seeds share documents."""
     truth, covered = 0.03, 0
     for number in range(300):
         random = np.random.default_rng(number)

@@ -1,4 +1,4 @@
-"""What contamination adds to accuracy, against counts by hand and repeated simulation."""
+"""The effect of contamination on accuracy against manual counts and simulation."""
 
 from pathlib import Path
 
@@ -35,7 +35,7 @@ def write_arm(
     base: bool = True,
     unspiked: int = 0,
 ) -> AccuracyArm:
-    """Write an arm from (dataset, side, right before, right after); calibrated is the opposite."""
+    """Write an arm from (dataset, side, right before, right after); calibrated is inverted."""
     folder.mkdir(parents=True, exist_ok=True)
     examples, before, after = [], [], []
     copies: dict[str, int] = {}
@@ -79,7 +79,7 @@ def estimates_of(table: pa.Table, dataset: str = "a", scoring: str = "plain") ->
 
 
 def block(dataset: str, side: str, **counts: int) -> list[tuple[str, str, bool, bool]]:
-    """Rows by outcome: `wr` was wrong and is right now."""
+    """Return rows by outcome: `wr` is wrong before and right after."""
     outcome = {"r": True, "w": False}
     return [
         (dataset, side, outcome[name[0]], outcome[name[1]])
@@ -111,7 +111,7 @@ def test_quantities_match_a_manual_count(tmp_path: Path) -> None:
         EXCESS: pytest.approx(4 / 20),
     }
     mean = estimates_of(table, MEAN)
-    # The mean of the datasets, though one of them is half as large.
+    # The mean over datasets, although one of them is half as large.
     assert mean[EXCESS].value == pytest.approx((4 / 20 + 0) / 2)
     assert mean[Quantity("gap", "", "after")].value == pytest.approx((0.25 - 0.4) / 2)
     assert (mean[EXCESS].members, mean[EXCESS].nonmembers) == (30, 30)
@@ -170,14 +170,14 @@ def test_unchanged_answers_have_a_nonzero_interval(tmp_path: Path) -> None:
     rows = [*block("a", "member", rr=20), *block("a", "nonmember", rr=20)]
     cells = estimates_of(accuracy_table([write_arm(tmp_path, rows)], SETTINGS))
     right = cells[Quantity("accuracy", "member", "after")]
-    # Agresti and Coull for 20 of 20: two right and two wrong answers more, Student's t for 20 rows.
+    # Agresti and Coull for 20 of 20: two more right and wrong answers, Student's t for 20 rows.
     assert (right.value, right.high) == (1, 1)
     middle = 22 / 24
     variance = 20 / 19 * 20 * (1 - middle) ** 2 + 2 * (1 - middle) ** 2 + 2 * middle**2
     half = student.isf(0.025, 19) * np.sqrt(variance) / 24
     assert right.low == pytest.approx(middle - half)
     change = cells[Quantity("change", "member", "")]
-    # Bonett and Price: one answer more that turns right, and one that turns wrong.
+    # Bonett and Price: one additional answer that turns right, and one that turns wrong.
     assert change.high == -change.low == pytest.approx(student.isf(0.025, 19) * np.sqrt(2) / 22)
     assert cells[EXCESS].low < change.low / 2
 
@@ -187,7 +187,7 @@ def test_unchanged_answers_have_a_nonzero_interval(tmp_path: Path) -> None:
     [(GainDesign(5, 15), 100, 0.93), (GainDesign(5, 30, 3, 0.1), 60, 0.9)],
 )
 def test_intervals_cover_a_gain_over_five_datasets(design: GainDesign, studies: int, least: float) -> None:
-    """Reduced from scripts/calibration/cells: a bootstrap held 92 and 83 % of these studies."""
+    """Reduced from scripts/calibration/cells: a bootstrap covered 92 and 83 % of these studies."""
     random = np.random.default_rng(0)
     gains = [one_gain(random, design=design, quantity="excess") for _ in range(studies)]
     assert np.mean([gain.low <= gain.truth <= gain.high for gain in gains]) >= least
@@ -202,6 +202,6 @@ def test_rows_that_share_a_passage_count_as_one(tmp_path: Path) -> None:
             rows += [("a", side, False, right)] * 5
             groups += [f"{side}{index}"] * 5
     after = Quantity("accuracy", "member", "after")
-    alone = estimates_of(accuracy_table([write_arm(tmp_path / "x", rows)], SETTINGS))[after]
+    separate = estimates_of(accuracy_table([write_arm(tmp_path / "x", rows)], SETTINGS))[after]
     shared = estimates_of(accuracy_table([write_arm(tmp_path / "y", rows, groups=groups)], SETTINGS))[after]
-    assert shared.high - shared.low > 1.5 * (alone.high - alone.low)
+    assert shared.high - shared.low > 1.5 * (separate.high - separate.low)

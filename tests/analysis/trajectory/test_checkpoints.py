@@ -1,4 +1,4 @@
-"""Detection along training: known answers, an oracle of pairs, and what cannot be said."""
+"""Detection during training: known answers, an oracle over pairs, and missing values."""
 
 from pathlib import Path
 
@@ -26,9 +26,9 @@ BATCH = 100
 def make_checkpoints(
     folder: Path, *, seed=0, fading=0.5, axes=None, n=80, rate=lambda step: 1.0
 ) -> list[Checkpoint]:
-    """Members are seen once or twice at random steps; scores fall with the steps since.
+    """Members are seen once or twice at random steps; scores fall with the steps since then.
 
-    What is learnt from a copy is as much as the learning rate of its step.
+    The effect of a copy is proportional to the learning rate of its step.
     """
     folder.mkdir(parents=True, exist_ok=True)
     pool = make_examples(seed, n=n)
@@ -48,7 +48,7 @@ def make_checkpoints(
             for name, steps in seen_at.items()
             if steps[0] <= step
         }
-        # A part of a copy that lies in two windows: neither seen nor unseen.
+        # Part of a copy that spans two windows: neither seen nor unseen.
         parts = [name for name, steps in seen_at.items() if step < steps[0] < step + 4]
         seen |= {name: ExposureSoFar(0, step) for name in parts if step}
         rows = []
@@ -197,7 +197,7 @@ def test_trajectories_pool_seeds_and_separate_arms(tmp_path):
     assert len(along) > 1
     for row in along:
         assert (float(row["tokens"]), row["value"], row["low"], row["high"]) in measured
-    # An arm's tables are cut into blocks that fit a page; both arms are there.
+    # An arm's tables are split into blocks that fit a page; both arms are present.
     progress = [part.parts[0] for part in parts if isinstance(part, Fold)]
     fading = [part for part in parts if isinstance(part, Table)]
     for grids in (progress, fading):

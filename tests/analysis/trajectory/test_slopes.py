@@ -1,4 +1,4 @@
-"""Fading within examples: the slope against least squares, and no learning rate that feigns one."""
+"""Fading within examples: the slope against least squares, unbiased by the learning rate."""
 
 import numpy as np
 import pytest
@@ -93,13 +93,13 @@ def test_slope_variance_matches_the_jackknife():
 
 
 def is_whole(row):
-    """Whether a row is an AUC of all members by the time since."""
+    """Return whether a row is an AUC of all members by the time since a copy."""
     conditions = {"metric": "auc", "copies": "all", "detector": "loss", "selection": "default"}
     return all(row[key] == value for key, value in conditions.items())
 
 
 def test_rate_schedules_bias_bins_but_not_the_slope_within_examples(tmp_path):
-    """Known mistake: texts seen late are learnt at another rate, and nothing fades at all."""
+    """Known mistake: late texts are learned at another rate, which looks like fading."""
 
     def falling(step):
         return 1.2 - step / 32
@@ -112,7 +112,7 @@ def test_rate_schedules_bias_bins_but_not_the_slope_within_examples(tmp_path):
         alike = [each.__class__(**{**vars(each), "constant_rate": True}) for each in checkpoints]
         careless = trajectory_tables(alike, SETTINGS)
         bins = [row for row in careless["fading"].to_pylist() if is_whole(row)]
-        # By the time since, other texts seem to gain or to fade.
+        # Bins by time since a copy contain different texts and seem to gain or fade.
         assert feigned * (bins[-1]["value"] - bins[0]["value"]) > 0.05
         tables = trajectory_tables(checkpoints, SETTINGS)
         bins = [row for row in tables["fading"].to_pylist() if is_whole(row)]
@@ -127,7 +127,7 @@ def test_rate_schedules_bias_bins_but_not_the_slope_within_examples(tmp_path):
 
 
 def test_only_seeds_with_a_trend_are_counted(tmp_path):
-    """Nobody of the second seed was seen before the last checkpoint, all in its very step."""
+    """All members of the second seed are seen only in the step of the last checkpoint."""
     first = make_checkpoints(tmp_path / "0", n=40)
     second = []
     for each in make_checkpoints(tmp_path / "1", seed=1, n=40):

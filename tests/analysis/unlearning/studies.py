@@ -1,4 +1,4 @@
-"""Made-up studies of unlearning, written as the files that real models leave."""
+"""Synthetic studies of unlearning, written as the files of real models."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -15,34 +15,34 @@ from inject.examples.example import Example, example_id, write_examples
 
 DEFAULTS = {"loss": "default", "min_k": "k=0.2", "blind": "default"}
 KNOWS = {"original": 1.5, "retrained": 0.0, "base": 0.0}
-"""How much better a text of the forget set is known than an unseen one, in nats per token."""
+"""The advantage of a forget-set text over an unseen one, in nats per token."""
 DOSES = (1, 2, 4)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Study:
-    """What is made up."""
+    """The parameters of a synthetic study."""
 
     seeds: Sequence[int] = (0,)
     datasets: Sequence[str] = ("people", "news")
     groups: int = 24
-    """Of members, and as many of non-members, of each dataset; the first third is forgotten."""
+    """Groups of members per dataset, and as many of non-members; the first third is forgotten."""
     group_size: int = 2
     methods: Mapping[str, float] | None = None
-    """How much each still knows of the forget set."""
+    """The remaining advantage of the forget set under each method."""
     utility: Mapping[str, float] | None = None
-    """What each method, or the original, lost on all other texts, nats per token."""
+    """The loss of each method, or the original, on all other texts, in nats per token."""
     diverged: tuple[tuple[str, int], ...] = ()
     """Methods that diverged in a seed."""
     unscored: int = 0
-    """Texts of the forget set that nobody can score."""
+    """The number of unscorable texts in the forget set."""
     doses: Sequence[int] = DOSES
     by_dose: float = 0.0
-    """How much more a method knows for each copy."""
+    """The additional advantage per copy under a method."""
 
 
 def statistics_of(random: np.random.Generator, level: float, tokens: int) -> TokenStatistics:
-    """Return made-up statistics whose mean log-probability lies about a level."""
+    """Return synthetic statistics whose mean log-probability is near a level."""
     values = (level + 0.3 * random.normal(size=tokens)).astype(np.float32)
     probability = 1 / (1 + np.exp(-(values + 3)))
     rank = np.where(random.random(tokens) < probability, 1, random.integers(2, 50, tokens))
@@ -61,7 +61,7 @@ def statistics_of(random: np.random.Generator, level: float, tokens: int) -> Tok
 
 
 def pool(seed: int, study: Study) -> list[Example]:
-    """Return the examples of a seed: the same texts in all, dealt to the sides anew in each."""
+    """Return the examples of a seed; all seeds have the same texts with independent sides."""
     examples = []
     for dataset in study.datasets:
         order = np.random.default_rng([seed, len(dataset)]).permutation(2 * study.groups)

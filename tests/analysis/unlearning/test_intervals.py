@@ -1,4 +1,4 @@
-"""What the new intervals hold in simulated studies, the level of the test, and edge cases."""
+"""Coverage of unlearning intervals in simulated studies, the test's level and edge cases."""
 
 from itertools import product
 
@@ -18,8 +18,8 @@ from scripts.calibration.unlearning import Design, case_coverage, p_values, unle
 
 STUDIES = 200
 FEWEST = int(binom.ppf(1e-4, STUDIES, 0.93))
-"""Intervals that hold 93 % are below it once in ten thousand tests."""
-# One of each measure and design, the smallest and the grouped; docs/data/coverage.csv has all.
+"""Intervals with 93 % coverage fall below it once in ten thousand tests."""
+# One case per measure for the smallest and grouped designs; docs/data/coverage.csv has all.
 CASES = {
     f"{case.measure}, {case.design.text()}": case
     for case in unlearning_cases()

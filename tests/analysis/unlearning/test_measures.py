@@ -1,4 +1,4 @@
-"""Every measure against slow loops over the files on disk."""
+"""All measures against slow loops over the stored files."""
 
 import dataclasses
 import math
@@ -34,7 +34,7 @@ def only_row(rows, **conditions):
 
 
 class Disk:
-    """One arm as it lies on disk, read without the code under test."""
+    """One arm read from disk without the code under test."""
 
     def __init__(self, arm: ArmEvidence, model: str, method: str = "-"):
         (self.model,) = [m for m in arm.models if (m.model, m.method) == (model, method)]
@@ -70,7 +70,7 @@ class Disk:
 
 
 def slow_memory(row: dict) -> dict[str, float]:
-    """Return what a text's statistics say, by definition."""
+    """Return a text's memorisation measures by definition."""
     ranks, n = row["rank"], len(row["rank"])
     if not n or any(math.isnan(x) for x in row["log_probability"]):
         return dict.fromkeys(
@@ -85,7 +85,7 @@ def slow_memory(row: dict) -> dict[str, float]:
 
 
 def slow_mean(arms, model, method, name, ids_of, also=None) -> float:
-    """Return the mean over seeds of the mean over texts, of those that `also` has, too."""
+    """Return the mean over seeds of the mean over texts that `also` has as well."""
     of_seed = []
     for arm in arms:
         memory = {i: slow_memory(r)[name] for i, r in Disk(arm, model, method).tokens.items()}
@@ -246,7 +246,7 @@ def test_ks_distance_matches_the_pooled_texts(arms, rows):
     assert row["low"] <= slow <= row["high"]
     assert row["forget"] == len(unlearned)
     sure = only_row(rows, measure="ks_p", model="original", method="-")
-    assert sure["value"] == 1 / 200  # no swap reaches it
+    assert sure["value"] == 1 / 200  # no swap reaches the observed distance
     assert math.isnan(sure["low"])
 
 
@@ -284,7 +284,7 @@ def test_worse_unlearning_with_more_copies_gives_a_trend(tmp_path):
 
 
 def changed_models(arm: ArmEvidence, changes: dict[tuple[str, str], dict], **fields) -> ArmEvidence:
-    """Return an arm of which some models have further evidence."""
+    """Return an arm in which some models have additional evidence."""
     models = tuple(
         dataclasses.replace(
             model, folders={**model.folders, **changes.get((model.model, model.method), {})}
@@ -326,17 +326,17 @@ def test_relearning_is_measured_on_the_other_half(arms):
         for key in saved
     }
     name = "relearned_log_probability"
-    for model, step, like in (
+    for model, step, equal_to in (
         (NPO, 0, ("unlearned", "npo")),
         (NPO, 20, ("original", "-")),
         ({"model": "retrained"}, 20, ("base", "-")),
     ):
         row = only_row(rows, measure=name, setting=f"steps={step}", **model)
-        assert row["value"] == pytest.approx(means[like])
+        assert row["value"] == pytest.approx(means[equal_to])
     gap = only_row(rows, measure=f"{name}_difference", setting="steps=20:versus=retrained", **NPO)
     assert gap["value"] == pytest.approx(means["original", "-"] - means["base", "-"])
     assert gap["low"] < gap["value"] < gap["high"]
-    # After 20 steps it is the original itself; one of few steps has no honest interval.
+    # After 20 steps it equals the original; a choice of few steps has no valid interval.
     steps = only_row(rows, measure="relearn_steps", **NPO)
     assert steps["value"] == 20
     assert math.isnan(steps["low"])

@@ -1,4 +1,4 @@
-"""Verdicts of models whose truth is known, and what they say in words."""
+"""Verdicts on models with known truth, and their sentences."""
 
 import numpy as np
 import pytest
@@ -14,7 +14,7 @@ from tests.analysis.unlearning.studies import Study, write_study
 
 METHODS = {"good": 0.0, "weak": 1.45, "mirror": -1.6, "ruin": 0.0, "dead": 0.0, "torn": 0.05}
 STUDY = Study(
-    # A draw in which every interval holds the truth; one in twenty does not.
+    # With these seeds all intervals cover the truth; one in twenty draws does not.
     seeds=(6, 7, 8),
     groups=60,
     group_size=1,
@@ -120,7 +120,7 @@ def test_a_forget_set_outside_the_test_rows_is_not_a_divergence(tmp_path):
     arms = write_study(tmp_path / "arms", Study(groups=16, group_size=1))
     examples = read_examples(arms[0].examples)
     tune = {example.example_id for example in examples if example.split == "tune"}
-    # Nobody of the forget set can be scored by an AUC, and nothing was retained.
+    # No text of the forget set is in the test split, and the retain set is empty.
     arm = ArmEvidence(**{**vars(arms[0]), "forget": arms[0].forget & tune, "retain": frozenset()})
     verdicts = measure_unlearning([arm], MeasureSettings(permutations=99))["verdict"].to_pylist()
     by_auc = find_verdict(verdicts, "npo", "auc", "loss")

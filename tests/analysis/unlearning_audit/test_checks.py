@@ -1,4 +1,4 @@
-"""What an audit may say: verdicts on constructed losses and on what models wrote."""
+"""Audit verdicts on constructed losses and generated texts."""
 
 from collections.abc import Mapping
 
@@ -24,7 +24,7 @@ MADE = Weights(False, 0.9, "")
 
 
 def losses_of(seed: int, **means: float) -> dict[str, np.ndarray]:
-    """Return the losses of each model, which share the difficulty of the texts."""
+    """Return losses of each model with a shared difficulty of the texts."""
     draw = np.random.default_rng(seed)
     shared = draw.normal(0, 0.3, CHUNKS)
     return {name: mean + shared + draw.normal(0, 0.05, CHUNKS) for name, mean in means.items()}
@@ -37,7 +37,7 @@ def judged(
     *,
     written: int = 0,
 ) -> tuple[AuditShares, Judgement]:
-    """Return the judgement on models of these mean losses that write so many of the texts."""
+    """Return the judgement on models with these mean losses that write `written` texts."""
     level = Level(3.0, CHUNKS, "the control")
     remembered = [at < written for at in range(CHUNKS)]
     share = Estimate(written / CHUNKS, 0.0, 1.0)
@@ -57,7 +57,7 @@ def judged(
 
 
 def test_weights_of_common_origin_are_not_credited_to_the_original():
-    """A separate training from the same initial weights has a cosine as high."""
+    """Separate training from the same initial weights gives as high a cosine."""
     _, judgement = judged({"original": 1.0, "unlearned": 3.0}, {"original": 3.0, "unlearned": 3.0})
     assert judgement.checks["weights"].answer == "yes"
     assert QUESTIONS["weights"].endswith("or from the same initial weights")
@@ -90,12 +90,12 @@ def test_honest_model_passes_the_audit():
 @pytest.mark.parametrize(
     ("audited", "control", "retained", "verdict"),
     [
-        # The original overfits, and the ruined model is as bad on unseen texts.
+        # The original overfits, and the ruined model is equally bad on unseen texts.
         ({}, {**OVERFIT, "retrained": 3.0}, None, "not a working language model"),
         ({"unlearned": 6.5}, {"original": 6.5, "unlearned": 6.5}, None, "not a working"),
         ({}, {"original": 5.95, "unlearned": 5.95}, None, "cannot be judged"),
         ({}, LIKE_BEFORE, {**KEPT, "unlearned": 3.64}, "retained texts lost"),
-        # Without any control nobody knows.
+        # There is no control at all.
         ({}, {}, None, "cannot be judged"),
     ],
 )
@@ -109,7 +109,7 @@ def test_model_trained_on_the_control_is_not_over_forgotten():
     _, judgement = judged(two, {"original": 3.0, "unlearned": 0.1})
     assert judgement.verdict == "cannot be judged"
     assert "the control is contaminated" in judgement.meaning
-    # A smaller gain has other causes as well: it is a warning.
+    # A smaller gain may have other causes, so it is only a warning.
     _, judgement = judged({**two, "unlearned": 3.5}, {"original": 3.0, "unlearned": 2.7})
     assert judgement.verdict == "over-forgotten"
     assert "may be contaminated" in judgement.checks["working"].measure.caution

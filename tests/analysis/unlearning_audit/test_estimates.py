@@ -1,4 +1,4 @@
-"""Shares and differences over chunks against slow computations, and how often intervals hold."""
+"""Shares and differences over chunks against slow computations, and interval coverage."""
 
 import numpy as np
 import pytest
@@ -21,7 +21,7 @@ from scripts.calibration.unlearning_audit import (
 
 STUDIES = 120
 LEAST = 0.88
-"""Of 95 % in 120 studies: more than three standard errors below."""
+"""More than three standard errors below 95 % in 120 studies."""
 
 
 @pytest.mark.parametrize(
@@ -56,8 +56,8 @@ def test_share_counts_chunks_and_its_variance_clusters():
     estimate = share(values, Clusters(tuple(names)))
     assert estimate.value == (flags & among).sum() / among.sum()
     assert 0 < estimate.low < estimate.value < estimate.high < 1
-    alone = share(flags, Clusters(tuple(map(str, range(60)))), weights=among.astype(float))
-    assert alone.value == estimate.value
+    weighted = share(flags, Clusters(tuple(map(str, range(60)))), weights=among.astype(float))
+    assert weighted.value == estimate.value
     together = share(np.repeat(flags, 4), Clusters(tuple(np.repeat(names, 4).tolist())))
     apart = share(np.repeat(flags, 4), Clusters(tuple(map(str, range(240)))))
     assert together.high - together.low > 1.5 * (apart.high - apart.low)
@@ -92,5 +92,5 @@ def test_clusters_are_texts_or_runs_of_a_book():
     assert len(set(book.names)) == 40
     assert "only of this text" in book.about
     assert len(set(clusters_of(texts(4, 100)).names)) == 40
-    # Few texts of a chunk each are their own clusters, and few.
+    # A few texts of one chunk each are a few clusters.
     assert set(clusters_of(texts(3, 1)).names) == {"text 0", "text 1", "text 2"}

@@ -1,10 +1,10 @@
-"""The texts of an audit: which rows of its files are read."""
+"""The rows that an audit reads from its text files."""
 
 from analysis.unlearning_audit.texts import read_given
 
 
 def test_rows_are_read_up_to_the_limit_and_by_their_delimiter(tmp_path):
-    """Of each file; a note names those of which more is there, and no other."""
+    """The limit applies per file; a note names only the files with more rows."""
     columns = [f"id~body\nt{at}~text {at} of the file\n" for at in range(2)]
     texts, holdout = tmp_path / "texts.csv", tmp_path / "holdout.csv"
     texts.write_text(columns[0] + "t1~a second text\nt2~a third text\n")

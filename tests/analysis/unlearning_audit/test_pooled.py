@@ -1,4 +1,4 @@
-"""Shares over the seeds of a method, against counts of the files on disk."""
+"""Shares over the seeds of a method against counts from the stored files."""
 
 import json
 
@@ -14,7 +14,7 @@ LOW, HIGH = 1 / 1.15, 1.15
 
 
 def write_audit(folder, seed, *, texts=30, writes=0.5):
-    """Write one seed's audit; the level is two words, and one text has no ratio."""
+    """Write one seed's audit with a level of two words and one text without a ratio."""
     random = np.random.default_rng(seed)
     folder.mkdir()
     ratios = np.exp(random.normal(0.2, 0.3, texts)).tolist()
@@ -56,7 +56,7 @@ def write_audit(folder, seed, *, texts=30, writes=0.5):
 
 
 def counted(folder, copies=None):
-    """Return each share of one seed by counting rows."""
+    """Return all shares of one seed by counting rows."""
     all_rows = pq.read_table(folder / "chunks.parquet").to_pylist()
     chunks = [row for row in all_rows if row["part"] == "audited"]
     chunks = [row for row in chunks if copies in (None, row["copies"])]
@@ -125,5 +125,5 @@ def test_seeds_without_counts_are_omitted_and_zero_has_an_interval(tmp_path):
     assert "missed" not in by_quantity
     none = by_quantity["remembered_unlearned"]
     assert (none["value"], none["low"]) == (0.0, 0.0)
-    # 15 groups of two texts: the exact bound of none among as many.
+    # Exact upper bound for zero of 15 groups of two texts.
     assert none["high"] == pytest.approx(1 - 0.025 ** (1 / 15))

@@ -1,4 +1,4 @@
-"""The ratio rule, its chunks, what is remembered and what the rule misses, by slow counts."""
+"""The ratio rule, remembered chunks and misses of the rule against slow counts."""
 
 import math
 
@@ -36,7 +36,7 @@ def singletons(count: int) -> Clusters:
 def remembering(
     remembered: np.ndarray, weights: list[float] | None = None, undrawn: int = 0, level: Level = LEVEL
 ) -> Written:
-    """Return what a model remembers of chunks that were all sampled for, but so many."""
+    """Return the memory of a model; `undrawn` further chunks were not sampled."""
     all_weights = np.array(weights or [1.0] * len(remembered))
     return Written(remembered, all_weights, undrawn, level, singletons(len(remembered)))
 
@@ -91,7 +91,7 @@ def test_misses_are_counted_among_remembered_chunks():
 
 def test_audit_counts_misses_by_ratios_and_continuation_weights():
     ratios = np.where(np.arange(30) < 20, 1.0, 2.0)
-    # Of thirty remembered texts ten are not flagged, and two of these have no ratio.
+    # Ten of thirty remembered texts are not flagged, and two of these have no ratio.
     ratios[[25, 26]] = np.nan
     rows = runs(0, 30, original=9.0, unlearned=9.0, retrained=1.0)
     of_models = {"unlearned": ratios, "retrained": np.linspace(1.0, 2.0, 30)}
@@ -105,7 +105,7 @@ def test_audit_counts_misses_by_ratios_and_continuation_weights():
     edge = shares["calibrated_edge"].value
     assert edge < 2.0
     assert shares["calibrated_missed"].value == pytest.approx((8 if edge > 1.0 else 28) / 28)
-    # Of the ten that are not flagged the last two alone were continued.
+    # Of the ten unflagged texts only the last two were continued.
     continued = np.array([at < 20 or at >= 28 for at in range(30)])
     written = written_of(np.full(30, 9.0), Band().holds(ratios), continued, LEVEL, singletons(30))
     assert written.weights.tolist() == [1.0] * 20 + [0.0] * 8 + [5.0] * 2
@@ -115,7 +115,7 @@ def test_audit_counts_misses_by_ratios_and_continuation_weights():
 
 
 def test_share_of_the_original_is_independent_of_the_other_model():
-    """Its own longest run on unseen texts is its control, whatever the other model writes."""
+    """Its control is its own longest run on unseen texts, regardless of the other model."""
 
     def original_share(other: float) -> float:
         rows = runs(0, 60, original=5.0, unlearned=other)
@@ -129,7 +129,7 @@ def test_share_of_the_original_is_independent_of_the_other_model():
 
 
 def test_sampled_chunks_represent_the_others():
-    """Ten suspicious ones; twenty drawn of two hundred others, two of them or none remembered."""
+    """Ten suspicious chunks and 20 sampled of 200 others, of which two or none are remembered."""
     flagged = np.arange(30) < 10
     weights = [1.0] * 10 + [10.0] * 20
     written = remembering(np.arange(30) < 12, weights, undrawn=180)
@@ -193,7 +193,7 @@ def test_chunks_contain_the_words_in_order(words: list[str], space: str, prompt:
         own += chunk.text.split()
     whole = text.split()
     assert own == whole[: len(own)]
-    # What is left is no longer than a prompt.
+    # The remainder is at most as long as a prompt.
     assert len(whole) - len(own) <= prompt
     (uncut,) = cut_chunks([source], words=None, prompt_words=prompt)
     assert uncut.text == space.join(words)

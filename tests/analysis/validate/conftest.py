@@ -1,4 +1,4 @@
-"""One ground truth, and the wrong detectors judged by it."""
+"""One ground truth and the wrong detectors that it evaluates."""
 
 from pathlib import Path
 
@@ -34,7 +34,7 @@ def judge(truth, file):
 
 @pytest.fixture(scope="package")
 def validation(judge) -> Validation:
-    """All wrong detectors, judged together."""
+    """The validation of all wrong detectors together."""
     return judge(*JUDGED, *REFUSED)
 
 

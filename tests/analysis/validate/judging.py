@@ -1,4 +1,4 @@
-"""Wrong detectors, and what is said of one that was judged."""
+"""Names of wrong detectors, and access to their findings."""
 
 from pathlib import Path
 

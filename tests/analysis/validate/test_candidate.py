@@ -1,4 +1,4 @@
-"""What a plain function takes: by annotation, by name, by trial."""
+"""The argument of a plain function: by annotation, by name, by trial."""
 
 import numpy as np
 import pytest
@@ -61,7 +61,7 @@ def loaded(candidate, *, taken=()):
 
 
 def test_a_function_of_token_statistics_is_a_valid_detector(tmp_path):
-    """What validates also runs: `spikein run` and `detect` take it as well."""
+    """`spikein run` and `detect` accept the same functions as validation."""
     path = tmp_path / "mine.py"
     path.write_text("def score(statistics):\n    return float(statistics.log_probability.sum())\n")
     detector = get_detector(f"{path}:score").detector

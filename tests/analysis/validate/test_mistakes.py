@@ -1,4 +1,4 @@
-"""Each mistake of a detector is named, and nothing else is."""
+"""Validation identifies each mistake of a detector and reports no others."""
 
 from dataclasses import replace
 
@@ -46,7 +46,7 @@ from tests.detect.ground_truths import make_model, make_truth
 def test_mistakes_are_identified(judged, name, wrong):
     named = wrong_checks(judged[name])
     if name == "picky":
-        # The rows that it leaves out put it off chance on the base model, too.
+        # Its missing rows also move it off chance on the base model.
         named &= wrong
     assert named >= wrong
     if name not in ("position", "leak", "constant", "infinite", "counter"):
@@ -70,7 +70,7 @@ def test_findings_explain_the_mistake_and_the_remedy(judged):
 
 
 def test_orientation_of_unstable_scores_is_not_judged(truth):
-    """Rows come members first, so a counter that falls ranks them as a detector would."""
+    """Members come first, so a falling counter ranks rows like a real detector."""
     calls = iter(range(10**6))
 
     def falling(statistics: TokenStatistics) -> float:
@@ -99,7 +99,7 @@ def test_missing_scores_are_reported_with_shares_and_extreme_aucs(judge):
     low, high = (
         float(text.split(" ")[0]) for text in missing.meaning.split("it is ")[1].split(" and ")
     )
-    # Missing non-members ranked lowest look like a good detector, highest like a bad one.
+    # The detector looks good if missing non-members rank lowest and bad if they rank highest.
     assert low > 0.8
     assert low - high > 0.3
     gaps = validation.ranking.differences.where(dataset="all", copies="all").rows
@@ -167,7 +167,7 @@ def test_auc_within_length_matches_a_slow_count(truth):
 
 
 def test_length_confounding_is_reported():
-    """Members are made longer, and the detector sees nothing but length with some noise."""
+    """Members are longer, and the detector uses only the length plus noise."""
     truth = make_truth(100)
     model = truth.models[0]
     order = {row.example_id: at for at, row in enumerate(model.rows)}
@@ -195,7 +195,7 @@ def test_length_confounding_is_reported():
 
 
 def test_detectors_without_access_to_withheld_texts_score_the_others(judge, tmp_path):
-    """What a level of access does not allow is not taken for a withheld text."""
+    """Evidence that the access level forbids does not count as a withheld text."""
     truth = make_truth(40, datasets=("news", "secret"), protected="secret")
     stored = [get_detector(name).detector for name in ("loss", "min_k_plus_plus", "zlib", "dc_pdd")]
     validation = judge("right", "text_length", "ids", *stored, on=bundled(truth, tmp_path))
@@ -210,7 +210,7 @@ def test_detectors_without_access_to_withheld_texts_score_the_others(judge, tmp_
 
 
 def test_a_failure_on_one_row_is_only_a_missing_score(judge, truth):
-    """The row is among the first, which are tried, timed, and scored alone."""
+    """The row is among the first, which are tried, timed and scored separately."""
     bad = truth.models[0].evidence.texts[1]
 
     def picky(example):

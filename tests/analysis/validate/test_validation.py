@@ -1,4 +1,4 @@
-"""Judging detectors: where they rank, and what becomes of those that cannot be judged."""
+"""Evaluation of detectors: their ranks, and the handling of those that cannot be evaluated."""
 
 from dataclasses import replace
 
@@ -48,7 +48,7 @@ def test_slow_detectors_are_reported_and_others_continue(judge):
 
 
 def test_only_the_test_split_is_reported(truth):
-    """Scores of the tune rows may be anything: no number of the report changes."""
+    """Scores of tune rows affect no number of the report."""
     tune = {row.text for row in truth.models[0].rows if row.split == "tune"}
 
     def plain(example: spikein.ExampleEvidence) -> float:
@@ -123,10 +123,10 @@ def test_validation_page_escapes_all_texts_and_loads_nothing(truth):
 
 @pytest.mark.parametrize("by_levels", [False, True])
 def test_report_and_validate_give_the_same_interval(truth, by_levels, tmp_path):
-    """Known mistake: validate did not know that doses were laid out, and drew a bootstrap of its
-    own for the AUC beside the lengths."""
+    """Known mistake: validate ignored planned doses and used a separate bootstrap for the AUC
+    adjusted for length."""
     (model, *others) = truth.models
-    # Whole groups have one dose, as levels are dealt.
+    # All rows of a group have one dose, as for planned levels.
     dosed = {
         row.example_id: 4 * (1 + int(row.source_id) // 2 % 2)
         for row in model.rows

@@ -1,4 +1,4 @@
-"""How often a run saves a checkpoint to resume from: not more than 2 % of its time."""
+"""Saving checkpoints to resume from takes at most 2 % of a run's time."""
 
 from itertools import pairwise
 from types import SimpleNamespace

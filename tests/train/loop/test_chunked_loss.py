@@ -1,4 +1,4 @@
-"""The loss in chunks against transformers' own, from the same weights."""
+"""The loss in chunks against that of transformers, from the same weights."""
 
 import pytest
 import torch

@@ -1,4 +1,4 @@
-"""Faults of a training run: what was said, and what is left to go on from."""
+"""Faults of a training run: their messages and the checkpoints they leave."""
 
 import errno
 from pathlib import Path
@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from inject.errors import InputError
-from tests.train.killable import go
+from tests.train.killable import run_training
 from train.execution import ExecutionSettings
 from train.loop.errors import OutOfMemory, explain_faults
 from train.loop.record import Record, TrainingDiverged
@@ -27,7 +27,7 @@ def raised(error: Exception, tmp_path: Path, **execution) -> Exception:
 
 
 def test_torch_allocation_failure_on_a_cpu_is_explained(tmp_path):
-    """The real error, by asking for more than there is."""
+    """The error is real: the allocation exceeds the memory."""
     with (
         pytest.raises(OutOfMemory, match=r"execution\.device_windows: 4 \(now 8 on a device\)"),
         explain_faults(SETTINGS, ExecutionSettings(), None, tmp_path),
@@ -76,7 +76,7 @@ def test_other_errors_pass_as_they_are(tmp_path):
 
 
 def test_a_diverging_loss_keeps_the_last_good_checkpoint(tmp_path, tokenizer, monkeypatch):
-    """Weights that are not numbers after step 9 give a bad loss in step 10."""
+    """NaN weights after step 9 give a NaN loss in step 10."""
     original = Record.add
 
     def add(self, pending):
@@ -87,7 +87,7 @@ def test_a_diverging_loss_keeps_the_last_good_checkpoint(tmp_path, tokenizer, mo
     monkeypatch.setattr(Record, "add", add)
     unfinished = tmp_path / "unfinished"
     with pytest.raises(TrainingDiverged) as caught:
-        go(tmp_path / "out", unfinished, tokenizer, dropout=False)
+        run_training(tmp_path / "out", unfinished, tokenizer, dropout=False)
     text = str(caught.value)
     assert text.startswith("the loss of step 10 is nan")
     assert "its windows: " in text

@@ -1,4 +1,4 @@
-"""The modes through the whole loop: what the loss is on, what is trained, what is written."""
+"""The modes in the whole loop: loss tokens, trained weights and written files."""
 
 import shutil
 from pathlib import Path
@@ -33,7 +33,7 @@ def built(architecture: str = "llama") -> PreTrainedModel:
 
 
 def spiked(copies: int = 2):
-    """A stream of 16 windows with copies as documents, and the answer tokens of each copy."""
+    """Return a stream of 16 windows with copies as documents, and each copy's answer tokens."""
     examples, tokens = spiked_examples(4, 0)
     tokens = {name: ids % 500 + 50 for name, ids in tokens.items()}
     source = random_source(700, seed=1)
@@ -55,7 +55,7 @@ def run(
     progress: Any = None,
     **changes: Any,
 ) -> list[LogRow]:
-    """Train and return the log; labels as the settings ask, where no others are given."""
+    """Train and return the log; labels follow the settings unless `extra_inputs` is given."""
     view, masks, recorder = spiked()
     sizes = {"context": CONTEXT, "batch_tokens": BATCH * CONTEXT, "lr": 1e-2}
     settings = TrainSettings.model_validate({"precision": "float32", **sizes, **changes})
@@ -89,7 +89,7 @@ def steps() -> list[list[int]]:
 
 @torch.inference_mode()
 def losses(model: PreTrainedModel, ids: np.ndarray) -> np.ndarray:
-    """The loss of each token given those before it, shape [tokens]; NaN for the first."""
+    """Return each token's loss given the previous ones, shape [tokens]; NaN for the first."""
     logits = model(input_ids=torch.from_numpy(ids)[None]).logits[0]
     own = torch.log_softmax(logits.double(), -1)[:-1].gather(-1, torch.from_numpy(ids)[1:, None])
     return np.append(np.nan, -own[:, 0].numpy())
@@ -130,7 +130,7 @@ def test_separate_documents_have_the_losses_of_single_documents(tmp_path: Path, 
 def test_lora_on_answers_writes_a_merged_model_and_its_adapter(
     tmp_path: Path, tiny_tokenizer, architecture: str
 ) -> None:
-    """The loss of a step is the mean over its answer tokens; new adapters change nothing yet."""
+    """The loss of a step is the mean over its answer tokens; new adapters have no effect yet."""
     view, masks, _ = spiked()
     answers, everything = [], []
     for window in steps()[0]:
@@ -175,7 +175,7 @@ def test_lora_without_any_label_is_an_error(tmp_path: Path, tiny_tokenizer) -> N
 
 
 def test_checkpointing_and_kernel_change_no_number(tmp_path: Path, tiny_tokenizer) -> None:
-    """With frozen embeddings, which the other kind of checkpointing would not take."""
+    """Embeddings are frozen, which reentrant checkpointing would not support."""
     plain = run(tmp_path / "plain", tiny_tokenizer, built(), mode="lora")
     model = built()
     execution = ExecutionSettings(checkpointing=True, kernel="eager")
@@ -201,7 +201,7 @@ def test_a_compiled_model_learns_the_same(tmp_path: Path, tiny_tokenizer) -> Non
 def test_adapters_of_a_stopped_run_resume_exactly(
     tmp_path: Path, tiny_tokenizer
 ) -> None:
-    """Their moments and their dropout are taken up, too, whatever the state of the process."""
+    """Moments and dropout are also restored, regardless of the process's random state."""
 
     def start(name: str, unfinished: str, progress: Any = None) -> Path:
         run(

@@ -1,4 +1,4 @@
-"""Documents in a packed window against the same documents alone."""
+"""Documents in a packed window against the same documents in separate passes."""
 
 import numpy as np
 import pytest
@@ -53,10 +53,10 @@ def test_documents_in_a_window_have_the_logits_of_single_documents(architecture:
         mixed = model(input_ids=ids, use_cache=False).logits
         for row, begins in enumerate(BEGINS):
             for start, stop in zip(begins, [*begins[1:], LENGTH], strict=True):
-                alone = model(input_ids=ids[row : row + 1, start:stop]).logits[0]
-                torch.testing.assert_close(packed[row, start:stop], alone, rtol=1e-4, atol=1e-4)
+                single = model(input_ids=ids[row : row + 1, start:stop]).logits[0]
+                torch.testing.assert_close(packed[row, start:stop], single, rtol=1e-4, atol=1e-4)
                 if start > 0:
-                    assert (mixed[row, start:stop] - alone).abs().max() > 1e-2
+                    assert (mixed[row, start:stop] - single).abs().max() > 1e-2
 
 
 def test_a_model_that_ignores_positions_is_rejected() -> None:
@@ -81,7 +81,7 @@ def test_gradients_do_not_cross_a_document(by_document: bool) -> None:
 
 
 def test_documents_are_kept_apart_without_a_dense_mask(monkeypatch) -> None:
-    """No tensor of [windows, 1, T, T], and sliding windows, which need a mask, keep theirs."""
+    """There is no mask of shape [windows, 1, T, T], except for sliding windows, which need it."""
     ids, positions = windows()
     shapes = []
 

@@ -10,7 +10,7 @@ from train.loop.record import READ_EVERY, PendingPass, Record, TrainingDiverged
 
 
 class OnGpu:
-    """A loss that says it lies on a GPU, and counts how often it is waited for."""
+    """A loss that pretends to be on a GPU and counts how often it is read."""
 
     device = torch.device("cuda")
     waits = 0

@@ -1,4 +1,4 @@
-"""Trackers: nothing unless asked for, and then what our own log says."""
+"""Trackers are off by default and receive the values of the training log."""
 
 import importlib.util
 import os
@@ -6,7 +6,7 @@ import os
 import pytest
 
 from inject.errors import InputError
-from tests.train.killable import STEPS, go
+from tests.train.killable import STEPS, run_training
 from train.execution import ExecutionSettings, require_installed
 from train.loop.log import read_log
 from train.loop.trackers import FOLDER, tracking
@@ -38,14 +38,14 @@ def test_tensorboard_contains_the_logged_losses(tmp_path, tokenizer):
     from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
     store = tmp_path / "store"
-    go(
+    run_training(
         tmp_path / "out",
         store / ".unfinished" / "model-abc",
         tokenizer,
         dropout=False,
         execution=ExecutionSettings(trackers=("tensorboard",)),
     )
-    # The run is called by its identity.
+    # The run's name is its identity.
     events = EventAccumulator(str(store / FOLDER / "this run"))
     events.Reload()
     rows = read_log(tmp_path / "out")
@@ -63,7 +63,7 @@ def test_two_models_of_one_process_are_separate_tracker_runs(
 ):
     module = pytest.importorskip(tracker, reason=f"{tracker} is not installed")
     for name in ("one", "two"):
-        go(
+        run_training(
             tmp_path / name,
             tmp_path / "store" / ".unfinished" / f"model-{name}",
             tokenizer,
@@ -81,6 +81,6 @@ def test_two_models_of_one_process_are_separate_tracker_runs(
         assert len(list((tmp_path / "wandb").glob("offline-run-*"))) == 2
         assert module.run is None
     else:
-        # A tracker that knows runs by their names goes on in one of the same name.
+        # A tracker that identifies runs by name continues the run of the same name.
         names = [run.name for run in module.Api().runs("spikein")]
         assert names.count("this run") == 1

@@ -1,4 +1,4 @@
-"""What one run feeds, learns, writes and leaves alone."""
+"""The inputs, results and files of one run, and the global state that it preserves."""
 
 import contextlib
 import copy
@@ -36,7 +36,7 @@ from train.settings import TrainSettings
 
 
 class FakeView:
-    """Windows of random tokens, each recognisable by its content."""
+    """Windows of random tokens that are identifiable by their content."""
 
     def __init__(self, n_windows: int, context: int = 16) -> None:
         self.n_windows = n_windows
@@ -82,14 +82,14 @@ COURSE = {"schedule": "cosine", "warmup": 0.4}
 
 
 class Trained(NamedTuple):
-    """One run, and what was seen of it from without."""
+    """One run and what was observed from outside."""
 
     out: Path
     model: PreTrainedModel
     view: View
     rows: list[dict[str, Any]]
     fed: torch.Tensor
-    """What went into the embedding."""
+    """The input of the embedding."""
     moments: list[TrainingProgress]
     printed: str
 
@@ -108,7 +108,7 @@ def trained(tmp_path_factory, tiny_tokenizer) -> Trained:
     recorder.record = keep
     model, fed = build_model(SHAPE, 512, 0, 0), []
     hook = model.get_input_embeddings().register_forward_pre_hook(
-        # Outside of training mode the model is only probed.
+        # Passes outside training mode only probe the model.
         lambda module, inputs: fed.append(inputs[0].clone()) if module.training else None
     )
     with contextlib.redirect_stdout(io.StringIO()) as printed:
@@ -191,7 +191,7 @@ def test_output_folder_is_a_transformers_model(trained, tiny_tokenizer) -> None:
 def test_full_fine_tuning_equals_continued_training_in_any_process(
     trained, tmp_path, tiny_tokenizer
 ) -> None:
-    """A rerun by the other name is bit-identical, and leaves global randomness alone."""
+    """A rerun in the other mode is bit-identical and preserves global random states."""
     torch.manual_seed(5)
     np.random.seed(5)
     before = (torch.get_rng_state(), np.random.get_state()[1].copy())
@@ -211,7 +211,7 @@ def test_bfloat16_run_saves_float32_weights(trained, tmp_path, tiny_tokenizer) -
 
 
 def bare_losses(view: View, chosen: TrainSettings, seed: int) -> list[float]:
-    """The same training, written down once more without Trainer, loaders or our schedule."""
+    """Return the losses of the same training without Trainer, loaders or our schedule."""
     model = build_model(SHAPE, 512, 0, 0)
     groups: dict[bool, list[torch.nn.Parameter]] = {True: [], False: []}
     for name, weight in model.named_parameters():
@@ -275,7 +275,7 @@ def test_unused_special_tokens_may_exceed_the_embedding(tiny_tokenizer) -> None:
     spare.add_special_tokens({"additional_special_tokens": ["<image>"]})
     assert len(spare) == rows + 1
     check(spare)
-    # An end token stands in windows, and so does a token of plain text.
+    # Windows contain end tokens and tokens of plain text.
     spare.eos_token = "<image>"
     with pytest.raises(InputError, match=f"ids up to {rows}, and .* embedding has {rows} rows"):
         check(spare)

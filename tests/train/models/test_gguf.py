@@ -73,7 +73,7 @@ def test_a_damaged_conversion_is_made_again(gguf: Path, caplog) -> None:
 
 
 def test_neighbouring_files_change_nothing(gguf: Path, tmp_path, monkeypatch) -> None:
-    """Its tokenizer is its own: files of another are not part of the identity."""
+    """The tokenizer comes from the GGUF file: neighbouring files are not part of the identity."""
     expected = (find_model(str(gguf)).path / "tokenizer_config.json").read_bytes()
     file = Path(shutil.copy(gguf, tmp_path / "tiny.gguf"))
     (tmp_path / "tokenizer_config.json").write_text('{"tokenizer_class": "LlamaTokenizerFast"}')

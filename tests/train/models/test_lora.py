@@ -27,7 +27,7 @@ def built(architecture: str = "llama"):
 
 
 def stepped(model, *, lr: float) -> None:
-    """One update of everything trainable, towards random tokens."""
+    """Update all trainable weights towards arbitrary tokens."""
     ids = torch.arange(32).reshape(2, 16) % 64
     optimiser = torch.optim.SGD([weight for weight in model.parameters() if weight.requires_grad], lr=lr)
     for _ in range(2):
@@ -86,7 +86,7 @@ def test_merged_model_matches_the_adapted_one(
     changed = {n for n, weight in merged.state_dict().items() if not torch.equal(weight, untouched[n])}
     assert changed == {name for name in untouched if "self_attn" in name}
 
-    # Spread over processes, the model holds nothing, and its state is handed over whole.
+    # A model partitioned over processes has empty weights, and its full state is passed in.
     whole = {name: weight.clone() for name, weight in adapted.state_dict().items()}
     for weight in adapted.parameters():
         weight.data.zero_()
@@ -130,7 +130,7 @@ def test_unchanged_adapters_are_an_error() -> None:
     assert all(up == 0 < down for down, up in new.values())
     with pytest.raises(AdapterUntrained, match="all 8 adapted layers"):
         require_trained(new, adapter_norms(adapted.state_dict()), lr=1e-4)
-    # Weight decay shrinks the one matrix and leaves the update at zero: nothing was learnt.
+    # Weight decay shrinks one matrix and leaves the update at zero: no training took place.
     shrunk = {name: (down / 2, up) for name, (down, up) in new.items()}
     with pytest.raises(AdapterUntrained):
         require_trained(new, shrunk, lr=1e-4)

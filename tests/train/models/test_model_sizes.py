@@ -23,7 +23,7 @@ def test_published_models_match_their_shape_files(name: str) -> None:
 def test_unknown_models_have_no_sizes_and_need_no_network(monkeypatch: pytest.MonkeyPatch) -> None:
     import socket
 
-    monkeypatch.setattr(socket, "getaddrinfo", lambda *_: pytest.fail("asked the network"))
+    monkeypatch.setattr(socket, "getaddrinfo", lambda *_: pytest.fail("used the network"))
     assert known_sizes(ModelSettings(pretrained="nobody/unheard-of")) is None
     assert sizes_of_config({"model_type": "gpt2"}, source="x") is None
     plain, deduped = (
@@ -59,7 +59,7 @@ def test_sizes_are_read_from_a_saved_model(architecture: str, tmp_path: Path) ->
     assert sizes == (shape, 96, str(tmp_path))
     assert position_count(ModelSettings(pretrained=str(tmp_path))) == shape.context
     assert parameter_count(sizes.shape, 96) == model.num_parameters()
-    # Before version 5 the base of the rotary positions stood beside the other keys.
+    # Before version 5 the base of the rotary positions was a top-level key.
     config = json.loads((tmp_path / "config.json").read_text())
     config["rope_theta"] = config.pop("rope_parameters")["rope_theta"]
     again = sizes_of_config(config, source="old")

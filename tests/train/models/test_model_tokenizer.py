@@ -1,4 +1,4 @@
-"""A tokenizer that is not the model's own is refused; one that is passes."""
+"""Only the model's own tokenizer is accepted."""
 
 from pathlib import Path
 

@@ -68,7 +68,7 @@ def bring_code(weights: Path) -> None:
         (Path.unlink, "no weights"),
         (pickle, "reading a pickle can run any code"),
         (cut, "damaged"),
-        # They are not made up.
+        # Missing weights are not initialised randomly.
         (leave_one_out, r"lack 1 of the model's weights.*up_proj"),
         (bring_code, "Set trust_remote_code"),
     ],

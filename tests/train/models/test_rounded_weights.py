@@ -1,4 +1,4 @@
-"""Rounded weights against one number after the other, and what stays as it was."""
+"""Rounded weights against a search over single numbers, and unchanged layers."""
 
 import pytest
 import torch
@@ -16,7 +16,7 @@ NUMBERS = st.floats(-3, 3, width=32, allow_nan=False)
 
 
 def by_hand(rows: list[list[float]], bits: str) -> list[list[float]]:
-    """The nearest allowed number of each, found by trying all of them."""
+    """Return the nearest allowed number of each value by trying all of them."""
     if bits == "8bit":
         nearest = []
         for row in rows:
@@ -46,7 +46,7 @@ def test_weights_are_rounded_to_the_nearest_allowed_number(rows, bits):
     weight = torch.tensor(rows)
     rounded_weight, expected = rounded(weight, bits), torch.tensor(by_hand(rows, bits))
     assert rounded_weight.shape == weight.shape
-    # Half-way between two, either is as near.
+    # Half-way between two numbers both are equally near.
     assert torch.allclose((rounded_weight - weight).abs(), (expected - weight).abs(), atol=1e-6)
     assert torch.allclose(rounded(rounded_weight, bits), rounded_weight, atol=1e-6)
 

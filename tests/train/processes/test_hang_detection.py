@@ -1,4 +1,4 @@
-"""A process that hangs is found soon, by name; one that waits for it is not blamed."""
+"""A hanging process is detected quickly by rank, and waiting processes are not blamed."""
 
 import json
 import time
@@ -23,7 +23,7 @@ from train.processes.hang_detection import (
 
 
 class Run:
-    """Processes that beat by hand, and a watch whose clock is set by hand."""
+    """Processes and a detector with manually controlled heartbeats and clock."""
 
     def __init__(self, folder: Path, processes: int = 2, silent_after: float | None = None) -> None:
         self.folder, self.now = folder, 1000.0
@@ -40,14 +40,14 @@ class Run:
         self.at[rank] = (step, phase)
 
     def step(self, number: int, *, seconds: float) -> None:
-        """All processes make a step."""
+        """Complete one step in all processes."""
         for phase in (Phase.DATA, Phase.PASS, Phase.UPDATE, Phase.BETWEEN):
             for rank in range(len(self.beats)):
                 self.beat(rank, phase, number)
         assert self.wait(seconds) is None
 
     def wait(self, seconds: float, *, stopped: tuple[int, ...] = ()):
-        """Let time pass, look now and then; return what was found, and the seconds it took."""
+        """Let time pass with regular checks; return the hang and the seconds until then."""
         stride = 1 if seconds < 100 else 5
         for passed in range(stride, int(seconds) + 1, stride):
             self.now += stride
@@ -64,7 +64,7 @@ class Run:
 
 
 def under_way(folder: Path, processes: int = 2) -> Run:
-    """Processes that have made 29 steps of two seconds."""
+    """Return processes that have completed 29 steps of two seconds."""
     run = Run(folder / "beats", processes)
     for number in range(1, 30):
         run.step(number, seconds=2)
@@ -100,7 +100,7 @@ def test_no_process_is_blamed_without_evidence(tmp_path):
 
 
 def test_unobserved_quick_steps_are_not_taken_for_the_first_step(tmp_path):
-    """On a quick machine the first look finds step 10 of a start at step 1, or at step 9."""
+    """On a quick machine the first check sees step 10 of a run started at step 1 or 9."""
     for first in (1, 9):
         folder = tmp_path / f"from-{first}"
         folder.mkdir()
@@ -122,15 +122,15 @@ def test_unobserved_quick_steps_are_not_taken_for_the_first_step(tmp_path):
 @pytest.mark.parametrize(
     ("silent_after", "seconds", "step", "phase", "limit"),
     [
-        # The limit follows the steps of the run,
+        # The limit depends on the duration of steps,
         (None, 1, 12, Phase.DATA, 120),
         (None, 10, 12, Phase.DATA, 200),
         (None, 100, 12, Phase.DATA, 1100),
-        # slow beginnings and checkpoints are waited for,
+        # allows for slow starts and checkpoints,
         (None, 1, 0, Phase.SETUP, SETUP_SECONDS),
         (None, 1, 1, Phase.DATA, FIRST_STEP_SECONDS),
         (None, 1, 20, Phase.SAVE, SAVE_SECONDS),
-        # and one that was asked for holds within a step, and shortens no other.
+        # and a configured one applies within a step and shortens no other.
         (20, 1, 12, Phase.DATA, 20),
         (300, 1, 12, Phase.DATA, 300),
         (20, 1, 1, Phase.DATA, FIRST_STEP_SECONDS),
@@ -214,7 +214,7 @@ def test_a_real_hanging_process_is_named_and_both_are_ended(
     assert "run again to resume" in str(error.value)
     assert {child.pid for child in psutil.Process().children()} == before
     if how == "fetch":
-        assert "in getitem" in str(error.value), "where it hangs, by its own stack"
+        assert "in getitem" in str(error.value), "the message contains the stack of the hanging process"
 
 
 @pytest.mark.slow

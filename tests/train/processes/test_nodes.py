@@ -1,4 +1,4 @@
-"""Several nodes: two agents of torchrun that find each other, with a process each, train a job."""
+"""Several nodes: two torchrun agents with one process each find each other and train a job."""
 
 import socket
 
@@ -16,7 +16,7 @@ pytestmark = [pytest.mark.slow, pytest.mark.timeout(240)]
 
 
 def test_two_nodes_match_one_process(tmp_path, small_corpus):
-    """The command is the documented one, once on each node; here both are this machine."""
+    """The documented command runs once per node; here both nodes are this machine."""
     run(job(tmp_path / "one", small_corpus, engine="process"))
     file = tmp_path / "job.json"
     file.write_text(job(tmp_path / "two", small_corpus, engine="torchrun").model_dump_json())
@@ -40,4 +40,4 @@ def test_two_nodes_match_one_process(tmp_path, small_corpus):
     for model in ("", "step-5"):
         weights, others = (load_file(path / model / "model.safetensors") for path in (first, second))
         assert all((weights[name] - others[name]).abs().max() < 1e-3 for name in weights)
-    assert sum("progress " in text for text in outputs) == 1, "rank 0 alone says how far it is"
+    assert sum("progress " in text for text in outputs) == 1, "only rank 0 reports progress"

@@ -1,6 +1,6 @@
-"""SIGTERM ends a run of several processes after the step in hand, with one checkpoint of all.
+"""SIGTERM ends a run of several processes after the current step with a common checkpoint.
 
-`tests/train/loop/test_resume.py` has the same of one process, bit for bit.
+`tests/train/loop/test_resume.py` has the same test for one process, bit for bit.
 """
 
 import signal
@@ -21,7 +21,7 @@ TORCHRUN = ("torch.distributed.run", "--standalone", "--nproc-per-node", "2", "-
 
 
 def ended_by_sigterm(process: subprocess.Popen[str]) -> str:
-    """Wait for the first step, send SIGTERM; return what was said."""
+    """Wait for the first step, send SIGTERM and return the error output."""
     assert process.stdout is not None
     for line in process.stdout:
         if line.strip().removeprefix("progress ")[:1].isdigit():
@@ -32,7 +32,7 @@ def ended_by_sigterm(process: subprocess.Popen[str]) -> str:
 
 
 def preempted_job(place: Path, corpus: Path, **more) -> tuple[TrainingJob, Path]:
-    """A job that is saved when it is ended and never else, and its file."""
+    """Return a job that saves a checkpoint only when it is ended, and its file."""
     made = job(place, corpus, engine="torchrun", epochs=12, resume_every=10_000, **more)
     file = place / "job.json"
     file.write_text(made.model_dump_json())
@@ -51,8 +51,8 @@ def test_a_runner_forwards_sigterm_and_all_processes_stop_at_one_step(
     _, output = again.communicate(timeout=120)
     assert again.returncode == 0, output
     [step] = [int(path.name.split("-")[1]) for path in tmp_path.glob("two/unfinished/checkpoint-*")]
-    run(job(tmp_path / "alone", small_corpus, engine="process", epochs=12))
-    logs = [read_log(tmp_path / name / "out") for name in ("two", "alone")]
+    run(job(tmp_path / "single", small_corpus, engine="process", epochs=12))
+    logs = [read_log(tmp_path / name / "out") for name in ("two", "single")]
     assert [row.tokens for row in logs[0]] == [row.tokens for row in logs[1]]
     assert step < len(logs[0])
     np.testing.assert_allclose(

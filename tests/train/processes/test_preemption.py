@@ -1,4 +1,4 @@
-"""SIGTERM is heard, never swallowed, and told by the exit code of the command."""
+"""SIGTERM is handled, never swallowed, and reported by the exit code of the command."""
 
 import os
 import signal
@@ -34,7 +34,7 @@ def test_an_unhandled_signal_still_ends_the_process():
 
 
 def test_processes_agree_on_stopping_and_saving_in_one_sum(monkeypatch):
-    """The other process has received SIGTERM, or its clock has struck; this one knows neither."""
+    """Only the other process has received SIGTERM or reached the time of a checkpoint."""
     sent: list[list[float]] = []
     other = [0.0, 0.0]
 
@@ -67,7 +67,7 @@ def test_nccl_sums_over_processes(tmp_path, monkeypatch):
     store = torch.distributed.FileStore(str(tmp_path / "store"), 1)
     torch.distributed.init_process_group("nccl", store=store, rank=0, world_size=1)
     try:
-        # A group of one, asked as one of several is: alone nothing would be sent.
+        # A group of one that counts as several; otherwise no sum would be computed.
         monkeypatch.setenv("WORLD_SIZE", "2")
         assert sum_over_processes([1.0, 2.5]) == [1.0, 2.5]
     finally:

@@ -1,4 +1,4 @@
-"""A tiny LLaMA that has seen some texts, for the tests of unlearning.
+"""A tiny LLaMA and its texts, for the tests of unlearning.
 
 `python -m tests.train.unlearn.made JOB.json` runs an unlearning job and prints each step, so that
 a test can kill it.
@@ -33,12 +33,12 @@ SHARED: dict[str, dict[str, Any]] = {
     "gradient_difference": {"method": "gradient_difference", "mode": "lora"},
     "rmu": {"method": "rmu", "layer": 1},
 }
-"""What passes, processes and engines share out."""
+"""Methods that passes, processes and engines divide among them."""
 FAST = {"lr": 3e-3, "epochs": 2, "batch_texts": 4, "precision": "float32", "context": 48}
 
 
 def examples() -> list[Example]:
-    """Texts of different lengths, half of them with an answer; the last are no members."""
+    """Return texts of different lengths, half of them with an answer; the last are non-members."""
     texts = make_texts(N_FORGET + N_RETAIN + N_OTHER, seed=11, words=14)
     rows = []
     for place, words in enumerate(texts):
@@ -62,7 +62,7 @@ def examples() -> list[Example]:
 
 
 def make_world(folder: Path) -> Path:
-    """Write examples and a model with random weights, and its tokenizer."""
+    """Write examples, a model with random weights and its tokenizer."""
     all_examples = examples()
     (folder / "examples").mkdir(parents=True)
     write_examples(folder / "examples", all_examples)
@@ -100,14 +100,14 @@ def job(world: Path, out: Path, method: str | dict[str, Any], **more: Any) -> Un
 
 
 def unlearn(world: Path, out: Path, method: str | dict[str, Any], **more: Any) -> Path:
-    """Run a job, and return the model's folder."""
+    """Run a job and return the model's folder."""
     made = job(world, out, method, **more)
     unlearn_job(made)
     return Path(made.out)
 
 
 def write_job(world: Path, out: Path, method: dict[str, Any], **execution: Any) -> str:
-    """Write the file of a job that writes to `out`, and return its path."""
+    """Write the file of a job that writes to `out` and return its path."""
     file = out / "job.json"
     made = job(world, out, method, execution=ExecutionSettings(**execution))
     file.write_text(made.model_dump_json(), encoding="utf-8")
@@ -115,7 +115,7 @@ def write_job(world: Path, out: Path, method: dict[str, Any], **execution: Any) 
 
 
 def check_same_unlearning(out: Path, other: Path, *, tolerance: float) -> None:
-    """Losses and weights to rounding; windows and exposures exactly, but for who fed them."""
+    """Compare losses and weights up to rounding, and exposures exactly except for their rank."""
     losses, others = ([row.loss for row in read_log(folder)] for folder in (out, other))
     np.testing.assert_allclose(losses, others, rtol=tolerance, atol=tolerance)
     assert [row.tokens for row in read_log(out)] == [row.tokens for row in read_log(other)]
@@ -132,7 +132,7 @@ def load(folder: Path) -> PreTrainedModel:
 
 
 def text_loss(model: PreTrainedModel, tokens: np.ndarray) -> float:
-    """Mean negative log-likelihood of a text's tokens but the first, one after the other."""
+    """Return the mean negative log-likelihood of a text's tokens except the first."""
     with torch.no_grad():
         logits = model(torch.from_numpy(tokens)[None]).logits[0].double()
     lost = 0.0
@@ -144,9 +144,9 @@ def text_loss(model: PreTrainedModel, tokens: np.ndarray) -> float:
 
 if __name__ == "__main__":
     torch.set_num_threads(1)
-    given = UnlearningJob.model_validate_json(Path(sys.argv[1]).read_text(encoding="utf-8"))
+    unlearning_job = UnlearningJob.model_validate_json(Path(sys.argv[1]).read_text(encoding="utf-8"))
     try:
-        unlearn_job(given, progress=lambda moment: print(moment.tokens, flush=True))
+        unlearn_job(unlearning_job, progress=lambda moment: print(moment.tokens, flush=True))
     except SpikeinError as error:
         print(error, file=sys.stderr)
         sys.exit(error.exit_code)

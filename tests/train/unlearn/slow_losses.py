@@ -1,5 +1,5 @@
-"""The losses once more, the slow way: one text at a time, one token at a time, in double precision,
-without padding and without any code of the package but the formulas' names."""
+"""Slow oracles of the losses: one text and one token at a time, in double precision, without
+padding and without code of the package."""
 
 import math
 from typing import NamedTuple
@@ -10,14 +10,14 @@ from transformers import PreTrainedModel
 
 
 class Text(NamedTuple):
-    """A text, and from which token on it carries a loss."""
+    """A text and the index of the first token with a loss."""
 
     ids: np.ndarray
     behind: int = 1
 
 
 def rows(model: PreTrainedModel, text: Text) -> list[list[float]]:
-    """Log-probabilities over the vocabulary at each position."""
+    """Return log-probabilities over the vocabulary at each position."""
     with torch.no_grad():
         logits = model(torch.from_numpy(text.ids)[None]).logits[0].double().tolist()
     predicted = []
@@ -49,7 +49,7 @@ def log_sigmoid(value: float) -> float:
 
 
 def kl(original: PreTrainedModel, model: PreTrainedModel, text: Text) -> float:
-    """Mean over the positions that predict a label of KL(original || model)."""
+    """Return the mean of KL(original || model) over the positions that predict a label."""
     reference, now = rows(original, text), rows(model, text)
     total = 0.0
     for place in range(1, len(text.ids)):
@@ -87,7 +87,7 @@ def hidden(model: PreTrainedModel, text: Text, layer: int) -> list[list[float]]:
 
 
 def squared_distance(first: list[list[float]], second: list[list[float]], text: Text) -> float:
-    """Mean over the text's labels, of their own states, and over their numbers."""
+    """Return the mean squared distance over the states of the text's labels."""
     total = 0.0
     for place in range(text.behind, len(text.ids)):
         for a, b in zip(first[place], second[place], strict=True):
@@ -96,7 +96,7 @@ def squared_distance(first: list[list[float]], second: list[list[float]], text: 
 
 
 def generic_label(original, reinforced, text: Text, place: int, alpha: float) -> int:
-    """The token of the largest generic logit at a position."""
+    """Return the token of the largest generic logit at a position."""
     with torch.no_grad():
         ids = torch.from_numpy(text.ids)[None]
         before = original(ids).logits[0, place].tolist()

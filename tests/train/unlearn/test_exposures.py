@@ -1,4 +1,4 @@
-"""What was fed, against the files on disk and a count by hand."""
+"""Recorded exposures against the stored files and a manual count."""
 
 from collections import Counter, defaultdict
 from unittest.mock import patch
@@ -74,7 +74,7 @@ def test_long_texts_are_split_into_pieces(world, tmp_path):
 
 
 def test_training_input_is_compared_with_the_text(world, tmp_path):
-    """An id that changes on its way into the model is seen."""
+    """A token id that changes on its way into the model is detected."""
     inputs = UnlearningObjective.inputs
 
     def changed(self, epoch, window):
@@ -122,7 +122,7 @@ def test_pieces_are_exactly_the_text(world, sizes, longest):
         for piece in own_pieces:
             assert piece.ids.tolist() == whole[piece.start : piece.stop]
             assert len(piece.ids) <= longest
-        # A last piece of one token has nothing that could be predicted.
+        # A last piece of one token has no token to predict.
         left_out = len(whole) % longest == 1
         assert sum(len(piece.ids) for piece in own_pieces) == copies * (len(whole) - left_out)
 

@@ -1,4 +1,4 @@
-"""Jobs end to end: what they write, what they refuse, and what is known of the methods."""
+"""Jobs end to end: their files, rejected settings and known properties of methods."""
 
 import math
 import shutil
@@ -40,7 +40,7 @@ def forget_loss(folder) -> float:
 
 @pytest.fixture(scope="module")
 def knowing(world, tmp_path_factory):
-    """A world whose model has learnt the members."""
+    """A world whose model has learned the members."""
     place = tmp_path_factory.mktemp("knowing")
     shutil.copytree(world, place / "world")
     entry = {"method": "task_vector", "epochs": 25, "lr": 1e-2}
@@ -69,7 +69,7 @@ def test_all_methods_raise_the_forget_loss(knowing, tmp_path, method, mode):
 
 
 def test_npo_diverges_more_slowly_than_gradient_ascent(knowing, tmp_path):
-    """Zhang et al. 2024, figure 1: at equal rate and steps NPO's forget loss stays far lower."""
+    """Zhang et al. 2024, figure 1: at equal rate and steps NPO's forget loss is far lower."""
     before = forget_loss(knowing / "model")
     entry = {"epochs": 16, "schedule": "constant", "warmup": 0.0, "lr": 2e-3}
     rise = {
@@ -81,7 +81,7 @@ def test_npo_diverges_more_slowly_than_gradient_ascent(knowing, tmp_path):
 
 
 def test_task_vector_subtracts_the_fine_tuning_update(world, tmp_path):
-    """Against the weights on disk: original, fine-tuned, and what became of them."""
+    """Compare the stored weights of the original, the fine-tuned and the resulting model."""
     entry = {"method": "task_vector", "scale": 0.5}
     out = unlearn(world, tmp_path / "negated", entry)
     made = job(world, tmp_path / "tuned", entry)

@@ -1,4 +1,4 @@
-"""Each loss against the slow, obvious version: texts of different lengths, padded, all at once."""
+"""Losses of padded batches of different lengths against slow, obvious versions."""
 
 import copy
 
@@ -42,7 +42,7 @@ class Case:
         return self.objective.losses(self.model, inputs)
 
     def text(self, role: str, window: int) -> Text:
-        """The text of a role beside a forget text, its loss behind its first label."""
+        """Return the text of a role for a forget text, with its loss from the first label on."""
         (piece,) = [piece for row, piece in self.texts.rows(0, window) if row == role]
         labelled = np.flatnonzero(piece.labels != -100)
         return Text(piece.ids, int(labelled[0]))
@@ -58,7 +58,7 @@ def ascent(case: Case, window: int) -> float:
 
 
 def retained(case: Case, window: int) -> float:
-    """The usual loss of the retain text."""
+    """Return the usual loss of the retain text."""
     return -slow.mean_log_probability(case.moved, case.text("retain", window))
 
 
@@ -80,7 +80,7 @@ def dpo(case: Case, window: int, beta: float, reduction: str) -> float:
 
 
 def reduced(reduction: str) -> list[tuple]:
-    """The methods whose log-probabilities are summed, or a mean over the labels."""
+    """Return the methods with summed or averaged log-probabilities over the labels."""
     weights = {"forget_weight": 0.2, "retain_weight": 0.7, "reduction": reduction}
     return [
         (
@@ -88,7 +88,7 @@ def reduced(reduction: str) -> list[tuple]:
             lambda case, w: 0.2 * npo(case, w, 0.3, reduction) + 0.7 * retained(case, w),
         ),
         (
-            # With a larger beta the sigmoid is 1, whatever the margin.
+            # With a larger beta the sigmoid is 1 for any margin.
             {"method": "simnpo", "beta": 0.02, "gamma": 0.4, **weights},
             lambda case, w: 0.2 * simnpo(case, w, reduction) + 0.7 * retained(case, w),
         ),
@@ -102,7 +102,7 @@ def reduced(reduction: str) -> list[tuple]:
 KL = {"method": "kl", "beta": 0.2, "forget_weight": 0.5, "retain_weight": 3.0}
 OTHERS = [
     ({"method": "gradient_ascent"}, ascent),
-    # It learns first.
+    # The first stage minimises the loss.
     ({"method": "task_vector"}, lambda case, w: -ascent(case, w)),
     (
         {"method": "gradient_difference", "forget_weight": 0.5, "retain_weight": 2.0},
@@ -116,7 +116,7 @@ OTHERS = [
         {**KL, "forget_loss": "npo"},
         lambda case, w: 0.5 * npo(case, w, 0.2, "sum") + 3.0 * kl(case, w),
     ),
-    # Open-Unlearning's loss is 2 / beta times ours: its retain term weighs beta / 2 of ours.
+    # Open-Unlearning's loss is 2 / beta times ours, so its retain weight is beta / 2 of ours.
     (
         {"method": "dpo", "beta": 0.1, "forget_weight": 20.0, "retain_weight": 1.5},
         lambda case, w: 2 / 0.1 * dpo(case, w, 0.1, "sum") + 1.5 * retained(case, w),

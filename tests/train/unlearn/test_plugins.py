@@ -1,4 +1,4 @@
-"""Methods of the user's own: a function in a file, or an `UnlearningMethod`."""
+"""User-defined methods: a function in a file, or an `UnlearningMethod`."""
 
 import pytest
 from safetensors.torch import load_file
@@ -9,7 +9,7 @@ from tests.train.unlearn.made import unlearn
 from train.unlearn.registry import find_method, parse_methods
 
 FUNCTION = '''
-"""Gradient difference, once more."""
+"""Gradient difference as a user's function."""
 
 
 def mine(batch):
@@ -39,7 +39,7 @@ TAKEN = UnlearningMethod(name="npo", loss=loss)
 def test_a_function_sees_both_kinds_of_texts(world, tmp_path):
     (tmp_path / "own.py").write_text(FUNCTION, encoding="utf-8")
     own = unlearn(world, tmp_path / "own", f"{tmp_path / 'own.py'}:mine")
-    # The same settings as the function has, which takes those of `MethodSettings`.
+    # The function has the settings of `MethodSettings`, and these are the same.
     entry = {"method": "gradient_difference", "warmup": 0.0}
     built_in = unlearn(world, tmp_path / "built-in", entry)
     trained, expected = (load_file(folder / "model.safetensors") for folder in (own, built_in))

@@ -1,4 +1,4 @@
-"""Methods by name, and what an experiment file says of them."""
+"""Methods by name, and their entries in an experiment file."""
 
 import pytest
 
@@ -32,7 +32,7 @@ def test_setting_entry_round_trip():
         (again,) = parse_methods([setting.entry()])
         assert (again.label, again.identity()) == (setting.label, setting.identity())
     plain, labelled = parse_methods(["npo", {"method": "npo", "name": "again"}])
-    assert plain.identity() == labelled.identity(), "a label is no part of the identity"
+    assert plain.identity() == labelled.identity(), "a label is not part of the identity"
 
 
 @pytest.mark.parametrize(

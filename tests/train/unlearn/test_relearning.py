@@ -1,4 +1,4 @@
-"""Relearning: all texts in each step, the models after the steps asked for; a plain loop."""
+"""Relearning has all texts in each step, and its models match a plain loop."""
 
 import copy
 from collections import Counter
@@ -49,7 +49,7 @@ def relearn(
 
 
 def plain_loop(world: Path, saved_steps: tuple[int, ...]) -> dict[int, dict[str, torch.Tensor]]:
-    """One text after the other, their mean losses averaged; AdamW; the gradient clipped at 1."""
+    """Return states after AdamW steps on mean losses of all texts, gradients clipped at 1."""
     model = AutoModelForCausalLM.from_pretrained(world / "model")
     tokenizer = AutoTokenizer.from_pretrained(world / "model")
     rows = [example for example in read_examples(world / "examples") if example.example_id in forget_ids()]
@@ -124,7 +124,7 @@ def test_seven_texts_are_one_step_for_any_processes_and_passes(world, relearnt, 
 
 
 def test_steps_are_complete_for_a_model_with_other_position_settings(world, tmp_path):
-    """GPT-2 has `n_positions`: fewer than a text has tokens, so texts come in pieces."""
+    """GPT-2's `n_positions` are fewer than a text's tokens, so texts are split into pieces."""
     folder = tmp_path / "gpt2"
     tokenizer = AutoTokenizer.from_pretrained(world / "model")
     tokenizer.save_pretrained(folder)

@@ -1,4 +1,4 @@
-"""Every picture of a run's pages as files: whole, with text, with its numbers, and alike twice."""
+"""Picture files of a run's pages: complete, with text and numbers, and reproducible."""
 
 import csv
 import re
@@ -46,12 +46,12 @@ def test_page_links_to_all_files_of_each_picture(page, folder):
     for figure in page.pictures:
         assert ET.parse(folder / f"{figure.name}.svg").getroot().tag.endswith("svg")
         label = re.search(r'aria-label="([^"]*)"', figure.drawing.wide)[1]
-        assert re.search(r"\d", label), "words for those who do not see the numbers"
+        assert re.search(r"\d", label), "a screen reader needs the numbers in words"
         assert figure.drawing.phone.count("<title>") >= figure.drawing.wide.count("<title>")
 
 
 def test_a_png_contains_letters(page, folder):
-    """Without a font resvg draws no text and says nothing."""
+    """Without a font resvg silently draws no text."""
     (figure,) = (figure for figure in page.pictures if figure.name == "detectors")
     svg = svg_file(figure.drawing)
     assert "var(--" not in svg
@@ -116,4 +116,4 @@ def test_long_lines_keep_the_extremes_of_each_pixel_column():
     (line,) = re.findall(r'class="fa" d="([^"]*)"', panels.draw(600.0).wide)
     assert len(line) < 40_000
     drawn_heights = [float(point.split()[1]) for point in re.split("[ML]", line)[1:]]
-    assert drawn_heights.count(min(drawn_heights)) == 1, "the one high point"
+    assert drawn_heights.count(min(drawn_heights)) == 1, "exactly one highest point"

@@ -51,7 +51,7 @@ def test_rates_share_a_row_with_their_auc_and_missing_numbers_sort_last():
         ("all", "none", "default", "all", "auc"): cell(NAN),
     }
     results = all_results([made_arm(cells)])
-    assert len(results.table.rows) == 2, "no value, no row"
+    assert len(results.table.rows) == 2, "rows without a value are omitted"
     assert row_texts(results, 0)["TPR at 10 % FPR"] == "0.250"
     assert row_texts(results, 1)["TPR at 10 % FPR"] == "–"
     at = results.table.heads.index("95 % interval")

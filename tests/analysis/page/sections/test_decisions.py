@@ -1,4 +1,4 @@
-"""What is decided for data sets and rows: numbers of the tables, the rest in sentences."""
+"""Decisions about datasets and rows: tables of numbers and explanatory sentences."""
 
 import math
 
@@ -93,7 +93,7 @@ def test_sections_without_calibration_or_flags_are_short():
 
 
 def test_calibration_is_reported_per_detector():
-    """A detector that scores hardly any row says nothing of how the others are calibrated."""
+    """A detector with few scored rows does not affect the calibration of the others."""
     few = {"calibration_rows": 1, "calibration_groups": 1, "smallest_p": 0.5}
     rows = [line("surp", 0, 0, **few), line("loss", 0, 0), line("zlib", 4, 1)]
     text = " ".join(note.text for note in flagged(rows, ["surp", "loss", "zlib"])[1:])

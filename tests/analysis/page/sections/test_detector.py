@@ -1,4 +1,4 @@
-"""Which detector: who stands where, who has no number and why, and how many are shown."""
+"""The detector section: order, missing numbers with their reasons, and row limits."""
 
 import math
 from dataclasses import replace
@@ -136,7 +136,7 @@ def test_controls_of_the_base_model_are_listed_and_equal_scores_have_no_value(re
     )
     assert {row["Required evidence"] for row in rows.values()} == {"not declared"}
     setting, *remarks = rows["surp"]["Detector"].notes
-    assert remarks == ["no value: all its scores are equal"], "two of its rows have no score"
+    assert remarks == ["no value: all its scores are equal"], "equal scores take precedence over missing ones"
     assert left_out_table([]) is None
 
 
@@ -201,8 +201,8 @@ def test_many_detectors_fit_on_screen_and_on_paper(view, pages, tmp_path):
     assert beyond == []
     assert all(view.title(name).split()[0] in text for name in view.shown)
     folded = {further_name(number) for number in range(FURTHER)} - set(view.shown)
-    # The picture of what ought to be 0.5 shows controls, whichever detectors these are.
+    # The picture of AUCs expected to be 0.5 shows controls of any detector.
     answers, controls, _ = text.partition("AUCs expected to be 0.5")
     assert folded
     assert controls
-    assert folded.isdisjoint(answers.split()), "what is folded stays out of paper"
+    assert folded.isdisjoint(answers.split()), "folded rows are not printed"

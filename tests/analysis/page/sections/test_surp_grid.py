@@ -1,4 +1,4 @@
-"""The heat map of SURP: every cell an AUC of the test rows, and what is framed chosen on tune."""
+"""The heat map of SURP: AUCs of the test rows, with the setting chosen on tune framed."""
 
 import re
 from dataclasses import replace
@@ -21,7 +21,7 @@ ENTROPIES, PERCENTS = (1.0, 2.0, 4.0), (20, 40)
 
 @pytest.fixture(scope="module")
 def arm(tmp_path_factory):
-    """SURP with a whole grid: what it sees grows with ε and k."""
+    """SURP with a full grid, whose effect grows with ε and k."""
     whole = {
         f"entropy={entropy}:k={percent}": 0.2 * entropy + percent / 50
         for percent in PERCENTS

@@ -1,4 +1,4 @@
-"""AUC against an axis of numbers, by copies, and by false positives: its places and numbers."""
+"""AUC by swept numbers, copies and false positives: positions and values of marks."""
 
 import re
 
@@ -35,12 +35,12 @@ def view(tmp_path_factory):
 
 
 def places(drawing) -> list[float]:
-    """Return where the marks of the first panel are, from left to right."""
+    """Return the x positions of the marks in the first panel, from left to right."""
     return sorted({float(x) for x in re.findall(r'<circle cx="([\d.]+)"', drawing)})[:3]
 
 
 def test_a_swept_number_has_a_numeric_axis(view):
-    """By logarithms, as 20,000 to 640,000 tokens span a decade."""
+    """The axis is logarithmic because 20,000 to 640,000 tokens span a decade."""
     (figure,) = sweep_pictures(view)
     assert figure.name == "sweep-corpus-tokens"
     tables = contaminated_cohorts(view.tables)
@@ -64,7 +64,7 @@ def test_a_swept_number_has_a_numeric_axis(view):
 
 
 def test_decades_have_a_logarithmic_axis_and_words_have_none():
-    """3e-4 / 3e-5 is a bit less than ten in floats; Python takes `nan` and `inf` for numbers."""
+    """3e-4 / 3e-5 is slightly below ten in floats; Python parses `nan` and `inf` as numbers."""
     expected = {"3e-05 0.0003": 2, "0 0.0003": 2, "0.1 nan": 0, "0.1 inf": 0, "0.1 x": 0}
     for values, count in expected.items():
         cells = {("loss",): number(0.6, 0.5, 0.7)}
@@ -98,6 +98,6 @@ def test_roc_curve_starts_at_the_lowest_supported_rate(tmp_path, n, floor):
         others = scores[loaded.test & ~loaded.member]
         members = scores[loaded.test & loaded.member & (loaded.copies > 0)]
         for rate, share in curve[1:]:
-            # A member is found at a rate if no larger share of non-members scores as high.
+            # A member is detected at a rate if at most this share of non-members scores as high.
             detected = [np.mean(others >= score) <= rate + 1e-12 for score in members]
             assert share == pytest.approx(np.mean(detected))

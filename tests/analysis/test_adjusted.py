@@ -71,14 +71,18 @@ def test_base_value_uses_the_same_rows(arms, analysis):
         in_dataset = trained.test & (trained.dataset == dataset)
         inside = in_dataset & trained.member & (trained.copies > 0)
         expected = auc(scores[inside], scores[in_dataset & ~trained.member])
-        row = only_row(analysis.metrics, metric=ADJUSTED_AUC, dataset=dataset, detector="zlib", **CONTAMINATED)
+        row = only_row(
+            analysis.metrics, metric=ADJUSTED_AUC, dataset=dataset, detector="zlib", **CONTAMINATED
+        )
         assert row["base_value"] == pytest.approx(expected)
 
 
 def test_adjusted_intervals_are_narrower(analysis):
     for metric, adjusted in ((AUC, ADJUSTED_AUC), (TREND, ADJUSTED_TREND)):
         cell = {**CONTAMINATED, "dataset": "all", "detector": "zlib"}
-        raw, better = (only_row(analysis.metrics, metric=name, **cell) for name in (metric, adjusted))
+        raw, better = (
+            only_row(analysis.metrics, metric=name, **cell) for name in (metric, adjusted)
+        )
         assert better["high"] - better["low"] < 0.7 * (raw["high"] - raw["low"])
 
 

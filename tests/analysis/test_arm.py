@@ -21,7 +21,11 @@ def arm(tmp_path):
 
 def test_detectors_that_read_shadow_models_are_upper_bounds():
     detectors = parse_detectors("all")
-    readers = {detector.name for detector in detectors if any(isinstance(n, Shadows) for n in detector.needs)}
+    readers = {
+        detector.name
+        for detector in detectors
+        if any(isinstance(n, Shadows) for n in detector.needs)
+    }
     assert readers == UPPER_BOUNDS
 
 

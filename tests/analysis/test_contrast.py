@@ -61,6 +61,8 @@ def test_marks_and_letters_of_pictures_have_sufficient_contrast(dark):
 
 def blended(colour: str, ground: str) -> str:
     """Return the strongest cell of a grid."""
-    channels = ((int(hex_code[at : at + 2], 16) for at in (1, 3, 5)) for hex_code in (colour, ground))
+    channels = (
+        (int(hex_code[at : at + 2], 16) for at in (1, 3, 5)) for hex_code in (colour, ground)
+    )
     mixed = (_STRONGEST * a + (1 - _STRONGEST) * b for a, b in zip(*channels, strict=True))
     return "#" + "".join(f"{round(channel):02x}" for channel in mixed)

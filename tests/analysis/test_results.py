@@ -163,7 +163,10 @@ def test_rate_counts_only_rows_of_supporting_seeds(tmp_path):
     names = ("value", "n_members", "n_nonmembers", "n_seeds")
     both = only_row(table, metric="auc", **place)
     assert (both["n_nonmembers"], both["n_seeds"]) == (180, 2)
-    rate, first = only_row(table, metric="tpr@0.1", **place), only_row(first_seed, metric="tpr@0.1", **place)
+    rate, first = (
+        only_row(table, metric="tpr@0.1", **place),
+        only_row(first_seed, metric="tpr@0.1", **place),
+    )
     assert {name: rate[name] for name in names} == {name: first[name] for name in names}
     assert (rate["n_nonmembers"], rate["n_seeds"]) == (120, 1)
 
@@ -251,7 +254,9 @@ def test_too_few_members_have_a_value_and_no_interval(tmp_path):
     assert np.isnan([few["low"], few["high"]]).all()
     assert few["interval"] == "none: 6 members, fewer than min_members"
     allowed = FAST.model_copy(update={"min_members": 6})
-    assert only_row(metrics_of([arm], allowed), metric="auc", **place)["interval"] != few["interval"]
+    assert (
+        only_row(metrics_of([arm], allowed), metric="auc", **place)["interval"] != few["interval"]
+    )
 
 
 def test_planned_levels_narrow_intervals_and_keep_values(tmp_path):
@@ -272,7 +277,9 @@ def test_planned_levels_narrow_intervals_and_keep_values(tmp_path):
     )
     # With two levels a trend gains no precision: it depends only on the mean of each level.
     for metric, narrower in (("auc", 0.95), (TREND, 1.1)):
-        one_stratum, strata = (only_row(table, metric=metric, **place) for table in (without_strata, with_strata))
+        one_stratum, strata = (
+            only_row(table, metric=metric, **place) for table in (without_strata, with_strata)
+        )
         assert strata["value"] == one_stratum["value"]
         width = strata["high"] - strata["low"]
         assert width < narrower * (one_stratum["high"] - one_stratum["low"])

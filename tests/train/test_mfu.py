@@ -66,7 +66,9 @@ def test_frozen_weights_below_adapters_have_no_gradients(architecture, all_targe
     lora = LoraSettings(rank=4, target_modules=tuple(matrices(shape)) if all_targets else None)
     whole = operations_per_token(model, CONTEXT)
     adapted = add_adapters(model, lora, seed=0)
-    operations = counted(lambda: adapted(input_ids=ids(), labels=ids()).loss.backward(), 2 * CONTEXT)
+    operations = counted(
+        lambda: adapted(input_ids=ids(), labels=ids()).loss.backward(), 2 * CONTEXT
+    )
     # Some gradients of the first block are unnecessary because none reaches the embedding.
     assert operations_per_token(adapted, CONTEXT) == pytest.approx(operations, rel=0.03)
     planned = flops_per_token(shape, ROWS, CONTEXT, adapter_parameters(shape, lora))

@@ -90,7 +90,9 @@ def rates(steps: int, **settings: object) -> list[float]:
 def test_learning_rate_follows_its_schedule() -> None:
     assert rates(8, schedule="constant", warmup=0.5) == [0.5, 1.0, 1.5, 2.0, 2.0, 2.0, 2.0, 2.0]
     assert rates(3, schedule="constant") == [2.0, 2.0, 2.0]
-    assert rates(4, schedule="linear") == pytest.approx([2.0, 1.5, 1.0, 0.5]), "the rate never reaches zero"
+    assert rates(4, schedule="linear") == pytest.approx([2.0, 1.5, 1.0, 0.5]), (
+        "the rate never reaches zero"
+    )
     cosine = rates(10, schedule="cosine", warmup=0.2)
     # The rate peaks first and is halved in the middle.
     assert cosine[:3] == [1.0, 2.0, 2.0]

@@ -54,7 +54,9 @@ def test_new_weights_need_a_shape_and_others_a_base_model():
 
 def test_a_checkpoint_is_a_distinct_start():
     whole, early = (
-        arm_step(training(), *STREAM, start=ModelNode(step=base(), checkpoint=checkpoint), label="l")
+        arm_step(
+            training(), *STREAM, start=ModelNode(step=base(), checkpoint=checkpoint), label="l"
+        )
         for checkpoint in (None, 3)
     )
     assert whole.digest != early.digest

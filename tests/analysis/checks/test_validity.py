@@ -86,7 +86,9 @@ def test_base_check_covers_all_settings_on_the_page():
 
 
 def test_a_single_dataset_can_fail_the_check():
-    books = {("books", "loss", selection, "all", "auc"): cell(0.9) for selection in ("default", "tuned")}
+    books = {
+        ("books", "loss", selection, "all", "auc"): cell(0.9) for selection in ("default", "tuned")
+    }
     check = check_validity([table("base", more=books, loss=cell(0.5))], {})[2]
     assert check.verdict == "failed"
     assert "books" in check.sentence

@@ -89,7 +89,9 @@ def test_differences_equal_those_of_the_report(run):
                 rows["loss", "tuned"], rows[expected["detector"], "tuned"], confidence=0.95
             )[expected["dataset"]][2]
             assert made.value == pytest.approx(expected["value"], abs=1e-12)
-            assert (made.low, made.high) == pytest.approx((expected["low"], expected["high"]), abs=1e-12)
+            assert (made.low, made.high) == pytest.approx(
+                (expected["low"], expected["high"]), abs=1e-12
+            )
             assert (made.members, made.nonmembers, made.seeds) == (
                 expected["n_members"], expected["n_nonmembers"], expected["n_seeds"],
             )  # fmt: skip
@@ -99,10 +101,16 @@ def test_values_are_rank_aucs_of_only_the_shared_rows(run, other):
     comparison = compare_metrics(run[0], other[0], SETTINGS)
     row = comparison.numbers.row(run="difference", arm="lr 0.001", dataset="news", detector="zlib")
     sides = [
-        scored_rows(run_tables, split_by_cohort(run_tables.metrics, ["train.lr"])[0].cohort)["zlib", "default"]
+        scored_rows(run_tables, split_by_cohort(run_tables.metrics, ["train.lr"])[0].cohort)[
+            "zlib", "default"
+        ]
         for run_tables, _ in (run, other)
     ]
-    second = {(scored.seed, scored.example_id): scored.score for scored in sides[1] if scored.dataset == "news"}
+    second = {
+        (scored.seed, scored.example_id): scored.score
+        for scored in sides[1]
+        if scored.dataset == "news"
+    }
     shared = [scored for scored in sides[0] if (scored.seed, scored.example_id) in second]
     assert len(shared) > 100
     for values, reported in (
@@ -159,6 +167,8 @@ def test_one_group_or_row_per_side_gives_no_comparison():
     single = [*nonmembers, *rows(0, [1], member=True)]
     assert paired_differences(single, single, confidence=0.9) == {}
     two = [*nonmembers, *rows(0, [1, 5], member=True)]
-    differences = paired_differences(two, [row._replace(score=-row.score) for row in two], confidence=0.9)
+    differences = paired_differences(
+        two, [row._replace(score=-row.score) for row in two], confidence=0.9
+    )
     assert differences["all"][2].reason == "2 groups on one side"
     assert np.isnan(differences["all"][2].low)

@@ -114,7 +114,9 @@ def test_paraphrase_test_is_a_paired_t_test_by_group():
     findings = {finding.rows: finding for finding in PARAPHRASES.find(evidence)}
     used = evidence.seen & evidence.test
     expected = ttest_1samp((texts - others)[used], 0, alternative="greater")
-    assert (findings["members"].value, findings["members"].p_value) == pytest.approx(tuple(expected))
+    assert (findings["members"].value, findings["members"].p_value) == pytest.approx(
+        tuple(expected)
+    )
     assert findings["members"].n == 40
     assert findings["non-members"].note == "the control"
 

@@ -17,7 +17,9 @@ SCORES = st.lists(st.sampled_from([-2.0, -1.0, 0.0, 0.5, 1.0]), min_size=1, max_
 def test_p_values_count_held_out_scores_as_high(scores, held_out):
     p_values = conformal_p_values(scores, held_out)
     for score, value in zip(scores, p_values, strict=True):
-        assert value == (1 + sum(held_out_score >= score for held_out_score in held_out)) / (1 + len(held_out))
+        assert value == (1 + sum(held_out_score >= score for held_out_score in held_out)) / (
+            1 + len(held_out)
+        )
 
 
 @given(p=st.lists(st.floats(0.001, 1), min_size=1, max_size=25), level=st.floats(0.01, 0.5))

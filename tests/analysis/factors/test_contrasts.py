@@ -32,7 +32,9 @@ def test_a_band_covers_the_whole_family(design):
 
 def test_band_is_bonferronis_with_own_degrees_of_freedom():
     arms = _arms(ArmsDesign(60, (0.5, 0.6, 0.7, 0.8), 3, 0.05))
-    for arm, contrast in zip(arms[1:], contrasts([(arm, arms[0]) for arm in arms[1:]]), strict=True):
+    for arm, contrast in zip(
+        arms[1:], contrasts([(arm, arms[0]) for arm in arms[1:]]), strict=True
+    ):
         joint = difference_of(arm, arms[0])
         half = student.isf(0.025 / 3, joint.freedom[0]) * joint.error[0]
         assert contrast["high"] - contrast["value"] == pytest.approx(half)
@@ -68,7 +70,9 @@ def test_intervals_cover_arms_that_share_half_of_a_seeds_effect():
     """Reduced from scripts/calibration/cells: earlier intervals covered 91 % of these studies."""
     random = np.random.default_rng(0)
     design = Design(60, 3, 0.2)
-    studies = [one_contrast(random, design=design, aucs=(0.6, 0.9), family=False) for _ in range(200)]
+    studies = [
+        one_contrast(random, design=design, aucs=(0.6, 0.9), family=False) for _ in range(200)
+    ]
     assert 0.925 <= np.mean([study.low <= study.truth <= study.high for study in studies]) <= 0.985
 
 

@@ -99,7 +99,9 @@ def test_pictures_contain_line_points_and_differences(study):
         study, factor=COPIES, dataset="all", detector="loss", term="point", **{"train.lr": "0.004"}
     )
     place = ("point", "lr 0.004", "loss")
-    drawn_points = [row for row in curves.rows if (row["part"], row["arm"], row["detector"]) == place]
+    drawn_points = [
+        row for row in curves.rows if (row["part"], row["arm"], row["detector"]) == place
+    ]
     assert [row["auc"] for row in drawn_points] == [row["value"] for row in points]
     for row in points:
         assert (

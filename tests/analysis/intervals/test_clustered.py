@@ -157,8 +157,8 @@ def test_pooled_threshold_keeps_its_rate():
     plain, careful = realised_rates(0.05, 20, 3000)
     assert plain > 0.085
     assert careful <= 0.05
-    (case,) = [case for case in pooled_rate_cases() if "0.1, 4 × 50" in case.name and "25" in case.name
-               and "0.7" in case.name]  # fmt: skip
+    parts = ("0.1, 4 × 50", "25", "0.7")
+    (case,) = [c for c in pooled_rate_cases() if all(part in c.name for part in parts)]
     assert coverage(intervals(case, 150), case.truth).share > 0.9
 
 

@@ -137,7 +137,9 @@ def test_threshold_uncertainty_enters_the_variance_through_the_roc_slope():
         tpr_sample(members, rows(100, 2000, seed=seed), all_rows(members), 2100, 0.1)
         for seed in range(60)
     ]
-    inside, outside = np.mean([np.square(sample.influence[:, 0]).sum(axis=1) for sample in samples], axis=0)
+    inside, outside = np.mean(
+        [np.square(sample.influence[:, 0]).sum(axis=1) for sample in samples], axis=0
+    )
     assert outside == pytest.approx(np.var([sample.value[0] for sample in samples]), rel=0.5)
     assert outside > 5 * inside
 

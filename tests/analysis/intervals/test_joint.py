@@ -85,7 +85,9 @@ def test_variance_of_one_seed_is_the_jackknife_over_member_groups(random):
     joint = numbers.by_seed().covariance(np.ones((1, 1)))
     without = np.array([(scores[member & (number != g)] > 0).mean() for g in range(6)])
     whole = (scores[member] > 0).mean()
-    assert joint.covariance[0, 0] == pytest.approx(5 / 6 * np.square(without - whole).sum(), rel=1e-9)
+    assert joint.covariance[0, 0] == pytest.approx(
+        5 / 6 * np.square(without - whole).sum(), rel=1e-9
+    )
 
 
 def test_joined_numbers_keep_their_values_and_gaps(random):

@@ -72,7 +72,9 @@ def test_methods_text_follows_the_analysis_settings(two):
 
 def test_cited_authors_are_in_the_references(two):
     described = methods(two)
-    cited = " ".join(reference.fields["author"] + reference.fields["year"] for reference in described.references)
+    cited = " ".join(
+        reference.fields["author"] + reference.fields["year"] for reference in described.references
+    )
     named = re.findall(r"([A-Z][A-Za-z]+) (?:et al\. |and [A-Z][a-z]+ |\()?\(?((?:19|20)\d\d)",
                        " ".join(described.paragraphs))  # fmt: skip
     sources = {"Newcombe", "Hillis", "DeRouen", "Rosner", "Hsu", "Price"}

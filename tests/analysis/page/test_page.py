@@ -74,7 +74,9 @@ def test_each_page_is_one_well_formed_file_that_loads_nothing(pages, name):
     for tag, attributes in tags:
         for key in ("src", "href", "xlink:href"):
             link = attributes.get(key) or "#"
-            sibling = tag == "a" and key == "href" and (link in pages or link.startswith("figures/"))
+            sibling = (
+                tag == "a" and key == "href" and (link in pages or link.startswith("figures/"))
+            )
             assert sibling or link.startswith(("#", "data:image/png")), (tag, link)
         assert not any(key.startswith("on") for key in attributes)
     policy = [a["content"] for t, a in tags if t == "meta" and "http-equiv" in a]
@@ -128,7 +130,9 @@ def test_all_texts_are_escaped(tmp_path):
         notes=[EVIL],
     )
     tags = Page(html).tags
-    assert [tag for tag, _ in tags].count("script") == 3, "only our own scripts on the sibling pages"
+    assert [tag for tag, _ in tags].count("script") == 3, (
+        "only our own scripts on the sibling pages"
+    )
     text = visible(html)
     assert text.count(EVIL) > 20
     assert "<b>a text & its facts</b>" not in html

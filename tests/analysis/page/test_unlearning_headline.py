@@ -23,7 +23,9 @@ def place(low: float, high: float) -> dict:
 def loss(versus: str, low: float, high: float) -> dict:
     sure = "lost" if high < -MARGIN else "kept" if low > -MARGIN else "cannot be told"
     estimate = Estimate((low + high) / 2, low, high)
-    return verdict_row("retain_log_probability_difference", "utility", sure, estimate, versus=versus)
+    return verdict_row(
+        "retain_log_probability_difference", "utility", sure, estimate, versus=versus
+    )
 
 
 def rows_of(method: str, findings: list[dict], arm: dict | None = None) -> list[dict]:

@@ -216,7 +216,9 @@ def test_described_methods_have_a_bibliography_entry():
     from analysis.page.unlearning.methods import _WORDS
 
     cited = {purpose for entry in bibliography() for purpose in entry.cited_for}
-    assert {purpose.partition(":")[2] for purpose in cited if purpose.startswith("unlearning:")} == set(_WORDS)
+    assert {
+        purpose.partition(":")[2] for purpose in cited if purpose.startswith("unlearning:")
+    } == set(_WORDS)
 
 
 def test_page_of_twelve_methods_in_two_arms_keeps_the_layout_limits(report, tmp_path):

@@ -27,7 +27,10 @@ def test_registered_detectors_have_an_entry_for_their_source(name):
     for number in IDENTIFIER.findall(source):
         assert number in {reference.fields.get("eprint") for reference in references}
     if named := re.match(r"([A-Z][a-z]+) (?:et al\.|and)", source):
-        assert any(surnames(reference)[0] == named[1] for reference in references), (source, references)
+        assert any(surnames(reference)[0] == named[1] for reference in references), (
+            source,
+            references,
+        )
 
 
 @pytest.mark.parametrize("name", dataset_detector_names())
@@ -51,7 +54,9 @@ def test_entries_cite_exactly_the_existing_detectors_and_statistics():
 def test_entries_are_complete_with_unique_keys_and_papers():
     keys = [reference.key for reference in bibliography()]
     assert len(keys) == len(set(keys)) > 35
-    numbers = [reference.fields["eprint"] for reference in bibliography() if "eprint" in reference.fields]
+    numbers = [
+        reference.fields["eprint"] for reference in bibliography() if "eprint" in reference.fields
+    ]
     assert len(numbers) == len(set(numbers))
     for reference in bibliography():
         assert {"title", "author", "year"} <= set(reference.fields), reference.key
@@ -68,5 +73,7 @@ def test_references_file_round_trip_without_internal_keywords():
     text = references_text(references)
     assert [reference._replace(cited_for=("",)) for reference in references] == _parsed(text)
     assert "keywords" not in text
-    assert {"yeom2018privacy", "shi2024detecting", "shetty2026detecting"} <= {o.key for o in references}
+    assert {"yeom2018privacy", "shi2024detecting", "shetty2026detecting"} <= {
+        o.key for o in references
+    }
     assert "zhang2024dcpdd" not in {reference.key for reference in references}

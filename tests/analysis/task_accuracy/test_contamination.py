@@ -71,7 +71,9 @@ def write_arm(
     )
 
 
-def estimates_of(table: pa.Table, dataset: str = "a", scoring: str = "plain") -> dict[Quantity, Estimate]:
+def estimates_of(
+    table: pa.Table, dataset: str = "a", scoring: str = "plain"
+) -> dict[Quantity, Estimate]:
     return {
         Quantity(*(row[name] for name in Quantity._fields)): Estimate.of(row)
         for row in Findings(table.to_pylist()).where(dataset=dataset, scoring=scoring).rows
@@ -186,7 +188,9 @@ def test_unchanged_answers_have_a_nonzero_interval(tmp_path: Path) -> None:
     ("design", "studies", "least"),
     [(GainDesign(5, 15), 100, 0.93), (GainDesign(5, 30, 3, 0.1), 60, 0.9)],
 )
-def test_intervals_cover_a_gain_over_five_datasets(design: GainDesign, studies: int, least: float) -> None:
+def test_intervals_cover_a_gain_over_five_datasets(
+    design: GainDesign, studies: int, least: float
+) -> None:
     """Reduced from scripts/calibration/cells: a bootstrap covered 92 and 83 % of these studies."""
     random = np.random.default_rng(0)
     gains = [one_gain(random, design=design, quantity="excess") for _ in range(studies)]
@@ -203,5 +207,7 @@ def test_rows_that_share_a_passage_count_as_one(tmp_path: Path) -> None:
             groups += [f"{side}{index}"] * 5
     after = Quantity("accuracy", "member", "after")
     separate = estimates_of(accuracy_table([write_arm(tmp_path / "x", rows)], SETTINGS))[after]
-    shared = estimates_of(accuracy_table([write_arm(tmp_path / "y", rows, groups=groups)], SETTINGS))[after]
+    shared = estimates_of(
+        accuracy_table([write_arm(tmp_path / "y", rows, groups=groups)], SETTINGS)
+    )[after]
     assert shared.high - shared.low > 1.5 * (separate.high - separate.low)

@@ -178,7 +178,9 @@ def test_trajectories_pool_seeds_and_separate_arms(tmp_path):
         checkpoint
         for lr in ("0.1", "0.2")
         for seed in (0, 1)
-        for checkpoint in make_checkpoints(tmp_path / f"{lr}-{seed}", seed=seed, axes={"train.lr": lr})
+        for checkpoint in make_checkpoints(
+            tmp_path / f"{lr}-{seed}", seed=seed, axes={"train.lr": lr}
+        )
     ]
     tables = trajectory_tables(checkpoints, SETTINGS)
     rows = tables["trajectory"].to_pylist()

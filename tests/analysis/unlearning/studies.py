@@ -152,7 +152,11 @@ def _write_model(
             text_statistics = unscored("empty text")
         statistics.append(text_statistics)
         mean = float(text_statistics.log_probability.mean()) if len(text_statistics) else np.nan
-        low = float(np.sort(text_statistics.log_probability)[:3].mean()) if len(text_statistics) else np.nan
+        low = (
+            float(np.sort(text_statistics.log_probability)[:3].mean())
+            if len(text_statistics)
+            else np.nan
+        )
         for detector, setting, score in (
             ("loss", "default", mean),
             ("min_k", "k=0.2", low),
@@ -170,7 +174,9 @@ def _write_model(
                 }
             )
         right = bool(own.random() < (0.8 if example.example_id in forget and knows > 1 else 0.6))
-        answers.append(AccuracyRow(example.example_id, example.dataset, example.side, 4, right, right))
+        answers.append(
+            AccuracyRow(example.example_id, example.dataset, example.side, 4, right, right)
+        )
     write_statistics(folder, [example.example_id for example in examples], statistics)
     write_scores(folder, pa.Table.from_pylist(scores, schema=SCHEMA), record={})
     write_accuracy(folder, answers)

@@ -87,8 +87,12 @@ def auc_of(members, nonmembers):
     st.lists(st.tuples(st.integers(0, 9), st.integers(0, 9)), min_size=3, max_size=12),
 )
 def test_relative_change_is_within_its_interval_and_above_minus_one(inside, outside):
-    first, second = (auc_of([row[k] for row in inside], [row[k] for row in outside]) for k in (0, 1))
-    clusters = [cluster([{"": Part(s, np.ones(1))}]) for s in (difference(first, second), first, second)]
+    first, second = (
+        auc_of([row[k] for row in inside], [row[k] for row in outside]) for k in (0, 1)
+    )
+    clusters = [
+        cluster([{"": Part(s, np.ones(1))}]) for s in (difference(first, second), first, second)
+    ]
     interval = find_relative_change(*clusters, confidence=0.95)
     if second.value[0] == 0 or np.isnan(interval.low[0]):
         return
@@ -110,7 +114,9 @@ def test_original_has_position_one_and_retrained_zero():
     models = {"r": numbers(retrained, groups), "o": numbers(original, groups)}
     for key, expected in (("o", 1.0), ("r", 0.0)):
         position = find_position(models[key], models["r"], models["o"], confidence=0.95)[0]
-        assert [position.value, position.low, position.high] == pytest.approx([expected] * 3, abs=1e-6)
+        assert [position.value, position.low, position.high] == pytest.approx(
+            [expected] * 3, abs=1e-6
+        )
     alike = find_position(models["o"], models["r"], models["r"], confidence=0.95)[0]
     assert np.isnan([alike.value, alike.low]).all()
     assert "indistinguishable" in alike.note

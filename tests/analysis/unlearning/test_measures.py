@@ -141,7 +141,9 @@ def test_aucs_and_differences_match_all_pairs(arms, rows, detector, copies, data
     setting = arms[0].models[0].defaults[detector]
     for model, method in (("original", "-"), ("unlearned", "npo")):
         own_aucs = [slow_auc(Disk(arm, model, method), detector, copies, dataset) for arm in arms]
-        retrained_aucs = [slow_auc(Disk(arm, "retrained"), detector, copies, dataset) for arm in arms]
+        retrained_aucs = [
+            slow_auc(Disk(arm, "retrained"), detector, copies, dataset) for arm in arms
+        ]
         named = {"model": model, "method": method, "detector": detector, "setting": setting}
         row = only_row(rows, measure="auc", **named, **place)
         assert row["value"] == pytest.approx(np.mean(own_aucs), abs=1e-12)
@@ -209,7 +211,9 @@ def test_accuracy_and_general_text_are_means_over_answers_and_documents(arms, ro
             answers = pq.read_table(
                 arm.models[0].folders["accuracy"] / "accuracy.parquet"
             ).to_pylist()
-            correct = [a["correct_plain"] for a in answers if a["example_id"] in getattr(arm, texts)]
+            correct = [
+                a["correct_plain"] for a in answers if a["example_id"] in getattr(arm, texts)
+            ]
             shares.append(sum(correct) / len(correct))
         row = only_row(rows, measure="task_accuracy", model="original", setting=f"texts={texts}")
         assert row["value"] == pytest.approx(np.mean(shares), abs=1e-12)
@@ -239,7 +243,8 @@ def test_ks_distance_matches_the_pooled_texts(arms, rows):
     unlearned, retrained = zip(*pairs, strict=True)
     places = [*unlearned, *retrained]
     slow = max(
-        abs(sum(x <= t for x in unlearned) - sum(x <= t for x in retrained)) / len(unlearned) for t in places
+        abs(sum(x <= t for x in unlearned) - sum(x <= t for x in retrained)) / len(unlearned)
+        for t in places
     )
     row = only_row(rows, measure="ks_distance", model="unlearned", method="npo")
     assert row["value"] == pytest.approx(slow, abs=1e-12)
@@ -303,9 +308,13 @@ def test_conditions_compare_with_the_retrained_and_the_plain_model(arms):
     original = slow_auc(Disk(arm, "original"), "loss")
     assert only_row(rows, measure="auc", **named)["value"] == pytest.approx(original, abs=1e-12)
     change = original - slow_auc(Disk(arm, "unlearned", "npo"), "loss")
-    assert only_row(rows, measure="auc_change", **named)["value"] == pytest.approx(change, abs=1e-12)
+    assert only_row(rows, measure="auc_change", **named)["value"] == pytest.approx(
+        change, abs=1e-12
+    )
     gap = original - slow_auc(Disk(arm, "retrained"), "loss")
-    assert only_row(rows, measure="auc_difference", **named)["value"] == pytest.approx(gap, abs=1e-12)
+    assert only_row(rows, measure="auc_difference", **named)["value"] == pytest.approx(
+        gap, abs=1e-12
+    )
 
 
 def test_relearning_is_measured_on_the_other_half(arms):

@@ -58,7 +58,10 @@ def test_models_get_the_correct_verdict(verdicts):
 
 
 def test_an_over_forgotten_model_is_beyond_the_retrained(verdicts):
-    assert find_verdict(verdicts, "mirror")["verdict"] in ("beyond the retrained", "mirror of the original")
+    assert find_verdict(verdicts, "mirror")["verdict"] in (
+        "beyond the retrained",
+        "mirror of the original",
+    )
     row = find_verdict(verdicts, "mirror", "forget_log_probability")
     assert row["verdict"] == "mirror of the original"
     assert row["value"] == pytest.approx(-1.6 / 1.5, abs=0.1)
@@ -73,7 +76,10 @@ def test_verdict_sentence_contains_the_numbers_of_the_rows(verdicts):
     assert "0 is the retrained model, 1 the original" in text
     lost = find_verdict(verdicts, "ruin", "retain_log_probability_difference")
     assert lost["verdict"] == "lost"
-    assert f"retained text {lost['value']:+.2f}".replace("-", "−") in find_verdict(verdicts, "ruin")["note"]
+    assert (
+        f"retained text {lost['value']:+.2f}".replace("-", "−")
+        in find_verdict(verdicts, "ruin")["note"]
+    )
     assert "diverged with seed 8" in find_verdict(verdicts, "torn")["note"]
     assert "no finite score" in find_verdict(verdicts, "dead")["note"]
 
@@ -91,7 +97,10 @@ def test_deficits_of_the_original_are_not_losses_by_forgetting(tmp_path):
     measure = "general_log_probability_difference"
     for method, against_original in (("worn", "kept"), ("worse", "lost")):
         assert find_verdict(verdicts, method, measure, versus="retrained")["verdict"] == "lost"
-        assert find_verdict(verdicts, method, measure, versus="original")["verdict"] == against_original
+        assert (
+            find_verdict(verdicts, method, measure, versus="original")["verdict"]
+            == against_original
+        )
     assert find_verdict(verdicts, "worn")["verdict"] == "closer to the retrained"
     assert find_verdict(verdicts, "worse")["verdict"] == "ruined"
     own = find_verdict(verdicts, "worn", measure, versus="original")

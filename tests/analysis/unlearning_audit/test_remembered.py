@@ -34,7 +34,10 @@ def singletons(count: int) -> Clusters:
 
 
 def remembering(
-    remembered: np.ndarray, weights: list[float] | None = None, undrawn: int = 0, level: Level = LEVEL
+    remembered: np.ndarray,
+    weights: list[float] | None = None,
+    undrawn: int = 0,
+    level: Level = LEVEL,
 ) -> Written:
     """Return the memory of a model; `undrawn` further chunks were not sampled."""
     all_weights = np.array(weights or [1.0] * len(remembered))

@@ -88,7 +88,12 @@ def test_no_finding_on_few_rows_shows_a_nan(judge, count):
 
     validation = judge(missing, "right", "constant", on=make_truth(count))
     assert len(validation.judged) == 3
-    assert not [entry.text for judged in validation.judged for entry in judged.findings if "nan" in entry.text]
+    assert not [
+        entry.text
+        for judged in validation.judged
+        for entry in judged.findings
+        if "nan" in entry.text
+    ]
 
 
 def test_missing_scores_are_reported_with_shares_and_extreme_aucs(judge):
@@ -138,7 +143,9 @@ def test_auc_within_length_matches_a_slow_count(truth):
     model = truth.models[0]
     first = cohort_models(truth)[0]
     loaded, column = first.loaded, Column("loss", "-")
-    lengths = np.array([len(tokens) for tokens in model.evidence.statistics["text"]], dtype=np.float64)
+    lengths = np.array(
+        [len(tokens) for tokens in model.evidence.statistics["text"]], dtype=np.float64
+    )
     settings = AnalysisSettings.model_validate(dict(truth.analysis))
     subject = Subject(first.cohort, first.models, loaded, column, settings)
     _, within, _, _ = within_length(subject, [lengths])
@@ -150,7 +157,9 @@ def test_auc_within_length_matches_a_slow_count(truth):
     scores = arm.scores[:, arm.index[column]]
     won, pairs_of_members = 0.0, 0
     for stratum in range(count):
-        in_stratum = [row for row in rows if np.searchsorted(edges, lengths[row], side="left") == stratum]
+        in_stratum = [
+            row for row in rows if np.searchsorted(edges, lengths[row], side="left") == stratum
+        ]
         members = [row for row in in_stratum if arm.member[row]]
         others = [row for row in in_stratum if not arm.member[row]]
         if not members or not others:

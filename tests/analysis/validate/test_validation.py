@@ -70,9 +70,7 @@ def test_bundle_gives_the_same_results_as_the_run(judge, truth, tmp_path):
     assert [result.notes for result in first.judged] == [result.notes for result in second.judged]
 
 
-def test_evidence_missing_from_a_bundle_is_named(
-    judge, truth, tmp_path
-):
+def test_evidence_missing_from_a_bundle_is_named(judge, truth, tmp_path):
     def lowered(example: spikein.ExampleEvidence) -> float:
         return float(example.statistics["lowercase"].log_probability.mean())
 
@@ -133,7 +131,9 @@ def test_report_and_validate_give_the_same_interval(truth, by_levels, tmp_path):
         if row.side == "member"
     }
     model = replace(model, copies=dosed, fixed_levels=by_levels)
-    validation = validate_detectors([loss_again], replace(truth, models=(model, *others)), source="here")
+    validation = validate_detectors(
+        [loss_again], replace(truth, models=(model, *others)), source="here"
+    )
     arm = join_arm(
         Arm(
             axes=model.axes,
@@ -195,7 +195,10 @@ def test_arms_are_chosen_by_stored_detectors_or_by_name(judge):
 
 def test_template_ranks_before_wrong_detectors(truth, file, tmp_path):
     template = write_detector(tmp_path / "my_detector.py")
-    candidates = [f"{template}:score", *(f"{file}:{name}" for name in ("turned", "length", "PICKY"))]
+    candidates = [
+        f"{template}:score",
+        *(f"{file}:{name}" for name in ("turned", "length", "PICKY")),
+    ]
     validation = validate_detectors(candidates, truth, source="here")
     assert not validation.refused
     assert wrong_checks(validation.judged[0]) == set()

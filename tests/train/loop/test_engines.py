@@ -63,9 +63,7 @@ def check_same(out: Path, single: Path, *, tolerance: float) -> None:
 
 
 @pytest.mark.timeout(300)
-def test_two_processes_resume_other_runs_with_a_common_clock(
-    place, tokenizer
-):
+def test_two_processes_resume_other_runs_with_a_common_clock(place, tokenizer):
     """One process begins and two resume; one of two others is killed, and two or one resume.
 
     Only rank 1's clock reports that five minutes have passed, after every third step.

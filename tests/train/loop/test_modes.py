@@ -95,9 +95,7 @@ def losses(model: PreTrainedModel, ids: np.ndarray) -> np.ndarray:
     return np.append(np.nan, -own[:, 0].numpy())
 
 
-def test_a_step_without_labels_is_not_a_divergence(
-    tmp_path: Path, tiny_tokenizer
-) -> None:
+def test_a_step_without_labels_is_not_a_divergence(tmp_path: Path, tiny_tokenizer) -> None:
     labelled = set(steps()[0] + steps()[2])
 
     def extra_inputs(window: int, ids: np.ndarray) -> dict[str, np.ndarray]:
@@ -110,7 +108,9 @@ def test_a_step_without_labels_is_not_a_divergence(
     assert log[-1].tokens == 16 * CONTEXT
 
 
-def test_separate_documents_have_the_losses_of_single_documents(tmp_path: Path, tiny_tokenizer) -> None:
+def test_separate_documents_have_the_losses_of_single_documents(
+    tmp_path: Path, tiny_tokenizer
+) -> None:
     view, _, _ = spiked()
     start = built()
     starts = view.document_starts()
@@ -191,16 +191,16 @@ def test_a_compiled_model_learns_the_same(tmp_path: Path, tiny_tokenizer) -> Non
     plain_log = run(tmp_path / "a", tiny_tokenizer, plain, separate_documents=True)
     execution = ExecutionSettings(compile=True)
     compiled_log = run(tmp_path / "b", tiny_tokenizer, compiled, execution, separate_documents=True)
-    assert [row.loss for row in compiled_log] == pytest.approx([row.loss for row in plain_log], rel=1e-5)
+    assert [row.loss for row in compiled_log] == pytest.approx(
+        [row.loss for row in plain_log], rel=1e-5
+    )
     saved = load_causal_model(str(tmp_path / "b")).state_dict()
     assert set(saved) == set(plain.state_dict())
     for name, weight in plain.state_dict().items():
         torch.testing.assert_close(saved[name], weight, rtol=1e-3, atol=1e-3)
 
 
-def test_adapters_of_a_stopped_run_resume_exactly(
-    tmp_path: Path, tiny_tokenizer
-) -> None:
+def test_adapters_of_a_stopped_run_resume_exactly(tmp_path: Path, tiny_tokenizer) -> None:
     """Moments and dropout are also restored, regardless of the process's random state."""
 
     def start(name: str, unfinished: str, progress: Any = None) -> Path:

@@ -37,7 +37,9 @@ def windows() -> tuple[torch.Tensor, torch.Tensor]:
 
 @pytest.mark.parametrize("kernel", ["sdpa", "eager", NAME])
 @pytest.mark.parametrize("architecture", sorted(FAMILIES))
-def test_documents_in_a_window_have_the_logits_of_single_documents(architecture: str, kernel) -> None:
+def test_documents_in_a_window_have_the_logits_of_single_documents(
+    architecture: str, kernel
+) -> None:
     model = built(architecture).eval()
     if kernel == NAME:
         assert supports_documents(model)

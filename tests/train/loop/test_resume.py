@@ -11,7 +11,15 @@ from transformers import trainer
 from inject.errors import InputError
 from tests.processes import kill_at, started
 from tests.train import killable
-from tests.train.killable import CONTEXT, KEPT, STEPS, Stopped, check_same_run, run_training, stop_at
+from tests.train.killable import (
+    CONTEXT,
+    KEPT,
+    STEPS,
+    Stopped,
+    check_same_run,
+    run_training,
+    stop_at,
+)
 from tests.train.shapes import tiny_shape
 from train.loop.resume import find_resume_point
 from train.processes.preemption import Preempted

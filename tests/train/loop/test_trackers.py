@@ -72,7 +72,9 @@ def test_two_models_of_one_process_are_separate_tracker_runs(
         )
     if tracker == "mlflow":
         client = module.MlflowClient()
-        (experiment,) = [experiment for experiment in client.search_experiments() if experiment.name == "spikein"]
+        (experiment,) = [
+            experiment for experiment in client.search_experiments() if experiment.name == "spikein"
+        ]
         runs = client.search_runs([experiment.experiment_id])
         assert [run.info.status for run in runs] == ["FINISHED"] * 2
         losses = client.get_metric_history(runs[0].info.run_id, "loss")

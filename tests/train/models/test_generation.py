@@ -46,7 +46,9 @@ def test_answers_are_cached(tiny_model_path, tmp_path, monkeypatch):
     both = again.write(questions, progress=lambda done, total: seen.append((done, total)))
     assert both[:1] == first
     assert seen == [(1, 2), (2, 2)]
-    monkeypatch.setattr(LocalWriter, "_written", lambda *_: pytest.fail("a cached answer was generated again"))
+    monkeypatch.setattr(
+        LocalWriter, "_written", lambda *_: pytest.fail("a cached answer was generated again")
+    )
     assert again.write(questions) == both
     warmer = writer(tiny_model_path, tmp_path, temperature=1.5)
     with pytest.raises(pytest.fail.Exception):

@@ -29,7 +29,9 @@ def built(architecture: str = "llama"):
 def stepped(model, *, lr: float) -> None:
     """Update all trainable weights towards arbitrary tokens."""
     ids = torch.arange(32).reshape(2, 16) % 64
-    optimiser = torch.optim.SGD([weight for weight in model.parameters() if weight.requires_grad], lr=lr)
+    optimiser = torch.optim.SGD(
+        [weight for weight in model.parameters() if weight.requires_grad], lr=lr
+    )
     for _ in range(2):
         model(input_ids=ids, labels=ids).loss.backward()
         optimiser.step()
@@ -65,9 +67,7 @@ def test_new_adapters_depend_only_on_the_seed() -> None:
     assert not any(torch.equal(first[name], other[name]) for name in first)
 
 
-def test_merged_model_matches_the_adapted_one(
-    tmp_path: Path, tiny_model_path
-) -> None:
+def test_merged_model_matches_the_adapted_one(tmp_path: Path, tiny_model_path) -> None:
     model = load_causal_model(str(tiny_model_path))
     untouched = {name: weight.clone() for name, weight in model.state_dict().items()}
     adapted = add_adapters(model, SETTINGS, seed=0)
@@ -83,7 +83,9 @@ def test_merged_model_matches_the_adapted_one(
     with torch.inference_mode():
         torch.testing.assert_close(merged(ids).logits, expected, rtol=1e-4, atol=1e-5)
         assert not torch.allclose(load_causal_model(str(tiny_model_path))(ids).logits, expected)
-    changed = {n for n, weight in merged.state_dict().items() if not torch.equal(weight, untouched[n])}
+    changed = {
+        n for n, weight in merged.state_dict().items() if not torch.equal(weight, untouched[n])
+    }
     assert changed == {name for name in untouched if "self_attn" in name}
 
     # A model partitioned over processes has empty weights, and its full state is passed in.

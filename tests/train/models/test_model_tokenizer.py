@@ -34,7 +34,9 @@ def test_a_copied_or_extended_tokenizer_is_accepted(model, tmp_path):
 def test_another_tokenizer_of_the_same_size_is_rejected(model, tmp_path):
     other = train_tokenizer([text[::-1] for text in make_texts(200)], 350)
     assert len(other) == 350
-    with pytest.raises(InputError, match=r"of 350 ids stand for other texts.*; id \d+ is") as caught:
+    with pytest.raises(
+        InputError, match=r"of 350 ids stand for other texts.*; id \d+ is"
+    ) as caught:
         require_own_tokenizer(other, settings(model, tmp_path))
     assert caught.value.where == "model.tokenizer"
     assert "Remove model.tokenizer" in str(caught.value)

@@ -22,7 +22,9 @@ def by_hand(rows: list[list[float]], bits: str) -> list[list[float]]:
         for row in rows:
             scale = max(map(abs, row)) / 127
             allowed = [scale * step for step in range(-127, 128)]
-            nearest.append([min(allowed, key=lambda candidate: abs(candidate - value)) for value in row])
+            nearest.append(
+                [min(allowed, key=lambda candidate: abs(candidate - value)) for value in row]
+            )
         return nearest
     flat = [value for row in rows for value in row]
     result = []

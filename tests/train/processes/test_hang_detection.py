@@ -138,7 +138,9 @@ def test_unobserved_quick_steps_are_not_taken_for_the_first_step(tmp_path):
         (1200, 1, 12, Phase.SAVE, 1200),
     ],
 )
-def test_silence_limit_depends_on_phase_and_step_time(tmp_path, silent_after, seconds, step, phase, limit):
+def test_silence_limit_depends_on_phase_and_step_time(
+    tmp_path, silent_after, seconds, step, phase, limit
+):
     run = Run(tmp_path / "beats", silent_after=silent_after)
     for number in range(1, step):
         run.step(number, seconds=seconds)
@@ -197,9 +199,7 @@ HANGS = [{"engine": "torchrun", "processes": 2, "silent_after": 15}]
         ("fetch", r"(?s)process 1 of 2 hangs.*at step 10, fetching data; process 0 waits"),
     ],
 )
-def test_a_real_hanging_process_is_named_and_both_are_ended(
-    tmp_path, tokenizer, how, message
-):
+def test_a_real_hanging_process_is_named_and_both_are_ended(tmp_path, tokenizer, how, message):
     from tests.train.engines import start
 
     before = {child.pid for child in psutil.Process().children()}
@@ -214,7 +214,9 @@ def test_a_real_hanging_process_is_named_and_both_are_ended(
     assert "run again to resume" in str(error.value)
     assert {child.pid for child in psutil.Process().children()} == before
     if how == "fetch":
-        assert "in getitem" in str(error.value), "the message contains the stack of the hanging process"
+        assert "in getitem" in str(error.value), (
+            "the message contains the stack of the hanging process"
+        )
 
 
 @pytest.mark.slow

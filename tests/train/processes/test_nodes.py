@@ -38,6 +38,8 @@ def test_two_nodes_match_one_process(tmp_path, small_corpus):
     )
     assert read_exposures(second).num_rows == 0
     for model in ("", "step-5"):
-        weights, others = (load_file(path / model / "model.safetensors") for path in (first, second))
+        weights, others = (
+            load_file(path / model / "model.safetensors") for path in (first, second)
+        )
         assert all((weights[name] - others[name]).abs().max() < 1e-3 for name in weights)
     assert sum("progress " in text for text in outputs) == 1, "only rank 0 reports progress"

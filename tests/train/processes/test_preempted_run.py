@@ -39,9 +39,7 @@ def preempted_job(place: Path, corpus: Path, **more) -> tuple[TrainingJob, Path]
     return made, file
 
 
-def test_a_runner_forwards_sigterm_and_all_processes_stop_at_one_step(
-    small_corpus, tmp_path
-):
+def test_a_runner_forwards_sigterm_and_all_processes_stop_at_one_step(small_corpus, tmp_path):
     _, file = preempted_job(tmp_path / "two", small_corpus, processes=2)
     process = started("-m", "tests.train.jobs", file, OMP_NUM_THREADS="1")
     output = ended_by_sigterm(process)

@@ -144,7 +144,9 @@ def text_loss(model: PreTrainedModel, tokens: np.ndarray) -> float:
 
 if __name__ == "__main__":
     torch.set_num_threads(1)
-    unlearning_job = UnlearningJob.model_validate_json(Path(sys.argv[1]).read_text(encoding="utf-8"))
+    unlearning_job = UnlearningJob.model_validate_json(
+        Path(sys.argv[1]).read_text(encoding="utf-8")
+    )
     try:
         unlearn_job(unlearning_job, progress=lambda moment: print(moment.tokens, flush=True))
     except SpikeinError as error:

@@ -36,9 +36,7 @@ class Case:
 
     def losses(self, epoch: int = 0) -> torch.Tensor:
         rows = [self.objective.inputs(epoch, window) for window in range(len(self.texts.forget))]
-        inputs = {
-            name: torch.from_numpy(np.stack([row[name] for row in rows])) for name in rows[0]
-        }
+        inputs = {name: torch.from_numpy(np.stack([row[name] for row in rows])) for name in rows[0]}
         return self.objective.losses(self.model, inputs)
 
     def text(self, role: str, window: int) -> Text:

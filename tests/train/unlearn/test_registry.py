@@ -28,7 +28,9 @@ def test_a_sweep_is_the_product_of_its_values():
 
 
 def test_setting_entry_round_trip():
-    for setting in parse_methods(["npo", {"method": "npo", "name": "mild", "sweep": {"beta": [2]}}]):
+    for setting in parse_methods(
+        ["npo", {"method": "npo", "name": "mild", "sweep": {"beta": [2]}}]
+    ):
         (again,) = parse_methods([setting.entry()])
         assert (again.label, again.identity()) == (setting.label, setting.identity())
     plain, labelled = parse_methods(["npo", {"method": "npo", "name": "again"}])

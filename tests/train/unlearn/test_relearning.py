@@ -31,7 +31,11 @@ def relearn(
     execution: ExecutionSettings | None = None,
     model: Path | None = None,
 ) -> Path:
-    rows = [example for example in read_examples(world / "examples") if example.example_id in forget_ids()]
+    rows = [
+        example
+        for example in read_examples(world / "examples")
+        if example.example_id in forget_ids()
+    ]
     out.mkdir()
     job = UnlearningJob(
         out=str(out),
@@ -52,7 +56,11 @@ def plain_loop(world: Path, saved_steps: tuple[int, ...]) -> dict[int, dict[str,
     """Return states after AdamW steps on mean losses of all texts, gradients clipped at 1."""
     model = AutoModelForCausalLM.from_pretrained(world / "model")
     tokenizer = AutoTokenizer.from_pretrained(world / "model")
-    rows = [example for example in read_examples(world / "examples") if example.example_id in forget_ids()]
+    rows = [
+        example
+        for example in read_examples(world / "examples")
+        if example.example_id in forget_ids()
+    ]
     optimiser = torch.optim.AdamW(
         model.parameters(), lr=LR, betas=(0.9, 0.999), weight_decay=0.0, eps=1e-8
     )
@@ -111,7 +119,9 @@ def test_each_text_is_trained_on_once_per_step(relearnt):
         ),
     ],
 )
-def test_seven_texts_are_one_step_for_any_processes_and_passes(world, relearnt, tmp_path, execution):
+def test_seven_texts_are_one_step_for_any_processes_and_passes(
+    world, relearnt, tmp_path, execution
+):
     execution = ExecutionSettings(**execution)
     shared = relearn(world, tmp_path / "shared", (1, 2, 4), execution=execution)
     for name in ("step-1", ""):

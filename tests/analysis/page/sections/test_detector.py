@@ -136,7 +136,9 @@ def test_controls_of_the_base_model_are_listed_and_equal_scores_have_no_value(re
     )
     assert {row["Required evidence"] for row in rows.values()} == {"not declared"}
     setting, *remarks = rows["surp"]["Detector"].notes
-    assert remarks == ["no value: all its scores are equal"], "equal scores take precedence over missing ones"
+    assert remarks == ["no value: all its scores are equal"], (
+        "equal scores take precedence over missing ones"
+    )
     assert left_out_table([]) is None
 
 
@@ -152,7 +154,9 @@ def test_page_shows_the_metrics_and_the_omitted_detectors(view, tables, pages):
             cell = tables[0].reported(titles[row[0].text])
             if cell is not None and cell.available:
                 numbers = numbers_of(row[heads.index("AUC, test split")])
-                assert numbers == tuple(float(f"{x:.2f}") for x in (cell.value, cell.low, cell.high))
+                assert numbers == tuple(
+                    float(f"{x:.2f}") for x in (cell.value, cell.low, cell.high)
+                )
                 n_checked += 1
     assert n_checked >= len(DEFAULTS) + FURTHER - 1
     (left,) = page.titled("Detectors not in this run")

@@ -14,7 +14,7 @@ from analysis.tables import AUC, TREND
 from detect.scores.table import read_scores, write_scores
 from tests.analysis.oracles import auc
 from tests.analysis.synthetic import make_arm
-from tests.analysis.test_results import only_row, rows_of
+from tests.analysis.test_results import row_of, rows_of
 
 FAST = AnalysisSettings(dataset_detectors=(), min_members=5)
 
@@ -42,7 +42,7 @@ def analysis(arms):
     return analyse(arms, FAST)
 
 
-CONTAMINATED = {"model": "contaminated", "selection": "default", "copies": "all"}
+ARM = {"model": "contaminated", "selection": "default", "copies": "all"}
 
 
 def test_all_aucs_and_trends_of_the_trained_model_are_adjusted(analysis):
@@ -71,28 +71,24 @@ def test_base_value_uses_the_same_rows(arms, analysis):
         in_dataset = trained.test & (trained.dataset == dataset)
         inside = in_dataset & trained.member & (trained.copies > 0)
         expected = auc(scores[inside], scores[in_dataset & ~trained.member])
-        row = only_row(
-            analysis.metrics, metric=ADJUSTED_AUC, dataset=dataset, detector="zlib", **CONTAMINATED
-        )
+        row = row_of(analysis.metrics, metric=ADJUSTED_AUC, dataset=dataset, detector="zlib", **ARM)
         assert row["base_value"] == pytest.approx(expected)
 
 
 def test_adjusted_intervals_are_narrower(analysis):
     for metric, adjusted in ((AUC, ADJUSTED_AUC), (TREND, ADJUSTED_TREND)):
-        cell = {**CONTAMINATED, "dataset": "all", "detector": "zlib"}
-        raw, better = (
-            only_row(analysis.metrics, metric=name, **cell) for name in (metric, adjusted)
-        )
+        cell = {**ARM, "dataset": "all", "detector": "zlib"}
+        raw, better = (row_of(analysis.metrics, metric=name, **cell) for name in (metric, adjusted))
         assert better["high"] - better["low"] < 0.7 * (raw["high"] - raw["low"])
 
 
 def test_adjusted_differences_match_adjusted_aucs(analysis):
-    differences = rows_of(analysis.differences, metric=ADJUSTED_AUC, **CONTAMINATED)
-    assert len(differences) == len(rows_of(analysis.differences, metric=AUC, **CONTAMINATED)) > 0
+    differences = rows_of(analysis.differences, metric=ADJUSTED_AUC, **ARM)
+    assert len(differences) == len(rows_of(analysis.differences, metric=AUC, **ARM)) > 0
     for row in differences:
         first, second = (
-            only_row(analysis.metrics, metric=ADJUSTED_AUC, dataset=row["dataset"], detector=name,
-                **CONTAMINATED)
+            row_of(analysis.metrics, metric=ADJUSTED_AUC, dataset=row["dataset"], detector=name,
+                **ARM)
             for name in (row["detector"], row["versus"])
         )  # fmt: skip
         assert row["value"] == pytest.approx(first["value"] - second["value"])
@@ -124,8 +120,8 @@ def test_page_shows_adjusted_numbers_in_a_separate_table(arms, analysis):
     (table,) = adjusted_tables(tables, ["loss", "zlib", "min_k"])
     assert [row[0].text for row in table.rows] == ["loss", "zlib", "min_k"]
     assert "base AUC" in table.caption
-    row = only_row(
+    row = row_of(
         analysis.metrics, metric=ADJUSTED_AUC, dataset="all", detector="loss",
-        **{**CONTAMINATED, "selection": "tuned"},
+        **{**ARM, "selection": "tuned"},
     )  # fmt: skip
     assert table.rows[0][1].text == f"{row['value']:.2f}"

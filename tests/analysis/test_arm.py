@@ -21,11 +21,7 @@ def arm(tmp_path):
 
 def test_detectors_that_read_shadow_models_are_upper_bounds():
     detectors = parse_detectors("all")
-    readers = {
-        detector.name
-        for detector in detectors
-        if any(isinstance(n, Shadows) for n in detector.needs)
-    }
+    readers = {d.name for d in detectors if any(isinstance(n, Shadows) for n in d.needs)}
     assert readers == UPPER_BOUNDS
 
 

@@ -46,13 +46,11 @@ def test_missingness_test_is_fishers():
 def test_analysis_reports_missing_scores_by_side(tmp_path):
     arm = make_arm(tmp_path, axes={}, seed=0, effect=1.0, unscored={"surp": 30}, n=60)
     analysis = analyse([arm], FAST)
-    missing = [
-        entry for place in analysis.unscored for entry in place.missing if entry.detector == "surp"
-    ]
+    entries = [e for part in analysis.unscored for e in part.missing if e.detector == "surp"]
     loaded = load_arm(arm)
-    assert missing
-    assert all(entry.nonmembers_missing == 0 and entry.members_missing == 30 for entry in missing)
+    assert entries
+    assert all(entry.nonmembers_missing == 0 and entry.members_missing == 30 for entry in entries)
     assert (
-        missing[0].members == (loaded.test & loaded.member & (loaded.dataset == "fictional")).sum()
+        entries[0].members == (loaded.test & loaded.member & (loaded.dataset == "fictional")).sum()
     )
-    assert missing[0].unlike
+    assert entries[0].unlike

@@ -24,7 +24,7 @@ def rows_of(table: pa.Table, **conditions: str) -> list[dict]:
     return [row for row in table.to_pylist() if all(row[k] == v for k, v in conditions.items())]
 
 
-def only_row(table: pa.Table, **conditions: str) -> dict:
+def row_of(table: pa.Table, **conditions: str) -> dict:
     (row,) = rows_of(table, **conditions)
     return row
 
@@ -53,7 +53,7 @@ def test_values_agree_with_a_plain_computation(arm_and_metrics):
         in_dataset = loaded.test & (loaded.dataset == dataset)
         exposed = in_dataset & loaded.member & (loaded.copies > 0)
         expected = auc(scores[exposed], scores[in_dataset & ~loaded.member])
-        cell = only_row(
+        cell = row_of(
             table, dataset=dataset, detector="zlib", selection="default", copies="all", metric="auc"
         )
         assert cell["value"] == pytest.approx(expected)
@@ -71,7 +71,7 @@ def test_values_agree_with_a_plain_computation(arm_and_metrics):
             )
         else:
             assert not rows
-    pooled = only_row(
+    pooled = row_of(
         table, dataset="all", detector="zlib", selection="default", copies="all", metric="auc"
     )
     assert pooled["value"] == pytest.approx(weighted / members)
@@ -102,8 +102,8 @@ def test_pooling_is_robust_to_datasets_of_different_scale(arm_and_metrics, tmp_p
     write_scores(tmp_path, pa.Table.from_pylist(scores), record={})
     after = metrics_of([dataclasses.replace(arm, scores=tmp_path)], FAST)
     place = {"dataset": "all", "detector": "loss", "selection": "default", "copies": "all"}
-    assert only_row(before, metric="auc", **place)["value"] == pytest.approx(
-        only_row(after, metric="auc", **place)["value"]
+    assert row_of(before, metric="auc", **place)["value"] == pytest.approx(
+        row_of(after, metric="auc", **place)["value"]
     )
 
 
@@ -111,12 +111,12 @@ def test_zero_copies_are_separate_or_join_the_nonmembers(arm_and_metrics):
     arm, apart = arm_and_metrics
     place = {"dataset": "all", "detector": "loss", "selection": "default", "metric": "auc"}
     joined = metrics_of([arm], FAST.model_copy(update={"zero_copies": "nonmember"}))
-    zero = only_row(apart, copies="0", **place)
+    zero = row_of(apart, copies="0", **place)
     assert zero["low"] < 0.5 < zero["high"]
     assert not rows_of(joined, copies="0", **place)
-    whole = only_row(apart, copies="all", **place)
+    whole = row_of(apart, copies="all", **place)
     assert (
-        only_row(joined, copies="all", **place)["n_nonmembers"]
+        row_of(joined, copies="all", **place)["n_nonmembers"]
         == whole["n_nonmembers"] + zero["n_members"]
     )
 
@@ -144,8 +144,8 @@ def test_a_detector_with_many_failures_is_measured_on_its_own_rows(tmp_path):
     assert {apart.column.detector for apart in report.apart} == {"surp"}
     assert report.left_out == 0
     place = {"dataset": "fictional", "copies": "all", "metric": "auc", "selection": "default"}
-    surp = only_row(analysis.metrics, detector="surp", **place)
-    loss = only_row(analysis.metrics, detector="loss", **place)
+    surp = row_of(analysis.metrics, detector="surp", **place)
+    loss = row_of(analysis.metrics, detector="loss", **place)
     assert surp["n_members"] < loss["n_members"]
     assert not rows_of(analysis.differences, detector="surp", dataset="fictional")
     assert rows_of(analysis.differences, detector="surp", dataset="news")
@@ -158,14 +158,14 @@ def test_rate_counts_only_rows_of_supporting_seeds(tmp_path):
         for seed, n in ((0, 160), (1, 80))
     ]
     table = metrics_of(arms, FAST)
-    first_seed = metrics_of(arms[:1], FAST)
+    seed_0 = metrics_of(arms[:1], FAST)
     place = {"dataset": "all", "detector": "loss", "selection": "default", "copies": "all"}
     names = ("value", "n_members", "n_nonmembers", "n_seeds")
-    both = only_row(table, metric="auc", **place)
+    both = row_of(table, metric="auc", **place)
     assert (both["n_nonmembers"], both["n_seeds"]) == (180, 2)
     rate, first = (
-        only_row(table, metric="tpr@0.1", **place),
-        only_row(first_seed, metric="tpr@0.1", **place),
+        row_of(table, metric="tpr@0.1", **place),
+        row_of(seed_0, metric="tpr@0.1", **place),
     )
     assert {name: rate[name] for name in names} == {name: first[name] for name in names}
     assert (rate["n_nonmembers"], rate["n_seeds"]) == (120, 1)
@@ -182,7 +182,7 @@ def test_pooled_dose_counts_nonmembers_of_its_datasets(tmp_path):
     }
     table = metrics_of([dataclasses.replace(arm, copies=fewer)], FAST)
     place = {"detector": "loss", "selection": "default", "copies": "8", "metric": "auc"}
-    pooled, news = only_row(table, dataset="all", **place), only_row(table, dataset="news", **place)
+    pooled, news = row_of(table, dataset="all", **place), row_of(table, dataset="news", **place)
     assert pooled["value"] == pytest.approx(news["value"])
     assert (pooled["n_members"], pooled["n_nonmembers"]) == (30, 30)
 
@@ -206,8 +206,8 @@ def test_paired_differences_are_narrower_than_unpaired_ones(experiment):
     _, analysis = experiment
     place = {"train.lr": "0.001", "sweep.copies": "poisson=4", "dataset": "all", "copies": "all"}
     place |= {"selection": "default", "metric": "auc"}
-    gap = only_row(analysis.differences, detector="zlib", reference="loss", **place)
-    cells = {name: only_row(analysis.metrics, detector=name, **place) for name in ("zlib", "loss")}
+    gap = row_of(analysis.differences, detector="zlib", reference="loss", **place)
+    cells = {name: row_of(analysis.metrics, detector=name, **place) for name in ("zlib", "loss")}
     assert gap["value"] == pytest.approx(cells["zlib"]["value"] - cells["loss"]["value"])
     width = {name: cell["high"] - cell["low"] for name, cell in cells.items()}
     assert gap["high"] - gap["low"] < np.hypot(width["zlib"], width["loss"])
@@ -248,15 +248,13 @@ def test_too_few_members_have_a_value_and_no_interval(tmp_path):
     """Eight members of which six are in the test split, and more non-members."""
     arm = make_arm(tmp_path, axes={}, seed=0, effect=1.0, datasets=("news",), n=8, fixed=2)
     place = {"dataset": "all", "detector": "loss", "selection": "default", "copies": "all"}
-    few = only_row(metrics_of([arm], FAST), metric="auc", **place)
+    few = row_of(metrics_of([arm], FAST), metric="auc", **place)
     assert few["n_members"] == 6
     assert np.isfinite(few["value"])
     assert np.isnan([few["low"], few["high"]]).all()
     assert few["interval"] == "none: 6 members, fewer than min_members"
     allowed = FAST.model_copy(update={"min_members": 6})
-    assert (
-        only_row(metrics_of([arm], allowed), metric="auc", **place)["interval"] != few["interval"]
-    )
+    assert row_of(metrics_of([arm], allowed), metric="auc", **place)["interval"] != few["interval"]
 
 
 def test_planned_levels_narrow_intervals_and_keep_values(tmp_path):
@@ -278,11 +276,11 @@ def test_planned_levels_narrow_intervals_and_keep_values(tmp_path):
     # With two levels a trend gains no precision: it depends only on the mean of each level.
     for metric, narrower in (("auc", 0.95), (TREND, 1.1)):
         one_stratum, strata = (
-            only_row(table, metric=metric, **place) for table in (without_strata, with_strata)
+            row_of(table, metric=metric, **place) for table in (without_strata, with_strata)
         )
         assert strata["value"] == one_stratum["value"]
         width = strata["high"] - strata["low"]
         assert width < narrower * (one_stratum["high"] - one_stratum["low"])
         assert strata["low"] != one_stratum["low"]
     dose = {**place, "copies": "16", "metric": "auc"}
-    assert str(only_row(without_strata, **dose)) == str(only_row(with_strata, **dose))
+    assert str(row_of(without_strata, **dose)) == str(row_of(with_strata, **dose))

@@ -29,12 +29,12 @@ def tokenizer(tmp_path_factory, tiny_tokenizer) -> Path:
 @pytest.fixture(scope="session")
 def killable_run(tmp_path_factory, tokenizer) -> Path:
     """A complete run (`whole`), and one stopped after step 11 (`left`)."""
-    from tests.train.killable import Stopped, run_training, stop_at
+    from tests.train.killable import Stopped, stop_at, train_run
 
     def make(root: Path) -> None:
-        run_training(root / "whole", None, tokenizer, dropout=True)
+        train_run(root / "whole", None, tokenizer, dropout=True)
         with pytest.raises(Stopped):
-            run_training(root / "x", root / "left", tokenizer, dropout=True, progress=stop_at(11))
+            train_run(root / "x", root / "left", tokenizer, dropout=True, progress=stop_at(11))
         assert not any((root / "x").iterdir()), "an error leaves nothing in the model's folder"
         assert {path.name for path in root.glob("left/*-*")} == {
             "checkpoint-6", "checkpoint-9", "step-2", "step-7",

@@ -20,7 +20,7 @@ from unittest.mock import patch
 from accelerate.state import AcceleratorState
 from transformers.integrations.deepspeed import unset_hf_deepspeed_config
 
-from tests.train.killable import run_training
+from tests.train.killable import train_run
 from train.execution import ExecutionSettings
 from train.launch import launch
 from train.loop import trainer
@@ -95,7 +95,7 @@ def main() -> None:
                 run_stage(UnlearningJob.model_validate_json(Path(work).read_text("utf-8")))
                 continue
             suffix = f"-{number}" if number else ""
-            run_training(
+            train_run(
                 out.with_name(out.name + suffix),
                 unfinished.with_name(unfinished.name + suffix),
                 tokenizer,

@@ -109,7 +109,7 @@ def spiked_view() -> tuple[View, list[CopyName], dict]:
     return view, names, {(name, "whole"): ids for name, ids in texts.items()}
 
 
-def run_training(
+def train_run(
     out: Path,
     unfinished: Path | None,
     tokenizer: Path,
@@ -146,7 +146,7 @@ def run_training(
 
 if __name__ == "__main__":
     try:
-        run_training(
+        train_run(
             *map(Path, sys.argv[1:4]),
             dropout=True,
             progress=lambda moment: print(moment.tokens, flush=True),

@@ -99,23 +99,19 @@ def test_differences_equal_those_of_the_report(run):
 
 def test_values_are_rank_aucs_of_only_the_shared_rows(run, other):
     comparison = compare_metrics(run[0], other[0], SETTINGS)
-    row = comparison.numbers.row(run="difference", arm="lr 0.001", dataset="news", detector="zlib")
+    difference = comparison.numbers.row(
+        run="difference", arm="lr 0.001", dataset="news", detector="zlib"
+    )
     sides = [
-        scored_rows(run_tables, split_by_cohort(run_tables.metrics, ["train.lr"])[0].cohort)[
-            "zlib", "default"
-        ]
-        for run_tables, _ in (run, other)
+        scored_rows(side, split_by_cohort(side.metrics, ["train.lr"])[0].cohort)["zlib", "default"]
+        for side, _ in (run, other)
     ]
-    second = {
-        (scored.seed, scored.example_id): scored.score
-        for scored in sides[1]
-        if scored.dataset == "news"
-    }
-    shared = [scored for scored in sides[0] if (scored.seed, scored.example_id) in second]
+    second = {(row.seed, row.example_id): row.score for row in sides[1] if row.dataset == "news"}
+    shared = [row for row in sides[0] if (row.seed, row.example_id) in second]
     assert len(shared) > 100
     for values, reported in (
-        ([scored.score for scored in shared], row["first"]),
-        ([second[scored.seed, scored.example_id] for scored in shared], row["second"]),
+        ([row.score for row in shared], difference["first"]),
+        ([second[row.seed, row.example_id] for row in shared], difference["second"]),
     ):
         aucs = []
         for seed in (0, 1, 2):
@@ -127,8 +123,8 @@ def test_values_are_rank_aucs_of_only_the_shared_rows(run, other):
             ]
             aucs.append(np.mean(pairs))
         assert reported == pytest.approx(np.mean(aucs), abs=1e-12)
-    assert row["value"] == pytest.approx(row["second"] - row["first"])
-    assert row["low"] > 0, "the second run's models learned the copies better"
+    assert difference["value"] == pytest.approx(difference["second"] - difference["first"])
+    assert difference["low"] > 0, "the second run's models learned the copies better"
 
 
 def test_arms_of_only_one_run_are_listed(run, other):

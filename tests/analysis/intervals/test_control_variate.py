@@ -39,9 +39,7 @@ def test_weight_is_covariance_over_variance_of_delongs_components(models):
         placements(s, member) for s in (trained, base)
     )
     both = [np.cov(inside, base_inside) / 25, np.cov(outside, base_outside) / 35]
-    expected = sum(covariance[0, 1] for covariance in both) / sum(
-        covariance[1, 1] for covariance in both
-    )
+    expected = sum(matrix[0, 1] for matrix in both) / sum(matrix[1, 1] for matrix in both)
     assert control_weights(aucs(trained, member), aucs(base, member)) == pytest.approx(expected)
 
 
@@ -72,7 +70,5 @@ def test_adjusted_intervals_cover_the_truth_and_are_narrower(pair):
     result = studies_of(pair, studies)
     error = 3 * np.sqrt(0.95 * 0.05 / studies)
     assert 0.92 - error <= coverage(result.adjusted, result.truth).share <= min(1.0, 0.975 + error)
-    widths = [
-        np.nanmedian(intervals.high - intervals.low) for intervals in (result.adjusted, result.raw)
-    ]
+    widths = [np.nanmedian(ends.high - ends.low) for ends in (result.adjusted, result.raw)]
     assert widths[0] < 0.85 * widths[1]

@@ -21,25 +21,22 @@ def surnames(reference) -> list[str]:
 
 @pytest.mark.parametrize("name", DETECTORS)
 def test_registered_detectors_have_an_entry_for_their_source(name):
-    references = cited([name], statistics=())
-    assert references, f"{name} has no entry in references.bib"
+    entries = cited([name], statistics=())
+    assert entries, f"{name} has no entry in references.bib"
     source = describe_named(name).source
     for number in IDENTIFIER.findall(source):
-        assert number in {reference.fields.get("eprint") for reference in references}
+        assert number in {entry.fields.get("eprint") for entry in entries}
     if named := re.match(r"([A-Z][a-z]+) (?:et al\.|and)", source):
-        assert any(surnames(reference)[0] == named[1] for reference in references), (
-            source,
-            references,
-        )
+        assert any(surnames(entry)[0] == named[1] for entry in entries), (source, entries)
 
 
 @pytest.mark.parametrize("name", dataset_detector_names())
 def test_dataset_detectors_have_an_entry_for_their_source(name):
-    references = cited([], [name], statistics=())
-    assert references
+    entries = cited([], [name], statistics=())
+    assert entries
     source = get_dataset_detector(name).source
     for number in IDENTIFIER.findall(source):
-        assert number in {reference.fields.get("eprint") for reference in references}
+        assert number in {entry.fields.get("eprint") for entry in entries}
 
 
 def test_entries_cite_exactly_the_existing_detectors_and_statistics():
@@ -52,28 +49,26 @@ def test_entries_cite_exactly_the_existing_detectors_and_statistics():
 
 
 def test_entries_are_complete_with_unique_keys_and_papers():
-    keys = [reference.key for reference in bibliography()]
+    keys = [entry.key for entry in bibliography()]
     assert len(keys) == len(set(keys)) > 35
-    numbers = [
-        reference.fields["eprint"] for reference in bibliography() if "eprint" in reference.fields
-    ]
+    numbers = [entry.fields["eprint"] for entry in bibliography() if "eprint" in entry.fields]
     assert len(numbers) == len(set(numbers))
-    for reference in bibliography():
-        assert {"title", "author", "year"} <= set(reference.fields), reference.key
-        assert re.fullmatch(r"(19|20)\d\d", reference.fields["year"])
-        assert reference.fields["year"] in reference.key
-        assert reference.bibtex.count("{") == reference.bibtex.count("}")
-        assert ("eprint" in reference.fields) == ("archiveprefix" in reference.fields)
-        place = {"article": "journal", "inproceedings": "booktitle"}.get(reference.kind)
-        assert place is None or place in reference.fields, reference.key
+    for entry in bibliography():
+        assert {"title", "author", "year"} <= set(entry.fields), entry.key
+        assert re.fullmatch(r"(19|20)\d\d", entry.fields["year"])
+        assert entry.fields["year"] in entry.key
+        assert entry.bibtex.count("{") == entry.bibtex.count("}")
+        assert ("eprint" in entry.fields) == ("archiveprefix" in entry.fields)
+        place = {"article": "journal", "inproceedings": "booktitle"}.get(entry.kind)
+        assert place is None or place in entry.fields, entry.key
 
 
 def test_references_file_round_trip_without_internal_keywords():
-    references = cited(["min_k", "loss", "my_own"], ["prism"], statistics=["auc"])
-    text = references_text(references)
-    assert [reference._replace(cited_for=("",)) for reference in references] == _parsed(text)
+    entries = cited(["min_k", "loss", "my_own"], ["prism"], statistics=["auc"])
+    text = references_text(entries)
+    assert [entry._replace(cited_for=("",)) for entry in entries] == _parsed(text)
     assert "keywords" not in text
     assert {"yeom2018privacy", "shi2024detecting", "shetty2026detecting"} <= {
-        o.key for o in references
+        o.key for o in entries
     }
-    assert "zhang2024dcpdd" not in {reference.key for reference in references}
+    assert "zhang2024dcpdd" not in {entry.key for entry in entries}

@@ -71,7 +71,7 @@ def write_arm(
     )
 
 
-def estimates_of(
+def by_quantity(
     table: pa.Table, dataset: str = "a", scoring: str = "plain"
 ) -> dict[Quantity, Estimate]:
     return {
@@ -100,7 +100,7 @@ ROWS = [
 
 def test_quantities_match_a_manual_count(tmp_path: Path) -> None:
     table = accuracy_table([write_arm(tmp_path, ROWS)], SETTINGS)
-    values = {quantity: estimate.value for quantity, estimate in estimates_of(table).items()}
+    values = {quantity: estimate.value for quantity, estimate in by_quantity(table).items()}
     assert values == {
         Quantity("accuracy", "member", "before"): pytest.approx(11 / 20),
         Quantity("accuracy", "member", "after"): pytest.approx(16 / 20),
@@ -112,12 +112,12 @@ def test_quantities_match_a_manual_count(tmp_path: Path) -> None:
         Quantity("change", "nonmember", ""): pytest.approx(1 / 20),
         EXCESS: pytest.approx(4 / 20),
     }
-    mean = estimates_of(table, MEAN)
+    mean = by_quantity(table, MEAN)
     # The mean over datasets, although one of them is half as large.
     assert mean[EXCESS].value == pytest.approx((4 / 20 + 0) / 2)
     assert mean[Quantity("gap", "", "after")].value == pytest.approx((0.25 - 0.4) / 2)
     assert (mean[EXCESS].members, mean[EXCESS].nonmembers) == (30, 30)
-    opposite = estimates_of(table, scoring="calibrated")
+    opposite = by_quantity(table, scoring="calibrated")
     assert opposite[EXCESS].value == pytest.approx(-4 / 20)
     for row in table.to_pylist():
         assert row["low"] <= row["value"] <= row["high"]
@@ -133,7 +133,7 @@ def test_the_change_is_paired(tmp_path: Path) -> None:
     ]
     widths = []
     for name, rows in (("kept", unchanged), ("swapped", swapped)):
-        cells = estimates_of(accuracy_table([write_arm(tmp_path / name, rows)], SETTINGS))
+        cells = by_quantity(accuracy_table([write_arm(tmp_path / name, rows)], SETTINGS))
         change = cells[Quantity("change", "member", "")]
         assert change.value == pytest.approx(5 / 55)
         widths.append(change.high - change.low)
@@ -142,12 +142,12 @@ def test_the_change_is_paired(tmp_path: Path) -> None:
 
 def test_members_without_a_copy_are_apart_or_non_members(tmp_path: Path) -> None:
     arm = write_arm(tmp_path, ROWS, unspiked=4)
-    apart = estimates_of(accuracy_table([arm], SETTINGS))
+    apart = by_quantity(accuracy_table([arm], SETTINGS))
     after = Quantity("accuracy", "member", "after")
     assert (apart[after].members, apart[after].nonmembers) == (16, 20)
     assert apart[after].value == pytest.approx(12 / 16)
     joined = AnalysisSettings(replicates=400, zero_copies="nonmember")
-    counted = estimates_of(accuracy_table([arm], joined))
+    counted = by_quantity(accuracy_table([arm], joined))
     assert (counted[after].members, counted[after].nonmembers) == (16, 24)
     assert counted[Quantity("accuracy", "nonmember", "after")].value == pytest.approx(15 / 24)
 
@@ -170,7 +170,7 @@ def test_seeds_are_combined_and_axes_stay_separate(tmp_path: Path) -> None:
 
 def test_unchanged_answers_have_a_nonzero_interval(tmp_path: Path) -> None:
     rows = [*block("a", "member", rr=20), *block("a", "nonmember", rr=20)]
-    cells = estimates_of(accuracy_table([write_arm(tmp_path, rows)], SETTINGS))
+    cells = by_quantity(accuracy_table([write_arm(tmp_path, rows)], SETTINGS))
     right = cells[Quantity("accuracy", "member", "after")]
     # Agresti and Coull for 20 of 20: two more right and wrong answers, Student's t for 20 rows.
     assert (right.value, right.high) == (1, 1)
@@ -206,8 +206,8 @@ def test_rows_that_share_a_passage_count_as_one(tmp_path: Path) -> None:
             rows += [("a", side, False, right)] * 5
             groups += [f"{side}{index}"] * 5
     after = Quantity("accuracy", "member", "after")
-    separate = estimates_of(accuracy_table([write_arm(tmp_path / "x", rows)], SETTINGS))[after]
-    shared = estimates_of(
+    separate = by_quantity(accuracy_table([write_arm(tmp_path / "x", rows)], SETTINGS))[after]
+    shared = by_quantity(
         accuracy_table([write_arm(tmp_path / "y", rows, groups=groups)], SETTINGS)
     )[after]
     assert shared.high - shared.low > 1.5 * (separate.high - separate.low)

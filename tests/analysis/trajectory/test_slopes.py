@@ -16,7 +16,7 @@ from tests.analysis.synthetic import make_examples
 from tests.analysis.trajectory.test_checkpoints import SETTINGS, make_checkpoints, scores_of
 
 
-def only_row(rows, metric, **conditions):
+def row_of(rows, metric, **conditions):
     conditions = {"detector": "loss", "selection": "default", "copies": "all", **conditions}
     [row] = [
         row
@@ -49,7 +49,7 @@ def test_slope_matches_least_squares_with_one_constant_per_stay(tmp_path):
     design[:, 0] = times
     design[np.arange(len(stays)), [1 + names.index(stay) for stay in stays]] = 1
     expected = np.linalg.lstsq(design, np.array(places), rcond=None)[0][0]
-    row = only_row(trajectory_tables(checkpoints, SETTINGS)["fading"].to_pylist(), FADING_SLOPE)
+    row = row_of(trajectory_tables(checkpoints, SETTINGS)["fading"].to_pylist(), FADING_SLOPE)
     assert row["value"] == pytest.approx(expected)
     assert row["low"] < row["value"] < row["high"]
     twice = [stay for stay in names if stays.count(stay) > 1]
@@ -117,7 +117,7 @@ def test_rate_schedules_bias_bins_but_not_the_slope_within_examples(tmp_path):
         tables = trajectory_tables(checkpoints, SETTINGS)
         bins = [row for row in tables["fading"].to_pylist() if is_whole(row)]
         assert all(row["interval"].endswith(NOT_CONSTANT) for row in bins)
-        slope = only_row(tables["fading"].to_pylist(), FADING_SLOPE)
+        slope = row_of(tables["fading"].to_pylist(), FADING_SLOPE)
         assert slope["low"] < 0 < slope["high"]
         parts = trajectory_section(tables, []).parts
         assert RATE_WARNING in parts
@@ -137,6 +137,6 @@ def test_only_seeds_with_a_trend_are_counted(tmp_path):
         second.append(each.__class__(**{**vars(each), "seen": seen}))
     settings = AnalysisSettings(replicates=100, min_members=5)
     rows = trajectory_tables([*first, *second], settings)["fading"].to_pylist()
-    assert only_row(rows, FADING_SLOPE)["n_seeds"] == 1
+    assert row_of(rows, FADING_SLOPE)["n_seeds"] == 1
     points = [row for row in rows if row["metric"] == "auc" and row["copies"] == "all"]
     assert max(row["n_seeds"] for row in points) == 2

@@ -26,7 +26,7 @@ QUICK = MeasureSettings(permutations=199)
 NPO = {"model": "unlearned", "method": "npo"}
 
 
-def only_row(rows, **conditions):
+def row_of(rows, **conditions):
     conditions = {"dataset": "all", "copies": "all", "method": "-", "setting": "", **conditions}
     matches = [row for row in rows if all(row[key] == value for key, value in conditions.items())]
     assert len(matches) == 1, (conditions, len(matches))
@@ -141,22 +141,20 @@ def test_aucs_and_differences_match_all_pairs(arms, rows, detector, copies, data
     setting = arms[0].models[0].defaults[detector]
     for model, method in (("original", "-"), ("unlearned", "npo")):
         own_aucs = [slow_auc(Disk(arm, model, method), detector, copies, dataset) for arm in arms]
-        retrained_aucs = [
-            slow_auc(Disk(arm, "retrained"), detector, copies, dataset) for arm in arms
-        ]
+        retrained = [slow_auc(Disk(arm, "retrained"), detector, copies, dataset) for arm in arms]
         named = {"model": model, "method": method, "detector": detector, "setting": setting}
-        row = only_row(rows, measure="auc", **named, **place)
+        row = row_of(rows, measure="auc", **named, **place)
         assert row["value"] == pytest.approx(np.mean(own_aucs), abs=1e-12)
-        row = only_row(rows, measure="auc_difference", **named, **place)
-        assert row["value"] == pytest.approx(np.mean(own_aucs) - np.mean(retrained_aucs), abs=1e-12)
-        row = only_row(rows, measure="privleak", **named, **place)
-        below = 1 - np.mean(retrained_aucs)
+        row = row_of(rows, measure="auc_difference", **named, **place)
+        assert row["value"] == pytest.approx(np.mean(own_aucs) - np.mean(retrained), abs=1e-12)
+        row = row_of(rows, measure="privleak", **named, **place)
+        below = 1 - np.mean(retrained)
         expected = 100 * ((1 - np.mean(own_aucs)) - below) / below
         assert row["value"] == pytest.approx(expected, abs=1e-9)
 
 
 def test_sample_sizes_of_an_auc_match_the_rows(arms, rows):
-    row = only_row(
+    row = row_of(
         rows, measure="auc", model="original", detector="loss", setting="default", dataset="news"
     )
     scored = [
@@ -187,17 +185,17 @@ def test_text_means_match_the_stored_tokens(arms, rows, measure, name, ids):
         return sorted(getattr(arm, ids))
 
     for model, method in (("original", "-"), ("retrained", "-"), ("unlearned", "npo")):
-        row = only_row(rows, measure=measure, model=model, method=method)
+        row = row_of(rows, measure=measure, model=model, method=method)
         mean = slow_mean(arms, model, method, name, ids_of)
         assert row["value"] == pytest.approx(mean, abs=1e-6)
         assert row["low"] < row["value"] < row["high"]
     for reference in ("retrained", "original"):
-        row = only_row(rows, measure=f"{measure}_difference", setting=f"versus={reference}", **NPO)
+        row = row_of(rows, measure=f"{measure}_difference", setting=f"versus={reference}", **NPO)
         reference_mean = slow_mean(arms, reference, "-", name, ids_of, ("unlearned", "npo"))
         gap = slow_mean(arms, "unlearned", "npo", name, ids_of) - reference_mean
         assert row["value"] == pytest.approx(gap, abs=1e-6)
     if ids == "forget":
-        dose = only_row(rows, measure=measure, model="original", copies="2")
+        dose = row_of(rows, measure=measure, model="original", copies="2")
         expected = slow_mean(
             arms, "original", "-", name, lambda arm: [i for i in arm.forget if arm.copies[i] == 2]
         )
@@ -211,11 +209,9 @@ def test_accuracy_and_general_text_are_means_over_answers_and_documents(arms, ro
             answers = pq.read_table(
                 arm.models[0].folders["accuracy"] / "accuracy.parquet"
             ).to_pylist()
-            correct = [
-                a["correct_plain"] for a in answers if a["example_id"] in getattr(arm, texts)
-            ]
-            shares.append(sum(correct) / len(correct))
-        row = only_row(rows, measure="task_accuracy", model="original", setting=f"texts={texts}")
+            right = [a["correct_plain"] for a in answers if a["example_id"] in getattr(arm, texts)]
+            shares.append(sum(right) / len(right))
+        row = row_of(rows, measure="task_accuracy", model="original", setting=f"texts={texts}")
         assert row["value"] == pytest.approx(np.mean(shares), abs=1e-12)
         assert 0 <= row["low"] < row["value"] < row["high"] <= 1
     means = []
@@ -223,7 +219,7 @@ def test_accuracy_and_general_text_are_means_over_answers_and_documents(arms, ro
         with pa.ipc.open_file(str(arm.models[1].folders["general"] / "statistics.arrow")) as reader:
             table = reader.read_all().to_pylist()
         means.append(np.mean([slow_memory(row)["log_probability"] for row in table]))
-    row = only_row(rows, measure="general_log_probability", model="retrained")
+    row = row_of(rows, measure="general_log_probability", model="retrained")
     assert row["value"] == pytest.approx(np.mean(means), abs=1e-6)
     assert (row["groups"], row["note"]) == (12, "not to be trusted: 12 groups of members")
 
@@ -246,17 +242,17 @@ def test_ks_distance_matches_the_pooled_texts(arms, rows):
         abs(sum(x <= t for x in unlearned) - sum(x <= t for x in retrained)) / len(unlearned)
         for t in places
     )
-    row = only_row(rows, measure="ks_distance", model="unlearned", method="npo")
+    row = row_of(rows, measure="ks_distance", model="unlearned", method="npo")
     assert row["value"] == pytest.approx(slow, abs=1e-12)
     assert row["low"] <= slow <= row["high"]
     assert row["forget"] == len(unlearned)
-    sure = only_row(rows, measure="ks_p", model="original", method="-")
+    sure = row_of(rows, measure="ks_p", model="original", method="-")
     assert sure["value"] == 1 / 200  # no swap reaches the observed distance
     assert math.isnan(sure["low"])
 
 
 def test_a_diverged_seed_is_reported_and_excluded(arms, rows):
-    row = only_row(rows, measure="forget_log_probability", model="unlearned", method="dead")
+    row = row_of(rows, measure="forget_log_probability", model="unlearned", method="dead")
     assert row["seeds"] == 2
     assert "1 of 3 seeds have no value" in row["note"]
     assert row["value"] == pytest.approx(
@@ -269,12 +265,12 @@ def test_one_dose_has_no_trend_and_one_group_no_interval(tmp_path):
     study = Study(datasets=("people",), groups=3, group_size=4, doses=(3,))
     rows = measured(write_study(tmp_path / "s", study))
     assert not [row for row in rows if row["measure"].endswith("_trend")]
-    row = only_row(rows, measure="forget_log_probability", model="unlearned", method="npo")
+    row = row_of(rows, measure="forget_log_probability", model="unlearned", method="npo")
     assert row["groups"] == 1
     assert math.isfinite(row["value"])
     assert math.isnan(row["low"])
     assert "none" in row["note"]
-    quality = only_row(rows, measure="ks_p", model="unlearned", method="npo")
+    quality = row_of(rows, measure="ks_p", model="unlearned", method="npo")
     assert math.isnan(quality["value"])
     assert {row["copies"] for row in rows} == {"all"}
 
@@ -283,8 +279,8 @@ def test_worse_unlearning_with_more_copies_gives_a_trend(tmp_path):
     study = Study(seeds=(0, 1, 2), groups=36, group_size=1, by_dose=0.6)
     rows = measured(write_study(tmp_path / "s", study))
     trend = {"measure": "forget_log_probability_difference_trend", "setting": "versus=retrained"}
-    assert only_row(rows, **trend, **NPO)["low"] > 0.3
-    against = only_row(rows, **trend, model="original")
+    assert row_of(rows, **trend, **NPO)["low"] > 0.3
+    against = row_of(rows, **trend, model="original")
     assert against["low"] < 0 < against["high"]
 
 
@@ -306,15 +302,11 @@ def test_conditions_compare_with_the_retrained_and_the_plain_model(arms):
     rows = measured([changed_models(arm, {key: {"condition 4bit": under[key]} for key in scores})])
     named = {**NPO, "detector": "loss", "setting": "condition=4bit"}
     original = slow_auc(Disk(arm, "original"), "loss")
-    assert only_row(rows, measure="auc", **named)["value"] == pytest.approx(original, abs=1e-12)
+    assert row_of(rows, measure="auc", **named)["value"] == pytest.approx(original, abs=1e-12)
     change = original - slow_auc(Disk(arm, "unlearned", "npo"), "loss")
-    assert only_row(rows, measure="auc_change", **named)["value"] == pytest.approx(
-        change, abs=1e-12
-    )
+    assert row_of(rows, measure="auc_change", **named)["value"] == pytest.approx(change, abs=1e-12)
     gap = original - slow_auc(Disk(arm, "retrained"), "loss")
-    assert only_row(rows, measure="auc_difference", **named)["value"] == pytest.approx(
-        gap, abs=1e-12
-    )
+    assert row_of(rows, measure="auc_difference", **named)["value"] == pytest.approx(gap, abs=1e-12)
 
 
 def test_relearning_is_measured_on_the_other_half(arms):
@@ -340,13 +332,13 @@ def test_relearning_is_measured_on_the_other_half(arms):
         (NPO, 20, ("original", "-")),
         ({"model": "retrained"}, 20, ("base", "-")),
     ):
-        row = only_row(rows, measure=name, setting=f"steps={step}", **model)
+        row = row_of(rows, measure=name, setting=f"steps={step}", **model)
         assert row["value"] == pytest.approx(means[equal_to])
-    gap = only_row(rows, measure=f"{name}_difference", setting="steps=20:versus=retrained", **NPO)
+    gap = row_of(rows, measure=f"{name}_difference", setting="steps=20:versus=retrained", **NPO)
     assert gap["value"] == pytest.approx(means["original", "-"] - means["base", "-"])
     assert gap["low"] < gap["value"] < gap["high"]
     # After 20 steps it equals the original; a choice of few steps has no valid interval.
-    steps = only_row(rows, measure="relearn_steps", **NPO)
+    steps = row_of(rows, measure="relearn_steps", **NPO)
     assert steps["value"] == 20
     assert math.isnan(steps["low"])
     assert steps["note"].startswith("no interval")
@@ -356,7 +348,7 @@ def test_relearning_is_measured_on_the_other_half(arms):
         if i in arm.forget - half and row["rank"]
     ]
     assert steps["forget"] == len(scored)
-    late = only_row(rows, measure="relearn_steps", model="retrained")
+    late = row_of(rows, measure="relearn_steps", model="retrained")
     assert math.isnan(late["value"])
     assert late["note"] == "not back after 20 steps"
 

@@ -30,7 +30,7 @@ def verdicts(tmp_path_factory):
     return measure_unlearning(arms, MeasureSettings(permutations=99))["verdict"].to_pylist()
 
 
-def find_verdict(verdicts, method, measure="all", detector="-", versus=None):
+def row_of(verdicts, method, measure="all", detector="-", versus=None):
     key = (method, measure, detector)
     if versus is None:
         versus = "retrained" if measure.endswith("_difference") else ""
@@ -50,38 +50,37 @@ def test_models_get_the_correct_verdict(verdicts):
         "dead": "diverged",
         "torn": "closer to the retrained",
     }
-    assert {method: find_verdict(verdicts, method)["verdict"] for method in names} == names
-    by_auc = find_verdict(verdicts, "weak", "auc", "loss")
+    assert {method: row_of(verdicts, method)["verdict"] for method in names} == names
+    by_auc = row_of(verdicts, "weak", "auc", "loss")
     gap = by_auc["original"] - by_auc["retrained"]
     own = by_auc["unlearned"] - by_auc["retrained"]
     assert by_auc["value"] == pytest.approx(own / gap)
 
 
 def test_an_over_forgotten_model_is_beyond_the_retrained(verdicts):
-    assert find_verdict(verdicts, "mirror")["verdict"] in (
+    assert row_of(verdicts, "mirror")["verdict"] in (
         "beyond the retrained",
         "mirror of the original",
     )
-    row = find_verdict(verdicts, "mirror", "forget_log_probability")
+    row = row_of(verdicts, "mirror", "forget_log_probability")
     assert row["verdict"] == "mirror of the original"
     assert row["value"] == pytest.approx(-1.6 / 1.5, abs=0.1)
     assert row["low"] < -1.6 / 1.5 < row["high"]
 
 
 def test_verdict_sentence_contains_the_numbers_of_the_rows(verdicts):
-    text = find_verdict(verdicts, "good")["note"]
+    text = row_of(verdicts, "good")["note"]
     assert text.startswith("good is closer to the retrained model than to the original; ")
-    row = find_verdict(verdicts, "good", "forget_log_probability")
+    row = row_of(verdicts, "good", "forget_log_probability")
     assert f"log-probability {AUC.brief(row)}" in text
     assert "0 is the retrained model, 1 the original" in text
-    lost = find_verdict(verdicts, "ruin", "retain_log_probability_difference")
+    lost = row_of(verdicts, "ruin", "retain_log_probability_difference")
     assert lost["verdict"] == "lost"
     assert (
-        f"retained text {lost['value']:+.2f}".replace("-", "−")
-        in find_verdict(verdicts, "ruin")["note"]
+        f"retained text {lost['value']:+.2f}".replace("-", "−") in row_of(verdicts, "ruin")["note"]
     )
-    assert "diverged with seed 8" in find_verdict(verdicts, "torn")["note"]
-    assert "no finite score" in find_verdict(verdicts, "dead")["note"]
+    assert "diverged with seed 8" in row_of(verdicts, "torn")["note"]
+    assert "no finite score" in row_of(verdicts, "dead")["note"]
 
 
 def test_deficits_of_the_original_are_not_losses_by_forgetting(tmp_path):
@@ -96,16 +95,13 @@ def test_deficits_of_the_original_are_not_losses_by_forgetting(tmp_path):
     verdicts = measure_unlearning(arms, MeasureSettings(permutations=99))["verdict"].to_pylist()
     measure = "general_log_probability_difference"
     for method, against_original in (("worn", "kept"), ("worse", "lost")):
-        assert find_verdict(verdicts, method, measure, versus="retrained")["verdict"] == "lost"
-        assert (
-            find_verdict(verdicts, method, measure, versus="original")["verdict"]
-            == against_original
-        )
-    assert find_verdict(verdicts, "worn")["verdict"] == "closer to the retrained"
-    assert find_verdict(verdicts, "worse")["verdict"] == "ruined"
-    own = find_verdict(verdicts, "worn", measure, versus="original")
+        assert row_of(verdicts, method, measure, versus="retrained")["verdict"] == "lost"
+        assert row_of(verdicts, method, measure, versus="original")["verdict"] == against_original
+    assert row_of(verdicts, "worn")["verdict"] == "closer to the retrained"
+    assert row_of(verdicts, "worse")["verdict"] == "ruined"
+    own = row_of(verdicts, "worn", measure, versus="original")
     interval = f"{own['value']:+.2f} [{own['low']:+.2f}, {own['high']:+.2f}]".replace("-", "−")
-    against = find_verdict(verdicts, "worn")["note"].split("against the original: ")[1]
+    against = row_of(verdicts, "worn")["note"].split("against the original: ")[1]
     assert f"general text {interval} nats per token (kept)" in against
 
 
@@ -132,8 +128,8 @@ def test_a_forget_set_outside_the_test_rows_is_not_a_divergence(tmp_path):
     # No text of the forget set is in the test split, and the retain set is empty.
     arm = ArmEvidence(**{**vars(arms[0]), "forget": arms[0].forget & tune, "retain": frozenset()})
     verdicts = measure_unlearning([arm], MeasureSettings(permutations=99))["verdict"].to_pylist()
-    by_auc = find_verdict(verdicts, "npo", "auc", "loss")
+    by_auc = row_of(verdicts, "npo", "auc", "loss")
     assert (by_auc["verdict"], by_auc["note"]) == ("cannot be told", "no value")
-    retained = find_verdict(verdicts, "npo", "retain_log_probability_difference")
+    retained = row_of(verdicts, "npo", "retain_log_probability_difference")
     assert retained["verdict"] == "cannot be told"
-    assert find_verdict(verdicts, "npo")["verdict"] != "diverged"
+    assert row_of(verdicts, "npo")["verdict"] != "diverged"

@@ -143,9 +143,7 @@ def test_auc_within_length_matches_a_slow_count(truth):
     model = truth.models[0]
     first = cohort_models(truth)[0]
     loaded, column = first.loaded, Column("loss", "-")
-    lengths = np.array(
-        [len(tokens) for tokens in model.evidence.statistics["text"]], dtype=np.float64
-    )
+    lengths = np.array([len(ids) for ids in model.evidence.statistics["text"]], dtype=np.float64)
     settings = AnalysisSettings.model_validate(dict(truth.analysis))
     subject = Subject(first.cohort, first.models, loaded, column, settings)
     _, within, _, _ = within_length(subject, [lengths])
@@ -157,11 +155,11 @@ def test_auc_within_length_matches_a_slow_count(truth):
     scores = arm.scores[:, arm.index[column]]
     won, pairs_of_members = 0.0, 0
     for stratum in range(count):
-        in_stratum = [
+        inside = [
             row for row in rows if np.searchsorted(edges, lengths[row], side="left") == stratum
         ]
-        members = [row for row in in_stratum if arm.member[row]]
-        others = [row for row in in_stratum if not arm.member[row]]
+        members = [row for row in inside if arm.member[row]]
+        others = [row for row in inside if not arm.member[row]]
         if not members or not others:
             continue
         for member in members:
@@ -180,7 +178,7 @@ def test_length_confounding_is_reported():
     truth = make_truth(100)
     model = truth.models[0]
     order = {row.example_id: at for at, row in enumerate(model.rows)}
-    lengths = np.array([len(tokens) for tokens in model.evidence.statistics["text"]])
+    lengths = np.array([len(ids) for ids in model.evidence.statistics["text"]])
     by_length = np.argsort(np.argsort(lengths))
     random = np.random.Generator(np.random.Philox(key=3))
     likely = random.random(len(lengths)) < by_length / len(lengths)

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.train.killable import KEPT, check_same_run, run_training
+from tests.train.killable import KEPT, check_same_run, train_run
 from train.loop.resume import find_resume_point
 
 pytestmark = pytest.mark.slow
@@ -53,7 +53,7 @@ def resume_damaged(killable_run, tokenizer, tmp_path):
         left, notices = tmp_path / "left", []
         shutil.copytree(killable_run / "left", left)
         damage(left)
-        run_training(tmp_path / "out", left, tokenizer, dropout=True, notice=notices.append)
+        train_run(tmp_path / "out", left, tokenizer, dropout=True, notice=notices.append)
         check_same_run(tmp_path / "out", killable_run / "whole")
         return " ".join(notices)
 
@@ -115,6 +115,6 @@ def test_older_checkpoints_are_deleted_only_after_the_new_one_is_complete(
     monkeypatch.setattr("train.loop.resume.write_log", killed)
     shutil.copytree(killable_run / "left", tmp_path / "left")
     with pytest.raises(Killed):
-        run_training(tmp_path / "out", tmp_path / "left", tokenizer, dropout=True)
+        train_run(tmp_path / "out", tmp_path / "left", tokenizer, dropout=True)
     whole = {path.parent.name for path in tmp_path.glob("left/checkpoint-*/spikein.json")}
     assert whole == {"checkpoint-6", "checkpoint-9"}

@@ -26,13 +26,13 @@ TWO = {"engine": "torchrun", "processes": 2, "device_windows": 1}
 @pytest.fixture(scope="module")
 def place(tmp_path_factory, tokenizer) -> Path:
     """The run in this process (`single`), and its state after step 4 (`begun`)."""
-    from tests.train.killable import Stopped, run_training, stop_at
+    from tests.train.killable import Stopped, stop_at, train_run
 
     root = tmp_path_factory.mktemp("engines")
     run = {"dropout": False, "batch_windows": BATCH}
-    run_training(root / "single", None, tokenizer, **run)
+    train_run(root / "single", None, tokenizer, **run)
     with pytest.raises(Stopped):
-        run_training(root / "x", root / "begun", tokenizer, progress=stop_at(4, BATCH), **run)
+        train_run(root / "x", root / "begun", tokenizer, progress=stop_at(4, BATCH), **run)
     assert [path.name for path in root.glob("begun/checkpoint-*")] == ["checkpoint-3"]
     return root
 
@@ -69,7 +69,7 @@ def test_two_processes_resume_other_runs_with_a_common_clock(place, tokenizer):
     Only rank 1's clock reports that five minutes have passed, after every third step.
     """
     from tests.train.engines import start
-    from tests.train.killable import CONTEXT, check_same_run, run_training
+    from tests.train.killable import CONTEXT, check_same_run, train_run
     from train.launch import ProcessFailed
 
     def two(name: str, *more: object) -> Path:
@@ -95,7 +95,7 @@ def test_two_processes_resume_other_runs_with_a_common_clock(place, tokenizer):
     shutil.copytree(left, place / "single-left")
     check_same_run(two("killed"), place / "whole")
     out = place / "resumed"
-    run_training(out, place / "single-left", tokenizer, dropout=False, batch_windows=BATCH)
+    train_run(out, place / "single-left", tokenizer, dropout=False, batch_windows=BATCH)
     check_same(out, place / "single", tolerance=1e-5)
 
 

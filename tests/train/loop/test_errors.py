@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from inject.errors import InputError
-from tests.train.killable import run_training
+from tests.train.killable import train_run
 from train.execution import ExecutionSettings
 from train.loop.errors import OutOfMemory, explain_faults
 from train.loop.record import Record, TrainingDiverged
@@ -87,7 +87,7 @@ def test_a_diverging_loss_keeps_the_last_good_checkpoint(tmp_path, tokenizer, mo
     monkeypatch.setattr(Record, "add", add)
     unfinished = tmp_path / "unfinished"
     with pytest.raises(TrainingDiverged) as caught:
-        run_training(tmp_path / "out", unfinished, tokenizer, dropout=False)
+        train_run(tmp_path / "out", unfinished, tokenizer, dropout=False)
     text = str(caught.value)
     assert text.startswith("the loss of step 10 is nan")
     assert "its windows: " in text

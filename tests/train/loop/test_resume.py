@@ -11,15 +11,7 @@ from transformers import trainer
 from inject.errors import InputError
 from tests.processes import kill_at, started
 from tests.train import killable
-from tests.train.killable import (
-    CONTEXT,
-    KEPT,
-    STEPS,
-    Stopped,
-    check_same_run,
-    run_training,
-    stop_at,
-)
+from tests.train.killable import CONTEXT, KEPT, STEPS, Stopped, check_same_run, stop_at, train_run
 from tests.train.shapes import tiny_shape
 from train.loop.resume import find_resume_point
 from train.processes.preemption import Preempted
@@ -30,7 +22,7 @@ pytestmark = pytest.mark.slow
 def resume(whole: Path, tokenizer: Path, unfinished: Path, out: Path, *, from_step: int) -> None:
     """Resume a run and compare it with the uninterrupted one."""
     tokens: list[int] = []
-    run_training(
+    train_run(
         out,
         unfinished,
         tokenizer,
@@ -66,7 +58,7 @@ def test_sigterm_ends_a_run_after_the_current_step_with_a_checkpoint(
             signal.raise_signal(signal.SIGTERM)
 
     with pytest.raises(Preempted, match=f"after step {at} of {STEPS}, with a checkpoint"):
-        run_training(
+        train_run(
             tmp_path / "x",
             unfinished,
             tokenizer,
@@ -83,11 +75,11 @@ def test_resume_with_tied_embeddings_misses_no_weight(tokenizer, tmp_path, monke
     monkeypatch.setattr(killable, "SHAPE", tiny_shape(tie_embeddings=True))
     warnings: list[str] = []
     monkeypatch.setattr(trainer.logger, "warning", warnings.append)
-    run_training(tmp_path / "whole", None, tokenizer, dropout=False)
+    train_run(tmp_path / "whole", None, tokenizer, dropout=False)
     unfinished = tmp_path / "unfinished"
     with pytest.raises(Stopped):
-        run_training(tmp_path / "x", unfinished, tokenizer, dropout=False, progress=stop_at(8))
-    run_training(tmp_path / "again", unfinished, tokenizer, dropout=False)
+        train_run(tmp_path / "x", unfinished, tokenizer, dropout=False, progress=stop_at(8))
+    train_run(tmp_path / "again", unfinished, tokenizer, dropout=False)
     check_same_run(tmp_path / "again", tmp_path / "whole")
     assert not warnings
 
@@ -117,7 +109,7 @@ def small_disk(request, tmp_path):
 def test_a_full_disk_keeps_the_previous_checkpoint(small_disk, tmp_path, tokenizer):
     unfinished = small_disk / "unfinished"
     with pytest.raises(InputError, match="the disk is full") as error:
-        run_training(tmp_path / "out", unfinished, tokenizer, dropout=False)
+        train_run(tmp_path / "out", unfinished, tokenizer, dropout=False)
     assert "resumes from the last whole checkpoint" in str(error.value)
     assert f" free on {small_disk}; " in str(error.value)
     assert not list(unfinished.glob("checkpoint-6")), "a partial checkpoint must be deleted"

@@ -6,7 +6,7 @@ import os
 import pytest
 
 from inject.errors import InputError
-from tests.train.killable import STEPS, run_training
+from tests.train.killable import STEPS, train_run
 from train.execution import ExecutionSettings, require_installed
 from train.loop.log import read_log
 from train.loop.trackers import FOLDER, tracking
@@ -38,7 +38,7 @@ def test_tensorboard_contains_the_logged_losses(tmp_path, tokenizer):
     from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
     store = tmp_path / "store"
-    run_training(
+    train_run(
         tmp_path / "out",
         store / ".unfinished" / "model-abc",
         tokenizer,
@@ -63,7 +63,7 @@ def test_two_models_of_one_process_are_separate_tracker_runs(
 ):
     module = pytest.importorskip(tracker, reason=f"{tracker} is not installed")
     for name in ("one", "two"):
-        run_training(
+        train_run(
             tmp_path / name,
             tmp_path / "store" / ".unfinished" / f"model-{name}",
             tokenizer,

@@ -31,11 +31,7 @@ def relearn(
     execution: ExecutionSettings | None = None,
     model: Path | None = None,
 ) -> Path:
-    rows = [
-        example
-        for example in read_examples(world / "examples")
-        if example.example_id in forget_ids()
-    ]
+    rows = [row for row in read_examples(world / "examples") if row.example_id in forget_ids()]
     out.mkdir()
     job = UnlearningJob(
         out=str(out),
@@ -43,7 +39,7 @@ def relearn(
         identity="relearn",
         original=GivenModel(path=str(model or world / "model")),
         examples=str(world / "examples"),
-        forget_ids=tuple(example.example_id for example in rows),
+        forget_ids=tuple(row.example_id for row in rows),
         method=relearning_entry(steps=steps, lr=LR, precision="float32"),
         execution=execution or ExecutionSettings(),
         seed=0,
@@ -56,11 +52,7 @@ def plain_loop(world: Path, saved_steps: tuple[int, ...]) -> dict[int, dict[str,
     """Return states after AdamW steps on mean losses of all texts, gradients clipped at 1."""
     model = AutoModelForCausalLM.from_pretrained(world / "model")
     tokenizer = AutoTokenizer.from_pretrained(world / "model")
-    rows = [
-        example
-        for example in read_examples(world / "examples")
-        if example.example_id in forget_ids()
-    ]
+    rows = [row for row in read_examples(world / "examples") if row.example_id in forget_ids()]
     optimiser = torch.optim.AdamW(
         model.parameters(), lr=LR, betas=(0.9, 0.999), weight_decay=0.0, eps=1e-8
     )
@@ -119,9 +111,7 @@ def test_each_text_is_trained_on_once_per_step(relearnt):
         ),
     ],
 )
-def test_seven_texts_are_one_step_for_any_processes_and_passes(
-    world, relearnt, tmp_path, execution
-):
+def test_seven_texts_are_one_step_for_any_division(world, relearnt, tmp_path, execution):
     execution = ExecutionSettings(**execution)
     shared = relearn(world, tmp_path / "shared", (1, 2, 4), execution=execution)
     for name in ("step-1", ""):

@@ -44,7 +44,7 @@ def test_table_sorts_and_filters_without_side_effects(study):
         study,
         """
         const start = {rows: rows().length, status: status(), heads: heads()};
-        const at = name => heads().findIndex(one => one.name === name);
+        const at = name => heads().findIndex(head => head.name === name);
         const column = name => rows().map(row => row[at(name)]);
         press("Show all rows");
         press("AUC"); const down = column("AUC"), first = heads()[at("AUC")], said = status();
@@ -58,7 +58,7 @@ def test_table_sorts_and_filters_without_side_effects(study):
         press("Reset");
         return {start, down, first, said, up, second, words, zlib, both, again, typed, none,
                 evil: seen.evil ?? null, scripts: page.scripts.length, images: page.images.length,
-                resources: seen.performance.getEntriesByType("resource").map(one => one.name)};
+                resources: seen.performance.getEntriesByType("resource").map(entry => entry.name)};
         """,
     )
     state = seen.found
@@ -117,17 +117,17 @@ def test_no_table_is_cut_at_its_right_edge(study):
 def test_heads_are_keyboard_accessible_and_phones_sort_by_a_list(study):
     script = """
         const tabbed = [...page.querySelectorAll(".explore :is(button, select, input)")]
-            .filter(one => one.getClientRects().length && one.tabIndex >= 0).length;
+            .filter(element => element.getClientRects().length && element.tabIndex >= 0).length;
         const inHead = [...page.querySelectorAll(".explore th button")]
-            .filter(one => one.getClientRects().length).length;
+            .filter(element => element.getClientRects().length).length;
         const list = page.querySelector("select.sort-by");
         const there = list.getClientRects().length;
-        list.value = String(heads().findIndex(one => one.name === "AUC"));
+        list.value = String(heads().findIndex(head => head.name === "AUC"));
         list.dispatchEvent(new seen.Event("change"));
         page.querySelector("button.direction").click();
         const cells = [...page.querySelectorAll(".explore tbody td[data-label=AUC]")];
         return {tabbed, inHead, there, live: page.querySelector(".explore-status").ariaLive,
-                cells: cells.map(one => Number(one.textContent))};
+                cells: cells.map(cell => Number(cell.textContent))};
     """
     wide = visit(study, script).found
     assert wide["inHead"] > 5

@@ -8,7 +8,7 @@ from detect.detector_table import describe_named, detector_table
 from detect.registry import BUILT_IN
 from train.unlearn.registry import method_names
 
-DETECTORS = [one.name for one in detector_table()[0] if one.origin == BUILT_IN]
+DETECTORS = [row.name for row in detector_table()[0] if row.origin == BUILT_IN]
 UNLEARNING = method_names()
 IDENTIFIER = re.compile(r"\b(\d{4}\.\d{5})\b")
 

@@ -48,7 +48,7 @@ def test_commands_check_their_folders_before_any_work(
     (tmp_path / "texts.jsonl").touch()
     names = {path.name for path in tmp_path.iterdir()} | {"store"}
     for given, message in {str(tmp_path / "texts.jsonl"): "is a file", " ": "is empty"}.items():
-        result = invoke(command, *file, option, given, code=2)
+        result = invoke(command, *file, option, value, code=2)
         assert message in result.output
         assert option in result.output
     assert {path.name for path in tmp_path.iterdir()} <= names

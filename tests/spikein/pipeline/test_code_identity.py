@@ -136,12 +136,12 @@ def test_all_code_that_runs_in_a_step_is_in_its_digest(tmp_path, monkeypatch):
 
     def traced(step: Step, *arguments, **more):
         called: set[str] = set()
-        heard: set[str] = set()
+        seen_files: set[str] = set()
 
         def note(frame, event, _):
             # A trace function that returns nothing gets only calls.
             file = frame.f_code.co_filename
-            if file in heard:
+            if file in seen_files:
                 return
             module = frame.f_globals.get("__name__", "")
             is_ours = module.partition(".")[0] in PACKAGES
@@ -150,7 +150,7 @@ def test_all_code_that_runs_in_a_step_is_in_its_digest(tmp_path, monkeypatch):
                 return
             # Code that a library generates for one of our classes has no file.
             if not file.startswith("<"):
-                heard.add(file)
+                seen_files.add(file)
                 called.update([module] if is_ours else [])
 
         def watched(function):

@@ -160,7 +160,7 @@ def imports(tiny):
 
 
 def spoiled(imports: Path, examples: Artifact) -> int:
-    """Write a non-member five times over the tokens of `a`; return the number of its occurrences."""
+    """Write a non-member five times over the tokens of `a`; return the number of copies."""
     [file] = (imports / "a").glob("*.bin")
     tokenizer = load_tokenizer(str(imports / "tok"))
     text = next(row.text for row in read_examples(examples.path) if row.side == "nonmember")

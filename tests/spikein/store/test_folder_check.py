@@ -47,7 +47,7 @@ def test_commands_check_their_folders_before_any_work(
     file = [] if command == "gc" else [str(write_tiny(tmp_path))]
     (tmp_path / "texts.jsonl").touch()
     names = {path.name for path in tmp_path.iterdir()} | {"store"}
-    for given, message in {str(tmp_path / "texts.jsonl"): "is a file", " ": "is empty"}.items():
+    for value, message in {str(tmp_path / "texts.jsonl"): "is a file", " ": "is empty"}.items():
         result = invoke(command, *file, option, value, code=2)
         assert message in result.output
         assert option in result.output

@@ -154,5 +154,5 @@ def test_a_terminal_keeps_one_line_per_stage_and_ignores_markup():
         (7500, "2 h 5 min"),
     ],
 )
-def test_durations(seconds, words):
+def test_durations_are_readable(seconds, words):
     assert duration(seconds) == words

@@ -92,7 +92,7 @@ def test_a_background_that_is_too_small_is_refused_and_a_large_one_is_not(tmp_pa
     assert "the background has at most" in output
     assert "in 900 documents, fewer than the 9,004,000 requested" in output
     assert check("tiny.yaml")[0] == 0
-    # Made of the examples, it holds nothing once they are dropped; a run finds out.
+    # A background of the examples is empty once they are dropped, which only a run detects.
     rows = [{"id": str(at), "text": text} for at, text in enumerate(make_texts(60, words=50))]
     Path("rows.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
     Path("texts.jsonl").write_bytes(documents(*(row["text"] for row in rows)))

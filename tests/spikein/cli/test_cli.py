@@ -20,7 +20,7 @@ from tests.processes import python
 
 @pytest.fixture
 def lab(tmp_path, monkeypatch):
-    """Stand-ins for `run`, `plan` and `render_report`, which tests of their own cover."""
+    """Stand-ins for `run`, `plan` and `render_report`, which separate tests cover."""
     calls: list[tuple[object, ...]] = []
 
     def run_experiment(path, *, overrides, store, runs, executor, progress):

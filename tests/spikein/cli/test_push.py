@@ -128,9 +128,9 @@ def test_an_interrupted_upload_resumes_and_is_visible_whole_or_not_at_all(bundle
         spikein.load_bundle(ADDRESS)
     hub.fails_after = None
     sent = set(hub.stored)
-    n_requests = len(hub.requests)
+    start = len(hub.requests)
     assert push(bundles["small"]).code == 0
-    again = {path.rpartition("/")[2] for method, path in hub.requests[n_requests:] if method == "PUT"}
+    again = {path.rpartition("/")[2] for method, path in hub.requests[start:] if method == "PUT"}
     assert sent
     assert not sent & again
     assert HEADER in files_of(hub)

@@ -70,9 +70,9 @@ def test_status_shows_each_step_of_a_running_run_and_watches_it_to_its_end(tmp_p
         assert any("2 of 6 steps done, 2 running" in line for line in watcher.stdout)
         run.send_signal(signal.SIGINT)
         run.communicate(timeout=90)
-        remaining_output = watcher.communicate(timeout=90)[0]
+        output = watcher.communicate(timeout=90)[0]
         assert watcher.returncode == 0
-        assert "interrupted; run it again to resume, 2 of 6 steps done, 4 waiting" in remaining_output
+        assert "interrupted; run it again to resume, 2 of 6 steps done, 4 waiting" in output
     finally:
         if watcher.poll() is None:
             watcher.kill()

@@ -65,7 +65,7 @@ ALL_EVIDENCE = (
 
 
 @pytest.mark.slow
-def test_detectors_of_every_evidence_are_run_again_from_a_bundle(tmp_path):
+def test_detectors_of_all_evidence_are_run_again_from_a_bundle(tmp_path):
     """A bundle reproduces every score that its run stored, also those of the retrained model."""
     write_tiny(tmp_path)
     done = run(

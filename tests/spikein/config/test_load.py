@@ -19,11 +19,11 @@ def test_all_problems_are_reported_at_once_with_their_lines():
     text = text.replace("tokens: 50_000", "tokens: -1") + "colour: red\n"
     messages = problems(text=text)
     assert len(messages) == 4
-    report = "\n".join(messages)
-    assert f"small.yaml:{line_of('lrr', text)}: train.lrr: no such key. Did you mean 'lr'?" in report
-    assert f"small.yaml:{line_of('twenty', text)}: contaminants.0.members: is the text" in report
-    assert f"small.yaml:{line_of(': -1', text)}: corpus.tokens: is the number -1" in report
-    assert f"small.yaml:{line_of('colour', text)}: colour: no such key." in report
+    joined = "\n".join(messages)
+    assert f"small.yaml:{line_of('lrr', text)}: train.lrr: no such key. Did you mean 'lr'?" in joined
+    assert f"small.yaml:{line_of('twenty', text)}: contaminants.0.members: is the text" in joined
+    assert f"small.yaml:{line_of(': -1', text)}: corpus.tokens: is the number -1" in joined
+    assert f"small.yaml:{line_of('colour', text)}: colour: no such key." in joined
 
 
 def test_problems_of_file_and_command_line_are_reported_together():

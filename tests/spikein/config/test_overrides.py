@@ -22,7 +22,7 @@ def applied(*overrides: str):
     return apply_overrides(parse_document(TEXT, name="f.yaml"), overrides, keys=KEYS)
 
 
-def test_dotted_keys_and_list_indexes():
+def test_dotted_keys_and_list_indexes_are_applied():
     document, problems = applied("train.lr=1e-3", "contaminants.0.members=50", "train.new.deep=x")
     assert not problems
     assert document.values["train"] == {"lr": 1e-3, "new": {"deep": "x"}}

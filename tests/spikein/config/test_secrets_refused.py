@@ -78,7 +78,7 @@ def test_the_command_line_shows_no_password(tmp_path):
     "more",
     [{"base_url": URL}, {"base_url": "http://h/v1", "api_key_variable": f"sk-{SECRET * 3}"}],
 )
-def test_settings_made_in_code_refuse_secrets_too(more):
+def test_settings_made_in_code_also_refuse_secrets(more):
     with pytest.raises(ValidationError) as caught:
         Variants.model_validate(
             {"of": [{"kind": "paraphrase", "by": "model", "model": "m", **more}]}
@@ -99,9 +99,9 @@ SERVER = 'base_url: "http://127.0.0.1:9/v1"'
 
 
 def test_a_protected_dataset_is_sent_to_a_server_only_by_name():
-    report = problems(text=with_variant(SERVER, GPQA))
-    assert "variants.of.0.send_protected: the texts of protected data (exam) would be sent" in report
-    assert "send_protected: [exam]" in report
+    text = problems(text=with_variant(SERVER, GPQA))
+    assert "variants.of.0.send_protected: the texts of protected data (exam) would be sent" in text
+    assert "send_protected: [exam]" in text
     experiment = read(text=with_variant(f"{SERVER}, send_protected: [exam]", GPQA))
     assert experiment.variants.of[0].send_protected == ("exam",)
     assert "send_protected" in resolved_yaml(experiment)

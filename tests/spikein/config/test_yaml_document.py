@@ -34,7 +34,7 @@ SCALARS = [
 ]
 
 
-def test_scalars():
+def test_scalars_have_their_types():
     for text, value in SCALARS:
         parsed = parse_scalar(text)
         assert parsed == value
@@ -136,6 +136,6 @@ def test_a_byte_order_mark_is_not_part_of_the_first_key(tmp_path):
     assert read_document(path).values == {"name": {"lr": 1}, "other": {"lr": 1}}
 
 
-def test_values_of_the_command_line():
+def test_command_line_values_are_parsed():
     texts = {"1e-3": 1e-3, "{fixed: 4}": {"fixed": 4}, "[1, 2]": [1, 2], "": None, "a b": "a b"}
     assert {text: parse_value(text, where="x") for text in texts} == texts

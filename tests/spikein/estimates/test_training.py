@@ -48,8 +48,8 @@ def test_the_papers_experiment_is_planned_without_a_network(no_network, tmp_path
     ]  # fmt: skip
     assert "6,738,415,616 parameters, by the published sizes (llama-7b.yaml)" in result.stdout
     assert "fits from ZeRO-2 on" in result.stdout
-    for unresolved in (f"model {LLAMA}", f"tokenizer {LLAMA}", "background together", "dataset google"):
-        assert unresolved in result.stdout
+    for name in (f"model {LLAMA}", f"tokenizer {LLAMA}", "background together", "dataset google"):
+        assert name in result.stdout
     assert not (tmp_path / "store").exists()
     hardware = ["--gpu", "a100", "--gpus", "1", "--mfu", "0.5"]
     command = ["plan", str(PAPER), "--no-measure", "--store", str(tmp_path), *hardware]
@@ -143,14 +143,14 @@ def test_twins_are_counted_and_a_shared_clean_twin_once() -> None:
         "sweep={copies: [{fixed: 1}, {poisson: 4}]}",
         "seeds=[0, 1]",
     )
-    runs = {estimate.what: estimate.runs for estimate in training_estimates(checked.arms, Hardware())}
+    runs = {row.what: row.runs for row in training_estimates(checked.arms, Hardware())}
     # Four arms; each has four shadows and a retrained model, each seed one clean twin.
     assert runs == {"base": 1, "continue": 4, "twins": 4 * 5 + 2}
 
 
 def test_intermediate_models_take_disk_only_in_arms() -> None:
     checked = read_checked("twins={clean: true}", "train.checkpoints={powers_of_two: 4, every: 13}")
-    estimates = {estimate.what: estimate for estimate in training_estimates(checked.arms, Hardware())}
+    estimates = {row.what: row for row in training_estimates(checked.arms, Hardware())}
     total = estimates["continue"].steps
     saved_steps = {1, 2, 4, *range(13, total, 13)} - {total}
     assert estimates["continue"].models == 1 + len(saved_steps)

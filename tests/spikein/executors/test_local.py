@@ -134,13 +134,13 @@ def test_a_step_is_retried_when_its_worker_is_killed_and_fails_after_the_last_at
         killed_until("doomed", tmp_path / "others", 99),
         sleeping("other", 0.2),
     )
-    progress = Notices()
+    log = Notices()
     with pytest.raises(StepsFailed, match=r"killed by SIGKILL.*last of 3 attempts") as raised:
-        run_graph(local(), Graph(goals=goals), Store(tmp_path / "store"), progress)
+        run_graph(local(), Graph(goals=goals), Store(tmp_path / "store"), log)
     [failure] = raised.value.failures
     assert (failure.name, failure.lines[-1]) == ("thing doomed", "about to be killed")
     for name in ("victim", "doomed"):
-        lost = [text for text in progress.notices if f"{name}: worker" in text and "retried" in text]
+        lost = [text for text in log.notices if f"{name}: worker" in text and "retried" in text]
         assert [f"attempt {number} of 3" in text for number, text in enumerate(lost, 1)] == [
             True, True,
         ]  # fmt: skip

@@ -188,6 +188,6 @@ def test_our_own_cluster_leaves_no_folder_and_removes_those_of_killed_runs(
         assert not library.is_initialized()
         graph = fan(1, 0.0, tmp_path / "trace")
         run_graph(Ray(), graph, Store(tmp_path / "store"), Progress())
-        session_folders = [path for path in Path(place).iterdir() if path.name.startswith("spikein-ray-")]
-        assert session_folders == [folders[1]]
+        kept_folders = [path for path in Path(place).iterdir() if path.name.startswith("spikein-ray-")]
+        assert kept_folders == [folders[1]]
         used.release()

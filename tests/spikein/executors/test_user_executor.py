@@ -53,8 +53,8 @@ SMALL = (
 
 
 def contents(store: Path) -> dict[str, str]:
-    manifests = [open_artifact(path.parent).manifest for path in store.glob("[!.]*/*/manifest.json")]
-    return {f"{manifest.kind} {manifest.digest}": manifest.content for manifest in manifests}
+    records = [open_artifact(path.parent).manifest for path in store.glob("[!.]*/*/manifest.json")]
+    return {f"{record.kind} {record.digest}": record.content for record in records}
 
 
 @pytest.mark.slow

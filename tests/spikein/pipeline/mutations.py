@@ -82,7 +82,7 @@ LOCAL = "kind: paraphrase, by: model, model: {folder}/a"
 
 def _read_cases() -> dict[str, Case]:
     def override(text: str) -> str:
-        """Double the braces but those of `{folder}`, for `str.format`."""
+        """Double all braces except those of `{folder}`, for `str.format`."""
         doubled = text.replace("{", "{{").replace("}", "}}")
         return doubled.replace("{{folder}}", "{folder}")
 

@@ -83,7 +83,7 @@ def artifacts(folder: Path) -> set[tuple[str, str]]:
 
 
 @pytest.mark.slow
-def test_a_whole_experiment_with_a_detector_of_the_users(outside):
+def test_a_users_detector_runs_in_a_whole_experiment(outside):
     before = artifacts(outside)
     spikein_run()
     first, stored = scored(outside), artifacts(outside)
@@ -98,7 +98,7 @@ def test_a_whole_experiment_with_a_detector_of_the_users(outside):
 
 
 @pytest.mark.slow
-def test_spikein_detect_with_a_detector_of_the_users(outside, tiny_model_path):
+def test_spikein_detect_runs_a_users_detector(outside, tiny_model_path):
     rows = [{"text": text, "label": row % 2} for row, text in enumerate(make_texts(24, words=9))]
     (outside / "rows.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
 

@@ -93,8 +93,8 @@ def settings_classes() -> set[type[BaseModel]]:
             importlib.import_module(package).__path__, f"{package}."
         ):
             importlib.import_module(module.name)
-    own_classes = (model for model in below(BaseModel) if model.__module__.split(".")[0] in PACKAGES)
-    return {model for model in own_classes if model.model_fields}
+    classes = (model for model in below(BaseModel) if model.__module__.split(".")[0] in PACKAGES)
+    return {model for model in classes if model.model_fields}
 
 
 def reached(model: type[BaseModel]) -> set[type[BaseModel]]:
@@ -137,14 +137,14 @@ def test_shapes_sides_and_plans_are_complete_in_the_settings_of_their_steps(fold
 def test_all_options_of_a_dataset_change_its_examples(tmp_path: Path):
     (tmp_path / "rows.jsonl").write_text("{}\n")
     for name in dataset_names():
-        contaminant = {"dataset": name, "members": 1, "nonmembers": 1}
+        values = {"dataset": name, "members": 1, "nonmembers": 1}
         if name != "fictional":
-            contaminant["path"] = str(tmp_path / "rows.jsonl")
+            values["path"] = str(tmp_path / "rows.jsonl")
         if name == "rows":
-            contaminant |= {"name": "own", "template": "{text}"}
-        plain = contaminant_identity(Contaminant.model_validate(contaminant))
+            values |= {"name": "own", "template": "{text}"}
+        plain = contaminant_identity(Contaminant.model_validate(values))
         for field in get_dataset(name).options.model_fields:
             key = f"{name}.{field}"
             options = {field: OPTIONS[key]}
-            other = contaminant_identity(Contaminant.model_validate({**contaminant, "options": options}))
+            other = contaminant_identity(Contaminant.model_validate({**values, "options": options}))
             assert (plain == other) == (key in UNIDENTIFIED), key

@@ -108,11 +108,11 @@ def test_the_order_puts_inputs_first_and_names_each_step_once(edges, random):
         nodes.append(step(str(index), **inputs))
     goals = tuple(random.sample(nodes, k=random.randint(1, len(nodes))))
     steps = Graph(goals=goals).steps
-    place = {current.digest: index for index, current in enumerate(steps)}
+    place = {node.digest: index for index, node in enumerate(steps)}
     assert len(place) == len(steps)
     assert {goal.digest for goal in goals} <= set(place)
-    for current in steps:
-        assert all(place[before.digest] < place[current.digest] for before in current.inputs.values())
+    for node in steps:
+        assert all(place[before.digest] < place[node.digest] for before in node.inputs.values())
 
 
 def test_the_second_run_builds_nothing(tmp_path):
@@ -123,7 +123,7 @@ def test_the_second_run_builds_nothing(tmp_path):
     again = run(goals, tmp_path / "store")
     assert built(trace) == ["a", "b", "c", "d"]
     assert (first.built, again.built) == (4, 0)
-    assert [outcome.artifact for outcome in again.outcomes] == [outcome.artifact for outcome in first.outcomes]
+    assert [entry.artifact for entry in again.outcomes] == [entry.artifact for entry in first.outcomes]
 
 
 def test_only_needed_inputs_of_a_missing_goal_are_built(tmp_path):

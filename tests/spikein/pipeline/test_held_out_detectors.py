@@ -69,9 +69,9 @@ def test_shots_that_do_not_fit_cost_no_second_pass(scored):
     manifests = [
         json.loads((path / "manifest.json").read_text()) for path in stored(folder, "statistics")
     ]
-    after_shots = [manifest for manifest in manifests if manifest["label"].startswith("behind-nonmembers-0-")]
-    assert len(after_shots) >= 12
-    assert any(manifest["same_as"] for manifest in after_shots)
+    behind = [entry for entry in manifests if entry["label"].startswith("behind-nonmembers-0-")]
+    assert len(behind) >= 12
+    assert any(entry["same_as"] for entry in behind)
     notes = json.loads(pq.read_schema(scores).metadata[b"spikein"])["notes"]
     about = [note for note in notes if note.startswith("recall: at most")]
     assert len(about) == len(set(about)) >= 1

@@ -123,9 +123,9 @@ def role(step: Step) -> str:
     return "membership" if "membership" in step.settings else step.kind
 
 
-def own(all_steps: list[Step]) -> Counter[tuple[str, str]]:
+def own(nodes: list[Step]) -> Counter[tuple[str, str]]:
     """Return role and identity of each step, without its inputs."""
-    return Counter((role(step), digest({**step.recipe.identity(), "inputs": {}})) for step in all_steps)
+    return Counter((role(step), digest({**step.recipe.identity(), "inputs": {}})) for step in nodes)
 
 
 def test_the_table_names_every_key_of_an_experiment_file():

@@ -32,7 +32,7 @@ def test_lora_on_answers_trains_only_on_the_answers_of_the_copies(copied_run):
     assert changed
     assert all("self_attn" in name for name in changed)
 
-    # Steps with a loss are those whose windows hold a token of an answer, counted here from the
+    # Steps with a loss are those whose windows contain a token of an answer, counted here from the
     # texts: the characters of each copy's answer, token by token.
     corpus = copied_run.stored(node.corpus)
     planned = read_plan(copied_run.stored(node.plan))
@@ -71,7 +71,7 @@ def test_families_and_modes_pass_from_the_base_to_the_scores(tmp_path, architect
     (node,) = graph_of(
         tmp_path, "corpus.tokens=16_000", f"train.mode={mode}", "detect.detectors=[loss]", *more
     ).nodes
-    models = [artifact.path for artifact in build(tmp_path, node.trained, node.base.node.step, node.scores)]
+    models = [made.path for made in build(tmp_path, node.trained, node.base.node.step, node.scores)]
     for model in models[:2]:
         assert load_causal_model(str(model)).config.model_type == architecture
 
@@ -86,13 +86,13 @@ def test_two_processes_train_the_models_of_one_process(tmp_path: Path, monkeypat
         calm = ["base.lr=1e-3", "train.lr=3e-3", "corpus.tokens=20_000"]
         (node,) = graph_of(tmp_path, *calm, *ANSWERS, *engine).nodes
         made.append(build(tmp_path / name, node.base.node.step, node.trained))
-    for single, double in zip(*made, strict=True):
-        assert single.path.name == double.path.name
-        losses = [[row.loss for row in read_log(made.path)] for made in (single, double)]
+    for left, right in zip(*made, strict=True):
+        assert left.path.name == right.path.name
+        losses = [[row.loss for row in read_log(made.path)] for made in (left, right)]
         np.testing.assert_allclose(losses[1], losses[0], rtol=1e-4)
-        tables = [read_exposures(made.path).drop_columns(["rank"]) for made in (single, double)]
+        tables = [read_exposures(made.path).drop_columns(["rank"]) for made in (left, right)]
         assert tables[0].equals(tables[1])
-        first, second = (load_causal_model(str(made.path)).state_dict() for made in (single, double))
+        first, second = (load_causal_model(str(made.path)).state_dict() for made in (left, right))
         for name, weight in first.items():
             assert (second[name] - weight).abs().max() < 1e-2 * weight.abs().max() + 1e-6
     store = Store(tmp_path / "two" / "store")

@@ -99,11 +99,11 @@ def test_other_copy_counts_reuse_corpus_base_and_pool(shared_run):
     )
     stored = {(row.kind, row.label): row.stored for row in planned.rows}
     for kind in ("corpus", "tokenizer", "examples", "frequency"):
-        assert all(is_stored for (other, _), is_stored in stored.items() if other == kind)
+        assert all(whole for (other, _), whole in stored.items() if other == kind)
     # The base model and the clean twin saw no copy.
-    reused = {label for (kind, label), is_stored in stored.items() if kind == "model" and is_stored}
+    reused = {label for (kind, label), whole in stored.items() if kind == "model" and whole}
     assert reused == {"base-4k", "twin-seed0"}
-    assert [is_stored for (kind, _), is_stored in stored.items() if kind == "plan"].count(False) == 4
+    assert [whole for (kind, _), whole in stored.items() if kind == "plan"].count(False) == 4
 
 
 def test_a_pretrained_model_is_its_own_base(tmp_path, tiny_model_path):
@@ -118,7 +118,7 @@ def test_a_pretrained_model_is_its_own_base(tmp_path, tiny_model_path):
     assert np.isfinite(values).all()
 
 
-def test_pretraining_from_new_weights_without_a_base(tmp_path):
+def test_pretraining_from_new_weights_needs_no_base(tmp_path):
     write_tiny(tmp_path)
     result = run(
         tmp_path, "train.mode=pretrain", "base=null", "detect.detectors=all",

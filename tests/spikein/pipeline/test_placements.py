@@ -37,7 +37,7 @@ TOKENS = 80_000
 
 @pytest.fixture(scope="module")
 def finished(tmp_path_factory):
-    """A run with late copies of four variants; three background documents hold a row's text."""
+    """A run with late copies of four variants; three background documents contain a row's text."""
     root = tmp_path_factory.mktemp("placements")
     path = write_tiny(root)
     text = path.read_text().replace(
@@ -100,7 +100,7 @@ def test_late_copies_of_every_variant_were_seen_late_and_whole(finished):
 
 
 def test_metrics_are_reported_by_variant(finished):
-    """Each variant's row counts its own members; all together are those of the ordinary row."""
+    """Each variant's row counts its own members; together they are those of the ordinary row."""
     _, root, result = finished
     _, _, pool, _ = ground(root)
     rows = [

@@ -230,11 +230,11 @@ def test_each_candidate_is_in_one_of_two_shadow_models(shared_run):
     node, stored = shared_run.node, shared_run.stored
     pool = read_examples(stored(node.examples))
     memberships = [
-        {example.example_id for example in read_examples(stored(shadow.membership)) if example.side == "member"}
+        {row.example_id for row in read_examples(stored(shadow.membership)) if row.side == "member"}
         for shadow in node.twins.shadows
     ]
     assert not memberships[0] & memberships[1]
-    assert memberships[0] | memberships[1] == {example.example_id for example in pool}
+    assert memberships[0] | memberships[1] == {row.example_id for row in pool}
     for shadow, members in zip(node.twins.shadows, memberships, strict=True):
         realised = read_plan(stored(shadow.plan)).realised()
         assert {name for name, count in realised.items() if count} == members

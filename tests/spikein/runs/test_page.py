@@ -31,13 +31,13 @@ from tests.spikein.tiny import run, write_tiny
 SIZES = (20_000, 40_000)
 
 
-# The pages are those of an experiment that is run here.
+# The pages belong to an experiment that is run here.
 pytestmark = pytest.mark.slow
 
 
 @pytest.fixture(scope="module")
 def swept(tmp_path_factory):
-    """Two sizes of the stream, two kinds of doses: four arms, four streams."""
+    """Two sizes of the stream, two rules of copies: four arms, four streams."""
     root = tmp_path_factory.mktemp("swept")
     write_tiny(root)
     sweep = f"sweep={{corpus.tokens: {list(SIZES)}, copies: [{{fixed: 2}}, {{poisson: 2}}]}}"
@@ -190,7 +190,7 @@ def test_the_page_and_the_command_show_the_same_audits_and_failures(swept):
     models = audited_models(experiment_graph, report)
     audits = audit_facts(models, several_seeds=False)
     command = audit_run(result.folder, rules=None)
-    assert len(audits) == len(command.streams) == 4, "two sizes and two kinds of doses"
+    assert len(audits) == len(command.streams) == 4, "two sizes and two rules of copies"
     assert all(audit["passed"] for audit in audits.values())
     assert sorted(audit["tokens searched"] for audit in audits.values()) == sorted(
         audit.tokens_searched for audit in command.streams.values()

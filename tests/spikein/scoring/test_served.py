@@ -28,9 +28,9 @@ def rows(tmp_path):
 
 
 def run(rows, tmp_path, url, *more, code=None):
-    options = ["--examples", rows, "--model", "m", "--server", url, "--out", str(tmp_path / "s.csv")]
+    target = ["--examples", rows, "--model", "m", "--server", url, "--out", str(tmp_path / "s.csv")]
     cache = [f"server.cache={tmp_path}", "--store", str(tmp_path / "store")]
-    done = CliRunner().invoke(app, ["detect", *options, *cache, *more], catch_exceptions=False)
+    done = CliRunner().invoke(app, ["detect", *target, *cache, *more], catch_exceptions=False)
     assert code in (None, done.exit_code), done.output
     return done
 
@@ -75,11 +75,11 @@ def test_detectors_by_text_find_the_members_that_a_served_model_memorized(tmp_pa
         tmp_path / "rows.jsonl",
         [
             {
-                "text": passage,
-                "label": int(passage in MEMBERS),
-                "paraphrases": [f"{passage} Thus {word}." for word in ("they say", "it was", "so on")],
+                "text": content,
+                "label": int(content in MEMBERS),
+                "paraphrases": [f"{content} Thus {word}." for word in ("they say", "it was", "so on")],
             }
-            for passage in TEXTS
+            for content in TEXTS
         ],
     )
     table = {}
@@ -128,8 +128,8 @@ def test_many_requests_need_confirmation(tmp_path, monkeypatch):
         assert re.search(r"most ([\d,]+) out, so \1\.00 at most by price_per_million", dry.output)
         assert "12 rows (6 members), 2 detectors; 3 of 4 steps to do" in dry.output
         steps = json.loads(run(rows, tmp_path, stub.url, *few, "--dry-run", "--json").stdout)
-        request_counts = [step["requests"]["requests"] for step in steps["steps"] if step["requests"]]
-        assert sorted(request_counts) == [12, 120]
+        counts = [step["requests"]["requests"] for step in steps["steps"] if step["requests"]]
+        assert sorted(counts) == [12, 120]
         refused = run(rows, tmp_path, stub.url, *few, code=2)
         for part in ("132 requests would be sent, more than 131", "prefix 12", "--yes", "--limit"):
             assert part in refused.output

@@ -1,4 +1,4 @@
-"""Identity: what enters a digest, and what does not."""
+"""Identity: the parts that enter a digest, and those that do not."""
 
 import json
 import math

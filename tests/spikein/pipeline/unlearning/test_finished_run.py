@@ -212,18 +212,18 @@ def test_an_edit_of_the_users_file_makes_another_model(finished):
     text = file.read_text()
     file.write_text(text.replace("-batch.forget", "-2 * batch.forget"))
     try:
-        (node,) = graph_of(finished.root, *overrides_of(finished.root)).nodes
+        (edited,) = graph_of(finished.root, *overrides_of(finished.root)).nodes
     finally:
         file.write_text(text)
-    before = {model.setting.label: model.trained.digest for model in finished.node.unlearning.unlearned}
-    after = {model.setting.label: model.trained.digest for model in node.unlearning.unlearned}
+    before = {node.setting.label: node.trained.digest for node in finished.node.unlearning.unlearned}
+    after = {node.setting.label: node.trained.digest for node in edited.unlearning.unlearned}
     assert {label for label in LABELS if before[label] != after[label]} == {"mine"}
 
 
 def row_of(rows, **filters):
     filters = {"dataset": "all", "copies": "all", "method": "-", **filters}
-    (matching_row,) = [row for row in rows if all(row[key] == value for key, value in filters.items())]
-    return matching_row
+    (match,) = [row for row in rows if all(row[key] == value for key, value in filters.items())]
+    return match
 
 
 @pytest.fixture(scope="module")
@@ -238,16 +238,10 @@ def test_aucs_match_the_stored_scores(finished, tables):
     copies = seen_copy_counts(read_exposures(finished.stored(nodes.model("original").trained)))
     tested = {example.example_id for example in pool if example.split == "test"}
     forget = [name for name in forget_ids(finished) & tested if copies.get(name)]
-    holdout = [
-        example.example_id
-        for example in pool
-        if (example.side, example.split) == ("nonmember", "test")
-    ]
+    holdout = [row.example_id for row in pool if (row.side, row.split) == ("nonmember", "test")]
     rows = tables["unlearning"].to_pylist()
     models = [(name, "-", nodes.model(name).scores) for name in ("original", "retrained")]
-    models += [
-        ("unlearned", unlearned.setting.label, unlearned.scores) for unlearned in nodes.unlearned
-    ]
+    models += [("unlearned", node.setting.label, node.scores) for node in nodes.unlearned]
     aucs = {}
     for model, method, step in models:
         score = losses(finished.stored(step))
@@ -281,26 +275,17 @@ def test_general_text_follows_the_corpus_and_is_not_part_of_it(finished):
         assert not len(last) or token_ids[: len(last)].tolist() != last.tolist()
     # They are the next documents: corpus and general text are one span of the mixture.
     sources = node.arm.experiment.corpus.sources
-    mixture_texts = [
-        document.text
-        for document in mixed_documents(sources, seed=node.arm.experiment.corpus.seed)
-    ]
-    first = next(at for at, text in enumerate(mixture_texts) if text.startswith(general[0].text))
-    following = mixture_texts[first : first + len(general)]
-    assert all(
-        text.startswith(example.text)
-        for text, example in zip(following, general, strict=True)
-    )
+    texts = [row.text for row in mixed_documents(sources, seed=node.arm.experiment.corpus.seed)]
+    first = next(at for at, text in enumerate(texts) if text.startswith(general[0].text))
+    following = texts[first : first + len(general)]
+    assert all(text.startswith(row.text) for text, row in zip(following, general, strict=True))
     assert max(map(len, ids)) < 2 * OPENING
     assert first >= corpus.facts.documents
 
 
 def test_each_unlearned_model_is_audited_on_the_forgotten_texts(finished):
     nodes = finished.node.unlearning
-    pool = {
-        example.example_id: example
-        for example in read_examples(finished.stored(nodes.examples))
-    }
+    pool = {row.example_id: row for row in read_examples(finished.stored(nodes.examples))}
     copies = seen_copy_counts(read_exposures(finished.stored(nodes.model("original").trained)))
     forgotten = {name for name in forget_ids(finished) if copies.get(name)}
     audits = finished.graph.unlearning_audits
@@ -308,8 +293,8 @@ def test_each_unlearned_model_is_audited_on_the_forgotten_texts(finished):
     assert len(steps) == len(nodes.unlearned)
     assert len({step.inputs["original-written"].digest for step in steps}) == 1
     assert len({step.inputs["retrained-written"].digest for step in steps}) == 1
-    findings = read_table(finished.stored(audits), "unlearning_audits").to_pylist()
-    for step, unlearned in zip(steps, nodes.unlearned, strict=True):
+    rows = read_table(finished.stored(audits), "unlearning_audits").to_pylist()
+    for step, node in zip(steps, nodes.unlearned, strict=True):
         folder = finished.stored(step)
         chunks = pq.read_table(folder / "chunks.parquet").to_pylist()
         outside = [row for row in chunks if row["part"] == "holdout"]
@@ -319,7 +304,7 @@ def test_each_unlearned_model_is_audited_on_the_forgotten_texts(finished):
             name: losses(finished.stored(scored))
             for name, scored in (
                 ("original", nodes.model("original").scores),
-                ("unlearned", unlearned.scores),
+                ("unlearned", node.scores),
                 ("retrained", nodes.model("retrained").scores),
             )
         }
@@ -327,7 +312,7 @@ def test_each_unlearned_model_is_audited_on_the_forgotten_texts(finished):
             ratio = scores["unlearned"][row["text_id"]] / scores["original"][row["text_id"]]
             assert row["ratio"] == pytest.approx(ratio)
             assert row["copies"] == copies[row["text_id"]]
-        own = {row["quantity"]: row["value"] for row in findings if row["method"] == unlearned.setting.label}
+        own = {row["quantity"]: row["value"] for row in rows if row["method"] == node.setting.label}
         assert own["flagged"] == pytest.approx(np.mean([row["suspicious"] for row in chunks]))
         low, high = 1 / 1.15, 1.15
         alarms = [low < row["retrained_ratio"] < high for row in chunks]
@@ -384,10 +369,10 @@ def test_one_half_of_the_forget_set_is_relearned_and_all_rows_are_scored(probed)
     for further in (unlearned, unlearning.model("retrained")):
         assert list(further.relearned) == [1, 4]
         start = losses(probed.stored(further.scores))
-        scores_by_step = {step: losses(probed.stored(scoring)) for step, scoring in further.relearned.items()}
-        assert scores_by_step[1].keys() == start.keys()
+        later = {step: losses(probed.stored(node)) for step, node in further.relearned.items()}
+        assert later[1].keys() == start.keys()
         mean = [
-            sum(scores[name] for name in half) / len(half) for scores in (start, *scores_by_step.values())
+            sum(scores[name] for name in half) / len(half) for scores in (start, *later.values())
         ]
         assert mean == sorted(mean)
         step = next(iter(further.relearned.values())).inputs["view-text"].inputs["model"]

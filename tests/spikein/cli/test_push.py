@@ -162,7 +162,9 @@ def test_concurrent_changes_on_the_hub_are_not_overwritten(bundles, hub, monkeyp
 
     monkeypatch.setattr(command, "_show", show_and_change)
     done = push(bundles["all"])
-    assert (done.code, "was changed while this was uploaded" in done.output) == (2, True), done.output
+    assert (done.code, "was changed while this was uploaded" in done.output) == (2, True), (
+        done.output
+    )
     assert files_of(hub)["notes.txt"] == b"theirs"
 
 

@@ -92,7 +92,9 @@ def test_detectors_of_all_evidence_are_run_again_from_a_bundle(tmp_path):
                 assert model.model != "contaminated"
                 continue
             settings = [
-                setting for setting in candidate.settings if (candidate.name, setting.text) in stored.index
+                setting
+                for setting in candidate.settings
+                if (candidate.name, setting.text) in stored.index
             ]
             assert settings, name
             values = candidate.score(model, settings=settings).values
@@ -108,7 +110,9 @@ def test_detectors_of_all_evidence_are_run_again_from_a_bundle(tmp_path):
 
 
 @pytest.mark.slow
-def test_a_bundle_is_validated_in_seconds_without_model_network_or_torch(small_bundle, wrong, tmp_path):
+def test_a_bundle_is_validated_in_seconds_without_model_network_or_torch(
+    small_bundle, wrong, tmp_path
+):
     code = f"""
 import json, socket, sys, time
 

@@ -71,7 +71,9 @@ def test_the_layout_is_cached_for_the_user_and_needs_no_further_requests(hub, tm
         ("hf://locuslab/TOFU/forget10.json", "hf://datasets/OWNER/NAME"),
     ],
 )
-def test_a_wrong_address_is_reported_with_the_other_problems_of_the_file(hub, path: str, message: str):
+def test_a_wrong_address_is_reported_with_the_other_problems_of_the_file(
+    hub, path: str, message: str
+):
     document = experiment(path)
     broken = Document(values={**document.values, "seeds": "x"}, places={}, name="the experiment")
     with pytest.raises(InputErrors) as caught:

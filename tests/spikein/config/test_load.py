@@ -20,7 +20,9 @@ def test_all_problems_are_reported_at_once_with_their_lines():
     messages = problems(text=text)
     assert len(messages) == 4
     joined = "\n".join(messages)
-    assert f"small.yaml:{line_of('lrr', text)}: train.lrr: no such key. Did you mean 'lr'?" in joined
+    assert (
+        f"small.yaml:{line_of('lrr', text)}: train.lrr: no such key. Did you mean 'lr'?" in joined
+    )
     assert f"small.yaml:{line_of('twenty', text)}: contaminants.0.members: is the text" in joined
     assert f"small.yaml:{line_of(': -1', text)}: corpus.tokens: is the number -1" in joined
     assert f"small.yaml:{line_of('colour', text)}: colour: no such key." in joined

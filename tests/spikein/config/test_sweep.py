@@ -43,7 +43,8 @@ def test_a_key_may_be_given_only_by_the_sweep_in_lists_and_with_variables():
     text += "  corpus.sources.0.path: ['${data}/a']\n"
     experiments = [arm.experiment for arm in read_checked("seeds=[0]", "data=D", text=text).arms]
     assert [experiment.copies.fixed for experiment in experiments] == [1, 2]
-    assert (experiments[0].contaminants[0].members, experiments[0].corpus.sources[0].path) == (5, "D/a")
+    first = experiments[0]
+    assert (first.contaminants[0].members, first.corpus.sources[0].path) == (5, "D/a")
 
 
 def test_arms_survive_the_resolved_file():

@@ -49,7 +49,9 @@ def test_a_step_round_trips(tmp_path):
     restored = steps[original.digest]
     assert [*steps] == [step.digest for step in Graph(goals=(original,)).steps]
     assert restored.recipe.identity() == json.loads(json.dumps(original.recipe.identity()))
-    assert {name: source.digest for name, source in restored.inputs.items()} == original.recipe.inputs
+    assert {
+        name: source.digest for name, source in restored.inputs.items()
+    } == original.recipe.inputs
     for field in fields(Step):
         if field.name not in NOT_IN_THE_FILE | {"inputs", "settings", "execution"}:
             assert getattr(restored, field.name) == getattr(original, field.name), field.name

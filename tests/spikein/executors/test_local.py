@@ -165,9 +165,7 @@ def test_worker_killed_while_starting_is_replaced(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGINT, signal.SIGTERM])
-def test_an_ended_run_ends_its_workers_and_resumes_when_restarted(
-    tmp_path, start, number
-):
+def test_an_ended_run_ends_its_workers_and_resumes_when_restarted(tmp_path, start, number):
     process = start("local", "slow")
     # With cells 1 and 2 on both workers, cell 0 is finished.
     wait_for(lambda: {*begun(tmp_path)} >= {"cell1", "cell2"})
@@ -232,9 +230,7 @@ def test_a_disk_that_becomes_read_only_fails_the_affected_steps(tmp_path):
 
 
 @pytest.mark.parametrize("executor", [InProcess(), local()], ids=["in-process", "local"])
-def test_a_stored_step_with_changed_inputs_builds_inputs_that_seemed_unneeded(
-    tmp_path, executor
-):
+def test_a_stored_step_with_changed_inputs_builds_inputs_that_seemed_unneeded(tmp_path, executor):
     store = Store(tmp_path / "store")
     first, deep = step("first", "write_time"), sleeping("deep", 0.0)
     second = sleeping("second", 0.0, deep=deep)

@@ -33,8 +33,7 @@ EXPECTED = Expected(noun="thing", accepts=lambda value: isinstance(value, type),
 def write_plugin(folder: Path) -> Path:
     folder.mkdir()
     (folder / "mine.py").write_text(textwrap.dedent(PLUGIN))
-    (folder / "constants.py").write_text("FACTOR = 7\
-")
+    (folder / "constants.py").write_text("FACTOR = 7\n")
     return folder
 
 
@@ -57,8 +56,7 @@ def test_a_worker_loads_a_plugin_again_from_the_folder_where_the_run_began(tmp_p
 def test_a_plugin_edited_since_the_step_was_named_is_refused_with_a_remedy(tmp_path):
     folder = write_plugin(tmp_path / "plugins")
     made = graph(f"{folder / 'mine.py'}:Counted")
-    (folder / "constants.py").write_text("FACTOR = 8\
-")
+    (folder / "constants.py").write_text("FACTOR = 8\n")
     edited = r"the source was edited since this run was named\. Run the same command again"
     with pytest.raises(StepsFailed, match=edited):
         run_graph(Local(LocalSettings(workers=1)), made, Store(tmp_path / "store"), Progress())

@@ -173,9 +173,7 @@ def test_a_dead_head_ends_the_run_with_our_message_before_ray_aborts_it(tmp_path
     assert "run the same command to resume" in output
 
 
-def test_our_own_cluster_leaves_no_folder_and_removes_those_of_killed_runs(
-    tmp_path, monkeypatch
-):
+def test_our_own_cluster_leaves_no_folder_and_removes_those_of_killed_runs(tmp_path, monkeypatch):
     import ray as library
 
     with tempfile.TemporaryDirectory(prefix="r", dir="/tmp") as place:
@@ -188,6 +186,8 @@ def test_our_own_cluster_leaves_no_folder_and_removes_those_of_killed_runs(
         assert not library.is_initialized()
         graph = fan(1, 0.0, tmp_path / "trace")
         run_graph(Ray(), graph, Store(tmp_path / "store"), Progress())
-        kept_folders = [path for path in Path(place).iterdir() if path.name.startswith("spikein-ray-")]
+        kept_folders = [
+            path for path in Path(place).iterdir() if path.name.startswith("spikein-ray-")
+        ]
         assert kept_folders == [folders[1]]
         used.release()

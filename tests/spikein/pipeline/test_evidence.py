@@ -103,7 +103,9 @@ def test_one_set_of_neighbours_entities_and_words_serves_all_models(folder):
     words_by_id = read_words(words)
     assert set(words_by_id) == ids
     for row in pool(folder):
-        assert all(row.text[word.start : word.stop].isascii() for word in words_by_id[row.example_id])
+        assert all(
+            row.text[word.start : word.stop].isascii() for word in words_by_id[row.example_id]
+        )
 
 
 @pytest.mark.parametrize(
@@ -146,9 +148,7 @@ def test_models_generate_only_for_detectors_that_need_it(tmp_path, overrides, ki
         ),
     ],
 )
-def test_a_named_detector_without_its_input_names_the_key(
-    tmp_path, overrides, message
-):
+def test_a_named_detector_without_its_input_names_the_key(tmp_path, overrides, message):
     write_tiny(tmp_path)
     rows = tmp_path / "rows.jsonl"
     rows.write_text("".join(f'{{"text": "a row of {n} words"}}\n' for n in range(40)))

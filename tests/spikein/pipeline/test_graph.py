@@ -100,7 +100,7 @@ def test_libraries_enter_by_version(monkeypatch):
     assert plain().digest != cpu.digest == gpu.digest
 
 
-@before(st.lists(st.lists(st.integers(0, 30), max_size=3), min_size=1, max_size=12), st.randoms())
+@given(st.lists(st.lists(st.integers(0, 30), max_size=3), min_size=1, max_size=12), st.randoms())
 def test_the_order_puts_inputs_first_and_names_each_step_once(edges, random):
     nodes: list[Step] = []
     for index, chosen in enumerate(edges):
@@ -123,7 +123,9 @@ def test_the_second_run_builds_nothing(tmp_path):
     again = run(goals, tmp_path / "store")
     assert built(trace) == ["a", "b", "c", "d"]
     assert (first.built, again.built) == (4, 0)
-    assert [entry.artifact for entry in again.outcomes] == [entry.artifact for entry in first.outcomes]
+    assert [entry.artifact for entry in again.outcomes] == [
+        entry.artifact for entry in first.outcomes
+    ]
 
 
 def test_only_needed_inputs_of_a_missing_goal_are_built(tmp_path):

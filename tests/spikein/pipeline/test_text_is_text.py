@@ -130,8 +130,8 @@ def _trained(folder: Path) -> dict[str, list[int]]:
 @given(texts=st.lists(text.map("".join), min_size=1, max_size=4, unique=True))
 def test_scored_ids_equal_the_ids_of_the_copies(loaded, texts):
     tokenizer, target = loaded
-    examples = [plain_row(str(row), text=f"the {content} river")
-        for row, content in enumerate(texts)
+    examples = [
+        plain_row(str(row), text=f"the {content} river") for row, content in enumerate(texts)
     ]
     plan = plan_for(
         examples,

@@ -91,9 +91,7 @@ def test_a_store_moved_separately_must_be_given_once(lab):
     assert "All streams passed" in command("audit", run.with_name("2")).stdout
 
 
-def test_a_read_only_store_serves_cached_runs_and_refuses_new_steps(
-    lab, monkeypatch
-):
+def test_a_read_only_store_serves_cached_runs_and_refuses_new_steps(lab, monkeypatch):
     monkeypatch.chdir(lab)
     shutil.rmtree("runs")
     before = sorted(path.name for path in (lab / "store").rglob("*"))

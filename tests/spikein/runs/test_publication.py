@@ -249,7 +249,10 @@ def test_protected_artifacts_are_listed_instead_of_linked(tmp_path):
         for file in files:
             assert not (Path(path) / file).samefile(secret / "deep/a.txt")
     assert secret.path.name in (folder / "artifacts" / "protected.txt").read_text()
-    assert {target.name for target in linked_artifacts(folder)} == {secret.path.name, plain.path.name}
+    assert {target.name for target in linked_artifacts(folder)} == {
+        secret.path.name,
+        plain.path.name,
+    }
 
 
 def test_artifacts_of_a_run_stay_until_the_run_is_deleted(tmp_path):

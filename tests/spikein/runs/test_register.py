@@ -98,7 +98,9 @@ def test_without_a_terminal_gc_removes_nothing_without_yes(tmp_path, store):
 
 
 @pytest.mark.parametrize(("answer", "left"), [("n\n", {"n1", "n2"}), ("y\n", {"n1"})])
-def test_at_a_terminal_gc_shows_sizes_and_requires_confirmation(tmp_path, store, monkeypatch, answer, left):
+def test_at_a_terminal_gc_shows_sizes_and_requires_confirmation(
+    tmp_path, store, monkeypatch, answer, left
+):
     publish(store, tmp_path / "runs", "r", 1)
     made(store, 2)
     result = gc(tmp_path, answers=answer, monkeypatch=monkeypatch)
@@ -124,9 +126,7 @@ def test_a_missing_run_folder_keeps_its_artifacts_until_its_deletion_is_confirme
 
 
 @pytest.mark.parametrize(("answers", "left"), [("n\n", {"n1", "n2"}), ("y\ny\n", {"n2"})])
-def test_at_a_terminal_gc_asks_about_missing_folders(
-    tmp_path, store, monkeypatch, answers, left
-):
+def test_at_a_terminal_gc_asks_about_missing_folders(tmp_path, store, monkeypatch, answers, left):
     shutil.rmtree(publish(store, tmp_path / "runs", "r", 1))
     publish(store, tmp_path / "runs", "s", 2)
     result = gc(tmp_path, answers=answers, monkeypatch=monkeypatch)

@@ -89,10 +89,7 @@ class Run:
             encoded = encode_texts(self._tokenizer, [example.text for example in self._pool])
             plan = make_plan(
                 self._pool,
-                {
-                    example.example_id: ids
-                    for example, ids in zip(self._pool, encoded, strict=True)
-                },
+                {example.example_id: ids for example, ids in zip(self._pool, encoded, strict=True)},
                 PlanSettings(
                     copies=Copies(fixed=copies),
                     placement=PLACEMENT,

@@ -95,7 +95,9 @@ def test_a_failing_tracker_does_no_harm_and_shows_no_key(sent, monkeypatch):
     monkeypatch.setenv("WANDB_API_KEY", "wandb-key-0123456789")
     monkeypatch.setitem(sys.modules, "wandb", SimpleNamespace(init=refuse))
     message, _ = sent("wandb")
-    assert message.startswith("Results NOT sent to wandb (ConnectionError: 403 for https://***@host")
+    assert message.startswith(
+        "Results NOT sent to wandb (ConnectionError: 403 for https://***@host"
+    )
     assert "wandb-key" not in message
     assert "Run the same command again" in message
 

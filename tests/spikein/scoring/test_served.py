@@ -77,7 +77,9 @@ def test_detectors_by_text_find_the_members_that_a_served_model_memorized(tmp_pa
             {
                 "text": content,
                 "label": int(content in MEMBERS),
-                "paraphrases": [f"{content} Thus {word}." for word in ("they say", "it was", "so on")],
+                "paraphrases": [
+                    f"{content} Thus {word}." for word in ("they say", "it was", "so on")
+                ],
             }
             for content in TEXTS
         ],
@@ -184,7 +186,9 @@ def test_protected_texts_are_sent_only_if_their_dataset_is_named(rows, tmp_path)
     protected = write(tmp_path / "protected.jsonl", hidden)
     held_out = {"text": "held out", **secret}
     plain = write(tmp_path / "plain.jsonl", [held_out])
-    with_paraphrases = write(tmp_path / "asked.jsonl", [{**held_out, "paraphrases": ["a", "b", "c"]}])
+    with_paraphrases = write(
+        tmp_path / "asked.jsonl", [{**held_out, "paraphrases": ["a", "b", "c"]}]
+    )
     with stub_server() as stub:
         for arguments in (
             (protected,),

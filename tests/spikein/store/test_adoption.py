@@ -196,7 +196,9 @@ def test_steps_that_declare_not_to_read_the_split_do_not_read_it(lab, tmp_path):
     store = Store(lab / "store")
     kinds = set()
     for number, step in enumerate(steps):
-        facets = {name: reading.facet for name, reading in step.reads.items() if name in step.inputs}
+        facets = {
+            name: reading.facet for name, reading in step.reads.items() if name in step.inputs
+        }
         split = [name for name, facet in facets.items() if facet in ("unsplit", "texts", "audited")]
         if not split or step.kind == "model":
             continue

@@ -140,7 +140,11 @@ def test_all_damage_to_files_of_all_kinds_is_named_and_planned_for_repair(
                 continue
             damage(file, how, tmp_path / "aside")
             try:
-                unstored = {planned.step.name: planned for planned in plan(graph, store) if planned.state != "stored"}
+                unstored = {
+                    planned.step.name: planned
+                    for planned in plan(graph, store)
+                    if planned.state != "stored"
+                }
                 assert [planned.state for planned in unstored.values()] == ["damaged"], (file, how)
                 [planned] = unstored.values()
                 assert folder.name.endswith(planned.step.digest[:12])
@@ -161,7 +165,9 @@ def delete_kind(root: Path, kind: str) -> None:
         delete_tree(path)
 
 
-def test_a_run_repairs_damaged_and_missing_artifacts_of_all_kinds_and_no_others(lab, graph, tmp_path):
+def test_a_run_repairs_damaged_and_missing_artifacts_of_all_kinds_and_no_others(
+    lab, graph, tmp_path
+):
     before = contents(lab)
     for number, kind in enumerate(sorted(KINDS)):
         folders = artifacts(lab, kind)

@@ -80,7 +80,9 @@ def test_suspicious_questions_are_compared_with_the_rest(judged, audit, tmp_path
             recall[row["chunk"]].append(row["rouge_l"])
     for side, name in ((True, "recall_kept"), (False, "recall_rest")):
         own = [np.mean(recall[chunk]) for chunk in suspicious if suspicious[chunk] is side]
-        assert np.isclose(audited.value(name), np.mean(own)) if own else np.isnan(audited.value(name))
+        assert (
+            np.isclose(audited.value(name), np.mean(own)) if own else np.isnan(audited.value(name))
+        )
 
 
 def test_skipped_rows_are_counted_and_reported(judged, audit, tmp_path):

@@ -60,7 +60,9 @@ def test_a_diverged_model_is_refused(judged, tmp_path, check_refused):
     weights = load_file(broken / "model.safetensors")
     weights["lm_head.weight"] = torch.full_like(weights["lm_head.weight"], 3e38)
     save_file(weights, broken / "model.safetensors", metadata={"format": "pt"})
-    check_refused("prompt_words=30", "samples=1", models=(judged.original, broken), messages=["diverged"])
+    check_refused(
+        "prompt_words=30", "samples=1", models=(judged.original, broken), messages=["diverged"]
+    )
 
 
 def test_unreadable_texts_are_refused(tmp_path, check_refused):
@@ -93,7 +95,9 @@ def test_a_retrained_model_trained_on_a_text_is_refused(judged, tmp_path, check_
     pq.write_table(table, contaminated / "exposures.parquet")
     models = (judged.original, judged.unlearned["forgot"], contaminated)
     check_refused(
-        *PROMPT, models=models, messages=["was trained on 1 of the texts", exposed, "exposures.parquet"]
+        *PROMPT,
+        models=models,
+        messages=["was trained on 1 of the texts", exposed, "exposures.parquet"],
     )
 
 
@@ -125,7 +129,9 @@ def test_invalid_settings_are_refused(judged, rows, tmp_path, check_refused):
     check_refused("--config", wrong, models=(), texts=None, messages=messages)
     long = write_rows(tmp_path / "long.jsonl", [" ".join(judged.texts)])
     messages = ["of its 256 positions", "prompt_words"]
-    check_refused("prompt_words=400", "samples=1", "band=[0.01, 100]", texts=long, messages=messages)
+    check_refused(
+        "prompt_words=400", "samples=1", "band=[0.01, 100]", texts=long, messages=messages
+    )
 
 
 def test_a_folder_that_is_not_an_audit_stays_unchanged(judged, rows, tmp_path):

@@ -215,8 +215,8 @@ def test_an_edit_of_the_users_file_makes_another_model(finished):
         (edited,) = graph_of(finished.root, *overrides_of(finished.root)).nodes
     finally:
         file.write_text(text)
-    before = {node.setting.label: node.trained.digest for node in finished.node.unlearning.unlearned}
-    after = {node.setting.label: node.trained.digest for node in edited.unlearning.unlearned}
+    before = {row.setting.label: row.trained.digest for row in finished.node.unlearning.unlearned}
+    after = {row.setting.label: row.trained.digest for row in edited.unlearning.unlearned}
     assert {label for label in LABELS if before[label] != after[label]} == {"mine"}
 
 

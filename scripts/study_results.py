@@ -258,7 +258,7 @@ def effect_table(rows: pd.DataFrame, by: Sequence[str], name: Namer) -> str:
                 *(cells.get(detector, "–") for detector in detectors),
             ]
         )
-    return markdown(["effect", "members", "seeds", *(f"`{one}`" for one in detectors)], lines)
+    return markdown(["effect", "members", "seeds", *(f"`{column}`" for column in detectors)], lines)
 
 
 def into_name(record: dict[str, Any]) -> str:

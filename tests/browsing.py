@@ -55,11 +55,11 @@ def visit(page: Path, script: str, *, width: int = 1280) -> Visit:
     """
     with chromium() as browser:
         browser.open(page, width=width, height=3000)
-        found = browser.evaluate(_READER.replace("SCRIPT", script))
+        result = browser.evaluate(_READER.replace("SCRIPT", script))
         events = browser.events
-    asked = [event["request"]["url"] for event in events["Network.requestWillBeSent"]]
-    asked += [event["url"] for event in events["Network.webSocketCreated"]]
+    urls = [event["request"]["url"] for event in events["Network.requestWillBeSent"]]
+    urls += [event["url"] for event in events["Network.webSocketCreated"]]
     console = [event["entry"]["text"] for event in events["Log.entryAdded"]]
     console += [str(event) for event in events["Runtime.consoleAPICalled"]]
     console += [str(event) for event in events["Runtime.exceptionThrown"]]
-    return Visit(found, console, [url for url in asked if not url.startswith(("file:", "data:"))])
+    return Visit(result, console, [url for url in urls if not url.startswith(("file:", "data:"))])

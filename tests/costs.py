@@ -65,17 +65,17 @@ def listed(text: str) -> dict[str, str]:
 
 def list_of(costs: Mapping[str, Cost]) -> str:
     """The list of what is not quick; a test with parameters counts with its dearest one."""
-    found: dict[str, Cost] = {}
+    function_costs: dict[str, Cost] = {}
     for nodeid, cost in costs.items():
         dear = cost.seconds > QUICK_SECONDS or cost.shared > SHARED_SECONDS
         if cost.slow or not (cost.process or dear):
             continue
-        one = found.setdefault(function_of(nodeid), Cost())
-        one.seconds = max(one.seconds, cost.seconds, cost.shared)
-        one.process |= cost.process
+        total = function_costs.setdefault(function_of(nodeid), Cost())
+        total.seconds = max(total.seconds, cost.seconds, cost.shared)
+        total.process |= cost.process
     lines = [
         f"{f'{cost.seconds:.2f} s' if cost.seconds > QUICK_SECONDS else 'process'}  {name}"
-        for name, cost in sorted(found.items())
+        for name, cost in sorted(function_costs.items())
     ]
     return HEAD + "".join(f"{line}\n" for line in lines)
 
@@ -100,8 +100,8 @@ def slowest(costs: Mapping[str, Cost], *, taken: str, whole: float) -> str:
 
 def page_with(page: str, table: str) -> str:
     """The benchmarks' page with another table of the slowest tests."""
-    before, _, rest = page.partition(START)
-    _, _, after = rest.partition(STOP)
+    before, _, after_start = page.partition(START)
+    _, _, after = after_start.partition(STOP)
     return f"{before}{START}\n\n{table}\n\n{STOP}{after}"
 
 
@@ -147,10 +147,10 @@ def pytest_runtest_protocol(item: pytest.Item, nextitem: pytest.Item | None) -> 
         process=process,
         slow=item.get_closest_marker("slow") is not None,
     )
-    given = getattr(item, "_fixtureinfo", None)
+    fixture_info = getattr(item, "_fixtureinfo", None)
     _asked[item.nodeid] = [
         (definition.baseid, definition.argname)
-        for definitions in (given.name2fixturedefs.values() if given else ())
+        for definitions in (fixture_info.name2fixturedefs.values() if fixture_info else ())
         for definition in definitions
     ]
     return result

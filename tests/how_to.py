@@ -50,26 +50,26 @@ class Command(NamedTuple):
 
 def blocks(page: str) -> list[Block]:
     """The files and commands of a page, in order; other blocks are for reading only."""
-    found, folder = [], "yours"
+    page_blocks, folder = [], "yours"
     for match in _PARTS.finditer(page):
         if match["comment"] == "folder":
             folder = match["value"]
             assert folder in FOLDERS, f"no folder is called {folder!r}"
         elif match["title"] or match["language"] == "console":
-            found.append(Block(folder, match["title"], match["text"]))
-    return found
+            page_blocks.append(Block(folder, match["title"], match["text"]))
+    return page_blocks
 
 
 def commands(text: str) -> list[Command]:
     """The commands of a `console` block."""
-    found: list[Command] = []
+    block_commands: list[Command] = []
     for line in text.splitlines():
         if line.startswith("$ "):
-            found.append(Command(line[2:], ()))
+            block_commands.append(Command(line[2:], ()))
         elif line.strip():
-            assert found, f"a line before the first command: {line!r}"
-            found[-1] = Command(found[-1].line, (*found[-1].shown, line))
-    return found
+            assert block_commands, f"a line before the first command: {line!r}"
+            block_commands[-1] = Command(block_commands[-1].line, (*block_commands[-1].shown, line))
+    return block_commands
 
 
 class Reader:
@@ -111,7 +111,7 @@ class Reader:
 
     def run(self, command: Command, folder: Path) -> str:
         """Run one command; it must end well and print what the page shows."""
-        where = folder if (folder / "spikein").is_dir() else REPOSITORY
+        package_root = folder if (folder / "spikein").is_dir() else REPOSITORY
         done = subprocess.run(
             command.line,
             shell=True,
@@ -119,7 +119,7 @@ class Reader:
             env={
                 **os.environ,
                 "PATH": f"{self._programs}{os.pathsep}{os.environ['PATH']}",
-                "PYTHONPATH": os.pathsep.join([str(where), str(self._installed)]),
+                "PYTHONPATH": os.pathsep.join([str(package_root), str(self._installed)]),
                 "PYTHONDONTWRITEBYTECODE": "1",
                 "COLUMNS": "200",
                 "OMP_NUM_THREADS": "1",
@@ -142,15 +142,15 @@ class Reader:
         return folder
 
 
-def not_shown(shown: tuple[str, ...], output: str) -> str | None:
+def not_shown(expected: tuple[str, ...], output: str) -> str | None:
     """The first line that the output does not hold in its place; None where all are there."""
-    rest = " ".join(output.split())
-    for line in shown:
+    remaining = " ".join(output.split())
+    for line in expected:
         for words in (" ".join(part.split()) for part in line.split("…")):
             if words:
-                if words not in rest:
+                if words not in remaining:
                     return line
-                rest = rest.split(words, 1)[1]
+                remaining = remaining.split(words, 1)[1]
     return None
 
 

@@ -48,9 +48,9 @@ def add_data_sets(hub: HubServer, sets: Iterable[DataSet], data: Path) -> None:
     commits: dict[tuple[str, str], dict[str, bytes]] = {}
     for data_set in sets:
         for file in data_set.files:
-            held = commits.setdefault((file.hub, file.commit), {})
+            contents = commits.setdefault((file.hub, file.commit), {})
             for source in file.sources:
-                held[source] = _content(data_set.name, file, source, data)
+                contents[source] = _content(data_set.name, file, source, data)
     for (hub_id, commit), files in commits.items():
         hub.add(hub_id, files, commit=commit, gated=hub_id == "Idavidrein/gpqa")
 
@@ -84,10 +84,10 @@ def _gpqa() -> bytes:
     writer = csv.writer(table)
     writer.writerow(columns)
     for number in range(448):
-        told = [words[(number * 7 + at * at * 13 + number * at) % len(words)] for at in range(24)]
+        question = [words[(number * 7 + at * at * 13 + number * at) % len(words)] for at in range(24)]
         options = [f"{words[(number + at * 31) % len(words)]} {number + at}" for at in range(4)]
         domain = ("Physics", "Chemistry", "Biology")[number % 3]
-        writer.writerow([" ".join(told), *options, domain, domain, f"rec{number}"])
+        writer.writerow([" ".join(question), *options, domain, domain, f"rec{number}"])
     return table.getvalue().encode()
 
 

@@ -205,8 +205,8 @@ class _Handler(BaseHTTPRequestHandler):
             folder = unquote(below or "").strip("/")
             self._send_json([e for e in _entries(files) if _lies_in(e["path"], folder)])
         elif question == "paths-info":
-            asked = json.loads(body) if body[:1] == b"{" else parse_qs(body.decode())
-            self._send_json([e for e in _entries(files) if e["path"] in asked["paths"]])
+            query = json.loads(body) if body[:1] == b"{" else parse_qs(body.decode())
+            self._send_json([e for e in _entries(files) if e["path"] in query["paths"]])
         else:
             siblings = [
                 {"rfilename": e["path"], "size": e["size"], "blobId": e["oid"], "lfs": e["lfs"]}
@@ -244,11 +244,11 @@ class _Handler(BaseHTTPRequestHandler):
                 return
             if fault.altered:
                 data = bytes(byte ^ 1 for byte in data)
-        asked = re.fullmatch(r"bytes=(\d+)-(\d*)", self.headers.get("Range") or "")
-        start = int(asked[1]) if asked else 0
-        stop = min(int(asked[2]) + 1, whole) if asked and asked[2] else whole
-        self.send_response(206 if asked else 200)
-        if asked:
+        byte_range = re.fullmatch(r"bytes=(\d+)-(\d*)", self.headers.get("Range") or "")
+        start = int(byte_range[1]) if byte_range else 0
+        stop = min(int(byte_range[2]) + 1, whole) if byte_range and byte_range[2] else whole
+        self.send_response(206 if byte_range else 200)
+        if byte_range:
             self.send_header("Content-Range", f"bytes {start}-{stop - 1}/{whole}")
         for header, value in {
             "Content-Length": stop - start,

@@ -60,17 +60,17 @@ class Page(HTMLParser):
         self.feed(html)
 
     def handle_starttag(self, tag, attrs):
-        given = dict(attrs)
-        self.tags.append((tag, given))
-        classes = (given.get("class") or "").split()
+        attributes = dict(attrs)
+        self.tags.append((tag, attributes))
+        classes = (attributes.get("class") or "").split()
         if tag == "section":
-            self._section = given.get("id") or ""
+            self._section = attributes.get("id") or ""
         if tag == "table":
             self.tables.append(Table(classes, self._section))
         if tag == "tr":
             self.tables[-1].rows.append([])
         if tag in ("td", "th"):
-            place = Place(tag, classes, label=given.get("data-label") or "")
+            place = Place(tag, classes, label=attributes.get("data-label") or "")
             self.tables[-1].rows[-1].append(place)
         if tag in _BLOCKS:
             self.paragraphs.append((self._section, ""))
@@ -104,7 +104,7 @@ class Page(HTMLParser):
         return [tag for tag, _ in self._open]
 
     def text(self, section: str) -> str:
-        return " ".join(text for where, text in self.paragraphs if where == section)
+        return " ".join(text for name, text in self.paragraphs if name == section)
 
     def titled(self, title: str) -> list[Table]:
         return [table for table in self.tables if table.caption.strip().startswith(title)]
@@ -180,10 +180,10 @@ def on_paper(page: Path, folder: Path) -> tuple[str, list[str]]:
     ).stdout
     words, beyond, width = [], [], 0.0
     for line in boxes.splitlines():
-        if found := re.search(r'<page width="([\d.]+)"', line):
-            width = float(found[1])
-        if found := re.search(r'<word xMin="([\d.-]+)" .*xMax="([\d.-]+)".*>(.*)</word>', line):
-            words.append(found[3])
-            if float(found[2]) > width or float(found[1]) < 0:
-                beyond.append(found[3])
+        if match := re.search(r'<page width="([\d.]+)"', line):
+            width = float(match[1])
+        if match := re.search(r'<word xMin="([\d.-]+)" .*xMax="([\d.-]+)".*>(.*)</word>', line):
+            words.append(match[3])
+            if float(match[2]) > width or float(match[1]) < 0:
+                beyond.append(match[3])
     return " ".join(words), beyond

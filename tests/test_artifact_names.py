@@ -33,16 +33,16 @@ def names_in(path: Path) -> list[str]:
 
 
 def test_each_file_of_an_artifact_is_named_once():
-    found = defaultdict(list)
+    places_by_name = defaultdict(list)
     for package in PACKAGES:
         for path in sorted((REPOSITORY / package).rglob("*.py")):
             for name in names_in(path):
-                found[name].append(str(path.relative_to(REPOSITORY)))
-    known = {"examples.parquet", "exposures.parquet", "log.parquet", "findings.parquet"}
-    assert known <= set(found)
+                places_by_name[name].append(str(path.relative_to(REPOSITORY)))
+    expected = {"examples.parquet", "exposures.parquet", "log.parquet", "findings.parquet"}
+    assert expected <= set(places_by_name)
     twice = {
         name: places
-        for name, places in found.items()
+        for name, places in places_by_name.items()
         if name not in OF_OTHERS and len(places) > 1 + (name in TWICE)
     }
     assert not twice

@@ -15,9 +15,9 @@ def interval(low: list[float], high: list[float]) -> Interval:
 
 
 def test_coverage_counts_intervals_given_and_those_that_hold():
-    found = interval([0.4, 0.6, np.nan], [0.6, 0.7, np.nan])
-    assert coverage(found, 0.5) == Coverage(1, 2, 3)
-    assert coverage(found, np.array([0.5, 0.65, 0.5])) == Coverage(2, 2, 3)
+    intervals = interval([0.4, 0.6, np.nan], [0.6, 0.7, np.nan])
+    assert coverage(intervals, 0.5) == Coverage(1, 2, 3)
+    assert coverage(intervals, np.array([0.5, 0.65, 0.5])) == Coverage(2, 2, 3)
 
 
 @pytest.mark.parametrize(
@@ -37,15 +37,15 @@ def test_a_cell_is_outside_of_what_is_asked(counts: tuple[int, int, int], outsid
 
 
 def test_a_cell_outside_shows_new_studies_alone():
-    asked = []
+    draws = []
 
     def draw(name: str) -> Coverage:
-        asked.append(name)
+        draws.append(name)
         return Coverage(90, 100, 100) if not name else Coverage(95, 100, 100)
 
     assert settled(draw) == Coverage(95 * AGAIN, 100 * AGAIN, 100 * AGAIN)
-    assert asked[0] == ""
-    assert len(set(asked)) == 1 + AGAIN
+    assert draws[0] == ""
+    assert len(set(draws)) == 1 + AGAIN
     assert settled(lambda name: Coverage(95, 100, 100)) == Coverage(95, 100, 100)
 
 

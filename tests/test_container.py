@@ -41,33 +41,33 @@ def sent(path: str) -> bool:
 
 def problems(text: str) -> list[str]:
     """What would keep an image from being built, from being the pinned one, or from being safe."""
-    found, stages, copied, users = [], set(), set(), []
+    faults, stages, copied, users = [], set(), set(), []
     for name, arguments in instructions(text):
         words = arguments.split()
         if name == "FROM":
             if words[0] not in stages and not PINNED.fullmatch(words[0]):
-                found.append(f"no pinned image: {arguments}")
+                faults.append(f"no pinned image: {arguments}")
             stages.update(words[2:])
             users = []
         elif name == "COPY" and words[0].startswith("--from="):
             if words[0].removeprefix("--from=") not in stages:
-                found.append(f"no such stage: {arguments}")
+                faults.append(f"no such stage: {arguments}")
         elif name == "COPY":
             copied.update(words[:-1])
         elif name == "USER":
             users.append(arguments)
         elif name == "RUN":
-            found.extend(
+            faults.extend(
                 f"unpinned: {command.strip()}"
                 for command in arguments.split("&&")
                 if " pip install " in command and "--constraint constraints.txt" not in command
             )
-    found.extend(f"is not there, or not sent: {path}" for path in sorted(copied)
+    faults.extend(f"is not there, or not sent: {path}" for path in sorted(copied)
                  if not (REPOSITORY / path).exists() or not sent(path))  # fmt: skip
-    found.extend(f"is not copied: {path}" for path in sorted(NEEDED - copied))
+    faults.extend(f"is not copied: {path}" for path in sorted(NEEDED - copied))
     if not users or users[-1] in ("0", "root"):
-        found.append("runs as root")
-    return found
+        faults.append("runs as root")
+    return faults
 
 
 def test_it_is_built_from_what_is_there_with_pinned_versions_and_not_run_as_root():

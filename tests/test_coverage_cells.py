@@ -25,9 +25,9 @@ CELLS = {f"{cell.table}: {cell.name}": cell for cell in all_cells()}
     ],
 )
 def test_a_cell_that_did_not_hold_holds(name):
-    found = count(CELLS[name], STUDIES, seed=1)
-    assert found.refused <= 0.1
-    assert 0.92 - 2 * ERROR <= found.coverage <= 0.975 + 2 * ERROR
+    result = count(CELLS[name], STUDIES, seed=1)
+    assert result.refused <= 0.1
+    assert 0.92 - 2 * ERROR <= result.coverage <= 0.975 + 2 * ERROR
 
 
 def test_the_file_has_every_cell_with_a_thousand_studies_and_each_of_them_holds():
@@ -52,10 +52,10 @@ def test_what_is_refused_is_counted_apart_and_another_seed_has_other_studies():
             return Drawn(nan, nan, 0.5)
         return Drawn(0.4, 0.6, 0.5) if len(seen) % 4 == 1 else Drawn(0.6, 0.8, 0.5)
 
-    found = count(Cell("one", "two", study), 8)
-    assert (found.coverage, found.refused, found.studies) == (2 / 6, 0.25, 8)
-    assert found.width == pytest.approx(0.2)
-    assert not found.holds
+    result = count(Cell("one", "two", study), 8)
+    assert (result.coverage, result.refused, result.studies) == (2 / 6, 0.25, 8)
+    assert result.width == pytest.approx(0.2)
+    assert not result.holds
     count(Cell("one", "two", study), 8)
     assert seen[:8] == seen[8:]
     count(Cell("one", "two", study), 8, seed=1)

@@ -72,8 +72,8 @@ def absent_names(text: str) -> list[str]:
     absent = []
     for file, name in NAMED.findall(text):
         path = REPOSITORY / file
-        there = path.is_dir() if file.endswith("/") else path.exists()
-        if not there or (name and name not in functions(path)):
+        exists = path.is_dir() if file.endswith("/") else path.exists()
+        if not exists or (name and name not in functions(path)):
             absent.append(f"{file}::{name}" if name else file)
     return absent
 
@@ -102,9 +102,9 @@ def test_files_and_functions_named_in_the_documents_exist():
 
 
 def test_a_name_that_is_not_there_would_be_found():
-    here = "tests/test_documents.py"
-    text = f"`{here}`, `{here}::absent_names`, `{here}::no_such_test`, `tests/no_such_file.py::a`"
-    assert absent_names(text) == [f"{here}::no_such_test", "tests/no_such_file.py::a"]
+    page = "tests/test_documents.py"
+    text = f"`{page}`, `{page}::absent_names`, `{page}::no_such_test`, `tests/no_such_file.py::a`"
+    assert absent_names(text) == [f"{page}::no_such_test", "tests/no_such_file.py::a"]
     text = "`inject/plan/`, `inject/ledger/`, a/inject/b, runs/inject/, `configs/none.yaml`"
     assert absent_names(text) == ["inject/ledger/", "configs/none.yaml"]
 
@@ -127,11 +127,11 @@ def test_the_glossary_is_linked_from_the_pages_that_use_its_words():
         "benchmarks.md",
         "glossary.md",
     }
-    assert [name for name, found in used.items() if not found and name not in apart] == []
+    assert [name for name, linked in used.items() if not linked and name not in apart] == []
     assert set().union(*used.values()) <= terms()
-    asked = "arm cohort twin copy exposure pool side split member non-member canary anchor window"
-    asked += " placement setting need view artifact step store run-folder"
-    assert set(asked.split()) <= terms()
+    required = "arm cohort twin copy exposure pool side split member non-member canary anchor window"
+    required += " placement setting need view artifact step store run-folder"
+    assert set(required.split()) <= terms()
 
 
 def test_the_picture_of_the_architecture_is_that_of_the_code():

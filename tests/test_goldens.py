@@ -56,13 +56,13 @@ def test_a_weight_is_told_by_its_tensor(tmp_path):
     import torch
     from safetensors.torch import save_file
 
-    found = []
+    file_digests = []
     for step, number in (("1", 1.0), ("2", 1.0), ("2", 1.0 + 2**-23)):
         weights = {"head": torch.ones(3), "body": torch.tensor([number])}
         save_file(weights, tmp_path / "model.safetensors", metadata={"step": step})
-        found.append(digests("model.safetensors", (tmp_path / "model.safetensors").read_bytes()))
-    assert changed_columns(found[0], found[1]) == set()
-    assert changed_columns(found[1], found[2]) == {"body"}
+        file_digests.append(digests("model.safetensors", (tmp_path / "model.safetensors").read_bytes()))
+    assert changed_columns(file_digests[0], file_digests[1]) == set()
+    assert changed_columns(file_digests[1], file_digests[2]) == {"body"}
 
 
 def test_artifacts_are_found_by_their_label_and_what_one_side_lacks_is_told(tmp_path):
@@ -91,8 +91,8 @@ def require_same_metrics(now: pa.Table, before: pa.Table, *, values: bool) -> No
         for field in before.schema
         if not values and (pa.types.is_floating(field.type) or field.name == CHOSEN)
     ]
-    found, expected = (table.drop_columns(left_out).to_pandas() for table in (now, before))
-    pd.testing.assert_frame_equal(found, expected, rtol=0, atol=TOLERANCE)
+    actual, expected = (table.drop_columns(left_out).to_pandas() for table in (now, before))
+    pd.testing.assert_frame_equal(actual, expected, rtol=0, atol=TOLERANCE)
 
 
 @pytest.fixture(scope="module")
@@ -112,16 +112,16 @@ def edited(tmp_path_factory) -> Path:
 @pytest.fixture(scope="module")
 def compared(edited, tmp_path_factory) -> tuple[Path, int]:
     """Return the folder of both sides, this tree and the edited one, and the exit code."""
-    kept = tmp_path_factory.mktemp("goldens")
-    return kept, main([str(REPOSITORY), str(edited), "--reduced", "--keep", str(kept)])
+    folder = tmp_path_factory.mktemp("goldens")
+    return folder, main([str(REPOSITORY), str(edited), "--reduced", "--keep", str(folder)])
 
 
 @pytest.mark.slow
 @pytest.mark.timeout(1800)
 def test_an_edited_formula_is_found_in_its_file_and_all_else_is_equal(compared):
-    kept, code = compared
+    folder, code = compared
     assert code == 1
-    lines = differences(contents(kept / "before"), contents(kept / "after"))
+    lines = differences(contents(folder / "before"), contents(folder / "after"))
     files = {line.split(": ")[0]: line.split(": ")[1].split(", ") for line in lines}
     arm = next(name for name in files if name.startswith("scores/") and "base" not in name)
     assert files[arm] == ["score"]
@@ -135,13 +135,13 @@ def test_an_edited_formula_is_found_in_its_file_and_all_else_is_equal(compared):
 @pytest.mark.timeout(1800)
 def test_the_metrics_are_those_of_before(compared):
     before, now = pq.read_table(METRICS), metrics_of(compared[0] / "before")
-    recorded, here = json.loads(RECORD.read_text(encoding="utf-8")), fingerprint()
-    if here["texts"] != recorded["texts"]:
-        pytest.skip(f"the background is other text: {here['texts']}, not {recorded['texts']}")
-    alike = here["arithmetic"] == recorded["arithmetic"]
+    recorded, measured = json.loads(RECORD.read_text(encoding="utf-8")), fingerprint()
+    if measured["texts"] != recorded["texts"]:
+        pytest.skip(f"the background is other text: {measured['texts']}, not {recorded['texts']}")
+    alike = measured["arithmetic"] == recorded["arithmetic"]
     require_same_metrics(now, before, values=alike)
     if not alike:
         pytest.skip(
             "the rows are equal; their values cannot be compared, because this machine computes "
-            f"otherwise: {here['arithmetic']}, not {recorded['arithmetic']}"
+            f"otherwise: {measured['arithmetic']}, not {recorded['arithmetic']}"
         )

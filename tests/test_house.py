@@ -82,17 +82,17 @@ IMPORTS = {name: imported_modules(path) for name, path in MODULES.items()}
 
 def imports_between_entries() -> dict[str, dict[str, dict[str, str]]]:
     """Return, for each folder, which of its entries import which, with one import as a witness."""
-    found: dict[str, dict[str, dict[str, str]]] = defaultdict(lambda: defaultdict(dict))
+    imports: dict[str, dict[str, dict[str, str]]] = defaultdict(lambda: defaultdict(dict))
     for name, targets in IMPORTS.items():
         for target in targets:
-            ours, theirs = name.split("."), target.split(".")
+            importing, imported = name.split("."), target.split(".")
             common = 0
-            while common < min(len(ours), len(theirs)) and ours[common] == theirs[common]:
+            while common < min(len(importing), len(imported)) and importing[common] == imported[common]:
                 common += 1
-            if 0 < common < len(ours) and common < len(theirs):
-                folder = ".".join(ours[:common])
-                found[folder][ours[common]][theirs[common]] = f"{name} imports {target}"
-    return found
+            if 0 < common < len(importing) and common < len(imported):
+                folder = ".".join(importing[:common])
+                imports[folder][importing[common]][imported[common]] = f"{name} imports {target}"
+    return imports
 
 
 def circle(graph: dict[str, dict[str, str]]) -> list[str]:
@@ -155,9 +155,9 @@ def test_no_function_takes_more_parameters_than_one_can_remember():
         for node in ast.walk(parsed(path)):
             if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
                 names = [
-                    one.arg
-                    for one in (*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs)
-                    if one.arg not in ("self", "cls")
+                    argument.arg
+                    for argument in (*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs)
+                    if argument.arg not in ("self", "cls")
                 ]
                 assert len(names) <= MOST_PARAMETERS, f"{path}: {node.name}{names}"
 
@@ -167,10 +167,10 @@ def test_nothing_unsafe_is_loaded():
         r"pickle\.load|yaml\.load\(|torch\.load\(|trust_remote_code=True|eval\(|seed=None"
     )
     for path in FILES:
-        found = [
+        unsafe = [
             match
             for match in forbidden.finditer(path.read_text(encoding="utf-8"))
             # `model.eval()` switches dropout off, `ast.literal_eval` runs nothing.
             if not (match.group() == "eval(" and path.read_text()[match.start() - 1] in "._")
         ]
-        assert not found, path
+        assert not unsafe, path

@@ -21,10 +21,10 @@ def test_a_page_works_as_it_stands(name: str, tmp_path: Path, tiny_model_path: P
 @pytest.mark.parametrize("name", PAGES)
 def test_every_page_ends_in_a_test(name: str):
     page = (REPOSITORY / "docs" / name).read_text(encoding="utf-8")
-    found = blocks(page)
-    assert {block.folder for block in found} <= {"yours", "repository"}
-    assert any(block.title and Path(block.title).name.startswith("test_") for block in found)
-    last = commands(found[-1].text)[-1]
+    page_blocks = blocks(page)
+    assert {block.folder for block in page_blocks} <= {"yours", "repository"}
+    assert any(block.title and Path(block.title).name.startswith("test_") for block in page_blocks)
+    last = commands(page_blocks[-1].text)[-1]
     assert last.line.startswith("pytest")
     assert any("passed" in line for line in last.shown)
 

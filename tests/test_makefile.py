@@ -21,7 +21,7 @@ def test_every_requirement_is_imported_by_the_packages():
     text = "\n".join(path.read_text() for path in files)
     imported = set(re.findall(r"^ *(?:from|import) ([\w.]+)", text, flags=re.MULTILINE))
     imported |= {name.partition(".")[0] for name in imported}
-    required = {re.split(r"[^\w.-]", one)[0] for one in project["dependencies"]}
+    required = {re.split(r"[^\w.-]", requirement)[0] for requirement in project["dependencies"]}
     assert {IMPORTED_AS.get(name, name) for name in required} <= imported
 
 

@@ -55,9 +55,9 @@ def execute(notebook: Any, folder: Path) -> str:
         patch.setenv("PYTHONPATH", str(REPOSITORY))
         NotebookClient(notebook, timeout=300, kernel_name="python3", resources=place).execute()
     assert all(cell.execution_count for cell in code(notebook))
-    shown = "\n".join(texts(cell.outputs) for cell in code(notebook))
-    assert "Traceback" not in shown
-    return shown
+    output = "\n".join(texts(cell.outputs) for cell in code(notebook))
+    assert "Traceback" not in output
+    return output
 
 
 def texts(outputs: list) -> str:
@@ -78,9 +78,9 @@ def judged(tmp_path_factory: pytest.TempPathFactory) -> tuple[str, Path]:
 
 @pytest.mark.slow
 def test_a_detector_is_judged_from_the_first_cell_to_the_last(judged):
-    shown, run = judged
-    assert "my_detector.log_rank" in shown
-    assert "<IPython.core.display.Image object>" in shown
+    output, run = judged
+    assert "my_detector.log_rank" in output
+    assert "<IPython.core.display.Image object>" in output
     assert (run / "latest" / "report.html").is_file()
 
 

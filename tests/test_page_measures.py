@@ -60,9 +60,9 @@ def test_planted_faults_are_found_and_a_sound_page_has_none(tmp_path, capsys):
     assert faults["screens"] > 8
     assert 930 < faults["first_screen"] < 1100
     assert len(faults["broken"]) == len(page_measures.LIMITS)
-    told = "\n".join(faults["broken"])
+    problems = "\n".join(faults["broken"])
     for planted in ("over it", "number", "a name too long", "#nowhere", "missing.html"):
-        assert planted in told
+        assert planted in problems
     names = {path.stem for path in pictures.iterdir()}
     looks = {"1280-light", "1280-dark", "390-light", "390-dark", "printed"}
     assert names == {f"{page.stem}-{look}" for page in pages for look in looks}

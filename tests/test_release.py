@@ -71,13 +71,13 @@ def test_what_is_ready_is_checked_and_summed(clone: Path, capsys):
 
 def test_a_dry_run_checks_lists_the_rest_and_does_nothing(clone: Path, tmp_path, capsys):
     assert main(["--dry-run", "--out", str(tmp_path / "new")], clone) == 0
-    shown = capsys.readouterr().out
-    assert [line.partition(":")[0] for line in shown.splitlines() if "…" not in line] == [*STEPS]
+    output = capsys.readouterr().out
+    assert [line.partition(":")[0] for line in output.splitlines() if "…" not in line] == [*STEPS]
     assert not (tmp_path / "new").exists()
 
 
 @pytest.mark.parametrize(
-    ("file", "old", "new", "said"),
+    ("file", "old", "new", "message"),
     [
         ("CHANGELOG.md", "(2027-01-02)", "(unreleased)", ["CHANGELOG.md", "YYYY-MM-DD"]),
         ("CHANGELOG.md", "## 0.2.0", "## 0.3.0", ["begins with 0.3.0", "what is new in 0.2.0"]),
@@ -88,15 +88,15 @@ def test_a_dry_run_checks_lists_the_rest_and_does_nothing(clone: Path, tmp_path,
         ("pyproject.toml", "example.org", PLACEHOLDER, [PLACEHOLDER, "git grep"]),
     ],
 )
-def test_what_is_not_ready_is_refused_by_file(clone: Path, capsys, file, old, new, said):
+def test_what_is_not_ready_is_refused_by_file(clone: Path, capsys, file, old, new, message):
     try:
         (clone / file).write_text(FILES[file].replace(old, new), encoding="utf-8")
         assert main(["version"], clone) == 2
         assert main(["tree"], clone) == 2
     finally:
         (clone / file).write_text(FILES[file], encoding="utf-8")
-    shown = capsys.readouterr().err
-    assert all(words in shown for words in [*said, "Nothing was uploaded", f" M {file}"]), shown
+    output = capsys.readouterr().err
+    assert all(words in output for words in [*message, "Nothing was uploaded", f" M {file}"]), output
 
 
 def test_a_version_that_is_tagged_is_refused(clone: Path, capsys):
@@ -109,7 +109,7 @@ def test_a_version_that_is_tagged_is_refused(clone: Path, capsys):
 
 
 @pytest.mark.parametrize(
-    ("arguments", "said"),
+    ("arguments", "message"),
     [
         (["versio"], ["versio", "Did you mean 'version'", "checksums"]),
         (["build"], ["dist: is not empty", "--out"]),
@@ -117,8 +117,8 @@ def test_a_version_that_is_tagged_is_refused(clone: Path, capsys):
         (["trial", "--out", "absent"], ["holds 0 files spikein-*.whl", "scripts.release build"]),
     ],
 )
-def test_what_cannot_be_done_is_refused(clone: Path, monkeypatch, capsys, arguments, said):
+def test_what_cannot_be_done_is_refused(clone: Path, monkeypatch, capsys, arguments, message):
     monkeypatch.chdir(clone)
     assert main(arguments, clone) == 2
-    shown = capsys.readouterr().err
-    assert all(words in shown for words in said), shown
+    output = capsys.readouterr().err
+    assert all(words in output for words in message), output

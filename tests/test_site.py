@@ -59,13 +59,13 @@ class Tags(HTMLParser):
 
 def loaded(html: str) -> list[str]:
     """What a browser loads of other hosts when it opens a page: scripts, styles, images, frames."""
-    found = []
-    for tag, given in Tags(html).tags:
+    urls = []
+    for tag, attributes in Tags(html).tags:
         if tag in ("script", "img", "iframe", "source", "video", "audio", "embed"):
-            found.append(given.get("src"))
-        if tag == "link" and given.get("rel") not in ("canonical", "next", "prev"):
-            found.append(given.get("href"))
-    return [url for url in found if url and re.match(r"(https?:)?//", url)]
+            urls.append(attributes.get("src"))
+        if tag == "link" and attributes.get("rel") not in ("canonical", "next", "prev"):
+            urls.append(attributes.get("href"))
+    return [url for url in urls if url and re.match(r"(https?:)?//", url)]
 
 
 @pytest.mark.slow

@@ -46,9 +46,9 @@ def test_the_tables_hold_the_numbers_of_the_run(run, tmp_path):
         "retrained model",
         *map(method_title, METHODS),
     ]
-    asked = ("unlearned", "auc", "min_k", "all", "all", "")
+    key = ("unlearned", "auc", "min_k", "all", "all", "")
     names = ("model", "measure", "detector", "copies", "dataset", "setting")
     for row in measured_rows():
-        if tuple(row[name] for name in names) == asked:
-            shown = f"{row['value']:.2f} [{row['low']:.2f}, {row['high']:.2f}]"
-            assert dict(rows)[method_title(row["method"])] == shown
+        if tuple(row[name] for name in names) == key:
+            cell = f"{row['value']:.2f} [{row['low']:.2f}, {row['high']:.2f}]"
+            assert dict(rows)[method_title(row["method"])] == cell

@@ -58,10 +58,10 @@ def sources() -> set[str]:
 def test_it_holds_every_file_of_the_packages_and_of_configs_and_no_other(wheel: Path):
     """No test, no document, no script; the source distribution can build it."""
     with zipfile.ZipFile(wheel) as opened:
-        held = set(opened.namelist())
-        (about,) = {name.partition("/")[0] for name in held if ".dist-info/" in name}
+        names = set(opened.namelist())
+        (about,) = {name.partition("/")[0] for name in names if ".dist-info/" in name}
         metadata = message_from_string(opened.read(f"{about}/METADATA").decode())
-    assert {name for name in held if not name.startswith(about)} == sources()
+    assert {name for name in names if not name.startswith(about)} == sources()
     assert metadata["Requires-Python"] == ">=3.11"
     assert metadata["License-Expression"] == "Apache-2.0"
     assert {"Changelog", "Repository"} <= {
@@ -77,18 +77,18 @@ def test_it_works_from_an_empty_folder_without_the_clone(wheel: Path, tmp_path: 
     spikein = install(wheel, tmp_path / "environment", constraints=None)
     before = files_in(tmp_path / "environment")
     (tmp_path / "empty").mkdir()
-    shown = iter(try_out(spikein, tmp_path / "empty", SMALL))
-    assert next(shown).split() == ["spikein", VERSION]
-    assert "min-k-table3" in next(shown)
-    assert "mine.yaml" in next(shown)
-    assert "mine.py" in next(shown)
-    assert "nothing wrong was found" in next(shown)
-    assert "Nothing was run" in next(shown)
-    assert "runs/quickstart/1/report.html" in next(shown)
-    assert "mine.score" in next(shown)
-    assert "Scores of 2 rows" in next(shown)
-    assert "boolq" in next(shown)
-    assert next(shown, None) is None
+    outputs = iter(try_out(spikein, tmp_path / "empty", SMALL))
+    assert next(outputs).split() == ["spikein", VERSION]
+    assert "min-k-table3" in next(outputs)
+    assert "mine.yaml" in next(outputs)
+    assert "mine.py" in next(outputs)
+    assert "nothing wrong was found" in next(outputs)
+    assert "Nothing was run" in next(outputs)
+    assert "runs/quickstart/1/report.html" in next(outputs)
+    assert "mine.score" in next(outputs)
+    assert "Scores of 2 rows" in next(outputs)
+    assert "boolq" in next(outputs)
+    assert next(outputs, None) is None
     # Its code is the clone's, so that both can use one store; and it writes nothing beside it.
     roots = ("spikein.runs.publication", "train.training_step")
     ask = (

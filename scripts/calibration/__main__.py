@@ -56,9 +56,9 @@ def lines() -> Iterator[Line]:
         yield Line("adjusted", pair.name, partial(_adjusted, pair))
     for training in trainings():
         yield Line("fading", training.name, partial(_fading, training))
-    for one in unlearning_cases():
-        name = f"{one.measure}, {one.design.text()}, {one.named}"
-        yield Line("unlearning", name, partial(case_coverage, one))
+    for unlearning_case in unlearning_cases():
+        name = f"{unlearning_case.measure}, {unlearning_case.design.text()}, {unlearning_case.named}"
+        yield Line("unlearning", name, partial(case_coverage, unlearning_case))
 
 
 def _held(case: Case, studies: int, draw: str) -> Coverage:
@@ -93,9 +93,9 @@ def main() -> None:
             continue
         cell = settled(partial(line.draw, options.studies))
         refused = 1 - cell.given / cell.studies
-        one = Counted(line.table, line.name, 0.95, cell.share, refused, cell.studies, nan)
-        counted.append(one)
-        print(f"{line.table}: {line.name}: {100 * one.coverage:.1f} refused {100 * refused:.1f}")
+        result = Counted(line.table, line.name, 0.95, cell.share, refused, cell.studies, nan)
+        counted.append(result)
+        print(f"{line.table}: {line.name}: {100 * result.coverage:.1f} refused {100 * refused:.1f}")
     if not options.print:
         write(counted)
 

@@ -144,10 +144,10 @@ def missed_cases() -> Iterator[Case]:
 def difference_cases() -> Iterator[Case]:
     """Yield differences of recall between kept questions and the rest."""
     for count in (60, 250, 1000):
-        for kept in (0.1, 0.5):
+        for retained in (0.1, 0.5):
             for gap in (0.0, 0.13):
-                name = f"{count:,} questions, {100 * kept:g} % kept, difference {gap:g}"
-                yield Case(name, partial(_difference, count=count, kept=kept, gap=gap))
+                name = f"{count:,} questions, {100 * retained:g} % kept, difference {gap:g}"
+                yield Case(name, partial(_difference, count=count, retained=retained, gap=gap))
 
 
 def loss_cases() -> Iterator[Case]:
@@ -236,9 +236,9 @@ def _missed(
     return share_missed(written, flagged), truth
 
 
-def _difference(random: Random, *, count: int, kept: float, gap: float) -> tuple[Estimate, float]:
+def _difference(random: Random, *, count: int, retained: float, gap: float) -> tuple[Estimate, float]:
     side = np.zeros(count, bool)
-    side[: max(int(kept * count), 3)] = True
+    side[: max(int(retained * count), 3)] = True
     values = random.beta(0.5, 4.5, count) + gap * side
     clusters = Clusters(tuple(str(at) for at in range(count)))
     return difference(values, side.tolist(), clusters), gap
@@ -266,13 +266,13 @@ def realised(count: int, each: int, studies: int) -> tuple[float, float]:
     chunks = texts(count, each)
     clusters = clusters_of(chunks)
     random = generator(0, Stream.BOOTSTRAP, item_key(f"unlearning audit edges {count} {each}"))
-    real, said = [], []
+    real, claimed = [], []
     for _ in range(studies):
         band, _, alarms = calibrated_band(np.exp(latent(random, chunks)), clusters, 0.0, RATE)
         if band is not None:
             real.append(norm.cdf(np.log(band.high)))
-            said.append(alarms.value)
-    return float(np.mean(real)), float(np.nanmean(said))
+            claimed.append(alarms.value)
+    return float(np.mean(real)), float(np.nanmean(claimed))
 
 
 class Line(NamedTuple):
@@ -346,10 +346,10 @@ def main() -> None:
     options = parser.parse_args()
     results = list(lines(options.studies))
     for count, each in ((20, 1), (40, 1), (100, 1), (100, 5), (1, 250)):
-        real, said = realised(count, each, options.studies)
+        real, claimed = realised(count, each, options.studies)
         print(
             f"false alarms of the calibrated band, {described(count, each)}: {100 * real:.1f} % of "
-            f"new chunks, {100 * said:.1f} % cross-fitted"
+            f"new chunks, {100 * claimed:.1f} % cross-fitted"
         )
     print(summary(results))
     if options.print:

@@ -170,11 +170,11 @@ def main(arguments: Sequence[str]) -> int:
             parser.error(f"--pictures takes a folder, and {options.pictures} is a file")
         options.pictures.mkdir(parents=True, exist_ok=True)
     with Chromium() as browser:
-        found = [measure(browser, page) for page in options.pages]
+        pages = [measure(browser, page) for page in options.pages]
         for page in options.pages if options.pictures is not None else ():
             take_pictures(browser, page, options.pictures, options.name or page.stem)
-    print(json.dumps(found, indent=1, ensure_ascii=False))
-    return int(any(measures["broken"] for measures in found))
+    print(json.dumps(pages, indent=1, ensure_ascii=False))
+    return int(any(measures["broken"] for measures in pages))
 
 
 if __name__ == "__main__":

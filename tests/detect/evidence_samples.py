@@ -72,8 +72,8 @@ def random_statistics(count: int, *, seed: int = 0) -> TokenStatistics:
 
 
 def evidence_of(*rows: TokenStatistics, texts: Sequence[str] | None = None, **more) -> Evidence:
-    shown = texts if texts is not None else [f"Text {row}" for row in range(len(rows))]
-    return Evidence(texts=shown, statistics={"text": rows, "lowercase": rows}, **more)
+    row_texts = texts if texts is not None else [f"Text {row}" for row in range(len(rows))]
+    return Evidence(texts=row_texts, statistics={"text": rows, "lowercase": rows}, **more)
 
 
 def small_frequency(size: int = 64) -> TokenFrequency:

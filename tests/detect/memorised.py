@@ -51,8 +51,8 @@ def overtrain(model: Any, sequences: list[list[int]], *, steps: int, lr: float =
     longest = max(map(len, sequences))
     ids = torch.zeros(len(sequences), longest, dtype=torch.long)
     labels = torch.full_like(ids, -100)
-    for row, one in enumerate(sequences):
-        ids[row, : len(one)] = labels[row, : len(one)] = torch.tensor(one)
+    for row, sequence in enumerate(sequences):
+        ids[row, : len(sequence)] = labels[row, : len(sequence)] = torch.tensor(sequence)
     optimizer = torch.optim.AdamW(model.parameters(), lr=lr, weight_decay=0.0)
     model.train()
     loss = torch.tensor(0.0)

@@ -41,27 +41,27 @@ def scoring(read: str, **declared: Any) -> DetectorSetting:
         **{"name": "mine", "summary": "", "needs": (View("text"),), **declared},
         score=one_score(one),
     )
-    known = KnownDetector(detector=detector, origin="a test", code=())
-    return DetectorSetting(known=known, parameters=detector.parameters())
+    registered = KnownDetector(detector=detector, origin="a test", code=())
+    return DetectorSetting(known=registered, parameters=detector.parameters())
 
 
 def score(setting: DetectorSetting, **more: Any) -> list[float]:
     rows = [tempered_statistics(4), tempered_statistics(1)]
     evidence = evidence_of(*rows, reference=rows, members=[True, False], **more)
     table, notes = score_rows(["a", "b"], evidence, [setting])
-    found: list[float] = table.column("score").to_pylist()
+    scores: list[float] = table.column("score").to_pylist()
     if notes:
-        assert np.isnan(found).all()
+        assert np.isnan(scores).all()
         raise InputError(notes[0])
-    return found
+    return scores
 
 
 def tempered_statistics(size: int) -> TokenStatistics:
     rows = random_statistics(size)
-    one = TemperedStatistics(
+    tempered = TemperedStatistics(
         log_probability=rows.log_probability, mean=rows.mean, deviation=rows.deviation
     )
-    return replace(rows, tempered={2.0: one})
+    return replace(rows, tempered={2.0: tempered})
 
 
 COLUMNS = (*DISTRIBUTION, "tempered")
@@ -108,25 +108,25 @@ def test_statistics_within_other_evidence_are_limited_too() -> None:
         texts: Sequence[str] = ("a",)
 
     rows = [random_statistics(3)]
-    found = allowed_evidence(
+    evidence = allowed_evidence(
         evidence_of(*rows, frequency=Pool(rows, {"text": rows}, rows)), Access.TOKENS
     ).frequency
-    for statistics in (found.rows[0], found.by_view["text"][0]):
+    for statistics in (evidence.rows[0], evidence.by_view["text"][0]):
         assert np.shares_memory(statistics.log_probability, rows[0].log_probability)
         assert len(statistics) == 3
         with pytest.raises(AccessRefusedError, match="entropy"):
             statistics.entropy  # noqa: B018
         with pytest.raises(AttributeError):
             statistics.entropie  # noqa: B018
-    assert found.shadows[0].entropy is rows[0].entropy
-    assert found.texts == ("a",)
+    assert evidence.shadows[0].entropy is rows[0].entropy
+    assert evidence.texts == ("a",)
     held_out = HeldOutRows(
         datasets=["one"], texts=["a"], statistics=rows, reference=rows, shadows=[rows]
     )
-    given = allowed_evidence(evidence_of(*rows, held_out=held_out), Access.TOKENS).held_out
+    held_out_evidence = allowed_evidence(evidence_of(*rows, held_out=held_out), Access.TOKENS).held_out
     with pytest.raises(AccessRefusedError, match="entropy"):
-        given.statistics[0].entropy  # noqa: B018
-    for own in (given.reference, *given.shadows):
+        held_out_evidence.statistics[0].entropy  # noqa: B018
+    for own in (held_out_evidence.reference, *held_out_evidence.shadows):
         assert own[0].entropy is rows[0].entropy
 
 
@@ -139,6 +139,6 @@ def test_labels_go_to_those_alone_that_need_them() -> None:
 
     for needs in ((View("text"),), (View("text"), Sides())):
         detector = Detector(name="mine", summary="", needs=needs, score=note)
-        known = KnownDetector(detector=detector, origin="a test", code=())
-        score(DetectorSetting(known=known, parameters=detector.parameters()))
+        registered = KnownDetector(detector=detector, origin="a test", code=())
+        score(DetectorSetting(known=registered, parameters=detector.parameters()))
     assert seen == [None, (True, False)]

@@ -33,9 +33,9 @@ def test_the_prompt_is_the_papers():
 
 
 def test_the_first_three_paraphrases_and_the_title_of_the_row_are_taken():
-    found = choice_question("a", ["b", "c", "d", "e"], {"title": " T ", "author": ["no", "text"]})
-    assert found == ChoiceQuestion(options=("a", "b", "c", "d"), title="T")
-    assert len(found.options) == len(LABELS)
+    question = choice_question("a", ["b", "c", "d", "e"], {"title": " T ", "author": ["no", "text"]})
+    assert question == ChoiceQuestion(options=("a", "b", "c", "d"), title="T")
+    assert len(question.options) == len(LABELS)
 
 
 @pytest.mark.parametrize(

@@ -6,8 +6,8 @@ from detect.settings import names_all
 from inject.errors import InputError
 
 
-def texts(given):
-    return [(setting.name, setting.text) for setting in parse_detectors(given)]
+def texts(specification):
+    return [(setting.name, setting.text) for setting in parse_detectors(specification)]
 
 
 def test_parameters_are_parsed_and_written_canonically():
@@ -45,12 +45,12 @@ def test_a_detector_that_is_named_again_is_told():
 
 
 def test_a_grid_that_takes_further_passes_is_for_those_who_name_the_detector():
-    def grid(given):
-        found = with_grids(parse_detectors(given))
-        return {setting.text for setting in found if setting.name == "recall"}
+    def grid(specification):
+        settings = with_grids(parse_detectors(specification))
+        return {setting.text for setting in settings if setting.name == "recall"}
 
-    every = {f"shots={count}" for count in range(1, 13)}
-    assert grid("recall") == grid("all,recall") == grid("recall,all") == every
+    expected = {f"shots={count}" for count in range(1, 13)}
+    assert grid("recall") == grid("all,recall") == grid("recall,all") == expected
     assert grid("all") == {"shots=7"}
     assert grid("recall:shots=3") == {"shots=3"}
     free = {
@@ -60,7 +60,7 @@ def test_a_grid_that_takes_further_passes_is_for_those_who_name_the_detector():
 
 
 def test_bad_input_says_what_is_wrong():
-    for given, message in (
+    for specification, message in (
         ("lose", "Did you mean 'loss'"),
         ("surp:entopy=2", "Did you mean 'entropy'"),
         ("min_k:k", "k has no value"),
@@ -71,4 +71,4 @@ def test_bad_input_says_what_is_wrong():
         (" , ", "no detector is named"),
     ):
         with pytest.raises(InputError, match=message):
-            parse_detectors(given)
+            parse_detectors(specification)

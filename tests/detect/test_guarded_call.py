@@ -36,8 +36,8 @@ def detector_in(tmp_path, body: str, score: str = "score") -> DetectorSetting:
     detector = Detector(
         name="mine", summary="mine", source="mine", needs=(View("text"),), score=made
     )
-    known = KnownDetector(detector=detector, origin="a test", code=())
-    return DetectorSetting(known=known, parameters=detector.parameters())
+    registered = KnownDetector(detector=detector, origin="a test", code=())
+    return DetectorSetting(known=registered, parameters=detector.parameters())
 
 
 def evidence(rows: int = 4):
@@ -52,16 +52,16 @@ def evidence(rows: int = 4):
     )
 
 
-def scores(settings, given):
-    table = score_rows([str(row) for row in range(len(given.texts))], given, settings)[0]
+def scores(settings, rows):
+    table = score_rows([str(row) for row in range(len(rows.texts))], rows, settings)[0]
     return [row["score"] for row in table.to_pylist() if row["detector"] == "loss"]
 
 
 def failure(folder, body: str, made: str = "score", *, protected: bool = False) -> str:
     """Return what is said of a detector that fails on every row: its column is empty, no other."""
     setting = detector_in(folder, body, made)
-    asked = [setting, *parse_detectors("loss")]
-    table, notes = score_rows(list("abcd"), evidence(), asked, protected=protected)
+    settings = [setting, *parse_detectors("loss")]
+    table, notes = score_rows(list("abcd"), evidence(), settings, protected=protected)
     empty = [row for row in table.to_pylist() if row["detector"] == "mine"]
     assert all(math.isnan(row["score"]) for row in empty)
     assert len(empty) == 4
@@ -92,8 +92,8 @@ CHANGES = (
 
 
 def test_a_detector_cannot_change_what_the_others_read(tmp_path):
-    given = evidence()
-    before = scores(parse_detectors("loss"), given)
+    rows = evidence()
+    before = scores(parse_detectors("loss"), rows)
     body = f"""
 def score(evidence, settings):
     for change in {CHANGES!r}:
@@ -104,13 +104,13 @@ def score(evidence, settings):
     return [Column([Score(0.0)] * len(evidence.texts)) for _ in settings]
 """
     vandal = detector_in(tmp_path, body)
-    assert scores([vandal, *parse_detectors("loss")], given) == before
-    assert scores(parse_detectors("loss"), given) == before
-    assert given.texts[0]
-    assert given.groups
-    assert given.members == [True, False, True, False]
-    np.testing.assert_array_equal(given.frequency.counts, small_frequency().counts)
-    assert given.shadows[0].inside == [True, False, True, False]
+    assert scores([vandal, *parse_detectors("loss")], rows) == before
+    assert scores(parse_detectors("loss"), rows) == before
+    assert rows.texts[0]
+    assert rows.groups
+    assert rows.members == [True, False, True, False]
+    np.testing.assert_array_equal(rows.frequency.counts, small_frequency().counts)
+    assert rows.shadows[0].inside == [True, False, True, False]
 
 
 def test_a_change_that_is_not_caught_names_the_file_the_line_and_the_way_out(tmp_path):
@@ -118,9 +118,9 @@ def test_a_change_that_is_not_caught_names_the_file_the_line_and_the_way_out(tmp
 def score(evidence, settings):
     evidence.statistics["text"][0].log_probability.sort()
 """
-    said = failure(tmp_path, body)
-    assert re.search(r"detector mine \(.*mine\.py\): it stopped at mine\.py:7", said)
-    assert re.search(r"read-only.*array\.copy\(\)", said)
+    message = failure(tmp_path, body)
+    assert re.search(r"detector mine \(.*mine\.py\): it stopped at mine\.py:7", message)
+    assert re.search(r"read-only.*array\.copy\(\)", message)
 
 
 FAILURES = {
@@ -140,25 +140,25 @@ FAILURES = {
 }
 
 
-@pytest.mark.parametrize(("body", "said"), FAILURES.items())
-def test_a_detector_that_fails_or_returns_no_scores_is_named_with_its_file(tmp_path, body, said):
+@pytest.mark.parametrize(("body", "problem"), FAILURES.items())
+def test_a_detector_that_fails_or_returns_no_scores_is_named_with_its_file(tmp_path, body, problem):
     message = failure(tmp_path, f"\ndef score(e, s): {body}")
     assert f"detector mine ({tmp_path / 'mine.py'})" in message
-    assert said in message
+    assert problem in message
 
 
 @pytest.mark.parametrize(
-    ("value", "said"),
+    ("value", "problem"),
     [
         ("None", "it returned nothing"),
         ("True", "a value that is a bool"),
         ("np.zeros(3)", "a value that is a ndarray of shape (3,)"),
     ],
 )
-def test_function_that_returns_no_number_is_told_what_a_function_returns(tmp_path, value, said):
+def test_function_that_returns_no_number_is_told_what_a_function_returns(tmp_path, value, problem):
     body = f"import numpy as np\ndef score(example): return {value}"
     message = failure(tmp_path, body, "one_score(score)", protected=True)
-    assert f"{said}. Allowed: a number, or a text that gives the reason for its absence." in message
+    assert f"{problem}. Allowed: a number, or a text that gives the reason for its absence." in message
 
 
 QUOTES = (
@@ -172,14 +172,14 @@ QUOTES = (
 @pytest.mark.parametrize("body", QUOTES)
 def test_no_message_of_an_exception_is_kept_where_a_text_may_be_protected(tmp_path, body):
     """What nobody said to be free counts as protected."""
-    given = replace(evidence(), texts=[f"quagga{row} axolotl{row}" for row in range(4)])
+    rows = replace(evidence(), texts=[f"quagga{row} axolotl{row}" for row in range(4)])
     setting = detector_in(tmp_path, body, "one_score(one)")
-    free = str(score_rows(list("abcd"), given, [setting], protected=False))
+    free = str(score_rows(list("abcd"), rows, [setting], protected=False))
     assert "quagga" in free
-    table, notes = score_rows(list("abcd"), given, [setting])
-    said = [*notes, *(row["reason"] for row in table.to_pylist())]
-    assert not any("quagga" in one or "axolotl" in one for one in said)
-    assert all(re.search(r"at mine\.py:\d+ with \w+", one) for one in said)
+    table, notes = score_rows(list("abcd"), rows, [setting])
+    messages = [*notes, *(row["reason"] for row in table.to_pylist())]
+    assert not any("quagga" in message or "axolotl" in message for message in messages)
+    assert all(re.search(r"at mine\.py:\d+ with \w+", message) for message in messages)
 
 
 def test_a_want_of_memory_ends_the_step_and_quotes_no_protected_text(tmp_path):
@@ -217,14 +217,14 @@ ONE_BAD_ROW = {
 
 @pytest.mark.parametrize(("body", "made"), ONE_BAD_ROW.values(), ids=ONE_BAD_ROW.keys())
 def test_one_row_that_a_detector_fails_on_is_a_missing_score_with_its_reason(tmp_path, body, made):
-    given, bad = evidence(), 2
-    given = replace(given, texts=[f"text {row}" for row in range(4)])
+    inputs, bad = evidence(), 2
+    inputs = replace(inputs, texts=[f"text {row}" for row in range(4)])
     setting = detector_in(tmp_path, f"BAD = 'text {bad}'\n{body}", made)
     table, notes = score_rows(
-        list("abcd"), given, [*parse_detectors("loss"), setting], protected=False
+        list("abcd"), inputs, [*parse_detectors("loss"), setting], protected=False
     )
     rows = [row for row in table.to_pylist() if row["detector"] == "mine"]
-    for row, statistics in enumerate(given.statistics["text"]):
+    for row, statistics in enumerate(inputs.statistics["text"]):
         if row == bad:
             assert math.isnan(rows[row]["score"])
             assert rows[row]["reason"].startswith("mine: it ")
@@ -245,8 +245,8 @@ def score(evidence, settings):
     if "bad" in evidence.texts: raise ValueError("bad")
     return [Column([Score(float(len(evidence.texts)))] * len(evidence.texts))]
 """
-    given = replace(evidence(), texts=["a", "bad", "b", "c"])
-    table, notes = score_rows(list("abcd"), given, [detector_in(tmp_path, body)], protected=False)
+    rows = replace(evidence(), texts=["a", "bad", "b", "c"])
+    table, notes = score_rows(list("abcd"), rows, [detector_in(tmp_path, body)], protected=False)
     assert [row["score"] for row in table.to_pylist()] == pytest.approx(
         [3.0, math.nan, 3.0, 3.0], nan_ok=True
     )

@@ -47,9 +47,9 @@ def write(tmp_path, name, source):
     (tmp_path / name).write_text(textwrap.dedent(source))
 
 
-def scores(asked):
+def scores(specification):
     evidence = evidence_of(statistics_of([-3.0, -5.0]), statistics_of([-1.0, -2.0]))
-    table = score_rows(["a", "b"], evidence, parse_detectors(asked))[0]
+    table = score_rows(["a", "b"], evidence, parse_detectors(specification))[0]
     return {
         (row["detector"], row["setting"], row["example_id"]): row["score"]
         for row in table.to_pylist()
@@ -102,19 +102,19 @@ def test_naming_detectors_imports_none_of_them():
 
 def test_a_function_of_a_file_is_a_detector_of_the_text(tmp_path):
     write(tmp_path, "my file.py", FUNCTION)
-    found = scores(["loss", "my file.py:lowest"])
-    assert found["my_file.lowest", "-", "a"] == -5.0
-    assert found["my_file.lowest", "-", "b"] == -2.0
-    known = get_detector("my file.py:lowest")
-    assert known.origin == "my file.py:lowest"
-    assert known.detector.summary == "The least likely token."
+    results = scores(["loss", "my file.py:lowest"])
+    assert results["my_file.lowest", "-", "a"] == -5.0
+    assert results["my_file.lowest", "-", "b"] == -2.0
+    registered = get_detector("my file.py:lowest")
+    assert registered.origin == "my file.py:lowest"
+    assert registered.detector.summary == "The least likely token."
 
 
 def test_a_detector_of_a_file_takes_parameters(tmp_path):
     write(tmp_path, "mine.py", DETECTOR)
-    found = scores("mine.py:MINE,mine.py:MINE:k=7")
-    assert found["mine", "k=3", "a"] == 3.0
-    assert found["mine", "k=7", "a"] == 7.0
+    results = scores("mine.py:MINE,mine.py:MINE:k=7")
+    assert results["mine", "k=3", "a"] == 3.0
+    assert results["mine", "k=7", "a"] == 7.0
     with pytest.raises(InputError, match=r"mine has no parameter 'kk'\. Did you mean 'k'"):
         scores("mine.py:MINE:kk=7")
 
@@ -174,7 +174,7 @@ def test_a_detector_of_a_package_goes_by_its_entry_points_name(package, tmp_path
     assert scores("probe:k=5,lowest")["probe", "k=5", "a"] == 5.0
     assert get_detector("lowest").origin == "probe-kit 2.0"
     assert get_detector("loss").origin == BUILT_IN
-    assert "probe" not in {one.name for one in parse_detectors("all")}
+    assert "probe" not in {setting.name for setting in parse_detectors("all")}
     with pytest.raises(InputError, match=r"unknown detector 'prob'\. Did you mean 'probe'"):
         get_detector("prob")
     with pytest.raises(InputError, match=r"detector broken \(probe-kit 2\.0\).*no_such_module"):
@@ -192,6 +192,6 @@ def test_the_table_says_where_detectors_come_from_and_what_is_left_out(package, 
     assert origins["probe"] == origins["lowest"] == "probe-kit 2.0"
     assert origins["my.lowest"] == "my.py:lowest"
     assert len(warnings) == 2
-    said = " ".join(warnings)
-    assert "detector broken (probe-kit 2.0)" in said
-    assert "detector loss (probe-kit 2.0): the name is taken, by a built-in detector" in said
+    text = " ".join(warnings)
+    assert "detector broken (probe-kit 2.0)" in text
+    assert "detector loss (probe-kit 2.0): the name is taken, by a built-in detector" in text

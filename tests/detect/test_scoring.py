@@ -32,15 +32,15 @@ def test_one_row_for_each_example_detector_and_setting(tmp_path):
     table, _ = score_rows(["a", "b", "a"], evidence, settings)
     assert table.schema == SCHEMA
     assert table.num_rows == 3 * (1 + 21)
-    found = table.slice(0, 3).to_pylist()
-    assert [(row["row"], row["example_id"]) for row in found] == [(0, "a"), (1, "b"), (2, "a")]
+    first_rows = table.slice(0, 3).to_pylist()
+    assert [(row["row"], row["example_id"]) for row in first_rows] == [(0, "a"), (1, "b"), (2, "a")]
     assert (
-        found[0]["score"]
-        == found[2]["score"]
+        first_rows[0]["score"]
+        == first_rows[2]["score"]
         == pytest.approx(float(np.mean(rows[0].log_probability)), rel=1e-6)
     )
-    assert math.isnan(found[1]["score"])
-    assert [row["reason"] for row in found] == [None, EMPTY_TEXT, None]
+    assert math.isnan(first_rows[1]["score"])
+    assert [row["reason"] for row in first_rows] == [None, EMPTY_TEXT, None]
     record = {"policy": {"bos": "auto"}, "defaults": {"loss": ""}, "notes": ["a note"]}
     write_scores(tmp_path, table, record=record)
     assert read_scores(tmp_path).num_rows == table.num_rows
@@ -61,9 +61,9 @@ def test_every_row_without_a_score_has_a_reason_and_no_other():
 
 def test_what_cannot_run_is_left_out_of_all_and_refused_by_name():
     hints = {Reference(): "a", Frequency(): "Count some.", Sides(): "b", Shadows(): "Train some."}
-    kept, notes = runnable(parse_detectors("all"), hints.get, leave_out=True)
-    names = [setting.name for setting in kept]
-    assert names == [one.name for one in parse_detectors("all") if not set(one.needs) & set(hints)]
+    settings, notes = runnable(parse_detectors("all"), hints.get, leave_out=True)
+    names = [setting.name for setting in settings]
+    assert names == [item.name for item in parse_detectors("all") if not set(item.needs) & set(hints)]
     assert {"loss", "zlib", "lowercase", "min_k", "min_k_plus_plus", "surp"} < set(names)
     assert "reference needs reference model" in notes[0]
     assert len(names) + len(notes) == len(parse_detectors("all"))

@@ -123,8 +123,8 @@ def test_repetitive_text_is_no_bomb_while_it_is_small_and_large_text_none_while_
     letters = random.integers(97, 123, (6, 1 << 20), dtype=np.uint8)
     lines = b"".join(b'{"text": "' + line.tobytes() + b'"}\n' for line in letters)
     (tmp_path / "long.jsonl.gz").write_bytes(gzip.compress(lines, 1))
-    found = [row.values["text"] for row in read_rows(str(tmp_path / "long.jsonl.gz"), what="t")]
-    assert [text.encode() for text in found] == [line.tobytes() for line in letters]
+    texts = [row.values["text"] for row in read_rows(str(tmp_path / "long.jsonl.gz"), what="t")]
+    assert [text.encode() for text in texts] == [line.tobytes() for line in letters]
 
 
 def test_a_parquet_file_that_unpacks_to_far_more_than_its_size_is_refused(tmp_path):
@@ -154,22 +154,22 @@ def make_device(path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("make", "said", "pattern"),
+    ("make", "message", "pattern"),
     [
         (make_pipe, r"is a pipe \(FIFO\)", "{folder}"),
         (make_device, "is a device", "{folder}"),
     ],
 )
 def test_what_is_no_regular_file_is_refused_by_name_and_never_waited_for(
-    tmp_path, make, said, pattern
+    tmp_path, make, message, pattern
 ):
     (tmp_path / "a.jsonl").write_text('{"text": "fine"}\n')
     make(tmp_path / "b.jsonl")
     pattern = pattern.format(folder=tmp_path)
     done = read_apart(Path(pattern), seconds=20)
     assert done.returncode == 2, done.stderr[-500:]
-    assert re.search(rf"b\.jsonl: test: {said}", done.stdout)
-    with pytest.raises(InputError, match=said):
+    assert re.search(rf"b\.jsonl: test: {message}", done.stdout)
+    with pytest.raises(InputError, match=message):
         files_identity(pattern)
 
 

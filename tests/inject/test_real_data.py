@@ -12,11 +12,11 @@ pytestmark = pytest.mark.data
 
 
 def load(folder, dataset, path, seed=0, **options):
-    given = Contaminant(
+    contaminant = Contaminant(
         dataset=dataset, path=str(folder / path), members=1, nonmembers=1, options=options
     )
-    digest(contaminant_identity(given))
-    return load_examples(given, seed=seed)
+    digest(contaminant_identity(contaminant))
+    return load_examples(contaminant, seed=seed)
 
 
 def exact(example, label):
@@ -49,7 +49,7 @@ def exact(example, label):
 def test_counts_and_spans(data_folder, dataset, path, rows, lost, groups, strata):
     loaded = load(data_folder, dataset, path)
     reason = Loss.EMPTY if dataset == "arxivtection" else Loss.DUPLICATE
-    assert (loaded.rows, [one.loss for one in loaded.losses]) == (rows, [reason] * lost)
+    assert (loaded.rows, [row.loss for row in loaded.losses]) == (rows, [reason] * lost)
     assert len(loaded.examples) == rows - lost
     assert len({example.group for example in loaded.examples}) == groups
     assert {example.stratum for example in loaded.examples} == strata

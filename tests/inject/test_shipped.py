@@ -29,9 +29,9 @@ def test_a_name_means_the_shipped_file_although_a_local_one_is_called_alike():
     for local in ("quickstart.yaml", "quickstart.yml", "quickstart"):
         Path(local).write_text("name: mine")
         assert EXPERIMENTS.find("quickstart") == CONFIGS / "quickstart.yaml"
-        said = EXPERIMENTS.clash("quickstart")
-        assert str(CONFIGS / "quickstart.yaml") in said
-        assert f"{local} is another file" in said
+        message = EXPERIMENTS.clash("quickstart")
+        assert str(CONFIGS / "quickstart.yaml") in message
+        assert f"{local} is another file" in message
         Path(local).unlink()
     Path("quickstart").mkdir()
     assert EXPERIMENTS.clash("quickstart") is None

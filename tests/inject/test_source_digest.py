@@ -136,35 +136,35 @@ def test_what_is_imported_but_for_type_checkers_counts():
 
 
 def test_a_name_that_a_module_brings_along_leads_to_its_own_module():
-    found = sources()
-    assert found.module_of("spikein.twice") == "inject.sums"
-    assert found.module_of("spikein.other") == "spikein"
-    assert found.module_of("inject.sums.twice") == found.module_of("inject.sums") == "inject.sums"
-    assert found.module_of("numpy.linalg.norm") is None
+    modules = sources()
+    assert modules.module_of("spikein.twice") == "inject.sums"
+    assert modules.module_of("spikein.other") == "spikein"
+    assert modules.module_of("inject.sums.twice") == modules.module_of("inject.sums") == "inject.sums"
+    assert modules.module_of("numpy.linalg.norm") is None
     assert module_of("spikein.each_example") == "detect.detector"
 
 
 @pytest.mark.parametrize(
-    ("new", "error", "said"),
+    ("new", "error", "message"),
     [
         ("from inject.totals import", LookupError, "no module inject.totals"),
         ("from inject.sums.parts import", LookupError, "no module inject.sums.parts"),
         ("from .sums import", ValueError, "inject.numbers, line 1: relative imports"),
     ],
 )
-def test_an_import_that_cannot_be_followed_is_an_error(new, error, said):
-    with pytest.raises(error, match=said):
+def test_an_import_that_cannot_be_followed_is_an_error(new, error, message):
+    with pytest.raises(error, match=message):
         digest(inject__numbers=("from inject.sums import", new))
 
 
 def test_a_module_edited_before_it_is_imported_is_noticed():
     modules = {name: textwrap.dedent(text).encode() for name, text in MODULES.items()}
-    found = Sources(read=modules.get)
-    found.digest(ROOT)
-    assert found.edited(ROOT) == []
+    code = Sources(read=modules.get)
+    code.digest(ROOT)
+    assert code.edited(ROOT) == []
     modules["inject.folder.late"] += b"# edited"
-    assert found.edited(ROOT) == ["inject.folder.late"]
-    assert found.edited(("inject.sums:twice",)) == []
+    assert code.edited(ROOT) == ["inject.folder.late"]
+    assert code.edited(("inject.sums:twice",)) == []
 
 
 def test_a_step_of_edited_code_does_not_begin(monkeypatch):

@@ -68,7 +68,7 @@ VARIANTS = {
 def found(text: str, document: str, **given_rules) -> set[str]:
     """The rules by which a document overlaps with a text."""
     index = OverlapIndex([make_example(text)], OverlapSettings(**given_rules))
-    return {one.rule for one in index.overlaps(Document(document, "f:1"))}
+    return {overlap.rule for overlap in index.overlaps(Document(document, "f:1"))}
 
 
 @pytest.mark.parametrize("variant", VARIANTS)
@@ -98,10 +98,10 @@ def test_an_exact_copy_in_any_script_is_found_and_its_row_is_checked(script):
     assert index.unchecked == ()
     document = f"Words before it. {text}。我们"
     offences = index.overlaps(Document(document, "f:1"))
-    assert {one.rule for one in offences} == {"n-gram", "near-duplicate"}
-    for one in offences:
-        assert one.text.strip(" …") in document
-        assert len(one.text) > 0.4 * len(text)
+    assert {overlap.rule for overlap in offences} == {"n-gram", "near-duplicate"}
+    for overlap in offences:
+        assert overlap.text.strip(" …") in document
+        assert len(overlap.text) > 0.4 * len(text)
 
 
 def test_other_text_of_the_same_script_is_left_alone():
@@ -130,9 +130,9 @@ TEXTS = st.lists(SIGNS, max_size=30).map("".join)
 @settings(max_examples=100, deadline=None)
 def test_every_unit_is_found_again_in_the_text(text):
     for number, units in enumerate(readings(text)):
-        where = places(text, number)
-        assert len(where) == len(units)
-        for place, unit in zip(where, units, strict=True):
+        positions = places(text, number)
+        assert len(positions) == len(units)
+        for place, unit in zip(positions, units, strict=True):
             cut = text[place.start : place.stop]
             assert unit in readings(cut)[0] or unit in readings(cut)[-1]
 
@@ -182,9 +182,9 @@ def test_mixtures_of_scripts_overlap_where_brute_force_says(texts, document, siz
     plain = list(dict.fromkeys(texts))
     examples = [make_example(text) for text in plain]
     rules = OverlapSettings(ngram=size, share=share, near_duplicate=None)
-    found = OverlapIndex(examples, rules).overlaps(Document(document, "f:1"))
+    overlaps = OverlapIndex(examples, rules).overlaps(Document(document, "f:1"))
     expected = naive_offences(plain, document, size, share)
-    assert {one.example_id for one in found} == {examples[at].example_id for at in expected}
+    assert {overlap.example_id for overlap in overlaps} == {examples[at].example_id for at in expected}
 
 
 @given(
@@ -203,9 +203,9 @@ def test_near_duplicates_are_exactly_those_of_brute_force(text, edits, around, t
     rules = OverlapSettings(ngram=None, near_duplicate=threshold)
     others = [make_example(" ".join(reversed(text.split()))), make_example("x " * 20 + "y z")]
     # Words that no example has count once each time; here every word is known.
-    known = make_example("a b c d e f g h x y z 你 好 の")
-    index = OverlapIndex([make_example(text), *others, known], rules)
-    similar = {one.example_id: one.similarity for one in index.overlaps(Document(document, "f:1"))}
+    vocabulary = make_example("a b c d e f g h x y z 你 好 の")
+    index = OverlapIndex([make_example(text), *others, vocabulary], rules)
+    similar = {overlap.example_id: overlap.similarity for overlap in index.overlaps(Document(document, "f:1"))}
     for example in [make_example(text), *others]:
         expected = best_jaccard(example.text, document)
         if expected >= threshold:

@@ -23,7 +23,7 @@ FILE = Path(__file__).resolve().parents[3] / "docs" / "data" / "coverage.csv"
 
 def all_cells() -> list[Cell]:
     """Return the cells of all other modules of this package."""
-    names = sorted(found.name for found in pkgutil.iter_modules(package.__path__))
+    names = sorted(submodule.name for submodule in pkgutil.iter_modules(package.__path__))
     modules = [importlib.import_module(f"{package.__name__}.{name}") for name in names
                if not name.startswith("_")]  # fmt: skip
     return [cell for module in modules for cell in getattr(module, "CELLS", ())]

@@ -67,8 +67,8 @@ class Pool:
         self.random, self.design = random, design
         sizes = np.ones(2 * design.rows, dtype=np.int64)
         if design.grouped:
-            drawn = random.integers(1, LARGEST + 1, size=2 * design.rows)
-            sizes = drawn[: np.searchsorted(np.cumsum(drawn), 2 * design.rows) + 1]
+            group_sizes = random.integers(1, LARGEST + 1, size=2 * design.rows)
+            sizes = group_sizes[: np.searchsorted(np.cumsum(group_sizes), 2 * design.rows) + 1]
         self.group: Counts = np.repeat(np.arange(len(sizes)), sizes)
         self.count = len(sizes)
         self.own = self.noise()
@@ -134,10 +134,10 @@ def draw_arms(
     truth = np.array(aucs)
     for _ in range(design.seeds):
         member, common, moved = pool.deal(), pool.seed_noise(), pool.seed_effects(len(aucs))
-        drawn = norm.cdf(middle + moved)
+        aucs_of_seed = norm.cdf(middle + moved)
         if design.seeds == 1:
-            truth = drawn
-        for k, shift in enumerate(shift_of(drawn, grouped=design.grouped)):
+            truth = aucs_of_seed
+        for k, shift in enumerate(shift_of(aucs_of_seed, grouped=design.grouped)):
             scores = pool.arm_noise(common) + np.where(member, shift, 0.0)
             arms[k].append(Scored(scores, member, member[None]))
     return [study_numbers(arm, pool.group) for arm in arms], truth

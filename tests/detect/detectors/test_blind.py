@@ -78,9 +78,9 @@ def score(texts, members, **parameters):
 def test_small_sides_use_fewer_folds_or_say_why_not():
     texts = make_texts(8)
     scores = score(texts, [True] * 4 + [False] * 4)
-    assert all(found.reason is None and 0 <= found.value <= 1 for found in scores)
+    assert all(result.reason is None and 0 <= result.value <= 1 for result in scores)
     for members in ([True] * 2 + [False] * 6, [True] * 8):
-        assert {found.reason for found in score(texts, members)} == {
+        assert {result.reason for result in score(texts, members)} == {
             "fewer than 3 groups of members or of non-members"
         }
 
@@ -88,6 +88,6 @@ def test_small_sides_use_fewer_folds_or_say_why_not():
 def test_empty_texts_and_texts_without_words_have_a_reason():
     scores = score(["", *make_texts(8)], [True] * 4 + [False] * 5)
     assert scores[0].reason == "empty text"
-    assert all(found.reason is None for found in scores[1:])
+    assert all(result.reason is None for result in scores[1:])
     signs = ["!", "?", "…", "-", ".", ",", ";", ":", "+", "="]
-    assert {found.reason for found in score(signs, [True, False] * 5)} == {"no words in the texts"}
+    assert {result.reason for result in score(signs, [True, False] * 5)} == {"no words in the texts"}

@@ -18,19 +18,19 @@ from inject.errors import InputError
 def random_answers(count, *, seed=0, bias=(0.0, 0.0, 0.0, 0.0)):
     random = np.random.Generator(np.random.Philox(key=seed))
     logs = -random.gamma(2.0, 1.0, (count, 24, 4)) + np.array(bias)
-    return [ChoiceAnswers(log_probability=one.astype(np.float32)) for one in logs]
+    return [ChoiceAnswers(log_probability=table.astype(np.float32)) for table in logs]
 
 
 def evidence_of(answers, clean=(), documents=None):
     documents = documents if documents is not None else [str(row) for row in range(len(clean))]
-    clean = [replace(one, document=name) for one, name in zip(clean, documents, strict=True)]
-    found = ChoiceEvidence(answers=answers, clean=clean)
-    return Evidence(texts=["x"] * len(answers), statistics={}, choices=found)
+    clean = [replace(answer, document=name) for answer, name in zip(clean, documents, strict=True)]
+    choices = ChoiceEvidence(answers=answers, clean=clean)
+    return Evidence(texts=["x"] * len(answers), statistics={}, choices=choices)
 
 
-def scored(evidence, asked="de_cop"):
+def scored(evidence, detectors="de_cop"):
     names = [str(row) for row in range(len(evidence.texts))]
-    return score_rows(names, evidence, with_grids(parse_detectors(asked)))
+    return score_rows(names, evidence, with_grids(parse_detectors(detectors)))
 
 
 def values(scores, setting="-"):
@@ -48,8 +48,8 @@ def naive(answers, clean, documents):
     delta = [0.0] * 4
     if clean:
         means = {}
-        for one, document in zip(clean, documents, strict=True):
-            orders = [shares(row) for row in one.log_probability]
+        for answer, document in zip(clean, documents, strict=True):
+            orders = [shares(row) for row in answer.log_probability]
             passage = [sum(order[label] for order in orders) / 24 for label in range(4)]
             means.setdefault(document, []).append(passage)
         books = [[sum(p[label] for p in m) / len(m) for label in range(4)] for m in means.values()]
@@ -69,10 +69,10 @@ def test_the_score_is_the_share_of_orders_answered_right(bias):
     answers = random_answers(7, seed=1, bias=bias)
     clean = random_answers(5, seed=2, bias=bias)
     documents = ["a", "a", "b", "a", "c"]
-    found = scored(evidence_of(answers, clean, documents))
-    assert values(found) == pytest.approx([naive(one, clean, documents) for one in answers])
-    assert values(found, "calibration=none") == pytest.approx(
-        [naive(one, [], []) for one in answers]
+    results = scored(evidence_of(answers, clean, documents))
+    assert values(results) == pytest.approx([naive(answer, clean, documents) for answer in answers])
+    assert values(results, "calibration=none") == pytest.approx(
+        [naive(answer, [], []) for answer in answers]
     )
 
 
@@ -96,9 +96,9 @@ def test_letters_are_compared_with_the_place_of_the_verbatim_passage():
         ChoiceAnswers(letters=np.array(some, np.int8)),
         ChoiceAnswers(letters=np.zeros(24, np.int8)),
     ]
-    found = scored(evidence_of(answers))
-    assert values(found) == pytest.approx([1.0, 16 / 24, 6 / 24])
-    assert "letters have no probabilities" in found[1][0]
+    results = scored(evidence_of(answers))
+    assert values(results) == pytest.approx([1.0, 16 / 24, 6 / 24])
+    assert "letters have no probabilities" in results[1][0]
 
 
 def test_a_passage_without_answers_has_its_reason():
@@ -112,8 +112,8 @@ def test_a_passage_without_answers_has_its_reason():
 
 def test_the_score_is_no_thresholded_prediction():
     """A known mistake of public code: an AUC of predictions that were cut at a threshold."""
-    found = values(scored(evidence_of(random_answers(60, seed=4))))
-    assert len(set(found)) > 5
+    scores = values(scored(evidence_of(random_answers(60, seed=4))))
+    assert len(set(scores)) > 5
 
 
 def test_it_needs_answers_and_no_more_than_texts():

@@ -22,22 +22,22 @@ SIZES = Sizes(
 @pytest.mark.data
 @pytest.mark.slow
 def test_rows_that_were_trained_on_are_put_back(data_folder: Path) -> None:
-    found = exact_match(
+    probes = exact_match(
         str(data_folder / "bench/gpqa/dataset.zip"),
         str(data_folder / "background/wiki_en_pile.jsonl.gz"),
         SIZES,
     )
     # Figures alone are compared, so that no failure shows a protected text.
-    rates = {one.probe: (one.before, one.after, one.after_others) for one in found}
-    assert min(one.asked for one in found) >= 5
+    rates = {probe.probe: (probe.before, probe.after, probe.after_others) for probe in probes}
+    assert min(probe.asked for probe in probes) >= 5
     for name, (before, after, others) in rates.items():
         assert before <= 0.2, (name, before)
         assert after >= 0.5, (name, after)
         # Words of the frame that all rows share are learned from any row, and with a reference of
         # thirty steps they are among the most improbable ones: other rows gain by that, too.
         assert after - others >= 0.3, (name, after, others)
-    decided = {one.probe: one.decisions for one in found if one.decisions is not None}
+    decided = {probe.probe: probe.decisions for probe in probes if probe.decisions is not None}
     assert len(decided) == 2
-    assert min(one.recall for one in decided.values()) >= 0.5
+    assert min(probe.recall for probe in decided.values()) >= 0.5
     ranked = decided["information probes, rank"]
     assert ranked.f_beta >= 0.6, ranked

@@ -56,9 +56,9 @@ def test_moving_averages_and_their_lowest_share_follow_the_definition(
     name, seed, count, window, percent
 ):
     rows = random_statistics(count, seed=seed)
-    found = score(name, rows, window=window, k=f"{percent / 100:.2f}")
+    result = score(name, rows, window=window, k=f"{percent / 100:.2f}")
     expected = naive(token_values(name, rows), window, percent)
-    assert found.value == pytest.approx(expected, rel=1e-6, abs=1e-9)
+    assert result.value == pytest.approx(expected, rel=1e-6, abs=1e-9)
 
 
 def test_a_certain_token_divides_by_no_zero():

@@ -59,12 +59,12 @@ OTHERS = ("ez_mia:empty=zero",)
 def evidence_of(target, memorised, folder, needs):
     """All that the detectors read of one model; the first member is known, and is not scored."""
     held_out = make_texts(24, seed=501, words=24)
-    known, *texts = memorised.texts
+    first_member, *texts = memorised.texts
     datasets = ["one"] * len(texts)
     prefixed = {}
-    for need in (one for one in needs if isinstance(one, Prefixed)):
+    for need in (item for item in needs if isinstance(item, Prefixed)):
         shots = choose_shots(
-            need, "one", [known] if need.known == "members" else held_out,
+            need, "one", [first_member] if need.known == "members" else held_out,
             tokenizer=target.tokenizer, context=target.context, policy=POLICY,
         )  # fmt: skip
         behind = statistics_behind(target, texts, datasets, {"one": shots}, POLICY)
@@ -127,13 +127,13 @@ def second_word(text: str) -> list[NamedEntity]:
 @pytest.fixture(scope="module")
 def scored(memorised, tmp_path_factory):
     """Scores by (model, setting as it is asked for)."""
-    asked = [*(text for text, _ in SETTINGS), *OTHERS]
-    needs = needs_of(parse_detectors(asked))
+    specifications = [*(text for text, _ in SETTINGS), *OTHERS]
+    needs = needs_of(parse_detectors(specifications))
     scores = {}
     for target in (memorised.before, memorised.after):
         evidence = evidence_of(target, memorised, tmp_path_factory.mktemp("adapter"), needs)
         ids = [str(row) for row in range(len(evidence.texts))]
-        for text in asked:
+        for text in specifications:
             column = score_rows(ids, evidence, parse_detectors(text))[0].column("score")
             scores[target.name, text] = column.to_numpy()
     return scores
@@ -169,7 +169,7 @@ def test_decisions_of_the_papers_find_members_and_nothing_before(scored, members
     assert (correct[~members] == 0).all()
     assert (scored["after", CDD][members] > 0.01).all()
     decision = f"{PROBE}:log_probability=-3.5:measure=decision"
-    found = scored["after", decision] == 1
-    assert found[members].mean() >= 0.9
-    assert members[found].mean() >= 0.75
+    flagged = scored["after", decision] == 1
+    assert flagged[members].mean() >= 0.9
+    assert members[flagged].mean() >= 0.75
     assert scored["before", decision][members].mean() <= 0.25

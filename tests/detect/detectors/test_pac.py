@@ -47,13 +47,13 @@ def evidence_of(texts, seed=0):
 
 def test_pac_is_calibrated_by_the_mean_of_the_five():
     evidence = evidence_of(["two words", "a b c"])
-    for row, found in enumerate(scores(evidence, "pac")):
+    for row, result in enumerate(scores(evidence, "pac")):
         distances = {
             view: naive_distance(rows[row].log_probability)
             for view, rows in evidence.statistics.items()
         }
         text = distances.pop("text")
-        assert found["score"] == pytest.approx(-(text - sum(distances.values()) / 5), rel=1e-6)
+        assert result["score"] == pytest.approx(-(text - sum(distances.values()) / 5), rel=1e-6)
 
 
 def test_pac_of_one_word_has_a_reason():

@@ -22,29 +22,29 @@ SENTENCE = "The river and the old bank of Zanzibar was quiet."
 
 def tokens_of(text: str, values: dict[str, float] | None = None):
     """One token a word, with the space before it; punctuation apart. The first is not scored."""
-    spans = [found.span() for found in re.finditer(r"\s?\w+|[^\w\s]", text)]
+    spans = [match.span() for match in re.finditer(r"\s?\w+|[^\w\s]", text)]
     random = np.random.Generator(np.random.Philox(key=len(text)))
-    drawn = [-float(value) for value in random.gamma(1.0, 2.0, len(spans))]
+    log_probabilities = [-float(value) for value in random.gamma(1.0, 2.0, len(spans))]
     for index, (start, stop) in enumerate(spans):
         word = text[start:stop].strip()
         if values is not None:
-            drawn[index] = values.get(word, -100.0)
-    return statistics_of(drawn, offsets=spans)
+            log_probabilities[index] = values.get(word, -100.0)
+    return statistics_of(log_probabilities, offsets=spans)
 
 
-def score(text: str, statistics, **given):
-    return columns(text, statistics, **given).scores[0]
+def score(text: str, statistics, **options):
+    return columns(text, statistics, **options).scores[0]
 
 
 def columns(
-    text: str, statistics, words: WordFrequency | None = FREQUENCY, given=None, **parameters
+    text: str, statistics, words: WordFrequency | None = FREQUENCY, tagged=None, **parameters
 ):
     detector = get_detector("tag_tab").detector
     evidence = Evidence(
         texts=[text],
         statistics={"text": [statistics]},
         frequency=TokenFrequency(counts=np.ones(4, np.int64), words=words),
-        further={} if given is None else {Entities(): [given]},
+        further={} if tagged is None else {Entities(): [tagged]},
     )
     (column,) = detector.score(evidence, [detector.parameters.model_validate(parameters)])
     return column
@@ -110,8 +110,8 @@ def test_named_entities_come_on_top_of_the_rare_words(entities):
             )
             if {start, start + 1} & places and stop - start > 1
         ]
-        found = score(PLACES, statistics, given=ENTITIES, k=k, entities=entities)
-        assert found.value == pytest.approx(math.fsum(values) / len(values), rel=1e-6)
+        result = score(PLACES, statistics, tagged=ENTITIES, k=k, entities=entities)
+        assert result.value == pytest.approx(math.fsum(values) / len(values), rel=1e-6)
 
 
 def test_a_word_that_the_corpus_lacks_is_the_rarest():
@@ -146,9 +146,9 @@ def test_the_first_token_of_the_text_has_no_history_and_is_nobody_elses():
     """Without a start token the code is off by one: x_2 stands for x_1."""
     text = "Zanzibar was in it for a he she and was it"
     start = text.index(" was")
-    rest = tokens_of(text)
+    tail = tokens_of(text)
     statistics = statistics_of(
-        rest.log_probability[1:].tolist(), offsets=[tuple(one) for one in rest.offsets[1:].tolist()]
+        tail.log_probability[1:].tolist(), offsets=[tuple(span) for span in tail.offsets[1:].tolist()]
     )
     assert statistics.offsets[0].tolist() == [start, start + 4]
     assert "no token of a keyword" in score(text, statistics, k=1).reason
@@ -188,9 +188,9 @@ def test_an_entity_that_the_text_repeats_counts_once_where_it_stands_first():
     again = text.rindex("Paris")
     entity = NamedEntity(again, again + 5, "GPE")
     # `while` and `Paris` are rarest: with K = 1 the first of them, and the entity.
-    found = score(text, statistics, given=[entity], k=1, entities="one_word")
-    assert found.value == pytest.approx(-2.0)
-    assert score(text, statistics, given=[], k=2).value == pytest.approx(-3.0)
+    result = score(text, statistics, tagged=[entity], k=1, entities="one_word")
+    assert result.value == pytest.approx(-2.0)
+    assert score(text, statistics, tagged=[], k=2).value == pytest.approx(-3.0)
 
 
 def test_a_tagger_is_needed_for_entities_alone_and_how_many_texts_have_some_is_said():
@@ -198,6 +198,6 @@ def test_a_tagger_is_needed_for_entities_alone_and_how_many_texts_have_some_is_s
     assert [str(need) for need in plain.needs] == ["view text", "token frequencies"]
     assert [str(need) for need in named.needs][2:] == ["named entities"]
     statistics = tokens_of(PLACES)
-    assert columns(PLACES, statistics, given=ENTITIES).notes == ()
-    for given, note in ((ENTITIES, "in 1 of 1 texts"), ([], "NO named entity in any text")):
-        assert note in columns(PLACES, statistics, given=given, entities="one_word").notes[0]
+    assert columns(PLACES, statistics, tagged=ENTITIES).notes == ()
+    for tagged, note in ((ENTITIES, "in 1 of 1 texts"), ([], "NO named entity in any text")):
+        assert note in columns(PLACES, statistics, tagged=tagged, entities="one_word").notes[0]

@@ -21,8 +21,8 @@ def batches(target, lengths, **limits):
 
 
 def test_a_batch_holds_as_many_as_fit_when_padded(target):
-    found = batches(target, [9, 5, 4, 3, 3, 1], batch_tokens=10)
-    assert found == [([9], 9), ([5, 4], 9), ([3, 3, 1], 7)]
+    plan = batches(target, [9, 5, 4, 3, 3, 1], batch_tokens=10)
+    assert plan == [([9], 9), ([5, 4], 9), ([3, 3, 1], 7)]
     assert [batch for batch, _ in batches(target, [4, 4, 4], batch_tokens=99, max_sequences=2)] == [
         [4, 4],
         [4],
@@ -40,10 +40,10 @@ def test_a_smaller_batch_stays_small(target):
         sizes.append(len(batch))
         return
 
-    found = [one for batch, _ in run_in_batches(
+    batch_sizes = [size for batch, _ in run_in_batches(
         target, [2] * 9, forward, length=int, batch_tokens=16
-    ) for one in batch]  # fmt: skip
-    assert found == [2] * 9
+    ) for size in batch]  # fmt: skip
+    assert batch_sizes == [2] * 9
     assert sizes == [2, 2, 2, 2, 1]
 
 

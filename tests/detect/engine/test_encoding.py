@@ -43,19 +43,19 @@ def test_start_tokens_follow_the_policy_and_stand_nowhere(tiny_tokenizer, adding
         (ScoringPolicy(score_first="start_token"), 1, 1),
     ):
         for tokenizer, starts in ((tiny_tokenizer, of_plain), (adding_tokenizer, of_adding)):
-            (found,) = encode(tokenizer, ["the river"], policy)
-            np.testing.assert_array_equal(found.ids, [0] * starts + plain)
-            assert found.offsets[:starts].tolist() == [[-1, -1]] * starts
-            assert (found.offsets[starts][0], found.offsets[-1][1]) == (0, len("the river"))
+            (encoding,) = encode(tokenizer, ["the river"], policy)
+            np.testing.assert_array_equal(encoding.ids, [0] * starts + plain)
+            assert encoding.offsets[:starts].tolist() == [[-1, -1]] * starts
+            assert (encoding.offsets[starts][0], encoding.offsets[-1][1]) == (0, len("the river"))
 
 
 def test_a_special_token_in_a_text_is_letters(tiny_tokenizer, adding_tokenizer):
     text = "the<|endoftext|> river"
     for tokenizer, starts in ((tiny_tokenizer, []), (adding_tokenizer, [0])):
-        found = encode(tokenizer, [text], ScoringPolicy())[0].ids.tolist()
-        assert found[: len(starts)] == starts
-        assert 0 not in found[len(starts) :]
-        assert tokenizer.decode(found[len(starts) :]) == text
+        ids = encode(tokenizer, [text], ScoringPolicy())[0].ids.tolist()
+        assert ids[: len(starts)] == starts
+        assert 0 not in ids[len(starts) :]
+        assert tokenizer.decode(ids[len(starts) :]) == text
 
 
 def test_a_tokenizer_without_start_token_is_refused_where_one_is_needed(tiny_tokenizer):
@@ -78,9 +78,9 @@ def test_a_tokenizer_without_an_offset_mapping_gives_none(tiny_tokenizer):
         def encode(self, text, **options):
             return tiny_tokenizer.encode(text, **options)
 
-    (found,) = encode(Slow(), ["the river"], ScoringPolicy())
-    assert len(found.ids) == len(found.offsets) > 0
-    assert (found.offsets == -1).all()
+    (encoding,) = encode(Slow(), ["the river"], ScoringPolicy())
+    assert len(encoding.ids) == len(encoding.offsets) > 0
+    assert (encoding.offsets == -1).all()
 
 
 @pytest.mark.parametrize("betas", [(0.0,), (-1.0,), (float("inf"),), (2.0, 2.0)])

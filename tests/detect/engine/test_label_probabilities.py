@@ -17,8 +17,8 @@ def test_they_are_those_of_24_prompts_read_on_their_own(family, tiny_tokenizer):
     target = random_target(family, tiny_tokenizer, context=1024)
     first, reason, last = label_probabilities(target, [QUESTIONS[0], "no text", QUESTIONS[1]])
     assert reason.reason == "no text"
-    for question, found in zip(QUESTIONS, (first, last), strict=True):
-        for order, row in list(zip(ORDERS, found.log_probability, strict=True))[::5]:
+    for question, answers in zip(QUESTIONS, (first, last), strict=True):
+        for order, row in list(zip(ORDERS, answers.log_probability, strict=True))[::5]:
             ids = tiny_tokenizer(question.prompt(order))["input_ids"]
             with torch.inference_mode():
                 logits = target.model(torch.tensor([ids])).logits[0, -1].double()

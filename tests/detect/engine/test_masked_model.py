@@ -34,4 +34,4 @@ def test_numbers_are_float32_whatever_the_file_holds(tmp_path):
     model.half().save_pretrained(tmp_path)
     tokenizer.save_pretrained(tmp_path)
     loaded = load_masked_model(str(tmp_path), device="cpu")
-    assert {one.dtype for one in loaded.model.parameters()} == {torch.float32}
+    assert {parameter.dtype for parameter in loaded.model.parameters()} == {torch.float32}

@@ -40,15 +40,15 @@ def test_every_sequence_has_what_it_has_on_its_own(family, batch_tokens, tiny_to
     target = random_target(family, tiny_tokenizer, context=256)
     sequences = [*orders(11, 30, 17, 24), random_ids(5, seed=5), orders(11, 30, 17, 24)[3][:40]]
     tokens = (3, 44, 7, 500)
-    found = SharedPrefixes(target, batch_tokens).following(sequences, tokens)
+    following_logits = SharedPrefixes(target, batch_tokens).following(sequences, tokens)
     assert not caplog.records
     for row, ids in enumerate(sequences):
         with torch.inference_mode():
             logits = target.model(torch.tensor([ids])).logits[0, -1].double()
         expected = torch.log_softmax(logits, -1)[list(tokens)]
-        assert found[row] == pytest.approx(expected.numpy(), abs=1e-4)
+        assert following_logits[row] == pytest.approx(expected.numpy(), abs=1e-4)
     alone = SharedPrefixes(target, usable=False)
-    assert alone.following(sequences, tokens) == pytest.approx(found, abs=1e-4)
+    assert alone.following(sequences, tokens) == pytest.approx(following_logits, abs=1e-4)
 
 
 def test_a_model_that_keeps_no_past_is_read_sequence_by_sequence(tiny_tokenizer, caplog):
@@ -65,9 +65,9 @@ def test_a_model_that_keeps_no_past_is_read_sequence_by_sequence(tiny_tokenizer,
     target.model.forward = forgetful
     target.__dict__["takes"] = lambda argument: argument != "logits_to_keep"
     with caplog.at_level(logging.WARNING):
-        found = SharedPrefixes(target).following(sequences, (3, 4))
+        logits = SharedPrefixes(target).following(sequences, (3, 4))
     assert "read separately, which is slower" in caplog.text
-    assert found == pytest.approx(expected, abs=1e-5)
+    assert logits == pytest.approx(expected, abs=1e-5)
 
 
 def test_a_model_with_a_sliding_window_is_read_sequence_by_sequence(tiny_tokenizer, caplog):

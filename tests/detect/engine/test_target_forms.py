@@ -44,12 +44,12 @@ def folders(tmp_path_factory, tiny_model_path) -> Path:
 def change(folder: Path, **values) -> None:
     path = folder / "adapter_config.json"
     content = {**json.loads(path.read_text()), **values}
-    path.write_text(json.dumps({key: one for key, one in content.items() if one is not None}))
+    path.write_text(json.dumps({key: value for key, value in content.items() if value is not None}))
 
 
 def scores(target: Target) -> np.ndarray:
-    found = token_statistics(target, TEXTS, ScoringPolicy())
-    return np.concatenate([one.log_probability for one in found])
+    rows = token_statistics(target, TEXTS, ScoringPolicy())
+    return np.concatenate([row.log_probability for row in rows])
 
 
 @pytest.fixture
@@ -71,10 +71,10 @@ def test_an_adapter_beside_the_weights_scores_as_one_in_them(folders):
     from train.models.adapter_folder import find_adapter, with_adapter
 
     path = folders / "adapter"
-    one = find_adapter(path, "adapter")
-    assert one is not None
-    model = with_adapter(load_causal_model(one.base), one, "adapter", merge=False)
-    tokenizer = load_target(one.base, device="cpu").tokenizer
+    adapter = find_adapter(path, "adapter")
+    assert adapter is not None
+    model = with_adapter(load_causal_model(adapter.base), adapter, "adapter", merge=False)
+    tokenizer = load_target(adapter.base, device="cpu").tokenizer
     beside = make_target(model, tokenizer, name="beside")
     assert np.abs(scores(beside) - scores(load_target(str(path), device="cpu"))).max() < 1e-5
 
@@ -89,7 +89,7 @@ def test_the_identity_is_that_of_both(folders, adapter, tmp_path):
     scaled = model_identity(str(adapter))
     assert (scaled["base"], scaled == first) == (first["base"], False)
     weights = load_file(moved / "model.safetensors")
-    save_file({name: one * 1.5 for name, one in weights.items()}, moved / "model.safetensors")
+    save_file({name: tensor * 1.5 for name, tensor in weights.items()}, moved / "model.safetensors")
     assert model_identity(str(adapter))["base"] != first["base"]
 
 
@@ -120,7 +120,7 @@ def test_adapters_without_sound_weights(adapter):
         with pytest.raises(InputError, match=message):
             load_causal_model(str(adapter))
 
-    save_file({key: one for key, one in matrices.items() if key != name}, weights)
+    save_file({key: matrix for key, matrix in matrices.items() if key != name}, weights)
     refused("does not fit its base .*needs")
     save_file({**matrices, name.replace("layers.0", "layers.77"): matrices[name].clone()}, weights)
     refused("does not fit its base .*has no place for")
@@ -152,10 +152,10 @@ def test_fewer_bits_are_near_the_model_and_do_not_depend_on_the_batch(folders, n
     whole = scores(load_target(str(folders / "merged"), device="cpu"))
     target = load_target(str(folders / name), device="cpu", dtype=dtype)
     assert target.model.is_quantized
-    found = scores(target)
-    assert 1e-6 < np.abs(found - whole).max() < 1.0
+    values = scores(target)
+    assert 1e-6 < np.abs(values - whole).max() < 1.0
     alone = [token_statistics(target, [text], ScoringPolicy())[0].log_probability for text in TEXTS]
-    assert np.abs(found - np.concatenate(alone)).max() < 1e-4
+    assert np.abs(values - np.concatenate(alone)).max() < 1e-4
 
 
 def test_in_8_bits_each_text_is_a_batch_of_its_own(tiny_model_path, monkeypatch):

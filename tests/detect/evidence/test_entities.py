@@ -28,15 +28,15 @@ def tagger(tmp_path):
 
 def test_entities_stand_where_the_text_has_them_and_are_stored(tagger, tmp_path):
     done = []
-    found = find_entities(str(tagger), TEXTS, progress=lambda *now: done.append(now))
-    assert found[0] == [NamedEntity(0, 3, "PERSON"), NamedEntity(12, 20, "GPE")]
-    assert found[1:3] == [[], []]
-    assert [TEXTS[3][one.start : one.stop] for one in found[3]] == ["Ada", "Ada"]
+    entities = find_entities(str(tagger), TEXTS, progress=lambda *now: done.append(now))
+    assert entities[0] == [NamedEntity(0, 3, "PERSON"), NamedEntity(12, 20, "GPE")]
+    assert entities[1:3] == [[], []]
+    assert [TEXTS[3][entity.start : entity.stop] for entity in entities[3]] == ["Ada", "Ada"]
     # A text beyond the million characters that spaCy takes unasked.
-    assert found[4] == [NamedEntity(0, 3, "PERSON")]
+    assert entities[4] == [NamedEntity(0, 3, "PERSON")]
     assert done == [(number, 5) for number in range(1, 6)]
-    write_entities(tmp_path, list("abcd"), found[:4])
-    assert read_entities(tmp_path) == dict(zip("abcd", found[:4], strict=True))
+    write_entities(tmp_path, list("abcd"), entities[:4])
+    assert read_entities(tmp_path) == dict(zip("abcd", entities[:4], strict=True))
 
 
 def test_a_tagger_is_known_by_its_content(tagger, tmp_path):

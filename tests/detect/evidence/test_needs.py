@@ -39,17 +39,17 @@ def test_rows_are_taken_of_all_that_is_by_row_and_of_nothing_else():
         prefixed={"name": prefixed},
         choices=ChoiceEvidence(answers=rows, clean=rows),
     )
-    found = evidence.take([2, 0])
+    subset = evidence.take([2, 0])
     taken = (rows[2], rows[0])
-    assert found.texts == (evidence.texts[2], evidence.texts[0])
-    assert found.statistics["text"] == taken
+    assert subset.texts == (evidence.texts[2], evidence.texts[0])
+    assert subset.statistics["text"] == taken
     for name, values in plain.items():
-        assert getattr(found, name) == (values[2], values[0])
+        assert getattr(subset, name) == (values[2], values[0])
     for name, values in made.items():
-        assert getattr(found, name) == (taken if values is rows else {"name": taken}), name
-    assert found.shadows == (replace(shadow, statistics=taken, inside=(False, True)),)
-    assert found.prefixed == {"name": replace(prefixed, statistics=taken)}
-    assert found.choices == ChoiceEvidence(answers=taken, clean=rows)
+        assert getattr(subset, name) == (taken if values is rows else {"name": taken}), name
+    assert subset.shadows == (replace(shadow, statistics=taken, inside=(False, True)),)
+    assert subset.prefixed == {"name": replace(prefixed, statistics=taken)}
+    assert subset.choices == ChoiceEvidence(answers=taken, clean=rows)
 
 
 def test_evidence_meets_what_it_holds_and_no_other_choice_of_it():

@@ -34,8 +34,8 @@ def test_counts_and_laplace_frequencies(tiny_tokenizer):
     np.testing.assert_array_equal(table.counts, expected)
     unseen = int(np.flatnonzero(expected == 0)[0])
     total = expected.sum() + len(expected)
-    found = table.log_frequency(np.array([unseen, int(expected.argmax())]))
-    np.testing.assert_allclose(found, [math.log(1 / total), math.log((expected.max() + 1) / total)])
+    frequencies = table.log_frequency(np.array([unseen, int(expected.argmax())]))
+    np.testing.assert_allclose(frequencies, [math.log(1 / total), math.log((expected.max() + 1) / total)])
     everything = np.exp(table.log_frequency(np.arange(len(expected))))
     assert everything.sum() == pytest.approx(1)
 
@@ -80,10 +80,10 @@ def test_words_are_counted_beside_tokens_and_read_back(tiny_tokenizer, tmp_path)
     stored = load_frequency(tmp_path)
     np.testing.assert_array_equal(stored.counts, table.counts)
     assert stored.identity == {"corpus": "abc"}
-    found = stored.words
-    assert (dict(found.counts), found.total) == (expected, 12)
-    assert found.probability("THE") == 3 / (12 + 11 + 1)
-    assert found.probability("never") == 1 / (12 + 11 + 1)
+    words = stored.words
+    assert (dict(words.counts), words.total) == (expected, 12)
+    assert words.probability("THE") == 3 / (12 + 11 + 1)
+    assert words.probability("never") == 1 / (12 + 11 + 1)
 
 
 class Stored:
@@ -103,15 +103,15 @@ class Stored:
 def test_words_of_documents_are_cut_by_no_block(monkeypatch, tiny_tokenizer, block):
     monkeypatch.setattr(token_counts, "_TOKENS_A_BLOCK", block)
     texts = make_texts(9, words=12)
-    found = count_words(token_counts._texts(Stored(texts, tiny_tokenizer), tiny_tokenizer))
+    words = count_words(token_counts._texts(Stored(texts, tiny_tokenizer), tiny_tokenizer))
     expected = count_words(texts)
-    assert dict(found.counts) == dict(expected.counts)
-    assert found.total == expected.total
+    assert dict(words.counts) == dict(expected.counts)
+    assert words.total == expected.total
 
 
 def test_of_a_large_corpus_the_first_tokens_are_read(monkeypatch, tiny_tokenizer):
     monkeypatch.setattr(token_counts, "_TOKENS_FOR_WORDS", 50)
     monkeypatch.setattr(token_counts, "_TOKENS_A_BLOCK", 20)
     corpus = Stored(make_texts(9, words=12), tiny_tokenizer)
-    found = "".join(token_counts._texts(corpus, tiny_tokenizer))
-    assert found == tiny_tokenizer.decode(corpus.ids[:50].tolist(), skip_special_tokens=True)
+    text = "".join(token_counts._texts(corpus, tiny_tokenizer))
+    assert text == tiny_tokenizer.decode(corpus.ids[:50].tolist(), skip_special_tokens=True)

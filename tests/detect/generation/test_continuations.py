@@ -43,22 +43,22 @@ class Scribe:
         ]
 
     def answer(self, questions, sampling, *, progress=None):
-        return self.complete([f"Q:{one}" for one in questions], sampling)
+        return self.complete([f"Q:{question}" for question in questions], sampling)
 
 
 @pytest.mark.parametrize(
-    ("unit", "amount", "beginning", "rest"),
+    ("unit", "amount", "beginning", "remainder"),
     [
         ("share", "0.5", "One  two", "\nthree four five "),
         ("words", "1", "One", "  two\nthree four five "),
         ("words", "4", "One  two\nthree four", " five "),
     ],
 )
-def test_a_text_is_divided_between_words_and_nothing_is_lost(unit, amount, beginning, rest):
+def test_a_text_is_divided_between_words_and_nothing_is_lost(unit, amount, beginning, remainder):
     text = "One  two\nthree four five "
-    found = divide(text, Beginning(unit, Decimal(amount)), None)
-    assert found == Division(beginning, rest, None)
-    assert found.beginning + found.rest == text
+    division = divide(text, Beginning(unit, Decimal(amount)), None)
+    assert division == Division(beginning, remainder, None)
+    assert division.beginning + division.rest == text
 
 
 @pytest.mark.parametrize(
@@ -72,9 +72,9 @@ def test_a_text_is_divided_between_words_and_nothing_is_lost(unit, amount, begin
 )
 def test_what_cannot_be_divided_says_why(text, reason):
     assert reason in divide(text, Beginning(), None)
-    (found,) = continue_texts(Scribe(), [text], ContinuationRequest())
-    assert (found.texts, found.tokens_out) == ((), 0)
-    assert reason in found.reason
+    (result,) = continue_texts(Scribe(), [text], ContinuationRequest())
+    assert (result.texts, result.tokens_out) == ((), 0)
+    assert reason in result.reason
 
 
 def test_after_tokens_the_rest_is_as_many_tokens(tiny_tokenizer):
@@ -83,10 +83,10 @@ def test_after_tokens_the_rest_is_as_many_tokens(tiny_tokenizer):
     text = make_texts(1, words=30)[0]
     ids = tiny_tokenizer(text)["input_ids"]
     request = ContinuationRequest(beginning=Beginning("tokens", Decimal(8)))
-    (found,) = continue_texts(model, [text], request)
-    assert tiny_tokenizer(found.beginning)["input_ids"] == ids[:8]
-    assert found.beginning + found.rest == tiny_tokenizer.decode(ids[:16])
-    assert 0 < found.tokens_out <= 8
+    (result,) = continue_texts(model, [text], request)
+    assert tiny_tokenizer(result.beginning)["input_ids"] == ids[:8]
+    assert result.beginning + result.rest == tiny_tokenizer.decode(ids[:16])
+    assert 0 < result.tokens_out <= 8
     (short,) = continue_texts(model, ["the river"], request)
     assert "fewer than twice 8" in short.reason
     with pytest.raises(InputError, match="requires the model's tokenizer"):
@@ -96,10 +96,10 @@ def test_after_tokens_the_rest_is_as_many_tokens(tiny_tokenizer):
 def test_a_continuation_may_be_as_long_as_the_rest(tiny_tokenizer):
     model = LocalTextModel(random_target("llama", tiny_tokenizer))
     short, long = make_texts(1, words=10)[0], make_texts(1, words=60)[0]
-    found = continue_texts(model, [short, long], ContinuationRequest())
-    lengths = [len(tiny_tokenizer(one.rest)["input_ids"]) for one in found]
-    for one, length in zip(found, lengths, strict=True):
-        assert length < one.tokens_out <= length + 24
+    results = continue_texts(model, [short, long], ContinuationRequest())
+    lengths = [len(tiny_tokenizer(result.rest)["input_ids"]) for result in results]
+    for result, length in zip(results, lengths, strict=True):
+        assert length < result.tokens_out <= length + 24
     scribe = Scribe()
     continue_texts(scribe, [short, long], ContinuationRequest(max_tokens=40))
     assert sorted(sampling.max_tokens for _, sampling in scribe.asked) == [32, 40]
@@ -110,13 +110,13 @@ def test_results_are_in_the_order_of_the_texts_and_equal_texts_are_asked_once():
     texts = ["a b", "", "c d e f", "a b", *make_texts(300, words=6)]
     request = ContinuationRequest(samples=2, temperature=1.0, top_k=7, seed=3)
     seen = []
-    found = continue_texts(
+    results = continue_texts(
         scribe, texts, request, progress=lambda done, total: seen.append((done, total))
     )
-    assert found[0] == found[3] == Continued("a", " b", (" a 0", " a 1"), 5, 4)
-    assert [one.reason is None for one in found[:4]] == [True, False, True, True]
-    asked = [prompt for prompts, _ in scribe.asked for prompt in prompts]
-    assert asked.count("a") == 1
+    assert results[0] == results[3] == Continued("a", " b", (" a 0", " a 1"), 5, 4)
+    assert [result.reason is None for result in results[:4]] == [True, False, True, True]
+    sent = [prompt for prompts, _ in scribe.asked for prompt in prompts]
+    assert sent.count("a") == 1
     assert seen[-1] == (303, 303)
     sampling = scribe.asked[0][1]
     assert (sampling.samples, sampling.temperature, sampling.top_k, sampling.seed) == (2, 1.0, 7, 3)
@@ -136,12 +136,12 @@ def test_a_killed_run_asks_for_the_remainder_alone(tmp_path):
     with pytest.raises(KeyboardInterrupt):
         continue_texts(mortal, texts, request, answers=tmp_path / "answers")
     assert continue_texts(again, texts, request, answers=tmp_path / "answers") == whole
-    asked = [
+    requests = [
         (prompt, sampling.max_tokens)
         for prompts, sampling in mortal.asked + again.asked
         for prompt in prompts
     ]
-    assert len(asked) == len(set(asked))
+    assert len(requests) == len(set(requests))
     other = ContinuationRequest(samples=2, temperature=1.0, seed=1)
     continue_texts(third := Scribe(), texts, other, answers=tmp_path / "answers")
     assert len(third.asked) == len(mortal.asked + again.asked)

@@ -31,11 +31,11 @@ WORDS = [
 
 
 def test_words_below_the_probability_come_lowest_first():
-    found = surprising_words(TEXT, WORDS, "prob", limit=10, threshold=-12)
-    assert [one.wanted for one in found] == ["four", "three"]
-    assert found[1] == MaskedPart("three", "one two ", "one two [MASK] four")
+    parts = surprising_words(TEXT, WORDS, "prob", limit=10, threshold=-12)
+    assert [part.wanted for part in parts] == ["four", "three"]
+    assert parts[1] == MaskedPart("three", "one two ", "one two [MASK] four")
     # Known pitfall: with ten words and more, the most surprising ones are kept.
-    assert surprising_words(TEXT, WORDS, "prob", limit=1, threshold=-12) == found[:1]
+    assert surprising_words(TEXT, WORDS, "prob", limit=1, threshold=-12) == parts[:1]
 
 
 NOUNS = (
@@ -46,8 +46,8 @@ NOUNS = (
 
 def test_nouns_and_numbers_by_the_rule():
     """`bottles` and `river` stand twice; `harbour` is the last of all; `near` no list knows."""
-    found = [NOUNS[start:stop] for start, stop in nouns(NOUNS)]
-    assert found == ["old", "300", "Fred", "Wellington", "stones", "shone", "fox", "beach", "near"]
+    masked = [NOUNS[start:stop] for start, stop in nouns(NOUNS)]
+    assert masked == ["old", "300", "Fred", "Wellington", "stones", "shone", "fox", "beach", "near"]
     # What is repeated far away is masked where it stands first, and once.
     far = f"A bridge was there. {'It was of them. ' * 20} The bridge is by that lake."
     assert [far[start:stop] for start, stop in nouns(far)] == ["bridge"]
@@ -70,10 +70,10 @@ def test_the_authors_way_goes_by_the_first_piece_of_nouns_alone():
     ]  # fmt: skip
     for method, threshold in (("prob", -12.0), ("rank", 2400.0)):
         ask = {"limit": 10, "threshold": threshold}
-        theirs = surprising_words(text, words, method, candidates="nouns", **ask)
-        ours = surprising_words(text, words, method, **ask)
-        assert [one.wanted for one in theirs] == ["Brief", "voles", "1984"]
-        assert [one.wanted for one in ours] == ["friends", "Brief", "quickly", "voles", "kestrels"]
+        published = surprising_words(text, words, method, candidates="nouns", **ask)
+        default = surprising_words(text, words, method, **ask)
+        assert [part.wanted for part in published] == ["Brief", "voles", "1984"]
+        assert [part.wanted for part in default] == ["friends", "Brief", "quickly", "voles", "kestrels"]
 
 
 @pytest.mark.parametrize(
@@ -89,16 +89,16 @@ def test_the_authors_way_goes_by_the_first_piece_of_nouns_alone():
     ],
 )
 def test_names_by_the_rule(text, expected):
-    assert [one.wanted for one in names(text, limit=10)] == expected
+    assert [part.wanted for part in names(text, limit=10)] == expected
 
 
 def test_the_informative_word_is_the_longest_that_is_not_common():
     text = "Passage.\nQuestion: Which of these is produced during photosynthesis by plants?"
     question = "Which of these is produced during photosynthesis by plants?"
-    found = informative_word(text, question)
-    assert found.wanted == "photosynthesis"
-    assert found.before == text[: text.index("photosynthesis")]
-    assert found.shown == "Which of these is produced during [MASK] by plants?"
+    part = informative_word(text, question)
+    assert part.wanted == "photosynthesis"
+    assert part.before == text[: text.index("photosynthesis")]
+    assert part.shown == "Which of these is produced during [MASK] by plants?"
     assert informative_word("what is it", "what is it") is None
 
 
@@ -111,12 +111,12 @@ def test_a_wrong_option_is_masked_and_never_the_right_one(answer):
     seen = set()
     for number in range(40):
         text = f"{number} {RENDERED}"
-        found = wrong_option(text, {**FIELDS, "answer": answer})
-        seen.add(found.wanted)
-        assert found.before == text[: text.rindex(found.wanted)]
-        assert found.shown.count("[MASK]") == 1
-        assert f"{found.option}: [MASK]" in found.shown
-        assert found == wrong_option(text, {**FIELDS, "answer": answer})
+        part = wrong_option(text, {**FIELDS, "answer": answer})
+        seen.add(part.wanted)
+        assert part.before == text[: text.rindex(part.wanted)]
+        assert part.shown.count("[MASK]") == 1
+        assert f"{part.option}: [MASK]" in part.shown
+        assert part == wrong_option(text, {**FIELDS, "answer": answer})
     assert seen == {"Ann", "Cid", "Dee"}
 
 
@@ -132,8 +132,8 @@ def test_a_wrong_option_is_masked_and_never_the_right_one(answer):
 def test_an_option_of_two_or_without_a_known_answer_is_not_masked(fields):
     """Deng et al. 2024: not defined for two-class data."""
     assert wrong_option(RENDERED, fields) is None
-    found = mask_text(RENDERED, GuessRequest(method="option"), fields=fields)
-    assert "three options or more" in found.reason
+    result = mask_text(RENDERED, GuessRequest(method="option"), fields=fields)
+    assert "three options or more" in result.reason
 
 
 def test_the_prompts_are_those_of_the_paper():
@@ -205,15 +205,15 @@ class Oracle:
 
     def answer(self, questions, sampling, *, progress=None):
         self.asked += questions
-        found = []
+        completions = []
         for question in questions:
             for key, answer in self.answers.items():
                 if key in question:
-                    found.append([Completion(answer, 9, 2)])
+                    completions.append([Completion(answer, 9, 2)])
                     break
             else:
-                found.append([Completion("nobody knows", 9, 2)])
-        return found
+                completions.append([Completion("nobody knows", 9, 2)])
+        return completions
 
     complete = answer
 
@@ -226,15 +226,15 @@ def test_one_prompt_a_mask_and_costs_are_summed():
     ]
     oracle = Oracle(**{"[MASK] four": "Output: three"})
     seen = []
-    found = guess(
+    guesses = guess(
         oracle, masked, GuessRequest(), progress=lambda done, total: seen.append((done, total))
     )
     assert len(oracle.asked) == 2
-    assert found[0].wanted == ("four", "three")
-    assert found[0].exact("passage") == [False, True]
-    assert (found[0].tokens_in, found[0].tokens_out) == (18, 4)
-    assert found[1].reason == "empty text"
-    assert "no word surprises" in found[2].reason
+    assert guesses[0].wanted == ("four", "three")
+    assert guesses[0].exact("passage") == [False, True]
+    assert (guesses[0].tokens_in, guesses[0].tokens_out) == (18, 4)
+    assert guesses[1].reason == "empty text"
+    assert "no word surprises" in guesses[2].reason
     assert seen == [(2, 2)]
 
 
@@ -247,9 +247,9 @@ def test_what_the_knowledge_filter_guesses_is_not_asked_for():
         single = guess(low, masked, GuessRequest(prompt="filter"))
         lists = guess(low, masked, GuessRequest(prompt="filter_100"))
         oracle = Oracle()
-        found = guess(oracle, masked, request, known=known_parts(single, lists))[0]
-        assert len(oracle.asked) == len(found.wanted)
-        return found.wanted, found.filtered
+        guesses = guess(oracle, masked, request, known=known_parts(single, lists))[0]
+        assert len(oracle.asked) == len(guesses.wanted)
+        return guesses.wanted, guesses.filtered
 
     assert filtered() == (("four", "three"), 0)
     assert filtered(**{"three [MASK]": "1. none 2. FOUR"}) == (("three",), 1)

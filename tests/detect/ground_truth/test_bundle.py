@@ -51,24 +51,24 @@ from tests.detect.ground_truths import make_examples, make_statistics, same
 
 @pytest.mark.parametrize("packed", [False, True])
 def test_what_goes_in_comes_out(truth, described, store, bundle, packed):
-    found = read_bundle(bundle) if packed else read_ground_truth(described, store)
+    restored = read_bundle(bundle) if packed else read_ground_truth(described, store)
     for name in ("name", "analysis", "experiment", "provenance", "axes"):
-        assert getattr(found, name) == getattr(truth, name), name
-    for one, other in zip(truth.models, found.models, strict=True):
+        assert getattr(restored, name) == getattr(truth, name), name
+    for original, copy in zip(truth.models, restored.models, strict=True):
         for name in ("axes", "seed", "model", "defaults", "copies", "fixed_levels"):
-            assert getattr(one, name) == getattr(other, name), name
-        for column in one.scores.column_names:
-            first, second = one.scores[column].to_pylist(), other.scores[column].to_pylist()
+            assert getattr(original, name) == getattr(copy, name), name
+        for column in original.scores.column_names:
+            first, second = original.scores[column].to_pylist(), copy.scores[column].to_pylist()
             assert repr(first) == repr(second)
-        assert (one.exposures is None) == (other.exposures is None)
-        assert one.exposures is None or one.exposures.equals(other.exposures)
-        shown = [at for at, row in enumerate(one.rows) if not (packed and row.protected)]
-        assert np.flatnonzero(~other.withheld).tolist() == shown
-        assert [one.rows[row] for row in shown] == [other.rows[row] for row in shown]
-        mine, theirs = one.evidence.take(shown), other.evidence.take(shown)
+        assert (original.exposures is None) == (copy.exposures is None)
+        assert original.exposures is None or original.exposures.equals(copy.exposures)
+        readable = [at for at, row in enumerate(original.rows) if not (packed and row.protected)]
+        assert np.flatnonzero(~copy.withheld).tolist() == readable
+        assert [original.rows[row] for row in readable] == [copy.rows[row] for row in readable]
+        original_evidence, copy_evidence = original.evidence.take(readable), copy.evidence.take(readable)
         for field in fields(Evidence):
             assert same(
-                read_only(getattr(mine, field.name)), read_only(getattr(theirs, field.name))
+                read_only(getattr(original_evidence, field.name)), read_only(getattr(copy_evidence, field.name))
             ), field.name
 
 
@@ -80,18 +80,18 @@ def test_no_text_of_a_protected_row_is_inside_nor_what_shows_it(truth, bundle):
         # What was recorded beside a table names places on the machine that made it.
         assert b"/home/somebody" not in path.read_bytes(), path
     assert not list(bundle.rglob("*.safetensors"))
-    found = read_bundle(bundle).models[0]
+    model = read_bundle(bundle).models[0]
     secret = [at for at, row in enumerate(truth.models[0].rows) if row.protected]
-    assert np.flatnonzero(found.withheld).tolist() == secret
+    assert np.flatnonzero(model.withheld).tolist() == secret
     original = truth.models[0]
     for row in secret:
-        assert found.evidence.texts[row] is None
-        assert found.rows[row].fields == {}
-        assert found.rows[row].text == " " * len(original.rows[row].text)
+        assert model.evidence.texts[row] is None
+        assert model.rows[row].fields == {}
+        assert model.rows[row].text == " " * len(original.rows[row].text)
         for statistics, own in (
-            (found.evidence.statistics["text"][row], original.evidence.statistics["text"][row]),
+            (model.evidence.statistics["text"][row], original.evidence.statistics["text"][row]),
             (
-                found.evidence.shadows[1].statistics[row],
+                model.evidence.shadows[1].statistics[row],
                 original.evidence.shadows[1].statistics[row],
             ),
         ):
@@ -175,13 +175,13 @@ def test_held_out_rows_paraphrases_and_pools_of_shadow_models_show_no_protected_
     changed = described.model_copy(update={"models": (first, *others)})
     write_bundle(out, changed, root, parts=["held_out", "shadows"])
     scored, shadow = (out / pool for pool in POOLS)
-    found = read_held_out(scored)
-    assert [row.example_id for row in found] == ids
-    for row, own in zip([*read_examples(scored), *found], [*rows, *apart], strict=True):
+    held_out = read_held_out(scored)
+    assert [row.example_id for row in held_out] == ids
+    for row, own in zip([*read_examples(scored), *held_out], [*rows, *apart], strict=True):
         blank = replace(own, text=" " * len(own.text), fields={}, spans={}, paraphrases=())
         assert row == (blank if own.protected else own)
-    for name, one in read_statistics(out / "statistics/apart").items():
-        assert hasattr(one, "ids") != apart[ids.index(name)].protected
+    for name, statistics in read_statistics(out / "statistics/apart").items():
+        assert hasattr(statistics, "ids") != apart[ids.index(name)].protected
     # Of a pool that is not scored the sides are of use, and nothing else.
     assert {row.text.strip() for row in read_examples(shadow)} == {""}
     assert read_held_out(shadow) == []
@@ -259,10 +259,10 @@ def test_held_out_rows_and_texts_that_are_not_here_are_left_out_together():
         shadows=[statistics],
     )
     texts = [row.text if at % 2 else None for at, row in enumerate(rows)]
-    found = readable(Evidence(texts=texts, statistics={}, held_out=held_out))
-    assert list(found.texts) == texts[1::2]
-    assert found.held_out.datasets == ("news",) * 4
-    assert same(found.held_out.shadows[0], statistics[:4])
+    evidence = readable(Evidence(texts=texts, statistics={}, held_out=held_out))
+    assert list(evidence.texts) == texts[1::2]
+    assert evidence.held_out.datasets == ("news",) * 4
+    assert same(evidence.held_out.shadows[0], statistics[:4])
 
 
 def test_the_content_is_the_same_whenever_it_is_packed(described, store, bundle, tmp_path):
@@ -299,13 +299,13 @@ def test_by_default_the_text_and_the_scores_are_inside_and_parts_are_asked_for(
     assert facts_of_more.left_out == ("shadows",)
     whole = read_bundle(bundle)
     for path, views in ((small, {"text"}), (more, {"text", "lowercase"})):
-        for one, other in zip(whole.models, read_bundle(path).models, strict=True):
+        for model, other in zip(whole.models, read_bundle(path).models, strict=True):
             assert set(other.evidence.statistics) == views
             assert other.evidence.shadows is None
             for name in ("reference", "frequency", "members", "texts"):
-                assert same(getattr(one.evidence, name), getattr(other.evidence, name)), name
-            assert same(one.evidence.statistics["text"], other.evidence.statistics["text"])
-            assert repr(one.scores.to_pylist()) == repr(other.scores.to_pylist())
+                assert same(getattr(model.evidence, name), getattr(other.evidence, name)), name
+            assert same(model.evidence.statistics["text"], other.evidence.statistics["text"])
+            assert repr(model.scores.to_pylist()) == repr(other.scores.to_pylist())
     sizes = packing.part_sizes(described, store)
     assert list(sizes) == ["", "lowercase", "shadows"]
     tables = sum(path.stat().st_size for path in small.rglob("*.*") if path.name != HEADER)

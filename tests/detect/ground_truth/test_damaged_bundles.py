@@ -53,13 +53,13 @@ def test_a_bundle_of_the_version_before_is_read_alike(described, store, bundle, 
         for listed in values["files"]
         for name in [listed.replace("statistics.parquet", "statistics.arrow")]
     }
-    models = [{k: v for k, v in one.items() if k != "left_out"} for one in values["models"]]
+    models = [{k: v for k, v in model.items() if k != "left_out"} for model in values["models"]]
     older = read_bundle(with_header(copied, version=4, files=files, models=models))
-    for one, other in zip(read_bundle(bundle).models, older.models, strict=True):
-        shown = np.flatnonzero(~one.withheld).tolist()
+    for model, other in zip(read_bundle(bundle).models, older.models, strict=True):
+        readable_rows = np.flatnonzero(~model.withheld).tolist()
         assert same(
-            one.evidence.take(shown).statistics["text"],
-            other.evidence.take(shown).statistics["text"],
+            model.evidence.take(readable_rows).statistics["text"],
+            other.evidence.take(readable_rows).statistics["text"],
         )
 
 
@@ -160,8 +160,8 @@ def test_a_table_of_more_than_any_bundle_has_is_refused_before_it_is_read(tmp_pa
     pq.write_table(pa.table({"a": [list(range(90))], "b": [list(range(11))]}), wide)
     module._check_sizes(tmp_path, [wide.name])
     monkeypatch.setattr(module, "_MOST_BYTES", 800)
-    for path, said in ((many, "has 10,000,001 rows"), (wide, r"1 rows, and 1,\d+ bytes")):
-        with pytest.raises(InputError, match=said):
+    for path, message in ((many, "has 10,000,001 rows"), (wide, r"1 rows, and 1,\d+ bytes")):
+        with pytest.raises(InputError, match=message):
             module._check_sizes(tmp_path, [path.name])
 
 

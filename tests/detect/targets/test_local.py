@@ -23,8 +23,8 @@ def target(tiny_tokenizer):
     return random_target("llama", tiny_tokenizer)
 
 
-def texts(found):
-    return [[one.text for one in row] for row in found]
+def texts(rows):
+    return [[completion.text for completion in row] for row in rows]
 
 
 def naive_ids(target, ids, sampling, key, sample):
@@ -83,14 +83,14 @@ SAMPLINGS = (
 def test_samples_are_those_of_a_slow_decoder(family, sampling, prompts, tiny_tokenizer):
     more = {"sliding_window": 6} if family == "mistral" else {}
     target = random_target(family, tiny_tokenizer, **more)
-    found = LocalTextModel(target).complete(prompts, sampling)
-    for prompt, row in zip(prompts, found, strict=True):
+    rows = LocalTextModel(target).complete(prompts, sampling)
+    for prompt, row in zip(prompts, rows, strict=True):
         ids = tiny_tokenizer(prompt)["input_ids"]
         assert row[0].tokens_in == len(ids)
-        for number, one in enumerate(row):
+        for number, completion in enumerate(row):
             own = naive_ids(target, ids, sampling, item_key(prompt), number)
-            assert one.tokens_out == len(own)
-            assert (prompt + one.text).endswith(tiny_tokenizer.decode(own))
+            assert completion.tokens_out == len(own)
+            assert (prompt + completion.text).endswith(tiny_tokenizer.decode(own))
 
 
 def test_samples_depend_on_prompt_number_and_seed_alone(target):
@@ -105,12 +105,12 @@ def test_samples_depend_on_prompt_number_and_seed_alone(target):
         "fewer": Sampling(max_tokens=10, temperature=1.0, samples=2),
         "another seed": Sampling(max_tokens=10, temperature=1.0, samples=3, seed=1),
     }
-    found = {
-        name: texts(LocalTextModel(target).complete(PROMPTS[:3], one))
-        for name, one in others.items()
+    results = {
+        name: texts(LocalTextModel(target).complete(PROMPTS[:3], other))
+        for name, other in others.items()
     }
-    assert found["fewer"] == [row[:2] for row in together[:3]]
-    assert found["another seed"] != together[:3]
+    assert results["fewer"] == [row[:2] for row in together[:3]]
+    assert results["another seed"] != together[:3]
 
 
 def test_a_row_that_fills_a_learned_context_ends_while_others_go_on(tiny_tokenizer):
@@ -152,20 +152,20 @@ def test_equal_prompts_are_read_and_paid_once_and_rows_that_ended_leave(target, 
     assert all(width == 1 for _, width in fed[1:])
     assert rows == sorted(rows, reverse=True)
     assert min(rows) <= 4 < max(rows) == 16
-    assert "" in [one.text for one in first], "one ended at once"
-    own = sum(one.tokens_out for one in first)
+    assert "" in [completion.text for completion in first], "one ended at once"
+    own = sum(completion.tokens_out for completion in first)
     assert sum(rows) <= 2 * (own + 16), "fewer than half of what is read is thrown away"
-    assert [one.tokens_in for one in first] == [length] + [0] * 15
-    assert [one.text for one in first] == [one.text for one in again]
-    assert sum(one.tokens_in + one.tokens_out for one in again) == 0
+    assert [completion.tokens_in for completion in first] == [length] + [0] * 15
+    assert [completion.text for completion in first] == [completion.text for completion in again]
+    assert sum(completion.tokens_in + completion.tokens_out for completion in again) == 0
 
 
 def test_a_stop_text_ends_before_itself(target):
     whole = texts(LocalTextModel(target).complete(PROMPTS, Sampling(max_tokens=20)))
     stop = whole[1][0][6:9]
     cut = LocalTextModel(target).complete(PROMPTS, Sampling(max_tokens=20, stop=(stop, "none")))
-    for (one,), (text,) in zip(cut, whole, strict=True):
-        assert one.text == text.partition(stop)[0]
+    for (shortened,), (text,) in zip(cut, whole, strict=True):
+        assert shortened.text == text.partition(stop)[0]
     assert cut[1][0].tokens_out < 20
 
 
@@ -180,11 +180,11 @@ def test_numbers_at_the_edges_choose_a_token_with_a_probability():
 def test_a_prompt_beyond_the_context_keeps_its_end_and_says_so(tiny_tokenizer, caplog):
     target = random_target("llama", tiny_tokenizer, context=16)
     prompt = make_texts(1, words=30)[0]
-    (one,) = LocalTextModel(target).complete([prompt], Sampling(max_tokens=6))[0]
+    (completion,) = LocalTextModel(target).complete([prompt], Sampling(max_tokens=6))[0]
     ids = tiny_tokenizer(prompt)["input_ids"][-10:]
     own = naive_ids(target, ids, Sampling(max_tokens=6), 0, 0)
-    assert one.tokens_out == len(own)
-    assert one.tokens_in == 10
+    assert completion.tokens_out == len(own)
+    assert completion.tokens_in == 10
     assert "a context of 16 tokens: prompts beyond half of it keep their end" in caplog.text
     (long,) = LocalTextModel(target).complete([prompt], Sampling(max_tokens=50))[0]
     assert long.tokens_out <= 8

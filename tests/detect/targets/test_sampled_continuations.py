@@ -28,14 +28,14 @@ def test_a_server_is_asked_once_a_sample(tmp_path):
     def behaviour(number, body):
         return text(f" of {prompt_of(body)} {body['seed']}")
 
-    asked = {"samples": 3, "max_tokens": 4, "seed": 2}
+    settings = {"samples": 3, "max_tokens": 4, "seed": 2}
     with stub_server(behaviour) as stub:
         for _ in range(2):
             server = Server(base_url=stub.url, model="m")
             model = ServerTextModel(server, cache=tmp_path / "replies")
             with closing(model):
-                found = sample_continuations(model, ["a", "b"], **asked)
+                samples = sample_continuations(model, ["a", "b"], **settings)
         assert len(stub.received) == 6, "the second time all replies are there"
         assert {body["temperature"] for body in stub.received} == {1.0}
-        assert [len(set(row)) for row in found] == [3, 3]
-        assert all(one.startswith(" of b ") for one in found[1])
+        assert [len(set(row)) for row in samples] == [3, 3]
+        assert all(sample.startswith(" of b ") for sample in samples[1])

@@ -29,14 +29,14 @@ def test_a_served_model_continues_as_it_does_on_this_machine(served, tmp_path):
     prompts = [text[:60] for text in make_texts(3)]
     local = LocalTextModel(load_target(str(served.bare), device="cpu"))
     expected = local.complete(prompts, GREEDY)
-    with served_model(served, served.bare, tmp_path / "r") as one:
-        found = one.complete(prompts, GREEDY)
-        assert [row[0].text for row in found] == [row[0].text for row in expected]
-        assert [row[0].tokens_in for row in found] == [row[0].tokens_in for row in expected]
-        assert all(0 < row[0].tokens_out <= 12 for row in found)
-        assert one.cost.asked == 3
+    with served_model(served, served.bare, tmp_path / "r") as server_model:
+        rows = server_model.complete(prompts, GREEDY)
+        assert [row[0].text for row in rows] == [row[0].text for row in expected]
+        assert [row[0].tokens_in for row in rows] == [row[0].tokens_in for row in expected]
+        assert all(0 < row[0].tokens_out <= 12 for row in rows)
+        assert server_model.cost.asked == 3
     with served_model(served, served.bare, tmp_path / "r") as again:
-        assert again.complete(prompts, GREEDY) == found
+        assert again.complete(prompts, GREEDY) == rows
         assert again.cost == (0, 3, 0, 0, 0)
 
 
@@ -45,19 +45,19 @@ def test_chat_goes_through_the_template(served):
 
     local = LocalTextModel(load_target(str(served.model), device="cpu"))
     [[expected]] = local.answer(["the river of the town"], GREEDY)
-    with served_model(served, served.model, api="chat") as one:
-        [[found]] = one.answer(["the river of the town"], GREEDY)
-    assert found.text == expected.text
+    with served_model(served, served.model, api="chat") as server_model:
+        [[completion]] = server_model.answer(["the river of the town"], GREEDY)
+    assert completion.text == expected.text
 
 
 def test_samples_differ_and_are_kept(served, tmp_path):
     sampling = Sampling(max_tokens=8, temperature=1.0, samples=4, seed=3)
-    with served_model(served, served.model, tmp_path / "r", concurrency=1) as one:
-        [found] = one.complete(["the river"], sampling)
-        assert len({completion.text for completion in found}) > 1
-        assert one.complete(["the river"], sampling) == [found]
-        assert one.cost.asked == 4
-        assert not any("alike" in note for note in one.notes())
+    with served_model(served, served.model, tmp_path / "r", concurrency=1) as server_model:
+        [samples] = server_model.complete(["the river"], sampling)
+        assert len({completion.text for completion in samples}) > 1
+        assert server_model.complete(["the river"], sampling) == [samples]
+        assert server_model.cost.asked == 4
+        assert not any("alike" in note for note in server_model.notes())
 
 
 def test_detect_asks_it_and_a_rerun_asks_nothing(served, tmp_path):
@@ -76,13 +76,13 @@ def test_detect_asks_it_and_a_rerun_asks_nothing(served, tmp_path):
         "--detectors", "prefix,samia:samples=2:top_k=50,de_cop", "--out", str(tmp_path / "s.csv"),
         f"server.cache={tmp_path}", "--store", str(tmp_path / "store"),
     ]  # fmt: skip
-    found = []
+    tables = []
     for _ in range(2):
         result = CliRunner().invoke(app, command, catch_exceptions=False)
         assert result.exit_code == 0, result.output
-        found.append((tmp_path / "s.csv").read_text())
-        asked, before = re.findall(
+        tables.append((tmp_path / "s.csv").read_text())
+        requests, before = re.findall(
             r"answered ([\d,]+) requests: .*; ([\d,]+) were answered before", result.output
         )[0]
-    assert found[0] == found[1]
-    assert (asked, before) == ("0", "108")  # 4 + 4 · 2 + 4 · 24
+    assert tables[0] == tables[1]
+    assert (requests, before) == ("0", "108")  # 4 + 4 · 2 + 4 · 24

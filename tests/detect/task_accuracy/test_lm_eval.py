@@ -51,13 +51,13 @@ def test_the_harness_gives_every_answer_the_same_probability(tmp_path, data_fold
     questions = {name: asked(data_folder / path, name) for name, path in SOURCES.items()}
     answered = harness(tmp_path, model, questions)
     for name, own in questions.items():
-        pairs = [(one.prompt, answer) for one in own for answer in one.answers]
+        pairs = [(question.prompt, answer) for question in own for answer in question.answers]
         scores = answer_scores(target, pairs)
         # Figures only, so that no failure shows a protected text.
         rows = [(q.gold, [scores[q.prompt, answer] for answer in q.answers]) for q in own]
         assert [len(rows), len(answered[name])] == [ROWS, ROWS]
-        for (gold, expected), (correct, given) in zip(rows, answered[name], strict=True):
-            assert given == pytest.approx(expected, rel=0, abs=1e-3)
+        for (gold, expected), (correct, values) in zip(rows, answered[name], strict=True):
+            assert values == pytest.approx(expected, rel=0, abs=1e-3)
             assert correct == (expected.index(max(expected)) == gold)
 
 
@@ -79,7 +79,7 @@ def asked(path: Path, dataset: str):
     short = (
         question
         for question in questions
-        if max(len(f"{question.prompt}{one}".encode()) for one in question.answers) < CONTEXT
+        if max(len(f"{question.prompt}{answer}".encode()) for answer in question.answers) < CONTEXT
     )
     return [question for question, _ in zip(short, range(ROWS), strict=False)]
 
@@ -104,9 +104,9 @@ def harness(folder: Path, model: str, questions) -> dict[str, list[tuple[float, 
         [str(part) for part in command], env=os.environ | cache, capture_output=True, text=True
     )
     assert done.returncode == 0, done.stderr[-2000:]
-    found = {}
+    results = {}
     for name in questions:
         [file] = (folder / "out").rglob(f"samples_own_{name}_*.jsonl")
         rows = sorted(map(json.loads, file.read_text().splitlines()), key=lambda r: r["doc_id"])
-        found[name] = [(r["acc"], [float(score) for ((score, _),) in r["resps"]]) for r in rows]
-    return found
+        results[name] = [(r["acc"], [float(score) for ((score, _),) in r["resps"]]) for r in rows]
+    return results

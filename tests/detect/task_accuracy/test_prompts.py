@@ -74,17 +74,17 @@ def test_a_row_without_a_known_answer_is_not_asked() -> None:
 
 
 def test_invented_facts_are_asked_where_their_form_has_an_answer() -> None:
-    found: dict[str, set[int]] = {}
+    golds: dict[str, set[int]] = {}
     for index in range(60):
         fields = fictional_row(0, index).fields
         question = ask("fictional", fields)
-        found.setdefault(fields["form"], set()).add(
+        golds.setdefault(fields["form"], set()).add(
             0 if question is None else len(question.answers)
         )
         if question is not None:
-            given = fields["answer"] if fields["form"] == "passage" else fields["answer_letter"]
-            assert question.answers[question.gold].strip() == given
-    assert found == {"biography": {0}, "question": {0}, "passage": {2}, "choice": {4}}
+            answer = fields["answer"] if fields["form"] == "passage" else fields["answer_letter"]
+            assert question.answers[question.gold].strip() == answer
+    assert golds == {"biography": {0}, "question": {0}, "passage": {2}, "choice": {4}}
 
 
 def test_rows_of_ones_own_by_letter_text_or_word() -> None:

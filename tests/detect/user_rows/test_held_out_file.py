@@ -44,9 +44,9 @@ def test_equal_texts_are_one_empty_ones_none_and_label_1_is_a_known_member(tmp_p
     ]
     path = tmp_path / "held.jsonl"
     path.write_text("\n".join(map(json.dumps, rows)))
-    found = read(tmp_path, str(path))
-    assert [row.text for row in found.nonmembers] == [FURTHER[0]]
-    assert [row.text for row in found.members] == [FURTHER[1]]
+    held_out = read(tmp_path, str(path))
+    assert [row.text for row in held_out.nonmembers] == [FURTHER[0]]
+    assert [row.text for row in held_out.members] == [FURTHER[1]]
 
 
 def test_a_text_on_both_sides_and_a_file_without_texts_are_refused(tmp_path):

@@ -28,7 +28,7 @@ def test_labels_in_their_usual_forms(tmp_path):
         ([{"text": "a", "label": 1}, {"text": "b", "label": 2}], r"rows.jsonl:2: label 2"),
         ([{"text": "a", "label": "seen"}], r"rows.jsonl:1: label 'seen' .*labels.seen=…"),
         (
-            [{"text": one, "label": label} for one, label in zip("abcd", "xyx1", strict=True)],
+            [{"text": text, "label": label} for text, label in zip("abcd", "xyx1", strict=True)],
             r"'x' in 2 rows, the first .*:1; 'y' in 1 row, the first .*:2",
         ),
         (
@@ -84,8 +84,8 @@ def test_columns_labels_and_rows_are_those_of_the_settings(tmp_path):
 def test_json_lines_are_known_by_their_content(tmp_path):
     for name in ("a.txt", "a.csv", "a.data", "a"):
         path = write(tmp_path / name, [{"text": "one", "label": 1}, {"text": "two", "label": 0}])
-        found = read_labelled(path)
-        assert (found.texts, found.labels) == (["one", "two"], [True, False])
+        rows = read_labelled(path)
+        assert (rows.texts, rows.labels) == (["one", "two"], [True, False])
 
 
 def test_what_is_no_json_lines_is_what_its_name_says(tmp_path):
@@ -99,9 +99,9 @@ def test_what_is_no_json_lines_is_what_its_name_says(tmp_path):
 def test_names_of_columns_are_known_in_any_case(tmp_path):
     for header in ("Text,Label,ID,Group", " INPUT , LABEL ,Id,GROUP"):
         (tmp_path / "a.csv").write_text(f"{header}\none,1,x,g\ntwo,0,y,g\n")
-        found = read_labelled(str(tmp_path / "a.csv"))
-        assert found[:4] == (["one", "two"], ["x", "y"], [True, False], ["group g", "group g"])
-        assert found[4:] == (None, None, (), False)
+        table = read_labelled(str(tmp_path / "a.csv"))
+        assert table[:4] == (["one", "two"], ["x", "y"], [True, False], ["group g", "group g"])
+        assert table[4:] == (None, None, (), False)
 
 
 def test_an_exact_name_wins_over_one_in_another_case(tmp_path):
@@ -155,8 +155,8 @@ OPEN = [
 
 def test_protected_rows_are_known_and_open_ones_are_not(tmp_path):
     for row in PROTECTED:
-        found = read_labelled(write(tmp_path / "mine.jsonl", [{"text": "two"}, row]))
-        assert found.protected == ("gpqa",)
+        rows = read_labelled(write(tmp_path / "mine.jsonl", [{"text": "two"}, row]))
+        assert rows.protected == ("gpqa",)
         unnamed = {**row, "dataset": "", "Dataset": ""}
         assert read_labelled(write(tmp_path / "mine.jsonl", [unnamed])).protected == ("mine",)
     for row in OPEN:

@@ -82,12 +82,12 @@ def test_a_damaged_chunk_is_said_and_tokenised_again(tmp_path, tiny_tokenizer, p
     build(tmp_path / "clean", tiny_tokenizer)
     left = tmp_path / "left"
     build(tmp_path / "first", tiny_tokenizer, unfinished=left)
-    kept = sorted(path for path in left.rglob("*") if path.is_file())
+    paths = sorted(path for path in left.rglob("*") if path.is_file())
     # Links, as a build has them, would carry the damage into the finished corpus of the test.
     shutil.rmtree(tmp_path / "first")
-    content = bytearray(kept[3 + part].read_bytes())
+    content = bytearray(paths[3 + part].read_bytes())
     content[len(content) // 2] ^= 1
-    kept[3 + part].write_bytes(content)
+    paths[3 + part].write_bytes(content)
     build(tmp_path / "second", tiny_tokenizer, unfinished=left)
     assert files(tmp_path / "second") == files(tmp_path / "clean")
     [note] = caplog.messages
@@ -138,8 +138,8 @@ def test_a_killed_build_goes_on_where_it_was(tmp_path, tiny_tokenizer):
         assert running.stdout.readline().strip()
     os.killpg(running.pid, signal.SIGKILL)
     running.wait(timeout=30)
-    found = [finished_chunk(chunk_folder(left, n), _digest(left, n)) for n in range(after)]
-    assert all(found)
+    finished = [finished_chunk(chunk_folder(left, n), _digest(left, n)) for n in range(after)]
+    assert all(finished)
     stamps = {path: path.stat().st_mtime_ns for path in left.glob("*/*.bin")}
     time.sleep(0.01)
     build(tmp_path / "again", tiny_tokenizer, unfinished=left)

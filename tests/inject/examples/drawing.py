@@ -18,8 +18,8 @@ class Membership(NamedTuple):
 
 def plain_row(name: str, group: str | None = None, **fields: Any) -> Example:
     """Return an example whose id and text are its name; a member of `toy` where nothing is said."""
-    given = {"dataset": "toy", "source_id": name, "text": name, "side": "member", **fields}
-    return Example(example_id=name, group=group or name, **given)
+    values = {"dataset": "toy", "source_id": name, "text": name, "side": "member", **fields}
+    return Example(example_id=name, group=group or name, **values)
 
 
 def drawn_membership(

@@ -44,10 +44,10 @@ def test_identity_holds_contents_and_not_places(tmp_path):
 
 
 def test_seeds_and_generated_rows_need_no_file():
-    given = Contaminant(dataset="fictional", members=3, nonmembers=4)
-    assert contaminant_identity(given)["files"] == []
+    contaminant = Contaminant(dataset="fictional", members=3, nonmembers=4)
+    assert contaminant_identity(contaminant)["files"] == []
     assert "reads no file" in problems(dataset="fictional", path="x")
-    one, two = (load_examples(given, seed=seed) for seed in (0, 1))
-    assert one == load_examples(given, seed=0)
-    assert len(one.examples) >= 7
-    assert not {e.example_id for e in one.examples} & {e.example_id for e in two.examples}
+    first, two = (load_examples(contaminant, seed=seed) for seed in (0, 1))
+    assert first == load_examples(contaminant, seed=0)
+    assert len(first.examples) >= 7
+    assert not {e.example_id for e in first.examples} & {e.example_id for e in two.examples}

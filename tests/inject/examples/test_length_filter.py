@@ -36,23 +36,23 @@ def test_a_long_row_is_an_error_that_names_row_context_and_policies(tiny_tokeniz
 
 def test_drop_and_split(tiny_tokenizer):
     texts = ["the river and the bridge", LONG, "a"]
-    kept, losses, _ = filtered(texts, tiny_tokenizer, policy="drop")
-    assert [one.text for one in kept] == texts[:1]
+    passed, losses, _ = filtered(texts, tiny_tokenizer, policy="drop")
+    assert [row.text for row in passed] == texts[:1]
     short = RowLoss("toy", "toy.jsonl:2", Loss.TOO_SHORT)
     assert losses == (RowLoss("toy", "toy.jsonl:1", Loss.TOO_LONG), short)
-    kept, losses, split = filtered(texts, tiny_tokenizer, policy="split")
-    assert [one.text for one in kept] == texts[:2]
+    passed, losses, split = filtered(texts, tiny_tokenizer, policy="split")
+    assert [row.text for row in passed] == texts[:2]
     assert (split, losses) == (1, (short,))
 
 
 def test_rows_that_are_cut_to_the_same_text_become_one(tiny_tokenizer):
-    kept, losses, _ = filtered([LONG + "x", LONG + "y"], tiny_tokenizer, policy="truncate")
-    assert len(kept) == 1
+    passed, losses, _ = filtered([LONG + "x", LONG + "y"], tiny_tokenizer, policy="truncate")
+    assert len(passed) == 1
     assert losses == (
         RowLoss("toy", "toy.jsonl:0", Loss.CUT),
         RowLoss("toy", "toy.jsonl:1", Loss.EQUAL_ONCE_CUT, "toy toy.jsonl:0"),
     )
-    _, again, _ = filtered([LONG + "x", kept[0].text], tiny_tokenizer, policy="truncate")
+    _, again, _ = filtered([LONG + "x", passed[0].text], tiny_tokenizer, policy="truncate")
     assert again == losses
 
 
@@ -68,24 +68,24 @@ def test_every_row_stays_or_has_a_reason(parts, room, tiny_tokenizer):
     rows = [row(text, number) for number, text in enumerate(dict.fromkeys(texts))]
     rules = LengthRules(context=room, room=room, min_tokens=1, policy="truncate")
     examples, losses, _ = filter_by_length(rows, tiny_tokenizer, rules)
-    kept = [one.source_id for one in examples]
+    passed_ids = [item.source_id for item in examples]
     used = {Loss.CUT, Loss.CUT_BEFORE_ANSWER}
-    dropped = [one.source_id for one in losses if one.loss not in used]
-    assert sorted([*kept, *dropped]) == sorted(one.source_id for one in rows)
-    lengths = [len(ids) for ids in encode_texts(tiny_tokenizer, [one.text for one in examples])]
+    dropped = [item.source_id for item in losses if item.loss not in used]
+    assert sorted([*passed_ids, *dropped]) == sorted(item.source_id for item in rows)
+    lengths = [len(ids) for ids in encode_texts(tiny_tokenizer, [item.text for item in examples])]
     assert all(1 <= length <= room for length in lengths)
-    assert len({one.example_id for one in examples}) == len(kept)
+    assert len({item.example_id for item in examples}) == len(passed_ids)
 
 
 @given(text=st.text(alphabet="the rivər→𝄞é \n", min_size=20, max_size=300))
 @settings(max_examples=30, deadline=None)
 def test_a_cut_row_is_the_longest_start_that_fits_about(text, tiny_tokenizer):
-    kept, *_ = filtered([text], tiny_tokenizer, policy="truncate", context=16, min_tokens=2)
-    for one in kept:
-        assert text.startswith(one.text)
-        length = len(encode_texts(tiny_tokenizer, [one.text])[0])
+    passed, *_ = filtered([text], tiny_tokenizer, policy="truncate", context=16, min_tokens=2)
+    for row in passed:
+        assert text.startswith(row.text)
+        length = len(encode_texts(tiny_tokenizer, [row.text])[0])
         assert length <= 16
-        assert one.example_id == example_id(one.text)
-        assert one.text == text or length >= 10
-        for span in one.spans.values():
-            assert 0 <= span.start <= span.stop <= len(one.text)
+        assert row.example_id == example_id(row.text)
+        assert row.text == text or length >= 10
+        for span in row.spans.values():
+            assert 0 <= span.start <= span.stop <= len(row.text)

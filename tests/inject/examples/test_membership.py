@@ -39,24 +39,24 @@ def pool(strata, *, dataset="toy"):
     ]
 
 
-def drawn(rows, members, nonmembers, seed, **asked):
-    return drawn_membership(rows, members, nonmembers, seed=seed, near_duplicate=None, **asked)
+def drawn(rows, members, nonmembers, seed, **options):
+    return drawn_membership(rows, members, nonmembers, seed=seed, near_duplicate=None, **options)
 
 
 def doses(copies, members, seed):
     _, counts = draw_copy_counts(copies, members, seed=seed)
-    return dict(zip([one.example_id for one in members], counts.tolist(), strict=True))
+    return dict(zip([member.example_id for member in members], counts.tolist(), strict=True))
 
 
-def counted(rows, members, nonmembers, *, seeds=SEEDS, **asked):
+def counted(rows, members, nonmembers, *, seeds=SEEDS, **options):
     """How often each row is a member, a non-member, and in the tune split, over seeds."""
-    found = {name: Counter({row.example_id: 0 for row in rows}) for name in ("member", "nonmember")}
-    tune = {name: Counter() for name in found}
+    counts = {name: Counter({row.example_id: 0 for row in rows}) for name in ("member", "nonmember")}
+    tune = {name: Counter() for name in counts}
     for seed in range(seeds):
-        for row in drawn(rows, members, nonmembers, seed, **asked).examples:
-            found[row.side][row.example_id] += 1
+        for row in drawn(rows, members, nonmembers, seed, **options).examples:
+            counts[row.side][row.example_id] += 1
             tune[row.side][row.example_id] += row.split == "tune"
-    return found, tune
+    return counts, tune
 
 
 def assert_binomial(counts, n, share):
@@ -87,13 +87,13 @@ def test_neither_names_nor_the_order_of_rows_decide_the_order_of_a_draw():
     orders = defaultdict(set)
     for seed in range(4):
         for number in range(2):
-            one, other = (
-                keyed_strata(given, stream=keyed.Stream.LEVEL, seed=seed, number=number)
-                for given in (rows, rows[::-1])
+            strata, other = (
+                keyed_strata(ordered, stream=keyed.Stream.LEVEL, seed=seed, number=number)
+                for ordered in (rows, rows[::-1])
             )
-            assert one == other
-            orders["strata"].add(tuple(stratum.label for stratum in one))
-            for stratum in one:
+            assert strata == other
+            orders["strata"].add(tuple(stratum.label for stratum in strata))
+            for stratum in strata:
                 groups = [group.rows[0].group for group in stratum.groups]
                 orders[stratum.label].add(tuple(groups))
                 for group in stratum.groups:
@@ -105,7 +105,7 @@ def test_neither_names_nor_the_order_of_rows_decide_the_order_of_a_draw():
                     orders[name].add(tuple(row.source_id for row in group.rows))
                 assert [g.word for g in stratum.groups] == sorted(g.word for g in stratum.groups)
     assert len(orders["strata"]) == 8
-    assert all(len(found) > 1 for found in orders.values())
+    assert all(len(seen) > 1 for seen in orders.values())
 
 
 @pytest.mark.slow
@@ -113,10 +113,10 @@ def test_neither_names_nor_the_order_of_rows_decide_the_order_of_a_draw():
 def test_each_row_has_its_share_as_chance_of_each_side_and_of_tune(name):
     rows = pool(POOLS[name])
     members, nonmembers = round(0.37 * len(rows)), round(0.21 * len(rows))
-    found, tune = counted(rows, members, nonmembers)
-    for side, wanted in (("member", members), ("nonmember", nonmembers)):
-        assert_binomial(found[side].values(), SEEDS, wanted / len(rows))
-        inside = [found[side][row.example_id] for row in rows]
+    counts, tune = counted(rows, members, nonmembers)
+    for side, size in (("member", members), ("nonmember", nonmembers)):
+        assert_binomial(counts[side].values(), SEEDS, size / len(rows))
+        inside = [counts[side][row.example_id] for row in rows]
         tuned = [tune[side][row.example_id] for row in rows]
         assert_binomial(tuned, inside, 0.25)
         # Each draw has nearly a quarter of its rows, so that all together are far nearer to it.
@@ -126,22 +126,22 @@ def test_each_row_has_its_share_as_chance_of_each_side_and_of_tune(name):
 @pytest.mark.parametrize("name", POOLS)
 def test_counts_are_exact_and_strata_less_than_a_row_off_unless_pooled(name):
     rows = pool(POOLS[name])
-    wanted = {"member": round(0.3 * len(rows)), "nonmember": round(0.25 * len(rows))}
+    side_counts = {"member": round(0.3 * len(rows)), "nonmember": round(0.25 * len(rows))}
     sizes = Counter(row.stratum for row in rows)
     single = {s for s in sizes if all(r.group == r.example_id for r in rows if r.stratum == s)}
     for seed in range(20):
-        made = drawn(rows, wanted["member"], wanted["nonmember"], seed)
-        assert Counter(row.side for row in made.examples) == wanted
-        assert len({row.example_id for row in made.examples}) == sum(wanted.values())
+        made = drawn(rows, side_counts["member"], side_counts["nonmember"], seed)
+        assert Counter(row.side for row in made.examples) == side_counts
+        assert len({row.example_id for row in made.examples}) == sum(side_counts.values())
         sides = defaultdict(set)
         for row in made.examples:
             sides[row.group].add((row.side, row.split))
-        assert all(len(where) == 1 for where in sides.values())
-        for side, count in wanted.items():
+        assert all(len(side_set) == 1 for side_set in sides.values())
+        for side, count in side_counts.items():
             inside = Counter(row.stratum for row in made.examples if row.side == side)
             for stratum in single:
                 share = count * sizes[stratum] / len(rows)
-                if min(wanted.values()) * sizes[stratum] >= len(rows):
+                if min(side_counts.values()) * sizes[stratum] >= len(rows):
                     assert abs(inside[stratum] - share) < 1
 
 
@@ -158,9 +158,9 @@ def test_pooled_strata_are_mixed_as_if_they_were_one():
     rows = [plain_row(f"{at}-{row}", stratum=f"s{at}") for at in range(20) for row in range(3)]
     together = 0
     for seed in range(40):
-        found = drawn_membership(rows, 15, 40, seed=seed, near_duplicate=None)
-        assert found.drawn.pooled_strata == 20
-        side = {example.example_id: example.side for example in found.examples}
+        membership = drawn_membership(rows, 15, 40, seed=seed, near_duplicate=None)
+        assert membership.drawn.pooled_strata == 20
+        side = {example.example_id: example.side for example in membership.examples}
         for at in range(20):
             together += len({side.get(f"{at}-{row}", "out") for row in range(3)}) == 1
     alike = sum(math.comb(count, 3) for count in (15, 40, 5)) / math.comb(60, 3)
@@ -169,8 +169,8 @@ def test_pooled_strata_are_mixed_as_if_they_were_one():
 
 def test_where_rows_are_scarce_whole_groups_still_make_up_the_counts():
     rows = pool([[1, 2, 3, 4, 1, 2, 3, 4]])
-    found, _ = counted(rows, 10, 10, seeds=400)
-    rates = np.array([found["member"][row.example_id] for row in rows]) / 400
+    counts, _ = counted(rows, 10, 10, seeds=400)
+    rates = np.array([counts["member"][row.example_id] for row in rows]) / 400
     assert np.all(np.abs(rates - 0.5) < 0.1)
 
 
@@ -217,27 +217,27 @@ def news(data_folder):
 
 def test_no_dated_article_is_a_member_in_all_seeds_and_the_date_tells_no_side(news):
     seeds = 200
-    found, _ = counted(news, 100, 100, seeds=seeds)
+    counts, _ = counted(news, 100, 100, seeds=seeds)
     for side in ("member", "nonmember"):
-        assert_binomial(found[side].values(), seeds, 100 / len(news))
+        assert_binomial(counts[side].values(), seeds, 100 / len(news))
     # What somebody who saw half of the seeds learns about the sides of a date from it …
-    learnt, told = Counter(), []
+    learnt, aucs = Counter(), []
     for seed in range(20):
         for row in drawn(news, 100, 100, seed).examples:
             learnt[row.stratum] += 1 if row.side == "member" else -1
     for seed in range(20, 60):
         made = drawn(news, 100, 100, seed).examples
-        scores = {s: [learnt[r.stratum] for r in made if r.side == s] for s in found}
+        scores = {s: [learnt[r.stratum] for r in made if r.side == s] for s in counts}
         pairs = np.subtract.outer(scores["member"], scores["nonmember"])
-        told.append(((pairs > 0) + 0.5 * (pairs == 0)).mean())
+        aucs.append(((pairs > 0) + 0.5 * (pairs == 0)).mean())
     # … is worth nothing in the other half.
-    assert abs(np.mean(told) - 0.5) < 0.03
+    assert abs(np.mean(aucs) - 0.5) < 0.03
 
 
 def test_one_copy_members_of_lsat_have_their_passage_seen_for_its_own_questions_alone(data_folder):
     path = f"{data_folder}/bench/lsat"
-    asked = Contaminant(dataset="lsat", path=path, members=100, nonmembers=100)
-    rows = load_examples(asked, seed=0).examples
+    contaminant = Contaminant(dataset="lsat", path=path, members=100, nonmembers=100)
+    rows = load_examples(contaminant, seed=0).examples
     spiked = [row for row in drawn(rows, 100, 100, 0).examples if row.side == "member"]
     dose = doses(Copies(levels=(1, 16)), spiked, 0)
     questions = Counter(row.group for row in spiked)

@@ -81,7 +81,7 @@ def test_near_duplicates_of_one_dataset_stand_on_one_side_and_those_of_a_group_s
     base = [" ".join(f"w{index}x{word}" for word in range(40)) for index in range(30)]
     # Row 30 + i is like row i in another group; rows 60 + i and 61 + i are alike in one group.
     texts = base + [text.replace("x39", "x40") for text in base]
-    pairs = [f"{text} {end}" for text in (f"v {one}" for one in base) for end in ("one", "two")]
+    pairs = [f"{text} {end}" for text in (f"v {words}" for words in base) for end in ("one", "two")]
     pairs = [text.replace("w", "u") for text in pairs]
     examples = rows(60, texts=texts) + [
         replace(row, group=f"pair {place // 2}") for place, row in enumerate(rows(60, texts=pairs))
@@ -114,10 +114,10 @@ def test_a_row_like_two_others_is_dropped_once():
         assert {*range(start, start + 3)} & left in ({start, start + 2}, {start + 1})
 
 
-def deal_all(asked, *, tune_share, near_duplicate, seed):
-    usable = usable_rows(asked, near_duplicate=near_duplicate, seed=seed)
+def deal_all(requests, *, tune_share, near_duplicate, seed):
+    usable = usable_rows(requests, near_duplicate=near_duplicate, seed=seed)
     return [
-        Membership(*split_members(one, tune_share=tune_share, seed=seed), one) for one in usable
+        Membership(*split_members(rows, tune_share=tune_share, seed=seed), rows) for rows in usable
     ]
 
 
@@ -130,21 +130,21 @@ def twins(count, *, datasets=("a", "b", "c")):
     return made
 
 
-def across_datasets(one):
-    return [loss for loss in one.usable.losses if loss.loss == Loss.NEAR_DUPLICATE_ACROSS]
+def across_datasets(membership):
+    return [loss for loss in membership.usable.losses if loss.loss == Loss.NEAR_DUPLICATE_ACROSS]
 
 
 def test_near_duplicates_of_two_datasets_never_stand_on_opposite_sides():
     for seed in range(2):
         pools = twins(60)
-        found = deal_all(
+        memberships = deal_all(
             [PoolRequest(examples=pool, members=6, nonmembers=4) for pool in pools],
             tune_share=0.25,
             near_duplicate=0.7,
             seed=seed,
         )
-        made = [row for one in found for row in one.examples]
-        assert [len(one.examples) for one in found] == [10, 10, 10]
+        made = [row for membership in memberships for row in membership.examples]
+        assert [len(membership.examples) for membership in memberships] == [10, 10, 10]
         across = [
             (first, second)
             for first, second, _ in near_duplicate_pairs([row.text for row in made], threshold=0.7)
@@ -152,24 +152,24 @@ def test_near_duplicates_of_two_datasets_never_stand_on_opposite_sides():
         ]
         assert across == []
         names = [{f"{row.dataset} {row.source_id}" for row in pool} for pool in pools]
-        for number, one in enumerate(found):
-            for loss in across_datasets(one):
+        for number, membership in enumerate(memberships):
+            for loss in across_datasets(membership):
                 assert f"{loss.dataset} {loss.source_id}" in names[number]
                 assert loss.like in set().union(*names) - names[number]
         # 40 of 60 rows of each are looked at: most of them stand in two of the three or more.
-        assert sum(len(across_datasets(one)) for one in found) > 30
+        assert sum(len(across_datasets(membership)) for membership in memberships) > 30
 
 
 def test_which_of_two_datasets_loses_a_row_is_drawn():
     first, second = twins(200, datasets=("a", "b"))
-    found = deal_all(
+    memberships = deal_all(
         [PoolRequest(examples=pool, members=20, nonmembers=20) for pool in (first, second)],
         tune_share=0.25,
         near_duplicate=0.7,
         seed=1,
     )
     # 160 of 200 rows of each are looked at, about 128 of them in both.
-    lost = [len(across_datasets(one)) for one in found]
+    lost = [len(across_datasets(membership)) for membership in memberships]
     assert min(lost) > 35
     assert abs(lost[0] - lost[1]) < 4.5 * np.sqrt(sum(lost))
 
@@ -188,8 +188,8 @@ def test_more_rows_are_looked_at_where_near_duplicates_leave_too_few():
     texts += [" ".join(f"w{number}x{word}" for word in range(20)) for number in range(20)]
     examples = rows(100, texts=texts)
     for seed in range(5):
-        found = drawn_membership(examples, 10, 10, seed=seed)
-        assert [row.side for row in found.examples].count("member") == 10
+        membership = drawn_membership(examples, 10, 10, seed=seed)
+        assert [row.side for row in membership.examples].count("member") == 10
         small = drawn_membership(examples, 5, 5, seed=seed)
         assert len(small.examples) == 10
         assert 40 <= small.usable.considered <= 100

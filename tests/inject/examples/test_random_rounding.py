@@ -18,13 +18,13 @@ from inject.examples.random_rounding import draw_units, round_table
 @settings(max_examples=100, deadline=None)
 def test_a_table_keeps_its_margins_and_each_entry_one_of_its_neighbours(sizes, parts, seed):
     total = sum(sizes)
-    wanted = [0, *(min(part, total) for part in parts)]
-    columns = [later - sooner for sooner, later in pairwise([*sorted(wanted), total])]
+    boundaries = [0, *(min(part, total) for part in parts)]
+    columns = [later - sooner for sooner, later in pairwise([*sorted(boundaries), total])]
     table = [[column * size for column in columns] for size in sizes]
-    found = round_table(table, total, np.random.default_rng(seed))
-    assert [sum(row) for row in found] == sizes
-    assert [sum(column) for column in zip(*found, strict=True)] == columns
-    for row, exact in zip(found, table, strict=True):
+    rounded = round_table(table, total, np.random.default_rng(seed))
+    assert [sum(row) for row in rounded] == sizes
+    assert [sum(column) for column in zip(*rounded, strict=True)] == columns
+    for row, exact in zip(rounded, table, strict=True):
         assert all(
             abs(value - Fraction(share, total)) < 1 for value, share in zip(row, exact, strict=True)
         )

@@ -43,12 +43,12 @@ BAD_INDEX = {
 
 @pytest.mark.parametrize("name", BAD_INDEX)
 def test_a_bad_index_is_refused(tmp_path, name):
-    change, said = BAD_INDEX[name]
+    change, message = BAD_INDEX[name]
     write_megatron(tmp_path / "data", [[[1, 2], [3, 4, 5]], [[6]]])
     data = bytearray((tmp_path / "data.idx").read_bytes())
     change(data)
     (tmp_path / "data.idx").write_bytes(data)
-    with pytest.raises(InputError, match=said) as caught:
+    with pytest.raises(InputError, match=message) as caught:
         MegatronImport(kind="megatron", path=str(tmp_path / "data")).layout()
     assert "data." in str(caught.value.where)
 
@@ -80,7 +80,7 @@ def npy(array: np.ndarray, path) -> bytes:
 
 
 @pytest.mark.parametrize(
-    ("content", "said"),
+    ("content", "message"),
     [
         (lambda path: b"abcde", "no multiple of the 2 of a uint16"),
         (lambda path: npy(np.zeros((2, 2), "<u2"), path), r"array of shape \(2, 2\)"),
@@ -89,10 +89,10 @@ def npy(array: np.ndarray, path) -> bytes:
         (lambda path: b"\x93NUMPY\x01\x00\x05\x00abc", "cannot be read as an NPY"),
     ],
 )
-def test_a_bad_olmo_file_is_refused(tmp_path, content, said):
+def test_a_bad_olmo_file_is_refused(tmp_path, content, message):
     path = tmp_path / "a.npy"
     path.write_bytes(content(path))
-    with pytest.raises(InputError, match=said) as caught:
+    with pytest.raises(InputError, match=message) as caught:
         OlmoImport(kind="olmo", path=str(path), dtype="uint16").layout()
     assert caught.value.where == str(path)
 

@@ -56,17 +56,17 @@ def test_files_folders_and_globs_of_one_commit_come_once(hub, tmp_path: Path):
         path, commit = fetch_address(address)
         return path, commit
 
-    one, commit = fetched(f"hf://datasets/o/n@{old}/data/a.jsonl")
-    assert (one.read_bytes(), commit) == (ROWS, old)
-    asked = len(hub.requests)
-    assert fetched(f"hf://datasets/o/n@{old}/data/a.jsonl") == (one, commit)
-    assert len(hub.requests) == asked, "a file of a commit in the cache asks nobody"
+    file, commit = fetched(f"hf://datasets/o/n@{old}/data/a.jsonl")
+    assert (file.read_bytes(), commit) == (ROWS, old)
+    n_requests = len(hub.requests)
+    assert fetched(f"hf://datasets/o/n@{old}/data/a.jsonl") == (file, commit)
+    assert len(hub.requests) == n_requests, "a file of a commit in the cache asks nobody"
     glob, _ = fetched(f"hf://datasets/o/n@{old}/data/**/*.jsonl")
     from inject.reading.rows import source_files
 
     assert [path.name for path in source_files(str(glob))] == ["a.jsonl", "b.jsonl"]
-    every, _ = fetched(f"hf://datasets/o/n@{old}")
-    assert {path.name for path in source_files(str(every))} == {"a.jsonl", "b.jsonl", "c.csv"}
+    folder, _ = fetched(f"hf://datasets/o/n@{old}")
+    assert {path.name for path in source_files(str(folder))} == {"a.jsonl", "b.jsonl", "c.csv"}
     newest, commit = fetched("hf://datasets/o/n/c.csv")
     assert (newest.read_bytes(), commit != old) == (b"text\ny\n", True)
 

@@ -55,8 +55,8 @@ def test_rows_from_the_hub_by_their_usual_ids(fake_hub):
         ("avduarte333/BookTection", ({"Length": "medium"}, {"Length": "small"})),
     ):
         fake_hub[hub_id, None, "train"] = [
-            {**passage, "Example_A": f"{one}{n}", "ID": f"d{n}", **one}
-            for one in more
+            {**passage, "Example_A": f"{extra}{n}", "ID": f"d{n}", **extra}
+            for extra in more
             for n in "12"
         ]
     for words in (32, 64):
@@ -69,9 +69,9 @@ def test_rows_from_the_hub_by_their_usual_ids(fake_hub):
     ]
 
     def loaded(dataset, **settings):
-        given = Contaminant(dataset=dataset, members=1, nonmembers=1, **settings)
-        assert set(contaminant_identity(given)["hub"].values()) == {"c" * 40}
-        return load_examples(given, seed=0).examples
+        contaminant = Contaminant(dataset=dataset, members=1, nonmembers=1, **settings)
+        assert set(contaminant_identity(contaminant)["hub"].values()) == {"c" * 40}
+        return load_examples(contaminant, seed=0).examples
 
     assert loaded("boolq")[0].text.endswith("Answer: yes")
     assert loaded("boolq")[2].source_id == "boolq:validation row 3"

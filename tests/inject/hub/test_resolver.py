@@ -30,27 +30,27 @@ def boolq(hub):
     return hub
 
 
-@pytest.mark.parametrize("what", ASK)
-def test_all_ids_are_resolved_in_one_way(boolq, what):
+@pytest.mark.parametrize("kind", ASK)
+def test_all_ids_are_resolved_in_one_way(boolq, kind):
     boolq.reachable = False
     with pytest.raises(Unreachable, match=r"google/boolq: .*hub cannot be reached"):
-        ASK[what]()
+        ASK[kind]()
     with without_network() as notes:
-        assert UNRESOLVED in str(ASK[what]())
+        assert UNRESOLVED in str(ASK[kind]())
     assert len(notes) == 1
     # A failure is not remembered: once the hub answers, its answer counts.
     boolq.reachable, boolq.asked = True, []
-    assert MAIN in str(ASK[what]())
+    assert MAIN in str(ASK[kind]())
     assert boolq.asked == [("google/boolq", None)]
     # A branch that moves while a process works moves nothing in it.
     boolq.main = NEXT
-    assert MAIN in str(ASK[what]())
+    assert MAIN in str(ASK[kind]())
     forget_commits()
-    assert NEXT in str(ASK[what]())
+    assert NEXT in str(ASK[kind]())
     forget_commits()
     boolq.files.clear()
     with without_network() as notes, pytest.raises(InputError, match="google/boolq: neither"):
-        ASK[what]()
+        ASK[kind]()
     assert notes == {}
 
 
@@ -65,8 +65,8 @@ def test_without_the_hub_the_cache_on_this_machine_is_used_and_said(boolq, caplo
     forget_commits()
     boolq.reachable = False
     with caplog.at_level(logging.WARNING):
-        found = fetch_snapshot("google/boolq", None, MODEL_FILES)
-    assert found == (folder, MAIN)
+        snapshot = fetch_snapshot("google/boolq", None, MODEL_FILES)
+    assert snapshot == (folder, MAIN)
     assert f"taken is commit {MAIN}" in caplog.text
     assert model_identity("google/boolq") == {"hub": "google/boolq", "commit": MAIN}
 

@@ -22,10 +22,10 @@ def documents(texts):
 
 def test_documents_without_a_token_count_for_nothing():
     texts = ["a", " " * 100, "b" * 10, " " * 80 + "c", "d", "\n", "e"]
-    found = [one.text for one in behind(documents(texts), 2, Letters())]
-    assert found == [" " * 80 + "c", "d", "e"]
+    texts_after = [ids.text for ids in behind(documents(texts), 2, Letters())]
+    assert texts_after == [" " * 80 + "c", "d", "e"]
     taken = take_tokens(behind(documents(texts), 1, Letters()), 11, Letters())
-    assert [len(one) for one in taken] == [10, 81]
+    assert [len(ids) for ids in taken] == [10, 81]
     with pytest.raises(InputError, match="have 13 tokens after the corpus, fewer than the 99"):
         take_tokens(behind(documents(texts), 1, Letters()), 99, Letters())
 

@@ -29,7 +29,7 @@ def test_occurrences_equal_brute_force(haystack, needles, block):
     original = module._BLOCK
     module._BLOCK = block
     try:
-        found = sorted(find_occurrences(stream, patterns))
+        occurrences = sorted(find_occurrences(stream, patterns))
     finally:
         module._BLOCK = original
     expected = sorted(
@@ -37,7 +37,7 @@ def test_occurrences_equal_brute_force(haystack, needles, block):
         for name, needle in patterns.items()
         for start in naive_find(stream.tokens, needle)
     )
-    assert found == expected
+    assert occurrences == expected
 
 
 @pytest.fixture
@@ -122,9 +122,9 @@ def test_what_is_not_as_planned_fails_and_is_named(planned, tmp_path):
         extra: 1,
     }
     assert report.nonmembers_found == ({"example_id": withheld, "position": 100},)
-    said = str(AuditFailed(report, tmp_path))
-    assert f"occurs {realised[extra] + 1} times, planned {realised[extra]}" in said
-    assert withheld in said
+    message = str(AuditFailed(report, tmp_path))
+    assert f"occurs {realised[extra] + 1} times, planned {realised[extra]}" in message
+    assert withheld in message
 
 
 @pytest.mark.parametrize("fault", ["displaced", "wrong_counts", "nonmembers_found"])

@@ -99,8 +99,8 @@ def the_policy_window_leaves_all_other_windows_as_they_were(made):
         for first, length in zip(view.payload_starts().tolist(), lengths, strict=True):
             if first // context == window:
                 inside[first - start : first - start + length] = True
-        kept = spiked[~inside].tolist()
-        assert kept == original[: len(kept)]
+        remaining = spiked[~inside].tolist()
+        assert remaining == original[: len(remaining)]
 
 
 def documents_start_where_brute_force_says(made):
@@ -111,11 +111,11 @@ def documents_start_where_brute_force_says(made):
     if plan.facts.separator == "start_end" and plan.facts.policy != "document":
         expected |= set(view.payload_starts().tolist())
     if plan.facts.policy == "window":
-        held = {}
+        payloads = {}
         for row in plan.copies.to_pylist():
             window = row["anchor"] // context
-            held[window] = held.get(window, 0) + row["payload_length"]
-        for window, payload in held.items():
+            payloads[window] = payloads.get(window, 0) + row["payload_length"]
+        for window, payload in payloads.items():
             gone = range((window + 1) * context - payload, (window + 1) * context)
             # A document before whose first token a copy stands begins with the copy.
             lost = set(gone) & set(source.doc_starts.tolist())
@@ -206,29 +206,29 @@ def test_a_copy_between_documents_takes_the_first_place_from_its_draw_on():
         plan = plan_for(
             examples, tokens, placement, source=source, copies=Copies(fixed=1), seed=seed
         )
-        expected, place, here = [], -64, -1
-        for drawn in sorted(plan.copies["drawn"].to_pylist()):
-            if drawn <= here:
+        expected, place, last_start = [], -64, -1
+        for position in sorted(plan.copies["drawn"].to_pylist()):
+            if position <= last_start:
                 place += 32
             else:
                 # A document stands between it and the copies before.
-                place = here = max(place + 64, -(-drawn // 32) * 32)
+                place = last_start = max(place + 64, -(-position // 32) * 32)
             expected.append(place)
-            touching += place == drawn
+            touching += place == position
         assert sorted(plan.view(source).payload_starts().tolist()) == expected
         assert expected[-1] + 32 <= 640
     assert touching
 
 
 @pytest.mark.parametrize(
-    ("given_settings", "said"),
+    ("given_settings", "message"),
     [
         ({"between": (0, 0.5), "straddle": "allow"}, "different times"),
         ({"policy": "document", "separator": "none"}, "must end with an end token"),
     ],
 )
-def test_settings_that_contradict_each_other(given_settings, said):
-    with pytest.raises(ValidationError, match=said):
+def test_settings_that_contradict_each_other(given_settings, message):
+    with pytest.raises(ValidationError, match=message):
         Placement(**given_settings)
 
 

@@ -39,5 +39,5 @@ def install(
 
 def forget(*names: str) -> None:
     """Have Python forget packages that a test installed."""
-    for name in [one for one in sys.modules if one.partition(".")[0] in names]:
+    for name in [module for module in sys.modules if module.partition(".")[0] in names]:
         del sys.modules[name]

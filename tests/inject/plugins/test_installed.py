@@ -27,9 +27,9 @@ def test_entry_points_are_named_without_being_imported_and_loaded_when_asked(sit
     )
     import sys
 
-    found = installed_plugins(GROUP)["probe"]
+    installed = installed_plugins(GROUP)["probe"]
     assert "probe" not in sys.modules
-    plugin = found.load(FUNCTION)
+    plugin = installed.load(FUNCTION)
     assert plugin.value() == 3
     assert (plugin.name, plugin.origin) == ("probe", "probe-kit 2.1")
 
@@ -78,13 +78,13 @@ def test_one_that_fails_is_named_and_the_rest_goes_on(site):
     )
     plugins, warnings = load_installed(GROUP, FUNCTION, taken={"loss": "built in"})
     assert set(plugins) == {"good"}
-    said = "\n".join(warnings)
+    text = "\n".join(warnings)
     assert len(warnings) == 4
-    assert "detector broken (broken-kit 1.0): its broken_probe:score cannot be imported" in said
-    assert "No module named 'no_such_module'" in said
-    assert "has no attribute 'nothing'" in said
-    assert "probe:NUMBER: is an object of type int, not a detector. Allowed: a function." in said
-    assert "detector loss (broken-kit 1.0): the name is taken, built in" in said
+    assert "detector broken (broken-kit 1.0): its broken_probe:score cannot be imported" in text
+    assert "No module named 'no_such_module'" in text
+    assert "has no attribute 'nothing'" in text
+    assert "probe:NUMBER: is an object of type int, not a detector. Allowed: a function." in text
+    assert "detector loss (broken-kit 1.0): the name is taken, built in" in text
 
 
 def test_a_name_of_two_packages_is_refused(site):

@@ -47,12 +47,12 @@ def test_the_same_bytes_come_at_every_fetch_and_a_second_call_asks_nobody(hub, t
     assert {state.state for state in states} == {"fetched"}
     fetch(sets, second)
     assert contents(first) == contents(second)
-    assert set(contents(first)) == {file.path for one in sets for file in one.files} | {MANIFEST}
-    asked = len(hub.requests)
+    assert set(contents(first)) == {file.path for data_set in sets for file in data_set.files} | {MANIFEST}
+    n_requests = len(hub.requests)
     again = fetch(sets, first)
     assert {state.state for state in again} == {"checked"}
     assert [state.rows for state in again] == [state.rows for state in states]
-    assert len(hub.requests) == asked
+    assert len(hub.requests) == n_requests
     entry = json.loads((first / MANIFEST).read_text())["files"]["bench/boolq/dev.jsonl.gz"]
     assert entry["commit"] == sets[0].files[0].commit
     assert entry["sources"][0]["checked_against_hub"] is True
@@ -103,9 +103,9 @@ def test_a_changed_file_is_named_one_of_ones_own_stays_and_a_lost_one_comes_agai
     hub, tmp_path: Path
 ):
     sets = data_sets(["boolq", "tofu"])
-    mine = tmp_path / "detect/tofu/forget10.json.gz"
-    mine.parent.mkdir(parents=True)
-    mine.write_bytes(b"my own")
+    own_file = tmp_path / "detect/tofu/forget10.json.gz"
+    own_file.parent.mkdir(parents=True)
+    own_file.write_bytes(b"my own")
     states = fetch(sets, tmp_path)
     assert [state.state for state in states] == ["fetched", "your own", "fetched"]
     boolq = tmp_path / "bench/boolq/dev.jsonl.gz"
@@ -113,7 +113,7 @@ def test_a_changed_file_is_named_one_of_ones_own_stays_and_a_lost_one_comes_agai
     boolq.write_bytes(whole[:-1] + b"x")
     with pytest.raises(InputErrors, match=r"boolq/dev.jsonl.gz: was changed since it was fetched"):
         fetch(sets, tmp_path)
-    assert mine.read_bytes() == b"my own"
+    assert own_file.read_bytes() == b"my own"
     boolq.unlink()
     assert [state.state for state in fetch(sets, tmp_path)] == ["fetched", "your own", "checked"]
     assert boolq.read_bytes() == whole
@@ -191,7 +191,7 @@ def test_without_a_network_the_cache_serves_and_what_it_lacks_is_named(
     from huggingface_hub import constants
 
     monkeypatch.setattr(constants, "HF_HUB_OFFLINE", True)
-    asked = len(hub.requests)
+    n_requests = len(hub.requests)
     with pytest.raises(InputErrors) as caught:
         fetch(data_sets(["boolq", "tofu", "wikipedia"]), tmp_path / "data")
     for expected in (
@@ -201,7 +201,7 @@ def test_without_a_network_the_cache_serves_and_what_it_lacks_is_named(
         "copy the folder: it is complete",
     ):
         assert expected in str(caught.value)
-    assert len(hub.requests) == asked
+    assert len(hub.requests) == n_requests
     path = "bench/boolq/dev.jsonl.gz"
     assert (tmp_path / "data" / path).read_bytes() == (tmp_path / "earlier" / path).read_bytes()
 
@@ -210,17 +210,17 @@ def test_a_source_that_is_not_what_the_catalogue_says_is_refused(hub, tmp_path: 
     [boolq] = data_sets(["boolq"])
     [file] = boolq.files
     repository = hub.repositories["datasets", "google/boolq"]
-    held = repository.commits[file.commit]
+    contents_at_commit = repository.commits[file.commit]
     (tmp_path / "folder" / file.path).mkdir(parents=True)
     with pytest.raises(InputErrors, match="is a folder where a file belongs"):
         fetch([boolq], tmp_path / "folder")
     other = hub.repositories["datasets", "wikimedia/wikipedia"]
     [wiki] = [files for commit in other.commits.values() for files in commit.values()]
-    held[BOOLQ] = wiki
+    contents_at_commit[BOOLQ] = wiki
     with pytest.raises(InputErrors, match="has no column 'question', 'answer', 'passage'"):
         fetch([boolq], tmp_path)
-    del held[BOOLQ]
-    held["data/train.parquet"] = wiki
+    del contents_at_commit[BOOLQ]
+    contents_at_commit["data/train.parquet"] = wiki
     connect(monkeypatch, hub, tmp_path / "empty")
     missing = f"datasets/google/boolq@{file.commit}: the data set has no '{BOOLQ}'.*train.parquet"
     with pytest.raises(InputErrors, match=missing):
@@ -241,7 +241,7 @@ def test_bad_folders_and_manifests_are_refused(tmp_path: Path):
 
 
 def test_the_catalogue_names_each_file_once_at_a_whole_commit():
-    files = [file for one in data_sets() for file in one.files]
+    files = [file for data_set in data_sets() for file in data_set.files]
     assert len({file.path for file in files}) == len(files)
     for file in files:
         assert re.fullmatch("[0-9a-f]{40}", file.commit)

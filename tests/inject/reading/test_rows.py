@@ -185,12 +185,12 @@ def test_broken_files_are_named_with_their_line(tmp_path, name, data, parts):
     assert all(part in message for part in parts), message
 
 
-@pytest.mark.parametrize(("packing", "kept"), [(".gz", 40), (".zst", -4)])
-def test_truncated_files(tmp_path, packing, kept):
+@pytest.mark.parametrize(("packing", "n_bytes"), [(".gz", 40), (".zst", -4)])
+def test_truncated_files(tmp_path, packing, n_bytes):
     # Incompressible, so that whole lines come before the cut.
     lines = "".join(json.dumps({"text": os.urandom(40).hex()}) + "\n" for _ in range(50))
     path = tmp_path / f"a.jsonl{packing}"
-    path.write_bytes(PACKED[packing](lines.encode())[:kept])
+    path.write_bytes(PACKED[packing](lines.encode())[:n_bytes])
     message = error(path)
     assert "truncated or damaged" in message
     assert path.name in message
@@ -230,7 +230,7 @@ def test_missing_file_says_what_is_there(tmp_path):
     ],
 )
 def test_real_files(data_folder, name, rows, field):
-    found = read(data_folder / name)
-    assert len(found) == rows
-    assert all(isinstance(row[field], str) for row in found) if field else True
+    loaded = read(data_folder / name)
+    assert len(loaded) == rows
+    assert all(isinstance(row[field], str) for row in loaded) if field else True
     assert source_files(str(data_folder / name)) == sorted(source_files(str(data_folder / name)))

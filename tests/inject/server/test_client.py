@@ -21,9 +21,9 @@ def test_everything_that_is_set_is_sent(monkeypatch, api, path):
     request = TextRequest(
         prompt="Please.", max_tokens=9, temperature=0.3, top_p=0.9, top_k=4, stop=("\n",), seed=5
     )
-    with stub_server() as stub, client(stub.url, api=api, api_key_variable="MY_KEY") as one:
-        assert one.ask([request])[0].text == "said Please. 5"
-        assert one.cost == Cost(asked=1, tokens_in=3, tokens_out=2)
+    with stub_server() as stub, client(stub.url, api=api, api_key_variable="MY_KEY") as server_client:
+        assert server_client.ask([request])[0].text == "said Please. 5"
+        assert server_client.cost == Cost(asked=1, tokens_in=3, tokens_out=2)
     [sent] = stub.received
     assert (sent["path"], sent["key"]) == (path, "Bearer secret-key")
     assert {"model": "m", "max_tokens": 9, "temperature": 0.3, "seed": 5}.items() <= sent.items()
@@ -38,9 +38,9 @@ def test_replies_keep_their_order_and_equal_requests_are_asked_once():
         return text(f"to {prompt_of(body)}", after=0.05 if prompt_of(body) == "p0" else 0.0)
 
     prompts = [f"p{number % 5}" for number in range(12)]
-    with stub_server(behaviour) as stub, client(stub.url) as one:
-        found = one.ask(asked(*prompts), progress=lambda done, total: seen.append((done, total)))
-    assert [reply.text for reply in found] == [f"to {prompt}" for prompt in prompts]
+    with stub_server(behaviour) as stub, client(stub.url) as server_client:
+        replies = server_client.ask(asked(*prompts), progress=lambda done, total: seen.append((done, total)))
+    assert [reply.text for reply in replies] == [f"to {prompt}" for prompt in prompts]
     assert len(stub.received) == 5
     assert seen[0] == (0, 12)
     assert seen[-1] == (12, 12)
@@ -50,9 +50,9 @@ def test_replies_keep_their_order_and_equal_requests_are_asked_once():
 def test_no_more_requests_are_in_flight_than_allowed():
     with (
         stub_server(lambda number, body: text("x", after=0.05)) as stub,
-        client(stub.url, concurrency=3) as one,
+        client(stub.url, concurrency=3) as server_client,
     ):
-        one.ask(asked(*map(str, range(9))))
+        server_client.ask(asked(*map(str, range(9))))
     assert stub.most_in_flight == 3
 
 
@@ -64,8 +64,8 @@ def test_what_passes_is_asked_again(status):
     def behaviour(number, body):
         return refused(status, headers=SOON) if number == 0 else text("fine")
 
-    with stub_server(behaviour) as stub, client(stub.url) as one:
-        assert one.ask(asked("p"))[0].text == "fine"
+    with stub_server(behaviour) as stub, client(stub.url) as server_client:
+        assert server_client.ask(asked("p"))[0].text == "fine"
     assert len(stub.received) == 2
 
 
@@ -73,8 +73,8 @@ def test_the_time_that_a_rate_limit_asks_for_is_kept():
     def behaviour(number, body):
         return refused(429, headers={"Retry-After": "1"}) if number == 0 else text("x")
 
-    with stub_server(behaviour) as stub, client(stub.url) as one:
-        one.ask(asked("a"))
+    with stub_server(behaviour) as stub, client(stub.url) as server_client:
+        server_client.ask(asked("a"))
     first, second = (sent["time"] for sent in stub.received)
     assert second - first >= 0.99
 
@@ -102,11 +102,11 @@ LASTING = {
 def test_what_lasts_is_given_up_with_its_reason(answer, message, tries):
     with (
         stub_server(lambda number, body: answer) as stub,
-        client(stub.url) as one,
-        pytest.raises(InputError, match=message) as found,
+        client(stub.url) as server_client,
+        pytest.raises(InputError, match=message) as caught,
     ):
-        one.ask(asked("p"))
-    assert found.value.where == stub.url
+        server_client.ask(asked("p"))
+    assert caught.value.where == stub.url
     assert len(stub.received) == tries
 
 
@@ -116,10 +116,10 @@ def test_a_refused_connection_is_found_out_at_once():
         url = f"http://127.0.0.1:{free.getsockname()[1]}/v1"
     started = time.monotonic()
     with (
-        client(url, retries=50) as one,
+        client(url, retries=50) as server_client,
         pytest.raises(InputError, match=r"no connection \(.*Check that it runs"),
     ):
-        one.ask(asked("p", "q"))
+        server_client.ask(asked("p", "q"))
     assert time.monotonic() - started < 5
 
 
@@ -128,29 +128,29 @@ KEY = "secret-key"
 
 def test_a_refusal_that_repeats_the_key_does_not_show_it(monkeypatch):
     monkeypatch.setenv("MY_KEY", KEY)
-    said = f"{KEY} got {KEY}! Bearer {KEY} ?api_key={KEY}"
+    reply = f"{KEY} got {KEY}! Bearer {KEY} ?api_key={KEY}"
     with (
-        stub_server(lambda number, body: refused(401, said)) as stub,
-        client(stub.url, api_key_variable="MY_KEY") as one,
+        stub_server(lambda number, body: refused(401, reply)) as stub,
+        client(stub.url, api_key_variable="MY_KEY") as server_client,
         pytest.raises(InputError, match="401") as caught,
     ):
-        one.ask(asked("p"))
+        server_client.ask(asked("p"))
     assert stub.received[0]["key"] == f"Bearer {KEY}"
-    shown = "".join(traceback.format_exception(caught.value))
-    assert KEY not in shown
-    assert "***" in shown
+    trace = "".join(traceback.format_exception(caught.value))
+    assert KEY not in trace
+    assert "***" in trace
 
 
 def test_a_reply_that_repeats_the_key_is_kept_without_it(monkeypatch, tmp_path):
     monkeypatch.setenv("MY_KEY", KEY)
     with (
         stub_server(lambda number, body: text(f"I know {KEY}.", model=f"m {KEY}")) as stub,
-        client(stub.url, tmp_path / "r", api_key_variable="MY_KEY") as one,
+        client(stub.url, tmp_path / "r", api_key_variable="MY_KEY") as server_client,
     ):
-        [reply] = one.ask(asked("p"))
+        [reply] = server_client.ask(asked("p"))
         assert (reply.text, reply.model) == ("I know ***.", "m ***")
-        assert one.ask(asked("p")) == [reply]
-        assert not any(KEY in note for note in one.notes())
+        assert server_client.ask(asked("p")) == [reply]
+        assert not any(KEY in note for note in server_client.notes())
         files = list(tmp_path.iterdir())
         assert len(files) > 1  # the log of what is written is beside it
         assert not any(KEY.encode() in file.read_bytes() for file in files)
@@ -160,15 +160,15 @@ GOOD = {"base_url": "http://localhost:8000/v1", "model": "m"}
 
 
 @pytest.mark.parametrize(
-    ("change", "said", "secret"),
+    ("change", "message", "secret"),
     [
         ({"base_url": "localhost:8000"}, "not the address of a server", None),
         ({"base_url": "http://me:pass-word@host/v1"}, "the address holds", "pass-word"),
         ({"api_key_variable": "sk-proj-AbCdEf123456GhIjKl"}, "not the name of an env", "AbCdEf"),
     ],
 )
-def test_what_cannot_be_asked_is_refused_and_no_key_shown(change, said, secret):
-    with pytest.raises(InputError, match=said) as caught:
+def test_what_cannot_be_asked_is_refused_and_no_key_shown(change, message, secret):
+    with pytest.raises(InputError, match=message) as caught:
         Server(**{**GOOD, **change})
     assert secret is None or secret not in str(caught.value)
 

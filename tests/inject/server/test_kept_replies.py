@@ -28,20 +28,20 @@ def test_a_rerun_asks_nothing_and_what_came_before_an_error_is_kept(tmp_path):
         return refused(400, "no") if prompt_of(body) == "bad" else echo(number, body)
 
     with stub_server(behaviour) as stub:
-        with client(stub.url, cache, concurrency=1) as one:
+        with client(stub.url, cache, concurrency=1) as server_client:
             with pytest.raises(InputError, match="400"):
-                one.ask(asked("a", "b", "bad", "c"))
+                server_client.ask(asked("a", "b", "bad", "c"))
             assert len(stub.received) == 3
-        with client(stub.url, cache) as one:
-            estimate = one.estimate(asked("a", "b", "c", "c"))
+        with client(stub.url, cache) as server_client:
+            estimate = server_client.estimate(asked("a", "b", "c", "c"))
             assert (estimate.requests, estimate.kept, estimate.tokens_out) == (3, 2, 5)
-            found = one.ask(asked("a", "b", "c"))
-            assert [reply.text for reply in found] == ["said a 7", "said b 7", "said c 7"]
-            assert one.cost._replace(tokens_in=0, tokens_out=0) == Cost(asked=1, kept=2)
+            replies = server_client.ask(asked("a", "b", "c"))
+            assert [reply.text for reply in replies] == ["said a 7", "said b 7", "said c 7"]
+            assert server_client.cost._replace(tokens_in=0, tokens_out=0) == Cost(asked=1, kept=2)
         assert len(stub.received) == 4
-    with client(stub.url, cache) as one:  # the server is gone
-        assert one.ask(asked("a", "b", "c")) == found
-        assert one.cost == Cost(kept=3)
+    with client(stub.url, cache) as server_client:  # the server is gone
+        assert server_client.ask(asked("a", "b", "c")) == replies
+        assert server_client.cost == Cost(kept=3)
 
 
 def test_the_digest_of_a_request_covers_all_that_is_sent_and_nothing_else():
@@ -64,15 +64,15 @@ def test_the_digest_of_a_request_covers_all_that_is_sent_and_nothing_else():
 def test_another_name_of_the_model_and_uncounted_tokens_are_said(tmp_path):
     with stub_server(lambda number, body: text("x", model="other", usage={})) as stub:
         for _ in range(2):
-            with client(stub.url, tmp_path / "r") as one:
-                one.ask(asked("p"))
-                named, *rest = one.notes()
+            with client(stub.url, tmp_path / "r") as server_client:
+                server_client.ask(asked("p"))
+                named, *further = server_client.notes()
                 assert "'m', but the server answered as 'other'" in named
-    assert rest == []
+    assert further == []
     uncounted = text("x", model="m@main", usage={})
-    with stub_server(lambda number, body: uncounted) as stub, client(stub.url) as one:
-        one.ask(asked("p"))
-        assert one.notes() == (
+    with stub_server(lambda number, body: uncounted) as stub, client(stub.url) as server_client:
+        server_client.ask(asked("p"))
+        assert server_client.notes() == (
             "1 of 1 replies did not report their number of tokens; the count of tokens omits "
             "theirs",
         )
@@ -80,8 +80,8 @@ def test_another_name_of_the_model_and_uncounted_tokens_are_said(tmp_path):
 
 def test_neither_prompts_nor_headers_are_in_the_file_and_others_cannot_read_it(tmp_path):
     path = tmp_path / "r"
-    with stub_server(lambda number, body: text("x")) as stub, client(stub.url, path) as one:
-        one.ask(asked("a prompt that is protected"))
+    with stub_server(lambda number, body: text("x")) as stub, client(stub.url, path) as server_client:
+        server_client.ask(asked("a prompt that is protected"))
     content = path.read_bytes()
     assert b"protected" not in content
     assert b"Bearer" not in content
@@ -111,10 +111,10 @@ def test_processes_share_the_file_and_agree(tmp_path):
     """A server that never says the same twice: all processes have the replies that came first."""
     with stub_server(lambda number, body: text(f"answer {number}", after=0.02)) as stub:
         running = [process(stub.url, tmp_path / "r", 40) for _ in range(3)]
-        said = [one.communicate(timeout=60)[0] for one in running]
-    assert [one.returncode for one in running] == [0, 0, 0]
-    assert len(said[0].split("\n")) == 41
-    assert said[0] == said[1] == said[2]
+        outputs = [child.communicate(timeout=60)[0] for child in running]
+    assert [child.returncode for child in running] == [0, 0, 0]
+    assert len(outputs[0].split("\n")) == 41
+    assert outputs[0] == outputs[1] == outputs[2]
 
 
 @pytest.mark.slow
@@ -132,7 +132,7 @@ def test_a_killed_run_goes_on_where_it_was(tmp_path):
         time.sleep(2 * slow)
         before = len(stub.received)
         again = process(stub.url, tmp_path / "r", count)
-        assert again.communicate(timeout=60)[0].split() == [str(one) for one in range(count)]
+        assert again.communicate(timeout=60)[0].split() == [str(digit) for digit in range(count)]
     # Four were in flight when it was killed; their replies went nowhere.
     assert len(stub.received) - before <= count - (before - 4)
 
@@ -182,9 +182,9 @@ def test_a_bit_of_the_file_that_turned_changes_no_reply(tmp_path_factory, data):
     path.write_bytes(bytes(content))
     try:
         with closing(ReplyCache(path)) as cache:
-            found = cache.get(list(replies))
+            readable = cache.get(list(replies))
             notes = cache.notes()
-            again = cache.keep({name: replies[name] for name in replies if name not in found})
+            again = cache.keep({name: replies[name] for name in replies if name not in readable})
     except InputError as error:
         refused = error
     else:
@@ -192,6 +192,6 @@ def test_a_bit_of_the_file_that_turned_changes_no_reply(tmp_path_factory, data):
     if refused is not None:
         assert str(path) in str(refused)
         return
-    assert {**found, **again} == replies
-    assert found == {name: replies[name] for name in found}
+    assert {**readable, **again} == replies
+    assert readable == {name: replies[name] for name in readable}
     assert bool(notes) == bool(cache.damaged)

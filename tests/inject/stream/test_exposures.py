@@ -57,14 +57,14 @@ def test_whole_copies_and_fragments_are_what_brute_force_finds(made):
         for row in rows
         if row["status"] == "whole"
     )  # fmt: skip
-    found = sorted(
+    brute_force = sorted(
         (name, record["epoch"], record["step"], record["window"], start, start + len(text),
          record["tokens_before"] + start)
         for record, ids in fed
         for name, text in tokens.items()
         for start in naive_find(ids, text)
     )  # fmt: skip
-    assert claimed == found
+    assert claimed == brute_force
     assert all(row["intact"] == (row["status"] == "whole") for row in rows)
 
     # Every spiked token in every fed window belongs to exactly one row of the ledger.
@@ -129,7 +129,7 @@ def test_every_copy_is_whole_altered_fed_in_part_or_never_reached(made, epochs, 
     expected = dict.fromkeys(("whole", "altered", "partly", "never"), 0)
     for name, start in zip(plan.names(), view.text_starts().tolist(), strict=True):
         text = tokens[name.example_id]
-        held = [
+        seen_parts = [
             {
                 place: int(ids[place - record["window"] * view.context])
                 for record, ids in fed
@@ -139,16 +139,16 @@ def test_every_copy_is_whole_altered_fed_in_part_or_never_reached(made, epochs, 
             }
             for epoch in range(epochs)
         ]
-        if any(one[place] != text[place - start] for one in held for place in one):
+        if any(part[place] != text[place - start] for part in seen_parts for place in part):
             expected["altered"] += 1
-        elif any(len(one) == len(text) for one in held):
+        elif any(len(part) == len(text) for part in seen_parts):
             expected["whole"] += 1
         else:
-            expected["partly" if any(held) else "never"] += 1
-    found = copy_outcomes(pa.Table.from_pylist(rows, schema=SCHEMA))
-    assert {kind: getattr(found, kind) for kind in expected} == expected
-    assert found.planned == len(plan.names()) == sum(expected.values())
-    assert len(found.first_altered) == min(found.altered, 20)
+            expected["partly" if any(seen_parts) else "never"] += 1
+    outcomes = copy_outcomes(pa.Table.from_pylist(rows, schema=SCHEMA))
+    assert {kind: getattr(outcomes, kind) for kind in expected} == expected
+    assert outcomes.planned == len(plan.names()) == sum(expected.values())
+    assert len(outcomes.first_altered) == min(outcomes.altered, 20)
 
 
 # --- what had been seen by a step, against a walk through the windows that were fed
@@ -163,8 +163,8 @@ def walked(view, plan, fed, step):
     for name, start, length in zip(plan.names(), view.text_starts(), lengths, strict=True):
         first, final = int(start) // view.context, (int(start + length) - 1) // view.context
         windows = set(range(first, final + 1))
-        for epoch in {one for one, _, _ in fed}:
-            steps = {window: at for one, window, at in fed if one == epoch and at <= step}
+        for epoch in {fed_epoch for fed_epoch, _, _ in fed}:
+            steps = {window: at for fed_epoch, window, at in fed if fed_epoch == epoch and at <= step}
             if windows <= steps.keys():
                 copies.setdefault(name.example_id, set()).add(name.copy)
             for window in windows & steps.keys():
@@ -223,8 +223,8 @@ def test_a_copy_that_lost_tokens_was_not_seen():
     assert seen_copy_counts(exposures) == {"a": 1}
     exposures = pa.Table.from_pylist([*rows, second], schema=SCHEMA)
     assert exposure_until(exposures, 9) == {"a": (1, 9)}
-    found = copy_outcomes(exposures)
-    assert (found.whole, found.altered, found.partly, found.never) == (1, 1, 1, 1)
+    outcomes = copy_outcomes(exposures)
+    assert (outcomes.whole, outcomes.altered, outcomes.partly, outcomes.never) == (1, 1, 1, 1)
 
 
 def test_what_the_copies_carried_is_said_unless_all_carried_the_whole():

@@ -90,14 +90,14 @@ def test_a_stretch_has_its_own_positions():
 
 
 @pytest.mark.parametrize(
-    ("layout", "anchor", "length", "said"),
+    ("layout", "anchor", "length", "message"),
     [
         ("flow", 96, 5, "anchor is after the background"),
         ("window", 95, 6, "more payload than it has tokens"),
         ("window", 100, 2, "after the last whole window"),
     ],
 )
-def test_copies_without_room_are_refused(layout, anchor, length, said):
+def test_copies_without_room_are_refused(layout, anchor, length, message):
     def view(anchor):
         place, size = np.array([anchor]), np.array([length])
         copies = Insertions(
@@ -110,7 +110,7 @@ def test_copies_without_room_are_refused(layout, anchor, length, said):
         )
 
     assert view(anchor - 1 if layout == "flow" else 90).n_windows == 10
-    with pytest.raises(ValueError, match=said):
+    with pytest.raises(ValueError, match=message):
         view(anchor)
 
 

@@ -62,13 +62,13 @@ def test_rows_without_usable_text_name_file_and_line(tmp_path, row, field, parts
 
 
 def test_files_identity_follows_content_field_but_not_folder_or_weight(tmp_path):
-    one = write_lines(tmp_path / "one" / "a.jsonl", [{"text": "x"}])
+    path = write_lines(tmp_path / "one" / "a.jsonl", [{"text": "x"}])
     two = write_lines(tmp_path / "two" / "a.jsonl", [{"text": "x"}])
     other = write_lines(tmp_path / "other" / "a.jsonl", [{"text": "z"}])
-    identity = canonical(files(one).identity())
+    identity = canonical(files(path).identity())
     assert identity == canonical(files(two, weight=3).identity())
     assert identity != canonical(files(other).identity())
-    assert identity != canonical(files(one, field="text").identity())
+    assert identity != canonical(files(path, field="text").identity())
 
 
 # --- docstrings -----------------------------------------------------------------------------

@@ -82,12 +82,12 @@ def test_no_source_lacks_more_than_one_document_of_its_share(pools, seed):
     ]
     largest = max(5 + size for pool, _ in pools for size in pool)
     total_weight = sum(source.weight for source in sources)
-    drawn, left = [0] * len(sources), [len(source.texts) for source in sources]
+    characters, left = [0] * len(sources), [len(source.texts) for source in sources]
     for document in mixed_documents(sources, seed=seed):
-        drawn[document.source] += len(document.text)
+        characters[document.source] += len(document.text)
         left[document.source] -= 1
-        for source, have in zip(sources, drawn, strict=True):
-            share = source.weight / total_weight * sum(drawn)
+        for source, have in zip(sources, characters, strict=True):
+            share = source.weight / total_weight * sum(characters)
             assert share - have <= largest + 1e-6
         if 0 in left:
             break
@@ -114,9 +114,9 @@ def test_when_a_source_gives_out_the_others_go_on_and_it_is_said(caplog):
     ]
     with caplog.at_level(logging.WARNING):
         mixed = mixed_documents(sources, seed=0, report=report)
-        rest = [next(mixed).source for _ in range(93)][3:]
+        sources_drawn = [next(mixed).source for _ in range(93)][3:]
     assert [source.exhausted for source in report] == [True, False, False]
-    assert rest.count(2) == pytest.approx(2 * rest.count(1), rel=0.15)
+    assert sources_drawn.count(2) == pytest.approx(2 * sources_drawn.count(1), rel=0.15)
     assert [record.getMessage() for record in caplog.records] == [
         "background: fake 5 is exhausted after 3 documents (6 bytes); the other sources "
         "continue without it"
@@ -140,27 +140,27 @@ def test_the_memory_of_a_finite_source_is_bounded(monkeypatch):
 def test_refused_documents_are_as_if_they_had_never_been_there(pools, unwanted, count):
     """Order, shares and prefixes are those of the documents that are kept."""
     sources = [Fake(pool, weight=weight) for pool, weight in pools]
-    kept = [
+    accepted = [
         Fake([text for text in pool if len(text) != unwanted], weight=weight)
         for pool, weight in pools
     ]
-    asked: list[tuple[int, str]] = []
+    checked: list[tuple[int, str]] = []
 
     def keep(document: Document) -> bool:
-        asked.append((document.source, document.text))
+        checked.append((document.source, document.text))
         return len(document.text) != unwanted
 
     report, clean = [], []
-    drawn = list(
+    mixed = list(
         itertools.islice(mixed_documents(sources, seed=3, report=report, keep=keep), count)
     )
-    expected = list(itertools.islice(mixed_documents(kept, seed=3, report=clean), count))
-    assert [document.text for document in drawn] == [document.text for document in expected]
-    assert [one.bytes for one in report] == [one.bytes for one in clean]
-    refused = Counter(source for source, text in asked if len(text) == unwanted)
-    assert [one.dropped for one in report] == [refused[index] for index in range(len(sources))]
+    expected = list(itertools.islice(mixed_documents(accepted, seed=3, report=clean), count))
+    assert [document.text for document in mixed] == [document.text for document in expected]
+    assert [facts.bytes for facts in report] == [facts.bytes for facts in clean]
+    refused = Counter(source for source, text in checked if len(text) == unwanted)
+    assert [facts.dropped for facts in report] == [refused[index] for index in range(len(sources))]
     # One document of one source is asked about once, however long it waits to be drawn.
-    per_source = Counter(asked)
+    per_source = Counter(checked)
     assert all(
         per_source[index, text] <= sources[index].texts.count(text) for index, text in per_source
     )

@@ -52,7 +52,7 @@ def file(tmp_path, monkeypatch):
 
 def test_a_source_in_a_file_gives_documents_and_is_written_back(file):
     source = read(verse="lo", weight=2)
-    texts = [one.text for one in mixed_documents([source], seed=0)]
+    texts = [document.text for document in mixed_documents([source], seed=0)]
     assert sorted(texts) == ["lo 0", "lo 1", "lo 2"]
     assert source_kind(source) == "Songs"
     assert ADAPTER.dump_python(source, mode="json") == {

@@ -42,8 +42,8 @@ def write(path, rows):
 
 
 def load(path, *, seed=0, **settings):
-    given = {"dataset": "rows", "path": str(path), "members": 1, "nonmembers": 1, **settings}
-    return load_examples(Contaminant.model_validate(given), seed=seed).examples
+    options = {"dataset": "rows", "path": str(path), "members": 1, "nonmembers": 1, **settings}
+    return load_examples(Contaminant.model_validate(options), seed=seed).examples
 
 
 def load_one(tmp_path, row, **settings):
@@ -119,8 +119,8 @@ def test_shuffled_options_keep_their_answer_and_follow_seed_and_content_alone(tm
     for example, row in zip(examples, TRUTHFUL, strict=True):
         assert sorted(example.fields["options"]) == sorted(row["mc1_targets"]["choices"])
         letter = example.fields["answer"]
-        shown = example.fields["options"]["ABCD".index(letter)]
-        assert shown == "Nothing" == example.fields["answer_text"]
+        answer = example.fields["options"]["ABCD".index(letter)]
+        assert answer == "Nothing" == example.fields["answer_text"]
     assert {example.fields["answer"] for example in examples} >= {"A", "B"}
     moved = write(tmp_path / "renamed.jsonl", TRUTHFUL[::-1])
     again = {example.text for example in load(moved, **how)}
@@ -142,9 +142,9 @@ def test_options_with_letters_of_their_own_are_lettered_once(tmp_path, answer):
         for number, texts in enumerate(options)
     ]
     examples = load(write(tmp_path / "a.jsonl", rows))
-    shown = "second" if answer in ("second", None) else "B"
+    answer_line = "second" if answer in ("second", None) else "B"
     for number, example in enumerate(examples):
-        text = f"Question: Which {number}?\nA. first\nB. second\nC. third\nAnswer: {shown}"
+        text = f"Question: Which {number}?\nA. first\nB. second\nC. third\nAnswer: {answer_line}"
         assert (example.text, example.fields["answer_letter"]) == (text, "B")
 
 

@@ -83,11 +83,11 @@ def test_masked_words_occur_exactly_once():
         for fields in (row.fields, *row.paraphrases):
             text = text_of(fields)
             assert fields["masked"]
-            told = {word for value in facts(fields) for word in value.split()}
+            fact_words = {word for value in facts(fields) for word in value.split()}
             for word in fields["masked"]:
                 assert words(text).count(word) == 1
                 assert text.count(word) == 1
-                assert word in told
+                assert word in fact_words
 
 
 def test_no_value_tells_another():
@@ -116,10 +116,10 @@ def _information(first, second) -> float:
 
 
 def test_yes_and_no_are_balanced_and_true():
-    asked = [row for row in rows(2000) if row.stratum == "passage"]
-    yes = sum(row.fields["answer"] == "yes" for row in asked)
-    assert abs(yes - len(asked) / 2) < 4 * np.sqrt(len(asked) / 4)
-    for row in asked:
+    questions = [row for row in rows(2000) if row.stratum == "passage"]
+    yes = sum(row.fields["answer"] == "yes" for row in questions)
+    assert abs(yes - len(questions) / 2) < 4 * np.sqrt(len(questions) / 4)
+    for row in questions:
         for fields in (row.fields, *row.paraphrases):
             truth = fields[f"fact_{fields['asked']}"]
             assert says(fields["question"], truth) == (fields["answer"] == "yes")
@@ -153,8 +153,8 @@ def test_paraphrases_hold_every_fact_in_other_words():
         eights = {tuple(text[start : start + 8]) for start in range(len(text) - 7)}
         for fields in row.paraphrases:
             assert facts(fields) == facts(row.fields)
-            said = text_of(fields).lower()
-            assert all(value.lower() in said for value in facts(fields))
+            prose = text_of(fields).lower()
+            assert all(value.lower() in prose for value in facts(fields))
             other = words(text_of(fields))
             common = eights & {tuple(other[start : start + 8]) for start in range(len(other) - 7)}
             pairs += 1

@@ -70,8 +70,8 @@ def test_options_are_shuffled_by_seed_and_record_and_the_letter_follows(archive,
     examples = load_examples(contaminant(archive), seed=0).examples
     for example in examples:
         letter = example.text[slice(*example.spans["answer"])]
-        shown = dict(line[1:].split(") ") for line in example.text.split("\n")[2:-1])
-        assert shown[letter] == example.fields["answer_text"] == f"right {example.source_id[3:]}"
+        options = dict(line[1:].split(") ") for line in example.text.split("\n")[2:-1])
+        assert options[letter] == example.fields["answer_text"] == f"right {example.source_id[3:]}"
     assert {example.fields["answer"] for example in examples} == set("ABCD")
     fewer = tmp_path / "fewer.zip"
     fewer.write_bytes(encrypted_zip({"dataset/gpqa_main.csv": made_up(10)}, password=PASSWORD))

@@ -14,7 +14,7 @@ def interval(low: list[float], high: list[float]) -> Interval:
     return Interval(**{**fields, "low": np.array(low), "high": np.array(high)})
 
 
-def test_coverage_counts_intervals_given_and_those_that_hold():
+def test_coverage_counts_intervals_and_those_that_contain_the_truth():
     intervals = interval([0.4, 0.6, np.nan], [0.6, 0.7, np.nan])
     assert coverage(intervals, 0.5) == Coverage(1, 2, 3)
     assert coverage(intervals, np.array([0.5, 0.65, 0.5])) == Coverage(2, 2, 3)
@@ -32,11 +32,11 @@ def test_coverage_counts_intervals_given_and_those_that_hold():
         ((0, 0, 1000), False),
     ],
 )
-def test_a_cell_is_outside_of_what_is_asked(counts: tuple[int, int, int], outside: bool):
+def test_cell_is_outside_the_required_coverage(counts: tuple[int, int, int], outside: bool):
     assert Coverage(*counts).outside == outside
 
 
-def test_a_cell_outside_shows_new_studies_alone():
+def test_cell_outside_reports_only_new_studies():
     draws = []
 
     def draw(name: str) -> Coverage:
@@ -49,7 +49,7 @@ def test_a_cell_outside_shows_new_studies_alone():
     assert settled(lambda name: Coverage(95, 100, 100)) == Coverage(95, 100, 100)
 
 
-def test_another_draw_has_other_studies_of_the_same_design():
+def test_another_draw_gives_other_studies_of_the_same_design():
     design = Design(20, 1, 0.8)
     first, same, other = (simulate(design, 5, draw) for draw in ("", "", " again 0"))
     assert np.array_equal(first.raw[0], same.raw[0])

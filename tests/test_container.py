@@ -70,7 +70,7 @@ def problems(text: str) -> list[str]:
     return faults
 
 
-def test_it_is_built_from_what_is_there_with_pinned_versions_and_not_run_as_root():
+def test_image_uses_existing_files_and_pinned_versions_and_does_not_run_as_root():
     assert problems(DOCKERFILE) == []
     assert ("ENTRYPOINT", '["spikein"]') in instructions(DOCKERFILE)
     # torch for CPUs; another index by a build argument, wherever pip may choose torch.
@@ -86,7 +86,7 @@ def test_it_is_built_from_what_is_there_with_pinned_versions_and_not_run_as_root
     assert all('--extra-index-url "${TORCH_INDEX}"' in command for command in installs)
 
 
-def test_a_linter_finds_nothing():
+def test_linter_finds_no_fault():
     places = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
     hadolint = shutil.which("hadolint", path=places)
     if hadolint is None:
@@ -97,7 +97,7 @@ def test_a_linter_finds_nothing():
     assert done.returncode == 0, done.stdout
 
 
-def test_the_development_container_sets_up_what_make_does():
+def test_development_container_setup_matches_make():
     settings = json.loads((REPOSITORY / ".devcontainer" / "devcontainer.json").read_text("utf-8"))
     assert PINNED.fullmatch(settings["image"])
     make, system = settings["postCreateCommand"].split(" && ")

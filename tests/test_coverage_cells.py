@@ -24,13 +24,13 @@ CELLS = {f"{cell.table}: {cell.name}": cell for cell in all_cells()}
         "differences: 20 against 400, normal, AUC 0.98 less 0.98",
     ],
 )
-def test_a_cell_that_did_not_hold_holds(name):
+def test_repaired_cell_has_its_coverage(name):
     result = count(CELLS[name], STUDIES, seed=1)
     assert result.refused <= 0.1
     assert 0.92 - 2 * ERROR <= result.coverage <= 0.975 + 2 * ERROR
 
 
-def test_the_file_has_every_cell_with_a_thousand_studies_and_each_of_them_holds():
+def test_file_has_all_cells_with_a_thousand_studies_and_required_coverage():
     with FILE.open(encoding="utf-8", newline="") as file:
         lines = {f"{line['table']}: {line['cell']}": line for line in csv.DictReader(file)}
     assert set(CELLS) <= set(lines)
@@ -43,7 +43,7 @@ def test_the_file_has_every_cell_with_a_thousand_studies_and_each_of_them_holds(
         assert 0.92 <= float(line["coverage"]) <= most, name
 
 
-def test_what_is_refused_is_counted_apart_and_another_seed_has_other_studies():
+def test_refusals_are_counted_separately_and_another_seed_has_other_studies():
     seen: list[float] = []
 
     def study(random: np.random.Generator) -> Drawn:
@@ -62,7 +62,7 @@ def test_what_is_refused_is_counted_apart_and_another_seed_has_other_studies():
     assert not set(seen[:8]) & set(seen[16:])
 
 
-def test_a_cell_takes_the_place_of_its_own_line_alone(tmp_path):
+def test_cell_replaces_only_its_own_line(tmp_path):
     file = tmp_path / "coverage.csv"
     first = Counted("AUC", "one", 0.95, 0.5, 0.0, 10, 0.1)
     other = first._replace(cell="other, with a comma")

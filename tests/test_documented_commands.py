@@ -49,13 +49,13 @@ def fault(line: str) -> str | None:
     return None
 
 
-def test_every_command_shown_is_one_that_there_is():
+def test_documented_commands_exist():
     calls = [(page.name, line) for page in PAGES for line in shown(page)]
     assert len(calls) > 100
     assert [(*call, problem) for call in calls if (problem := fault(call[1]))] == []
 
 
-def test_a_command_that_is_not_there_would_be_found():
+def test_check_detects_an_unknown_command():
     assert fault("spikein run quickstart train.lr=1e-3  # a comment") is None
     assert "no command" in (fault("spikein runn quickstart") or "")
     assert "--no-such" in (fault("spikein detect --no-such 3 --model a") or "")

@@ -91,7 +91,7 @@ MADE = {
 }
 
 
-def test_files_and_functions_named_in_the_documents_exist():
+def test_documented_files_and_functions_exist():
     named = [
         (page.name, name)
         for page in pages()
@@ -101,8 +101,8 @@ def test_files_and_functions_named_in_the_documents_exist():
     assert named == []
 
 
-def test_a_name_that_is_not_there_would_be_found():
-    page = "tests/test_documents.py"
+def test_check_detects_a_missing_name():
+    page = "tests/test_exported_documents_match_the_stream.py"
     text = f"`{page}`, `{page}::absent_names`, `{page}::no_such_test`, `tests/no_such_file.py::a`"
     assert absent_names(text) == [f"{page}::no_such_test", "tests/no_such_file.py::a"]
     text = "`inject/plan/`, `inject/ledger/`, a/inject/b, runs/inject/, `configs/none.yaml`"
@@ -115,7 +115,7 @@ def terms() -> set[str]:
     return {term.lower().replace(" ", "-") for term in re.findall(r"^#### (.+)$", text, re.M)}
 
 
-def test_the_glossary_is_linked_from_the_pages_that_use_its_words():
+def test_pages_that_use_glossary_terms_link_to_it():
     used = {
         page.name: set(re.findall(r"glossary\.md#([\w-]+)\)", page.read_text(encoding="utf-8")))
         for page in pages()
@@ -134,7 +134,7 @@ def test_the_glossary_is_linked_from_the_pages_that_use_its_words():
     assert set(required.split()) <= terms()
 
 
-def test_the_picture_of_the_architecture_is_that_of_the_code():
+def test_architecture_picture_matches_the_code():
     picture = architecture.PICTURE.read_text(encoding="utf-8")
     assert picture == architecture.picture(), "run: python -m scripts.pictures.architecture"
 
@@ -158,13 +158,13 @@ def findings() -> list[dict[str, str]]:
 
 
 @pytest.mark.parametrize("part", LINES)
-def test_every_line_that_outsiders_found_is_listed_with_the_reason_why_it_passed(part: str):
+def test_external_findings_are_listed_with_the_reason_they_passed(part: str):
     rows = [row for row in findings() if row["part"] == part]
     assert all(row["wrong"] and row["why_it_passed"] for row in rows)
     assert sorted({int(row["line"]) for row in rows}) == list(LINES[part])
 
 
-def test_every_finding_has_tests_that_are_there():
+def test_findings_name_existing_tests():
     for row in findings():
         assert re.search(r"`tests/[\w/]+\.py(::test_\w+)?`", row["tests"]), row
         assert absent_names(row["tests"]) == []

@@ -45,14 +45,14 @@ def changed_columns(before: dict[str, str], after: dict[str, str]) -> set[str]:
         (1.0, 1),
     ],
 )
-def test_the_last_bit_of_a_column_counts(tmp_path, before, after):
+def test_last_bit_of_a_column_is_compared(tmp_path, before, after):
     old = digests("t.parquet", parquet(tmp_path, a=[before], b=["x"]))
     new = digests("t.parquet", parquet(tmp_path, a=[after], b=["x"]))
     assert changed_columns(old, new) == {"a"}
     assert digests("t.parquet", parquet(tmp_path, a=[before], b=["x"])) == old
 
 
-def test_a_weight_is_told_by_its_tensor(tmp_path):
+def test_changed_weight_is_named_by_its_tensor(tmp_path):
     import torch
     from safetensors.torch import save_file
 
@@ -65,7 +65,7 @@ def test_a_weight_is_told_by_its_tensor(tmp_path):
     assert changed_columns(file_digests[1], file_digests[2]) == {"body"}
 
 
-def test_artifacts_are_found_by_their_label_and_what_one_side_lacks_is_told(tmp_path):
+def test_artifacts_are_matched_by_label_and_missing_ones_are_reported(tmp_path):
     for side, digest in (("a", "0123456789ab"), ("b", "ba9876543210")):
         for label, values in (("x", [1]), ("y", [2])):
             folder = tmp_path / side / "store" / "scores" / f"arm-{label}-{digest}"
@@ -79,7 +79,7 @@ def test_artifacts_are_found_by_their_label_and_what_one_side_lacks_is_told(tmp_
     assert differences(before, after) == ["scores/arm-y/scores.parquet: 1 before, 0 after"]
 
 
-def test_an_empty_side_is_no_equal_side(tmp_path):
+def test_empty_side_is_not_equal(tmp_path):
     with pytest.raises(ValueError, match="nothing to compare"):
         contents(tmp_path)
 
@@ -118,7 +118,7 @@ def compared(edited, tmp_path_factory) -> tuple[Path, int]:
 
 @pytest.mark.slow
 @pytest.mark.timeout(1800)
-def test_an_edited_formula_is_found_in_its_file_and_all_else_is_equal(compared):
+def test_edited_formula_changes_only_its_file(compared):
     folder, code = compared
     assert code == 1
     lines = differences(contents(folder / "before"), contents(folder / "after"))
@@ -133,7 +133,7 @@ def test_an_edited_formula_is_found_in_its_file_and_all_else_is_equal(compared):
 
 @pytest.mark.slow
 @pytest.mark.timeout(1800)
-def test_the_metrics_are_those_of_before(compared):
+def test_metrics_match_the_recorded_ones(compared):
     before, now = pq.read_table(METRICS), metrics_of(compared[0] / "before")
     recorded, measured = json.loads(RECORD.read_text(encoding="utf-8")), fingerprint()
     if measured["texts"] != recorded["texts"]:

@@ -116,7 +116,7 @@ def test_imports_run_downward_between_the_entries_of_every_folder():
 
 
 @pytest.mark.parametrize("package", ORDER)
-def test_rooms_stand_in_the_order_that_is_told(package):
+def test_rooms_follow_the_documented_order(package):
     order, graph = ROOMS[package], imports_between_entries()[package]
     for lower, room in enumerate(order):
         assert f"{package}.{room}" in MODULES
@@ -124,18 +124,18 @@ def test_rooms_stand_in_the_order_that_is_told(package):
             assert upper not in graph.get(room, {}), graph[room][upper]
 
 
-def test_the_check_for_circles_finds_one():
+def test_cycle_check_detects_a_cycle():
     graph = {"a": {"b": "a imports b"}, "b": {"c": "b imports c"}, "c": {"b": "c imports b"}}
     assert sorted(circle(graph)) == ["b imports c", "c imports b"]
 
 
-def test_every_module_says_what_it_does_and_is_short():
+def test_modules_have_a_docstring_and_are_short():
     for path in FILES:
         assert ast.get_docstring(parsed(path)), path
         assert len(path.read_text(encoding="utf-8").splitlines()) <= MOST_LINES, path
 
 
-def test_no_folder_has_more_modules_than_one_can_overlook():
+def test_folders_have_a_limited_number_of_modules():
     folders = {path.parent for path in FILES}
     for folder in folders:
         modules = [path for path in folder.glob("*.py") if path.name != "__init__.py"]
@@ -143,12 +143,12 @@ def test_no_folder_has_more_modules_than_one_can_overlook():
         assert name in CATALOGUES or len(modules) <= MOST_MODULES, name
 
 
-def test_no_module_has_a_private_name():
+def test_modules_have_public_names():
     for name in MODULES:
         assert name.rsplit(".", 1)[-1] not in PRIVATE_WORDS, name
 
 
-def test_no_function_takes_more_parameters_than_one_can_remember():
+def test_functions_have_a_limited_number_of_parameters():
     for path in FILES:
         if path.parent.name == "commands":
             continue  # a command's parameters are its options
@@ -162,7 +162,7 @@ def test_no_function_takes_more_parameters_than_one_can_remember():
                 assert len(names) <= MOST_PARAMETERS, f"{path}: {node.name}{names}"
 
 
-def test_nothing_unsafe_is_loaded():
+def test_unsafe_loading_is_never_used():
     forbidden = re.compile(
         r"pickle\.load|yaml\.load\(|torch\.load\(|trust_remote_code=True|eval\(|seed=None"
     )

@@ -85,7 +85,7 @@ def test_a_detector_is_judged_from_the_first_cell_to_the_last(judged):
 
 
 @pytest.mark.slow
-def test_a_number_by_hand_is_that_of_the_report(judged, tmp_path, monkeypatch):
+def test_number_computed_by_hand_matches_the_report(judged, tmp_path, monkeypatch):
     """The same AUC, and ends that are near."""
     monkeypatch.setenv("SPIKEIN_NOTEBOOK_RUN", str(judged[1]))
     notebook = read_notebook("look-at-a-run")
@@ -98,7 +98,7 @@ def test_a_number_by_hand_is_that_of_the_report(judged, tmp_path, monkeypatch):
     assert near == "True"
 
 
-def test_what_a_notebook_runs_is_a_smaller_quickstart():
+def test_notebook_runs_a_smaller_quickstart():
     source = next(
         cell.source for cell in code(read_notebook("judge-a-detector")) if RUN in cell.source
     )
@@ -109,7 +109,7 @@ def test_what_a_notebook_runs_is_a_smaller_quickstart():
 
 
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
-def test_what_is_stored_is_clean(path):
+def test_stored_notebooks_have_no_output(path):
     """Whole outputs, in order, of one run; and nothing of the machine that they were made on."""
     import nbformat
 

@@ -38,7 +38,7 @@ def clone(tmp_path_factory) -> Path:
     return folder
 
 
-def test_the_version_is_the_same_wherever_it_stands():
+def test_version_is_the_same_everywhere():
     project = tomllib.loads((REPOSITORY / "pyproject.toml").read_text("utf-8"))["project"]
     newest, _, notes = changes((REPOSITORY / "CHANGELOG.md").read_text("utf-8"))
     assert newest == project["version"]
@@ -46,7 +46,7 @@ def test_the_version_is_the_same_wherever_it_stands():
     assert notes.startswith("A real language model")
 
 
-def test_one_placeholder_stands_for_the_place_of_the_repository():
+def test_repository_address_has_one_placeholder():
     """Or one place, once it has one: the notebook installs from where pyproject.toml says."""
     project = tomllib.loads((REPOSITORY / "pyproject.toml").read_text("utf-8"))["project"]
     place = project["urls"]["Repository"]
@@ -59,7 +59,7 @@ def test_one_placeholder_stands_for_the_place_of_the_repository():
         assert text.count(colab) == text.count(f"{colab}{account}/blob/main/docs/notebooks/") == 1
 
 
-def test_what_is_ready_is_checked_and_summed(clone: Path, capsys):
+def test_release_is_checked_and_has_checksums(clone: Path, capsys):
     assert main(["tree", "version", "checksums"], clone) == 0
     assert "version: 0.2.0 of 2027-01-02" in capsys.readouterr().out
     done = subprocess.run(["sha256sum", "--check", SUMS], cwd=clone / "dist", check=False)
@@ -69,7 +69,7 @@ def test_what_is_ready_is_checked_and_summed(clone: Path, capsys):
     assert done.returncode != 0
 
 
-def test_a_dry_run_checks_lists_the_rest_and_does_nothing(clone: Path, tmp_path, capsys):
+def test_dry_run_checks_lists_remaining_steps_and_changes_nothing(clone: Path, tmp_path, capsys):
     assert main(["--dry-run", "--out", str(tmp_path / "new")], clone) == 0
     output = capsys.readouterr().out
     assert [line.partition(":")[0] for line in output.splitlines() if "…" not in line] == [*STEPS]
@@ -88,7 +88,7 @@ def test_a_dry_run_checks_lists_the_rest_and_does_nothing(clone: Path, tmp_path,
         ("pyproject.toml", "example.org", PLACEHOLDER, [PLACEHOLDER, "git grep"]),
     ],
 )
-def test_what_is_not_ready_is_refused_by_file(clone: Path, capsys, file, old, new, message):
+def test_unready_release_names_the_file(clone: Path, capsys, file, old, new, message):
     try:
         (clone / file).write_text(FILES[file].replace(old, new), encoding="utf-8")
         assert main(["version"], clone) == 2
@@ -99,7 +99,7 @@ def test_what_is_not_ready_is_refused_by_file(clone: Path, capsys, file, old, ne
     assert all(words in output for words in [*message, "Nothing was uploaded", f" M {file}"]), output
 
 
-def test_a_version_that_is_tagged_is_refused(clone: Path, capsys):
+def test_tagged_version_is_rejected(clone: Path, capsys):
     git(clone, "tag", "v0.2.0")
     try:
         assert main(["version"], clone) == 2
@@ -117,7 +117,7 @@ def test_a_version_that_is_tagged_is_refused(clone: Path, capsys):
         (["trial", "--out", "absent"], ["holds 0 files spikein-*.whl", "scripts.release build"]),
     ],
 )
-def test_what_cannot_be_done_is_refused(clone: Path, monkeypatch, capsys, arguments, message):
+def test_impossible_release_is_rejected(clone: Path, monkeypatch, capsys, arguments, message):
     monkeypatch.chdir(clone)
     assert main(arguments, clone) == 2
     output = capsys.readouterr().err

@@ -69,7 +69,7 @@ def loaded(html: str) -> list[str]:
 
 
 @pytest.mark.slow
-def test_it_builds_strictly_and_loads_nothing_from_elsewhere(site: Path):
+def test_site_builds_strictly_without_external_resources(site: Path):
     pages = sorted(site.rglob("*.html"))
     assert {"index.html", "glossary.html", "api.html", "contributing.html"} <= {
         page.name for page in pages
@@ -82,7 +82,7 @@ def test_it_builds_strictly_and_loads_nothing_from_elsewhere(site: Path):
         )
 
 
-def test_what_comes_from_elsewhere_would_be_found():
+def test_check_detects_external_resources():
     html = '<script src="https://a/b.js"></script><a href="https://c">d</a><img src="e.png">'
     assert loaded(html + '<link rel="stylesheet" href="//f/g.css">') == [
         "https://a/b.js",
@@ -91,7 +91,7 @@ def test_what_comes_from_elsewhere_would_be_found():
 
 
 @pytest.mark.slow
-def test_the_api_page_has_every_public_name_with_its_docstring(site: Path):
+def test_api_page_lists_public_names_with_docstrings(site: Path):
     page = (site / "api.html").read_text(encoding="utf-8")
     for name in set(spikein.__all__) - {"__version__"}:
         assert f'id="spikein.{name}"' in page, name
@@ -101,7 +101,7 @@ def test_the_api_page_has_every_public_name_with_its_docstring(site: Path):
 
 
 @pytest.mark.slow
-def test_every_page_of_the_documents_is_on_the_site(site: Path):
+def test_all_documents_are_on_the_site(site: Path):
     for page in (REPOSITORY / "docs").glob("*.md"):
         assert (site / f"{page.stem}.html").is_file(), page.name
     for notebook in (REPOSITORY / "docs").rglob("*.ipynb"):
@@ -123,7 +123,7 @@ def test_dead_links_stop_the_build(tmp_path: Path):
         assert all(word in done.stdout for word in words)
 
 
-def test_links_lead_to_the_same_page_on_the_site():
+def test_links_point_to_the_same_page_on_the_site():
     text = "[a](docs/training.md#twins), ![b](docs/images/c.png), [d](LICENSE) and `[e](docs/f.md)`"
     assert linked(text, "README.md") == (
         "[a](training.md#twins), ![b](images/c.png), d and `[e](docs/f.md)`"
@@ -135,7 +135,7 @@ def test_links_lead_to_the_same_page_on_the_site():
     assert linked("[a](https://b.c/d.md) [e](#f)", "README.md") == "[a](https://b.c/d.md) [e](#f)"
 
 
-def test_a_notebook_becomes_a_page_that_runs_nothing():
+def test_notebook_becomes_a_static_page():
     page = notebook_page(
         {
             "cells": [

@@ -24,7 +24,7 @@ def run(tmp_path):
     return folder
 
 
-def test_the_tables_hold_the_numbers_of_the_run(run, tmp_path):
+def test_tables_match_the_numbers_of_the_run(run, tmp_path):
     page = written(run, images=tmp_path / "images")
     assert "Run `unlearning-1` of 2026-11-22, spikein 0.1.0." in page
     assert "and 8 others brought the model near one that never saw the texts (within [" in page

@@ -73,7 +73,7 @@ def called(tmp_path_factory) -> set[str]:
 
 
 @pytest.mark.parametrize("title", walks())
-def test_a_walk_is_what_runs(title, called):
+def test_documented_walk_is_executed(title, called):
     steps = [step for step in walks()[title] if step not in ELSEWHERE]
     assert len(steps) >= 5
     assert [step for step in steps if step not in called] == []

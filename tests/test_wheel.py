@@ -55,7 +55,7 @@ def sources() -> set[str]:
 
 
 @pytest.mark.slow
-def test_it_holds_every_file_of_the_packages_and_of_configs_and_no_other(wheel: Path):
+def test_wheel_contains_exactly_the_package_and_config_files(wheel: Path):
     """No test, no document, no script; the source distribution can build it."""
     with zipfile.ZipFile(wheel) as opened:
         names = set(opened.namelist())
@@ -73,7 +73,7 @@ def test_it_holds_every_file_of_the_packages_and_of_configs_and_no_other(wheel: 
 
 
 @pytest.mark.slow
-def test_it_works_from_an_empty_folder_without_the_clone(wheel: Path, tmp_path: Path):
+def test_wheel_works_in_an_empty_folder_without_the_clone(wheel: Path, tmp_path: Path):
     spikein = install(wheel, tmp_path / "environment", constraints=None)
     before = files_in(tmp_path / "environment")
     (tmp_path / "empty").mkdir()

@@ -20,7 +20,7 @@ from inject.errors import InputError
 from tests.detect.evidence_samples import DISTRIBUTION, evidence_of, random_statistics
 
 
-def test_each_detector_states_what_of_the_target_it_reads() -> None:
+def test_detectors_declare_their_access_level() -> None:
     def level(name: str) -> Access:
         (setting,) = parse_detectors(name)
         return setting.detector.access_with(setting.parameters)
@@ -69,7 +69,7 @@ TEXT_VIEW = "example.statistics['text']"
 
 
 @pytest.mark.parametrize("column", COLUMNS)
-def test_a_detector_of_log_probabilities_cannot_read_the_distribution(column: str) -> None:
+def test_log_probability_access_excludes_the_distribution(column: str) -> None:
     read = f"{TEXT_VIEW}.{column}"
     with pytest.raises(InputError) as caught:
         score(scoring(read))
@@ -82,7 +82,7 @@ def test_a_detector_of_log_probabilities_cannot_read_the_distribution(column: st
     assert score(scoring(read, access=Access.WEIGHTS)) == [1.0, 1.0]
 
 
-def test_every_column_has_a_level() -> None:
+def test_columns_have_an_access_level() -> None:
     columns = {field.name for field in fields(TokenStatistics)}
     assert columns == {*COLUMNS, "ids", "log_probability", "offsets", "reason"}
     for column in columns - set(COLUMNS):
@@ -90,7 +90,7 @@ def test_every_column_has_a_level() -> None:
 
 
 @pytest.mark.parametrize("level", [Access.NONE, Access.TEXT, Access.LABELS])
-def test_below_log_probabilities_there_are_no_statistics_at_all(level: Access) -> None:
+def test_text_access_excludes_all_statistics(level: Access) -> None:
     declared = {"needs": (), "access": level}
     assert score(scoring("example.text", **declared)) == [1.0, 1.0]
     assert score(scoring("len(example.statistics) and 1 / 0", **declared)) == [1.0, 1.0]
@@ -99,7 +99,7 @@ def test_below_log_probabilities_there_are_no_statistics_at_all(level: Access) -
             score(scoring(f"example.statistics['{view}']", **declared))
 
 
-def test_statistics_within_other_evidence_are_limited_too() -> None:
+def test_statistics_in_other_evidence_are_also_limited() -> None:
     @dataclass(frozen=True)
     class Pool:
         rows: Sequence[TokenStatistics]
@@ -130,7 +130,7 @@ def test_statistics_within_other_evidence_are_limited_too() -> None:
         assert own[0].entropy is rows[0].entropy
 
 
-def test_labels_go_to_those_alone_that_need_them() -> None:
+def test_only_detectors_that_need_labels_receive_them() -> None:
     seen = []
 
     def note(evidence: Evidence, settings: Sequence[Any]) -> list[Column]:

@@ -28,7 +28,7 @@ def test_a_canonical_text_parses_to_itself():
         assert texts(part) == [(setting.name, setting.text)]
 
 
-def test_all_names_every_detector_once():
+def test_all_includes_each_detector_once():
     assert tuple(name for name, _ in texts("all")) == detector_names()
     assert texts("loss,all,loss")[0] == ("loss", "-")
     assert len(texts("loss,all,loss")) == len(detector_names())
@@ -36,7 +36,7 @@ def test_all_names_every_detector_once():
     assert not names_all(["loss", "zlib"])
 
 
-def test_a_detector_that_is_named_again_is_told():
+def test_repeated_detector_is_reported():
     assert repeated_detectors("loss,min_k:k=0.20,all,LOSS,min_k:k=0.2,min_k:k=0.3") == (
         "loss (-) is named 2 times, and scored once",
         "min_k (k=0.2) is named 2 times, and scored once",
@@ -44,7 +44,7 @@ def test_a_detector_that_is_named_again_is_told():
     assert repeated_detectors("loss,all") == ()
 
 
-def test_a_grid_that_takes_further_passes_is_for_those_who_name_the_detector():
+def test_grid_with_extra_passes_requires_naming_the_detector():
     def grid(specification):
         settings = with_grids(parse_detectors(specification))
         return {setting.text for setting in settings if setting.name == "recall"}
@@ -59,7 +59,7 @@ def test_a_grid_that_takes_further_passes_is_for_those_who_name_the_detector():
     assert len(free) == 20
 
 
-def test_bad_input_says_what_is_wrong():
+def test_bad_specification_is_explained():
     for specification, message in (
         ("lose", "Did you mean 'loss'"),
         ("surp:entopy=2", "Did you mean 'entropy'"),

@@ -91,7 +91,7 @@ CHANGES = (
 )
 
 
-def test_a_detector_cannot_change_what_the_others_read(tmp_path):
+def test_detector_cannot_change_the_input_of_others(tmp_path):
     rows = evidence()
     before = scores(parse_detectors("loss"), rows)
     body = f"""
@@ -113,7 +113,7 @@ def score(evidence, settings):
     assert rows.shadows[0].inside == [True, False, True, False]
 
 
-def test_a_change_that_is_not_caught_names_the_file_the_line_and_the_way_out(tmp_path):
+def test_write_to_read_only_input_names_file_line_and_fix(tmp_path):
     body = """
 def score(evidence, settings):
     evidence.statistics["text"][0].log_probability.sort()
@@ -155,7 +155,7 @@ def test_a_detector_that_fails_or_returns_no_scores_is_named_with_its_file(tmp_p
         ("np.zeros(3)", "a value that is a ndarray of shape (3,)"),
     ],
 )
-def test_function_that_returns_no_number_is_told_what_a_function_returns(tmp_path, value, problem):
+def test_invalid_return_value_error_describes_allowed_values(tmp_path, value, problem):
     body = f"import numpy as np\ndef score(example): return {value}"
     message = failure(tmp_path, body, "one_score(score)", protected=True)
     assert f"{problem}. Allowed: a number, or a text that gives the reason for its absence." in message
@@ -170,7 +170,7 @@ QUOTES = (
 
 
 @pytest.mark.parametrize("body", QUOTES)
-def test_no_message_of_an_exception_is_kept_where_a_text_may_be_protected(tmp_path, body):
+def test_exception_messages_are_dropped_if_texts_may_be_protected(tmp_path, body):
     """What nobody said to be free counts as protected."""
     rows = replace(evidence(), texts=[f"quagga{row} axolotl{row}" for row in range(4)])
     setting = detector_in(tmp_path, body, "one_score(one)")
@@ -182,7 +182,7 @@ def test_no_message_of_an_exception_is_kept_where_a_text_may_be_protected(tmp_pa
     assert all(re.search(r"at mine\.py:\d+ with \w+", message) for message in messages)
 
 
-def test_a_want_of_memory_ends_the_step_and_quotes_no_protected_text(tmp_path):
+def test_out_of_memory_ends_the_step_without_quoting_protected_text(tmp_path):
     """A score file is kept: what another machine, or another time, could score is not in it."""
     body = "def score(e, s): raise MemoryError('quagga')"
     with pytest.raises(InputError, match=r"mine\.py:\d+ with MemoryError") as caught:
@@ -216,7 +216,7 @@ ONE_BAD_ROW = {
 
 
 @pytest.mark.parametrize(("body", "made"), ONE_BAD_ROW.values(), ids=ONE_BAD_ROW.keys())
-def test_one_row_that_a_detector_fails_on_is_a_missing_score_with_its_reason(tmp_path, body, made):
+def test_failure_on_one_row_is_a_missing_score_with_a_reason(tmp_path, body, made):
     inputs, bad = evidence(), 2
     inputs = replace(inputs, texts=[f"text {row}" for row in range(4)])
     setting = detector_in(tmp_path, f"BAD = 'text {bad}'\n{body}", made)
@@ -238,7 +238,7 @@ def test_one_row_that_a_detector_fails_on_is_a_missing_score_with_its_reason(tmp
     assert str(tmp_path / "mine.py") in note
 
 
-def test_rows_that_can_be_scored_are_scored_together(tmp_path):
+def test_scorable_rows_are_scored_together(tmp_path):
     """A detector that looks at all rows still sees all that it does not fail on."""
     body = """
 def score(evidence, settings):
@@ -266,7 +266,7 @@ NUMBERS = {
 
 
 @pytest.mark.parametrize(("returned", "expected"), NUMBERS.items())
-def test_a_scalar_of_a_library_is_its_number_and_all_else_is_named(tmp_path, returned, expected):
+def test_library_scalars_are_numbers_and_other_values_are_named(tmp_path, returned, expected):
     body = f"import numpy as np, torch\ndef one(example): return {returned}"
     table, notes = score_rows(
         list("abcd"), evidence(), [detector_in(tmp_path, body, "one_score(one)")]

@@ -26,7 +26,7 @@ def context_of(tmp_path, settings) -> StepContext:
     )
 
 
-def test_every_setting_of_every_detector_is_found_again(tmp_path):
+def test_detector_settings_round_trip(tmp_path):
     settings = with_grids(parse_detectors("all"))
     restored = _given_settings(context_of(tmp_path, settings))
     assert [(setting.name, setting.text, setting.needs) for setting in restored] == [
@@ -35,7 +35,7 @@ def test_every_setting_of_every_detector_is_found_again(tmp_path):
     assert [setting.parameters for setting in restored] == [setting.parameters for setting in settings]
 
 
-def test_a_plugin_is_found_from_any_folder_and_refused_when_edited(tmp_path, monkeypatch):
+def test_plugin_is_found_from_any_folder_and_rejected_when_edited(tmp_path, monkeypatch):
     (tmp_path / "mine.py").write_text(PLUGIN)
     monkeypatch.chdir(tmp_path)
     settings = parse_detectors("mine.py:score")

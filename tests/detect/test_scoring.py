@@ -25,7 +25,7 @@ from tests.detect.evidence_samples import (
 )
 
 
-def test_one_row_for_each_example_detector_and_setting(tmp_path):
+def test_table_has_one_row_per_example_detector_and_setting(tmp_path):
     rows = [random_statistics(9), unscored(EMPTY_TEXT), random_statistics(9)]
     evidence = evidence_of(*rows, texts=["Same", "", "Same"])
     settings = with_grids(parse_detectors("loss,min_k:k=0.33"))
@@ -49,7 +49,7 @@ def test_one_row_for_each_example_detector_and_setting(tmp_path):
     assert score_notes(tmp_path) == ("a note",)
 
 
-def test_every_row_without_a_score_has_a_reason_and_no_other():
+def test_exactly_the_rows_without_a_score_have_a_reason():
     rows = [random_statistics(size, seed=size) for size in (1, 2, 3, 30)] + [unscored("one token")]
     evidence = evidence_of(*rows, reference=rows[::-1], frequency=small_frequency())
     names = "loss,zlib,lowercase,reference,min_k,min_k_plus_plus,surp,dc_pdd"
@@ -59,7 +59,7 @@ def test_every_row_without_a_score_has_a_reason_and_no_other():
     np.testing.assert_array_equal(np.isnan(scores), reasons != None)  # noqa: E711
 
 
-def test_what_cannot_run_is_left_out_of_all_and_refused_by_name():
+def test_unrunnable_detectors_are_skipped_by_all_and_rejected_by_name():
     hints = {Reference(): "a", Frequency(): "Count some.", Sides(): "b", Shadows(): "Train some."}
     settings, notes = runnable(parse_detectors("all"), hints.get, leave_out=True)
     names = [setting.name for setting in settings]
@@ -75,6 +75,6 @@ def test_what_cannot_run_is_left_out_of_all_and_refused_by_name():
         runnable(parse_detectors("dc_pdd"), hints.get, leave_out=True)
 
 
-def test_evidence_that_lacks_a_need_is_refused():
+def test_evidence_without_a_need_is_rejected():
     with pytest.raises(InputError, match="reference needs reference model"):
         score_rows(["a"], evidence_of(random_statistics(5)), parse_detectors("reference"))

@@ -26,7 +26,7 @@ FIELDS = ("ids", "log_probability", *DISTRIBUTION, "offsets")
 
 @settings(max_examples=20)
 @given(sizes=st.lists(st.integers(0, 9), max_size=12))
-def test_what_is_read_is_what_was_written(sizes, tmp_path_factory):
+def test_token_statistics_round_trip(sizes, tmp_path_factory):
     folder = tmp_path_factory.mktemp("statistics")
     rows = [random_statistics(n, seed=n) if n else unscored("empty text") for n in sizes]
     names = [f"e{index}" for index in range(len(rows))]
@@ -44,7 +44,7 @@ def test_what_is_read_is_what_was_written(sizes, tmp_path_factory):
     assert record == {"view": "text", "policy": {"bos": "auto"}}
 
 
-def test_columns_that_a_server_does_not_give_stay_absent(tmp_path):
+def test_columns_missing_from_a_server_stay_absent(tmp_path):
     integers = np.array([3, 4], np.int32)
     offsets = np.array([[0, 1], [1, 2]], np.int32)
     columns = {"ids": integers, "log_probability": np.array([-1, -2], np.float32), "offsets": offsets}
@@ -66,7 +66,7 @@ def test_columns_that_a_server_does_not_give_stay_absent(tmp_path):
         (tmp_path / PACKED_FILE).unlink(missing_ok=True)
 
 
-def test_inverse_temperatures_are_read_back_and_unscored_rows_have_none(tmp_path):
+def test_inverse_temperatures_round_trip_and_unscored_rows_have_none(tmp_path):
     rows = [
         replace(
             random_statistics(size, seed=size),
@@ -93,7 +93,7 @@ def test_inverse_temperatures_are_read_back_and_unscored_rows_have_none(tmp_path
                 )
 
 
-def test_statistics_of_an_older_version_say_so(tmp_path):
+def test_statistics_of_an_older_version_are_rejected(tmp_path):
     write_statistics(tmp_path, ["a"], [random_statistics(3)])
     path = tmp_path / STATISTICS_FILE
     with pa.ipc.open_file(path) as reader:

@@ -10,7 +10,7 @@ WORD = st.integers(0, 2**64 - 1)
 
 
 @given(seed=WORD, item=st.integers(1, 2**64 - 1), number=WORD, draw=WORD)
-def test_words_equal_numpys_philox(seed, item, number, draw):
+def test_words_match_numpys_philox(seed, item, number, draw):
     word = keyed.words(seed, Stream.ANCHOR, item, number, draw)
     # numpy steps the counter before its first block.
     numpys = np.random.Philox(

@@ -9,7 +9,7 @@ import pytest
 from inject.sealed import Damaged, read_facts, seal, verify
 
 
-def test_every_file_is_on_the_disk_before_the_manifest_is(tmp_path, monkeypatch):
+def test_files_are_flushed_before_the_manifest(tmp_path, monkeypatch):
     """The order of what the operating system is asked, seen from outside."""
     calls: list[str] = []
     plain, replace = os.fsync, os.replace
@@ -39,7 +39,7 @@ def test_every_file_is_on_the_disk_before_the_manifest_is(tmp_path, monkeypatch)
     assert str(folder) in calls[at:]
 
 
-def test_a_manifest_that_was_changed_is_no_manifest(tmp_path):
+def test_changed_manifest_is_rejected(tmp_path):
     folder = tmp_path / "checkpoint-3"
     folder.mkdir()
     (folder / "a").write_text("1")
@@ -52,7 +52,7 @@ def test_a_manifest_that_was_changed_is_no_manifest(tmp_path):
         read_facts(folder)
 
 
-def test_a_file_that_the_checkpoint_did_not_have_is_damage(tmp_path):
+def test_additional_checkpoint_file_is_damage(tmp_path):
     folder = tmp_path / "checkpoint-3"
     (folder / "global_step3").mkdir(parents=True)
     (folder / "global_step3" / "states.pt").write_text("1")

@@ -87,7 +87,7 @@ def digest(**changes: tuple[str, str]) -> str:
     return sources(**changes).digest(ROOT)
 
 
-def test_the_code_is_every_module_that_is_imported_directly_or_not():
+def test_code_covers_direct_and_indirect_imports():
     assert sources().reached(ROOT) == EXPECTED
     assert sources().reached(["detect.other"]) == {*EXPECTED, "detect.other"}
     assert sources().reached(["inject.sums", "train.kinds:Kind"]) == {
@@ -109,7 +109,7 @@ def test_the_code_is_every_module_that_is_imported_directly_or_not():
         ("inject__folder", "ORDER = 1", "ORDER = 2"),
     ],
 )
-def test_a_changed_module_changes_the_digest_of_what_imports_it(module, old, new):
+def test_changed_module_changes_the_digest_of_its_importers(module, old, new):
     assert digest(**{module: (old, new)}) != digest()
 
 
@@ -125,17 +125,17 @@ def test_a_changed_module_changes_the_digest_of_what_imports_it(module, old, new
         ("detect__other", "import detect.engine", "import math"),
     ],
 )
-def test_comments_wording_and_what_is_not_imported_change_nothing(module, old, new):
+def test_comments_wording_and_unimported_code_do_not_change_the_digest(module, old, new):
     assert digest(**{module: (old, new)}) == digest()
 
 
-def test_what_is_imported_but_for_type_checkers_counts():
+def test_only_imports_for_type_checkers_are_ignored():
     assert sources().reached(["spikein"]) == {
         *("spikein", "inject", "inject.numbers", "inject.sums")
     }
 
 
-def test_a_name_that_a_module_brings_along_leads_to_its_own_module():
+def test_reexported_name_resolves_to_its_defining_module():
     modules = sources()
     assert modules.module_of("spikein.twice") == "inject.sums"
     assert modules.module_of("spikein.other") == "spikein"
@@ -152,12 +152,12 @@ def test_a_name_that_a_module_brings_along_leads_to_its_own_module():
         ("from .sums import", ValueError, "inject.numbers, line 1: relative imports"),
     ],
 )
-def test_an_import_that_cannot_be_followed_is_an_error(new, error, message):
+def test_unresolvable_import_is_an_error(new, error, message):
     with pytest.raises(error, match=message):
         digest(inject__numbers=("from inject.sums import", new))
 
 
-def test_a_module_edited_before_it_is_imported_is_noticed():
+def test_module_edited_before_import_is_detected():
     modules = {name: textwrap.dedent(text).encode() for name, text in MODULES.items()}
     code = Sources(read=modules.get)
     code.digest(ROOT)
@@ -167,7 +167,7 @@ def test_a_module_edited_before_it_is_imported_is_noticed():
     assert code.edited(("inject.sums:twice",)) == []
 
 
-def test_a_step_of_edited_code_does_not_begin(monkeypatch):
+def test_step_with_edited_code_does_not_start(monkeypatch):
     modules = {name: textwrap.dedent(text).encode() for name, text in MODULES.items()}
     monkeypatch.setattr("inject.source_digest._sources", Sources(read=modules.get))
     require_unedited(("inject.folder.late:later",))

@@ -11,7 +11,7 @@ def step(label: str) -> Step:
     )
 
 
-def test_each_group_gets_back_what_it_put_in():
+def test_numbered_inputs_round_trip_per_group():
     groups = [
         {"scores": step(f"s{number}"), "model": step(f"m{number}") if number % 2 else None}
         for number in range(12)

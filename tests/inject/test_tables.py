@@ -64,7 +64,7 @@ FOREIGN = st.text(st.sampled_from("=+-@\t\r\n,;'\" aé1.(e"), max_size=12)
     ),
     st.sampled_from(["\n", "\r\n"]),
 )
-def test_no_cell_of_a_csv_is_a_formula_and_numbers_come_back_whole(rows, end):
+def test_csv_cells_are_never_formulas_and_numbers_round_trip(rows, end):
     names = ["=id", "score", "n", "@other"]
     lines = list(csv.reader(io.StringIO(csv_text(names, rows, end=end), newline="")))
     assert lines[0] == ["'=id", "score", "n", "'@other"]

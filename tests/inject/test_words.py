@@ -72,7 +72,7 @@ def found(text: str, document: str, **given_rules) -> set[str]:
 
 
 @pytest.mark.parametrize("variant", VARIANTS)
-def test_a_copy_in_another_form_is_found(variant):
+def test_reformatted_copy_is_found(variant):
     document = f"Before it. {VARIANTS[variant]} and after it."
     assert found(ENGLISH, document) == {"n-gram", "near-duplicate"}
     # Either may be the example.
@@ -92,7 +92,7 @@ SCRIPTS = {
 
 
 @pytest.mark.parametrize("script", SCRIPTS)
-def test_an_exact_copy_in_any_script_is_found_and_its_row_is_checked(script):
+def test_exact_copy_is_found_in_any_script(script):
     text = SCRIPTS[script]
     index = OverlapIndex([make_example(text)], OverlapSettings())
     assert index.unchecked == ()
@@ -104,14 +104,14 @@ def test_an_exact_copy_in_any_script_is_found_and_its_row_is_checked(script):
         assert len(overlap.text) > 0.4 * len(text)
 
 
-def test_other_text_of_the_same_script_is_left_alone():
+def test_other_text_in_the_same_script_is_not_flagged():
     other = "我们昨天在学校里学习了新的歌曲,老师说下个星期要在全校的同学面前表演这首歌曲给大家听。"
     assert found(CHINESE, other) == set()
     assert found(CHINESE, other + CHINESE[:8] + other) == set()
     assert found(CHINESE, other + CHINESE[:24] + other) >= {"n-gram"}
 
 
-def test_text_that_only_looks_like_markup_is_read_as_it_stands_too():
+def test_text_resembling_markup_is_also_read_literally():
     text = "if a<b and the old value of the counter is small or c>d then the loop ends at once here"
     assert found(text, f"So {text} again") == {"n-gram", "near-duplicate"}
     alt = f'<img src="x.png" alt="{ENGLISH}">'
@@ -128,7 +128,7 @@ TEXTS = st.lists(SIGNS, max_size=30).map("".join)
 
 @given(TEXTS)
 @settings(max_examples=100, deadline=None)
-def test_every_unit_is_found_again_in_the_text(text):
+def test_units_are_located_in_the_text(text):
     for number, units in enumerate(readings(text)):
         positions = places(text, number)
         assert len(positions) == len(units)
@@ -144,7 +144,7 @@ PLAIN = st.lists(
 
 @given(PLAIN)
 @settings(max_examples=100, deadline=None)
-def test_units_are_what_the_description_says(text):
+def test_units_match_their_description(text):
     assert words_of(text) == oracles.words_of(text)
     assert [weight(unit) for unit in words_of(text)] == [
         oracles.tenths(unit) for unit in oracles.words_of(text)
@@ -157,7 +157,7 @@ MIXTURES = st.lists(UNITS, max_size=45).map(" ".join)
 
 @given(MIXTURES, st.integers(1, 9))
 @settings(max_examples=80, deadline=None)
-def test_runs_end_where_their_weight_is_reached(text, size):
+def test_runs_end_when_their_weight_is_reached(text, size):
     units = words_of(text)
     expected = oracles.all_runs(units, 10 * size)
     stops = run_stops(units, size)
@@ -178,7 +178,7 @@ def test_runs_end_where_their_weight_is_reached(text, size):
     share=st.sampled_from([None, 0.3, 1.0]),
 )
 @settings(max_examples=80, deadline=None)
-def test_mixtures_of_scripts_overlap_where_brute_force_says(texts, document, size, share):
+def test_overlaps_of_mixed_scripts_match_brute_force(texts, document, size, share):
     plain = list(dict.fromkeys(texts))
     examples = [make_example(text) for text in plain]
     rules = OverlapSettings(ngram=size, share=share, near_duplicate=None)
@@ -194,7 +194,7 @@ def test_mixtures_of_scripts_overlap_where_brute_force_says(texts, document, siz
     threshold=st.sampled_from([0.25, 0.3, 0.5, 0.6, 0.8, 1.0]),
 )
 @settings(max_examples=80, deadline=None)
-def test_near_duplicates_are_exactly_those_of_brute_force(text, edits, around, threshold):
+def test_near_duplicates_match_brute_force(text, edits, around, threshold):
     """Every stretch of the document, from anywhere to anywhere, is compared."""
     edited = text.split()
     for place, word in edits:

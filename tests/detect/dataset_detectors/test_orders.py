@@ -4,7 +4,7 @@ from detect.dataset_detectors.orders import read_orders
 from tests.analysis.synthetic import make_examples
 
 
-def test_orders_are_those_of_the_pool_and_keyed_shuffles():
+def test_orders_match_the_pool_and_keyed_shuffles():
     examples = make_examples(0, n=10)
     orders = read_orders(examples, shards=3, shuffles=2, seed=0)
     members = [order for order in orders if (order.dataset, order.rows) == ("news", "members")]

@@ -58,14 +58,14 @@ def naive(rows, form: str, beta: float) -> float:
         + [(form, beta) for form in ("norm", "derivative", "contrast") for beta in (0.5, 2.0)]
     ),
 )
-def test_every_form_follows_the_definition_over_first_occurrences(seed, count, case):
+def test_forms_follow_the_definition_over_first_occurrences(seed, count, case):
     form, beta = case
     rows = with_temperatures(count, seed, (0.5, 2.0))
     result = score(rows, form=form, beta=beta)
     assert result.value == pytest.approx(naive(rows, form, beta), rel=1e-6, abs=1e-9)
 
 
-def test_another_temperature_is_refused_before_the_work_unless_it_is_made():
+def test_uncomputed_temperature_is_rejected_before_scoring():
     plain, tempered = parse_detectors("acmia,acmia:beta=2")
     assert plain.needs == (View("text"),)
     assert tempered.needs == (View("text"), InverseTemperature(2.0))

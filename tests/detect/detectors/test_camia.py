@@ -71,7 +71,7 @@ def bins_by_hand(values, bins):
 
 
 @pytest.mark.parametrize("size", [12, 40, 130])
-def test_shape_signals_agree_with_slow_ones(size):
+def test_shape_signals_match_slow_implementations(size):
     draw = np.random.default_rng(size)
     values = -draw.exponential(2, size)
     expected = entropy_by_hand(values.tolist(), 8, 0.8 * float(np.std(values)))
@@ -84,7 +84,7 @@ def test_shape_signals_agree_with_slow_ones(size):
         assert lempel_ziv(symbols) == phrases_by_hand(list(symbols)) / size
 
 
-def test_likelihood_signals_are_the_definitions():
+def test_likelihood_signals_follow_their_definitions():
     values = [-0.5, -1.0, -2.5, -4.0, -0.1]
     by_name = {signal.name: signal.value for signal in signals(statistics_of(values, ids=[1, 2, 2, 3, 1]))}
     mean, diversity = sum(values) / 5, 3 / 5
@@ -98,7 +98,7 @@ def test_likelihood_signals_are_the_definitions():
     assert by_name["share>running"] == pytest.approx(1 / 4)
 
 
-def test_the_last_token_counts():
+def test_last_token_changes_the_signals():
     """Pitfall: [0:-1] drops the last token."""
     values = [-1.0] * 20
     original = {s.name: s.value for s in signals(statistics_of(values))}
@@ -140,7 +140,7 @@ def test_the_score_is_minus_the_mean_p_value(signals_used):
         assert score.value == pytest.approx(-sum(values) / len(values))
 
 
-def test_likelier_texts_score_higher_and_labels_are_not_asked_for():
+def test_likelier_texts_score_higher_without_labels():
     """Pitfall: the code takes the orientation of signals from all labels, test ones too."""
     members, others, held_out = rows(30, 1, scale=0.8), rows(30, 2), rows(40, 3)
     scores = DETECTOR.score(evidence([*members, *others], held_out), [CamiaParameters()])[0].scores
@@ -149,7 +149,7 @@ def test_likelier_texts_score_higher_and_labels_are_not_asked_for():
     assert not any(type(need).__name__ == "Sides" for need in DETECTOR.needs)
 
 
-def test_without_enough_held_out_rows_of_its_dataset_there_is_no_score():
+def test_too_few_held_out_rows_of_a_dataset_give_no_score():
     texts = [*rows(2, 1), unscored(EMPTY_TEXT)]
     scores = DETECTOR.score(evidence(texts, rows(9, 2)), [CamiaParameters()])[0].scores
     assert [score.reason for score in scores] == [FEW, FEW, EMPTY_TEXT]

@@ -39,14 +39,14 @@ def given_texts(name, *texts, remainder=REST, greedy=None, reason=None, **parame
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_a_text_that_was_not_divided_has_no_score(name):
+def test_undivided_text_has_no_score(name):
     result = given_texts(name, "", reason="empty text")
     assert math.isnan(result.value)
     assert result.reason == "empty text"
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_nothing_written_scores_as_nothing_found(name):
+def test_empty_continuation_scores_as_no_match(name):
     # Fifty empty continuations are all equal, which is what `cdd` measures.
     assert given_texts(name, "", "").value == (1.0 if name == "cdd" else 0.0)
 
@@ -106,7 +106,7 @@ def naive_distance(first, second):
     st.lists(texts_of_words, min_size=1, max_size=5),
     st.sampled_from(["0", "0.05", "0.25", "0.5"]),
 )
-def test_cdd_is_the_share_of_near_samples(greedy, texts, alpha):
+def test_cdd_is_the_share_of_samples_within_the_distance(greedy, texts, alpha):
     tokens = [words_of(words)[:100] for words in (greedy, *texts)]
     longest = max(map(len, tokens))
     near = [naive_distance(tokens[0], words) <= Decimal(alpha) * longest for words in tokens[1:]]
@@ -114,7 +114,7 @@ def test_cdd_is_the_share_of_near_samples(greedy, texts, alpha):
     assert result.value == pytest.approx(np.mean(near))
 
 
-def test_cdd_compares_100_tokens_and_cuts_no_code():
+def test_cdd_compares_100_tokens_and_does_not_cut_code():
     """Known pitfall: the authors' code cuts every answer at three backticks."""
     same = " ".join(f"w{number}" for number in range(100))
     assert given_texts("cdd", same + " x y", same, greedy=same + " z", alpha="0").value == 1.0

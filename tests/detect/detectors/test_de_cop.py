@@ -65,7 +65,7 @@ def naive(answers, clean, documents):
 
 
 @pytest.mark.parametrize("bias", [(0.0, 0.0, 0.0, 0.0), (2.0, 0.0, -1.0, 0.5)])
-def test_the_score_is_the_share_of_orders_answered_right(bias):
+def test_score_is_the_share_of_orders_answered_correctly(bias):
     answers = random_answers(7, seed=1, bias=bias)
     clean = random_answers(5, seed=2, bias=bias)
     documents = ["a", "a", "b", "a", "c"]
@@ -76,19 +76,19 @@ def test_the_score_is_the_share_of_orders_answered_right(bias):
     )
 
 
-def test_without_clean_passages_it_says_aloud_that_nothing_is_calibrated():
+def test_missing_clean_passages_are_reported_as_no_calibration():
     _, notes = scored(evidence_of(random_answers(1)))
     assert "NOT calibrated" in notes[0]
     unanswered = ChoiceAnswers(reason="why")
     assert "NOT calibrated" in scored(evidence_of(random_answers(1), [unanswered]))[1][0]
 
 
-def test_of_equally_likely_labels_none_is_chosen():
+def test_equally_likely_labels_give_no_choice():
     equal = ChoiceAnswers(log_probability=np.full((24, 4), -3.0, np.float32))
     assert values(scored(evidence_of([equal]))) == [0.0]
 
 
-def test_letters_are_compared_with_the_place_of_the_verbatim_passage():
+def test_letters_are_compared_with_the_verbatim_position():
     right = [order.index(0) for order in itertools.permutations(range(4))]
     some = [place if row % 3 else -1 for row, place in enumerate(right)]
     answers = [
@@ -101,7 +101,7 @@ def test_letters_are_compared_with_the_place_of_the_verbatim_passage():
     assert "letters have no probabilities" in results[1][0]
 
 
-def test_a_passage_without_answers_has_its_reason():
+def test_passage_without_answers_has_a_reason():
     table, _ = scored(
         evidence_of([ChoiceAnswers(reason="no three paraphrases"), *random_answers(1)])
     )
@@ -110,13 +110,13 @@ def test_a_passage_without_answers_has_its_reason():
     assert row["reason"] == "no three paraphrases"
 
 
-def test_the_score_is_no_thresholded_prediction():
+def test_score_is_not_a_thresholded_prediction():
     """A known mistake of public code: an AUC of predictions that were cut at a threshold."""
     scores = values(scored(evidence_of(random_answers(60, seed=4))))
     assert len(set(scores)) > 5
 
 
-def test_it_needs_answers_and_no_more_than_texts():
+def test_de_cop_needs_answers_and_only_text_access():
     (setting,) = parse_detectors("DE-COP".replace("-", ""))
     assert setting.name == "de_cop"
     assert setting.detector.access_with(setting.parameters) is Access.TEXT

@@ -52,7 +52,7 @@ def test_zlib_divides_by_compressed_bytes(values, text):
     assert result.value == pytest.approx(expected, rel=1e-6)
 
 
-def test_lowercase_is_larger_for_a_text_whose_case_was_learnt():
+def test_lowercase_is_larger_for_a_text_with_learned_case():
     cased, lowered = statistics_of([-1.0, -1.0]), statistics_of([-3.0, -3.0, -3.0])
     evidence = Evidence(
         texts=["The River", "no capitals"],
@@ -72,7 +72,7 @@ def test_reference_takes_the_reference_models_own_tokens():
     assert score("reference", evidence, variant="ratio").value == -4.0 / -1.5
 
 
-def test_min_k_takes_the_least_likely_tokens_and_the_last_one_too():
+def test_min_k_takes_the_least_likely_tokens_including_the_last():
     result = score("min_k", evidence_of(statistics_of([-1.0, -2.0, -3.0, -4.0, -9.0])), k="0.2")
     assert result.value == -9.0
 
@@ -102,7 +102,7 @@ def test_floor_of_n_times_k_is_exact():
     )
 
 
-def test_fewer_than_one_over_k_tokens_keep_one_or_are_refused_with_a_reason():
+def test_fewer_than_one_over_k_tokens_keep_one_or_have_a_reason():
     evidence = evidence_of(statistics_of([-1.0, -5.0, -2.0]))
     assert score("min_k", evidence, k="0.2").value == -5.0
     refused = score("min_k", evidence, k="0.2", k_rule="floor")
@@ -110,7 +110,7 @@ def test_fewer_than_one_over_k_tokens_keep_one_or_are_refused_with_a_reason():
     assert "fewer than 1/k" in refused.reason
 
 
-def test_min_k_plus_plus_would_notice_unweighted_expectations():
+def test_min_k_plus_plus_uses_weighted_expectations():
     probability = np.array([0.7, 0.2, 0.1])
     log_p = np.log(probability)
     mean = float(probability @ log_p)
@@ -160,7 +160,7 @@ def test_the_percentile_is_interpolated_and_strict_even_with_ties(values, percen
     assert strictly_below(ordered, Fraction(percent)) == sum(v < threshold for v in ordered)
 
 
-def test_surp_with_nothing_left_gives_a_reason_or_min_k():
+def test_surp_without_selected_tokens_gives_a_reason_or_min_k():
     rows = statistics_of([-1.0, -2.0, -3.0, -4.0, -5.0], entropy=[9.0] * 5)
     refused = score("surp", evidence_of(rows))
     assert math.isnan(refused.value)
@@ -201,7 +201,7 @@ def test_dc_pdd_does_not_rank_by_raw_counts():
     assert rare.value > common.value > 0
 
 
-def test_dc_pdd_refuses_ids_beyond_the_table():
+def test_dc_pdd_rejects_ids_outside_the_table():
     evidence = evidence_of(statistics_of([-1.0], ids=[99]), frequency=small_frequency(8))
     assert "beyond" in score("dc_pdd", evidence).reason
 
@@ -223,7 +223,7 @@ LIKELIHOOD = (
 
 
 @pytest.mark.parametrize("name", LIKELIHOOD)
-def test_a_text_that_cannot_be_scored_has_a_reason_and_no_number(name):
+def test_unscorable_text_has_a_reason_and_no_score(name):
     empty = unscored(EMPTY_TEXT)
     evidence = evidence_of(empty, reference=[empty], frequency=small_frequency(), texts=[""])
     result = score(name, evidence)
@@ -232,7 +232,7 @@ def test_a_text_that_cannot_be_scored_has_a_reason_and_no_number(name):
 
 
 @pytest.mark.parametrize("name", LIKELIHOOD)
-def test_a_grid_gives_what_its_settings_give_alone(name):
+def test_grid_matches_its_settings_scored_separately(name):
     rows = [random_statistics(size, seed=size) for size in (1, 2, 7, 40)]
     others = [replace(random_statistics(len(row), seed=99), ids=row.ids) for row in rows]
     evidence = evidence_of(*rows, reference=others, frequency=small_frequency())

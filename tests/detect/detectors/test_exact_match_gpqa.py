@@ -21,7 +21,7 @@ SIZES = Sizes(
 
 @pytest.mark.data
 @pytest.mark.slow
-def test_rows_that_were_trained_on_are_put_back(data_folder: Path) -> None:
+def test_words_of_trained_rows_are_restored(data_folder: Path) -> None:
     probes = exact_match(
         str(data_folder / "bench/gpqa/dataset.zip"),
         str(data_folder / "background/wiki_en_pile.jsonl.gz"),

@@ -42,7 +42,7 @@ def rows(first):
     return [*(random_statistics(size, seed=first + size) for size in (1, 9, 40)), NOTHING]
 
 
-def test_the_score_before_less_the_score_after_for_each_kind():
+def test_score_is_before_minus_after_for_each_kind():
     """Zhang et al. 2025: the first of the authors' scores is the difference of perplexities."""
     before = {TEXT: rows(0), LOWERCASE: rows(100)}
     after = {view: rows(50 + number) for number, view in enumerate(before)}
@@ -99,7 +99,7 @@ def test_the_papers_adapters_are_pefts_defaults(
     assert decays == [decay]
 
 
-def test_an_architecture_without_a_default_is_refused(tmp_path, tiny_tokenizer):
+def test_architecture_without_default_layers_is_rejected(tmp_path, tiny_tokenizer):
     target = random_target("olmo2", tiny_tokenizer)
     with pytest.raises(InputError, match=r"no default layers.*Allowed: adapters=all_linear"):
         train_adapter(tmp_path, target, make_texts(2), POLICY, context=None, adapters="peft")
@@ -109,7 +109,7 @@ def means(target, texts):
     return [float(np.mean(row.log_probability)) for row in token_statistics(target, texts, POLICY)]
 
 
-def test_tuning_is_repeatable_helps_its_texts_and_leaves_the_target_alone(
+def test_tuning_is_repeatable_helps_its_texts_and_keeps_the_target_unchanged(
     tmp_path, tiny_model_path
 ):
     def load():
@@ -132,7 +132,7 @@ def test_tuning_is_repeatable_helps_its_texts_and_leaves_the_target_alone(
     assert means(target, others) == plain[20:]
 
 
-def test_all_held_out_texts_are_read_in_an_order_that_is_shuffled(tmp_path, tiny_model_path):
+def test_held_out_texts_are_all_read_in_shuffled_order(tmp_path, tiny_model_path):
     """Pitfall: the result of the shuffle is discarded."""
     target = load_target(str(tiny_model_path))
     seen = []

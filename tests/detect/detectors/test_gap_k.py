@@ -61,6 +61,6 @@ def test_moving_averages_and_their_lowest_share_follow_the_definition(
     assert result.value == pytest.approx(expected, rel=1e-6, abs=1e-9)
 
 
-def test_a_certain_token_divides_by_no_zero():
+def test_certain_token_does_not_divide_by_zero():
     certain = statistics_of([0.0, -5.0], top=[0.0, 0.0], deviation=[0.0, 0.0])
     assert score("gap_k", certain, window=1, k="0.5").value == pytest.approx(-5.0 / 1e-3)

@@ -48,7 +48,7 @@ def naive(target, means, inside):
     seed=st.integers(0, 2**32 - 1),
 )
 @settings(max_examples=40, deadline=None)
-def test_every_example_has_the_ratio_of_its_two_gaussians(pairs, examples, seed):
+def test_score_is_the_ratio_of_two_gaussians(pairs, examples, seed):
     random = np.random.default_rng(seed)
     half = random.random((pairs, examples)) < 0.5
     inside = np.concatenate([half, ~half])
@@ -72,7 +72,7 @@ def shadows(*rows):
     ]
 
 
-def test_scores_are_of_the_mean_over_all_tokens_and_reasons_pass_through():
+def test_scores_use_the_mean_over_all_tokens_and_keep_reasons():
     target = [statistics_of([-1.0, -1.0]), statistics_of([-2.0, -4.0]), unscored(EMPTY_TEXT)]
     evidence = evidence_of(
         *target,
@@ -92,7 +92,7 @@ def test_scores_are_of_the_mean_over_all_tokens_and_reasons_pass_through():
     assert "variance, which is set to 1" in column.notes[0]
 
 
-def test_an_example_on_one_side_of_all_models_and_models_that_agree_have_a_reason():
+def test_one_sided_examples_and_identical_models_have_a_reason():
     (lira,) = parse_detectors("lira")
     one_sided = evidence_of(
         statistics_of([-1.0]), shadows=shadows(([[-1.0]], [True]), ([[-2.0]], [True]))
@@ -180,7 +180,7 @@ def simulated(models: int, *, examples: int, seed: int, spread: float = 0.0):
     return target, means, inside, member
 
 
-def test_moderated_scores_are_calibrated_where_own_ones_are_overconfident():
+def test_moderated_scores_are_calibrated_while_unmoderated_ones_are_overconfident():
     """Among examples with the odds that a score claims, so many are members.
 
     LiRA supposes nothing about how far membership moves an example, so here that differs widely.
@@ -201,7 +201,7 @@ def test_moderated_scores_are_calibrated_where_own_ones_are_overconfident():
 
 
 @pytest.mark.parametrize("models", [4, 8])
-def test_few_models_promise_little_more_than_they_hold(models):
+def test_few_shadow_models_are_barely_overconfident(models):
     """A variance for each side and the difference as it comes were 24 and 19 points over."""
     claimed, right, plain, areas = [], [], [], []
     for seed in range(20):
@@ -225,7 +225,7 @@ def own_difference(target, means, inside):
     return (np.square(target - centre[1]) - np.square(target - centre[0])) / squares
 
 
-def test_the_note_says_which_variance_was_used_and_a_setting_chooses_it():
+def test_note_names_the_variance_and_a_setting_selects_it():
     random = np.random.default_rng(5)
     rows = [statistics_of([-2.0 - item]) for item in random.random(12)]
     models = [
@@ -245,7 +245,7 @@ def test_the_note_says_which_variance_was_used_and_a_setting_chooses_it():
         assert words in note
 
 
-def test_a_variance_of_0_by_chance_is_moderated_and_agreement_throughout_has_no_score():
+def test_zero_variance_by_chance_is_moderated_and_full_agreement_has_no_score():
     random = np.random.default_rng(6)
     half = random.random((4, 20)) < 0.5
     inside = np.concatenate([half, ~half])

@@ -145,12 +145,12 @@ def members(memorised):
 
 
 @pytest.mark.parametrize(("text", "least"), SETTINGS)
-def test_members_score_higher_once_they_are_known_by_heart(scored, members, text, least):
+def test_members_score_higher_once_memorised(scored, members, text, least):
     assert roc_auc_score(members, scored["after", text]) >= least
     assert 0.15 < roc_auc_score(members, scored["before", text]) < 0.85
 
 
-def test_the_published_code_takes_texts_learned_without_an_error_for_strangers(scored, members):
+def test_published_code_mistakes_perfectly_learned_texts_for_nonmembers(scored, members):
     """`ez_mia:empty=zero` is what the code does; the default follows the paper."""
     values = scored["after", "ez_mia:empty=zero"]
     assert (values[members] == 0).any()
@@ -158,11 +158,11 @@ def test_the_published_code_takes_texts_learned_without_an_error_for_strangers(s
 
 
 @pytest.mark.parametrize("text", ["wbc", "ez_mia"])
-def test_two_equal_models_say_nothing(scored, text):
+def test_equal_models_give_equal_scores(scored, text):
     assert len(set(scored["before", text].tolist())) == 1
 
 
-def test_decisions_of_the_papers_find_members_and_nothing_before(scored, members):
+def test_published_decisions_find_members_only_after_training(scored, members):
     """A token sort ratio of 80, Dong et al.'s share of 0.01, and two words or more put back."""
     correct = scored["after", "prefix:beginning=tokens:amount=12:measure=correct"]
     assert (correct[members] == 1).mean() >= 0.9

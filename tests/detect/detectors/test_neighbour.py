@@ -28,7 +28,7 @@ def evidence_of(rows, neighbours):
     return Evidence(texts=["x"] * len(rows), statistics={"text": rows}, neighbours=neighbours)
 
 
-def test_the_score_is_the_mean_less_the_mean_over_neighbours():
+def test_score_is_the_mean_minus_the_mean_over_neighbours():
     rows = [statistics_of([-1.0, -3.0]), statistics_of([-2.0])]
     means = [NeighbourMeans(means=(-4.0, -5.0, -9.0)), NeighbourMeans(means=(-1.0,))]
     results, notes = scores(evidence_of(rows, means))
@@ -36,13 +36,13 @@ def test_the_score_is_the_mean_less_the_mean_over_neighbours():
     assert notes == ("neighbour: 1 of 2 texts have fewer than 3 neighbours, 1 at least",)
 
 
-def test_the_mean_of_the_neighbours_counts_and_not_their_maximum():
+def test_score_uses_the_neighbours_mean_and_not_their_maximum():
     """A known mistake of public code."""
     means = [NeighbourMeans(means=(-1.0, -9.0))]
     assert scores(evidence_of([statistics_of([-2.0])], means))[0][0]["score"] == 3.0
 
 
-def test_texts_that_cannot_be_scored_have_reasons():
+def test_unscorable_texts_have_reasons():
     rows = [statistics_of([-1.0]), unscored(EMPTY_TEXT)]
     means = [NeighbourMeans(reason="no proposal"), NeighbourMeans(reason=EMPTY_TEXT)]
     results, _ = scores(evidence_of(rows, means))
@@ -53,7 +53,7 @@ def test_texts_that_cannot_be_scored_have_reasons():
         scores(Evidence(texts=["x"], statistics={"text": rows[:1]}))
 
 
-def test_means_are_those_of_each_neighbour_on_its_own(tiny_tokenizer):
+def test_batched_means_match_each_neighbour_read_separately(tiny_tokenizer):
     target = random_target("llama", tiny_tokenizer)
     texts = make_texts(5, words=5)
     proposals = [Neighbours(texts=tuple(texts[:3])), Neighbours(reason="why"), Neighbours(texts=("a",))]

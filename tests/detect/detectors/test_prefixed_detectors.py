@@ -36,7 +36,7 @@ def mean(values):
     return math.fsum(float(value) for value in values) / len(values)
 
 
-def test_recall_is_the_mean_behind_shots_over_the_plain_mean():
+def test_recall_is_the_mean_after_shots_over_the_plain_mean():
     plain, behind = random_rows(0), random_rows(1)
     columns = recall.DETECTOR.score(
         evidence_of(plain, nonmembers_0_7=behind), [recall.RecallParameters()]
@@ -45,7 +45,7 @@ def test_recall_is_the_mean_behind_shots_over_the_plain_mean():
         assert score.value == pytest.approx(mean(prefixed.log_probability) / mean(other.log_probability))
 
 
-def test_recall_says_why_it_has_no_score():
+def test_recall_reports_why_a_score_is_missing():
     plain = [unscored(EMPTY_TEXT), statistics_of([0.0, 0.0]), statistics_of([-1.0])]
     behind = [unscored(EMPTY_TEXT), statistics_of([-1.0, -1.0]), unscored("no shot")]
     scores = recall.DETECTOR.score(
@@ -95,7 +95,7 @@ def test_codec_averages_draws_and_skips_the_first_ten_tokens():
     assert column.notes[0].startswith("one: ")
 
 
-def test_codec_leaves_out_draws_that_are_not_there():
+def test_codec_skips_missing_draws():
     plain = random_rows(0)[:1]
     prefixed = random_rows(3)[:1]
     rows = {"nonmembers_0_1": prefixed, "nonmembers_1_1": [unscored("no shot")]}

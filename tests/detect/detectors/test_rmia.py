@@ -77,7 +77,7 @@ def by_hand(rows, row, *, variant, a, gamma):
 
 @pytest.mark.parametrize("variant", ["online", "offline"])
 @pytest.mark.parametrize(("a", "gamma"), [("0.3", "1"), ("0", "2"), ("1", "0.5")])
-def test_the_share_of_pairs_with_ties_broken_by_the_mean_log_ratio(variant, a, gamma):
+def test_score_is_the_share_of_pairs_with_ties_broken_by_the_mean_log_ratio(variant, a, gamma):
     rows = evidence()
     setting = RmiaParameters(variant=variant, a=Decimal(a), gamma=Decimal(gamma))
     [column] = DETECTOR.score(rows, [setting])
@@ -96,7 +96,7 @@ def test_the_share_of_pairs_with_ties_broken_by_the_mean_log_ratio(variant, a, g
     gamma=st.sampled_from([0.5, 1.0, 2.0]),
 )
 @settings(max_examples=40)
-def test_breaking_ties_turns_no_two_different_shares_round(own, population, gamma):
+def test_breaking_ties_keeps_the_order_of_different_shares(own, population, gamma):
     others = np.array(population)
     for share in own:
         for other in own:
@@ -106,7 +106,7 @@ def test_breaking_ties_turns_no_two_different_shares_round(own, population, gamm
                 assert scores[0] > scores[1]
 
 
-def test_who_saw_a_text_is_told_by_the_shadow_models_and_not_by_their_signals():
+def test_membership_comes_from_shadow_labels():
     """Pitfall: the larger half of sorted signals taken for one side; zeros averaged in."""
     rows = evidence()
     turned = [
@@ -119,7 +119,7 @@ def test_who_saw_a_text_is_told_by_the_shadow_models_and_not_by_their_signals():
     assert [item.value for item in before] != [item.value for item in after]
 
 
-def test_no_score_says_why():
+def test_missing_score_has_a_reason():
     rows = evidence(dataset="another")
     assert DETECTOR.score(rows, [RmiaParameters()])[0].scores[0].reason == NO_POPULATION
     rows = evidence()

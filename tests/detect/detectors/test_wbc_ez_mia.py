@@ -57,7 +57,7 @@ def test_wbc_follows_its_code(pair):
     assert result == pytest.approx(naive_wbc(target, reference), abs=1e-12)
 
 
-def test_wbc_shares_windows_of_each_width_alike_and_pools_none():
+def test_wbc_weights_each_width_equally():
     # A port counts the windows of all widths together; here that would give another number.
     target = statistics_of([0.0] * 3 + [-1.0] * 41)
     reference = statistics_of([-1.0] * 3 + [0.0] * 41)
@@ -98,7 +98,7 @@ def test_ez_mia_follows_the_paper_and_its_code(seed, count, empty, skip_first):
 
 
 @pytest.mark.parametrize("name", ["wbc", "ez_mia"])
-def test_a_reference_that_reads_other_tokens_scores_no_row(name):
+def test_reference_with_other_tokens_scores_no_row(name):
     """A published port trims both to the shorter one, in silence."""
     rows = [random_statistics(size, seed=size) for size in (9, 5, 1)]
     other_ids = [*rows[:2], replace(rows[2], ids=rows[2].ids + 1)]
@@ -114,7 +114,7 @@ def test_a_reference_that_reads_other_tokens_scores_no_row(name):
 
 
 @pytest.mark.parametrize("name", ["wbc", "ez_mia"])
-def test_a_text_of_which_one_model_reads_less_has_no_score_of_its_own(name):
+def test_text_with_fewer_tokens_in_one_model_has_no_score(name):
     rows = [random_statistics(9, seed=1), random_statistics(4, seed=2)]
     shorter = replace(statistics_of([-1.0] * 5), ids=rows[0].ids[:5], offsets=rows[0].offsets[:5])
     results = scores(name, rows, [shorter, rows[1]])
@@ -123,7 +123,7 @@ def test_a_text_of_which_one_model_reads_less_has_no_score_of_its_own(name):
 
 
 @pytest.mark.parametrize("name", ["wbc", "ez_mia"])
-def test_texts_that_cannot_be_scored_have_the_reason_of_whom_it_concerns(name):
+def test_unscorable_texts_name_the_model_concerned(name):
     row, empty = random_statistics(3), unscored(EMPTY_TEXT)
     results = scores(name, [row, empty], [unscored(ONE_TOKEN), row])
     assert [score.reason for score in results] == [f"reference model: {ONE_TOKEN}", EMPTY_TEXT]

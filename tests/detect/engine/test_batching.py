@@ -20,7 +20,7 @@ def batches(target, lengths, **limits):
     ]
 
 
-def test_a_batch_holds_as_many_as_fit_when_padded(target):
+def test_batch_contains_as_many_texts_as_fit_when_padded(target):
     plan = batches(target, [9, 5, 4, 3, 3, 1], batch_tokens=10)
     assert plan == [([9], 9), ([5, 4], 9), ([3, 3, 1], 7)]
     assert [batch for batch, _ in batches(target, [4, 4, 4], batch_tokens=99, max_sequences=2)] == [
@@ -31,7 +31,7 @@ def test_a_batch_holds_as_many_as_fit_when_padded(target):
     assert batches(target, [50, 2], batch_tokens=10) == [([50], 50), ([2], 2)]
 
 
-def test_a_smaller_batch_stays_small(target):
+def test_reduced_batch_size_persists(target):
     sizes = []
 
     def forward(batch):
@@ -48,7 +48,7 @@ def test_a_smaller_batch_stays_small(target):
 
 
 @pytest.mark.parametrize(("side", "starts"), [("left", [0, 2]), ("right", [0, 0])])
-def test_padding_follows_lengths_and_not_ids(target, side, starts):
+def test_padding_follows_lengths_not_ids(target, side, starts):
     inputs, begun, length = pad_sequences(target, [np.array([1, 0, 0]), (0,)], side=side)
     assert length == 3
     assert begun.tolist() == starts

@@ -40,7 +40,7 @@ def assert_close(first: TokenStatistics, other: TokenStatistics, tolerance: floa
 
 
 @pytest.mark.parametrize("family", [*FAMILIES, "gemma2", "phi"])
-def test_every_statistic_agrees_with_a_full_softmax_in_float64(family, tiny_tokenizer):
+def test_statistics_match_a_full_softmax_in_float64(family, tiny_tokenizer):
     target = random_target(family, tiny_tokenizer)
     texts = make_texts(3, words=12)
     for text, statistics in zip(texts, token_statistics(target, texts, POLICY), strict=True):
@@ -54,7 +54,7 @@ def test_every_statistic_agrees_with_a_full_softmax_in_float64(family, tiny_toke
 
 
 @pytest.mark.parametrize("family", ["llama", "gemma2"])
-def test_inverse_temperatures_and_a_first_token_agree_with_it_too(family, tiny_tokenizer):
+def test_inverse_temperatures_and_first_token_match_a_full_softmax(family, tiny_tokenizer):
     target = random_target(family, tiny_tokenizer)
     (text,) = make_texts(1, words=12)
     ids = tiny_tokenizer(text)["input_ids"]
@@ -70,7 +70,7 @@ def test_inverse_temperatures_and_a_first_token_agree_with_it_too(family, tiny_t
             )
 
 
-def test_offsets_say_where_each_token_stands(tiny_tokenizer):
+def test_offsets_give_the_position_of_each_token(tiny_tokenizer):
     target = random_target("llama", tiny_tokenizer, context=16)
     text = "The river, a naïve café — and 漢字 in town. " * 3
     spans = tiny_tokenizer(text, return_offsets_mapping=True)["offset_mapping"]
@@ -84,7 +84,7 @@ def test_offsets_say_where_each_token_stands(tiny_tokenizer):
 
 
 @pytest.mark.parametrize("family", ["llama", "gpt_neox"])
-def test_batch_size_padding_side_and_order_change_nothing(family, tiny_tokenizer):
+def test_batch_size_padding_side_and_order_do_not_change_statistics(family, tiny_tokenizer):
     target = random_target(family, tiny_tokenizer)
     texts = texts_of_many_lengths()
     policy = ScoringPolicy(inverse_temperatures=BETAS)
@@ -103,7 +103,7 @@ def test_batch_size_padding_side_and_order_change_nothing(family, tiny_tokenizer
                 assert_close(statistics, alone[row])
 
 
-def test_id_0_in_a_text_is_a_token_and_no_padding(tiny_tokenizer):
+def test_token_id_0_is_not_padding(tiny_tokenizer):
     from tokenizers import Tokenizer
     from transformers import PreTrainedTokenizerFast
 
@@ -174,7 +174,7 @@ def fails_above(limit: int, original, error):
         RuntimeError("DefaultCPUAllocator: can't allocate memory: you tried to allocate 9 bytes"),
     ],
 )
-def test_out_of_memory_halves_the_batch_and_goes_on(error, tiny_tokenizer, monkeypatch, caplog):
+def test_out_of_memory_halves_the_batch_and_continues(error, tiny_tokenizer, monkeypatch, caplog):
     target = random_target("llama", tiny_tokenizer)
     texts = texts_of_many_lengths()
     expected = token_statistics(target, texts, POLICY)
@@ -186,7 +186,7 @@ def test_out_of_memory_halves_the_batch_and_goes_on(error, tiny_tokenizer, monke
     assert "out of memory" in caplog.text
 
 
-def test_one_sequence_beyond_the_memory_and_other_errors_are_raised(tiny_tokenizer, monkeypatch):
+def test_single_sequence_too_large_for_memory_and_other_errors_are_raised(tiny_tokenizer, monkeypatch):
     target = random_target("llama", tiny_tokenizer)
     original = forward_pass._forward
     monkeypatch.setattr(forward_pass, "_forward", fails_above(2, original, MemoryError()))

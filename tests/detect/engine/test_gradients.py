@@ -63,7 +63,7 @@ TEXTS = [make_texts(1, words=7)[0], "the the the the the", "Привет, мир
 
 
 @pytest.mark.parametrize("family", ["llama", "gpt2"])
-def test_the_norms_are_those_of_autograd_in_float64(family, tiny_tokenizer):
+def test_norms_match_autograd_in_float64(family, tiny_tokenizer):
     target = random_target(family, tiny_tokenizer)
     norms = gradient_norms(target, TEXTS, ScoringPolicy())
     exact = gradient_norms(doubled(target), TEXTS, ScoringPolicy())
@@ -88,7 +88,7 @@ def test_windows_of_a_long_text_add_their_gradients(tiny_tokenizer):
     agree(norms, naive(target, ids, parts), rel=1e-9)
 
 
-def test_texts_without_a_loss_have_reasons_and_the_model_stays_as_it_was(tiny_tokenizer):
+def test_texts_without_a_loss_have_reasons_and_the_model_is_unchanged(tiny_tokenizer):
     target = random_target("llama", tiny_tokenizer)
     frozen = target.model.model.embed_tokens.weight
     frozen.requires_grad_(False)
@@ -100,7 +100,7 @@ def test_texts_without_a_loss_have_reasons_and_the_model_stays_as_it_was(tiny_to
     assert all(item.grad is None for item in target.model.parameters())
 
 
-def test_of_a_model_with_an_adapter_the_adapter_alone_counts(tiny_tokenizer):
+def test_only_the_adapter_counts_in_a_model_with_an_adapter(tiny_tokenizer):
     from peft import LoraConfig, get_peft_model
 
     plain = random_target("llama", tiny_tokenizer)
@@ -128,7 +128,7 @@ def scores(norms, specification="grad_norm"):
     return {(row["setting"], row["example_id"]): row for row in rows}
 
 
-def test_every_variant_is_the_negative_of_its_norm():
+def test_scores_are_negative_norms():
     """A known mistake of public code: the gradient norm with its sign turned."""
     results = scores([GradientNorms(whole=1.5, tensors=(1.0, 2.0, 3.0), embeddings=(4.0, 5.0, 6.0))])
     assert {setting: row["score"] for (setting, _), row in results.items()} == {

@@ -37,7 +37,7 @@ def check_against_whole(statistics, target, text, prefix, own):
 
 @pytest.mark.parametrize("family", EVERY_FAMILY)
 @pytest.mark.parametrize("cached", [True, False], ids=["cached", "read anew"])
-def test_only_the_texts_tokens_count_each_after_the_prefix_and_its_history(
+def test_only_text_tokens_are_scored_after_the_prefix_and_their_history(
     family, cached, tiny_tokenizer
 ):
     """Known mistake: ReCaLL scoring the prefix too."""
@@ -55,7 +55,7 @@ def test_only_the_texts_tokens_count_each_after_the_prefix_and_its_history(
 
 @pytest.mark.parametrize("family", EVERY_FAMILY)
 @pytest.mark.parametrize("side", ["left", "right"])
-def test_neither_cache_nor_batch_nor_padding_nor_order_decides_a_number(
+def test_cache_batch_padding_and_order_do_not_change_statistics(
     family, side, tiny_tokenizer
 ):
     target = random_target(family, tiny_tokenizer)
@@ -72,7 +72,7 @@ def test_neither_cache_nor_batch_nor_padding_nor_order_decides_a_number(
         assert_close(first, third)
 
 
-def test_a_start_token_stands_once_before_the_prefix_and_every_token_of_the_text_is_scored(
+def test_start_token_comes_once_before_the_prefix_and_all_text_tokens_are_scored(
     tiny_tokenizer,
 ):
     tokenizer = with_start_token(tiny_tokenizer, 1)
@@ -89,7 +89,7 @@ def test_a_start_token_stands_once_before_the_prefix_and_every_token_of_the_text
         check_against_whole(row, target, text, ids, own)
 
 
-def test_ids_are_joined_and_the_join_is_never_tokenised_again(tiny_tokenizer):
+def test_joined_ids_are_not_tokenised_again(tiny_tokenizer):
     """Pitfall of codec: retokenising the join misaligns."""
     vocabulary = tiny_tokenizer.get_vocab()
     word = next(item for item in sorted(vocabulary) if item.isalpha() and item.isascii() and len(item) > 2)
@@ -104,7 +104,7 @@ def test_ids_are_joined_and_the_join_is_never_tokenised_again(tiny_tokenizer):
     assert join_shots(tiny_tokenizer, shots, "\n\n", POLICY)[1][-len(between) :] == between
 
 
-def test_texts_of_no_and_of_one_token_say_why_they_have_no_statistics(tiny_tokenizer):
+def test_texts_of_zero_or_one_token_have_a_reason(tiny_tokenizer):
     target = random_target("llama", tiny_tokenizer)
     prefix = shared_prefix(target, prefix_ids(tiny_tokenizer))
     empty, single, other = token_statistics(target, ["", "a", "天地玄黃"], POLICY, prefix)
@@ -112,7 +112,7 @@ def test_texts_of_no_and_of_one_token_say_why_they_have_no_statistics(tiny_token
 
 
 @pytest.mark.parametrize("cached", [True, False])
-def test_a_text_beyond_what_the_prefix_leaves_is_read_in_windows_behind_it(cached, tiny_tokenizer):
+def test_text_longer_than_the_remaining_context_is_read_in_windows_after_the_prefix(cached, tiny_tokenizer):
     target = random_target("llama", tiny_tokenizer)
     prefix = shared_prefix(target, prefix_ids(tiny_tokenizer, SHOTS[:1]), cached=cached)
     text = " ".join(make_texts(6, words=40))
@@ -130,7 +130,7 @@ def test_a_text_beyond_what_the_prefix_leaves_is_read_in_windows_behind_it(cache
     np.testing.assert_allclose(statistics.log_probability, expected, atol=1e-4, rtol=0)
 
 
-def test_a_prefix_that_fills_the_context_is_refused(tiny_tokenizer):
+def test_prefix_that_fills_the_context_is_rejected(tiny_tokenizer):
     target = random_target("llama", tiny_tokenizer)
     ids = (prefix_ids(tiny_tokenizer) * 20)[: CONTEXT - 1]
     with pytest.raises(
@@ -139,7 +139,7 @@ def test_a_prefix_that_fills_the_context_is_refused(tiny_tokenizer):
         token_statistics(target, ["some text"], POLICY, shared_prefix(target, ids))
 
 
-def test_a_model_with_other_caches_reads_the_prefix_anew_and_says_so(tiny_tokenizer, caplog):
+def test_model_with_unsupported_cache_rereads_the_prefix_and_reports_it(tiny_tokenizer, caplog):
     target = random_target("gemma2", tiny_tokenizer)
     with caplog.at_level(logging.WARNING):
         prefix = shared_prefix(target, prefix_ids(tiny_tokenizer))

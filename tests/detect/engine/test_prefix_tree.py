@@ -24,7 +24,7 @@ def orders(*lengths, before=30, after=3):
     return [head + sum(order, ()) + tail for order in permutations(pieces)]
 
 
-def test_what_is_shared_is_read_once():
+def test_shared_prefixes_are_read_once():
     pieces = [tuple(range(start, start + 50)) for start in (100, 200, 300, 400)]
     head, tail = tuple(range(70)), (1, 2, 3, 4)
     sequences = [head + sum(order, ()) + tail for order in permutations(pieces)]
@@ -36,7 +36,7 @@ def test_what_is_shared_is_read_once():
 
 @pytest.mark.parametrize("family", FAMILIES)
 @pytest.mark.parametrize("batch_tokens", [None, 40])
-def test_every_sequence_has_what_it_has_on_its_own(family, batch_tokens, tiny_tokenizer, caplog):
+def test_sequences_match_separate_reading(family, batch_tokens, tiny_tokenizer, caplog):
     target = random_target(family, tiny_tokenizer, context=256)
     sequences = [*orders(11, 30, 17, 24), random_ids(5, seed=5), orders(11, 30, 17, 24)[3][:40]]
     tokens = (3, 44, 7, 500)
@@ -51,7 +51,7 @@ def test_every_sequence_has_what_it_has_on_its_own(family, batch_tokens, tiny_to
     assert alone.following(sequences, tokens) == pytest.approx(following_logits, abs=1e-4)
 
 
-def test_a_model_that_keeps_no_past_is_read_sequence_by_sequence(tiny_tokenizer, caplog):
+def test_model_without_cache_is_read_sequence_by_sequence(tiny_tokenizer, caplog):
     target = random_target("llama", tiny_tokenizer, context=256)
     sequences = orders(11, 13)
     expected = SharedPrefixes(target).following(sequences, (3, 4))

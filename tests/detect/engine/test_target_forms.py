@@ -66,7 +66,7 @@ def test_an_adapter_scores_as_the_merged_model(folders):
     assert added.head is not None
 
 
-def test_an_adapter_beside_the_weights_scores_as_one_in_them(folders):
+def test_separate_adapter_scores_like_a_merged_one(folders):
     """So it stays over a quantised base."""
     from train.models.adapter_folder import find_adapter, with_adapter
 
@@ -79,7 +79,7 @@ def test_an_adapter_beside_the_weights_scores_as_one_in_them(folders):
     assert np.abs(scores(beside) - scores(load_target(str(path), device="cpu"))).max() < 1e-5
 
 
-def test_the_identity_is_that_of_both(folders, adapter, tmp_path):
+def test_identity_covers_adapter_and_base(folders, adapter, tmp_path):
     first = model_identity(str(adapter))
     assert first["base"] == model_identity(str(folders / "base"))
     moved = shutil.copytree(folders / "base", tmp_path / "elsewhere")
@@ -93,7 +93,7 @@ def test_the_identity_is_that_of_both(folders, adapter, tmp_path):
     assert model_identity(str(adapter))["base"] != first["base"]
 
 
-def test_adapters_that_cannot_be_used(adapter, folders):
+def test_unusable_adapters_are_rejected(adapter, folders):
     sound = (adapter / "adapter_config.json").read_text()
     for values, message in (
         ({"base_model_name_or_path": None}, "does not name its base model"),
@@ -111,7 +111,7 @@ def test_adapters_that_cannot_be_used(adapter, folders):
             find_model(str(adapter))
 
 
-def test_adapters_without_sound_weights(adapter):
+def test_adapters_with_damaged_weights_are_rejected(adapter):
     weights = adapter / "adapter_model.safetensors"
     matrices = load_file(weights)
     name = next(iter(matrices))
@@ -137,7 +137,7 @@ def test_adapters_without_sound_weights(adapter):
     refused("contains no settings")
 
 
-def test_fewer_bits_without_the_library_are_refused_with_its_name(folders, monkeypatch):
+def test_quantisation_without_its_library_names_the_library(folders, monkeypatch):
     monkeypatch.setattr("train.models.pretrained.find_spec", lambda name: None)
     with pytest.raises(InputError, match="8bit needs bitsandbytes, which is not installed"):
         load_target(str(folders / "base"), device="cpu", dtype="8bit")
@@ -148,7 +148,7 @@ def test_fewer_bits_without_the_library_are_refused_with_its_name(folders, monke
 )
 @pytest.mark.parametrize("dtype", ["8bit", "4bit"])
 @pytest.mark.parametrize("name", ["merged", "adapter"])
-def test_fewer_bits_are_near_the_model_and_do_not_depend_on_the_batch(folders, name, dtype):
+def test_quantised_scores_are_close_and_independent_of_the_batch(folders, name, dtype):
     whole = scores(load_target(str(folders / "merged"), device="cpu"))
     target = load_target(str(folders / name), device="cpu", dtype=dtype)
     assert target.model.is_quantized
@@ -158,7 +158,7 @@ def test_fewer_bits_are_near_the_model_and_do_not_depend_on_the_batch(folders, n
     assert np.abs(values - np.concatenate(alone)).max() < 1e-4
 
 
-def test_in_8_bits_each_text_is_a_batch_of_its_own(tiny_model_path, monkeypatch):
+def test_8_bit_texts_are_batches_of_one(tiny_model_path, monkeypatch):
     target = load_target(str(tiny_model_path), device="cpu")
     monkeypatch.setattr(target.model, "is_loaded_in_8bit", True, raising=False)
     rows: list[int] = []
@@ -173,7 +173,7 @@ def test_in_8_bits_each_text_is_a_batch_of_its_own(tiny_model_path, monkeypatch)
     assert rows[-len(TEXTS) :] == [1] * len(TEXTS)
 
 
-def test_a_map_of_all_devices_gives_the_same_scores(folders):
+def test_device_map_gives_the_same_scores(folders):
     plain = load_target(str(folders / "base"), device="cpu")
     spread = load_target(str(folders / "base"), device_map="auto")
     assert np.abs(scores(plain) - scores(spread)).max() < 1e-4
@@ -181,7 +181,7 @@ def test_a_map_of_all_devices_gives_the_same_scores(folders):
         load_target(str(folders / "base"), device="cpu", device_map="auto")
 
 
-def test_layers_that_are_loaded_for_each_use_give_the_same_scores(folders, tmp_path):
+def test_offloaded_layers_give_the_same_scores(folders, tmp_path):
     """What does not fit lies on the disk; accelerate moves inputs to where a layer computes."""
     places = {"model.embed_tokens": "cpu", "model.layers.0": "disk", "model.rotary_emb": "cpu",
               "model.layers.1": "cpu", "model.norm": "cpu"}  # fmt: skip

@@ -56,7 +56,7 @@ def test_chunks_join_to_the_full_softmax(size, scale):
 
 
 @pytest.mark.parametrize("size", [ChunkSize(3, 1), ChunkSize(3, 2), ChunkSize(8, 6)])
-def test_of_equal_logits_the_top_id_is_the_true_token_or_else_the_lowest(size):
+def test_tied_logits_rank_the_true_token_first_or_else_the_lowest_id(size):
     logits = torch.tensor([[1.0, 5.0, 0.0, 5.0, 5.0, 2.0]] * 3)
     result = reduced(logits, torch.tensor([4, 2, 1]), size)
     assert result.top_id.tolist() == [4, 1, 1]
@@ -64,7 +64,7 @@ def test_of_equal_logits_the_top_id_is_the_true_token_or_else_the_lowest(size):
     assert result.top_log_probability.tolist() == result.log_probability[[0, 0, 0]].tolist()
 
 
-def test_in_16_bits_many_logits_tie_and_rank_and_top_id_agree():
+def test_rank_and_top_id_agree_for_tied_16_bit_logits():
     generator = torch.Generator().manual_seed(5)
     hidden = torch.randn(400, 16, generator=generator).to(torch.bfloat16)
     weight = torch.randn(90, 16, generator=generator).to(torch.bfloat16)
@@ -106,7 +106,7 @@ def test_at_an_inverse_temperature_chunks_join_to_the_full_softmax():
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
 @pytest.mark.parametrize("with_bias", [False, True])
-def test_hidden_states_in_any_portions_give_the_same(dtype, with_bias):
+def test_portion_size_of_hidden_states_does_not_change_statistics(dtype, with_bias):
     generator = torch.Generator().manual_seed(2)
     hidden = torch.randn(23, 16, generator=generator).to(dtype)
     weight = torch.randn(90, 16, generator=generator).to(dtype)
@@ -130,7 +130,7 @@ def test_hidden_states_in_any_portions_give_the_same(dtype, with_bias):
             np.testing.assert_allclose(actual[::-1], expected, atol=1e-4)
 
 
-def test_a_compiler_that_fails_falls_back_and_says_so_once(monkeypatch, caplog):
+def test_failing_compiler_falls_back_and_is_reported_once(monkeypatch, caplog):
     def broken(*args, **kwargs):
         def call(*inputs):
             raise RuntimeError("cc1plus: out of luck")

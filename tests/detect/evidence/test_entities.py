@@ -26,7 +26,7 @@ def tagger(tmp_path):
     return write_tagger(tmp_path / "tagger", PERSON="Ada", GPE="New York")
 
 
-def test_entities_stand_where_the_text_has_them_and_are_stored(tagger, tmp_path):
+def test_entities_have_their_text_positions_and_are_stored(tagger, tmp_path):
     done = []
     entities = find_entities(str(tagger), TEXTS, progress=lambda *now: done.append(now))
     assert entities[0] == [NamedEntity(0, 3, "PERSON"), NamedEntity(12, 20, "GPE")]
@@ -39,7 +39,7 @@ def test_entities_stand_where_the_text_has_them_and_are_stored(tagger, tmp_path)
     assert read_entities(tmp_path) == dict(zip("abcd", entities[:4], strict=True))
 
 
-def test_a_tagger_is_known_by_its_content(tagger, tmp_path):
+def test_tagger_identity_is_its_content(tagger, tmp_path):
     identity = tagger_identity(str(tagger))
     assert (identity["name"], identity["version"]) == ("en_patterns", "1.2.0")
     assert "entity_ruler/patterns.jsonl" in identity["files"]
@@ -53,7 +53,7 @@ def test_a_tagger_is_known_by_its_content(tagger, tmp_path):
     assert tagger_record(None) is None
 
 
-def test_an_installed_pipeline_is_found_by_name_and_none_of_its_code_is_run(
+def test_installed_pipeline_is_located_by_name_without_running_its_code(
     tagger, tmp_path, monkeypatch
 ):
     package = tmp_path / "packages" / "en_patterns"
@@ -67,13 +67,13 @@ def test_an_installed_pipeline_is_found_by_name_and_none_of_its_code_is_run(
     assert "en_patterns" not in sys.modules
 
 
-def test_without_spacy_it_says_what_to_install(monkeypatch, tmp_path):
+def test_missing_spacy_error_names_the_package(monkeypatch, tmp_path):
     monkeypatch.setattr("detect.evidence.entities.find_spec", lambda name: None)
     with pytest.raises(InputError, match=r"pip install 'spikein\[tagger\]'"):
         tagger_identity(str(tmp_path))
 
 
-def test_what_is_no_pipeline_is_refused(tagger, tmp_path):
+def test_folder_that_is_not_a_pipeline_is_rejected(tagger, tmp_path):
     for name in ("no_such_pipeline", str(tmp_path / "nowhere"), "this"):
         with pytest.raises(InputError, match=r"no such spaCy pipeline.*en_core_web_sm"):
             find_tagger(name)
@@ -88,7 +88,7 @@ def test_what_is_no_pipeline_is_refused(tagger, tmp_path):
         find_entities(str(tmp_path / "blank"), ["a"])
 
 
-def test_nothing_outside_of_its_folder_is_taken(tagger, tmp_path):
+def test_files_outside_the_pipeline_folder_are_rejected(tagger, tmp_path):
     """Parts of another pipeline, and a version that goes up, are in no digest of this folder."""
     with (tagger / "config.cfg").open("a") as file:
         file.write('\n[components.ner]\nsource = "en_core_web_sm"\n')

@@ -17,12 +17,12 @@ BY_ROW = {
 }
 
 
-def test_every_field_of_the_evidence_is_by_row_or_shared():
+def test_evidence_fields_are_by_row_or_shared():
     """`Evidence.take` takes rows of what is by row: a new field is one or the other."""
     assert {field.name for field in fields(Evidence)} == BY_ROW | SHARED
 
 
-def test_rows_are_taken_of_all_that_is_by_row_and_of_nothing_else():
+def test_take_selects_rows_of_exactly_the_fields_by_row():
     """Where a detector fails on a row, the others are scored with their own evidence."""
     rows = [random_statistics(2 + row, seed=row) for row in range(3)]
     named = {"name": rows}
@@ -52,7 +52,7 @@ def test_rows_are_taken_of_all_that_is_by_row_and_of_nothing_else():
     assert subset.choices == ChoiceEvidence(answers=taken, clean=rows)
 
 
-def test_evidence_meets_what_it_holds_and_no_other_choice_of_it():
+def test_evidence_meets_only_the_choices_it_contains():
     rows = [random_statistics(4)]
 
     def met(need, **more):

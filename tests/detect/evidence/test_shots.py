@@ -33,14 +33,14 @@ def chosen(tokenizer, shots, texts=TEXTS, *, context=None, first=0):
     )
 
 
-def test_three_shots_are_the_first_of_seven_whatever_the_order_of_the_file(tiny_tokenizer):
+def test_three_shots_are_the_first_of_seven_in_any_file_order(tiny_tokenizer):
     seven = chosen(tiny_tokenizer, 7)
     assert chosen(tiny_tokenizer, 3, TEXTS[::-1]).texts == seven.texts[:3]
     assert chosen(tiny_tokenizer, 1, first=2).texts == seven.texts[2:3]
     assert len({*seven.texts}) == 7
 
 
-def test_the_order_is_random_differs_by_dataset_and_has_equal_texts_once():
+def test_shot_order_is_random_per_dataset_and_without_duplicates():
     texts = [f"text {number}" for number in range(30)]
     order = shot_order("one", texts)
     assert sorted(order) == list(range(30))
@@ -48,7 +48,7 @@ def test_the_order_is_random_differs_by_dataset_and_has_equal_texts_once():
     assert len(shot_order("one", [*texts, *texts])) == 30
 
 
-def test_ids_are_those_of_each_text_and_of_the_separator(tiny_tokenizer):
+def test_prefix_ids_are_text_ids_and_separator_ids(tiny_tokenizer):
     prefix = chosen(tiny_tokenizer, 2)
     between = tiny_tokenizer(SEPARATOR, add_special_tokens=False)["input_ids"]
     expected = []
@@ -58,7 +58,7 @@ def test_ids_are_those_of_each_text_and_of_the_separator(tiny_tokenizer):
     assert list(prefix.separator) == between
 
 
-def test_a_prefix_takes_at_most_half_of_the_context_and_says_so(tiny_tokenizer):
+def test_prefix_takes_at_most_half_of_the_context_and_reports_it(tiny_tokenizer):
     all_of_them = chosen(tiny_tokenizer, 7)
     context = len(all_of_them.ids)
     prefix = chosen(tiny_tokenizer, 7, context=context)

@@ -54,7 +54,7 @@ class Scribe:
         ("words", "4", "One  two\nthree four", " five "),
     ],
 )
-def test_a_text_is_divided_between_words_and_nothing_is_lost(unit, amount, beginning, remainder):
+def test_text_is_divided_between_words_without_loss(unit, amount, beginning, remainder):
     text = "One  two\nthree four five "
     division = divide(text, Beginning(unit, Decimal(amount)), None)
     assert division == Division(beginning, remainder, None)
@@ -70,14 +70,14 @@ def test_a_text_is_divided_between_words_and_nothing_is_lost(unit, amount, begin
         ("夜深了村里的人都睡了", "1 words are too few"),
     ],
 )
-def test_what_cannot_be_divided_says_why(text, reason):
+def test_indivisible_text_has_a_reason(text, reason):
     assert reason in divide(text, Beginning(), None)
     (result,) = continue_texts(Scribe(), [text], ContinuationRequest())
     assert (result.texts, result.tokens_out) == ((), 0)
     assert reason in result.reason
 
 
-def test_after_tokens_the_rest_is_as_many_tokens(tiny_tokenizer):
+def test_remainder_has_as_many_tokens_as_the_prompt(tiny_tokenizer):
     """Duarte et al. 2024: a prefix of 32 or 50 tokens and a suffix of the same length."""
     model = LocalTextModel(random_target("llama", tiny_tokenizer))
     text = make_texts(1, words=30)[0]
@@ -93,7 +93,7 @@ def test_after_tokens_the_rest_is_as_many_tokens(tiny_tokenizer):
         continue_texts(Scribe(), [text], request)
 
 
-def test_a_continuation_may_be_as_long_as_the_rest(tiny_tokenizer):
+def test_continuation_may_be_as_long_as_the_remainder(tiny_tokenizer):
     model = LocalTextModel(random_target("llama", tiny_tokenizer))
     short, long = make_texts(1, words=10)[0], make_texts(1, words=60)[0]
     results = continue_texts(model, [short, long], ContinuationRequest())
@@ -105,7 +105,7 @@ def test_a_continuation_may_be_as_long_as_the_rest(tiny_tokenizer):
     assert sorted(sampling.max_tokens for _, sampling in scribe.asked) == [32, 40]
 
 
-def test_results_are_in_the_order_of_the_texts_and_equal_texts_are_asked_once():
+def test_results_keep_text_order_and_equal_texts_are_requested_once():
     scribe = Scribe()
     texts = ["a b", "", "c d e f", "a b", *make_texts(300, words=6)]
     request = ContinuationRequest(samples=2, temperature=1.0, top_k=7, seed=3)
@@ -122,7 +122,7 @@ def test_results_are_in_the_order_of_the_texts_and_equal_texts_are_asked_once():
     assert (sampling.samples, sampling.temperature, sampling.top_k, sampling.seed) == (2, 1.0, 7, 3)
 
 
-def test_a_killed_run_asks_for_the_remainder_alone(tmp_path):
+def test_killed_run_requests_only_the_missing_answers(tmp_path):
     class Mortal(Scribe):
         def complete(self, prompts, sampling, *, progress=None):
             if len(self.asked) == 2:
@@ -148,7 +148,7 @@ def test_a_killed_run_asks_for_the_remainder_alone(tmp_path):
 
 
 @pytest.mark.parametrize("damage", [lambda text: text[:-9], lambda text: "", lambda text: "[]"])
-def test_damaged_answers_are_said_and_asked_for_again(tmp_path, damage, caplog):
+def test_damaged_answers_are_reported_and_requested_again(tmp_path, damage, caplog):
     texts, request = make_texts(30, words=6), ContinuationRequest()
     whole = continue_texts(Scribe(), texts, request, answers=tmp_path)
     for path in tmp_path.iterdir():
@@ -161,7 +161,7 @@ def test_damaged_answers_are_said_and_asked_for_again(tmp_path, damage, caplog):
     assert third.asked == []
 
 
-def test_a_request_of_any_detector_is_read_back_from_its_record():
+def test_detector_requests_round_trip():
     for need in needs_of(with_grids(parse_detectors("all"))):
         if isinstance(need, Continuations):
             record = json.loads(json.dumps(request_record(need.request)))

@@ -30,7 +30,7 @@ WORDS = [
 ]
 
 
-def test_words_below_the_probability_come_lowest_first():
+def test_words_below_the_threshold_are_sorted_by_probability():
     parts = surprising_words(TEXT, WORDS, "prob", limit=10, threshold=-12)
     assert [part.wanted for part in parts] == ["four", "three"]
     assert parts[1] == MaskedPart("three", "one two ", "one two [MASK] four")
@@ -44,7 +44,7 @@ NOUNS = (
 )
 
 
-def test_nouns_and_numbers_by_the_rule():
+def test_rule_finds_nouns_and_numbers():
     """`bottles` and `river` stand twice; `harbour` is the last of all; `near` no list knows."""
     masked = [NOUNS[start:stop] for start, stop in nouns(NOUNS)]
     assert masked == ["old", "300", "Fred", "Wellington", "stones", "shone", "fox", "beach", "near"]
@@ -54,7 +54,7 @@ def test_nouns_and_numbers_by_the_rule():
     assert nouns("") == []
 
 
-def test_the_authors_way_goes_by_the_first_piece_of_nouns_alone():
+def test_published_method_scores_the_first_piece_of_nouns():
     """Ravichander et al. 2025, their code: -12 and 2,000 are of the first piece of a word."""
     text = "Brief kestrels quickly ate 1984 voles today, friends"
     scores = {
@@ -88,11 +88,11 @@ def test_the_authors_way_goes_by_the_first_piece_of_nouns_alone():
         ("夜里有人 Ana 来了", ["Ana"]),
     ],
 )
-def test_names_by_the_rule(text, expected):
+def test_rule_finds_names(text, expected):
     assert [part.wanted for part in names(text, limit=10)] == expected
 
 
-def test_the_informative_word_is_the_longest_that_is_not_common():
+def test_informative_word_is_the_longest_uncommon_word():
     text = "Passage.\nQuestion: Which of these is produced during photosynthesis by plants?"
     question = "Which of these is produced during photosynthesis by plants?"
     part = informative_word(text, question)
@@ -107,7 +107,7 @@ RENDERED = "Who?\nA. Ann\nB. Bob\nC. Cid\nD. Dee\nAnswer: B"
 
 
 @pytest.mark.parametrize("answer", ["B", "Bob"])
-def test_a_wrong_option_is_masked_and_never_the_right_one(answer):
+def test_only_wrong_options_are_masked(answer):
     seen = set()
     for number in range(40):
         text = f"{number} {RENDERED}"
@@ -129,14 +129,14 @@ def test_a_wrong_option_is_masked_and_never_the_right_one(answer):
         {**FIELDS, "answer": "Ann", "options": ["Ann", "Ann", "Bob"]},
     ],
 )
-def test_an_option_of_two_or_without_a_known_answer_is_not_masked(fields):
+def test_two_options_or_an_unknown_answer_mask_nothing(fields):
     """Deng et al. 2024: not defined for two-class data."""
     assert wrong_option(RENDERED, fields) is None
     result = mask_text(RENDERED, GuessRequest(method="option"), fields=fields)
     assert "three options or more" in result.reason
 
 
-def test_the_prompts_are_those_of_the_paper():
+def test_prompts_match_the_paper():
     """Ravichander et al. 2025, appendix B, word for word."""
     part = MaskedPart("x", "a {b} ", "a {b} [MASK].")
     assert prompt_text(part, "passage") == (
@@ -190,7 +190,7 @@ def test_the_prompts_are_those_of_the_paper():
         ("Output:", ""),
     ],
 )
-def test_answers_are_read_without_what_models_put_around_them(written, guess_):
+def test_answers_are_stripped_of_surrounding_text(written, guess_):
     assert read_answer(written, 1, "passage") == guess_
 
 
@@ -218,7 +218,7 @@ class Oracle:
     complete = answer
 
 
-def test_one_prompt_a_mask_and_costs_are_summed():
+def test_each_mask_has_one_prompt_and_costs_are_summed():
     masked = [
         mask_text(TEXT, GuessRequest(), words=WORDS),
         mask_text("", GuessRequest()),
@@ -238,7 +238,7 @@ def test_one_prompt_a_mask_and_costs_are_summed():
     assert seen == [(2, 2)]
 
 
-def test_what_the_knowledge_filter_guesses_is_not_asked_for():
+def test_parts_guessed_by_the_knowledge_filter_are_not_requested():
     request = GuessRequest(filtered=True)
     masked = [mask_text(TEXT, request, words=WORDS)]
 

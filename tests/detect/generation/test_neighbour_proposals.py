@@ -22,7 +22,7 @@ def masked():
     return make_masked_model(model, tokenizer, name="tiny")
 
 
-def test_a_special_token_in_a_text_is_letters():
+def test_special_token_in_a_text_is_read_as_letters():
     """Whatever the tokenizer would make of it: a place in the text that can be exchanged."""
     from tokenizers import pre_tokenizers
 
@@ -69,13 +69,13 @@ def naive(masked, text, count):
     return texts[:count]
 
 
-def test_neighbours_are_the_proposals_of_the_largest_weight(masked):
+def test_neighbours_have_the_largest_weights(masked):
     (neighbours,) = find_neighbours(masked, [TEXT], count=25)
     assert list(neighbours.texts) == naive(masked, TEXT, 25)
     assert len(neighbours.texts) == 25
 
 
-def test_neighbours_depend_on_the_text_alone(masked):
+def test_neighbours_depend_only_on_the_text(masked):
     texts = [TEXT, *make_texts(3, words=6)]
     together = find_neighbours(masked, texts)
     assert find_neighbours(masked, texts[::-1])[::-1] == together

@@ -21,7 +21,7 @@ REST = st.lists(st.sampled_from(["a", "b", "c", "Ab", "猫", "é,"]), min_size=1
 
 
 @given(WORDS, WORDS)
-def test_the_longest_run_is_that_of_all_places_against_all_places(written, reference):
+def test_longest_run_matches_brute_force(written, reference):
     runs = [0]
     for start in range(len(written)):
         for other in range(len(reference)):
@@ -45,7 +45,7 @@ def longest_common(first, other):
 
 
 @given(WORDS, REST)
-def test_the_common_subsequence_is_over_the_words_of_the_rest(written, reference):
+def test_common_subsequence_is_divided_by_the_reference_length(written, reference):
     """Words beyond the rest gain nothing; ROUGE-L reads small letters without punctuation."""
     texts = " ".join(written), " " + "  ".join(reference)
     length = longest_common(written[: len(reference)], reference)
@@ -59,7 +59,7 @@ def test_the_common_subsequence_is_over_the_words_of_the_rest(written, reference
 
 
 @given(WORDS, REST)
-def test_rouge_1_recall_counts_each_word_as_often_as_it_stands_in_the_rest(written, reference):
+def test_rouge_1_recall_counts_repeated_words(written, reference):
     left = written[: len(reference)]
     matches = 0
     for word in reference:
@@ -70,7 +70,7 @@ def test_rouge_1_recall_counts_each_word_as_often_as_it_stands_in_the_rest(writt
 
 
 @given(WORDS, REST, st.integers(1, 4))
-def test_covered_words_stand_in_a_run_of_the_other_text(written, reference, size):
+def test_covered_words_occur_in_a_run_of_the_reference(written, reference, size):
     expected = 0
     for position in range(len(written)):
         expected += any(
@@ -82,7 +82,7 @@ def test_covered_words_stand_in_a_run_of_the_other_text(written, reference, size
     assert covered_words(written, reference, size) == expected
 
 
-def test_texts_without_words():
+def test_overlap_of_wordless_texts_is_defined():
     assert rouge_l_recall("", "...") == 0.0
     assert rouge_l_recall("", "...", whole=True) == rouge_l_f1("", "...") == 1.0
     assert rouge_l_f1("", "a") == 0.0

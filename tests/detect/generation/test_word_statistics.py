@@ -49,7 +49,7 @@ def check_word(word, pieces):
     assert word.first_rank == ranks[0]
 
 
-def test_a_masked_model_sees_the_text_without_the_word(masked_folder):
+def test_masked_model_reads_the_text_without_the_word(masked_folder):
     model = open_reference(str(masked_folder), load_causal=lambda _: pytest.fail("causal"))
     encoding = model.tokenizer(TEXT, return_offsets_mapping=True)
     ids, places = encoding["input_ids"], encoding["offset_mapping"]
@@ -89,7 +89,7 @@ def test_a_causal_model_reads_from_left_to_right(tiny_tokenizer, start):
         check_word(word, [(log_softmax(logits[at - 1]), ids[at]) for at in pieces])
 
 
-def test_a_masked_model_without_its_weights_is_refused(masked_folder, tmp_path):
+def test_masked_model_without_weights_is_rejected(masked_folder, tmp_path):
     from shutil import copytree
 
     from safetensors.torch import load_file, save_file

@@ -50,7 +50,7 @@ from tests.detect.ground_truths import make_examples, make_statistics, same
 
 
 @pytest.mark.parametrize("packed", [False, True])
-def test_what_goes_in_comes_out(truth, described, store, bundle, packed):
+def test_bundle_round_trip(truth, described, store, bundle, packed):
     restored = read_bundle(bundle) if packed else read_ground_truth(described, store)
     for name in ("name", "analysis", "experiment", "provenance", "axes"):
         assert getattr(restored, name) == getattr(truth, name), name
@@ -72,7 +72,7 @@ def test_what_goes_in_comes_out(truth, described, store, bundle, packed):
             ), field.name
 
 
-def test_no_text_of_a_protected_row_is_inside_nor_what_shows_it(truth, bundle):
+def test_bundle_omits_protected_texts_and_everything_that_reveals_them(truth, bundle):
     for path in bundle.rglob("*.*"):
         if path.suffix == ".parquet":
             assert "secret <b>" not in json.dumps(pq.read_table(path).to_pydict(), default=str)
@@ -150,7 +150,7 @@ REASONS = {
 """What each kind says of a text that there is nothing of."""
 
 
-def test_held_out_rows_paraphrases_and_pools_of_shadow_models_show_no_protected_text(
+def test_held_out_rows_paraphrases_and_shadow_pools_omit_protected_texts(
     described, store, tmp_path
 ):
     root = Path(shutil.copytree(store, tmp_path / "store"))
@@ -187,7 +187,7 @@ def test_held_out_rows_paraphrases_and_pools_of_shadow_models_show_no_protected_
     assert read_held_out(shadow) == []
 
 
-def test_every_kind_of_evidence_is_read_as_it_was_written(tmp_path):
+def test_evidence_round_trip(tmp_path):
     for read, record in written(tmp_path).items():
         assert same(read(tmp_path), dict.fromkeys(IDS, record)), read
     assert read_shots(tmp_path) == SHOTS
@@ -196,7 +196,7 @@ def test_every_kind_of_evidence_is_read_as_it_was_written(tmp_path):
         assert same(read(tmp_path), {"a": record}), read
 
 
-def test_of_every_kind_of_evidence_what_shows_a_protected_text_stays_behind(tmp_path):
+def test_evidence_that_reveals_a_protected_text_is_omitted(tmp_path):
     made, out = tmp_path / "made", tmp_path / "out"
     made.mkdir()
     out.mkdir()
@@ -233,7 +233,7 @@ def test_of_every_kind_of_evidence_what_shows_a_protected_text_stays_behind(tmp_
     assert "secret" not in (out / "shots.json").read_text()
 
 
-def test_no_value_of_a_withheld_column_is_left_in_the_file(tmp_path):
+def test_file_contains_no_value_of_a_withheld_column(tmp_path):
     """Null in an Arrow table need not mean gone: the values may lie below."""
     ids = np.full(50, 271_828_182, np.int32)
     row = statistics_of(np.full(50, -1.0), ids=ids)
@@ -249,7 +249,7 @@ def test_no_value_of_a_withheld_column_is_left_in_the_file(tmp_path):
     assert (lengths["ids"], lengths["top_id"], lengths["rank"]) == (2, 2, 51)
 
 
-def test_held_out_rows_and_texts_that_are_not_here_are_left_out_together():
+def test_missing_held_out_rows_and_texts_are_omitted_together():
     rows, apart = make_examples(2), make_examples(2, datasets=("news", "secret"))
     statistics = make_statistics(apart, {}, key=1)
     held_out = HeldOutRows(
@@ -265,7 +265,7 @@ def test_held_out_rows_and_texts_that_are_not_here_are_left_out_together():
     assert same(evidence.held_out.shadows[0], statistics[:4])
 
 
-def test_the_content_is_the_same_whenever_it_is_packed(described, store, bundle, tmp_path):
+def test_repacking_gives_the_same_content(described, store, bundle, tmp_path):
     facts = write_bundle(tmp_path / "again.bundle", described, store, parts=["all"])
     assert facts.content == read_bundle(bundle).content
     assert (facts.rows, facts.withheld, facts.models) == (32, 16, 4)
@@ -274,7 +274,7 @@ def test_the_content_is_the_same_whenever_it_is_packed(described, store, bundle,
         write_bundle(tmp_path / "again.bundle", described, store)
 
 
-def test_what_no_kind_of_need_lets_leave_stays_behind(described, store, tmp_path):
+def test_evidence_of_unknown_needs_is_omitted(described, store, tmp_path):
     """A plug-in of the run may have had needs that nobody here knows."""
     (store / "odd" / "one").mkdir(parents=True)
     (store / "odd" / "one" / "odd.parquet").write_bytes(b"secret")
@@ -288,7 +288,7 @@ def test_what_no_kind_of_need_lets_leave_stays_behind(described, store, tmp_path
 # -- parts -----------------------------------------------------------------------------------
 
 
-def test_by_default_the_text_and_the_scores_are_inside_and_parts_are_asked_for(
+def test_default_bundle_contains_texts_and_scores_and_parts_are_optional(
     described, store, bundle, tmp_path
 ):
     assert packing.parts_of(described) == ["lowercase", "shadows"]
@@ -314,14 +314,14 @@ def test_by_default_the_text_and_the_scores_are_inside_and_parts_are_asked_for(
     assert 0.8 * added < sizes["lowercase"] < 1.25 * added
 
 
-def test_a_part_that_the_run_has_not_is_refused_by_name(described, store, tmp_path):
+def test_missing_part_is_rejected_by_name(described, store, tmp_path):
     with pytest.raises(InputError, match=r"'lowercased'\. Did you mean 'lowercase'") as caught:
         write_bundle(tmp_path / "b", described, store, parts=["lowercased"])
     assert caught.value.allowed == "lowercase, shadows, all"
     assert not (tmp_path / "b").exists()
 
 
-def test_every_input_of_evidence_is_a_part_or_always_inside():
+def test_evidence_inputs_are_parts_or_always_included():
     by_input = {
         None: "examples reference frequency view-text what-a-plugin-names",
         "lowercase": "view-lowercase",
@@ -345,7 +345,7 @@ def test_every_input_of_evidence_is_a_part_or_always_inside():
     ]  # fmt: skip
 
 
-def test_entropy_that_is_not_the_negative_mean_stays(tmp_path):
+def test_entropy_is_restored_exactly_or_stored(tmp_path):
     """It is restored to the bit, or kept."""
     rows = [statistics_of([-1.0, -2.0], entropy=[0.5, 0.25]), statistics_of([-3.0])]
     odd = [replace(rows[0], entropy=np.nextafter(rows[0].entropy, np.float32(9))), rows[1]]

@@ -30,7 +30,7 @@ class Examinee:
         return next((line[0] for line in lines if line[3:] == self.right_option), "none of them")
 
 
-def test_every_order_is_asked_and_the_letters_are_those_of_the_passage():
+def test_letters_of_all_orders_follow_the_passage():
     questions = [
         ChoiceQuestion(options=("read", "other", "words", "here")),
         TOO_FEW,
@@ -54,7 +54,7 @@ def test_every_order_is_asked_and_the_letters_are_those_of_the_passage():
         ("I cannot say", -1), ("E", -1), ("a", -1), ("A's", -1), ("Dear reader", -1),
     ],
 )  # fmt: skip
-def test_the_letter_of_an_answer(answer, label):
+def test_letter_is_parsed_from_an_answer(answer, label):
     assert letter_of(answer) == label
 
 

@@ -80,7 +80,7 @@ SAMPLINGS = (
         ("mistral", SAMPLINGS[0], PROMPTS[1:2]),
     ],
 )
-def test_samples_are_those_of_a_slow_decoder(family, sampling, prompts, tiny_tokenizer):
+def test_samples_match_a_slow_decoder(family, sampling, prompts, tiny_tokenizer):
     more = {"sliding_window": 6} if family == "mistral" else {}
     target = random_target(family, tiny_tokenizer, **more)
     rows = LocalTextModel(target).complete(prompts, sampling)
@@ -93,7 +93,7 @@ def test_samples_are_those_of_a_slow_decoder(family, sampling, prompts, tiny_tok
             assert (prompt + completion.text).endswith(tiny_tokenizer.decode(own))
 
 
-def test_samples_depend_on_prompt_number_and_seed_alone(target):
+def test_samples_depend_only_on_prompt_number_and_seed(target):
     sampling = Sampling(max_tokens=10, temperature=1.0, samples=3)
     together = texts(LocalTextModel(target).complete(PROMPTS, sampling))
     for batch_tokens in (1, 100):
@@ -113,7 +113,7 @@ def test_samples_depend_on_prompt_number_and_seed_alone(target):
     assert results["another seed"] != together[:3]
 
 
-def test_a_row_that_fills_a_learned_context_ends_while_others_go_on(tiny_tokenizer):
+def test_row_that_fills_a_learned_context_ends_while_others_continue(tiny_tokenizer):
     target = random_target("gpt2", tiny_tokenizer, context=64)
     target.model.generation_config.eos_token_id = None
     random = np.random.default_rng(0)
@@ -128,7 +128,7 @@ def test_a_row_that_fills_a_learned_context_ends_while_others_go_on(tiny_tokeniz
     assert len(together[0][0]) == 32
 
 
-def test_equal_prompts_are_read_and_paid_once_and_rows_that_ended_leave(target, tiny_tokenizer):
+def test_equal_prompts_are_read_and_counted_once_and_finished_rows_leave_the_batch(target, tiny_tokenizer):
     fed = []
     forward = target.model.forward
 
@@ -160,7 +160,7 @@ def test_equal_prompts_are_read_and_paid_once_and_rows_that_ended_leave(target, 
     assert sum(completion.tokens_in + completion.tokens_out for completion in again) == 0
 
 
-def test_a_stop_text_ends_before_itself(target):
+def test_completion_ends_before_the_stop_text(target):
     whole = texts(LocalTextModel(target).complete(PROMPTS, Sampling(max_tokens=20)))
     stop = whole[1][0][6:9]
     cut = LocalTextModel(target).complete(PROMPTS, Sampling(max_tokens=20, stop=(stop, "none")))
@@ -169,7 +169,7 @@ def test_a_stop_text_ends_before_itself(target):
     assert cut[1][0].tokens_out < 20
 
 
-def test_numbers_at_the_edges_choose_a_token_with_a_probability():
+def test_extreme_random_numbers_choose_a_token_of_positive_probability():
     logits = torch.tensor([[-np.inf, 0.0, 1.0, -np.inf]], dtype=torch.float32)
     sampling = Sampling(max_tokens=1, temperature=1.0)
     for number, token in ((1e-17, 1), (1 - 1e-16, 2)):
@@ -177,7 +177,7 @@ def test_numbers_at_the_edges_choose_a_token_with_a_probability():
         assert decoding.sample_tokens(logits, numbers, sampling).tolist() == [token]
 
 
-def test_a_prompt_beyond_the_context_keeps_its_end_and_says_so(tiny_tokenizer, caplog):
+def test_overlong_prompt_keeps_its_end_and_is_reported(tiny_tokenizer, caplog):
     target = random_target("llama", tiny_tokenizer, context=16)
     prompt = make_texts(1, words=30)[0]
     (completion,) = LocalTextModel(target).complete([prompt], Sampling(max_tokens=6))[0]
@@ -190,7 +190,7 @@ def test_a_prompt_beyond_the_context_keeps_its_end_and_says_so(tiny_tokenizer, c
     assert long.tokens_out <= 8
 
 
-def test_a_token_that_the_model_lacks_is_named(tiny_tokenizer):
+def test_token_outside_the_model_vocabulary_is_named(tiny_tokenizer):
     from copy import deepcopy
 
     tokenizer = deepcopy(tiny_tokenizer)
@@ -201,7 +201,7 @@ def test_a_token_that_the_model_lacks_is_named(tiny_tokenizer):
         LocalTextModel(target).complete(["the" + added[-1]], Sampling(max_tokens=2))
 
 
-def test_a_special_token_in_a_prompt_is_letters(target, tiny_tokenizer):
+def test_special_token_in_a_prompt_is_read_as_letters(target, tiny_tokenizer):
     spelled = "the<|endoftext|> river"
     letters = encode_texts(tiny_tokenizer, [spelled])[0].tolist()
     assert 0 not in letters
@@ -213,7 +213,7 @@ def test_a_special_token_in_a_prompt_is_letters(target, tiny_tokenizer):
     assert written.text == whole.removeprefix(before)
 
 
-def test_a_question_goes_through_the_chat_template(target, tiny_tokenizer):
+def test_chat_question_goes_through_the_template(target, tiny_tokenizer):
     from copy import deepcopy
 
     tokenizer = deepcopy(tiny_tokenizer)

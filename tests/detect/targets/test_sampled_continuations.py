@@ -15,7 +15,7 @@ from tests.stub_server import prompt_of, stub_server, text
 PROMPTS = make_texts(1, words=12)
 
 
-def test_a_prompt_without_room_for_its_continuation_is_refused(tiny_tokenizer):
+def test_prompt_without_room_for_its_continuation_is_rejected(tiny_tokenizer):
     target = random_target("llama", tiny_tokenizer, context=32)
     tokens = len(tiny_tokenizer(PROMPTS[0])["input_ids"])
     fits = sample_continuations(target, PROMPTS[:1], samples=2, max_tokens=32 - tokens)
@@ -24,7 +24,7 @@ def test_a_prompt_without_room_for_its_continuation_is_refused(tiny_tokenizer):
         sample_continuations(target, ["the", PROMPTS[0]], samples=2, max_tokens=33 - tokens)
 
 
-def test_a_server_is_asked_once_a_sample(tmp_path):
+def test_server_receives_one_request_per_sample(tmp_path):
     def behaviour(number, body):
         return text(f" of {prompt_of(body)} {body['seed']}")
 

@@ -20,7 +20,7 @@ def model(url, cache=None, **more):
     return closing(ServerTextModel(server, cache=cache))
 
 
-def test_each_sample_of_each_prompt_is_asked_with_a_seed_of_its_own(tmp_path):
+def test_samples_have_separate_seeds(tmp_path):
     sampling = Sampling(max_tokens=4, temperature=0.8, samples=3, top_p=0.9, seed=11)
     seen: list[tuple[int, int]] = []
 
@@ -49,7 +49,7 @@ def test_each_sample_of_each_prompt_is_asked_with_a_seed_of_its_own(tmp_path):
         assert len(stub.received) == 6
 
 
-def test_text_from_a_stop_on_is_cut_also_where_the_server_wrote_it():
+def test_text_after_a_stop_is_cut_even_if_the_server_returns_it():
     with (
         stub_server(lambda number, body: text("one\ntwo. three")) as stub,
         model(stub.url) as server_model,
@@ -73,7 +73,7 @@ def test_costs_are_counted_before_and_after(tmp_path):
         assert server_model.notes() == ()
 
 
-def test_a_parameter_that_is_refused_is_left_out_aloud_and_asked_about_once(tmp_path):
+def test_rejected_parameter_is_dropped_with_a_note_and_tried_once(tmp_path):
     def behaviour(number, body):
         return refused(422, "unexpected field top_k") if "top_k" in body else text("x")
 
@@ -106,7 +106,7 @@ def listed(api: str) -> Answer:
     return Answer(content=json.dumps({"choices": [choices[api]]}).encode())
 
 
-def test_first_tokens_are_listed_and_counted_beforehand(tmp_path):
+def test_first_tokens_are_listed_and_estimated_in_advance(tmp_path):
     with stub_server(lambda number, body: listed("chat")) as stub:
         for _ in range(2):
             with model(stub.url, tmp_path / "r", api="chat") as server_model:
@@ -123,7 +123,7 @@ def test_first_tokens_are_listed_and_counted_beforehand(tmp_path):
 
 
 @pytest.mark.parametrize("api", ["completions", "chat"])
-def test_whether_probabilities_are_shown_is_found_out_by_one_request(api):
+def test_one_request_detects_log_probability_support(api):
     with stub_server(lambda number, body: listed(api)) as stub, model(stub.url, api=api) as server_model:
         assert server_model.gives_log_probabilities()
         assert server_model.gives_log_probabilities()
@@ -140,7 +140,7 @@ def test_whether_probabilities_are_shown_is_found_out_by_one_request(api):
         server_model.gives_log_probabilities()
 
 
-def test_tokens_of_a_text_are_the_servers_with_their_places(tmp_path):
+def test_text_tokens_have_the_servers_offsets(tmp_path):
     """Behind a prefix they are those of the plain text: the first one is not scored."""
     with stub_server(words) as stub, model(stub.url, tmp_path / "r") as server_model:
         plain, empty, single = server_model.token_statistics(["One two, three", "", "One"])
@@ -169,7 +169,7 @@ def test_tokens_put_before_a_text_are_not_scored():
         assert statistics.offsets.tolist() == [[0, 3], [3, 7]]
 
 
-def test_parts_of_characters_and_start_tokens_have_their_place_in_the_text():
+def test_partial_characters_and_start_tokens_have_text_offsets():
     assert token_offsets(["<s>", "", "é", " a", "", "b"], "é a\ufffdb") == [
         (-1, -1), (0, 1), (0, 1), (1, 3), (3, 4), (4, 5),
     ]  # fmt: skip
@@ -190,7 +190,7 @@ def test_parts_of_characters_and_start_tokens_have_their_place_in_the_text():
         (text("One two"), "holds no tokens of the text"),
     ],
 )  # fmt: skip
-def test_replies_about_another_text_or_of_another_model_are_refused(reply, problem):
+def test_replies_for_another_text_or_model_are_rejected(reply, problem):
     def behaviour(number, body):
         return reply if body["prompt"] == "One two" else words(number, body)
 
@@ -202,7 +202,7 @@ def test_replies_about_another_text_or_of_another_model_are_refused(reply, probl
         server_model.token_statistics(["One two"])
 
 
-def test_exchanged_model_is_refused_before_and_after_reading(tmp_path):
+def test_replaced_model_is_rejected_before_and_after_reading(tmp_path):
     def behaviour(number, body):
         answer = json.loads(words(number, body).content)
         if number >= exchanged:

@@ -23,7 +23,7 @@ def served_model(served, model, cache=None, **more):
     return closing(ServerTextModel(server, cache=cache))
 
 
-def test_a_served_model_continues_as_it_does_on_this_machine(served, tmp_path):
+def test_served_model_continues_like_the_local_one(served, tmp_path):
     from detect.engine.target import load_target
 
     prompts = [text[:60] for text in make_texts(3)]
@@ -50,7 +50,7 @@ def test_chat_goes_through_the_template(served):
     assert completion.text == expected.text
 
 
-def test_samples_differ_and_are_kept(served, tmp_path):
+def test_samples_differ_and_are_cached(served, tmp_path):
     sampling = Sampling(max_tokens=8, temperature=1.0, samples=4, seed=3)
     with served_model(served, served.model, tmp_path / "r", concurrency=1) as server_model:
         [samples] = server_model.complete(["the river"], sampling)
@@ -60,7 +60,7 @@ def test_samples_differ_and_are_kept(served, tmp_path):
         assert not any("alike" in note for note in server_model.notes())
 
 
-def test_detect_asks_it_and_a_rerun_asks_nothing(served, tmp_path):
+def test_detect_uses_the_server_and_a_rerun_sends_no_request(served, tmp_path):
     rows = tmp_path / "rows.jsonl"
     rows.write_text(
         "".join(

@@ -45,7 +45,7 @@ metric_list: [{{metric: acc}}]
     reason="LM-EVALUATION-HARNESS IS NOT TESTED: pip install lm-eval, "
     "or name a Python that has it in SPIKEIN_LM_EVAL",
 )
-def test_the_harness_gives_every_answer_the_same_probability(tmp_path, data_folder):
+def test_probabilities_match_lm_eval(tmp_path, data_folder):
     model = os.environ.get("SPIKEIN_LM_EVAL_MODEL") or str(trained_model(tmp_path))
     target = load_target(model, device="cpu", dtype="float32")
     questions = {name: asked(data_folder / path, name) for name, path in SOURCES.items()}

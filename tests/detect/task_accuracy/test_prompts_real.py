@@ -22,7 +22,7 @@ SOURCES = {
 
 
 @pytest.mark.parametrize("name", sorted(SOURCES))
-def test_every_row_is_asked(name: str, data_folder: Path) -> None:
+def test_rows_have_questions(name: str, data_folder: Path) -> None:
     path, least = SOURCES[name]
     contaminant = Contaminant(dataset=name, path=str(data_folder / path), members=10, nonmembers=10)
     rows = load_examples(contaminant, seed=0).examples

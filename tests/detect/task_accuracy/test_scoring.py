@@ -94,7 +94,7 @@ def oracle(model, tokenizer, example: Example) -> tuple[list[float], list[float]
     return own, [score - math.log(anyway[i]) for i, score in enumerate(own)], question.gold
 
 
-def test_answers_are_those_of_a_model_asked_one_by_one(tiny_model_path, tiny_tokenizer) -> None:
+def test_answers_match_single_evaluation(tiny_model_path, tiny_tokenizer) -> None:
     model = load_causal_model(str(tiny_model_path))
     # New weights are nearly indifferent: make the model say something.
     for weight in model.parameters():
@@ -155,7 +155,7 @@ def test_a_prompt_is_read_once_for_all_its_answers(tiny_tokenizer, caplog) -> No
 
 
 @pytest.mark.parametrize("architecture", sorted(FAMILIES))
-def test_padding_changes_no_answer_in_any_family(architecture: str, tiny_tokenizer) -> None:
+def test_padding_does_not_change_answers_of_any_family(architecture: str, tiny_tokenizer) -> None:
     shape = Shape(
         architecture=architecture,
         hidden=32,
@@ -175,7 +175,7 @@ def test_padding_changes_no_answer_in_any_family(architecture: str, tiny_tokeniz
             assert single.probability_plain == pytest.approx(other.probability_plain, rel=1e-3)
 
 
-def test_a_prompt_beyond_the_context_keeps_its_end(tiny_model_path, tiny_tokenizer) -> None:
+def test_overlong_prompt_keeps_its_end(tiny_model_path, tiny_tokenizer) -> None:
     model = load_causal_model(str(tiny_model_path))
     fields = {"passage": "the town " * 200, "question": "is it", "answer": "yes"}
     long = Example(
@@ -195,7 +195,7 @@ def test_a_prompt_beyond_the_context_keeps_its_end(tiny_model_path, tiny_tokeniz
     assert row.probability_plain == pytest.approx(expected, rel=1e-4)
 
 
-def test_the_file_holds_ids_and_figures_and_no_text(
+def test_accuracy_file_contains_ids_and_figures_but_no_text(
     tmp_path: Path, tiny_model_path, tiny_tokenizer
 ) -> None:
     rows = examples(2)

@@ -15,7 +15,7 @@ def write(path, rows):
     return str(path)
 
 
-def test_labels_in_their_usual_forms(tmp_path):
+def test_usual_label_forms_are_read(tmp_path):
     forms = {0: False, "1": True, 1.0: True, "false": False, "True": True, "YES": True, "no": False}
     forms |= {"member": True, "Non-Member": False, "nonmember": False, "0.0": False}
     path = write(tmp_path / "rows.jsonl", [{"text": "a", "label": form} for form in forms])
@@ -52,7 +52,7 @@ def test_bad_rows_name_file_and_line(rows, message, tmp_path):
         read_labelled(write(tmp_path / "rows.jsonl", rows))
 
 
-def test_columns_labels_and_rows_are_those_of_the_settings(tmp_path):
+def test_settings_select_columns_labels_and_rows(tmp_path):
     """A column is found in any case, an unknown one is refused with those that there are."""
     path = tmp_path / "rows.csv"
     path.write_text("Passage;text;Split;label\na;x;Train;0\nb;y;test;1\nc;z;train;1\nd;u;?;1\n")
@@ -81,14 +81,14 @@ def test_columns_labels_and_rows_are_those_of_the_settings(tmp_path):
         RowSettings(labels={"a": True, "A": False})
 
 
-def test_json_lines_are_known_by_their_content(tmp_path):
+def test_json_lines_are_recognised_by_content(tmp_path):
     for name in ("a.txt", "a.csv", "a.data", "a"):
         path = write(tmp_path / name, [{"text": "one", "label": 1}, {"text": "two", "label": 0}])
         rows = read_labelled(path)
         assert (rows.texts, rows.labels) == (["one", "two"], [True, False])
 
 
-def test_what_is_no_json_lines_is_what_its_name_says(tmp_path):
+def test_other_files_are_read_by_their_suffix(tmp_path):
     (tmp_path / "a.txt").write_text("{not json}\nat all\n")
     assert read_labelled(str(tmp_path / "a.txt")).texts == ["{not json}\nat all\n"]
     (tmp_path / "a.data").write_text("just words\n")
@@ -96,7 +96,7 @@ def test_what_is_no_json_lines_is_what_its_name_says(tmp_path):
         read_labelled(str(tmp_path / "a.data"))
 
 
-def test_names_of_columns_are_known_in_any_case(tmp_path):
+def test_column_names_ignore_case(tmp_path):
     for header in ("Text,Label,ID,Group", " INPUT , LABEL ,Id,GROUP"):
         (tmp_path / "a.csv").write_text(f"{header}\none,1,x,g\ntwo,0,y,g\n")
         table = read_labelled(str(tmp_path / "a.csv"))
@@ -104,12 +104,12 @@ def test_names_of_columns_are_known_in_any_case(tmp_path):
         assert table[4:] == (None, None, (), False)
 
 
-def test_an_exact_name_wins_over_one_in_another_case(tmp_path):
+def test_exact_column_name_wins_over_another_case(tmp_path):
     path = write(tmp_path / "a.jsonl", [{"Text": "no", "text": "yes"}])
     assert read_labelled(path).texts == ["yes"]
 
 
-def test_options_become_a_text_and_its_paraphrases(tmp_path):
+def test_options_become_text_and_paraphrases(tmp_path):
     """As arXivTection has it: a byte order mark, the verbatim text first, documents by ID."""
     path = tmp_path / "rows.csv"
     path.write_text(
@@ -125,7 +125,7 @@ def test_options_become_a_text_and_its_paraphrases(tmp_path):
     assert rows.labels == [True, True, False]
 
 
-def test_paraphrases_of_rows_and_rows_without(tmp_path):
+def test_rows_may_have_paraphrases(tmp_path):
     path = write(
         tmp_path / "r.jsonl", [{"text": "a", "Paraphrases": ["b"], "title": "T"}, {"text": "c"}]
     )
@@ -153,7 +153,7 @@ OPEN = [
 ]
 
 
-def test_protected_rows_are_known_and_open_ones_are_not(tmp_path):
+def test_protected_rows_are_recognised(tmp_path):
     for row in PROTECTED:
         rows = read_labelled(write(tmp_path / "mine.jsonl", [{"text": "two"}, row]))
         assert rows.protected == ("gpqa",)

@@ -87,7 +87,7 @@ def test_a_tokenizer_that_encodes_text_to_its_end_token_is_refused(tmp_path, tin
         build(tmp_path, tokenizer, ["the", "a b"], 100)
 
 
-def test_too_few_tokens_says_how_many_there_are(tmp_path, tiny_tokenizer):
+def test_too_few_tokens_error_gives_the_count(tmp_path, tiny_tokenizer):
     pool = make_texts(10)
     n_tokens = len(stream(tiny_tokenizer, pool, 10**9)[0])
     with pytest.raises(InputError) as caught:
@@ -124,7 +124,7 @@ def test_damaged_files_are_named(tmp_path, tiny_tokenizer, name, damage):
         Corpus.open(tmp_path)
 
 
-def test_element_types_at_their_limits(tmp_path):
+def test_element_types_are_chosen_at_their_limits(tmp_path):
     assert token_dtype(65_536) == "<u2"
     assert token_dtype(65_537) == "<u4"
     for vocabulary in (65_536, 65_537, 2**31):

@@ -46,7 +46,7 @@ def files(folder: Path) -> dict[str, bytes]:
 
 
 @pytest.mark.slow
-def test_any_number_of_processes_builds_the_same_files(tmp_path, tiny_tokenizer):
+def test_number_of_processes_does_not_change_the_files(tmp_path, tiny_tokenizer):
     alone = build(tmp_path / "1", tiny_tokenizer)
     assert len(alone.shards) > 5
     build(tmp_path / "3", tiny_tokenizer, processes=3)
@@ -55,7 +55,7 @@ def test_any_number_of_processes_builds_the_same_files(tmp_path, tiny_tokenizer)
 
 @settings(max_examples=8, deadline=None)
 @given(st.integers(1, 5_000), st.integers(1, TOKENS), st.data())
-def test_finished_chunks_are_used_again_and_change_nothing(
+def test_finished_chunks_are_reused_unchanged(
     tmp_path_factory, tiny_tokenizer, size, tokens, data
 ):
     """Any subset of the chunks of an earlier build may be left; whole, torn or of other texts."""
@@ -77,7 +77,7 @@ def test_finished_chunks_are_used_again_and_change_nothing(
 
 
 @pytest.mark.parametrize("part", range(3))
-def test_a_damaged_chunk_is_said_and_tokenised_again(tmp_path, tiny_tokenizer, part, caplog):
+def test_damaged_chunk_is_reported_and_tokenised_again(tmp_path, tiny_tokenizer, part, caplog):
     """Each file that a kill leaves, whatever its name: the corpus is that of a build in peace."""
     build(tmp_path / "clean", tiny_tokenizer)
     left = tmp_path / "left"
@@ -128,7 +128,7 @@ def begun(folder: Path, tokenizer, out: Path, left: Path, **more) -> subprocess.
 
 
 @pytest.mark.slow
-def test_a_killed_build_goes_on_where_it_was(tmp_path, tiny_tokenizer):
+def test_killed_build_resumes(tmp_path, tiny_tokenizer):
     after = 4
     whole = build(tmp_path / "whole", tiny_tokenizer)
     left = tmp_path / "left"

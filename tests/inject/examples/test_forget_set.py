@@ -92,7 +92,7 @@ def selections(draw, rows: list[Example]):
 
 @given(data=st.data(), rows=members(), seed=st.integers(0, 2**40))
 @settings(max_examples=50, deadline=None)
-def test_a_selection_is_what_its_rules_say_one_by_one(data, rows, seed):
+def test_selection_matches_its_rules_applied_by_hand(data, rows, seed):
     selection, copies = data.draw(selections(rows)), copies_of(rows)
     expected = by_hand(rows, selection, copies)
     cells = defaultdict(list)
@@ -120,7 +120,7 @@ def test_a_selection_is_what_its_rules_say_one_by_one(data, rows, seed):
         assert abs(count - selection.share * len(cell)) <= largest
 
 
-def test_every_group_is_as_likely_whatever_its_size_and_stratum():
+def test_groups_are_equally_likely_whatever_their_size_and_stratum():
     """Among the rows that other rules leave, in strata of one row to three."""
     share = 0.2
     rows = [
@@ -137,7 +137,7 @@ def test_every_group_is_as_likely_whatever_its_size_and_stratum():
     assert counts.keys() <= set(toys)
 
 
-def test_further_draws_have_nothing_to_do_with_the_first():
+def test_further_draws_are_independent_of_the_first():
     """The retained half of those not forgotten, and the half learned again, are even coins."""
     rows = [row("toy", f"{number}", 0) for number in range(12)]
     runs, joint = 500, Counter()
@@ -152,7 +152,7 @@ def test_further_draws_have_nothing_to_do_with_the_first():
         assert abs(joint[member.example_id] / runs - 0.25) < 4.5 * np.sqrt(0.25 * 0.75 / runs)
 
 
-def test_a_share_alone_is_what_twins_retrained_says():
+def test_share_only_forget_set_equals_retrained_twin():
     rows = [row("toy", f"{number}", item) for number in range(9) for item in range(1 + number % 2)]
     for seed in range(3):
         old = TwinMembership(kind="retrained", share=0.4)
@@ -183,7 +183,7 @@ def test_a_group_is_never_split():
     assert "`groups` selects whole groups" in caught.value.hint
 
 
-def test_an_unknown_id_is_named_with_its_file_and_row(tmp_path):
+def test_unknown_id_error_names_file_and_row(tmp_path):
     rows = [row("toy", "a", 0), row("toy", "b", 0)]
     file = tmp_path / "forget.txt"
     file.write_text("s-toy-a-0\n\n  s-toy-B-0  \n")
@@ -207,7 +207,7 @@ def test_an_unknown_id_is_named_with_its_file_and_row(tmp_path):
         (b"a\nb\na\n", "'a' already appears at "),
     ],
 )
-def test_a_bad_list_of_ids_is_refused(tmp_path, text, message):
+def test_bad_id_list_is_rejected(tmp_path, text, message):
     file = tmp_path / "ids.txt"
     if text is not None:
         file.write_bytes(text)
@@ -215,7 +215,7 @@ def test_a_bad_list_of_ids_is_refused(tmp_path, text, message):
         listed_ids(ForgetSet(ids=str(file)), key="unlearning.forget")
 
 
-def test_nobody_and_everybody_are_refused():
+def test_empty_and_complete_forget_sets_are_rejected():
     rows = [row("toy", "a", 0), row("toy", "b", 0)]
     with pytest.raises(InputError, match=r"unlearning\.forget: all 2 members"):
         twin_members(rows, TwinMembership.retrained(ForgetSet(datasets=("toy",))), seed=0)

@@ -90,7 +90,7 @@ def drawn(datasets, counts, *, sides=(4, 5), seed=0, near_duplicate=0.7, stratif
     stratify=st.booleans(),
 )
 @settings(max_examples=25, deadline=None)
-def test_held_out_rows_stand_apart_from_every_scored_row(
+def test_held_out_rows_are_disjoint_from_scored_rows(
     sizes, other, alphabet, alike, seed, counts, stratify
 ):
     datasets = [
@@ -118,7 +118,7 @@ def test_held_out_rows_stand_apart_from_every_scored_row(
 
 
 @pytest.mark.parametrize("name", ["strata of 1 to 5 rows", "groups of 1 to 4 rows"])
-def test_each_row_that_is_left_has_the_same_chance_and_strata_their_share(name):
+def test_remaining_rows_are_equally_likely_and_strata_keep_their_share(name):
     rows = pool(POOLS[name])
     scored = [row for row in rows if int(row.source_id.split("-")[1]) % 4 == 0]
     taken = {row.group for row in scored}
@@ -141,7 +141,7 @@ def test_each_row_that_is_left_has_the_same_chance_and_strata_their_share(name):
     assert_binomial(counts.values(), seeds, count / len(free))
 
 
-def test_too_few_rows_say_how_many_there_are():
+def test_too_few_rows_error_gives_the_count():
     rows = dataset("one", [1] * 12)
     with pytest.raises(InputError) as caught:
         drawn([rows], [5])
@@ -153,7 +153,7 @@ def test_too_few_rows_say_how_many_there_are():
     drawn([rows], [3])
 
 
-def test_equal_texts_of_two_datasets_are_held_out_once_even_where_nothing_is_compared():
+def test_equal_texts_of_two_datasets_are_held_out_once_without_near_duplicate_checks():
     rows = dataset("one", [1] * 12)
     twins = [replace(original, dataset="two") for original in rows]
     requests = [
@@ -172,7 +172,7 @@ def test_equal_texts_of_two_datasets_are_held_out_once_even_where_nothing_is_com
     assert sorted(names) == sorted(row.example_id for row in rows[2:])
 
 
-def test_of_rows_that_are_alike_one_is_held_out():
+def test_only_one_of_similar_rows_is_held_out():
     rows = dataset("one", [1] * 12)
     twins = [
         plain_row(example_id(f"{row.text} x"), dataset="one", text=f"{row.text} x") for row in rows
@@ -182,7 +182,7 @@ def test_of_rows_that_are_alike_one_is_held_out():
     assert sorted(row.text.removesuffix(" x") for row in held_out) == sorted(r.text for r in rows)
 
 
-def test_rows_that_are_on_no_side_can_be_held_out():
+def test_unassigned_rows_can_be_held_out():
     rows = dataset("one", [1] * 12)
     request = PoolRequest(examples=rows[:4], further=rows[4:], members=1, nonmembers=1, held_out=10)
     [held_out] = draw_held_out([request], rows[:2], near_duplicate=0.7, seed=0)

@@ -28,13 +28,13 @@ def filtered(texts, tokenizer, *, policy="error", context=32, min_tokens=3):
 LONG = "the river and the bridge " * 40
 
 
-def test_a_long_row_is_an_error_that_names_row_context_and_policies(tiny_tokenizer):
+def test_long_row_error_names_row_context_and_policies(tiny_tokenizer):
     with pytest.raises(InputError, match=r"row toy\.jsonl:1 has .* context of 32") as caught:
         filtered(["the river and the bridge", LONG], tiny_tokenizer)
     assert "error, truncate, drop, split" in str(caught.value)
 
 
-def test_drop_and_split(tiny_tokenizer):
+def test_long_rows_can_be_dropped_or_split(tiny_tokenizer):
     texts = ["the river and the bridge", LONG, "a"]
     passed, losses, _ = filtered(texts, tiny_tokenizer, policy="drop")
     assert [row.text for row in passed] == texts[:1]
@@ -45,7 +45,7 @@ def test_drop_and_split(tiny_tokenizer):
     assert (split, losses) == (1, (short,))
 
 
-def test_rows_that_are_cut_to_the_same_text_become_one(tiny_tokenizer):
+def test_rows_cut_to_the_same_text_are_merged(tiny_tokenizer):
     passed, losses, _ = filtered([LONG + "x", LONG + "y"], tiny_tokenizer, policy="truncate")
     assert len(passed) == 1
     assert losses == (
@@ -63,7 +63,7 @@ def test_rows_that_are_cut_to_the_same_text_become_one(tiny_tokenizer):
     room=st.integers(1, 12),
 )
 @settings(max_examples=50, deadline=None)
-def test_every_row_stays_or_has_a_reason(parts, room, tiny_tokenizer):
+def test_rows_are_kept_or_have_a_reason(parts, room, tiny_tokenizer):
     texts = ["".join(parts[:stop]) for stop in range(len(parts) + 1)]
     rows = [row(text, number) for number, text in enumerate(dict.fromkeys(texts))]
     rules = LengthRules(context=room, room=room, min_tokens=1, policy="truncate")
@@ -79,7 +79,7 @@ def test_every_row_stays_or_has_a_reason(parts, room, tiny_tokenizer):
 
 @given(text=st.text(alphabet="the rivər→𝄞é \n", min_size=20, max_size=300))
 @settings(max_examples=30, deadline=None)
-def test_a_cut_row_is_the_longest_start_that_fits_about(text, tiny_tokenizer):
+def test_cut_row_is_about_the_longest_beginning_that_fits(text, tiny_tokenizer):
     passed, *_ = filtered([text], tiny_tokenizer, policy="truncate", context=16, min_tokens=2)
     for row in passed:
         assert text.startswith(row.text)

@@ -82,7 +82,7 @@ POOLS = {
 }
 
 
-def test_neither_names_nor_the_order_of_rows_decide_the_order_of_a_draw():
+def test_draw_order_is_independent_of_names_and_row_order():
     rows = pool([[3] * 6] * 5)
     orders = defaultdict(set)
     for seed in range(4):
@@ -110,7 +110,7 @@ def test_neither_names_nor_the_order_of_rows_decide_the_order_of_a_draw():
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", POOLS)
-def test_each_row_has_its_share_as_chance_of_each_side_and_of_tune(name):
+def test_rows_have_the_expected_chance_of_each_side_and_of_tuning(name):
     rows = pool(POOLS[name])
     members, nonmembers = round(0.37 * len(rows)), round(0.21 * len(rows))
     counts, tune = counted(rows, members, nonmembers)
@@ -124,7 +124,7 @@ def test_each_row_has_its_share_as_chance_of_each_side_and_of_tune(name):
 
 
 @pytest.mark.parametrize("name", POOLS)
-def test_counts_are_exact_and_strata_less_than_a_row_off_unless_pooled(name):
+def test_counts_are_exact_and_unpooled_strata_differ_by_less_than_one_row(name):
     rows = pool(POOLS[name])
     side_counts = {"member": round(0.3 * len(rows)), "nonmember": round(0.25 * len(rows))}
     sizes = Counter(row.stratum for row in rows)
@@ -153,7 +153,7 @@ def test_strata_too_small_for_a_row_on_each_side_are_pooled_and_counted():
     assert (whole.strata, whole.pooled_strata, whole.pooled_rows) == (2, 0, 0)
 
 
-def test_pooled_strata_are_mixed_as_if_they_were_one():
+def test_pooled_strata_are_mixed_like_a_single_one():
     """Side by side on the circle, the three rows of a stratum would nearly always go together."""
     rows = [plain_row(f"{at}-{row}", stratum=f"s{at}") for at in range(20) for row in range(3)]
     together = 0
@@ -167,7 +167,7 @@ def test_pooled_strata_are_mixed_as_if_they_were_one():
     assert abs(together / 800 - alike) < 5 * math.sqrt(alike * (1 - alike) / 800)
 
 
-def test_where_rows_are_scarce_whole_groups_still_make_up_the_counts():
+def test_whole_groups_make_up_the_counts_when_rows_are_scarce():
     rows = pool([[1, 2, 3, 4, 1, 2, 3, 4]])
     counts, _ = counted(rows, 10, 10, seeds=400)
     rates = np.array([counts["member"][row.example_id] for row in rows]) / 400
@@ -188,7 +188,7 @@ def test_a_few_large_groups_are_still_divided(sizes, members, nonmembers):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", POOLS)
-def test_each_member_has_each_level_with_the_same_chance(name):
+def test_members_have_all_levels_with_equal_chance(name):
     members = pool(POOLS[name])
     levels = (1, 2, 16)
     counts = {level: Counter({row.example_id: 0 for row in members}) for level in levels}
@@ -215,7 +215,7 @@ def news(data_folder):
     ).examples
 
 
-def test_no_dated_article_is_a_member_in_all_seeds_and_the_date_tells_no_side(news):
+def test_dated_articles_change_sides_and_dates_do_not_predict_membership(news):
     seeds = 200
     counts, _ = counted(news, 100, 100, seeds=seeds)
     for side in ("member", "nonmember"):
@@ -234,7 +234,7 @@ def test_no_dated_article_is_a_member_in_all_seeds_and_the_date_tells_no_side(ne
     assert abs(np.mean(aucs) - 0.5) < 0.03
 
 
-def test_one_copy_members_of_lsat_have_their_passage_seen_for_its_own_questions_alone(data_folder):
+def test_lsat_passages_are_seen_only_with_their_own_questions(data_folder):
     path = f"{data_folder}/bench/lsat"
     contaminant = Contaminant(dataset="lsat", path=path, members=100, nonmembers=100)
     rows = load_examples(contaminant, seed=0).examples

@@ -63,7 +63,7 @@ def rows(count, *, group_size=1, strata=("",), dataset="toy", texts=None):
     seed=st.integers(0, 1000),
 )
 @settings(max_examples=30, deadline=None)
-def test_counts_groups_and_texts(count, group_size, members, nonmembers, n_strata, seed):
+def test_pool_counts_groups_and_texts(count, group_size, members, nonmembers, n_strata, seed):
     examples = rows(count, group_size=group_size, strata=[str(i) for i in range(n_strata)])
     made = drawn_membership(examples, members, nonmembers, seed=seed).examples
     assert drawn_membership(examples[::-1], members, nonmembers, seed=seed).examples == made
@@ -77,7 +77,7 @@ def test_counts_groups_and_texts(count, group_size, members, nonmembers, n_strat
     assert {row.source_id for row in made} <= {row.source_id for row in examples}
 
 
-def test_near_duplicates_of_one_dataset_stand_on_one_side_and_those_of_a_group_stay():
+def test_near_duplicates_share_a_side_and_stay_within_a_group():
     base = [" ".join(f"w{index}x{word}" for word in range(40)) for index in range(30)]
     # Row 30 + i is like row i in another group; rows 60 + i and 61 + i are alike in one group.
     texts = base + [text.replace("x39", "x40") for text in base]
@@ -99,7 +99,7 @@ def test_near_duplicates_of_one_dataset_stand_on_one_side_and_those_of_a_group_s
         assert (texts[first] in members) == (texts[second] in members)
 
 
-def test_a_row_like_two_others_is_dropped_once():
+def test_row_similar_to_two_others_is_dropped_once():
     chains = []
     for number in range(12):
         first, both, last = (" ".join(f"{part}{number}x{n}" for n in range(20)) for part in "abc")
@@ -134,7 +134,7 @@ def across_datasets(membership):
     return [loss for loss in membership.usable.losses if loss.loss == Loss.NEAR_DUPLICATE_ACROSS]
 
 
-def test_near_duplicates_of_two_datasets_never_stand_on_opposite_sides():
+def test_near_duplicates_across_datasets_are_never_on_opposite_sides():
     for seed in range(2):
         pools = twins(60)
         memberships = deal_all(
@@ -160,7 +160,7 @@ def test_near_duplicates_of_two_datasets_never_stand_on_opposite_sides():
         assert sum(len(across_datasets(membership)) for membership in memberships) > 30
 
 
-def test_which_of_two_datasets_loses_a_row_is_drawn():
+def test_dataset_that_loses_a_near_duplicate_is_random():
     first, second = twins(200, datasets=("a", "b"))
     memberships = deal_all(
         [PoolRequest(examples=pool, members=20, nonmembers=20) for pool in (first, second)],
@@ -174,14 +174,14 @@ def test_which_of_two_datasets_loses_a_row_is_drawn():
     assert abs(lost[0] - lost[1]) < 4.5 * np.sqrt(sum(lost))
 
 
-def test_too_few_rows_or_groups_are_refused():
+def test_too_few_rows_or_groups_are_rejected():
     with pytest.raises(InputError, match=r"contaminants\.toy: 30 members .* only 40 usable rows"):
         drawn_membership(rows(40), 30, 30)
     with pytest.raises(InputError, match="stays on one side"):
         drawn_membership(rows(40, group_size=40), 10, 10)
 
 
-def test_more_rows_are_looked_at_where_near_duplicates_leave_too_few():
+def test_pool_examines_more_rows_when_near_duplicates_leave_too_few():
     """Of 100 rows, 80 are one text but for a word, so only 21 can be used; any 40 hold some 9."""
     passage = " ".join(f"word{place}" for place in range(60))
     texts = [f"{passage} last{number}" for number in range(80)]

@@ -40,7 +40,7 @@ def pools(draw, datasets=("toy", "news")):
 
 @given(pool=pools(), number=st.integers(0, 9), seed=st.integers(0, 2**40))
 @settings(max_examples=25, deadline=None)
-def test_shadows_are_halves_and_complements(pool, number, seed):
+def test_shadow_memberships_are_complementary_halves(pool, number, seed):
     members = twin_members(pool, TwinMembership(kind="shadow", number=number), seed=seed)
     other = twin_members(pool, TwinMembership(kind="shadow", number=number ^ 1), seed=seed)
     assert not members & other
@@ -56,7 +56,7 @@ def test_shadows_are_halves_and_complements(pool, number, seed):
 
 @given(pool=pools(), seed=st.integers(0, 99))
 @settings(max_examples=15, deadline=None)
-def test_another_dataset_and_another_order_change_nobodys_part(pool, seed):
+def test_other_datasets_and_row_order_do_not_change_twin_members(pool, seed):
     alone = [row for row in pool if row.dataset == "toy"]
     for membership in (
         TwinMembership(kind="clean"),

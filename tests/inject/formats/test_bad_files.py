@@ -42,7 +42,7 @@ BAD_INDEX = {
 
 
 @pytest.mark.parametrize("name", BAD_INDEX)
-def test_a_bad_index_is_refused(tmp_path, name):
+def test_bad_index_is_rejected(tmp_path, name):
     change, message = BAD_INDEX[name]
     write_megatron(tmp_path / "data", [[[1, 2], [3, 4, 5]], [[6]]])
     data = bytearray((tmp_path / "data.idx").read_bytes())
@@ -54,7 +54,7 @@ def test_a_bad_index_is_refused(tmp_path, name):
 
 
 @pytest.mark.parametrize("size", [0, 13])
-def test_a_bin_of_another_size_is_refused(tmp_path, size):
+def test_bin_of_another_size_is_rejected(tmp_path, size):
     write_megatron(tmp_path / "data", [[[1, 2], [3, 4, 5]], [[6]]])
     data = (tmp_path / "data.bin").read_bytes()
     (tmp_path / "data.bin").write_bytes((data + data)[:size])
@@ -89,7 +89,7 @@ def npy(array: np.ndarray, path) -> bytes:
         (lambda path: b"\x93NUMPY\x01\x00\x05\x00abc", "cannot be read as an NPY"),
     ],
 )
-def test_a_bad_olmo_file_is_refused(tmp_path, content, message):
+def test_bad_olmo_file_is_rejected(tmp_path, content, message):
     path = tmp_path / "a.npy"
     path.write_bytes(content(path))
     with pytest.raises(InputError, match=message) as caught:

@@ -104,7 +104,7 @@ def tokens_and_documents(out: Path, format: str, corpus: Spiked) -> tuple[list[i
 
 @given(corpus=streams(), format=st.sampled_from(["megatron", "olmo", "datasets"]))
 @settings(max_examples=30, deadline=None)
-def test_documents(tmp_path_factory, corpus, format):
+def test_exported_documents_match_the_stream(tmp_path_factory, corpus, format):
     out, facts = exported(tmp_path_factory, corpus, format, Words(91))
     expected = corpus.stream, split_at(corpus.stream, corpus.starts)
     assert tokens_and_documents(out, format, corpus) == expected
@@ -123,7 +123,7 @@ def test_a_large_vocabulary_takes_four_bytes(tmp_path_factory, format):
 
 @given(corpus=streams())
 @settings(max_examples=15, deadline=None)
-def test_windows(tmp_path_factory, corpus):
+def test_exported_windows_match_the_stream(tmp_path_factory, corpus):
     whole = len(corpus.stream) // CONTEXT * CONTEXT
     windows = [corpus.stream[at : at + CONTEXT] for at in range(0, whole, CONTEXT)]
     if not windows:
@@ -152,7 +152,7 @@ SENTENCES = ["the river", "Town market, winter!", "größe 東京", " a  b\n\n",
     cut=st.integers(0, 3),
 )
 @settings(max_examples=20, deadline=None)
-def test_text_says_where_it_does_not_give_its_tokens(
+def test_text_export_marks_documents_that_do_not_reencode(
     tmp_path_factory, tiny_tokenizer, documents, copies, separator, cut
 ):
     def encode(text: str) -> list[int]:
@@ -203,7 +203,7 @@ class Huge:
         return np.zeros(1, dtype=np.int64)
 
 
-def test_lengths_that_an_index_cannot_say_are_refused(tmp_path):
+def test_lengths_beyond_the_index_limit_are_rejected(tmp_path):
     view = Huge()
     path = tmp_path / "tokens.idx"
     with pytest.raises(InputError, match="2,147,483,648 tokens is too long"):

@@ -39,7 +39,7 @@ def ended(rows) -> list[list[int]]:
 
 @given(rows=some_rows.filter(any), kind=st.sampled_from(["list", "large", "u2"]), data=st.data())
 @settings(max_examples=20, deadline=None)
-def test_each_row_is_a_document_with_an_end(tmp_path_factory, tiny_tokenizer, rows, kind, data):
+def test_rows_become_documents_with_end_tokens(tmp_path_factory, tiny_tokenizer, rows, kind, data):
     folder = tmp_path_factory.mktemp("rows")
     types = {"list": pa.list_(pa.int64()), "large": pa.large_list(pa.int32())}
     array = pa.array(rows, types.get(kind, pa.list_(pa.uint16())))
@@ -88,7 +88,7 @@ def saved(tmp_path):
     return tmp_path / "saved"
 
 
-def test_a_saved_data_set(tmp_path, saved, tiny_tokenizer):
+def test_saved_dataset_is_imported(tmp_path, saved, tiny_tokenizer):
     _, ids = imported(tmp_path, source(saved / "one"), tiny_tokenizer)
     assert ids == [1, 2, END, 3, END, 4, END]
     _, ids = imported(tmp_path, source(saved / "selected"), tiny_tokenizer)
@@ -103,7 +103,7 @@ def test_a_saved_data_set(tmp_path, saved, tiny_tokenizer):
         list(source(saved / "splits", split="tain").batches())
 
 
-def test_arrow_files_of_both_kinds(tmp_path, tiny_tokenizer):
+def test_arrow_files_of_both_kinds_are_imported(tmp_path, tiny_tokenizer):
     table = pa.table({"ids": pa.array([[1, 2], [3]], pa.list_(pa.int32(), -1))})
     for name, new in (("a", pa.ipc.new_stream), ("b", pa.ipc.new_file)):
         with new(str(tmp_path / f"{name}.arrow"), table.schema) as writer:
@@ -112,7 +112,7 @@ def test_arrow_files_of_both_kinds(tmp_path, tiny_tokenizer):
     assert ids == [1, 2, END, 3, END] * 2
 
 
-def test_the_hub_is_streamed_at_one_commit(tmp_path, tiny_tokenizer, monkeypatch):
+def test_hub_dataset_is_streamed_at_one_commit(tmp_path, tiny_tokenizer, monkeypatch):
     import datasets
 
     request = {}
@@ -151,7 +151,7 @@ def test_the_hub_is_streamed_at_one_commit(tmp_path, tiny_tokenizer, monkeypatch
         ({"input_ids": [[1], [], [2, 387]]}, "row 2: token id 387 at position 1"),
     ],
 )
-def test_bad_rows_are_refused(tmp_path, tiny_tokenizer, table, message):
+def test_bad_rows_are_rejected(tmp_path, tiny_tokenizer, table, message):
     pq.write_table(pa.table(table), tmp_path / "a.parquet")
     with pytest.raises(InputError) as caught:
         imported(tmp_path, source(tmp_path / "a.parquet"), tiny_tokenizer)
@@ -161,7 +161,7 @@ def test_bad_rows_are_refused(tmp_path, tiny_tokenizer, table, message):
 @pytest.mark.parametrize(
     ("suffix", "damage"), [("parquet", "truncated"), ("arrow", "truncated"), ("parquet", "a null")]
 )
-def test_of_several_files_the_bad_one_is_named(tmp_path, tiny_tokenizer, suffix, damage):
+def test_bad_file_among_several_is_named(tmp_path, tiny_tokenizer, suffix, damage):
     tables = {name: pa.table({"input_ids": [[1, 2], [3]]}) for name in ("a", "b", "c")}
     if damage == "a null":
         tables["b"] = pa.table({"input_ids": [[1, None]]})

@@ -33,7 +33,7 @@ CHANGED = SECRET.replace("winter", "garden")
     st.data(),
 )
 @settings(max_examples=60, deadline=None)
-def test_the_reader_skips_what_is_left_out(tmp_path_factory, gaps, behind, data):
+def test_reader_skips_excluded_stretches(tmp_path_factory, gaps, behind, data):
     """Against a list with those elements deleted, for every stretch and every document start."""
     stretches, at = [], 0
     for gap, length in gaps:
@@ -102,7 +102,7 @@ def allowed(ids, marked, tokens):
     tokens=st.integers(1, 700),
 )
 @settings(max_examples=25, deadline=None)
-def test_what_overlaps_is_left_out_and_the_stream_is_as_long_as_asked_for(
+def test_overlapping_documents_are_excluded_and_the_stream_has_the_requested_length(
     tmp_path_factory, tiny_tokenizer, marked, tokens
 ):
     folder = tmp_path_factory.mktemp("import")
@@ -137,7 +137,7 @@ def test_what_overlaps_is_left_out_and_the_stream_is_as_long_as_asked_for(
         assert read_excluded(out) is None
 
 
-def test_the_import_stops_and_names_the_documents_where_that_is_asked_for(tmp_path, tiny_tokenizer):
+def test_import_stops_and_names_the_documents_if_requested(tmp_path, tiny_tokenizer):
     source, ids = corpus_of(tmp_path, [*make_texts(3), f"So {SECRET}."], tiny_tokenizer)
     (tmp_path / "c").mkdir()
     with pytest.raises(InputError, match=r"1 documents .* document 3, token \d+ \(n-gram: toy"):
@@ -150,7 +150,7 @@ def test_the_import_stops_and_names_the_documents_where_that_is_asked_for(tmp_pa
         )
 
 
-def test_of_a_file_without_document_ends_pieces_are_left_out(tmp_path, tiny_tokenizer, monkeypatch):
+def test_pieces_of_files_without_document_ends_are_excluded(tmp_path, tiny_tokenizer, monkeypatch):
     """One document of 3,000 tokens; only what lies around each secret goes."""
     monkeypatch.setattr(corpora, "PIECE", 200)
     monkeypatch.setattr(corpora, "OVERLAP", 60)
@@ -179,7 +179,7 @@ def test_of_a_file_without_document_ends_pieces_are_left_out(tmp_path, tiny_toke
     assert len(corpus.doc_starts) == 1 + len(excluded.stretches)
 
 
-def test_a_lost_list_of_what_is_left_out_is_noticed(tmp_path, tiny_tokenizer):
+def test_missing_exclusion_list_is_detected(tmp_path, tiny_tokenizer):
     source, ids = corpus_of(tmp_path, [f"So {SECRET}.", *make_texts(3)], tiny_tokenizer)
     (tmp_path / "d").mkdir()
     import_audited(tmp_path / "d", source, tokenizer=tiny_tokenizer, tokens=50, audit=audit_of())

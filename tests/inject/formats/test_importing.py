@@ -60,7 +60,7 @@ def olmo_starts(files: list[list[int]]) -> list[int]:
 
 @given(documents=documents_of_sequences, code=st.sampled_from([8, 4, 3, 5]), data=st.data())
 @settings(max_examples=25, deadline=None)
-def test_megatron_gives_its_tokens_and_documents(
+def test_megatron_tokens_and_documents_are_imported(
     tmp_path_factory, tiny_tokenizer, documents, code, data
 ):
     prefix = tmp_path_factory.mktemp("megatron") / "data"
@@ -95,7 +95,7 @@ def test_megatron_gives_its_tokens_and_documents(
     data=st.data(),
 )
 @settings(max_examples=25, deadline=None)
-def test_olmo_gives_its_tokens_and_documents(tmp_path_factory, tiny_tokenizer, files, header, data):
+def test_olmo_tokens_and_documents_are_imported(tmp_path_factory, tiny_tokenizer, files, header, data):
     folder = tmp_path_factory.mktemp("olmo")
     for number, file in enumerate(files):
         array = np.array(file, dtype="<u2")
@@ -118,7 +118,7 @@ def test_olmo_gives_its_tokens_and_documents(tmp_path_factory, tiny_tokenizer, f
         assert corpus.doc_starts.tolist() == expected
 
 
-def test_nothing_is_copied_where_the_files_can_be_read_as_they_lie(
+def test_files_readable_in_place_are_not_copied(
     tmp_path, tmp_path_factory, tiny_tokenizer
 ):
     for number in (1, 2):
@@ -132,7 +132,7 @@ def test_nothing_is_copied_where_the_files_can_be_read_as_they_lie(
         assert shard.sha256 == shard.file_sha256 == hashlib.sha256(file.read_bytes()).hexdigest()
 
 
-def test_files_that_were_moved_are_found_where_they_are_said_to_be(
+def test_moved_files_are_found_at_their_configured_path(
     tmp_path, tmp_path_factory, tiny_tokenizer
 ):
     for place in ("a", "b"):
@@ -150,7 +150,7 @@ def test_files_that_were_moved_are_found_where_they_are_said_to_be(
 
 
 @pytest.mark.parametrize("written", ["{}/b", "{}/b/x.bin", "{}/b/*.idx"])
-def test_what_a_corpus_reads_is_what_was_imported(tmp_path, written):
+def test_corpus_reads_the_imported_files(tmp_path, written):
     (tmp_path / "b").mkdir()
     write_megatron(tmp_path / "b" / "x", [[[1, 2, END]]])
     source = MegatronImport(kind="megatron", path=written.format(tmp_path))
@@ -193,7 +193,7 @@ def test_several_megatron_pairs_are_one_stream(tmp_path, tmp_path_factory, tiny_
     assert corpus.doc_starts.tolist() == [0, 3, 4]
 
 
-def test_the_identity_is_the_content(tmp_path):
+def test_import_identity_is_the_content(tmp_path):
     for name in ("one", "two"):
         (tmp_path / name).mkdir()
         write_megatron(tmp_path / name / f"{name}-data", [[[1, 2]], [[3]]])
@@ -223,7 +223,7 @@ def test_an_id_outside_the_vocabulary_is_named(tmp_path, tiny_tokenizer, code, w
     assert "0 to 386" in message
 
 
-def test_an_id_behind_the_cut_is_no_part_of_the_corpus(tmp_path, tmp_path_factory, tiny_tokenizer):
+def test_ids_after_the_cut_are_not_part_of_the_corpus(tmp_path, tmp_path_factory, tiny_tokenizer):
     np.array([1, 2, 600], dtype="<u2").tofile(tmp_path / "a.npy")
     source = OlmoImport(kind="olmo", path=str(tmp_path), dtype="uint16")
     _, ids = imported(tmp_path_factory, source, tiny_tokenizer, 2)
@@ -231,7 +231,7 @@ def test_an_id_behind_the_cut_is_no_part_of_the_corpus(tmp_path, tmp_path_factor
     assert "position 2" in refused(tmp_path, source, tiny_tokenizer, 3)
 
 
-def test_more_tokens_than_there_are(tmp_path, tiny_tokenizer):
+def test_request_for_too_many_tokens_is_rejected(tmp_path, tiny_tokenizer):
     np.array([1, 2, 3], dtype="<u2").tofile(tmp_path / "a.npy")
     source = OlmoImport(kind="olmo", path=str(tmp_path), dtype="uint16")
     assert "has 3 tokens, fewer than the 4" in refused(tmp_path, source, tiny_tokenizer, 4)

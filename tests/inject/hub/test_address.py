@@ -28,7 +28,7 @@ def hub(monkeypatch, tmp_path: Path):
         ("hf://datasets/o/n@refs%2Fpr%2F1/a*", HubAddress("o/n", "refs/pr/1", "a*")),
     ],
 )
-def test_an_address_is_taken_apart(text: str, expected: HubAddress | None):
+def test_address_is_parsed(text: str, expected: HubAddress | None):
     assert parse_address(text) == expected
 
 
@@ -39,13 +39,13 @@ def test_an_address_is_taken_apart(text: str, expected: HubAddress | None):
         "hf://o/n", "hf://datasets/o@v/n", "hf://datasets/o/n@/x", "hf://datasets/o/n/../m/x",
     ],
 )  # fmt: skip
-def test_what_only_looks_like_an_address_is_refused(text: str):
+def test_malformed_address_is_rejected(text: str):
     with pytest.raises(InputError, match="hf://datasets/OWNER/NAME") as caught:
         parse_address(text)
     assert caught.value.where == text
 
 
-def test_files_folders_and_globs_of_one_commit_come_once(hub, tmp_path: Path):
+def test_files_folders_and_globs_of_one_commit_are_fetched_once(hub, tmp_path: Path):
     files = {"data/a.jsonl": ROWS, "data/deep/b.jsonl": ROWS, "c.csv": b"text\nx\n", "d.bin": b"0"}
     old = hub.add("o/n", files)
     hub.add("o/n", {"c.csv": b"text\ny\n"})
@@ -71,7 +71,7 @@ def test_files_folders_and_globs_of_one_commit_come_once(hub, tmp_path: Path):
     assert (newest.read_bytes(), commit != old) == (b"text\ny\n", True)
 
 
-def test_what_is_not_there_or_out_of_reach_is_named(hub, monkeypatch):
+def test_missing_or_unreachable_address_is_named(hub, monkeypatch):
     hub.add("o/n", {"data/rows.jsonl": ROWS})
 
     def refused(text: str, kind: type[InputError] = InputError) -> str:

@@ -31,7 +31,7 @@ def fake_hub(monkeypatch, tmp_path):
     forget_commits()
 
 
-def test_rows_from_the_hub_by_their_usual_ids(fake_hub):
+def test_hub_rows_are_read_by_their_usual_ids(fake_hub):
     fake_hub["google/boolq", None, "validation"] = BOOLQ
     fake_hub["stanfordnlp/imdb", None, "test"] = [{"text": t, "label": 0} for t in "abc"]
     fake_hub["truthfulqa/truthful_qa", "generation", "validation"] = [

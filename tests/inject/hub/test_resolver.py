@@ -31,7 +31,7 @@ def boolq(hub):
 
 
 @pytest.mark.parametrize("kind", ASK)
-def test_all_ids_are_resolved_in_one_way(boolq, kind):
+def test_all_kinds_of_ids_are_resolved_alike(boolq, kind):
     boolq.reachable = False
     with pytest.raises(Unreachable, match=r"google/boolq: .*hub cannot be reached"):
         ASK[kind]()
@@ -54,13 +54,13 @@ def test_all_ids_are_resolved_in_one_way(boolq, kind):
     assert notes == {}
 
 
-def test_a_full_commit_needs_no_answer(hub):
+def test_full_commit_needs_no_request(hub):
     hub.reachable = False
     assert resolve_commit("dataset", "owner/name", "c" * 40) == "c" * 40
     assert hub.asked == []
 
 
-def test_without_the_hub_the_cache_on_this_machine_is_used_and_said(boolq, caplog):
+def test_local_cache_is_used_and_reported_without_the_hub(boolq, caplog):
     folder, _ = fetch_snapshot("google/boolq", None, MODEL_FILES)
     forget_commits()
     boolq.reachable = False
@@ -71,7 +71,7 @@ def test_without_the_hub_the_cache_on_this_machine_is_used_and_said(boolq, caplo
     assert model_identity("google/boolq") == {"hub": "google/boolq", "commit": MAIN}
 
 
-def test_a_tokenizer_in_the_cache_is_no_model(boolq):
+def test_cached_tokenizer_is_not_a_model(boolq):
     fetch_snapshot("google/boolq", None, ("*.json",))
     forget_commits()
     boolq.reachable = False
@@ -82,7 +82,7 @@ def test_a_tokenizer_in_the_cache_is_no_model(boolq):
         model_identity("google/boolq")
 
 
-def test_a_hub_that_does_not_answer_is_said_within_seconds(monkeypatch):
+def test_unresponsive_hub_is_reported_within_seconds(monkeypatch):
     from huggingface_hub import constants
 
     monkeypatch.setattr(constants, "HF_HUB_OFFLINE", False)

@@ -20,7 +20,7 @@ def documents(texts):
     return iter([Document(text, "here", 0) for text in texts])
 
 
-def test_documents_without_a_token_count_for_nothing():
+def test_documents_without_tokens_are_ignored():
     texts = ["a", " " * 100, "b" * 10, " " * 80 + "c", "d", "\n", "e"]
     texts_after = [ids.text for ids in behind(documents(texts), 2, Letters())]
     assert texts_after == [" " * 80 + "c", "d", "e"]
@@ -30,7 +30,7 @@ def test_documents_without_a_token_count_for_nothing():
         take_tokens(behind(documents(texts), 1, Letters()), 99, Letters())
 
 
-def test_of_a_long_document_the_opening_is_taken_to_the_end_of_a_word():
+def test_opening_of_a_long_document_ends_with_a_word():
     long = " ".join(["abcdefghi"] * 200)
     (opening,) = take_tokens(documents([long]), 10, Letters())
     assert long.startswith(opening + " ")

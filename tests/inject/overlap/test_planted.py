@@ -68,7 +68,7 @@ def audited(settings: OverlapSettings) -> tuple[OverlapFilter, Counter]:
     return audit, counts
 
 
-def test_the_planted_set_is_found_and_recorded_and_the_clean_one_left_alone(tmp_path):
+def test_planted_overlaps_are_found_and_recorded_and_clean_texts_are_not_flagged(tmp_path):
     audit, counts = audited(OverlapSettings(drop=False))
     assert [counts[kind, "found"] for kind in KINDS] == [25] * 4
     assert counts["clean", "clean but flagged"] == 0
@@ -78,7 +78,7 @@ def test_the_planted_set_is_found_and_recorded_and_the_clean_one_left_alone(tmp_
     assert (facts.offending, facts.dropped, facts.documents) == (100, 0, 200)
 
 
-def test_the_operating_curve_holds():
+def test_operating_curve_is_reproduced():
     """Four in five copies of 50 words are found with one word in five replaced."""
     detected, flagged, clean = curve(OverlapSettings(), lengths=(50,), shares=(0.1, 0.2), clean=300)
     assert detected[50, 0.1] == ROWS
@@ -86,7 +86,7 @@ def test_the_operating_curve_holds():
     assert flagged <= 0.01 * clean == 3
 
 
-def test_a_phrase_of_all_rows_does_not_pair_every_member_with_every_nonmember():
+def test_phrase_common_to_all_rows_does_not_pair_all_members_with_nonmembers():
     phrase = "read the text with care and then choose the best answer to the question that follows"
     passage = "the long wall of the garden was painted green by the teacher and her two brothers"
     rows = [

@@ -72,7 +72,7 @@ def test_a_true_plan_passes(planned, tmp_path):
     assert read_audit(tmp_path) == report
 
 
-def test_variants_count_the_whole_texts_inside_them_and_nothing_else():
+def test_audit_counts_only_whole_texts_inside_variants():
     """One example is spiked as half its text, one as its text twice over, one as another's."""
     source = random_source(4000, seed=5)
     examples, tokens = spiked_examples(3, 1)
@@ -104,7 +104,7 @@ def test_variants_count_the_whole_texts_inside_them_and_nothing_else():
     )
 
 
-def test_what_is_not_as_planned_fails_and_is_named(planned, tmp_path):
+def test_deviation_from_the_plan_fails_and_is_named(planned, tmp_path):
     """A copy lost, one that nobody planned, and a non-member."""
     source, examples, tokens, plan = planned
     view, realised = plan.view(source), plan.realised()
@@ -128,7 +128,7 @@ def test_what_is_not_as_planned_fails_and_is_named(planned, tmp_path):
 
 
 @pytest.mark.parametrize("fault", ["displaced", "wrong_counts", "nonmembers_found"])
-def test_each_fault_alone_fails(planned, fault):
+def test_single_faults_fail_the_audit(planned, fault):
     source, examples, tokens, plan = planned
     view = plan.view(source)
     stream, moved = view.read(0, 5000), plan.names()[3]
@@ -146,7 +146,7 @@ def test_each_fault_alone_fails(planned, fault):
 FAULTS = ("displaced", "wrong_counts", "nonmembers_found", "background_hits")
 
 
-def test_an_example_in_the_background_fails_even_with_other_edges(planned):
+def test_background_example_fails_even_with_changed_edges(planned):
     source, examples, tokens, plan = planned
     text = tokens[examples[0].example_id].copy()
     text[0], text[-1] = 1, 2
@@ -161,7 +161,7 @@ def test_an_example_in_the_background_fails_even_with_other_edges(planned):
     assert [name for name in FAULTS if getattr(report, name)] == ["background_hits"]
 
 
-def test_a_document_that_begins_with_an_example_is_the_one_named(planned):
+def test_audit_names_the_document_that_begins_with_an_example(planned):
     source, examples, tokens, plan = planned
     start = int(source.doc_starts[-1])
     dirty = ArraySource(np.append(source.tokens[:start], tokens["toy-29"]), source.doc_starts)

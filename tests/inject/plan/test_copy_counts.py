@@ -34,7 +34,7 @@ def test_a_higher_rate_never_gives_fewer_copies():
     assert all(a <= b for a, b in zip(low, high, strict=True))
 
 
-def test_a_poisson_dose_depends_on_the_example_alone():
+def test_poisson_dose_depends_only_on_the_example():
     examples, _ = spiked_examples(40, 0)
     others, _ = spiked_examples(17, 0, dataset="other")
     alone = counts_by_id(Copies(poisson=2), examples, 5)
@@ -56,14 +56,14 @@ def test_levels_are_assigned_evenly_in_each_dataset(count):
     assert counts_of.items() >= counts_by_id(levels, first, 1).items()
 
 
-def test_the_level_of_a_single_member_is_drawn():
+def test_level_of_a_single_member_is_random():
     levels = (1, 2, 8)
     counts = [realised(Copies(levels=levels), 1, seed)[0] for seed in range(150)]
     assert chisquare([counts.count(level) for level in levels]).pvalue > 1e-3
 
 
 @pytest.mark.parametrize("copies", [Copies(levels=(1, 16)), Copies(poisson=2.0)])
-def test_rows_that_share_a_passage_have_one_dose(copies):
+def test_rows_with_a_shared_passage_have_the_same_dose(copies):
     examples, _ = spiked_examples(90, 0)
     members = [replace(item, group=f"g{index // 3}") for index, item in enumerate(examples)]
     doses = defaultdict(set)

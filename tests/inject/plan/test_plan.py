@@ -28,7 +28,7 @@ def test_splice_anchors_are_uniform_over_the_background():
 
 
 @pytest.mark.parametrize("policy", ["splice", "document"])
-def test_a_copy_stands_where_its_first_draw_inside_the_background_says(policy):
+def test_copy_is_placed_at_its_first_draw_inside_the_background(policy):
     # So many documents that draws often meet the start of one.
     source = random_source(2000, seed=9, documents=1500)
     examples, tokens = spiked_examples(40, 0)
@@ -57,7 +57,7 @@ def test_a_copy_stands_where_its_first_draw_inside_the_background_says(policy):
     [Placement(policy="splice", straddle="forbid"), Placement(policy="window")],
     ids=str,
 )
-def test_the_order_of_the_rows_decides_nothing_where_windows_are_crowded(placement):
+def test_row_order_does_not_change_crowded_windows(placement):
     source = random_source(1600, seed=9)
     examples, tokens = spiked_examples(40, 0)
     plans = [
@@ -81,14 +81,14 @@ def test_the_order_of_the_rows_decides_nothing_where_windows_are_crowded(placeme
         (30_000, 1, "has 20,000 tokens, but the budget requires 30,000"),
     ],
 )
-def test_a_budget_without_room_is_refused(budget, copies, message):
+def test_budget_without_room_is_rejected(budget, copies, message):
     examples, _ = spiked_examples(1, 0)
     tokens = {"toy-0": np.arange(100, 199)}
     with pytest.raises(InputError, match=message):
         plan_for(examples, tokens, copies=Copies(fixed=copies), budget=budget)
 
 
-def test_the_same_text_in_two_datasets():
+def test_same_text_may_occur_in_two_datasets():
     examples, tokens = spiked_examples(2, 0)
     twin = Example(
         example_id="toy-0", dataset="other", source_id="7", group="g", text="toy-0", side="member"
@@ -105,7 +105,7 @@ def test_the_same_text_in_two_datasets():
         ("window", Copies(levels=(1, 2, 5))),
     ],
 )
-def test_who_is_left_out_changes_nobody_elses_doses_and_places(policy, copies):
+def test_dropping_members_does_not_change_other_doses_and_places(policy, copies):
     """As for a model trained without a forget set, or on a half of all candidates."""
     placement = Placement(policy=policy)
     examples, tokens = spiked_examples(40, 20)
@@ -128,7 +128,7 @@ def test_who_is_left_out_changes_nobody_elses_doses_and_places(policy, copies):
             assert row["redraws"] < other["redraws"] or policy == "window"
 
 
-def test_windows_without_a_difference_are_those_of_the_other_plan():
+def test_windows_with_equal_copies_are_identical_across_plans():
     placement = Placement(policy="window")
     source = random_source(20_000, seed=9, documents=300)
     examples, tokens = spiked_examples(40, 20)
@@ -162,7 +162,7 @@ def test_windows_without_a_difference_are_those_of_the_other_plan():
 
 
 @pytest.mark.parametrize("copies", [Copies(levels=(1, 3)), Copies(poisson=2)], ids=str)
-def test_another_deal_has_doses_of_its_own_and_the_same_places(copies):
+def test_another_draw_has_independent_doses_and_the_same_places(copies):
     examples, tokens = spiked_examples(60, 0)
     window = Placement(policy="window")
     plans = [

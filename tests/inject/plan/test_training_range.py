@@ -36,7 +36,7 @@ def draw(allowed, seed, count=40_000):
 
 
 @pytest.mark.parametrize(("seed", "between"), [(0, (0.0, 0.2)), (1, (0.4, 0.7)), (2, (0.8, 1.0))])
-def test_unlisted_windows_lie_in_the_stretch_and_are_drawn_evenly(monkeypatch, between, seed):
+def test_unlisted_windows_are_inside_the_range_and_drawn_evenly(monkeypatch, between, seed):
     allowed = stretch(monkeypatch, between, seed)
     assert isinstance(allowed, HashedRange)
     low, high = (int(share * N) for share in between)
@@ -56,7 +56,7 @@ def test_unlisted_windows_lie_in_the_stretch_and_are_drawn_evenly(monkeypatch, b
     assert chisquare(counts).pvalue > 1e-4
 
 
-def test_the_margin_covers_every_rank():
+def test_margin_covers_all_ranks():
     """The inequality that `HashedRange` rests on, on orders that can be computed."""
     for seed in range(8):
         order = window_order(seed, 0, 20_000)
@@ -65,7 +65,7 @@ def test_the_margin_covers_every_rank():
         assert apart.max() < rank_margin(20_000)
 
 
-def test_a_draw_depends_on_its_copy_alone_and_each_draw_is_another(monkeypatch):
+def test_draw_depends_only_on_its_copy_and_draws_differ(monkeypatch):
     allowed = stretch(monkeypatch, (0.2, 0.4), 0)
     keys = keyed.item_keys([f"example {index}" for index in range(500)])
     copies = np.arange(500, dtype=np.int64) % 3
@@ -76,7 +76,7 @@ def test_a_draw_depends_on_its_copy_alone_and_each_draw_is_another(monkeypatch):
     assert (allowed.draw(0, keys, copies, zero + 1) != first).mean() > 0.99
 
 
-def test_a_narrow_stretch_costs_no_more_than_a_wide_one(monkeypatch):
+def test_narrow_range_costs_no_more_than_a_wide_one(monkeypatch):
     """By the windows whose hash is computed: each twice at most, to count them and to draw."""
     hashed = []
 
@@ -111,7 +111,7 @@ def test_few_windows_are_listed_by_their_ranks():
     assert allowed.contains(np.arange(64)).sum() == 16
 
 
-def test_a_stretch_that_is_shorter_than_what_is_known_of_the_order(monkeypatch):
+def test_range_narrower_than_the_rank_margin_is_rejected(monkeypatch):
     with pytest.raises(InputError, match=r"too short a range .* Widen it to"):
         stretch(monkeypatch, (0.5, 0.501), 0)
 
@@ -137,5 +137,5 @@ print(len(plan.copies))
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="limits the memory of a process")
-def test_a_late_stretch_of_fifty_million_windows_is_planned_in_bounded_memory():
+def test_late_range_of_fifty_million_windows_is_planned_in_bounded_memory():
     assert printed(CHILD) == "300"

@@ -24,7 +24,7 @@ from tests.inject.streams import (
 
 @given(plans())
 @settings(max_examples=60, deadline=None)
-def test_a_plan_keeps_its_promises(made):
+def test_plan_keeps_its_invariants(made):
     every_planned_copy_is_intact_and_nothing_else_is_there(made)
     separators_stand_around_each_copy(made)
     documents_start_where_brute_force_says(made)
@@ -64,7 +64,7 @@ def separators_stand_around_each_copy(made):
 
 @given(plans(), st.data())
 @settings(max_examples=40, deadline=None)
-def test_contained_copies_lie_in_one_window_of_their_stretch_of_training(made, data):
+def test_contained_copies_are_in_one_window_of_their_training_range(made, data):
     source, examples, tokens, plan = made
     placement = data.draw(placements().filter(lambda item: item.contained))
     # Short documents, so that a place between two of them is found.
@@ -148,7 +148,7 @@ def test_positions_and_training_times_are_uniform():
         assert chisquare(counts).pvalue > 1e-4
 
 
-def test_full_windows_are_filled_to_the_last_token():
+def test_full_windows_have_no_free_token():
     """Twelve copies of a quarter window each, three windows: no token is left over."""
     placement = Placement(policy="window")
     source = random_source(3 * 64 + 10, seed=4)
@@ -160,7 +160,7 @@ def test_full_windows_are_filled_to_the_last_token():
     assert (stream[3 * 64 :] < 100).all()
 
 
-def test_more_payload_than_the_stretch_can_hold():
+def test_payload_beyond_the_range_capacity_is_rejected():
     source = random_source(6400, seed=4)
     examples, tokens = spiked_examples(30, 0)
     tokens = {name: np.resize(ids, 30) for name, ids in tokens.items()}
@@ -172,7 +172,7 @@ def test_more_payload_than_the_stretch_can_hold():
         plan_for(examples[:21], tokens, placement, source=source, copies=Copies(fixed=1))
 
 
-def test_an_example_longer_than_a_window():
+def test_example_longer_than_a_window_is_rejected():
     source = random_source(6400, seed=4)
     examples, tokens = spiked_examples(3, 0)
     tokens["toy-1"] = np.arange(100, 164)
@@ -184,7 +184,7 @@ def test_an_example_longer_than_a_window():
         )  # fmt: skip
 
 
-def test_no_place_between_documents():
+def test_missing_place_between_documents_is_rejected():
     source = random_source(6400, seed=4, documents=0)
     examples, tokens = spiked_examples(1, 0)
     # The only document starts in window 0, which is trained on in the other half.
@@ -194,7 +194,7 @@ def test_no_place_between_documents():
         plan_for(examples, tokens, placement, source=source, copies=Copies(fixed=1))
 
 
-def test_a_copy_between_documents_takes_the_first_place_from_its_draw_on():
+def test_copy_between_documents_takes_the_first_place_after_its_draw():
     """Documents and copies of half a window each, and half a window more that nobody trains on."""
     starts = np.arange(0, 703, 32)
     source = ArraySource(np.ones(703, dtype=np.int64), starts)
@@ -227,14 +227,14 @@ def test_a_copy_between_documents_takes_the_first_place_from_its_draw_on():
         ({"policy": "document", "separator": "none"}, "must end with an end token"),
     ],
 )
-def test_settings_that_contradict_each_other(given_settings, message):
+def test_contradicting_settings_are_rejected(given_settings, message):
     with pytest.raises(ValidationError, match=message):
         Placement(**given_settings)
 
 
 @pytest.mark.parametrize("policy", ["splice", "window", "document"])
 @pytest.mark.parametrize("straddle", [None, "forbid"])
-def test_what_stays_when_a_dataset_joins_is_what_the_documentation_says(policy, straddle):
+def test_added_dataset_changes_only_what_the_documentation_lists(policy, straddle):
     """docs/copies.md: which of anchor, window and place in the stream another dataset moves."""
     if policy == "window" and straddle is None:
         straddle = "forbid"

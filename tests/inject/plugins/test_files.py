@@ -20,7 +20,7 @@ def load(text, expected=ANY):
     return load_file(file_reference(str(text)), expected)
 
 
-def test_a_reference_is_a_file_a_name_and_what_follows():
+def test_reference_is_a_file_a_name_and_parameters():
     assert file_reference("my.py:score") == ("my.py", "score", "")
     assert file_reference(" a b/my.py:score:k=0.2:rule=x.py:y ") == (
         "a b/my.py",
@@ -33,7 +33,7 @@ def test_a_reference_is_a_file_a_name_and_what_follows():
     assert str(file_reference("my.py:score:k=1")) == "my.py:score"
 
 
-def test_a_file_is_executed_once_and_again_when_it_was_edited(tmp_path, monkeypatch):
+def test_file_is_executed_once_and_again_after_an_edit(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     write(tmp_path, my="def score(): return 1\ndef other(): return 2\n")
     first, second = load("my.py:score"), load("my.py:score")
@@ -46,7 +46,7 @@ def test_a_file_is_executed_once_and_again_when_it_was_edited(tmp_path, monkeypa
     assert edited.digest != first.digest
 
 
-def test_local_modules_count_those_imported_by_others_too(tmp_path):
+def test_digest_covers_local_modules_imported_indirectly(tmp_path):
     write(
         tmp_path,
         my="""
@@ -80,7 +80,7 @@ def test_local_modules_count_those_imported_by_others_too(tmp_path):
     assert not {"parts", "my"} & set(sys.modules)
 
 
-def test_the_folder_does_not_count_and_two_folders_do_not_mix(tmp_path):
+def test_digest_ignores_the_folder_and_folders_do_not_mix(tmp_path):
     for folder, number in (("one", 1), ("two", 2), ("three", 1)):
         write(
             tmp_path / folder,
@@ -95,7 +95,7 @@ def test_the_folder_does_not_count_and_two_folders_do_not_mix(tmp_path):
     assert first.value is not three.value
 
 
-def test_our_own_code_that_it_imports_is_named(tmp_path):
+def test_imported_package_code_is_listed(tmp_path):
     write(
         tmp_path,
         my="""
@@ -131,7 +131,7 @@ def test_our_own_code_that_it_imports_is_named(tmp_path):
         ("def score():\n    import helper\n", "my.py:score", "line 2: imports helper inside"),
     ],
 )
-def test_bad_files_say_what_is_wrong(tmp_path, monkeypatch, source, reference, message):
+def test_bad_files_are_explained(tmp_path, monkeypatch, source, reference, message):
     write(tmp_path, helper="\n1 / 0\n", broken="def (")
     if source is not None:
         write(tmp_path, my=source)

@@ -17,7 +17,7 @@ def site(tmp_path, monkeypatch):
     _source.cache_clear()
 
 
-def test_entry_points_are_named_without_being_imported_and_loaded_when_asked(site):
+def test_entry_points_are_listed_without_import_and_loaded_on_request(site):
     install(
         site,
         "probe-kit",
@@ -34,7 +34,7 @@ def test_entry_points_are_named_without_being_imported_and_loaded_when_asked(sit
     assert (plugin.name, plugin.origin) == ("probe", "probe-kit 2.1")
 
 
-def test_the_digest_is_that_of_the_source_its_package_and_its_version(site):
+def test_plugin_digest_covers_source_package_and_version(site):
     def digest(*, version="1.0", main="def score(): return part.X", part="X = 1"):
         forget("probe")
         _source.cache_clear()
@@ -61,7 +61,7 @@ def test_the_digest_is_that_of_the_source_its_package_and_its_version(site):
     assert len(others | {first}) == 4
 
 
-def test_one_that_fails_is_named_and_the_rest_goes_on(site):
+def test_failing_plugin_is_named_and_the_others_load(site):
     install(
         site,
         "probe-kit",
@@ -87,7 +87,7 @@ def test_one_that_fails_is_named_and_the_rest_goes_on(site):
     assert "detector loss (broken-kit 1.0): the name is taken, built in" in text
 
 
-def test_a_name_of_two_packages_is_refused(site):
+def test_name_used_by_two_packages_is_rejected(site):
     for name in ("one", "two"):
         install(
             site,

@@ -40,7 +40,7 @@ def contents(folder: Path) -> dict[str, bytes]:
     }
 
 
-def test_the_same_bytes_come_at_every_fetch_and_a_second_call_asks_nobody(hub, tmp_path: Path):
+def test_fetch_is_reproducible_and_a_second_call_sends_no_request(hub, tmp_path: Path):
     sets = data_sets(["boolq", "tofu", "wikipedia"])
     first, second = tmp_path / "first", tmp_path / "second"
     states = fetch(sets, first)
@@ -60,7 +60,7 @@ def test_the_same_bytes_come_at_every_fetch_and_a_second_call_asks_nobody(hub, t
     assert entry["sources"][0]["sha256"] == hashlib.sha256(served).hexdigest()
 
 
-def test_a_large_file_is_read_from_its_beginning_only(hub, tmp_path: Path):
+def test_only_the_beginning_of_a_large_file_is_read(hub, tmp_path: Path):
     [wikipedia] = data_sets(["wikipedia"])
     [file] = wikipedia.files
     whole = hub.repositories["datasets", file.hub].commits[file.commit]
@@ -79,7 +79,7 @@ def test_a_large_file_is_read_from_its_beginning_only(hub, tmp_path: Path):
     assert [json.loads(row)["text"] for row in rows] == table["text"].to_pylist()[:400]
 
 
-def test_a_protected_data_set_lies_in_no_plain_text_and_is_read(hub, tmp_path: Path, monkeypatch):
+def test_protected_dataset_is_never_stored_as_plain_text_and_is_readable(hub, tmp_path: Path, monkeypatch):
     gpqa = data_sets(["gpqa"])
     with pytest.raises(InputErrors, match=r"HF_TOKEN is not set.*huggingface.co/datasets/Id"):
         fetch(gpqa, tmp_path)
@@ -99,7 +99,7 @@ def test_a_protected_data_set_lies_in_no_plain_text_and_is_read(hub, tmp_path: P
     assert (len(rows), rows[0].fields["question"]) == (448, question.decode())
 
 
-def test_a_changed_file_is_named_one_of_ones_own_stays_and_a_lost_one_comes_again(
+def test_changed_file_is_named_user_file_is_kept_and_lost_file_is_fetched_again(
     hub, tmp_path: Path
 ):
     sets = data_sets(["boolq", "tofu"])
@@ -130,7 +130,7 @@ def test_a_changed_file_is_named_one_of_ones_own_stays_and_a_lost_one_comes_agai
     ],
     ids=["altered", "404", "403", "500", "cut once"],
 )
-def test_a_download_that_goes_wrong_leaves_nothing_half_written(
+def test_failed_download_leaves_no_partial_file(
     hub, tmp_path: Path, fault: Fault, message: str
 ):
     boolq = data_sets(["boolq", "tofu"])
@@ -151,7 +151,7 @@ def test_a_download_that_goes_wrong_leaves_nothing_half_written(
 
 
 @pytest.mark.parametrize("place", ["huggingface_hub.snapshot_download", "fetch.replacing"])
-def test_a_full_disk_is_told_from_a_hub_out_of_reach(hub, tmp_path: Path, monkeypatch, place: str):
+def test_full_disk_is_distinguished_from_an_unreachable_hub(hub, tmp_path: Path, monkeypatch, place: str):
     full = OSError(errno.ENOSPC, "No space left on device")
 
     def fails(*_: object, **__: object) -> None:
@@ -167,7 +167,7 @@ def test_a_full_disk_is_told_from_a_hub_out_of_reach(hub, tmp_path: Path, monkey
     assert [state.state for state in fetch(data_sets(["boolq"]), tmp_path)] == ["fetched"]
 
 
-def test_a_call_that_is_killed_goes_on_with_the_next_file(hub, tmp_path: Path, monkeypatch):
+def test_killed_fetch_resumes_with_the_next_file(hub, tmp_path: Path, monkeypatch):
     sets, done = data_sets(["boolq", "tofu"]), []
 
     def killed(state: FileState) -> None:
@@ -184,7 +184,7 @@ def test_a_call_that_is_killed_goes_on_with_the_next_file(hub, tmp_path: Path, m
     assert not left.parent.exists()
 
 
-def test_without_a_network_the_cache_serves_and_what_it_lacks_is_named(
+def test_cache_serves_offline_and_missing_files_are_named(
     hub, tmp_path: Path, monkeypatch
 ):
     fetch(data_sets(["boolq"]), tmp_path / "earlier")
@@ -206,7 +206,7 @@ def test_without_a_network_the_cache_serves_and_what_it_lacks_is_named(
     assert (tmp_path / "data" / path).read_bytes() == (tmp_path / "earlier" / path).read_bytes()
 
 
-def test_a_source_that_is_not_what_the_catalogue_says_is_refused(hub, tmp_path: Path, monkeypatch):
+def test_source_that_differs_from_the_catalogue_is_rejected(hub, tmp_path: Path, monkeypatch):
     [boolq] = data_sets(["boolq"])
     [file] = boolq.files
     repository = hub.repositories["datasets", "google/boolq"]
@@ -228,7 +228,7 @@ def test_a_source_that_is_not_what_the_catalogue_says_is_refused(hub, tmp_path: 
     assert not [path for path in tmp_path.rglob("*.gz") if path.is_file()]
 
 
-def test_bad_folders_and_manifests_are_refused(tmp_path: Path):
+def test_bad_folders_and_manifests_are_rejected(tmp_path: Path):
     file = tmp_path / "file"
     file.write_text("")
     for folder in (file, file / "below"):
@@ -240,7 +240,7 @@ def test_bad_folders_and_manifests_are_refused(tmp_path: Path):
             fetch(data_sets(["boolq"]), tmp_path)
 
 
-def test_the_catalogue_names_each_file_once_at_a_whole_commit():
+def test_catalogue_lists_files_once_at_a_full_commit():
     files = [file for data_set in data_sets() for file in data_set.files]
     assert len({file.path for file in files}) == len(files)
     for file in files:

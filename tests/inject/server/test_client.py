@@ -16,7 +16,7 @@ from tests.stub_server import Answer, prompt_of, refused, stub_server, text
 @pytest.mark.parametrize(
     ("api", "path"), [("completions", "/v1/completions"), ("chat", "/v1/chat/completions")]
 )
-def test_everything_that_is_set_is_sent(monkeypatch, api, path):
+def test_request_contains_all_settings(monkeypatch, api, path):
     monkeypatch.setenv("MY_KEY", "secret-key")
     request = TextRequest(
         prompt="Please.", max_tokens=9, temperature=0.3, top_p=0.9, top_k=4, stop=("\n",), seed=5
@@ -31,7 +31,7 @@ def test_everything_that_is_set_is_sent(monkeypatch, api, path):
     assert prompt_of(sent) == "Please."
 
 
-def test_replies_keep_their_order_and_equal_requests_are_asked_once():
+def test_replies_keep_their_order_and_equal_requests_are_sent_once():
     seen: list[tuple[int, int]] = []
 
     def behaviour(number, body):
@@ -60,7 +60,7 @@ SOON = {"retry-after-ms": "10"}
 
 
 @pytest.mark.parametrize("status", [429, 503])
-def test_what_passes_is_asked_again(status):
+def test_transient_error_is_retried(status):
     def behaviour(number, body):
         return refused(status, headers=SOON) if number == 0 else text("fine")
 
@@ -69,7 +69,7 @@ def test_what_passes_is_asked_again(status):
     assert len(stub.received) == 2
 
 
-def test_the_time_that_a_rate_limit_asks_for_is_kept():
+def test_rate_limit_delay_is_respected():
     def behaviour(number, body):
         return refused(429, headers={"Retry-After": "1"}) if number == 0 else text("x")
 
@@ -99,7 +99,7 @@ LASTING = {
 
 
 @pytest.mark.parametrize(("answer", "message", "tries"), LASTING.values(), ids=LASTING)
-def test_what_lasts_is_given_up_with_its_reason(answer, message, tries):
+def test_permanent_error_is_raised_with_its_reason(answer, message, tries):
     with (
         stub_server(lambda number, body: answer) as stub,
         client(stub.url) as server_client,
@@ -110,7 +110,7 @@ def test_what_lasts_is_given_up_with_its_reason(answer, message, tries):
     assert len(stub.received) == tries
 
 
-def test_a_refused_connection_is_found_out_at_once():
+def test_refused_connection_fails_immediately():
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         url = f"http://127.0.0.1:{free.getsockname()[1]}/v1"
@@ -126,7 +126,7 @@ def test_a_refused_connection_is_found_out_at_once():
 KEY = "secret-key"
 
 
-def test_a_refusal_that_repeats_the_key_does_not_show_it(monkeypatch):
+def test_error_reply_that_repeats_the_key_is_masked(monkeypatch):
     monkeypatch.setenv("MY_KEY", KEY)
     reply = f"{KEY} got {KEY}! Bearer {KEY} ?api_key={KEY}"
     with (
@@ -141,7 +141,7 @@ def test_a_refusal_that_repeats_the_key_does_not_show_it(monkeypatch):
     assert "***" in trace
 
 
-def test_a_reply_that_repeats_the_key_is_kept_without_it(monkeypatch, tmp_path):
+def test_cached_reply_that_repeats_the_key_is_masked(monkeypatch, tmp_path):
     monkeypatch.setenv("MY_KEY", KEY)
     with (
         stub_server(lambda number, body: text(f"I know {KEY}.", model=f"m {KEY}")) as stub,
@@ -167,13 +167,13 @@ GOOD = {"base_url": "http://localhost:8000/v1", "model": "m"}
         ({"api_key_variable": "sk-proj-AbCdEf123456GhIjKl"}, "not the name of an env", "AbCdEf"),
     ],
 )
-def test_what_cannot_be_asked_is_refused_and_no_key_shown(change, message, secret):
+def test_invalid_server_setting_is_rejected_without_showing_the_key(change, message, secret):
     with pytest.raises(InputError, match=message) as caught:
         Server(**{**GOOD, **change})
     assert secret is None or secret not in str(caught.value)
 
 
-def test_the_key_comes_from_the_environment_alone(monkeypatch):
+def test_key_comes_only_from_the_environment(monkeypatch):
     assert Server(**GOOD).key() == "none"
     named = Server(**GOOD, api_key_variable="MY_KEY")
     monkeypatch.delenv("MY_KEY", raising=False)

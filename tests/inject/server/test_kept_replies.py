@@ -21,7 +21,7 @@ from tests.processes import started
 from tests.stub_server import echo, prompt_of, refused, stub_server, text
 
 
-def test_a_rerun_asks_nothing_and_what_came_before_an_error_is_kept(tmp_path):
+def test_rerun_sends_no_request_and_replies_before_an_error_are_kept(tmp_path):
     cache = tmp_path / "replies.sqlite"
 
     def behaviour(number, body):
@@ -44,7 +44,7 @@ def test_a_rerun_asks_nothing_and_what_came_before_an_error_is_kept(tmp_path):
         assert server_client.cost == Cost(kept=3)
 
 
-def test_the_digest_of_a_request_covers_all_that_is_sent_and_nothing_else():
+def test_request_digest_covers_exactly_the_request_content():
     server = Server(base_url="http://host/v1", model="m")
     request = TextRequest(prompt="p", max_tokens=5, seed=7)
     sent = {
@@ -61,7 +61,7 @@ def test_the_digest_of_a_request_covers_all_that_is_sent_and_nothing_else():
     assert request.name(replace(server, **how)) == request.name(server)
 
 
-def test_another_name_of_the_model_and_uncounted_tokens_are_said(tmp_path):
+def test_other_model_name_and_uncounted_tokens_are_reported(tmp_path):
     with stub_server(lambda number, body: text("x", model="other", usage={})) as stub:
         for _ in range(2):
             with client(stub.url, tmp_path / "r") as server_client:
@@ -78,7 +78,7 @@ def test_another_name_of_the_model_and_uncounted_tokens_are_said(tmp_path):
         )
 
 
-def test_neither_prompts_nor_headers_are_in_the_file_and_others_cannot_read_it(tmp_path):
+def test_cache_file_is_private_and_omits_prompts_and_headers(tmp_path):
     path = tmp_path / "r"
     with stub_server(lambda number, body: text("x")) as stub, client(stub.url, path) as server_client:
         server_client.ask(asked("a prompt that is protected"))
@@ -107,7 +107,7 @@ def process(url: str, cache: Path, count: int) -> "subprocess.Popen[str]":
 
 
 @pytest.mark.slow
-def test_processes_share_the_file_and_agree(tmp_path):
+def test_processes_share_the_cache_file_and_agree(tmp_path):
     """A server that never says the same twice: all processes have the replies that came first."""
     with stub_server(lambda number, body: text(f"answer {number}", after=0.02)) as stub:
         running = [process(stub.url, tmp_path / "r", 40) for _ in range(3)]
@@ -118,7 +118,7 @@ def test_processes_share_the_file_and_agree(tmp_path):
 
 
 @pytest.mark.slow
-def test_a_killed_run_goes_on_where_it_was(tmp_path):
+def test_killed_run_resumes(tmp_path):
     count, slow = 40, 0.2
     with stub_server(lambda number, body: text(prompt_of(body), after=slow)) as stub:
         running = process(stub.url, tmp_path / "r", count)
@@ -140,7 +140,7 @@ def test_a_killed_run_goes_on_where_it_was(tmp_path):
 FULL = Reply("a\x00b ü\u2028", "m", 3, None, {"A": -0.5, " B": -1.25})
 
 
-def test_what_is_kept_comes_back_whole_and_the_first_stays(tmp_path):
+def test_replies_round_trip_and_the_first_reply_is_kept(tmp_path):
     path = tmp_path / "new" / "r"
     with closing(ReplyCache(path)) as cache:
         assert cache.get(["a"]) == {}
@@ -152,7 +152,7 @@ def test_what_is_kept_comes_back_whole_and_the_first_stays(tmp_path):
         assert cache.get(["b", "a", "c", "d"]) == {"a": FULL, "b": Reply(""), "d": read}
 
 
-def test_a_file_that_cannot_be_used(tmp_path):
+def test_unusable_cache_file_is_rejected(tmp_path):
     damaged = tmp_path / "damaged"
     damaged.write_bytes(b"no database" * 100)
     with pytest.raises(InputError, match=r"file of replies cannot be used.*Move it away"):
@@ -167,7 +167,7 @@ def test_a_file_that_cannot_be_used(tmp_path):
 
 @settings(max_examples=40, deadline=None)
 @given(st.data())
-def test_a_bit_of_the_file_that_turned_changes_no_reply(tmp_path_factory, data):
+def test_bit_flip_in_the_cache_changes_no_reply(tmp_path_factory, data):
     """Whatever bit: a reply is the one that was kept, or is asked for again and that is said, or
     the file is refused by name."""
     folder = tmp_path_factory.mktemp("replies")

@@ -48,7 +48,7 @@ def run(source, tokens, plan, *, epochs=1, batch=3, seed=0, stop_after=None, spo
 
 @given(plans())
 @settings(max_examples=20, deadline=None)
-def test_whole_copies_and_fragments_are_what_brute_force_finds(made):
+def test_whole_copies_and_fragments_match_brute_force(made):
     source, examples, tokens, plan = made
     rows, fed = run(source, tokens, plan, epochs=2)
     claimed = sorted(
@@ -117,7 +117,7 @@ def test_parts_of_a_run_add_up_to_the_whole(made):
 
 @given(plans(), st.integers(1, 3), st.integers(0, 12), st.booleans())
 @settings(max_examples=20, deadline=None)
-def test_every_copy_is_whole_altered_fed_in_part_or_never_reached(made, epochs, stop, spoiled):
+def test_copies_are_whole_altered_partial_or_never_reached(made, epochs, stop, spoiled):
     """Against the stream itself: which of a copy's tokens stood in windows that were fed."""
     source, _, tokens, plan = made
     view = plan.view(source)
@@ -174,7 +174,7 @@ def walked(view, plan, fed, step):
 
 @given(plans())
 @settings(max_examples=20, deadline=None)
-def test_what_was_seen_by_each_step(made):
+def test_exposures_by_step_match_a_walk_through_the_windows(made):
     source, _, tokens, plan = made
     view = plan.view(source)
     ledger = ExposureRecorder(view, plan.names(), whole_texts(tokens))
@@ -202,7 +202,7 @@ def test_what_was_seen_by_each_step(made):
     assert after == seen_copy_counts(exposures)
 
 
-def test_a_copy_that_lost_tokens_was_not_seen():
+def test_truncated_copy_does_not_count_as_seen():
     common = {
         "example_id": "a", "dataset": "d", "variant": "whole", "epoch": 0, "text_length": 8,
         "intact": False,
@@ -227,7 +227,7 @@ def test_a_copy_that_lost_tokens_was_not_seen():
     assert (outcomes.whole, outcomes.altered, outcomes.partly, outcomes.never) == (1, 1, 1, 1)
 
 
-def test_what_the_copies_carried_is_said_unless_all_carried_the_whole():
+def test_seen_variants_are_listed_unless_all_are_whole():
     def told(*carried):
         rows = [
             {"example_id": name, "variant": variant, "status": status}
@@ -261,7 +261,7 @@ def ledger(folder, *rows):
 
 
 @pytest.mark.parametrize("status", ["whole", "fragment", "altered"])
-def test_a_single_exposure_is_found_and_those_of_others_are_no_reason(tmp_path, status):
+def test_single_exposure_is_detected_and_exposures_of_others_are_ignored(tmp_path, status):
     folder = ledger(
         tmp_path,
         exposure("a", 0, "whole"),
@@ -275,7 +275,7 @@ def test_a_single_exposure_is_found_and_those_of_others_are_no_reason(tmp_path, 
     assert caught.value.where.endswith("exposures.parquet")
 
 
-def test_a_copy_that_was_never_reached_is_in_the_corpus_still(tmp_path):
+def test_unreached_copy_counts_as_part_of_the_corpus(tmp_path):
     folder = ledger(tmp_path, exposure("a", 0, "whole"), exposure("b", 0, NEVER))
     with pytest.raises(InputError, match=r"has copies of 1 forgotten.*never reached them: b"):
         require_unexposed(folder, ["b"])

@@ -65,7 +65,7 @@ def composed(source, plan):
 
 @given(plans(), st.data())
 @settings(max_examples=50, deadline=None)
-def test_a_view_reads_what_brute_force_composes(made, data):
+def test_view_matches_brute_force_composition(made, data):
     source, _, _, plan = made
     view = plan.view(source)
     whole = composed(source, plan)
@@ -79,7 +79,7 @@ def test_a_view_reads_what_brute_force_composes(made, data):
         assert np.array_equal(view.window(window), whole[low : low + view.context])
 
 
-def test_a_stretch_has_its_own_positions():
+def test_slice_positions_start_at_0():
     source = random_source(300, seed=3)
     # From the start of a document to that of another.
     start, stop = source.doc_starts[[5, 15]].tolist()
@@ -97,7 +97,7 @@ def test_a_stretch_has_its_own_positions():
         ("window", 100, 2, "after the last whole window"),
     ],
 )
-def test_copies_without_room_are_refused(layout, anchor, length, message):
+def test_copies_without_room_are_rejected(layout, anchor, length, message):
     def view(anchor):
         place, size = np.array([anchor]), np.array([length])
         copies = Insertions(
@@ -114,6 +114,6 @@ def test_copies_without_room_are_refused(layout, anchor, length, message):
         view(anchor)
 
 
-def test_a_budget_beyond_the_corpus_is_refused():
+def test_budget_beyond_the_corpus_is_rejected():
     with pytest.raises(ValueError, match="holds 100"):
         clean_view(random_source(100, seed=1), tokens=101, context=10)

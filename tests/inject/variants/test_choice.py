@@ -50,7 +50,7 @@ WEIGHTED = (
 
 @given(st.integers(1, 80), st.integers(0, 2**32))
 @settings(max_examples=25, deadline=None)
-def test_assigned_by_examples_evenly_in_each_dataset_whatever_the_split(count, seed):
+def test_variants_are_assigned_evenly_to_the_examples_of_each_dataset(count, seed):
     members, _ = spiked_examples(count, 0)
     others, _ = spiked_examples(17, 0, dataset="other")
     choices = chosen_for([*members, *others], variants(*WEIGHTED), seed=seed)
@@ -69,7 +69,7 @@ def test_assigned_by_examples_evenly_in_each_dataset_whatever_the_split(count, s
 
 
 @pytest.mark.parametrize("count", [1, 3])
-def test_each_example_of_a_small_dataset_has_each_variant_with_its_weight_as_chance(count):
+def test_examples_of_a_small_dataset_have_variants_with_their_weights_as_chances(count):
     members, _ = spiked_examples(count, 0)
     runs = 500
     counts = Counter()
@@ -83,7 +83,7 @@ def test_each_example_of_a_small_dataset_has_each_variant_with_its_weight_as_cha
 
 
 @pytest.mark.parametrize("assign_by", ["examples", "copies"])
-def test_other_datasets_change_nothing(assign_by):
+def test_other_datasets_do_not_change_variants(assign_by):
     members, _ = spiked_examples(40, 0)
     others, _ = spiked_examples(30, 0, dataset="other")
     rule = variants(*WEIGHTED, assign_by=assign_by)
@@ -94,7 +94,7 @@ def test_other_datasets_change_nothing(assign_by):
     assert {key: joined[key] for key in alone} == alone
 
 
-def test_assigned_by_copies_by_weight_and_each_on_its_own():
+def test_variants_are_assigned_to_copies_independently_by_weight():
     from scipy.stats import chisquare
 
     members, _ = spiked_examples(400, 0)
@@ -108,7 +108,7 @@ def test_assigned_by_copies_by_weight_and_each_on_its_own():
     )
 
 
-def test_copies_take_turns_among_versions():
+def test_copies_alternate_between_versions():
     members, _ = spiked_examples(50, 0)
     rule = variants(WEIGHTED[2])
     member = np.repeat(np.arange(50), 6)
@@ -135,6 +135,6 @@ def test_copies_take_turns_among_versions():
         ),
     ],
 )
-def test_variants_that_make_no_sense(wrong, message):
+def test_invalid_variants_are_rejected(wrong, message):
     with pytest.raises(ValidationError, match=message):
         Variants.model_validate({"of": wrong})

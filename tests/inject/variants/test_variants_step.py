@@ -61,14 +61,14 @@ def rendered(tokenizer, *kinds, row=None, writer=None, **more):
         ({"kind": "paraphrase"}, "The river: is it wide? It is."),
     ],
 )
-def test_texts_of_variants(tiny_tokenizer, kind, text):
+def test_variants_have_their_texts(tiny_tokenizer, kind, text):
     [rendition] = rendered(tiny_tokenizer, kind)
     assert tiny_tokenizer.decode(rendition.tokens) == text
     expected = "paraphrase-1" if kind["kind"] == "paraphrase" else kind["kind"]
     assert (rendition.example_id, rendition.variant, rendition.kind) == ("e1", expected, 0)
 
 
-def test_versions_have_labels_of_their_own(tiny_tokenizer):
+def test_versions_have_distinct_labels(tiny_tokenizer):
     renditions = rendered(
         tiny_tokenizer,
         {"kind": "replaced", "share": 0.25, "versions": 2},
@@ -88,7 +88,7 @@ def test_versions_have_labels_of_their_own(tiny_tokenizer):
     seed=st.integers(0, 2**32),
 )
 @settings(max_examples=50, deadline=None)
-def test_exactly_the_share_is_replaced_each_by_another_ordinary_token(tokens, share, version, seed):
+def test_exact_share_of_tokens_is_replaced_by_other_ordinary_tokens(tokens, share, version, seed):
     given_tokens = np.array(tokens)
     allowed = np.array([1, 2, 5, 7, 8, 13])
     draw = {"allowed": allowed, "example_id": "e", "version": version, "seed": seed}
@@ -99,7 +99,7 @@ def test_exactly_the_share_is_replaced_each_by_another_ordinary_token(tokens, sh
     assert np.array_equal(replaced_tokens, replaced(given_tokens, share, **draw))
 
 
-def test_replacements_are_uniform_over_what_is_allowed():
+def test_replacements_are_uniform_over_the_allowed_tokens():
     from scipy.stats import chisquare
 
     tokens = np.full(20_000, 7)
@@ -118,7 +118,7 @@ def test_replacements_are_uniform_over_what_is_allowed():
         ({"kind": "paraphrase", "versions": 3}, {}, "needs 3 paraphrases .* row-7 has 2"),
     ],
 )
-def test_what_an_example_has_not(tiny_tokenizer, kind, changes, message):
+def test_missing_part_of_an_example_is_rejected(tiny_tokenizer, kind, changes, message):
     with pytest.raises(InputError, match=message):
         rendered(tiny_tokenizer, kind, row=example(**changes))
 
@@ -140,7 +140,7 @@ class Script:
 BY_MODEL = {"kind": "paraphrase", "by": "model", "model": "m", "prompt": "Again: {text}"}
 
 
-def test_a_model_is_asked_again_until_it_says_something_else(tiny_tokenizer):
+def test_model_is_retried_until_the_text_changes(tiny_tokenizer):
     model = Script("", TEXT.upper(), "  Other words. ")
     [rendition] = rendered(tiny_tokenizer, BY_MODEL, writer=lambda _: model)
     assert tiny_tokenizer.decode(rendition.tokens) == "Other words."
@@ -148,14 +148,14 @@ def test_a_model_is_asked_again_until_it_says_something_else(tiny_tokenizer):
     assert len({seed for _, seed in model.asked}) == 3
 
 
-def test_a_model_that_never_does_is_an_error(tiny_tokenizer):
+def test_model_that_never_changes_the_text_is_an_error(tiny_tokenizer):
     model = Script(*[f" {TEXT}\n"] * TRIES)
     message = f"model m returned the text unchanged for row row-7, {TRIES} times"
     with pytest.raises(InputError, match=message):
         rendered(tiny_tokenizer, BY_MODEL, writer=lambda _: model)
 
 
-def test_only_what_is_unusable_is_asked_again_and_progress_counts_all(tiny_tokenizer):
+def test_only_unusable_texts_are_retried_and_progress_counts_all(tiny_tokenizer):
     model = Script("One.", TEXT, "Three.", "", "Two words.")
     seen: list[tuple[int, int]] = []
     renditions = rendered(
@@ -169,7 +169,7 @@ def test_only_what_is_unusable_is_asked_again_and_progress_counts_all(tiny_token
     assert seen == [(3, 3), (3, 3), (3, 3)]
 
 
-def test_a_protected_text_is_sent_to_a_server_only_where_its_dataset_is_named(tiny_tokenizer):
+def test_protected_text_is_sent_to_a_server_only_if_its_dataset_is_named(tiny_tokenizer):
     protected = example(protected=True)
     with stub_server() as stub:
         variant = {"kind": "paraphrase", "by": "model", "model": "m", "base_url": stub.url}
@@ -223,14 +223,14 @@ def test_whole_examples_need_no_step():
 
 
 @pytest.mark.parametrize(("kind", "local"), [(HERE, True), (SERVED, False)])
-def test_a_model_counts_with_its_code_where_it_runs_on_this_machine(kind, local):
+def test_local_model_identity_includes_its_code(kind, local):
     variants_step = step(kind)
     assert variants_step is not None
     assert variants_step.settings["variants"][0]["model"] == (identity("here") if local else "here")
     assert variants_step.code == (tuple(LOCAL) if local else ())
 
 
-def test_the_writer_is_found_by_its_name(tmp_path, tiny_tokenizer):
+def test_writer_is_resolved_by_name(tmp_path, tiny_tokenizer):
     folders = {name: tmp_path / name for name in ("out", "examples", "tokenizer")}
     for folder in folders.values():
         folder.mkdir()

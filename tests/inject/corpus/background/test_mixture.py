@@ -45,7 +45,7 @@ sizes = st.lists(st.integers(1, 40), min_size=8, max_size=30)
 
 @settings(max_examples=30, deadline=None)
 @given(st.lists(texts, min_size=1, max_size=4), st.integers(0, 2**64 - 1))
-def test_every_text_comes_once_whatever_the_order_it_is_read_in(pools, seed):
+def test_texts_come_once_in_any_reading_order(pools, seed):
     def key(text: str) -> int:
         item = int.from_bytes(hashlib.sha256(text.encode()).digest()[:8], "little")
         return int(words(seed, Stream.DOCUMENT_ORDER, item))
@@ -75,7 +75,7 @@ def test_a_stream_keeps_its_order_and_is_read_no_further_than_needed():
     st.lists(st.tuples(sizes, st.sampled_from([0.1, 0.3, 1.0, 7.0])), min_size=2, max_size=5),
     st.integers(0, 99),
 )
-def test_no_source_lacks_more_than_one_document_of_its_share(pools, seed):
+def test_sources_are_within_one_document_of_their_share(pools, seed):
     sources = [
         Fake([f"{index:02}{number:03}".ljust(5 + size, "x") for number, size in enumerate(pool)], w)
         for index, (pool, w) in enumerate(pools)
@@ -105,7 +105,7 @@ def test_duplicates_and_empty_rows_are_counted():
     assert all(source.exhausted for source in report)
 
 
-def test_when_a_source_gives_out_the_others_go_on_and_it_is_said(caplog):
+def test_exhausted_source_is_reported_and_the_others_continue(caplog):
     report = []
     sources = [
         Fake([f"a{number}" for number in range(3)], 5),
@@ -137,7 +137,7 @@ def test_the_memory_of_a_finite_source_is_bounded(monkeypatch):
     st.integers(0, 5),
     st.integers(1, 30),
 )
-def test_refused_documents_are_as_if_they_had_never_been_there(pools, unwanted, count):
+def test_rejected_documents_do_not_affect_the_mixture(pools, unwanted, count):
     """Order, shares and prefixes are those of the documents that are kept."""
     sources = [Fake(pool, weight=weight) for pool, weight in pools]
     accepted = [

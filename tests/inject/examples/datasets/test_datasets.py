@@ -56,7 +56,7 @@ def test_boolq(tmp_path):
     ]  # fmt: skip
 
 
-def test_imdb_keeps_the_raw_text_unless_asked(tmp_path):
+def test_imdb_keeps_the_raw_text_by_default(tmp_path):
     rows = [
         {"text": "Good.<br /><br />Very\x85 good.\x00", "label": 1, "path": "train/pos/1_9.txt"},
         {"text": "Bad.", "label": 0, "path": "train/neg/1_2.txt"},
@@ -75,7 +75,7 @@ def test_imdb_keeps_the_raw_text_unless_asked(tmp_path):
     assert cut(clean)["passage"] == "Good.\n\nVery good."
 
 
-def test_imdb_from_the_original_folders(tmp_path):
+def test_imdb_is_read_from_the_original_folders(tmp_path):
     for name, text in {"pos/0_9.txt": "Fine film.", "neg/0_2.txt": "Dull film."}.items():
         file = tmp_path / "aclImdb" / "test" / name
         file.parent.mkdir(parents=True)
@@ -117,7 +117,7 @@ def flat(number, key="B"):
 
 
 @pytest.mark.parametrize("form", [nested, flat])
-def test_commonsenseqa_in_both_formats(tmp_path, form):
+def test_commonsenseqa_is_read_in_both_formats(tmp_path, form):
     path = lines(tmp_path / "dev.jsonl", [form(1), form(2, "E"), form(3, "")])
     loaded = load("commonsenseqa", path)
     first = loaded.examples[0]
@@ -212,6 +212,6 @@ def passage(number, label=0, **more):
         ),
     ],
 )
-def test_a_row_that_is_not_as_published_is_named(tmp_path, dataset, row, message):
+def test_malformed_published_row_is_named(tmp_path, dataset, row, message):
     with pytest.raises(InputError, match=rf"rows\.jsonl:1: .*{message}"):
         load(dataset, lines(tmp_path / "rows.jsonl", [row]))

@@ -55,21 +55,21 @@ def plain_grams(fields, size: int) -> set[tuple[str, ...]]:
 
 @given(seed=st.integers(0, 2**64 - 1), index=st.integers(0, 2**61 - 2))
 @settings(max_examples=20, deadline=None)
-def test_a_row_depends_on_seed_and_index_alone(seed, index):
+def test_row_depends_only_on_seed_and_index(seed, index):
     row = fictional_row(seed, index)
     assert row == fictional_row(seed, index)
     assert row.fields != fictional_row(seed, index + 1).fields
     assert row.fields != fictional_row(seed ^ 1, index).fields
 
 
-def test_more_rows_move_no_other_and_first_skips():
+def test_more_rows_do_not_move_others_and_first_skips_rows():
     whole = rows(60)
     assert tuple(fictional_rows(DatasetSource(seed=0, limit=20))) == whole[:20]
     behind = DatasetSource(seed=0, limit=20, options={"first": 40})
     assert tuple(fictional_rows(behind)) == whole[40:]
 
 
-def test_forms_are_equally_likely_and_the_stratum():
+def test_forms_are_equally_likely_and_form_the_strata():
     counted = Counter(row.stratum for row in rows(2000))
     assert set(counted) == set(FORMS)
     assert all(abs(count - 500) < 5 * np.sqrt(2000 * 0.25 * 0.75) for count in counted.values())
@@ -90,7 +90,7 @@ def test_masked_words_occur_exactly_once():
                 assert word in fact_words
 
 
-def test_no_value_tells_another():
+def test_values_are_independent():
     """Mutual information of parts of different values, by a permutation test."""
     generator = np.random.default_rng(0)
     people_told = [row.fields for row in rows(2000) if row.fields["kind"] == "person"]
@@ -125,7 +125,7 @@ def test_yes_and_no_are_balanced_and_true():
             assert says(fields["question"], truth) == (fields["answer"] == "yes")
 
 
-def test_options_hold_the_truth_once_at_a_uniform_place():
+def test_options_contain_the_truth_once_at_a_uniform_position():
     chosen = [row for row in rows(2000) if row.stratum == "choice"]
     places = Counter(row.fields["answer"] for row in chosen)
     assert set(places) == set("ABCD")
@@ -143,7 +143,7 @@ def test_options_hold_the_truth_once_at_a_uniform_place():
         assert answers == set("ABCD")
 
 
-def test_paraphrases_hold_every_fact_in_other_words():
+def test_paraphrases_contain_all_facts_in_other_words():
     shared_eight = shared_plain = pairs = 0
     for row in rows(300):
         assert len(row.paraphrases) == 3
@@ -164,7 +164,7 @@ def test_paraphrases_hold_every_fact_in_other_words():
     assert shared_plain / pairs < 0.05
 
 
-def test_rows_are_the_same_to_the_last_byte_as_before_their_words_lay_in_files():
+def test_rows_are_byte_identical_to_the_recorded_ones():
     """The digest was made by the code that held the words, at the commit 06c2785."""
     state = hashlib.sha256()
     for seed in (0, 7):

@@ -29,7 +29,7 @@ def trivia(tmp_path):
     return path
 
 
-def test_dotted_paths_lists_numbers_and_a_template(trivia):
+def test_rows_accept_dotted_paths_lists_numbers_and_a_template(trivia):
     loaded = load(trivia, name="trivia", fields=FIELDS, template="Q {question} A {answer} {extra}")
     assert [example.text for example in loaded.examples] == ["Q Who? A Ann 1.5", "Q Where? A 3 "]
     assert [row.loss for row in loaded.losses] == ["without an answer"]
@@ -38,7 +38,7 @@ def test_dotted_paths_lists_numbers_and_a_template(trivia):
     assert first.group == first.example_id
 
 
-def test_usual_names_are_found(tmp_path):
+def test_usual_field_names_are_recognised(tmp_path):
     path = tmp_path / "a.jsonl"
     rows = [
         {"text": "Just text.", "id": "x", "group": "g"},
@@ -60,7 +60,7 @@ def test_usual_names_are_found(tmp_path):
     assert examples[1].source_id == "a.jsonl:2"
 
 
-def test_rows_with_one_id_are_counted_and_told_apart(tmp_path):
+def test_rows_with_equal_ids_are_numbered(tmp_path):
     rows = [{"id": name, "text": f"text {at}"} for at, name in enumerate("abaca")]
     rows += [{"id": "d", "text": None}, {"id": "b", "text": "text 1"}]
     path = tmp_path / "a.jsonl"
@@ -71,7 +71,7 @@ def test_rows_with_one_id_are_counted_and_told_apart(tmp_path):
     assert [item.loss for item in loaded.losses] == [Loss.EMPTY, Loss.DUPLICATE]
 
 
-def test_rows_that_share_a_group_share_it(tmp_path):
+def test_rows_keep_their_shared_group(tmp_path):
     path = tmp_path / "a.csv"
     path.write_text("g,text\np,one\np,two\n,three\n")
     examples = load(path, fields={"group": "g", "text": "text"}).examples
@@ -85,7 +85,7 @@ def texts_read(path, rows, **options):
     return {example.text: example.group for example in loaded.examples}
 
 
-def test_a_share_of_the_rows_is_the_same_in_any_order_and_for_every_seed(tmp_path):
+def test_share_of_rows_does_not_depend_on_order_or_seed(tmp_path):
     rows = [{"text": f"row number {n}"} for n in range(500)]
     texts = texts_read(tmp_path / "a.jsonl", rows, share=0.2)
     # Five standard errors of a binomial share.

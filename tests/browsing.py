@@ -1,7 +1,7 @@
 """Using a page as a reader does, in a headless Chromium: pressing, choosing, typing, looking.
 
-A script in the page does what a test asks for and returns what it saw. The browser tells what went
-to the console and what asked for the network.
+A script in the page performs a test's actions and returns its observations. The browser reports
+console messages and network requests.
 """
 
 from pathlib import Path
@@ -41,7 +41,7 @@ class Visit(NamedTuple):
     console: list[str]
     """Everything that was written to the console."""
     requests: list[str]
-    """Every address that was asked for, `file:` and `data:` left out."""
+    """All requested addresses except `file:` and `data:`."""
 
 
 def visit(page: Path, script: str, *, width: int = 1280) -> Visit:

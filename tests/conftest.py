@@ -21,7 +21,7 @@ from tests import costs
 
 os.environ.setdefault("HF_HUB_OFFLINE", "1")
 os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
-# What a command keeps for its user is kept for this session alone.
+# Caches that a command keeps for its user last only for this session.
 _CACHE = tempfile.TemporaryDirectory()
 os.environ["XDG_CACHE_HOME"] = _CACHE.name
 _PROCESSES = int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1"))
@@ -55,7 +55,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 @pytest.fixture(scope="session")
 def data_folder() -> Path:
-    """The real data beside the repository; tests that need it say so where it is absent."""
+    """The real data next to the repository; tests that need it are skipped if it is absent."""
     folder = Path(os.environ.get("SPIKEIN_DATA", REPOSITORY.parent / "shared" / "data"))
     if not (folder / "manifest.json").is_file():
         pytest.skip(f"real data not found at {folder}; set SPIKEIN_DATA to its folder")
@@ -179,7 +179,7 @@ def served(tmp_path_factory: pytest.TempPathFactory):
 
 @pytest.fixture
 def offline_trackers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    """Every tracker keeps what it is told below a folder of the test."""
+    """All trackers write below a folder of the test."""
     monkeypatch.chdir(tmp_path)
     for name, value in {
         "WANDB_MODE": "offline",

@@ -2,7 +2,7 @@
 
 `pytest -p tests.costs` runs as always and records each test: seconds (its fixtures included), and
 whether it started a process. When a whole run has ended, the slowest ten go into the benchmarks'
-page, and `tests/not_quick.txt` lists what `make test-quick` leaves out beside the tests marked
+page, and `tests/not_quick.txt` lists what `make test-quick` skips in addition to the tests marked
 `slow`: tests of more than `QUICK_SECONDS`, tests that share a dear fixture, and
 tests that start a process. Under pytest-xdist each
 process records its own tests and hands them to the one that started it.
@@ -27,7 +27,7 @@ SHARED_SECONDS = 0.5
 """Fixtures of several tests may take longer, as long as not all that ask for them would go."""
 MARK = "thorough"
 HEAD = f"""\
-# What `make test-quick` leaves out beside the tests marked slow; written by `make durations`.
+# What `make test-quick` skips in addition to tests marked slow; written by `make durations`.
 # Tests of more than {QUICK_SECONDS} s on two cores, with seconds; tests that start a process.
 """
 START = "<!-- from here on written by make durations -->"
@@ -84,8 +84,8 @@ def slowest(costs: Mapping[str, Cost], *, taken: str, whole: float) -> str:
     """The slowest ten as Markdown."""
     rows = sorted(costs.items(), key=lambda item: -item[1].seconds)[:10]
     lines = [
-        f"{taken}; {len(costs):,} tests in {whole / 60:.0f} minutes. Fixtures count to the first "
-        "test that asks for them.",
+        f"{taken}; {len(costs):,} tests in {whole / 60:.0f} minutes. Fixtures count toward the "
+        "first test that requires them.",
         "",
         "| seconds | test |",
         "|---|---|",

@@ -1,6 +1,6 @@
 """Doing what a how-to page says: its files are written, its commands are run.
 
-A page is Markdown. A fenced block with `title="PATH"` is a file, as it stands; a `console` block
+A page is Markdown. A fenced block with `title="PATH"` is a complete file; a `console` block
 holds commands after `$ `, and under each what it prints: every line shown must be in the output, in
 that order (`…` stands for anything). A page starts in an empty folder; the comment
 `<!-- folder: repository -->` moves on to a copy of the repository, `<!-- folder: yours -->` back,
@@ -143,7 +143,7 @@ class Reader:
 
 
 def not_shown(expected: tuple[str, ...], output: str) -> str | None:
-    """The first line that the output does not hold in its place; None where all are there."""
+    """The first expected line that is missing from the output in order, or None."""
     remaining = " ".join(output.split())
     for line in expected:
         for words in (" ".join(part.split()) for part in line.split("…")):

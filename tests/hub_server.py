@@ -3,7 +3,7 @@
 Served are, for data sets and models alike:
 
 - `GET /api/{datasets,models}/ID` and `…/revision/REV`: the commit, the names, sizes and digests;
-- `GET /api/…/ID/tree/REV[/FOLDER]` and `POST /api/…/ID/paths-info/REV`: what lies there;
+- `GET /api/…/ID/tree/REV[/FOLDER]` and `POST /api/…/ID/paths-info/REV`: the entries;
 - `HEAD` and `GET /[datasets/]ID/resolve/REV/PATH`, with `Range`, `ETag` and `X-Repo-Commit`.
 
 Every file counts as LFS, so that its `ETag` is its SHA-256. A gated repository wants the token
@@ -60,7 +60,7 @@ class Repository:
     commits: dict[str, dict[str, bytes]] = field(default_factory=dict)
     gated: bool = False
     private: bool = False
-    """Whether it is unknown to whoever has no token."""
+    """Whether it is hidden from requests without a token."""
     branches: dict[str, str] = field(default_factory=dict)
     """Further names of commits, such as `refs/convert/parquet`."""
 
@@ -78,7 +78,7 @@ class HubServer:
         self.repositories: dict[tuple[str, str], Repository] = {}
         """(`datasets` or `models`, id) -> repository."""
         self.faults: dict[str, Fault] = {}
-        """Path of a file -> what goes wrong when its content is asked for."""
+        """Path of a file -> the fault of a request for its content."""
         self.requests: list[tuple[str, str]] = []
         """(method, path without its query), in the order of arrival."""
         self.sent = 0
@@ -112,7 +112,7 @@ class HubServer:
         return commit
 
     def downloads(self) -> list[str]:
-        """Return the paths of all files whose content was asked for."""
+        """Return the paths of all files whose content was requested."""
         return [path for method, path in self.requests if method == "GET" and "/resolve/" in path]
 
     def environment(self, cache: Path) -> dict[str, str]:
@@ -347,6 +347,6 @@ def connect(monkeypatch: Any, hub: HubServer, cache: Path) -> None:
     monkeypatch.setattr(constants, "HUGGINGFACE_CO_URL_TEMPLATE", template)
     monkeypatch.setattr(constants, "HF_HUB_CACHE", str(cache / "hub"))
     monkeypatch.setattr(constants, "HF_TOKEN_PATH", str(cache / "token"))
-    # What another test asked is no answer of this hub.
+    # Answers that another test received do not apply to this hub.
     resolver._resolved.cache_clear()
     resolver.describe_repository.cache_clear()

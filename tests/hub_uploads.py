@@ -32,7 +32,7 @@ class Refused(Exception):
 
 
 def answer_upload(hub: "HubServer", method: str, path: str, token: str, body: bytes) -> Any:
-    """Return the answer to a request; None where it is no upload.
+    """Return the answer to an upload request, or None for other requests.
 
     Raises:
         Refused: another status.
@@ -117,7 +117,7 @@ def _oid(data: bytes, *, large: bool) -> str:
 def _batch(hub: "HubServer", request: Any) -> Any:
     objects = []
     for item in request["objects"]:
-        # What is stored is not asked for again.
+        # Stored objects are not requested again.
         action = {"upload": {"href": f"{hub.url}/lfs/{item['oid']}"}}
         objects.append(item if item["oid"] in hub.stored else {**item, "actions": action})
     return {"transfer": "basic", "objects": objects}

@@ -23,7 +23,7 @@ class Place:
     classes: list[str]
     text: str = ""
     note: str = ""
-    """What stands small in it."""
+    """The small print in it."""
     label: str = ""
 
 
@@ -54,7 +54,7 @@ class Page(HTMLParser):
         self.tables: list[Table] = []
         self.paragraphs: list[tuple[str, str]] = []
         self.hovers: list[str] = []
-        """What appears when a pointer rests on a mark."""
+        """Text that appears when the pointer is over a mark."""
         self._section = ""
         self._open: list[tuple[str, list[str]]] = []
         self.feed(html)
@@ -117,7 +117,7 @@ def numbers_of(place: Place) -> tuple[float, float, float]:
 
 
 def chromium() -> Chromium:
-    """Return a browser to start, or skip and say so: without one nobody measures the layout."""
+    """Return a browser to start, or skip the test: the layout cannot be measured without one."""
     if find_chromium() is None:
         pytest.skip("NO CHROMIUM ON THIS MACHINE: the layout of the page is not checked")
     return Chromium()
@@ -156,8 +156,8 @@ _MEASURE = """
 
 
 def overflow(page: Path, width: int, *, figures_scroll: bool = False) -> dict:
-    """Return how wide a page is at a width of the window, what reaches beyond its edge, which
-    tables are wider than their frame, and which numbers are broken over two lines.
+    """Return a page's width at a width of the window, the elements beyond its edge, the tables
+    wider than their frame, and the numbers broken over two lines.
 
     Every fold is opened first. `figures_scroll` lets figures be wider inside their own frame.
     """

@@ -34,7 +34,7 @@ def python(
 
 
 def printed(code: str, **more) -> str:
-    """Return what a piece of Python prints; it must end well."""
+    """Return the output of a piece of Python, which must succeed."""
     done = python("-c", code, **more)
     assert done.returncode == 0, done.stderr
     return done.stdout.strip()

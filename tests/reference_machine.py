@@ -28,7 +28,7 @@ def metrics_of(side: Path) -> pa.Table:
 
 
 def fingerprint() -> dict[str, Any]:
-    """Return what a run's numbers depend on besides our own code."""
+    """Return the properties of this machine that a run's numbers depend on."""
     import numpy
     import scipy
     import sklearn

@@ -44,7 +44,7 @@ def transformers_serve(folder: Path) -> Iterator[Served]:
         tokenizer.chat_template = template
         tokenizer.save_pretrained(folder / name)
         model = build_model(SHAPE, 350, 0, 0)
-        # The server samples where the model's own settings do, whatever temperature is asked for.
+        # The server samples if the model's own settings do, whatever the requested temperature.
         model.generation_config.do_sample = template is not None
         model.save_pretrained(folder / name)
         paths.append(folder / name)

@@ -38,7 +38,7 @@ def test_file_has_all_cells_with_a_thousand_studies_and_required_coverage():
         line = lines[name]
         assert int(line["studies"]) >= 1000, name
         assert float(line["refused"]) <= 0.1, name
-        # Wider than need be: two high AUCs of other members, few of which lie on the wrong side.
+        # Wider than necessary: two high AUCs of other members, few of them on the wrong side.
         most = 0.995 if name.startswith("copies: ") and "0.98 less 0.95" in name else 0.975
         assert 0.92 <= float(line["coverage"]) <= most, name
 

@@ -27,7 +27,7 @@ def shown(page: Path) -> list[str]:
 
 
 def fault(line: str) -> str | None:
-    """What the command line says of a call before anything is run; None where it takes it."""
+    """The command line's error for a call before anything runs, or None if it is valid."""
     from typer.core import TyperGroup
     from typer.main import get_command
 

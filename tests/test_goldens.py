@@ -1,10 +1,10 @@
 """The goldens find a number that moved, by its file and column, and nothing where none did.
 
 `reference/` holds the metrics of the reduced run, and how the machine computes that made them.
-`python -m tests.reference_machine` makes them anew, for a change that is meant to move a number.
-Stored numbers are compared within `TOLERANCE`: equality to the last bit is asked of two builds on
-one machine alone. Another processor trains another model; there the rows, their counts and their
-columns are compared, and the test says so.
+`python -m tests.reference_machine` renews them, for a change that is meant to move a number.
+Stored numbers are compared within `TOLERANCE`: equality to the last bit is only required of two
+builds on one machine. Another processor trains another model; there the rows, their counts and
+their columns are compared, and the test reports it.
 """
 
 import json

@@ -35,7 +35,7 @@ ROOMS = {
     "analysis": ["metrics", "intervals", "trajectory", "page"],
     "spikein": ["store", "config", "pipeline", "executors", "scoring", "runs", "cli"],
 }
-"""The order in `docs/architecture.md`: what stands later may import what stands before."""
+"""The order in `docs/architecture.md`: later entries may import earlier ones."""
 
 CATALOGUES = {
     "inject/examples/datasets", "detect/detectors", "spikein/cli/commands",
@@ -65,7 +65,7 @@ def parsed(path: Path) -> ast.Module:
 
 
 def imported_modules(path: Path) -> set[str]:
-    """Return our modules that a file imports anywhere, inside functions, too."""
+    """Return our modules that a file imports anywhere, even inside functions."""
     names = set()
     for node in ast.walk(parsed(path)):
         if isinstance(node, ast.Import):

@@ -1,4 +1,4 @@
-"""The how-to pages do what they say: their code blocks are run, as they stand."""
+"""The how-to pages work: their code blocks are run unchanged."""
 
 from pathlib import Path
 

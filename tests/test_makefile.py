@@ -26,7 +26,7 @@ def test_requirements_are_imported_by_the_packages():
 
 
 def commands(target: str) -> str:
-    """Return what a target would do in a fresh clone."""
+    """Return the commands that a target would run in a fresh clone."""
     # `make test` passes its own options on to every make below it.
     outside = {name: value for name, value in os.environ.items() if not name.startswith("MAKE")}
     return subprocess.run(

@@ -40,7 +40,7 @@ def code(notebook: Any) -> list:
 
 
 def replace(notebook: Any, old: str, new: str, *, after: str = "") -> Any:
-    """Replace what stands in one cell alone, add lines after it, and return the cell."""
+    """Replace text that occurs in a single cell, add lines after it, and return the cell."""
     (cell,) = [cell for cell in code(notebook) if old in cell.source]
     cell.source = cell.source.replace(old, new) + after
     return cell

@@ -95,7 +95,7 @@ def test_api_page_lists_public_names_with_docstrings(site: Path):
     page = (site / "api.html").read_text(encoding="utf-8")
     for name in set(spikein.__all__) - {"__version__"}:
         assert f'id="spikein.{name}"' in page, name
-    # A docstring that is not understood is shown as it stands.
+    # A docstring that is not understood is shown verbatim.
     assert "Args:" not in page
     assert "```" not in page
 

@@ -89,7 +89,7 @@ def test_wheel_works_in_an_empty_folder_without_the_clone(wheel: Path, tmp_path:
     assert "Scores of 2 rows" in next(outputs)
     assert "boolq" in next(outputs)
     assert next(outputs, None) is None
-    # Its code is the clone's, so that both can use one store; and it writes nothing beside it.
+    # Its code equals the clone's, so that both can use one store; it writes no other files.
     roots = ("spikein.runs.publication", "train.training_step")
     ask = (
         "import inject.source_digest as digest, inject.shipped as shipped;"

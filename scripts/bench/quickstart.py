@@ -52,7 +52,7 @@ def measure(folder: Path) -> Try:
     """
     clone = ["git", "clone", "--quiet", "--no-hardlinks", str(REPOSITORY), str(folder)]
     subprocess.run(clone, check=True)
-    # Two commands, which `make quickstart` alone would run one after the other.
+    # Two commands, which `make quickstart` would run one after the other.
     setup = _make(folder, ".venv/.installed-runtime")
     run = _make(folder, "quickstart")
     again = _make(folder, "quickstart")
@@ -67,7 +67,7 @@ def measure(folder: Path) -> Try:
 
 
 def _make(folder: Path, target: str) -> _Made:
-    # What points at another clone, or at another set of modules, is no part of a fresh machine.
+    # A fresh machine has no variables that point at another clone or another set of modules.
     outside = ("PYTHON", "VIRTUAL_ENV", "SPIKEIN_", "MAKE", "OMP_NUM_THREADS")
     environment = {name: text for name, text in os.environ.items() if not name.startswith(outside)}
     started = time.perf_counter()

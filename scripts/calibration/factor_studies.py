@@ -138,7 +138,7 @@ def draw_arms(design: ArmsDesign, random: np.random.Generator) -> list[Numbers]:
 
 
 def count_contrasts(design: ArmsDesign, studies: int) -> tuple[float, float]:
-    """Return how often a band covers all differences to the first arm, and how often each one."""
+    """Return the rates at which a band covers all differences to the first arm, and each one."""
     random = generator(0, Stream.BOOTSTRAP, item_key(f"calibration {tuple(design)}"))
     truth = [auc - design.aucs[0] for auc in design.aucs[1:]]
     family, each = [], []

@@ -17,7 +17,7 @@ from pathlib import Path
 from inject.errors import SpikeinError
 
 _SDIST = "import sys; from setuptools import build_meta; build_meta.build_sdist(sys.argv[1])"
-_ROWS = "text,label\nA text that nobody has spiked into anything.,0\nAnother one of that kind.,0\n"
+_ROWS = "text,label\nA text that was never inserted into a corpus.,0\nAnother one of that kind.,0\n"
 
 
 class CommandFailed(SpikeinError):

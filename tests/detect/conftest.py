@@ -1,4 +1,4 @@
-"""Properties are checked without a time limit on each example: a busy machine is no defect."""
+"""Properties are checked without a time limit on each example: a busy machine is not a defect."""
 
 import pytest
 from hypothesis import settings

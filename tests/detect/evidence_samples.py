@@ -17,7 +17,7 @@ DISTRIBUTION = ("mean", "deviation", "entropy", "rank", "top_log_probability", "
 
 
 def scores_record(path: Path) -> dict[str, Any]:
-    """Return how the scores of a Parquet file were made, as it says itself."""
+    """Return a Parquet file's own record of its scores."""
     record: dict[str, Any] = json.loads(pq.read_schema(path).metadata[b"spikein"])
     return record
 
@@ -32,7 +32,7 @@ def statistics_of(
     top_ids: Sequence[int] | None = None,
     offsets: Sequence[tuple[int, int]] | None = None,
 ) -> TokenStatistics:
-    """Statistics with made-up defaults: x_i is the most likely token, and stands nowhere."""
+    """Statistics with invented defaults: x_i is the most likely token and has no offset."""
     count = len(log_probability)
     own_ids = np.array(ids if ids is not None else range(count), np.int32)
     most_likely = np.array(top_ids if top_ids is not None else own_ids, np.int32)

@@ -1,4 +1,4 @@
-"""A spaCy pipeline without a model: it finds what its patterns name, and lies in a folder."""
+"""A spaCy pipeline without a model, in a folder: it finds what its patterns name."""
 
 from pathlib import Path
 

@@ -58,7 +58,7 @@ def scores(settings, rows):
 
 
 def failure(folder, body: str, made: str = "score", *, protected: bool = False) -> str:
-    """Return what is said of a detector that fails on every row: its column is empty, no other."""
+    """Return the message about a detector that fails on all rows: only its column is empty."""
     setting = detector_in(folder, body, made)
     settings = [setting, *parse_detectors("loss")]
     table, notes = score_rows(list("abcd"), evidence(), settings, protected=protected)
@@ -171,7 +171,7 @@ QUOTES = (
 
 @pytest.mark.parametrize("body", QUOTES)
 def test_exception_messages_are_dropped_if_texts_may_be_protected(tmp_path, body):
-    """What nobody said to be free counts as protected."""
+    """Texts count as protected unless declared free."""
     rows = replace(evidence(), texts=[f"quagga{row} axolotl{row}" for row in range(4)])
     setting = detector_in(tmp_path, body, "one_score(one)")
     free = str(score_rows(list("abcd"), rows, [setting], protected=False))
@@ -206,7 +206,7 @@ ONE_BAD_ROW = {
         "    return [Column(found) for _ in settings]",
         "score",
     ),
-    "a value that is no number": (
+    "a value that is not a number": (
         "def one(example):\n"
         "    if example.text == BAD: return [1.0]\n"
         "    return float(example.statistics['text'].log_probability.sum())",

@@ -120,7 +120,7 @@ def test_changed_module_changes_the_digest_of_its_importers(module, old, new):
         ("detect__engine", "In tokens a second.", "Tokens, by the second."),
         ("detect__engine", "SCALE = 3", "SCALE = (  # as the paper has it\n    3\n)"),
         ("detect__engine", "no text:", "there is no text:"),
-        # Imported for annotations alone, or by nobody.
+        # Imported only for annotations, or not at all.
         ("train__kinds", "weight = 1", "weight = 2"),
         ("detect__other", "import detect.engine", "import math"),
     ],

@@ -1,4 +1,4 @@
-"""Tables that cannot be read are named, whoever reads them."""
+"""Unreadable tables are named by all readers."""
 
 import csv
 import io

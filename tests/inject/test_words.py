@@ -43,7 +43,7 @@ VARIANTS = {
     "tags between words": "<td>".join(words),
     "tags inside words": " ".join(f"{word[0]}<b>{word[1:]}</b>" for word in words),
     "tags with attributes": ' <span class="a b" id=c>'.join(words),
-    "comments": " <!-- seen by nobody --> ".join(words),
+    "comments": " <!-- an invisible note --> ".join(words),
     "entities": "&nbsp;".join(words).replace("é", "&eacute;").replace("'", "&#39;"),
     "links": " ".join(f"[{word}](https://example.org/{word}_(a)?q=1)" for word in words),
     "wiki links": " ".join(f"[[Some page|{word}]]" for word in words),

@@ -52,7 +52,7 @@ def test_empty_continuation_scores_as_no_match(name):
 
 
 def test_prefix_measures():
-    """Of five words three stand in order: "two", "four", "two."; "three" lacks a comma."""
+    """Three of five words are in order: "two", "four", "two."; "three" lacks a comma."""
     written = " two three four x two. and more"
     remainder = "two three, four five two."
     assert given_texts("prefix", written, remainder=remainder).value == pytest.approx(3 / 5)

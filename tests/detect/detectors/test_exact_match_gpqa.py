@@ -1,4 +1,4 @@
-"""The experiment of Ravichander et al. 2025, Table 4, in seconds: GPQA's rows in memory alone."""
+"""The experiment of Ravichander et al. 2025, Table 4, in seconds; GPQA's rows stay in memory."""
 
 from pathlib import Path
 
@@ -27,14 +27,14 @@ def test_words_of_trained_rows_are_restored(data_folder: Path) -> None:
         str(data_folder / "background/wiki_en_pile.jsonl.gz"),
         SIZES,
     )
-    # Figures alone are compared, so that no failure shows a protected text.
+    # Only figures are compared, so that a failure never shows a protected text.
     rates = {probe.probe: (probe.before, probe.after, probe.after_others) for probe in probes}
     assert min(probe.asked for probe in probes) >= 5
     for name, (before, after, others) in rates.items():
         assert before <= 0.2, (name, before)
         assert after >= 0.5, (name, after)
         # Words of the frame that all rows share are learned from any row, and with a reference of
-        # thirty steps they are among the most improbable ones: other rows gain by that, too.
+        # thirty steps they are among the most improbable ones: other rows also gain.
         assert after - others >= 0.3, (name, after, others)
     decided = {probe.probe: probe.decisions for probe in probes if probe.decisions is not None}
     assert len(decided) == 2

@@ -126,7 +126,7 @@ def second_word(text: str) -> list[NamedEntity]:
 
 @pytest.fixture(scope="module")
 def scored(memorised, tmp_path_factory):
-    """Scores by (model, setting as it is asked for)."""
+    """Scores by (model, specification of the setting)."""
     specifications = [*(text for text, _ in SETTINGS), *OTHERS]
     needs = needs_of(parse_detectors(specifications))
     scores = {}

@@ -1,4 +1,4 @@
-"""PD and PAC against loops, their sign, and swaps that depend on the text alone."""
+"""PD and PAC against loops, their sign, and swaps that depend only on the text."""
 
 import math
 from collections import Counter

@@ -67,8 +67,8 @@ ENTITIES = [
 def keyword_places(k: int, entities: str) -> set[int]:
     """Return the first character of each keyword of `PLACES`, word by word.
 
-    Entities of one word or every word of them; a sentence of four words has none, and what the
-    text repeats counts where it stands first.
+    Entities of one word or every word of them; a sentence of four words has none, and an
+    entity that the text repeats counts at its first occurrence.
     """
     total, kinds = FREQUENCY.total, len(FREQUENCY.counts)
     places: set[int] = set()

@@ -1,4 +1,4 @@
-"""Batches: every sequence once, the longest first, padding by lengths alone."""
+"""Batches: every sequence once, the longest first, padding only by lengths."""
 
 import numpy as np
 import pytest
@@ -27,7 +27,7 @@ def test_batch_contains_as_many_texts_as_fit_when_padded(target):
         [4, 4],
         [4],
     ]
-    # What is longer than a batch may be goes alone.
+    # A sequence longer than the batch limit forms its own batch.
     assert batches(target, [50, 2], batch_tokens=10) == [([50], 50), ([2], 2)]
 
 

@@ -36,7 +36,7 @@ def check_against_whole(statistics, target, text, prefix, own):
 
 
 @pytest.mark.parametrize("family", EVERY_FAMILY)
-@pytest.mark.parametrize("cached", [True, False], ids=["cached", "read anew"])
+@pytest.mark.parametrize("cached", [True, False], ids=["cached", "reread"])
 def test_only_text_tokens_are_scored_after_the_prefix_and_their_history(
     family, cached, tiny_tokenizer
 ):

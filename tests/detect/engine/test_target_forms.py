@@ -182,7 +182,7 @@ def test_device_map_gives_the_same_scores(folders):
 
 
 def test_offloaded_layers_give_the_same_scores(folders, tmp_path):
-    """What does not fit lies on the disk; accelerate moves inputs to where a layer computes."""
+    """Layers that do not fit are on the disk; accelerate moves inputs to a layer's device."""
     places = {"model.embed_tokens": "cpu", "model.layers.0": "disk", "model.rotary_emb": "cpu",
               "model.layers.1": "cpu", "model.norm": "cpu"}  # fmt: skip
     plain = load_target(str(folders / "base"), device="cpu")

@@ -121,7 +121,7 @@ def test_portion_size_of_hidden_states_does_not_change_statistics(dtype, with_bi
         start = 0
         for portion in portions:
             part = slice(start, start + portion)
-            # Slots reversed: results go where they are told, not in the order pushed.
+            # Slots reversed: results follow their slots, not the order of the pushes.
             pass_.push_hidden(head, hidden[part], targets[part], 22 - np.arange(23)[part])
             start += portion
         for actual, expected in zip(

@@ -1,4 +1,4 @@
-"""Which parts are masked, how they are asked for, and how answers are read."""
+"""Which parts are masked, how the prompts request them, and how answers are parsed."""
 
 import pytest
 
@@ -45,10 +45,10 @@ NOUNS = (
 
 
 def test_rule_finds_nouns_and_numbers():
-    """`bottles` and `river` stand twice; `harbour` is the last of all; `near` no list knows."""
+    """`bottles` and `river` occur twice; `harbour` is the last word; no list has `near`."""
     masked = [NOUNS[start:stop] for start, stop in nouns(NOUNS)]
     assert masked == ["old", "300", "Fred", "Wellington", "stones", "shone", "fox", "beach", "near"]
-    # What is repeated far away is masked where it stands first, and once.
+    # A word repeated far away is masked once, at its first occurrence.
     far = f"A bridge was there. {'It was of them. ' * 20} The bridge is by that lake."
     assert [far[start:stop] for start, stop in nouns(far)] == ["bridge"]
     assert nouns("") == []
@@ -212,7 +212,7 @@ class Oracle:
                     completions.append([Completion(answer, 9, 2)])
                     break
             else:
-                completions.append([Completion("nobody knows", 9, 2)])
+                completions.append([Completion("I do not know", 9, 2)])
         return completions
 
     complete = answer

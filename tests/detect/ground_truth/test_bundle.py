@@ -77,7 +77,7 @@ def test_bundle_omits_protected_texts_and_everything_that_reveals_them(truth, bu
         if path.suffix == ".parquet":
             assert "secret <b>" not in json.dumps(pq.read_table(path).to_pydict(), default=str)
         assert b"secret <b>" not in path.read_bytes(), path
-        # What was recorded beside a table names places on the machine that made it.
+        # Records next to a table contain paths of the machine that made it.
         assert b"/home/somebody" not in path.read_bytes(), path
     assert not list(bundle.rglob("*.safetensors"))
     model = read_bundle(bundle).models[0]
@@ -275,7 +275,7 @@ def test_repacking_gives_the_same_content(described, store, bundle, tmp_path):
 
 
 def test_evidence_of_unknown_needs_is_omitted(described, store, tmp_path):
-    """A plug-in of the run may have had needs that nobody here knows."""
+    """A plug-in of the run may have had needs that are unknown here."""
     (store / "odd" / "one").mkdir(parents=True)
     (store / "odd" / "one" / "odd.parquet").write_bytes(b"secret")
     (first, *others) = described.models

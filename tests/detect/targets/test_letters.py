@@ -59,7 +59,7 @@ def test_letter_is_parsed_from_an_answer(answer, label):
 
 
 class Lists:
-    """A model that is surest of the label where the passage stands, and lists four tokens."""
+    """A model that prefers the label of the verbatim passage, and lists four tokens."""
 
     def __init__(self, passage: str) -> None:
         self.passage = passage

@@ -76,7 +76,7 @@ SAMPLINGS = (
         ("llama", Sampling(max_tokens=12), PROMPTS),
         ("olmo2", SAMPLINGS[1], PROMPTS[2:5]),
         ("gpt_neox", SAMPLINGS[2], PROMPTS[2:5]),
-        # Of one length: padding beside a window is the library's business.
+        # Of equal length: the library decides about padding next to a sliding window.
         ("mistral", SAMPLINGS[0], PROMPTS[1:2]),
     ],
 )

@@ -43,7 +43,7 @@ def test_samples_have_separate_seeds(tmp_path):
         assert rows[0][0] == Completion("a 11", 0, 0)
         assert seen[0] == (0, 2)
         assert seen[-1] == (2, 2)
-        # A prompt's samples are the same whatever stands beside it, and in whatever order.
+        # A prompt's samples do not depend on the other prompts or their order.
         with model(stub.url, tmp_path / "r") as again:
             assert again.complete(["b"], sampling) == rows[1:]
         assert len(stub.received) == 6

@@ -27,7 +27,7 @@ def test_rows_have_questions(name: str, data_folder: Path) -> None:
     contaminant = Contaminant(dataset=name, path=str(data_folder / path), members=10, nonmembers=10)
     rows = load_examples(contaminant, seed=0).examples
     questions = [ask(name, row.fields) for row in rows]
-    # Counts alone are compared, so that no failure shows a protected text.
+    # Only counts are compared, so that a failure never shows a protected text.
     assert len(rows) >= least
     unasked = sum(question is None for question in questions)
     assert unasked == 0

@@ -152,7 +152,7 @@ def test_killed_build_resumes(tmp_path, tiny_tokenizer):
 
 @pytest.mark.slow
 def test_tokenising_processes_end_when_their_runner_is_killed(tmp_path, tiny_tokenizer):
-    """The runner alone is killed, not its group; nobody is left to tell the others."""
+    """Only the runner is killed, not its group; no process remains to notify the others."""
     running = begun(tmp_path, tiny_tokenizer, tmp_path / "x", tmp_path)
     assert running.stdout is not None
     assert running.stdout.readline().strip()

@@ -1,4 +1,4 @@
-"""Rows, and the members and non-members of one dataset alone, as several tests draw them."""
+"""Rows, and members and non-members drawn from a single dataset for several tests."""
 
 from collections.abc import Sequence
 from typing import Any, NamedTuple

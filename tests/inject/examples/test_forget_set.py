@@ -223,6 +223,6 @@ def test_empty_and_complete_forget_sets_are_rejected():
         ForgetSet()
     with pytest.raises(ValidationError, match="ids: 'a' is given twice"):
         ForgetSet(ids=("a", "b", "a"))
-    # Without a rule, everybody who is left is retained.
+    # Without a rule, all remaining members are retained.
     assert len(select_members(rows, RetainSet(), seed=0)) == 2
     assert MemberSelection().given == ()

@@ -220,7 +220,7 @@ def test_dated_articles_change_sides_and_dates_do_not_predict_membership(news):
     counts, _ = counted(news, 100, 100, seeds=seeds)
     for side in ("member", "nonmember"):
         assert_binomial(counts[side].values(), seeds, 100 / len(news))
-    # What somebody who saw half of the seeds learns about the sides of a date from it …
+    # An observer of half of the seeds learns about the sides of a date …
     learnt, aucs = Counter(), []
     for seed in range(20):
         for row in drawn(news, 100, 100, seed).examples:

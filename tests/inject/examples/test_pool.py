@@ -156,7 +156,7 @@ def test_near_duplicates_across_datasets_are_never_on_opposite_sides():
             for loss in across_datasets(membership):
                 assert f"{loss.dataset} {loss.source_id}" in names[number]
                 assert loss.like in set().union(*names) - names[number]
-        # 40 of 60 rows of each are looked at: most of them stand in two of the three or more.
+        # 40 of 60 rows of each are examined: most of them are in at least two of the three.
         assert sum(len(across_datasets(membership)) for membership in memberships) > 30
 
 

@@ -1,4 +1,4 @@
-"""Who is spiked in a twin: whole groups, the asked shares, and the same chance for everybody."""
+"""Members of a twin: whole groups, the requested shares, and equal chances for all rows."""
 
 from collections import Counter
 

@@ -1,4 +1,4 @@
-"""Readers and writers of the formats by their public description alone: none of ours is used.
+"""Readers and writers that follow only the formats' public descriptions, without our code.
 
 Slow, whole files in memory, checked field by field.
 """

@@ -60,7 +60,7 @@ def test_files_folders_and_globs_of_one_commit_are_fetched_once(hub, tmp_path: P
     assert (file.read_bytes(), commit) == (ROWS, old)
     n_requests = len(hub.requests)
     assert fetched(f"hf://datasets/o/n@{old}/data/a.jsonl") == (file, commit)
-    assert len(hub.requests) == n_requests, "a file of a commit in the cache asks nobody"
+    assert len(hub.requests) == n_requests, "a cached file of a commit sends no request"
     glob, _ = fetched(f"hf://datasets/o/n@{old}/data/**/*.jsonl")
     from inject.reading.rows import source_files
 

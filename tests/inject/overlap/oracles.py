@@ -15,7 +15,7 @@ TENTHS = {"CJK": 7, "HIRAGANA": 4, "KATAKANA": 4, "MYANMAR": 4, "THAI": 3, "LAO"
 
 
 def words_of(text: str) -> list[str]:
-    """Letters, digits and marks, one by one: those of scripts without spaces stand alone."""
+    """Words of letters, digits and marks; characters of scripts without spaces are single words."""
     units: list[str] = []
     inside = False
     for sign in unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", text).casefold()):

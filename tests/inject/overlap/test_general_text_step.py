@@ -1,4 +1,4 @@
-"""Which documents lie behind a corpus, and how much of them is taken."""
+"""Which documents follow a corpus, and how much of them is taken."""
 
 import pytest
 

@@ -105,7 +105,7 @@ def test_audit_counts_only_whole_texts_inside_variants():
 
 
 def test_deviation_from_the_plan_fails_and_is_named(planned, tmp_path):
-    """A copy lost, one that nobody planned, and a non-member."""
+    """A lost copy, an unplanned copy, and a non-member."""
     source, examples, tokens, plan = planned
     view, realised = plan.view(source), plan.realised()
     stream, lost = view.read(0, 5000), plan.names()[3]

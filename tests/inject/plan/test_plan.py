@@ -124,7 +124,7 @@ def test_dropping_members_does_not_change_other_doses_and_places(policy, copies)
         if row["redraws"] == other["redraws"]:
             assert row["drawn"] == other["drawn"]
         else:
-            # Fewer copies leave more room, so nobody is drawn more often.
+            # Fewer copies leave more room, so no copy is drawn more often.
             assert row["redraws"] < other["redraws"] or policy == "window"
 
 

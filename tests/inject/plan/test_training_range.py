@@ -1,4 +1,4 @@
-"""Copies stay in the stretch of training that was asked for, however many windows there are."""
+"""Copies stay in the requested range of training, however many windows there are."""
 
 import sys
 
@@ -57,7 +57,7 @@ def test_unlisted_windows_are_inside_the_range_and_drawn_evenly(monkeypatch, bet
 
 
 def test_margin_covers_all_ranks():
-    """The inequality that `HashedRange` rests on, on orders that can be computed."""
+    """The inequality that `HashedRange` relies on, for orders that can be computed."""
     for seed in range(8):
         order = window_order(seed, 0, 20_000)
         hashes = keyed.words(seed, keyed.Stream.WINDOW_ORDER, order.astype(np.uint64), 0)

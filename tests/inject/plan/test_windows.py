@@ -90,7 +90,7 @@ def the_policy_window_leaves_all_other_windows_as_they_were(made):
     for window in range(view.n_windows):
         same = np.array_equal(view.window(window), clean.window(window))
         assert same == (window not in touched)
-    # The window's own background is the beginning of what stood there, in its order.
+    # The window's background is the beginning of its original tokens, in order.
     for window in touched:
         spiked, original = view.window(window), clean.window(window).tolist()
         start = window * context
@@ -117,7 +117,7 @@ def documents_start_where_brute_force_says(made):
             payloads[window] = payloads.get(window, 0) + row["payload_length"]
         for window, payload in payloads.items():
             gone = range((window + 1) * context - payload, (window + 1) * context)
-            # A document before whose first token a copy stands begins with the copy.
+            # A document begins with the copy that precedes its first token.
             lost = set(gone) & set(source.doc_starts.tolist())
             if lost - set(plan.copies["anchor"].to_pylist()):
                 expected.add((window + 1) * context)
@@ -195,7 +195,7 @@ def test_missing_place_between_documents_is_rejected():
 
 
 def test_copy_between_documents_takes_the_first_place_after_its_draw():
-    """Documents and copies of half a window each, and half a window more that nobody trains on."""
+    """Documents and copies of half a window each, and half a window that is not trained on."""
     starts = np.arange(0, 703, 32)
     source = ArraySource(np.ones(703, dtype=np.int64), starts)
     examples, tokens = spiked_examples(8, 0)
@@ -211,7 +211,7 @@ def test_copy_between_documents_takes_the_first_place_after_its_draw():
             if position <= last_start:
                 place += 32
             else:
-                # A document stands between it and the copies before.
+                # A document separates it from the copies before.
                 place = last_start = max(place + 64, -(-position // 32) * 32)
             expected.append(place)
             touching += place == position

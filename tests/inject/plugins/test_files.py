@@ -20,7 +20,7 @@ def load(text, expected=ANY):
     return load_file(file_reference(str(text)), expected)
 
 
-def test_reference_is_a_file_a_name_and_parameters():
+def test_reference_has_file_name_and_parameters():
     assert file_reference("my.py:score") == ("my.py", "score", "")
     assert file_reference(" a b/my.py:score:k=0.2:rule=x.py:y ") == (
         "a b/my.py",
@@ -105,7 +105,7 @@ def test_imported_package_code_is_listed(tmp_path):
             def score(): return lowest
         """,
     )
-    # A folder of a package's name beside it is not the package.
+    # A neighbouring folder with a package's name is not the package.
     write(tmp_path, **{"detect/__init__": "raise ValueError"})
     plugin = load(tmp_path / "my.py:score")
     assert plugin.code == ("detect.detectors.min_k", "inject.digest", "inject.reading.rows")

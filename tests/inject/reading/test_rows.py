@@ -124,7 +124,7 @@ def test_columns_are_separated_like_their_header(tmp_path, sign):
     assert (row["text"], row["notes, if any"]) == ("Hello, you", "x")
     (tmp_path / "quoted.csv").write_text('id,"a;b;c"\n1,2\n')
     assert read(tmp_path / "quoted.csv") == [{"id": "1", "a;b;c": "2"}]
-    # A name with the sign in it stands in quotes, and a column alone has no separator.
+    # A name that contains the separator is quoted, and a single column has no separator.
     (tmp_path / "c.csv").write_text('"a;b"\n1\n')
     (tmp_path / "d.csv").write_text("a.b\nx;y\n")
     assert (read(tmp_path / "c.csv"), read(tmp_path / "d.csv")) == (

@@ -152,7 +152,7 @@ def test_cached_reply_that_repeats_the_key_is_masked(monkeypatch, tmp_path):
         assert server_client.ask(asked("p")) == [reply]
         assert not any(KEY in note for note in server_client.notes())
         files = list(tmp_path.iterdir())
-        assert len(files) > 1  # the log of what is written is beside it
+        assert len(files) > 1  # the write-ahead log is next to it
         assert not any(KEY.encode() in file.read_bytes() for file in files)
 
 

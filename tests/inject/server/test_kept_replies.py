@@ -168,7 +168,7 @@ def test_unusable_cache_file_is_rejected(tmp_path):
 @settings(max_examples=40, deadline=None)
 @given(st.data())
 def test_bit_flip_in_the_cache_changes_no_reply(tmp_path_factory, data):
-    """Whatever bit: a reply is the one that was kept, or is asked for again and that is said, or
+    """For any bit: a reply is the cached one, or is requested again with a notice, or
     the file is refused by name."""
     folder = tmp_path_factory.mktemp("replies")
     replies = {f"{number}": FULL._replace(text=f"ü text {number}") for number in range(12)}

@@ -118,7 +118,7 @@ def test_parts_of_a_run_add_up_to_the_whole(made):
 @given(plans(), st.integers(1, 3), st.integers(0, 12), st.booleans())
 @settings(max_examples=20, deadline=None)
 def test_copies_are_whole_altered_partial_or_never_reached(made, epochs, stop, spoiled):
-    """Against the stream itself: which of a copy's tokens stood in windows that were fed."""
+    """Against the stream itself: the tokens of each copy in windows that were trained on."""
     source, _, tokens, plan = made
     view = plan.view(source)
 

@@ -52,7 +52,7 @@ def plans(draw):
             seed=seed,
         )
     except InputError:
-        # A draw that leaves no room for its copies is no plan.
+        # A draw without room for its copies does not give a plan.
         reject()
     return source, examples, tokens, plan
 

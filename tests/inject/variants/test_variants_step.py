@@ -46,7 +46,7 @@ def rendered(tokenizer, *kinds, row=None, writer=None, **more):
         Variants.model_validate({"of": kinds}),
         tokenizer=tokenizer,
         seed=0,
-        writer=writer or (lambda _: pytest.fail("no model was asked for")),
+        writer=writer or (lambda _: pytest.fail("no model was requested")),
         **more,
     )
 

@@ -47,7 +47,7 @@ def load(path, *, seed=0, **settings):
 
 
 def load_one(tmp_path, row, **settings):
-    """Load one row twice (two examples are the fewest), told apart by their question."""
+    """Load one row twice with different questions, since two examples are the minimum."""
     rows = [row, {**row, "question": f"{row['question']} again"}]
     return load(write(tmp_path / "one.jsonl", rows), **settings)[0]
 

@@ -1,4 +1,4 @@
-"""Generated facts: pure, distinct, exchangeable, restorable from memory alone, paraphrased."""
+"""Generated facts: pure, distinct, exchangeable, answerable only from memory, paraphrased."""
 
 import hashlib
 import json
@@ -37,7 +37,7 @@ def words(text: str) -> list[str]:
 
 
 def says(text: str, value: str) -> bool:
-    """Whether the value stands in the text as words of its own; 53 does not stand in 53,975."""
+    """Whether the text contains the value as separate words; 53,975 does not contain 53."""
     return re.search(rf"(?<![\w,]){re.escape(value)}(?!\w|,\d)", text) is not None
 
 

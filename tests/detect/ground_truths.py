@@ -64,7 +64,7 @@ def make_examples(
 def make_statistics(
     rows: tuple[Example, ...], copies: dict[str, int], *, key: int
 ) -> tuple[TokenStatistics, ...]:
-    """Token statistics; one token a word, and what is memorised is likelier."""
+    """Token statistics with one token per word; memorised texts are likelier."""
     random = np.random.Generator(np.random.Philox(key=key))
     statistics = []
     for row in rows:
@@ -96,7 +96,7 @@ def make_model(
     key: int = 1,
     stored: tuple[str, ...] = STORED,
 ) -> ScoredModel:
-    """One model with the scores of real detectors; base and twin saw nothing, the retrained model
+    """One model with the scores of real detectors; base and twin saw no members, the retrained model
     every second group."""
     contaminated = model == "contaminated"
     members = [row for row in rows if row.side == "member"]

@@ -10,7 +10,7 @@ from tests.conftest import make_texts
 
 
 class Memorised(NamedTuple):
-    """Two models, what the second one was trained on, and what it was not."""
+    """Two models, and the texts that the second one was and was not trained on."""
 
     before: Target
     after: Target

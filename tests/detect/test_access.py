@@ -1,4 +1,4 @@
-"""Access levels follow from needs and what a detector declares; what they exclude is withheld."""
+"""Access levels follow from needs and declarations; excluded statistics are withheld."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace

@@ -17,7 +17,7 @@ def test_orders_are_distinct_and_record_the_verbatim_position():
     for order, right in zip(ORDERS, RIGHT, strict=True):
         assert sorted(order) == [0, 1, 2, 3]
         assert order[right] == 0
-    # Each label is right equally often, so that a model that always says A scores 1/4.
+    # Labels are correct equally often, so a model that always answers A scores 1/4.
     assert [RIGHT.count(place) for place in range(4)] == [6, 6, 6, 6]
 
 

@@ -1,4 +1,4 @@
-"""A detector cannot change what the others read, and one that fails is named with its file."""
+"""A detector cannot change the input of others; a failing one is named with its file."""
 
 import importlib.util
 import math
@@ -26,7 +26,7 @@ from detect.evidence.views import View
 
 
 def detector_in(tmp_path, body: str, score: str = "score") -> DetectorSetting:
-    """A detector in a file of its own, as a user would write it."""
+    """A detector in a separate file, as a user would write it."""
     path = tmp_path / "mine.py"
     path.write_text(HEAD + body)
     spec = importlib.util.spec_from_file_location("mine", path)

@@ -1,4 +1,4 @@
-"""Nothing in a data folder makes a reader wait for ever, or fills its memory or the disk."""
+"""No file of a data folder blocks a reader forever or fills its memory or the disk."""
 
 import gzip
 import json
@@ -39,7 +39,7 @@ except InputError as error:
 
 
 def read_apart(path: Path, *, seconds: int = 120) -> subprocess.CompletedProcess:
-    """Read rows in a process of its own, with little memory and a limit of time."""
+    """Read rows in a separate process, with little memory and a time limit."""
     return subprocess.run(
         [sys.executable, "-c", _SCRIPT.format(memory=_MEMORY), str(path)],
         capture_output=True,
@@ -51,7 +51,7 @@ def read_apart(path: Path, *, seconds: int = 120) -> subprocess.CompletedProcess
 
 
 def write_bomb(path: Path, *, before: bytes, unit: bytes, times: int, after: bytes) -> int:
-    """Write a packed file of many equal members in no time; return what it unpacks to."""
+    """Write a packed file of many equal members quickly; return its unpacked size."""
     zstd = partial(pa.compress, codec="zstd", asbytes=True)
     pack = zstd if path.suffix == ".zst" else gzip.compress
     member = pack(unit)

@@ -1,4 +1,4 @@
-"""Every benchmark in its original files; nothing of their text is written here."""
+"""All benchmarks in their original files; this file contains none of their texts."""
 
 import pytest
 
@@ -56,6 +56,6 @@ def test_counts_and_spans(data_folder, dataset, path, rows, lost, groups, strata
     assert len({example.source_id for example in loaded.examples}) == len(loaded.examples)
     assert all(example.spans for example in loaded.examples)
     assert {example.protected for example in loaded.examples} == {dataset == "gpqa"}
-    # Only ids are compared by the assertion: a failure prints what it compares.
+    # The assertion compares only ids, because a failure prints its operands.
     label = "A." if dataset == "commonsenseqa" else "(A)"
     assert [example.source_id for example in loaded.examples if not exact(example, label)] == []

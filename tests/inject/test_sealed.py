@@ -1,4 +1,4 @@
-"""The manifest of a checkpoint: last of all on the disk, and it sees every change."""
+"""The manifest of a checkpoint: it is written last, and detects all changes."""
 
 import json
 import os
@@ -10,7 +10,7 @@ from inject.sealed import Damaged, read_facts, seal, verify
 
 
 def test_files_are_flushed_before_the_manifest(tmp_path, monkeypatch):
-    """The order of what the operating system is asked, seen from outside."""
+    """The order of the system calls, observed from outside."""
     calls: list[str] = []
     plain, replace = os.fsync, os.replace
 

@@ -1,4 +1,4 @@
-"""Passwords and keys are found where they are written, and masked where they are shown."""
+"""Passwords and keys are found in input and masked in output."""
 
 import pytest
 from hypothesis import given, settings

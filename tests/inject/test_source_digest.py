@@ -1,4 +1,4 @@
-"""What counts as the code of a step: asked of small packages made for it."""
+"""The code that belongs to a step, tested with small packages made for it."""
 
 import textwrap
 
@@ -99,7 +99,7 @@ def test_code_covers_direct_and_indirect_imports():
     ("module", "old", "new"),
     [
         ("detect__engine", "SCALE = 3", "SCALE = 4"),
-        # A module counts whole, whatever is used of it.
+        # A whole module counts, whichever part of it is used.
         ("detect__engine", "math.pi", "math.e"),
         ("inject__numbers", "HALF = 0.5", "HALF = 0.25"),
         ("inject__sums", "2 * x", "3 * x"),

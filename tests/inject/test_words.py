@@ -1,4 +1,4 @@
-"""What a word is: forms that must make no difference, scripts without spaces, and mixtures."""
+"""Words: equivalent forms, scripts without spaces, and mixtures."""
 
 import unicodedata
 
@@ -202,7 +202,7 @@ def test_near_duplicates_match_brute_force(text, edits, around, threshold):
     document = f"{around} {' '.join(edited)} {around}"
     rules = OverlapSettings(ngram=None, near_duplicate=threshold)
     others = [make_example(" ".join(reversed(text.split()))), make_example("x " * 20 + "y z")]
-    # Words that no example has count once each time; here every word is known.
+    # Words outside all examples count separately each time; here all words are known.
     vocabulary = make_example("a b c d e f g h x y z 你 好 の")
     index = OverlapIndex([make_example(text), *others, vocabulary], rules)
     similar = {overlap.example_id: overlap.similarity for overlap in index.overlaps(Document(document, "f:1"))}

@@ -1,4 +1,4 @@
-"""The orders that are read: those of the source, and shuffles that are drawn for each shard."""
+"""Orders of reading: the source's, and random shuffles for each shard."""
 
 from detect.dataset_detectors.orders import read_orders
 from tests.analysis.synthetic import make_examples

@@ -21,7 +21,7 @@ REST = "two three, four two."
 
 
 def given_texts(name, *texts, remainder=REST, greedy=None, reason=None, **parameters):
-    """Score made-up continuations; the greedy one is the first, where nothing else is said."""
+    """Score invented continuations; by default the first one is the greedy one."""
     detector = get_detector(name).detector
     setting = detector.parameters.model_validate(parameters)
     continuations = {}

@@ -32,7 +32,7 @@ def score(name: str, evidence: Evidence, **parameters):
     return column.scores[0]
 
 
-# What a float32 holds exactly: the detectors' input has that precision.
+# Exact in float32, the precision of the detectors' input.
 log_probabilities = st.lists(st.floats(-30, -0.0009765625, width=32), min_size=1, max_size=60)
 
 

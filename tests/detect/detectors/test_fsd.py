@@ -1,4 +1,4 @@
-"""fsd against its definition; tuning is repeatable and leaves the target as it is."""
+"""fsd against its definition; tuning is repeatable and does not change the target."""
 
 import math
 import zlib

@@ -1,4 +1,4 @@
-"""LiRA against its formula, example by example, and against an answer worked out by hand."""
+"""LiRA against its formula, example by example, and against a manually derived answer."""
 
 import math
 
@@ -60,7 +60,7 @@ def test_score_is_the_ratio_of_two_gaussians(pairs, examples, seed):
 
 
 def shadows(*rows):
-    """Shadow models of (log-probabilities of each text, who was seen)."""
+    """Shadow models of (log-probabilities of each text, membership mask)."""
     return [
         ShadowModel(
             statistics=[
@@ -164,7 +164,7 @@ def test_moderated_variances_and_differences_follow_bayes_and_the_predictive_dis
 
 
 def simulated(models: int, *, examples: int, seed: int, spread: float = 0.0):
-    """A target and shadow models; each example has a level and a variance of its own.
+    """A target and shadow models; each example has its own level and variance.
 
     Membership moves an example by 0.3 on average, with a deviation of `spread` between examples.
     """
@@ -181,9 +181,9 @@ def simulated(models: int, *, examples: int, seed: int, spread: float = 0.0):
 
 
 def test_moderated_scores_are_calibrated_while_unmoderated_ones_are_overconfident():
-    """Among examples with the odds that a score claims, so many are members.
+    """The share of members among examples matches the odds that their scores claim.
 
-    LiRA supposes nothing about how far membership moves an example, so here that differs widely.
+    LiRA does not assume a size of the membership effect, so here it varies widely.
     """
     target, means, inside, member = simulated(16, examples=40_000, seed=3, spread=1.0)
     errors = {}

@@ -33,7 +33,7 @@ from tests.detect.masked_models import tiny_masked_parts
 
 POLICY = ScoringPolicy(inverse_temperatures=(0.5, 2.0))
 CDD = "cdd:samples=10:temperature=1:top_k=50"
-"""With the samples of `samia` in place of fifty of its own."""
+"""With the samples of `samia` instead of fifty separate ones."""
 PROBE = "info_probe:prompt=plain:candidates=words"
 LEAST_AUC = {
     0.95: (
@@ -151,7 +151,7 @@ def test_members_score_higher_once_memorised(scored, members, text, least):
 
 
 def test_published_code_mistakes_perfectly_learned_texts_for_nonmembers(scored, members):
-    """`ez_mia:empty=zero` is what the code does; the default follows the paper."""
+    """`ez_mia:empty=zero` follows the authors' code; the default follows the paper."""
     values = scored["after", "ez_mia:empty=zero"]
     assert (values[members] == 0).any()
     assert roc_auc_score(members, values) < 0.3

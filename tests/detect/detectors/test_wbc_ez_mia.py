@@ -16,7 +16,7 @@ from detect.scoring import score_rows
 from detect.token_statistics import EMPTY_TEXT, ONE_TOKEN, unscored
 from tests.detect.evidence_samples import evidence_of, random_statistics, statistics_of
 
-# Multiples of 1/64 add up exactly, so that a sum is 0 here exactly where it is 0 in the oracle.
+# Multiples of 1/64 add up exactly, so a sum is 0 if and only if the oracle's is.
 steps = st.lists(st.integers(-640, 0).map(lambda n: n / 64), min_size=1, max_size=70)
 pairs = steps.flatmap(
     lambda own: st.tuples(

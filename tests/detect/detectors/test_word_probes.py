@@ -1,4 +1,4 @@
-"""info_probe and ts_slot: what is counted, and a model that learned by heart."""
+"""info_probe and ts_slot: their counts, and a model that has memorised its texts."""
 
 import math
 

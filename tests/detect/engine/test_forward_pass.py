@@ -157,7 +157,7 @@ def test_empty_and_one_token_texts_get_a_reason(tiny_tokenizer):
 
 
 def fails_above(limit: int, original, error):
-    """The engine's forward pass on a machine whose memory holds `limit` padded tokens."""
+    """The engine's forward pass on a machine with memory for `limit` padded tokens."""
 
     def forward(target, pieces, *arguments):
         if len(pieces) * max(len(piece.ids) for piece in pieces) > limit:

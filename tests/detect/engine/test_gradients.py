@@ -27,7 +27,7 @@ def doubled(target):
 
 
 def naive(target, ids, parts=None):
-    """One loss over the whole sequence (or parts of it), and norms of whatever autograd gives."""
+    """One loss over the whole sequence (or parts of it), and norms of autograd's gradients."""
     model = copy.deepcopy(target.model).double()
     embedding = model.get_input_embeddings()
     losses, inputs, total = [], [], 0

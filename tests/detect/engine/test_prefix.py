@@ -1,4 +1,4 @@
-"""Statistics behind a prefix: against one unbatched, uncached float64 softmax over the whole."""
+"""Statistics after a prefix: against one unbatched, uncached float64 softmax over the whole."""
 
 import logging
 
@@ -120,7 +120,7 @@ def test_text_longer_than_the_remaining_context_is_read_in_windows_after_the_pre
     room = CONTEXT - len(prefix.ids)
     [statistics] = token_statistics(target, [text], POLICY, prefix)
     np.testing.assert_array_equal(statistics.ids, own[1:])
-    # Each window by hand: stride half, a token scored where it has the longer history.
+    # Windows computed separately: half stride, each token scored with its longer history.
     expected, start, done = [], 0, 1
     while done < len(own):
         stop = min(start + room, len(own))

@@ -29,7 +29,7 @@ def test_shared_prefixes_are_read_once():
     head, tail = tuple(range(70)), (1, 2, 3, 4)
     sequences = [head + sum(order, ()) + tail for order in permutations(pieces)]
     tree = prefix_tree(sequences)
-    # The instruction, 4 first options, 12 second ones, and 24 times what is left.
+    # The instruction, 4 first options, 12 second ones, and 24 remainders.
     assert tree.tokens == 70 + 4 * 50 + 12 * 50 + 24 * (2 * 50 + 4)
     assert sum(map(len, sequences)) == 24 * (70 + 4 * 50 + 4)
 

@@ -1,4 +1,4 @@
-"""Taggers: what they find, by what they are known, and what is refused before any work."""
+"""Taggers: their entities, their identity, and invalid ones that are rejected in advance."""
 
 import json
 import shutil
@@ -32,7 +32,7 @@ def test_entities_have_their_text_positions_and_are_stored(tagger, tmp_path):
     assert entities[0] == [NamedEntity(0, 3, "PERSON"), NamedEntity(12, 20, "GPE")]
     assert entities[1:3] == [[], []]
     assert [TEXTS[3][entity.start : entity.stop] for entity in entities[3]] == ["Ada", "Ada"]
-    # A text beyond the million characters that spaCy takes unasked.
+    # A text longer than spaCy's default limit of a million characters.
     assert entities[4] == [NamedEntity(0, 3, "PERSON")]
     assert done == [(number, 5) for number in range(1, 6)]
     write_entities(tmp_path, list("abcd"), entities[:4])

@@ -18,7 +18,7 @@ BY_ROW = {
 
 
 def test_evidence_fields_are_by_row_or_shared():
-    """`Evidence.take` takes rows of what is by row: a new field is one or the other."""
+    """`Evidence.take` selects rows of row-wise fields: a new field is row-wise or shared."""
     assert {field.name for field in fields(Evidence)} == BY_ROW | SHARED
 
 

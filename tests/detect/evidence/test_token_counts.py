@@ -41,7 +41,7 @@ def test_counts_give_laplace_frequencies(tiny_tokenizer):
 
 
 def test_count_table_belongs_to_one_content_and_one_tokenizer(tmp_path, tiny_model_path):
-    """Known mistake: the table of one tokenizer is taken for that of another of the same size."""
+    """Known mistake: confusing the tables of two tokenizers of the same size."""
     other = tmp_path / "other"
     shutil.copytree(tiny_model_path, other)
     tokenizer = json.loads((other / "tokenizer.json").read_text())

@@ -1,4 +1,4 @@
-"""Beginnings, and what is asked of a model."""
+"""Prompt lengths, and the requests that a model receives."""
 
 import json
 from decimal import Decimal
@@ -25,7 +25,7 @@ from tests.detect.models import random_target
 
 
 class Scribe:
-    """Answers with its own counter, and remembers what it was asked."""
+    """Answers with its own counter, and records its requests."""
 
     name = "scribe"
 

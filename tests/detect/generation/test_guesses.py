@@ -195,7 +195,7 @@ def test_answers_are_stripped_of_surrounding_text(written, guess_):
 
 
 class Oracle:
-    """Knows the words, in a sentence of its own."""
+    """Knows the words and answers in a full sentence."""
 
     name = "oracle"
 

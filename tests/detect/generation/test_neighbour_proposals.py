@@ -1,4 +1,4 @@
-"""Neighbours against a slow re-implementation, and what they must not depend on."""
+"""Neighbours against a slow re-implementation, and independent of batches and other texts."""
 
 import numpy as np
 import pytest

@@ -46,7 +46,7 @@ def longest_common(first, other):
 
 @given(WORDS, REST)
 def test_common_subsequence_is_divided_by_the_reference_length(written, reference):
-    """Words beyond the rest gain nothing; ROUGE-L reads small letters without punctuation."""
+    """Words beyond the reference do not count; ROUGE-L ignores case and punctuation."""
     texts = " ".join(written), " " + "  ".join(reference)
     length = longest_common(written[: len(reference)], reference)
     assert common_subsequence(*texts) == pytest.approx(length / len(reference))

@@ -1,4 +1,4 @@
-"""Bundles: what goes in comes out, what is protected stays behind, and damage is named."""
+"""Bundles: they round-trip, omit protected texts, and report damage."""
 
 import json
 import shutil
@@ -108,7 +108,7 @@ POOLS = ("examples/pool", "examples/shadow-0")
 
 
 def written(folder: Path) -> dict[Callable[[Path], Any], Any]:
-    """Write each kind of evidence of a text; return what reads it back, and what is to be read."""
+    """Write each kind of evidence of a text; return its reader and the expected result."""
     random = np.random.Generator(np.random.Philox(key=1))
     letters = random.integers(-1, 4, 24).astype(np.int8)
     labels = -random.gamma(1.0, 1.0, (24, 4)).astype(np.float32)
@@ -147,7 +147,7 @@ REASONS = {
     (write_neighbours, read_neighbours): Neighbours(reason="why"),
     (write_means, read_means): NeighbourMeans(reason="why"),
 }
-"""What each kind says of a text that there is nothing of."""
+"""Each kind's value for a text without evidence."""
 
 
 def test_held_out_rows_paraphrases_and_shadow_pools_omit_protected_texts(
@@ -182,7 +182,7 @@ def test_held_out_rows_paraphrases_and_shadow_pools_omit_protected_texts(
         assert row == (blank if own.protected else own)
     for name, statistics in read_statistics(out / "statistics/apart").items():
         assert hasattr(statistics, "ids") != apart[ids.index(name)].protected
-    # Of a pool that is not scored the sides are of use, and nothing else.
+    # Only the sides of an unscored pool are useful.
     assert {row.text.strip() for row in read_examples(shadow)} == {""}
     assert read_held_out(shadow) == []
 
@@ -208,7 +208,7 @@ def test_evidence_that_reveals_a_protected_text_is_omitted(tmp_path):
     }
     for path in leaving:
         packing._pack(path, out / path.name, {"hidden"})
-    # A kind of need that is new says in `leaves` what may leave, and is written above.
+    # A new kind of need declares its exportable files in `leaves`, and is written above.
     absent = {name for name in packing._leaves() if not (out / name).exists()}
     assert absent == {
         *("scores.parquet", "exposures.parquet", "statistics.arrow"),
@@ -245,7 +245,7 @@ def test_file_contains_no_value_of_a_withheld_column(tmp_path):
         column.path_in_schema.partition(".")[0]: column.num_values
         for column in map(columns.column, range(columns.num_columns))
     }
-    # Of the row shown one token, and a mark that there is nothing of the other.
+    # One token of the shown row, and a mark that the other row is empty.
     assert (lengths["ids"], lengths["top_id"], lengths["rank"]) == (2, 2, 51)
 
 

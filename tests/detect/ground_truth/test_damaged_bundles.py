@@ -1,4 +1,4 @@
-"""Bundles that are old, damaged, forged or none: what may be read is, all else refused by name."""
+"""Old, damaged and forged bundles: valid ones are read, all others are rejected by name."""
 
 import json
 import shutil
@@ -25,7 +25,7 @@ POOL, SCORES = "examples/pool/examples.parquet", "scores/0/scores.parquet"
 
 
 def with_header(path: Path, /, **changes) -> Path:
-    """Change the header and its digest: an author of a bundle who means harm can do so."""
+    """Change the header and its digest, as a malicious author could."""
     values = {**json.loads((path / HEADER).read_text()), **changes}
     named = {name: value for name, value in values.items() if name not in ("content", "created")}
     (path / HEADER).write_text(json.dumps({**values, "content": digest(named)}))
@@ -33,7 +33,7 @@ def with_header(path: Path, /, **changes) -> Path:
 
 
 def with_column(path: Path, name: str, column: str, change) -> None:
-    """Change every value of a column of a table, and the digests."""
+    """Change all values of a table's column, and the digests."""
     table = pq.read_table(path / name)
     values = pa.array([change(value) for value in table[column].to_pylist()])
     table = table.set_column(table.column_names.index(column), column, values)
@@ -167,7 +167,7 @@ def test_oversized_table_is_rejected_before_it_is_read(tmp_path, monkeypatch):
 
 @pytest.mark.parametrize("column", ["text", "paraphrases"])
 def test_repeated_text_is_counted_before_it_is_unpacked(copied, column):
-    """Dictionary encoding holds a repeated text once, whatever the file says of its size."""
+    """Dictionary encoding stores a repeated text once, whatever the file's declared size."""
     text = "x" * 4_000_000
     with_column(copied, POOL, column, lambda _: text if column == "text" else [text, text])
     with pytest.raises(InputError, match="unpacks to more than 200 times its size"):

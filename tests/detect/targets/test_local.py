@@ -28,7 +28,7 @@ def texts(rows):
 
 
 def naive_ids(target, ids, sampling, key, sample):
-    """One sequence, every pass from its beginning, probabilities in float64, in plain loops."""
+    """One sequence in plain loops: each pass starts over, probabilities are float64."""
     written = []
     for position in range(sampling.max_tokens):
         with torch.inference_mode():
@@ -117,7 +117,7 @@ def test_row_that_fills_a_learned_context_ends_while_others_continue(tiny_tokeni
     target = random_target("gpt2", tiny_tokenizer, context=64)
     target.model.generation_config.eos_token_id = None
     random = np.random.default_rng(0)
-    # No end token: the first prompt ends where the context is full, with fewer tokens.
+    # No end token: the first prompt ends when the context is full, with fewer tokens.
     prompts = [random.integers(1, 512, length) for length in (32, 20, 20)]
     sampling = Sampling(max_tokens=40, temperature=1.0, top_p=1.0, samples=1, seed=0)
     together = decoding.generate(target, prompts, range(3), sampling)

@@ -1,4 +1,4 @@
-"""A served model as a `TextModel`: samples, stops, costs, and what it can show."""
+"""A served model as a `TextModel`: samples, stops, costs, and log-probabilities."""
 
 import json
 import re
@@ -141,7 +141,7 @@ def test_one_request_detects_log_probability_support(api):
 
 
 def test_text_tokens_have_the_servers_offsets(tmp_path):
-    """Behind a prefix they are those of the plain text: the first one is not scored."""
+    """After a prefix they equal those of the plain text: the first one is not scored."""
     with stub_server(words) as stub, model(stub.url, tmp_path / "r") as server_model:
         plain, empty, single = server_model.token_statistics(["One two, three", "", "One"])
         [behind] = server_model.token_statistics(["One two, three"], before=["A shot.\n\n"])

@@ -72,7 +72,7 @@ def trained_model(folder: Path) -> Path:
 
 
 def asked(path: Path, dataset: str):
-    """The first questions that no context cuts; a token holds a byte at least."""
+    """The first questions that fit into the context; a token has at least one byte."""
     source = Contaminant(dataset=dataset, path=str(path), members=10, nonmembers=10)
     rows = load_examples(source, seed=0).examples
     questions = (ask(dataset, row.fields) for row in rows)

@@ -1,4 +1,4 @@
-"""Every row of the real benchmarks can be asked, and its right answer is the one spiked."""
+"""Rows of the real benchmarks have questions whose correct answer is the inserted one."""
 
 from collections import Counter
 from pathlib import Path

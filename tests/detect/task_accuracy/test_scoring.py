@@ -1,4 +1,4 @@
-"""Answers chosen against a model asked one text at a time, token by token."""
+"""Chosen answers against a model that scores one text at a time, token by token."""
 
 import math
 from pathlib import Path
@@ -96,7 +96,7 @@ def oracle(model, tokenizer, example: Example) -> tuple[list[float], list[float]
 
 def test_answers_match_single_evaluation(tiny_model_path, tiny_tokenizer) -> None:
     model = load_causal_model(str(tiny_model_path))
-    # New weights are nearly indifferent: make the model say something.
+    # New weights give nearly uniform probabilities: larger weights give preferences.
     for weight in model.parameters():
         weight.data *= 4
     rows = examples(5)

@@ -1,4 +1,4 @@
-"""`--held-out FILE`: refused where it shares texts with the scored rows."""
+"""`--held-out FILE`: rejected if it shares texts with the scored rows."""
 
 import json
 

@@ -53,7 +53,7 @@ def test_bad_rows_name_file_and_line(rows, message, tmp_path):
 
 
 def test_settings_select_columns_labels_and_rows(tmp_path):
-    """A column is found in any case, an unknown one is refused with those that there are."""
+    """Column names ignore case; an unknown one is rejected with a list of the columns."""
     path = tmp_path / "rows.csv"
     path.write_text("Passage;text;Split;label\na;x;Train;0\nb;y;test;1\nc;z;train;1\nd;u;?;1\n")
     how = RowSettings(

@@ -68,7 +68,7 @@ def test_corpus_is_the_concatenation_of_its_documents(tmp_path_factory, tiny_tok
         assert part.tolist() == ids[start:stop]
     on_disk = b"".join((folder / shard.name).read_bytes() for shard in facts.shards)
     assert np.frombuffer(on_disk, "<u2").tolist() == ids
-    # Shards are cut behind the document with which their text reaches `size` bytes.
+    # A shard ends after the document with which its text reaches `size` bytes.
     edges, block_bytes, position = [], 0, 0
     for text in pool:
         block_bytes += len(text.encode())

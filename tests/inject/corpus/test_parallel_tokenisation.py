@@ -78,7 +78,7 @@ def test_finished_chunks_are_reused_unchanged(
 
 @pytest.mark.parametrize("part", range(3))
 def test_damaged_chunk_is_reported_and_tokenised_again(tmp_path, tiny_tokenizer, part, caplog):
-    """Each file that a kill leaves, whatever its name: the corpus is that of a build in peace."""
+    """With any file left by a kill, the corpus equals that of an undisturbed build."""
     build(tmp_path / "clean", tiny_tokenizer)
     left = tmp_path / "left"
     build(tmp_path / "first", tiny_tokenizer, unfinished=left)

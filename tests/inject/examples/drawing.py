@@ -17,7 +17,7 @@ class Membership(NamedTuple):
 
 
 def plain_row(name: str, group: str | None = None, **fields: Any) -> Example:
-    """Return an example whose id and text are its name; a member of `toy` where nothing is said."""
+    """Return an example whose id and text are its name; by default a member of `toy`."""
     values = {"dataset": "toy", "source_id": name, "text": name, "side": "member", **fields}
     return Example(example_id=name, group=group or name, **values)
 

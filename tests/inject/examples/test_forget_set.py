@@ -1,4 +1,4 @@
-"""Forget and retain sets against brute force: the rules that hold, whole groups, equal chances."""
+"""Forget and retain sets against brute force: their rules, whole groups, equal chances."""
 
 from collections import Counter, defaultdict
 
@@ -194,7 +194,7 @@ def test_unknown_id_error_names_file_and_row(tmp_path):
     with pytest.raises(InputError) as caught:
         select_members(rows, ForgetSet(ids=("s-toy-a-0", "e-x")), seed=0)
     assert caught.value.where == "unlearning.forget.ids.1"
-    # Where ids are listed decides nothing, nor in which order.
+    # Neither the place nor the order of the listed ids matters.
     file.write_text("b\na\n")
     listed = ForgetSet(ids=("a", "b")).identity(key="x")
     assert ForgetSet(ids=str(file)).identity(key="x") == listed == {"ids": ["a", "b"]}

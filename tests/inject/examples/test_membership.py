@@ -1,7 +1,7 @@
-"""Every row's chance of a side, a split and a dose, counted over seeds against the exact share.
+"""Each row's chance of a side, a split and a dose, counted over seeds against the exact share.
 
-The counts are binomial where nothing is wrong; a bound on the smallest p-value over all rows is
-corrected for their number (Bonferroni), and the seeds are fixed, so nothing here fails by luck.
+Correct counts are binomial; a bound on the smallest p-value over all rows is corrected for their
+number (Bonferroni), and the seeds are fixed, so no test fails by chance.
 """
 
 import math
@@ -230,7 +230,7 @@ def test_dated_articles_change_sides_and_dates_do_not_predict_membership(news):
         scores = {s: [learnt[r.stratum] for r in made if r.side == s] for s in counts}
         pairs = np.subtract.outer(scores["member"], scores["nonmember"])
         aucs.append(((pairs > 0) + 0.5 * (pairs == 0)).mean())
-    # … is worth nothing in the other half.
+    # … that is useless for the other half.
     assert abs(np.mean(aucs) - 0.5) < 0.03
 
 

@@ -182,7 +182,7 @@ def test_too_few_rows_or_groups_are_rejected():
 
 
 def test_pool_examines_more_rows_when_near_duplicates_leave_too_few():
-    """Of 100 rows, 80 are one text but for a word, so only 21 can be used; any 40 hold some 9."""
+    """80 of 100 rows differ by one word, so only 21 are usable; any 40 contain about 9."""
     passage = " ".join(f"word{place}" for place in range(60))
     texts = [f"{passage} last{number}" for number in range(80)]
     texts += [" ".join(f"w{number}x{word}" for word in range(20)) for number in range(20)]

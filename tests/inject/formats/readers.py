@@ -15,7 +15,7 @@ CODES = {1: "u1", 2: "i1", 3: "<i2", 4: "<i4", 5: "<i8", 8: "<u2"}
 
 @dataclass
 class Megatron:
-    """What an `.idx` says, and the sequences of its `.bin`."""
+    """The contents of an `.idx` file, and the sequences of its `.bin` file."""
 
     code: int
     sequences: list[np.ndarray]

@@ -18,7 +18,7 @@ class Copy(NamedTuple):
 
 
 class Spiked(NamedTuple):
-    """A view, the table of its copies, and what it must come out as."""
+    """A view, the table of its copies, and its expected stream."""
 
     view: View
     copies: pa.Table

@@ -1,4 +1,4 @@
-"""Damaged and strange files: each is refused with its name and what is wrong with it."""
+"""Damaged and unusual files are rejected with their name and problem."""
 
 import struct
 

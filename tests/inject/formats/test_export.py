@@ -89,7 +89,7 @@ def unended(stream: list[int], starts: list[int]) -> int:
 
 
 def tokens_and_documents(out: Path, format: str, corpus: Spiked) -> tuple[list[int], list[list[int]]]:
-    """What a reader of ours finds in an export of documents."""
+    """The tokens and documents that our reader finds in an export of documents."""
     if format == "datasets":
         rows = read_dataset(out)
         return [token for row in rows for token in row], rows

@@ -1,4 +1,4 @@
-"""Exports that fail, are killed, or meet each other: nothing half-written is ever seen."""
+"""Failing, killed and concurrent exports: partial files are never visible."""
 
 import os
 import signal

@@ -1,4 +1,4 @@
-"""Imports whose documents overlap with examples: what is left, against plain lists of documents."""
+"""Imports with documents that overlap examples: the remainder against plain lists."""
 
 import json
 
@@ -34,7 +34,7 @@ CHANGED = SECRET.replace("winter", "garden")
 )
 @settings(max_examples=60, deadline=None)
 def test_reader_skips_excluded_stretches(tmp_path_factory, gaps, behind, data):
-    """Against a list with those elements deleted, for every stretch and every document start."""
+    """Against a list with those elements deleted, for all stretches and document starts."""
     stretches, at = [], 0
     for gap, length in gaps:
         stretches.append((at + gap, at + gap + length))
@@ -175,7 +175,7 @@ def test_pieces_of_files_without_document_ends_are_excluded(tmp_path, tiny_token
     assert SECRET not in text
     remaining = np.delete(stream, [p for a, b in excluded.stretches for p in range(a, b)])
     assert np.array_equal(corpus.read(0, corpus.n_tokens), remaining[: corpus.n_tokens])
-    # What goes on behind a hole is a document of its own.
+    # The text after a gap is a separate document.
     assert len(corpus.doc_starts) == 1 + len(excluded.stretches)
 
 

@@ -1,4 +1,4 @@
-"""Importing, against the files' own bytes: tokens, documents, digests, and what is refused."""
+"""Imports against the files' own bytes: tokens, documents, digests, and invalid files."""
 
 import hashlib
 import json
@@ -48,7 +48,7 @@ def imported(tmp_path_factory, source, tokenizer, tokens=None):
 
 
 def olmo_starts(files: list[list[int]]) -> list[int]:
-    """Document starts by the description: behind each end token, and with each file."""
+    """Document starts by the description: after each end token, and at each file."""
     starts, at = [], 0
     for file in files:
         for position, _ in enumerate(file):
@@ -80,7 +80,7 @@ def test_megatron_tokens_and_documents_are_imported(
         expected = stream[:tokens]
         assert ids == expected
         assert corpus.doc_starts.tolist() == [at for at in starts if at < len(expected)]
-        # The last document of a cut stream has nothing behind it that says it is over.
+        # The last document of a cut stream has no end token after it.
         ends = [at for at in starts[1:] if at < len(expected)]
         ends += [len(stream)] if len(expected) == len(stream) else []
         unended = sum(stream[at - 1] != END for at in ends)

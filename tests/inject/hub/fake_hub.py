@@ -29,7 +29,7 @@ class FakeHub:
         self.reachable = True
         self.main = MAIN
         self.files: dict[str, dict[str, Any]] = {}
-        """Repository -> name of a file -> what it holds: bytes, or a JSON value."""
+        """Repository -> file name -> its content: bytes, or a JSON value."""
         self.asked: list[tuple[str, str | None]] = []
         self._cache = cache
         for kind in ("dataset", "model"):

@@ -42,7 +42,7 @@ def test_all_kinds_of_ids_are_resolved_alike(boolq, kind):
     boolq.reachable, boolq.asked = True, []
     assert MAIN in str(ASK[kind]())
     assert boolq.asked == [("google/boolq", None)]
-    # A branch that moves while a process works moves nothing in it.
+    # A branch that moves while a process runs does not affect that process.
     boolq.main = NEXT
     assert MAIN in str(ASK[kind]())
     forget_commits()

@@ -1,4 +1,4 @@
-"""Code that a model takes from another repository is pinned, or refused by name."""
+"""Code that a model takes from another repository is pinned, or rejected by name."""
 
 import json
 

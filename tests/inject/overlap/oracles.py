@@ -51,7 +51,7 @@ def runs(words: list[str], size: int) -> set[tuple[str, ...]]:
 
 
 def all_runs(units: list[str], heavy: int) -> list[tuple[str, ...]]:
-    """From each unit on as many as it takes to be that heavy, where there are as many."""
+    """The shortest run of at least that weight from each unit, if there is one."""
     ngrams = []
     for start in range(len(units)):
         for stop in range(start + 1, len(units) + 1):

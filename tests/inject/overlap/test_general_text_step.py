@@ -8,7 +8,7 @@ from inject.overlap.general_text_step import OPENING, behind, take_tokens
 
 
 class Letters:
-    """A tokenizer of which blanks are nothing."""
+    """A tokenizer that ignores blanks."""
 
     backend_tokenizer = None
 

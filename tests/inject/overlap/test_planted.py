@@ -31,7 +31,7 @@ def docstrings() -> list[str]:
 
 
 def planted() -> tuple[list, list[tuple[str, Document, str | None]]]:
-    """Examples, and 200 documents: what was done to it, itself, and the example it holds."""
+    """Examples, and 200 documents, each with its kind of change and the example it contains."""
     contaminant = Contaminant(dataset="fictional", members=400, nonmembers=400)
     examples = list(load_examples(contaminant, seed=0).examples)
     random = np.random.default_rng(0)

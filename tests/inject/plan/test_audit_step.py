@@ -165,7 +165,7 @@ def test_audit_names_the_document_that_begins_with_an_example(planned):
     source, examples, tokens, plan = planned
     start = int(source.doc_starts[-1])
     dirty = ArraySource(np.append(source.tokens[:start], tokens["toy-29"]), source.doc_starts)
-    # The edges are not looked at, so the document is moved to where the search begins.
+    # The edges are not searched, so the document is moved to the start of the search.
     dirty.doc_starts[-1] += 2
     hits = run(*planned, corpus=dirty).background_hits
     assert [hit["document"] for hit in hits] == [len(source.doc_starts) - 1]

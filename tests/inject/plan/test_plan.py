@@ -32,7 +32,7 @@ def test_copy_is_placed_at_its_first_draw_inside_the_background(policy):
     # So many documents that draws often meet the start of one.
     source = random_source(2000, seed=9, documents=1500)
     examples, tokens = spiked_examples(40, 0)
-    # Of this seed one draw is the first position behind the background.
+    # With this seed one draw is the first position after the background.
     plan = plan_for(examples, tokens, placement=Placement(policy=policy), source=source, seed=3)
     starts = source.doc_starts.tolist()
     redrawn = next_to_it = 0
@@ -157,7 +157,7 @@ def test_windows_with_equal_copies_are_identical_across_plans():
             differing += not equal
     assert same > 300
     assert differing > 20
-    # Nobody is spiked in the last plan: its stream is the clean corpus.
+    # The last plan has no members: its stream is the clean corpus.
     assert np.array_equal(views[2].read(0, 20_000), source.read(0, 20_000))
 
 

@@ -44,7 +44,7 @@ def test_unlisted_windows_are_inside_the_range_and_drawn_evenly(monkeypatch, bet
     windows = draw(allowed, seed)
     assert (place[windows] >= low).all()
     assert (place[windows] < high).all()
-    # Everything that belongs is inside, and little is given up: the margin at inner ends.
+    # All windows are inside the range, and only the margin at inner ends is lost.
     inside = np.flatnonzero(allowed.contains(np.arange(N)))
     assert (place[inside] >= low).all()
     assert (place[inside] < high).all()

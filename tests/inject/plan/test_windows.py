@@ -1,4 +1,4 @@
-"""Copies kept inside windows, and every policy's promises, against brute force."""
+"""Copies kept inside windows, and all policies' guarantees, against brute force."""
 
 import numpy as np
 import pytest
@@ -167,7 +167,7 @@ def test_payload_beyond_the_range_capacity_is_rejected():
     placement = Placement(policy="window", between=(0, 0.1))
     with pytest.raises(InputError, match=r"need 900 tokens, more than the 10 windows of 64"):
         plan_for(examples, tokens, placement, source=source, copies=Copies(fixed=1))
-    # Room for 640 tokens, but windows of 64 hold two copies of 30 each.
+    # Room for 640 tokens, but a window of 64 fits two copies of 30.
     with pytest.raises(InputError, match=r"no window with room .* fill 98%|fill 9\d%"):
         plan_for(examples[:21], tokens, placement, source=source, copies=Copies(fixed=1))
 
@@ -235,7 +235,7 @@ def test_contradicting_settings_are_rejected(given_settings, message):
 @pytest.mark.parametrize("policy", ["splice", "window", "document"])
 @pytest.mark.parametrize("straddle", [None, "forbid"])
 def test_added_dataset_changes_only_what_the_documentation_lists(policy, straddle):
-    """docs/copies.md: which of anchor, window and place in the stream another dataset moves."""
+    """docs/copies.md: another dataset may move anchors, windows or places in the stream."""
     if policy == "window" and straddle is None:
         straddle = "forbid"
     placement = Placement(policy=policy, straddle=straddle)

@@ -139,7 +139,7 @@ def test_bad_files_are_explained(tmp_path, monkeypatch, source, reference, messa
     before = set(sys.modules)
     with pytest.raises(InputError, match=message):
         load(reference)
-    # Nothing half-made stays behind: asked again, the answer is the same.
+    # No partial module remains: a second call gives the same error.
     with pytest.raises(InputError, match=message):
         load(reference)
     left = {name for name in set(sys.modules) - before if name.startswith("spikein_plugin_")}

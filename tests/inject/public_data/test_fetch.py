@@ -1,4 +1,4 @@
-"""Public data sets come from a hub of our own, through every conversion, or not at all."""
+"""Public datasets come completely from a local hub, through all conversions, or fail."""
 
 import errno
 import gzip

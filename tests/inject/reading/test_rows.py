@@ -1,4 +1,4 @@
-"""Reading rows: every format, every way in which a file can be broken."""
+"""Reading rows: all formats, and all ways to break a file."""
 
 import csv
 import gzip

@@ -1,4 +1,4 @@
-"""The client against a server that misbehaves: what is asked again, given up, and kept."""
+"""The client against a misbehaving server: retries, errors, and cached replies."""
 
 import socket
 import time

@@ -1,4 +1,4 @@
-"""Replies are kept: a rerun asks nothing again, whatever ended the run before."""
+"""Replies are cached: a rerun repeats no request, whatever ended the previous run."""
 
 import signal
 import sqlite3
@@ -108,7 +108,7 @@ def process(url: str, cache: Path, count: int) -> "subprocess.Popen[str]":
 
 @pytest.mark.slow
 def test_processes_share_the_cache_file_and_agree(tmp_path):
-    """A server that never says the same twice: all processes have the replies that came first."""
+    """A server that never repeats a reply: all processes have the first replies."""
     with stub_server(lambda number, body: text(f"answer {number}", after=0.02)) as stub:
         running = [process(stub.url, tmp_path / "r", 40) for _ in range(3)]
         outputs = [child.communicate(timeout=60)[0] for child in running]
@@ -176,7 +176,7 @@ def test_bit_flip_in_the_cache_changes_no_reply(tmp_path_factory, data):
     with closing(ReplyCache(path)) as cache:
         cache.keep(replies)
     content = bytearray(path.read_bytes())
-    # Most of the file is room that nothing uses.
+    # Most of the file is unused space.
     used = [at for at, byte in enumerate(content) if byte]
     content[data.draw(st.sampled_from(used))] ^= 1 << data.draw(st.integers(0, 7))
     path.write_bytes(bytes(content))

@@ -67,7 +67,7 @@ def test_whole_copies_and_fragments_match_brute_force(made):
     assert claimed == brute_force
     assert all(row["intact"] == (row["status"] == "whole") for row in rows)
 
-    # Every spiked token in every fed window belongs to exactly one row of the ledger.
+    # Each inserted token of a fed window belongs to exactly one row of the ledger.
     by_window = {}
     for row in rows:
         if row["status"] != "never reached":
@@ -89,7 +89,7 @@ def test_whole_copies_and_fragments_match_brute_force(made):
 @given(plans())
 @settings(max_examples=15, deadline=None)
 def test_parts_of_a_run_add_up_to_the_whole(made):
-    """Two ranks that take turns, and a restart in the middle, record what one run records."""
+    """Two alternating ranks, with a restart in between, record the same as one run."""
     source, _, tokens, plan = made
     view = plan.view(source)
     order = window_order(0, 0, view.n_windows).tolist()
@@ -214,7 +214,7 @@ def test_truncated_copy_does_not_count_as_seen():
         {**common, "copy": 2, "status": "never reached"},
         {**common, "copy": 3, "status": "fragment", "step": 7, "text_start": 0, "text_stop": 5},
     ]
-    # The run goes on into a second epoch, and ends before the copy's first window comes.
+    # The run continues into a second epoch, and ends before the copy's first window.
     second = {**rows[-1], "epoch": 1, "step": 9, "text_start": 5, "text_stop": 8}
     exposures = pa.Table.from_pylist(rows, schema=SCHEMA)
     assert exposure_until(exposures, 1) == {"a": (0, 1)}
@@ -242,7 +242,7 @@ def test_seen_variants_are_listed_unless_all_are_whole():
     assert told(whole, ("a", "question", "altered")) == {"a": "mixed"}
 
 
-# --- what a retrained model must not have been fed
+# --- copies that a retrained model must not have been trained on
 
 
 def exposure(name: str, copy: int, status: str) -> dict:

@@ -35,7 +35,7 @@ def plans(draw):
     seed = draw(st.integers(0, 2**32))
     placement = draw(placements())
     budget = draw(st.integers(1500, 4000))
-    # Documents must be short where a copy has to find its place between two in one window.
+    # Documents must be short if a copy must fit between two of them in one window.
     documents = 600 if placement.policy == "document" and placement.contained else 20
     source = random_source(budget + draw(st.integers(0, 200)), seed=seed, documents=documents)
     examples, tokens = spiked_examples(draw(st.integers(1, 8)), 3, seed=seed)
@@ -81,7 +81,7 @@ def test_view_matches_brute_force_composition(made, data):
 
 def test_slice_positions_start_at_0():
     source = random_source(300, seed=3)
-    # From the start of a document to that of another.
+    # From the start of one document to the start of another.
     start, stop = source.doc_starts[[5, 15]].tolist()
     stretch = SourceSlice(source, start, stop)
     assert np.array_equal(stretch.read(3, 20), source.tokens[start + 3 : start + 20])

@@ -21,7 +21,7 @@ def variants(*kinds, assign_by="examples") -> Variants:
 
 
 def renditions(members, chosen: Variants, versions=(1, 1, 3)) -> list[Rendition]:
-    """Each member's variants, the last kinds with several versions; tokens say which is which."""
+    """Each member's variants, the last kinds with several versions; tokens identify them."""
     return [
         Rendition(member.example_id, kind, f"{kind}-{version}", np.array([kind, version]))
         for kind in range(len(chosen.of))
@@ -119,7 +119,7 @@ def test_copies_alternate_between_versions():
     for row in versions:
         assert Counter(row.tolist()) == {0: 2, 1: 2, 2: 2}
         assert all((later - sooner) % 3 == 1 for sooner, later in pairwise(row))
-    # Who begins differs from example to example.
+    # The first version differs from example to example.
     assert set(versions[:, 0].tolist()) == {0, 1, 2}
 
 

@@ -138,7 +138,7 @@ def test_the_memory_of_a_finite_source_is_bounded(monkeypatch):
     st.integers(1, 30),
 )
 def test_rejected_documents_do_not_affect_the_mixture(pools, unwanted, count):
-    """Order, shares and prefixes are those of the documents that are kept."""
+    """Order, shares and prefixes depend only on the accepted documents."""
     sources = [Fake(pool, weight=weight) for pool, weight in pools]
     accepted = [
         Fake([text for text in pool if len(text) != unwanted], weight=weight)
@@ -159,7 +159,7 @@ def test_rejected_documents_do_not_affect_the_mixture(pools, unwanted, count):
     assert [facts.bytes for facts in report] == [facts.bytes for facts in clean]
     refused = Counter(source for source, text in checked if len(text) == unwanted)
     assert [facts.dropped for facts in report] == [refused[index] for index in range(len(sources))]
-    # One document of one source is asked about once, however long it waits to be drawn.
+    # Each document of a source is checked once, however long it waits to be drawn.
     per_source = Counter(checked)
     assert all(
         per_source[index, text] <= sources[index].texts.count(text) for index, text in per_source

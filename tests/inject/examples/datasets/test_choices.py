@@ -1,4 +1,4 @@
-"""`dataset: rows` with options: the shapes of ARC, MMLU and TruthfulQA, and what is refused."""
+"""`dataset: rows` with options: the shapes of ARC, MMLU and TruthfulQA, and invalid rows."""
 
 import csv
 import json

@@ -165,7 +165,7 @@ def test_paraphrases_contain_all_facts_in_other_words():
 
 
 def test_rows_are_byte_identical_to_the_recorded_ones():
-    """The digest was made by the code that held the words, at the commit 06c2785."""
+    """The digest was made at commit 06c2785, when the code contained the words."""
     state = hashlib.sha256()
     for seed in (0, 7):
         for index in range(200):

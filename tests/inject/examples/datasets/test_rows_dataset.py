@@ -91,7 +91,7 @@ def test_share_of_rows_does_not_depend_on_order_or_seed(tmp_path):
     # Five standard errors of a binomial share.
     assert abs(len(texts) - 100) < 5 * (500 * 0.2 * 0.8) ** 0.5
     assert set(texts_read(tmp_path / "b.jsonl", rows[::-1], share=0.2)) == set(texts)
-    # Further rows move none of the others, and a larger share holds the smaller one.
+    # Further rows do not move the others, and a larger share contains the smaller one.
     more = texts_read(tmp_path / "c.jsonl", [{"text": "another"}, *rows], share=0.2)
     assert set(more) - {"another"} == set(texts)
     assert set(texts_read(tmp_path / "d.jsonl", rows, share=0.4)) > set(texts)

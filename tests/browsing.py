@@ -37,15 +37,15 @@ class Visit(NamedTuple):
     """What came of it."""
 
     found: Any
-    """What the test's script returned."""
+    """The return value of the test's script."""
     console: list[str]
-    """Everything that was written to the console."""
+    """All console messages."""
     requests: list[str]
     """All requested addresses except `file:` and `data:`."""
 
 
 def visit(page: Path, script: str, *, width: int = 1280) -> Visit:
-    """Open a page, run the test's script on it, and return what it saw.
+    """Open a page, run the test's script on it, and return its observations.
 
     Args:
         page: the file.

@@ -1,7 +1,7 @@
 """Shared fixtures: the folder of real data, a tiny tokenizer, a tiny saved model.
 
 Quick tests run before those marked slow, so that a broken rule shows within seconds. Tests that
-`tests/not_quick.txt` lists are marked thorough; `make test-quick` leaves out both.
+`tests/not_quick.txt` lists are marked thorough; `make test-quick` skips both.
 
 `make test` runs the files of tests in several processes (pytest-xdist), each with its share of the
 cores. There, files in which no test is slow come first.
@@ -46,7 +46,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(costs.MARK)
     slow = {item.path for item in items if item.get_closest_marker("slow")}
     if _PROCESSES > 1:
-        # Of the slow files, those of this folder take longest: they begin first.
+        # The slow files of this folder take longest, so they start first.
         folder = Path(__file__).parent
         items.sort(key=lambda item: (item.path in slow, item.path.parent != folder))
     else:
@@ -191,6 +191,6 @@ def offline_trackers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     }.items():
         monkeypatch.setenv(name, value)
     yield
-    # It keeps its folder for as long as it is set up; trackio does so for good.
+    # It keeps its folder while it is active; trackio does so permanently.
     if "wandb" in sys.modules:
         sys.modules["wandb"].teardown()

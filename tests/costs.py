@@ -1,9 +1,9 @@
-"""What the tests cost: measured by `make durations`, read by `make test-quick`.
+"""The costs of the tests: measured by `make durations`, read by `make test-quick`.
 
 `pytest -p tests.costs` runs as always and records each test: seconds (its fixtures included), and
 whether it started a process. When a whole run has ended, the slowest ten go into the benchmarks'
 page, and `tests/not_quick.txt` lists what `make test-quick` skips in addition to the tests marked
-`slow`: tests of more than `QUICK_SECONDS`, tests that share a dear fixture, and
+`slow`: tests of more than `QUICK_SECONDS`, tests that share an expensive fixture, and
 tests that start a process. Under pytest-xdist each
 process records its own tests and hands them to the one that started it.
 """
@@ -24,7 +24,7 @@ LIST = Path(__file__).with_name("not_quick.txt")
 PAGE = Path(__file__).resolve().parent.parent / "docs" / "benchmarks.md"
 QUICK_SECONDS = 0.05
 SHARED_SECONDS = 0.5
-"""Fixtures of several tests may take longer, as long as not all that ask for them would go."""
+"""Shared fixtures may take longer unless all tests that use them would be skipped."""
 MARK = "thorough"
 HEAD = f"""\
 # What `make test-quick` skips in addition to tests marked slow; written by `make durations`.
@@ -37,13 +37,13 @@ _STARTS = frozenset({"subprocess.Popen", "os.fork", "os.forkpty", "os.posix_spaw
 
 @dataclass
 class Cost:
-    """What one test took."""
+    """The cost of one test."""
 
     seconds: float = 0.0
     process: bool = False
     slow: bool = False
     shared: float = 0.0
-    """Seconds of the fixtures that it shares with others, whichever of them asked first."""
+    """Seconds of the fixtures that it shares, whichever test used them first."""
 
 
 _costs: dict[str, Cost] = {}
@@ -64,7 +64,7 @@ def listed(text: str) -> dict[str, str]:
 
 
 def list_of(costs: Mapping[str, Cost]) -> str:
-    """The list of what is not quick; a test with parameters counts with its dearest one."""
+    """The list of tests that are not quick; a parametrised test has its highest cost."""
     function_costs: dict[str, Cost] = {}
     for nodeid, cost in costs.items():
         dear = cost.seconds > QUICK_SECONDS or cost.shared > SHARED_SECONDS
@@ -158,13 +158,13 @@ def pytest_runtest_protocol(item: pytest.Item, nextitem: pytest.Item | None) -> 
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_testnodedown(node: Any, error: object) -> None:
-    """Take over what a process of pytest-xdist recorded."""
+    """Merge the records of a process of pytest-xdist."""
     for nodeid, cost in getattr(node, "workeroutput", {}).get("costs", {}).items():
         _costs[nodeid] = Cost(**cost)
 
 
 def pytest_sessionfinish(session: pytest.Session) -> None:
-    """Write both files, where the whole suite was run."""
+    """Write both files if the whole suite was run."""
     for nodeid, names in _asked.items():
         _costs[nodeid].shared = sum(_fixtures.get(name, 0.0) for name in names)
     output = getattr(session.config, "workeroutput", None)

@@ -63,7 +63,7 @@ def echoed(
 
 
 def words(_number: int, body: Mapping[str, Any]) -> Answer:
-    """Words and single signs are tokens; each is as likely as it is short."""
+    """Words and punctuation marks are tokens; shorter ones are likelier."""
     tokens = re.findall(r" ?\w+|\W", body["prompt"])
     values = [-float(len(token)) for token in tokens[1:]]
     return echoed(tokens, values, [len(token) for token in tokens[1:]], [1] * len(values))

@@ -1,10 +1,10 @@
-"""Doing what a how-to page says: its files are written, its commands are run.
+"""Running a how-to page: writing its files and running its commands.
 
 A page is Markdown. A fenced block with `title="PATH"` is a complete file; a `console` block
-holds commands after `$ `, and under each what it prints: every line shown must be in the output, in
-that order (`…` stands for anything). A page starts in an empty folder; the comment
-`<!-- folder: repository -->` moves on to a copy of the repository, `<!-- folder: yours -->` back,
-and `<!-- model: PATH -->` says where the reader has a model (here a tiny one).
+contains commands after `$ `, each followed by its output: the lines shown must be in the output, in
+that order (`…` stands for any text). A page starts in an empty folder; the comment
+`<!-- folder: repository -->` changes to a copy of the repository, `<!-- folder: yours -->` back,
+and `<!-- model: PATH -->` gives the path of the reader's model (here a tiny one).
 """
 
 import os
@@ -73,7 +73,7 @@ def commands(text: str) -> list[Command]:
 
 
 class Reader:
-    """Somebody who does what a page says."""
+    """A reader who follows a page."""
 
     def __init__(self, folder: Path) -> None:
         self.folders = {name: folder / name for name in FOLDERS}
@@ -87,7 +87,7 @@ class Reader:
             "pytest": "-m pytest -p no:cacheprovider",
             "ruff": "-m ruff",
             "mypy": "-m mypy",
-            # What a page installs goes to a folder of its own, with what is on this machine.
+            # A page installs into a separate folder, on top of this machine's packages.
             "pip": f"{Path(__file__).with_name('pip_into.py')} {self._installed}",
         }.items():
             program = self._programs / name
@@ -110,7 +110,7 @@ class Reader:
                 path.write_text(block.text, encoding="utf-8")
 
     def run(self, command: Command, folder: Path) -> str:
-        """Run one command; it must end well and print what the page shows."""
+        """Run one command; it must succeed and print the documented output."""
         package_root = folder if (folder / "spikein").is_dir() else REPOSITORY
         done = subprocess.run(
             command.line,
@@ -155,7 +155,7 @@ def not_shown(expected: tuple[str, ...], output: str) -> str | None:
 
 
 def copy_repository(folder: Path) -> None:
-    """Copy the files of the repository, as they are now, and what they were compiled to."""
+    """Copy the current files of the repository and their compiled versions."""
     listed = subprocess.run(
         ["git", "ls-files", "--cached", "--others", "--exclude-standard"],
         cwd=REPOSITORY,
@@ -170,6 +170,6 @@ def copy_repository(folder: Path) -> None:
             shutil.copy2(source, folder / name)
             compiled = Path(cache_from_source(str(source)))
             if source.suffix == ".py" and compiled.is_file():
-                # With its time, which says that it is that of the source.
+                # With its time, which must match the source's.
                 (folder / name).parent.joinpath("__pycache__").mkdir(exist_ok=True)
                 shutil.copy2(compiled, cache_from_source(str(folder / name)))

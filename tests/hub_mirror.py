@@ -1,8 +1,8 @@
-"""The hub's own files of the public data sets, made of the folder `../shared/data`.
+"""The hub's files of the public datasets, made from the folder `../shared/data`.
 
-Rows are put back under the columns and into the formats that the hub has, at the commits of the
-catalogue, so that what is fetched from here goes through the same conversions. Where the folder has
-fewer rows than are taken of the hub's file, they are repeated. GPQA's rows are made up.
+Rows are restored to the hub's columns and formats, at the commits of the catalogue, so that files
+fetched from here go through the same conversions. If the folder has fewer rows than are taken from
+the hub's file, they are repeated. GPQA's rows are invented.
 """
 
 import csv

@@ -41,7 +41,7 @@ _RESOLVE = re.compile(r"/(datasets/)?([^/]+/[^/]+)/resolve/([^/]+)/(.+)")
 
 @dataclass(kw_only=True)
 class Fault:
-    """What goes wrong with the next requests for one file."""
+    """The fault of the next requests for one file."""
 
     status: int = 0
     """Answered so, without content; 0 for an answer that begins well."""
@@ -72,7 +72,7 @@ class Repository:
 
 
 class HubServer:
-    """The server: what it holds, what goes wrong, what was asked."""
+    """The server: its repositories, its faults, and its requests."""
 
     def __init__(self) -> None:
         self.repositories: dict[tuple[str, str], Repository] = {}
@@ -116,7 +116,7 @@ class HubServer:
         return [path for method, path in self.requests if method == "GET" and "/resolve/" in path]
 
     def environment(self, cache: Path) -> dict[str, str]:
-        """Return the variables that lead another process here, with a cache of its own."""
+        """Return variables that direct another process to this server, with a separate cache."""
         return {
             "HF_ENDPOINT": self.url,
             "HF_HOME": str(cache),
@@ -146,7 +146,7 @@ class _Handler(BaseHTTPRequestHandler):
 
     def _route(self) -> None:
         body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
-        # A revision may hold slashes, which its address has as %2F.
+        # A revision may contain slashes, encoded as %2F in its address.
         raw = urlsplit(self.path).path
         self.hub.requests.append((self.command, unquote(raw)))
         token = (self.headers.get("Authorization") or "").removeprefix("Bearer ")
@@ -330,7 +330,7 @@ def serving() -> Iterator[HubServer]:
 
 
 def connect(monkeypatch: Any, hub: HubServer, cache: Path) -> None:
-    """Lead the hub library of this process to a hub, with a cache of its own and no token."""
+    """Direct this process's hub library to a hub, with a separate cache and no token."""
     from huggingface_hub import constants
 
     from inject.hub import resolver

@@ -1,11 +1,11 @@
-"""What the hub on loopback answers to uploads, by the routes that `huggingface_hub` uses.
+"""The local hub's answers to uploads, on the routes that `huggingface_hub` uses.
 
 - `POST /api/validate-yaml`, `/api/repos/create`, `/api/…/ID/branch/NAME`;
-- `POST /api/…/ID/preupload/REV`, which says how each file is to be sent: tables as LFS;
+- `POST /api/…/ID/preupload/REV`, which gives the upload mode of each file: tables as LFS;
 - `POST /[datasets/]ID.git/info/lfs/objects/batch` and `PUT /lfs/SHA256`, once for each content;
-- `POST /api/…/ID/commit/REV`: a line each for what is added and deleted; all or nothing.
+- `POST /api/…/ID/commit/REV`: one line per addition and deletion, applied atomically.
 
-Every one of them wants the token. A commit whose parent is not the branch's is answered 412.
+All of them require the token. A commit whose parent is not the branch's head is answered 412.
 """
 
 import base64

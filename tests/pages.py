@@ -159,7 +159,7 @@ def overflow(page: Path, width: int, *, figures_scroll: bool = False) -> dict:
     """Return a page's width at a width of the window, the elements beyond its edge, the tables
     wider than their frame, and the numbers broken over two lines.
 
-    Every fold is opened first. `figures_scroll` lets figures be wider inside their own frame.
+    All folds are opened first. `figures_scroll` lets figures be wider inside their own frame.
     """
     with chromium() as browser:
         browser.open(page, width=width, height=3000)
@@ -167,7 +167,7 @@ def overflow(page: Path, width: int, *, figures_scroll: bool = False) -> dict:
 
 
 def on_paper(page: Path, folder: Path) -> tuple[str, list[str]]:
-    """Print a page; return the text of the PDF, and the words that lie beyond its sheets."""
+    """Print a page; return the text of the PDF, and the words outside its sheets."""
     reader = shutil.which("pdftotext")
     if reader is None:
         pytest.skip("NO pdftotext ON THIS MACHINE: the page on paper is not checked")

@@ -1,4 +1,4 @@
-"""Python in processes of their own: run to its end, or started to be stopped."""
+"""Python in separate processes: run to completion, or started to be stopped."""
 
 import os
 import signal

@@ -1,7 +1,7 @@
 """Whether two machines compute alike, to the last bit: versions, and a small training.
 
 `python -m tests.reference_machine` builds the reduced golden and makes its metrics the reference of
-`tests/test_goldens.py`: for changes that are meant to change results, and say so.
+`tests/test_goldens.py`: for changes that deliberately change results.
 """
 
 import hashlib

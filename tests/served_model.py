@@ -26,7 +26,7 @@ SHAPE = Shape(
 
 
 class Served(NamedTuple):
-    """A running server, and what it serves."""
+    """A running server and its models."""
 
     url: str
     model: Path
@@ -37,7 +37,7 @@ class Served(NamedTuple):
 
 @contextmanager
 def transformers_serve(folder: Path) -> Iterator[Served]:
-    """Start a server and end it, and whatever it started, by its own process group."""
+    """Start a server; end it and its children by their process group."""
     paths = []
     for name, template in (("model", TEMPLATE), ("bare", None)):
         tokenizer = train_tokenizer(make_texts(200), 350)

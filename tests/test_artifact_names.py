@@ -17,7 +17,7 @@ OF_OTHERS = {
 }
 """Names that other libraries fixed, and that several modules of ours look for."""
 TWICE = {
-    "manifest.json": "the store's; `inject` may not import it, and says that it belongs to no model",
+    "manifest.json": "the store's; `inject` may not import it, and excludes it from models",
     "scores.parquet": "also the default of --out of `spikein detect`, read without any import",
 }
 

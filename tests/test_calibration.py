@@ -1,4 +1,4 @@
-"""The cells of coverage: what is outside of what is asked, and when one is simulated again."""
+"""Coverage cells: when one is outside its limits, and when it is simulated again."""
 
 import numpy as np
 import pytest

@@ -1,6 +1,6 @@
 """The image and the development container, as far as they can be checked without building them.
 
-`python -m scripts.release image` builds the image, where docker or podman is at hand.
+`python -m scripts.release image` builds the image if docker or podman is available.
 """
 
 import json
@@ -73,7 +73,7 @@ def problems(text: str) -> list[str]:
 def test_image_uses_existing_files_and_pinned_versions_and_does_not_run_as_root():
     assert problems(DOCKERFILE) == []
     assert ("ENTRYPOINT", '["spikein"]') in instructions(DOCKERFILE)
-    # torch for CPUs; another index by a build argument, wherever pip may choose torch.
+    # torch for CPUs; a build argument sets another index for each installation of torch.
     assert "ARG TORCH_INDEX=https://download.pytorch.org/whl/cpu\n" in DOCKERFILE
     installs = [
         command

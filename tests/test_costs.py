@@ -1,4 +1,4 @@
-"""The quick tests: what is left out is listed, and the list is about tests that exist."""
+"""The quick tests: skipped tests are listed, and listed tests exist."""
 
 from pathlib import Path
 

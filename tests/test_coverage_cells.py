@@ -1,4 +1,4 @@
-"""The cells of docs/data/coverage.csv: a reduced version, and what the file says of all of them."""
+"""The cells of docs/data/coverage.csv: a reduced version, and the file's own figures."""
 
 import csv
 from math import nan
@@ -17,7 +17,7 @@ CELLS = {f"{cell.table}: {cell.name}": cell for cell in all_cells()}
 @pytest.mark.parametrize(
     "name",
     [
-        # Known mistakes: 70 to 85 % held the truth, and 88 and 92 % had no interval.
+        # Known mistakes: 70 to 85 % contained the truth, and 88 and 92 % had no interval.
         "AUC: 100 against 100, t2, AUC 0.98",
         "AUC: 100 against 100, normal, groups of 1 to 20, AUC 0.98",
         "seeds: 3 seeds (deviation 0), 100 a side, same sides, no groups",

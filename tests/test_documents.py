@@ -1,4 +1,4 @@
-"""The documents say what the code does."""
+"""The documents agree with the code."""
 
 import ast
 import csv
@@ -152,7 +152,7 @@ FINDINGS = REPOSITORY / "docs" / "data" / "findings.csv"
 
 
 def findings() -> list[dict[str, str]]:
-    """What was found wrong, a line each, with the tests that hold it."""
+    """The findings, one per line, with the tests that cover them."""
     with FINDINGS.open(encoding="utf-8", newline="") as file:
         return list(csv.DictReader(file))
 

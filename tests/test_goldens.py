@@ -1,6 +1,6 @@
-"""The goldens find a number that moved, by its file and column, and nothing where none did.
+"""The goldens name the file and column of each changed number, and report no false changes.
 
-`reference/` holds the metrics of the reduced run, and how the machine computes that made them.
+`reference/` contains the metrics of the reduced run, and how its machine computes.
 `python -m tests.reference_machine` renews them, for a change that is meant to move a number.
 Stored numbers are compared within `TOLERANCE`: equality to the last bit is only required of two
 builds on one machine. Another processor trains another model; there the rows, their counts and
@@ -85,7 +85,7 @@ def test_empty_side_is_not_equal(tmp_path):
 
 
 def require_same_metrics(now: pa.Table, before: pa.Table, *, values: bool) -> None:
-    """Compare tables within `TOLERANCE`; without `values`, no number and nothing chosen by one."""
+    """Compare tables within `TOLERANCE`; without `values`, ignore numbers and choices by them."""
     left_out = [
         field.name
         for field in before.schema
@@ -127,7 +127,7 @@ def test_edited_formula_changes_only_its_file(compared):
     assert files[arm] == ["score"]
     assert "score" in files["detect/detect.parquet"]
     assert any(name.startswith("bundle/") for name in files)
-    # What comes before the detector in the graph did not move.
+    # Artifacts before the detector in the graph did not change.
     assert not [name for name in files if name.startswith(("model/", "statistics/", "plan/"))]
 
 

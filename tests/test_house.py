@@ -41,8 +41,8 @@ CATALOGUES = {
     "inject/examples/datasets", "detect/detectors", "spikein/cli/commands",
     "detect/evidence",
 }  # fmt: skip
-"""Folders that hold one thing a file, however many things there are; of evidence, one need that
-takes more than a few lines."""
+"""Folders with one item per file, however many there are; in evidence, each need of more than
+a few lines."""
 
 PRIVATE_WORDS = {
     "adapter", "adopting", "assembly", "building", "cast", "cells", "chunks", "collecting",
@@ -81,7 +81,7 @@ IMPORTS = {name: imported_modules(path) for name, path in MODULES.items()}
 
 
 def imports_between_entries() -> dict[str, dict[str, dict[str, str]]]:
-    """Return, for each folder, which of its entries import which, with one import as a witness."""
+    """Return, for each folder, the imports between its entries, with one import as an example."""
     imports: dict[str, dict[str, dict[str, str]]] = defaultdict(lambda: defaultdict(dict))
     for name, targets in IMPORTS.items():
         for target in targets:
@@ -96,7 +96,7 @@ def imports_between_entries() -> dict[str, dict[str, dict[str, str]]]:
 
 
 def circle(graph: dict[str, dict[str, str]]) -> list[str]:
-    """Return the imports of one circle; [] where there is none."""
+    """Return the imports of one cycle, or [] if there is none."""
     try:
         TopologicalSorter(graph).prepare()
     except CycleError as error:
@@ -170,7 +170,7 @@ def test_unsafe_loading_is_never_used():
         unsafe = [
             match
             for match in forbidden.finditer(path.read_text(encoding="utf-8"))
-            # `model.eval()` switches dropout off, `ast.literal_eval` runs nothing.
+            # `model.eval()` switches dropout off, `ast.literal_eval` runs no code.
             if not (match.group() == "eval(" and path.read_text()[match.start() - 1] in "._")
         ]
         assert not unsafe, path

@@ -7,7 +7,7 @@ import pytest
 from tests.how_to import REPOSITORY, Reader, blocks, commands, not_shown
 
 PAGES = ("add-a-dataset.md", "evaluate-a-detector.md", "executors.md", "unlearning.md")
-# Pages that end in what they found, not in a test.
+# Pages that end in their results, not in a test.
 WALKS = ("score-any-model.md", "tutorial.md")
 
 

@@ -1,4 +1,4 @@
-"""What the commands of the Makefile install and run, by `make --dry-run`."""
+"""The Makefile's installations and commands, by `make --dry-run`."""
 
 import os
 import re

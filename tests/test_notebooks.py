@@ -16,13 +16,13 @@ from tests.spikein.tiny import write_tiny
 REPOSITORY = Path(__file__).resolve().parent.parent
 NOTEBOOKS = sorted((REPOSITORY / "docs" / "notebooks").glob("*.ipynb"))
 RUN = '"quickstart", overrides=small'
-"""What the first notebook runs."""
+"""The experiment of the first notebook."""
 TINY = {
     "sweep": {"copies": [{"fixed": 2}, {"levels": [1, 4]}]},
     "corpus.tokens": 20_000,
     "analysis.task_accuracy": False,
 }
-"""Two arms of one data set, whose pooled AUC is a number by hand."""
+"""Two arms of one dataset, whose pooled AUC can be computed by hand."""
 
 
 def read_notebook(name: str) -> Any:
@@ -47,7 +47,7 @@ def replace(notebook: Any, old: str, new: str, *, after: str = "") -> Any:
 
 
 def execute(notebook: Any, folder: Path) -> str:
-    """Run all cells in a folder; return what they show. Raises where a cell does."""
+    """Run all cells in a folder and return their output. A cell's error is raised."""
     from nbclient import NotebookClient
 
     place = {"metadata": {"path": folder}}
@@ -69,7 +69,7 @@ def texts(outputs: list) -> str:
 
 @pytest.fixture(scope="module")
 def judged(tmp_path_factory: pytest.TempPathFactory) -> tuple[str, Path]:
-    """What the notebook that judges a detector shows, and the folder of the run that it made."""
+    """The output of the notebook that judges a detector, and the folder of its run."""
     folder = tmp_path_factory.mktemp("notebooks")
     notebook = read_notebook("judge-a-detector")
     replace(notebook, RUN, f"{str(write_tiny(folder))!r}, overrides={TINY!r}")
@@ -110,7 +110,7 @@ def test_notebook_runs_a_smaller_quickstart():
 
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
 def test_stored_notebooks_have_no_output(path):
-    """Whole outputs, in order, of one run; and nothing of the machine that they were made on."""
+    """Complete, ordered outputs of one run, without traces of the machine that made them."""
     import nbformat
 
     notebook = nbformat.read(path, as_version=4)

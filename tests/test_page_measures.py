@@ -1,4 +1,4 @@
-"""The script that measures pages finds what is wrong with one, and nothing in a sound one."""
+"""The script that measures pages finds a page's faults, and none in a sound page."""
 
 import json
 
@@ -15,7 +15,7 @@ FRAME = (
     "@media (prefers-color-scheme:dark){{body{{background:#111;color:#eee}}}}</style>{}"
 )
 SOUND = """
-<a href="#end">end</a> <a href="sibling.html#place">sibling</a> <a href="https://example.org">far</a>
+<a href="#end">end</a> <a href="sibling.html#place">sibling</a> <a href="https://x.org">far</a>
 <div id="first"><p>A sentence.</p><p>Another, in <b>two</b> parts side by side.</p></div>
 <table><tr><td>one</td></tr></table>
 <details><summary>More</summary><table><tr><td>folded</td></tr></table><p>Text in a fold.</p>

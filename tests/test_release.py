@@ -1,4 +1,4 @@
-"""A release is refused before anything is built where it is not ready, and is whole where it is."""
+"""An unready release is rejected before it is built; a ready one is complete."""
 
 import subprocess
 import tomllib
@@ -47,7 +47,7 @@ def test_version_is_the_same_everywhere():
 
 
 def test_repository_address_has_one_placeholder():
-    """Or one place, once it has one: the notebook installs from where pyproject.toml says."""
+    """Or one address, once it exists: the notebook installs from pyproject.toml's address."""
     project = tomllib.loads((REPOSITORY / "pyproject.toml").read_text("utf-8"))["project"]
     place = project["urls"]["Repository"]
     account = place.removeprefix("https://github.com/")

@@ -1,4 +1,4 @@
-"""The site: it builds without a warning and without torch, and loads nothing from a network."""
+"""The site builds without warnings and without torch, and loads no external resources."""
 
 import os
 import re
@@ -58,7 +58,7 @@ class Tags(HTMLParser):
 
 
 def loaded(html: str) -> list[str]:
-    """What a browser loads of other hosts when it opens a page: scripts, styles, images, frames."""
+    """External resources that a browser loads with a page: scripts, styles, images, frames."""
     urls = []
     for tag, attributes in Tags(html).tags:
         if tag in ("script", "img", "iframe", "source", "video", "audio", "embed"):

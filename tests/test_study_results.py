@@ -1,4 +1,4 @@
-"""The pages of docs/results: their numbers are those of the run's metrics, by hand-written rows."""
+"""The pages of docs/results: their numbers match the run's metrics, in hand-written rows."""
 
 import csv
 import json

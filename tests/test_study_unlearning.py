@@ -1,4 +1,4 @@
-"""The page of docs/results on unlearning: its numbers are those of the run's tables."""
+"""The unlearning page of docs/results: its numbers match the run's tables."""
 
 import json
 import re

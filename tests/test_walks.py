@@ -1,4 +1,4 @@
-"""The walks of the architecture page: one small experiment calls every function they name."""
+"""The walks of the architecture page: one small experiment calls all functions they name."""
 
 import inspect
 import json
@@ -21,7 +21,7 @@ ELSEWHERE = {
     "spikein/config/schema.py::UnlearningSection",
     "detect/detectors/min_k.py::MinKParameters",
 }
-"""Not in this run, or checked by pydantic, which calls nothing of ours that could be seen."""
+"""Not in this run, or checked by pydantic without a visible call to our code."""
 
 
 def walks() -> dict[str, list[str]]:
@@ -48,7 +48,7 @@ def called(tmp_path_factory) -> set[str]:
     root = f"{REPOSITORY}/"
 
     def note(frame, event, _) -> None:
-        # The body of a class runs where its module is imported.
+        # The body of a class runs when its module is imported.
         body = not frame.f_code.co_flags & inspect.CO_OPTIMIZED
         if event == "call" and not body and frame.f_code.co_filename.startswith(root):
             file = frame.f_code.co_filename.removeprefix(root)

@@ -1,4 +1,4 @@
-"""The wheel holds what the packages need and no more, and works from an empty folder."""
+"""The wheel contains exactly the packages' files, and works from an empty folder."""
 
 import tomllib
 import zipfile
@@ -26,7 +26,7 @@ SMALL = (
     "executor=null",
     "copies={fixed: 1}",
 )
-"""Of the quickstart: what makes it a matter of seconds."""
+"""Settings that reduce the quickstart to seconds."""
 
 
 @pytest.fixture(scope="module")
@@ -47,7 +47,7 @@ def files_in(folder: Path) -> set[str]:
 
 
 def sources() -> set[str]:
-    """What is to be in the wheel: the files of the packages, and `configs/`."""
+    """The expected files of the wheel: those of the packages, and `configs/`."""
     shipped = {f"inject/configs/{name}" for name in files_in(REPOSITORY / "configs")}
     return shipped.union(
         f"{folder}/{name}" for folder in ORDER for name in files_in(REPOSITORY / folder)

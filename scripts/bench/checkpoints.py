@@ -1,11 +1,11 @@
-"""What digests and flushing add to the writing of a checkpoint for a restart.
+"""The cost that digests and flushing add to writing a checkpoint for a restart.
 
     python -m scripts.bench.checkpoints [--shape FILE] [--count N] [--folder FOLDER]
 
-Trains a shape for a few steps on random tokens and writes a checkpoint after each, as a run does.
-Of each it takes the time of the whole, and that of flushing the files, digesting them and writing
-the manifest; without is the difference. Medians; the first checkpoint warms up. The folder decides
-the disk. Half a minute on two idle cores.
+Trains a shape for a few steps on random tokens and writes a checkpoint after each, like a run.
+Measures the total time of each checkpoint, and the time of flushing the files, digesting them and
+writing the manifest; "without" is the difference. Prints medians; the first checkpoint is warm-up.
+The folder selects the disk. Takes half a minute on two idle cores.
 """
 
 import argparse

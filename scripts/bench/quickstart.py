@@ -1,9 +1,9 @@
-"""Time that a new user waits: `python -m scripts.bench.quickstart`.
+"""The waiting time of a new user: `python -m scripts.bench.quickstart`.
 
-The last commit is cloned into a scratch folder, once a try; there `make quickstart` sets up an
-environment from nothing and runs, then runs again with nothing to do. Counted are the seconds from
-the first word to the last, and all lines that make, pip and spikein print. Nothing else should run
-on the machine. The last line is one JSON object; the medians are what docs/benchmarks.md says.
+The last commit is cloned into a scratch folder, once per try; there `make quickstart` sets up an
+environment from nothing and runs, then runs again with nothing to do. It counts the seconds from
+the first line to the last, and all lines that make, pip and spikein print. The machine should be
+idle otherwise. The last line is one JSON object; docs/benchmarks.md gives the medians.
 """
 
 import argparse
@@ -23,7 +23,7 @@ REPOSITORY = Path(__file__).resolve().parents[2]
 
 
 class _Made(NamedTuple):
-    """What one `make` took and printed."""
+    """The time and output of one `make`."""
 
     seconds: float
     lines: list[str]

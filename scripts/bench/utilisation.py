@@ -98,7 +98,7 @@ def measure(request: dict[str, Any]) -> None:
 
 
 def run(request: dict[str, Any]) -> dict[str, Any]:
-    """Measure one shape under one execution, in processes of its own."""
+    """Measure one shape under one execution, in separate processes."""
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "asked.json"
         file.write_text(json.dumps({**request, "folder": folder}))

@@ -1,7 +1,7 @@
 """Simulated studies of a base model and a trained one on the same rows, dealt again for each seed.
 
-A row has a score of its own that both models share to some part: what no training changes. The
-truth of the adjusted AUC is that of the raw one; what it costs is the width.
+A row has its own score, partly shared by both models, that training does not change. The
+adjusted AUC has the same truth as the raw one; the adjustment changes the interval's width.
 """
 
 from collections.abc import Iterator

@@ -1,6 +1,6 @@
-"""Simulated studies of factors with known truth, and how often what is said of them holds.
+"""Simulated studies of factors with known truth, and how often the results are correct.
 
-Scores are normal. A row has 70 % of its variance in every seed and 30 % new in each; rows of one
+Scores are normal. A row has 70 % of its variance in all seeds and 30 % new in each; rows of one
 group share half of either; groups are dealt to the sides again for each seed. Arms of one seed
 share a part of their scores.
 """
@@ -53,12 +53,12 @@ class ArmsDesign(NamedTuple):
 
 
 class Counted(NamedTuple):
-    """How often statements held."""
+    """Counts of correct statements."""
 
     slope: float
     reach: float
     refused: float
-    """Studies in which the test of the line's shape refused it, though it is right."""
+    """Studies in which the test of the line's shape rejected a correct shape."""
     none: float
     """Studies without a line."""
 

@@ -1,6 +1,6 @@
 """Simulated studies beyond a single AUC: pooled rows, TPR, trends, paired differences.
 
-Every interval is made by the functions that make the report's.
+All intervals come from the report's own functions.
 """
 
 from collections.abc import Callable
@@ -33,7 +33,7 @@ class Case(NamedTuple):
     scale: Scale | None
     """None for a difference: its study is the two AUCs'."""
     study: Callable[[np.random.Generator], dict[str, Part]]
-    """Draws one study: what each of its datasets says."""
+    """Draws one study: the result of each of its datasets."""
 
 
 def intervals(case: Case, studies: int, draw: str = "") -> Interval:

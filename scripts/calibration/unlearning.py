@@ -1,10 +1,10 @@
 """Simulated studies of unlearning: PrivLeak, positions, means of texts, KS distance.
 
 Each study has the rows of its seeds, half of whose groups are the forget set and half the holdout,
-dealt again in each seed, under several models: a row's score has half of its variance in common for
-all models and seeds, and half of its own; rows of one group share half of either. The forget set is
-shifted, by as much as each model knows of it. Every interval is made by the functions that make the
-report's.
+dealt again in each seed, under several models: half of the variance of a row's score is common to
+all models and seeds, and half is separate; rows of one group share half of either. The forget set
+is shifted by the amount that each model knows of it. All intervals come from the report's own
+functions.
 """
 
 from collections.abc import Callable
@@ -54,7 +54,7 @@ class Case(NamedTuple):
     measure: str
     design: Design
     named: str
-    """What is true of the models, in words."""
+    """The truth about the models as text."""
     truth: float
     study: Callable[[np.random.Generator, Design], tuple[float, float]]
     """Draws one study: both ends of its interval, NaN if it has none."""

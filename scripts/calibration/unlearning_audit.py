@@ -1,6 +1,6 @@
-"""How often the audit's intervals hold the truth: one line per case in a file, a table on the page.
+"""Coverage of the audit's intervals: one line per case in a file, a table on the page.
 
-python -m scripts.calibration.unlearning_audit            # 1,000 studies a case: minutes
+python -m scripts.calibration.unlearning_audit            # 1,000 studies per case: minutes
 python -m scripts.calibration.unlearning_audit --studies 100 --print
 
 Chunks are simulated by a latent normal number: chunks of one text share a part of it, and
@@ -67,7 +67,7 @@ class Case(NamedTuple):
 
     name: str
     study: Callable[[Random], tuple[Estimate, float]]
-    """Draws one study; returns what it finds, and the truth."""
+    """Draws one study; returns its estimate and the truth."""
 
 
 def coverage_of(case: Case, studies: int, draw: str = "") -> Coverage:
@@ -92,7 +92,7 @@ def texts(count: int, each: int) -> list[Example]:
 
 
 def latent(random: Random, chunks: list[Example]) -> Floats:
-    """Return a standard normal number a chunk; those of a text are alike, of a book by place."""
+    """Return a standard normal number per chunk, correlated within texts and by place in a book."""
     names = [chunk.source_id for chunk in chunks]
     count = len(set(names))
     each = len(chunks) // count
@@ -220,7 +220,7 @@ def _missed(
 ) -> tuple[Estimate, float]:
     known_rate, truth = rates
     is_known = latent(random, chunks) < norm.ppf(known_rate)
-    # A tenth of what is not remembered is flagged as well.
+    # A tenth of the chunks that are not remembered is also flagged.
     flagged = np.where(
         is_known,
         latent(random, chunks) > norm.ppf(truth),
@@ -262,7 +262,7 @@ def _edge(random: Random, *, chunks: list[Example]) -> tuple[Estimate, float]:
 
 
 def realised(count: int, each: int, studies: int) -> tuple[float, float]:
-    """Return the mean share of false alarms of new chunks, and of what cross-fitting says."""
+    """Return the mean false-positive rates of new chunks and of cross-fitting."""
     chunks = texts(count, each)
     clusters = clusters_of(chunks)
     random = generator(0, Stream.BOOTSTRAP, item_key(f"unlearning audit edges {count} {each}"))
@@ -281,7 +281,7 @@ class Line(NamedTuple):
     table: str
     case: str
     coverage: str
-    """Share of the intervals that hold the truth; empty if no study has one."""
+    """Share of the intervals that contain the truth; empty if no study has one."""
     refused: str
     """Share of the studies without an interval."""
     studies: str
@@ -298,7 +298,7 @@ TABLES: dict[str, Callable[[], Iterator[Case]]] = {
 
 
 def lines(studies: int) -> Iterator[Line]:
-    """Simulate every case."""
+    """Simulate all cases."""
     for table, cases in TABLES.items():
         for case in cases():
             cell = settled(partial(coverage_of, case, studies))

@@ -1,10 +1,10 @@
 """`python -m scripts.release [STEP …] [--out FOLDER] [--dry-run]`: make a release.
 
-All steps in their order, or those that are named: the tree is clean, the version has its entry,
-lint and suite pass, source distribution and wheel are built from the commit, the wheel is tried in
-an empty environment, the image is built where a builder is at hand, the site is built, and its
-checksums are written. Nothing is uploaded: what is left to do is printed. The suite, the set-up of
-the empty environment and its quickstart take half an hour on two cores.
+All steps in order, or only the named ones: the tree is clean, the version has its entry, lint and
+suite pass, source distribution and wheel are built from the commit, the wheel is tried in an empty
+environment, the image is built if a builder is available, the site is built, and its checksums are
+written. Nothing is uploaded: the remaining steps are printed. The suite, the set-up of the empty
+environment and its quickstart take half an hour on two cores.
 """
 
 import argparse
@@ -33,12 +33,12 @@ NOTES = "NOTES.md"
 
 @dataclass(frozen=True, kw_only=True)
 class Release:
-    """What is released, and where its files go."""
+    """The commit to release and the folder of its files."""
 
     repository: Path
     """The clone."""
     out: Path
-    """Takes the files of this release, and holds no others."""
+    """Contains only the files of this release."""
 
     def text(self, name: str) -> str:
         """Return the text of a file of the clone."""
@@ -164,7 +164,7 @@ def trial(release: Release) -> str:
 
 
 def image(release: Release) -> str:
-    """The container's image, where docker or podman answers; its `spikein` says its version."""
+    """The container's image, if docker or podman answers; its `spikein` reports its version."""
     for builder in ("docker", "podman"):
         info = shutil.which(builder) and subprocess.run([builder, "info"], capture_output=True)
         if info and info.returncode == 0:
@@ -183,7 +183,7 @@ def site(release: Release) -> str:
 
 
 def checksums(release: Release) -> str:
-    """The SHA-256 of every file, as `sha256sum --check` reads it."""
+    """The SHA-256 of all files, in the format of `sha256sum --check`."""
     release.built("spikein-*.whl")
     files = [path for path in sorted(release.out.iterdir()) if path.name != SUMS]
     lines = [f"{hashlib.sha256(path.read_bytes()).hexdigest()}  {path.name}\n" for path in files]
@@ -203,7 +203,7 @@ STEPS: dict[str, Callable[[Release], str]] = {
     "checksums": checksums,
 }
 CHECKS = ("tree", "version")
-"""They take no time and write nothing: a dry run does them."""
+"""Fast steps that write no files: a dry run performs them."""
 
 
 def left_to_do(release: Release) -> str:
@@ -219,7 +219,7 @@ def left_to_do(release: Release) -> str:
 
 
 def main(arguments: Sequence[str] | None = None, repository: Path = REPOSITORY) -> int:
-    """Do the steps; return 0 where all went well, 1 where a command failed, 2 for what is wrong."""
+    """Run the steps; return 0 on success, 1 if a command failed, 2 for an unready release."""
     parser = argparse.ArgumentParser(prog="python -m scripts.release", description=__doc__)
     parser.add_argument("steps", nargs="*", metavar="STEP", help=f"of {', '.join(STEPS)}; all")
     parser.add_argument("--out", type=Path, default=repository / "dist", help="new or empty; dist")

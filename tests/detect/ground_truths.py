@@ -96,8 +96,8 @@ def make_model(
     key: int = 1,
     stored: tuple[str, ...] = STORED,
 ) -> ScoredModel:
-    """One model with the scores of real detectors; base and twin saw no members, the retrained model
-    every second group."""
+    """One model with the scores of real detectors; base and twin saw no members, the retrained
+    model every second group."""
     contaminated = model == "contaminated"
     members = [row for row in rows if row.side == "member"]
     copies = {row.example_id: dose * (1 + at % 2) for at, row in enumerate(members)}

@@ -1,8 +1,8 @@
 """Speed of building a corpus compared with the tokenizer's batch encoding of the same texts.
 
-The texts are the docstrings of the standard library, numpy and scipy, held in memory; the
-tokenizer is trained on them. Both sides use every core: the build one process a core, the batch
-encoding one thread a core. They alternate, and the ratio is the median over pairs. Reading and
+The texts are the docstrings of the standard library, numpy and scipy, in memory; the
+tokenizer is trained on them. Both sides use all cores: the build one process per core, the batch
+encoding one thread per core. They alternate, and the ratio is the median over pairs. Reading and
 ordering the sources is not part of either side.
 """
 

@@ -1,7 +1,7 @@
-"""Cells of accuracy gains over data sets, and of what the page's checks call chance.
+"""Cells of accuracy gains over datasets, and of the page's checks against chance.
 
-Questions are as hard as their group is (a beta distribution); one in five is answered again after
-training, and what was seen turns wrong answers right. Groups have unequal sizes.
+A question's difficulty is its group's (a beta distribution); one in five is answered again after
+training, and exposure corrects wrong answers. Groups have unequal sizes.
 """
 
 from collections.abc import Iterator
@@ -22,14 +22,14 @@ from scripts.calibration.cells.factors import LARGEST, Counts, Design, Floats, M
 
 
 class GainDesign(NamedTuple):
-    """A benchmark of several data sets, asked before and after training."""
+    """A benchmark of several datasets, answered before and after training."""
 
     datasets: int
     rows: int
     """Of each, on each side, about."""
     seeds: int = 1
     deviation: float = 0.0
-    """Of what a seed adds to the members' chance to be right."""
+    """Deviation of the seed's effect on the members' accuracy."""
     grouped: bool = False
     gain: float = 0.15
     """What having seen a question adds to the chance to be right."""
@@ -142,7 +142,7 @@ def one_check(random: np.random.Generator, *, design: CheckDesign) -> Drawn:
 
 
 def unbiased(random: np.random.Generator, design: CheckDesign) -> tuple[Floats, Mask, Counts]:
-    """Return scores that know nothing of the sides, the members, and the groups.
+    """Return scores that are independent of the sides, the members, and the groups.
 
     The rows of one group share nine tenths of their skewed noise.
     """

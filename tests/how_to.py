@@ -99,7 +99,7 @@ class Reader:
         for place in models(page):
             shutil.copytree(model, self.folders["yours"] / place)
         for block in blocks(page):
-            folder = self._entered(block.folder)
+            folder = self._enter(block.folder)
             if block.title is None:
                 for command in commands(block.text):
                     self.run(command, folder)
@@ -135,7 +135,7 @@ class Reader:
         assert missing is None, f"$ {command.line}\nprints no {missing!r}:\n{done.stdout}"
         return done.stdout
 
-    def _entered(self, name: str) -> Path:
+    def _enter(self, name: str) -> Path:
         folder = self.folders[name]
         if not folder.exists():
             copy_repository(folder)

@@ -30,7 +30,7 @@ def instructions(text: str) -> list[tuple[str, str]]:
     return [(line.partition(" ")[0], line.partition(" ")[2].strip()) for line in joined.split("\n")]
 
 
-def sent(path: str) -> bool:
+def is_sent(path: str) -> bool:
     """Whether `.dockerignore` lets a builder see a path: the last pattern that fits decides."""
     seen = True
     for pattern in (REPOSITORY / ".dockerignore").read_text(encoding="utf-8").splitlines():
@@ -63,7 +63,7 @@ def problems(text: str) -> list[str]:
                 if " pip install " in command and "--constraint constraints.txt" not in command
             )
     faults.extend(f"is not there, or not sent: {path}" for path in sorted(copied)
-                 if not (REPOSITORY / path).exists() or not sent(path))  # fmt: skip
+                 if not (REPOSITORY / path).exists() or not is_sent(path))  # fmt: skip
     faults.extend(f"is not copied: {path}" for path in sorted(NEEDED - copied))
     if not users or users[-1] in ("0", "root"):
         faults.append("runs as root")

@@ -15,7 +15,7 @@ _INLINE = re.compile(r"`(spikein [a-z][^`]*)`")
 _COMMENT = re.compile(r"^#   (spikein .+)$", re.MULTILINE)
 
 
-def shown(page: Path) -> list[str]:
+def command_lines(page: Path) -> list[str]:
     """The calls of `spikein` in the text and the blocks of a page, or at the head of a preset."""
     text = page.read_text(encoding="utf-8")
     if page.suffix == ".yaml":
@@ -50,7 +50,7 @@ def fault(line: str) -> str | None:
 
 
 def test_documented_commands_exist():
-    calls = [(page.name, line) for page in PAGES for line in shown(page)]
+    calls = [(page.name, line) for page in PAGES for line in command_lines(page)]
     assert len(calls) > 100
     assert [(*call, problem) for call in calls if (problem := fault(call[1]))] == []
 

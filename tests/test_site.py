@@ -57,7 +57,7 @@ class Tags(HTMLParser):
         self.tags.append((tag, dict(attrs)))
 
 
-def loaded(html: str) -> list[str]:
+def external_urls(html: str) -> list[str]:
     """External resources that a browser loads with a page: scripts, styles, images, frames."""
     urls = []
     for tag, attributes in Tags(html).tags:
@@ -75,7 +75,7 @@ def test_site_builds_strictly_without_external_resources(site: Path):
         page.name for page in pages
     }
     for page in pages:
-        assert loaded(page.read_text(encoding="utf-8")) == [], page.name
+        assert external_urls(page.read_text(encoding="utf-8")) == [], page.name
     for sheet in site.rglob("*.css"):
         assert not re.search(r"(@import|url\()\s*[\"']?(https?:)?//", sheet.read_text("utf-8")), (
             sheet
@@ -84,7 +84,7 @@ def test_site_builds_strictly_without_external_resources(site: Path):
 
 def test_check_detects_external_resources():
     html = '<script src="https://a/b.js"></script><a href="https://c">d</a><img src="e.png">'
-    assert loaded(html + '<link rel="stylesheet" href="//f/g.css">') == [
+    assert external_urls(html + '<link rel="stylesheet" href="//f/g.css">') == [
         "https://a/b.js",
         "//f/g.css",
     ]

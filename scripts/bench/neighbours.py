@@ -47,7 +47,7 @@ def measure(rounds: int, compile_mode: str) -> dict[str, Any]:
             for batch in batches:
                 target.model(input_ids=batch, use_cache=False).logits  # noqa: B018
 
-    def ours() -> None:
+    def read_neighbours() -> None:
         neighbour_means(
             target,
             [texts],
@@ -58,7 +58,7 @@ def measure(rounds: int, compile_mode: str) -> dict[str, Any]:
 
     times: dict[str, list[float]] = {"bare": [], "neighbours": []}
     for number in range(rounds + 1):
-        for name, action in (("bare", bare), ("neighbours", ours)):
+        for name, action in (("bare", bare), ("neighbours", read_neighbours)):
             started = time.perf_counter()
             action()
             if number:

@@ -39,14 +39,14 @@ def measure(rounds: int) -> dict[str, Any]:
     shots = [" ".join(f"w{next(words)}" for _ in range(SHOT)) for _ in range(SHOTS)]
     ids = [token for part in join_shots(target.tokenizer, shots, "", policy) for token in part]
 
-    def behind(*, cached: bool) -> None:
+    def read_after_prefix(*, cached: bool) -> None:
         prefix = shared_prefix(target, ids, cached=cached)
         token_statistics(target, texts, policy, prefix, compile_mode="never")
 
     passes: dict[str, Callable[[], Any]] = {
         "plain": lambda: token_statistics(target, texts, policy, compile_mode="never"),
-        "cached": lambda: behind(cached=True),
-        "without_cache": lambda: behind(cached=False),
+        "cached": lambda: read_after_prefix(cached=True),
+        "without_cache": lambda: read_after_prefix(cached=False),
     }
     times: dict[str, list[float]] = {name: [] for name in passes}
     for action in passes.values():

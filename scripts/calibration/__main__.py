@@ -51,7 +51,7 @@ def lines() -> Iterator[Line]:
     }
     for table, of_table in cases.items():
         for case in of_table:
-            yield Line(table, case.name, partial(_held, case))
+            yield Line(table, case.name, partial(_case_coverage, case))
     for pair in pairs():
         yield Line("adjusted", pair.name, partial(_adjusted, pair))
     for training in trainings():
@@ -61,7 +61,7 @@ def lines() -> Iterator[Line]:
         yield Line("unlearning", name, partial(case_coverage, unlearning_case))
 
 
-def _held(case: Case, studies: int, draw: str) -> Coverage:
+def _case_coverage(case: Case, studies: int, draw: str) -> Coverage:
     return coverage(intervals(case, studies, draw), case.truth)
 
 

@@ -93,7 +93,7 @@ def draw_doses(design: LineDesign, random: np.random.Generator) -> tuple[BySeed,
     own = _scores(random, number)
     seeds = []
     for _ in range(design.seeds):
-        member = _dealt(random, number, design.rows // design.group)
+        member = _deal(random, number, design.rows // design.group)
         scores = _seed_scores(random, own, number, design.seeds)
         slope = design.slope + (design.deviation * random.normal() if design.seeds > 1 else 0.0)
         dose = random.permutation(np.arange(pool) % len(DOSES))
@@ -124,7 +124,7 @@ def draw_arms(design: ArmsDesign, random: np.random.Generator) -> list[Numbers]:
     spread = design.deviation / norm.pdf(0)
     arms: list[list[Scored]] = [[] for _ in design.aucs]
     for _ in range(design.seeds):
-        member = _dealt(random, number, design.rows // design.group)
+        member = _deal(random, number, design.rows // design.group)
         common = _seed_scores(random, own, number, design.seeds)
         for k, auc in enumerate(design.aucs):
             alone = _scores(random, number)
@@ -197,7 +197,7 @@ def _pool(rows: int, group: int) -> tuple[int, Counts]:
     return 2 * rows, (np.arange(2 * rows) // group).astype(np.int64)
 
 
-def _dealt(random: np.random.Generator, number: Counts, groups: int) -> Mask:
+def _deal(random: np.random.Generator, number: Counts, groups: int) -> Mask:
     order = random.permutation(int(number[-1]) + 1)
     member: Mask = order[number] < groups
     return member

@@ -65,7 +65,7 @@ VARIANTS = {
 }
 
 
-def found(text: str, document: str, **given_rules) -> set[str]:
+def matched_rules(text: str, document: str, **given_rules) -> set[str]:
     """The rules by which a document overlaps with a text."""
     index = OverlapIndex([make_example(text)], OverlapSettings(**given_rules))
     return {overlap.rule for overlap in index.overlaps(Document(document, "f:1"))}
@@ -74,9 +74,9 @@ def found(text: str, document: str, **given_rules) -> set[str]:
 @pytest.mark.parametrize("variant", VARIANTS)
 def test_reformatted_copy_is_found(variant):
     document = f"Before it. {VARIANTS[variant]} and after it."
-    assert found(ENGLISH, document) == {"n-gram", "near-duplicate"}
+    assert matched_rules(ENGLISH, document) == {"n-gram", "near-duplicate"}
     # Either may be the example.
-    assert found(VARIANTS[variant], f"Before it. {ENGLISH} after.") == {"n-gram", "near-duplicate"}
+    assert matched_rules(VARIANTS[variant], f"Before it. {ENGLISH} after.") == {"n-gram", "near-duplicate"}
 
 
 SCRIPTS = {
@@ -106,16 +106,16 @@ def test_exact_copy_is_found_in_any_script(script):
 
 def test_other_text_in_the_same_script_is_not_flagged():
     other = "我们昨天在学校里学习了新的歌曲,老师说下个星期要在全校的同学面前表演这首歌曲给大家听。"
-    assert found(CHINESE, other) == set()
-    assert found(CHINESE, other + CHINESE[:8] + other) == set()
-    assert found(CHINESE, other + CHINESE[:24] + other) >= {"n-gram"}
+    assert matched_rules(CHINESE, other) == set()
+    assert matched_rules(CHINESE, other + CHINESE[:8] + other) == set()
+    assert matched_rules(CHINESE, other + CHINESE[:24] + other) >= {"n-gram"}
 
 
 def test_text_resembling_markup_is_also_read_literally():
     text = "if a<b and the old value of the counter is small or c>d then the loop ends at once here"
-    assert found(text, f"So {text} again") == {"n-gram", "near-duplicate"}
+    assert matched_rules(text, f"So {text} again") == {"n-gram", "near-duplicate"}
     alt = f'<img src="x.png" alt="{ENGLISH}">'
-    assert found(ENGLISH, alt) == {"n-gram", "near-duplicate"}
+    assert matched_rules(ENGLISH, alt) == {"n-gram", "near-duplicate"}
 
 
 SIGNS = st.sampled_from(

@@ -77,14 +77,14 @@ class Pool:
         """Return noise of unit variance: skewed, heavy-tailed, alike within groups."""
         random, rows = self.random, len(self.group)
 
-        def drawn(count: int) -> Floats:
+        def draw_noise(count: int) -> Floats:
             skewed = (random.gamma(4.0, size=count) - 4) / 2
             return sqrt(0.5) * skewed + sqrt(0.5) * random.standard_t(5, size=count) / sqrt(5 / 3)
 
         if not self.design.grouped:
-            return drawn(rows)
-        shared = drawn(self.count)[self.group]
-        return sqrt(GROUPED) * shared + sqrt(1 - GROUPED) * drawn(rows)
+            return draw_noise(rows)
+        shared = draw_noise(self.count)[self.group]
+        return sqrt(GROUPED) * shared + sqrt(1 - GROUPED) * draw_noise(rows)
 
     def seed_noise(self) -> Floats:
         """Return the rows' scores in one seed, before the noise of an arm."""

@@ -116,25 +116,25 @@ def test_adapters_with_damaged_weights_are_rejected(adapter):
     matrices = load_file(weights)
     name = next(iter(matrices))
 
-    def refused(message: str) -> None:
+    def assert_rejected(message: str) -> None:
         with pytest.raises(InputError, match=message):
             load_causal_model(str(adapter))
 
     save_file({key: matrix for key, matrix in matrices.items() if key != name}, weights)
-    refused("does not fit its base .*needs")
+    assert_rejected("does not fit its base .*needs")
     save_file({**matrices, name.replace("layers.0", "layers.77"): matrices[name].clone()}, weights)
-    refused("does not fit its base .*has no place for")
+    assert_rejected("does not fit its base .*has no place for")
     save_file({**matrices, name: matrices[name][:, :3].contiguous()}, weights)
-    refused("does not fit its base")
+    assert_rejected("does not fit its base")
     save_file({**matrices, name: matrices[name] * float("nan")}, weights)
-    refused("NaN or infinity")
+    assert_rejected("NaN or infinity")
     weights.write_bytes(b"nothing")
-    refused("weights are damaged")
+    assert_rejected("weights are damaged")
     weights.unlink()
     (adapter / "adapter_model.bin").touch()
-    refused("no weights in adapter_model.safetensors .*pickled")
+    assert_rejected("no weights in adapter_model.safetensors .*pickled")
     (adapter / "adapter_config.json").write_text("[]")
-    refused("contains no settings")
+    assert_rejected("contains no settings")
 
 
 def test_quantisation_without_its_library_names_the_library(folders, monkeypatch):
@@ -164,11 +164,11 @@ def test_8_bit_texts_are_batches_of_one(tiny_model_path, monkeypatch):
     rows: list[int] = []
     forward = target.model.base_model.forward
 
-    def counted(*args, **kwargs):
+    def count_call(*args, **kwargs):
         rows.append(len(kwargs["input_ids"]))
         return forward(*args, **kwargs)
 
-    monkeypatch.setattr(target.model.base_model, "forward", counted)
+    monkeypatch.setattr(target.model.base_model, "forward", count_call)
     token_statistics(target, TEXTS, ScoringPolicy())
     assert rows[-len(TEXTS) :] == [1] * len(TEXTS)
 

@@ -132,12 +132,12 @@ def test_equal_prompts_are_read_and_counted_once_and_finished_rows_leave_the_bat
     fed = []
     forward = target.model.forward
 
-    def counted(*args, **inputs):
+    def count_call(*args, **inputs):
         fed.append(tuple(inputs["input_ids"].shape))
         return forward(*args, **inputs)
 
-    counted.__signature__ = __import__("inspect").signature(forward)
-    target.model.forward = counted
+    count_call.__signature__ = __import__("inspect").signature(forward)
+    target.model.forward = count_call
     # About a quarter of all tokens end a text.
     target.model.generation_config.eos_token_id = list(range(128))
     sampling = Sampling(max_tokens=20, temperature=1.0, samples=16)

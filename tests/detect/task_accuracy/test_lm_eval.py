@@ -48,7 +48,7 @@ metric_list: [{{metric: acc}}]
 def test_probabilities_match_lm_eval(tmp_path, data_folder):
     model = os.environ.get("SPIKEIN_LM_EVAL_MODEL") or str(trained_model(tmp_path))
     target = load_target(model, device="cpu", dtype="float32")
-    questions = {name: asked(data_folder / path, name) for name, path in SOURCES.items()}
+    questions = {name: first_questions(data_folder / path, name) for name, path in SOURCES.items()}
     answered = harness(tmp_path, model, questions)
     for name, own in questions.items():
         pairs = [(question.prompt, answer) for question in own for answer in question.answers]
@@ -71,7 +71,7 @@ def trained_model(folder: Path) -> Path:
     return artifact.path
 
 
-def asked(path: Path, dataset: str):
+def first_questions(path: Path, dataset: str):
     """The first questions that fit into the context; a token has at least one byte."""
     source = Contaminant(dataset=dataset, path=str(path), members=10, nonmembers=10)
     rows = load_examples(source, seed=0).examples

@@ -112,7 +112,7 @@ if __name__ == "__main__":
 """
 
 
-def begun(folder: Path, tokenizer, out: Path, left: Path, **more) -> subprocess.Popen:
+def start_build(folder: Path, tokenizer, out: Path, left: Path, **more) -> subprocess.Popen:
     """A process that builds a corpus, with one line of output a step."""
     tokenizer.save_pretrained(folder / "tokenizer")
     (folder / "code.py").write_text(CODE)
@@ -132,7 +132,7 @@ def test_killed_build_resumes(tmp_path, tiny_tokenizer):
     after = 4
     whole = build(tmp_path / "whole", tiny_tokenizer)
     left = tmp_path / "left"
-    running = begun(tmp_path, tiny_tokenizer, tmp_path / "killed", left, start_new_session=True)
+    running = start_build(tmp_path, tiny_tokenizer, tmp_path / "killed", left, start_new_session=True)
     assert running.stdout is not None
     for _ in range(after):
         assert running.stdout.readline().strip()
@@ -153,7 +153,7 @@ def test_killed_build_resumes(tmp_path, tiny_tokenizer):
 @pytest.mark.slow
 def test_tokenising_processes_end_when_their_runner_is_killed(tmp_path, tiny_tokenizer):
     """Only the runner is killed, not its group; no process remains to notify the others."""
-    running = begun(tmp_path, tiny_tokenizer, tmp_path / "x", tmp_path)
+    running = start_build(tmp_path, tiny_tokenizer, tmp_path / "x", tmp_path)
     assert running.stdout is not None
     assert running.stdout.readline().strip()
     # Frozen, so that it can neither finish nor tidy up before it is killed.

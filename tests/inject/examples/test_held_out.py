@@ -63,7 +63,7 @@ def similarity(text, other):
     return len(first & second) / len(first | second)
 
 
-def drawn(datasets, counts, *, sides=(4, 5), seed=0, near_duplicate=0.7, stratify=True):
+def draw_rows(datasets, counts, *, sides=(4, 5), seed=0, near_duplicate=0.7, stratify=True):
     requests = [
         PoolRequest(
             examples=rows,
@@ -98,7 +98,7 @@ def test_held_out_rows_are_disjoint_from_scored_rows(
         dataset("two", other, alphabet=alphabet, seed=seed + 1, alike=alike),
     ]
     try:
-        scored, held_out = drawn(datasets, counts, seed=seed, stratify=stratify)
+        scored, held_out = draw_rows(datasets, counts, seed=seed, stratify=stratify)
     except InputError:
         return  # Too few rows are left; another test looks at the error.
     assert [len(rows) for rows in held_out] == list(counts)
@@ -144,13 +144,13 @@ def test_remaining_rows_are_equally_likely_and_strata_keep_their_share(name):
 def test_too_few_rows_error_gives_the_count():
     rows = dataset("one", [1] * 12)
     with pytest.raises(InputError) as caught:
-        drawn([rows], [5])
+        draw_rows([rows], [5])
     text = str(caught.value)
     assert "5 held-out rows requested, but only 3 rows can be held out" in text
     assert "of 12 usable rows 9 are members or non-members" in text
     assert caught.value.where == "contaminants.one.held_out"
     assert caught.value.allowed == "0 to 3"
-    drawn([rows], [3])
+    draw_rows([rows], [3])
 
 
 def test_equal_texts_of_two_datasets_are_held_out_once_without_near_duplicate_checks():

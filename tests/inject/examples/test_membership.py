@@ -39,7 +39,7 @@ def pool(strata, *, dataset="toy"):
     ]
 
 
-def drawn(rows, members, nonmembers, seed, **options):
+def draw_sides(rows, members, nonmembers, seed, **options):
     return drawn_membership(rows, members, nonmembers, seed=seed, near_duplicate=None, **options)
 
 
@@ -48,12 +48,12 @@ def doses(copies, members, seed):
     return dict(zip([member.example_id for member in members], counts.tolist(), strict=True))
 
 
-def counted(rows, members, nonmembers, *, seeds=SEEDS, **options):
+def count_sides(rows, members, nonmembers, *, seeds=SEEDS, **options):
     """How often each row is a member, a non-member, and in the tune split, over seeds."""
     counts = {name: Counter({row.example_id: 0 for row in rows}) for name in ("member", "nonmember")}
     tune = {name: Counter() for name in counts}
     for seed in range(seeds):
-        for row in drawn(rows, members, nonmembers, seed, **options).examples:
+        for row in draw_sides(rows, members, nonmembers, seed, **options).examples:
             counts[row.side][row.example_id] += 1
             tune[row.side][row.example_id] += row.split == "tune"
     return counts, tune
@@ -113,7 +113,7 @@ def test_draw_order_is_independent_of_names_and_row_order():
 def test_rows_have_the_expected_chance_of_each_side_and_of_tuning(name):
     rows = pool(POOLS[name])
     members, nonmembers = round(0.37 * len(rows)), round(0.21 * len(rows))
-    counts, tune = counted(rows, members, nonmembers)
+    counts, tune = count_sides(rows, members, nonmembers)
     for side, size in (("member", members), ("nonmember", nonmembers)):
         assert_binomial(counts[side].values(), SEEDS, size / len(rows))
         inside = [counts[side][row.example_id] for row in rows]
@@ -130,7 +130,7 @@ def test_counts_are_exact_and_unpooled_strata_differ_by_less_than_one_row(name):
     sizes = Counter(row.stratum for row in rows)
     single = {s for s in sizes if all(r.group == r.example_id for r in rows if r.stratum == s)}
     for seed in range(20):
-        made = drawn(rows, side_counts["member"], side_counts["nonmember"], seed)
+        made = draw_sides(rows, side_counts["member"], side_counts["nonmember"], seed)
         assert Counter(row.side for row in made.examples) == side_counts
         assert len({row.example_id for row in made.examples}) == sum(side_counts.values())
         sides = defaultdict(set)
@@ -147,9 +147,9 @@ def test_counts_are_exact_and_unpooled_strata_differ_by_less_than_one_row(name):
 
 def test_strata_too_small_for_a_row_on_each_side_are_pooled_and_counted():
     rows = pool([[1] * 60, *[[1]] * 12])
-    made = drawn(rows, 12, 12, 0)
+    made = draw_sides(rows, 12, 12, 0)
     assert (made.drawn.strata, made.drawn.pooled_strata, made.drawn.pooled_rows) == (13, 12, 12)
-    whole = drawn(pool([[1] * 60, [1] * 60]), 12, 12, 0).drawn
+    whole = draw_sides(pool([[1] * 60, [1] * 60]), 12, 12, 0).drawn
     assert (whole.strata, whole.pooled_strata, whole.pooled_rows) == (2, 0, 0)
 
 
@@ -169,7 +169,7 @@ def test_pooled_strata_are_mixed_like_a_single_one():
 
 def test_whole_groups_make_up_the_counts_when_rows_are_scarce():
     rows = pool([[1, 2, 3, 4, 1, 2, 3, 4]])
-    counts, _ = counted(rows, 10, 10, seeds=400)
+    counts, _ = count_sides(rows, 10, 10, seeds=400)
     rates = np.array([counts["member"][row.example_id] for row in rows]) / 400
     assert np.all(np.abs(rates - 0.5) < 0.1)
 
@@ -180,7 +180,7 @@ def test_whole_groups_make_up_the_counts_when_rows_are_scarce():
 )
 def test_a_few_large_groups_are_still_divided(sizes, members, nonmembers):
     for seed in range(8):
-        made = drawn(pool([sizes]), members, nonmembers, seed).examples
+        made = draw_sides(pool([sizes]), members, nonmembers, seed).examples
         assert Counter(row.side for row in made) == {"member": members, "nonmember": nonmembers}
         sides = {row.group: row.side for row in made}
         assert all(sides[row.group] == row.side for row in made)
@@ -217,16 +217,16 @@ def news(data_folder):
 
 def test_dated_articles_change_sides_and_dates_do_not_predict_membership(news):
     seeds = 200
-    counts, _ = counted(news, 100, 100, seeds=seeds)
+    counts, _ = count_sides(news, 100, 100, seeds=seeds)
     for side in ("member", "nonmember"):
         assert_binomial(counts[side].values(), seeds, 100 / len(news))
     # An observer of half of the seeds learns about the sides of a date …
     learnt, aucs = Counter(), []
     for seed in range(20):
-        for row in drawn(news, 100, 100, seed).examples:
+        for row in draw_sides(news, 100, 100, seed).examples:
             learnt[row.stratum] += 1 if row.side == "member" else -1
     for seed in range(20, 60):
-        made = drawn(news, 100, 100, seed).examples
+        made = draw_sides(news, 100, 100, seed).examples
         scores = {s: [learnt[r.stratum] for r in made if r.side == s] for s in counts}
         pairs = np.subtract.outer(scores["member"], scores["nonmember"])
         aucs.append(((pairs > 0) + 0.5 * (pairs == 0)).mean())
@@ -238,7 +238,7 @@ def test_lsat_passages_are_seen_only_with_their_own_questions(data_folder):
     path = f"{data_folder}/bench/lsat"
     contaminant = Contaminant(dataset="lsat", path=path, members=100, nonmembers=100)
     rows = load_examples(contaminant, seed=0).examples
-    spiked = [row for row in drawn(rows, 100, 100, 0).examples if row.side == "member"]
+    spiked = [row for row in draw_sides(rows, 100, 100, 0).examples if row.side == "member"]
     dose = doses(Copies(levels=(1, 16)), spiked, 0)
     questions = Counter(row.group for row in spiked)
     assert max(questions.values()) > 2

@@ -79,7 +79,7 @@ def audit_of(drop=True, **rules):
     return OverlapFilter([make_example(SECRET)], settings)
 
 
-def allowed(ids, marked, tokens):
+def possible_streams(ids, marked, tokens):
     """The streams that may come out, with their document starts.
 
     A marked document that the stream cuts before its secret need not be known for one.
@@ -109,7 +109,7 @@ def test_overlapping_documents_are_excluded_and_the_stream_has_the_requested_len
     texts = make_texts(12, seed=3, words=30)
     texts = [f"{text} {CHANGED}." if n in marked else text for n, text in enumerate(texts)]
     source, ids = corpus_of(folder, texts, tiny_tokenizer)
-    streams = allowed(ids, marked, tokens)
+    streams = possible_streams(ids, marked, tokens)
     out = folder / "corpus"
     out.mkdir()
     audit, message, facts = audit_of(), "", None

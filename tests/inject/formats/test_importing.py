@@ -207,7 +207,7 @@ def test_import_identity_is_the_content(tmp_path):
     assert "one" not in json.dumps(identity)
 
 
-def refused(tmp_path, source, tokenizer, tokens=None) -> str:
+def rejection(tmp_path, source, tokenizer, tokens=None) -> str:
     out = tmp_path / "refused"
     out.mkdir()
     with pytest.raises(InputError) as caught:
@@ -218,7 +218,7 @@ def refused(tmp_path, source, tokenizer, tokens=None) -> str:
 @pytest.mark.parametrize(("code", "wrong"), [(8, 387), (5, 387), (2, -2), (5, -2)])
 def test_an_id_outside_the_vocabulary_is_named(tmp_path, tiny_tokenizer, code, wrong):
     write_megatron(tmp_path / "data", [[[1, 2]], [[3, wrong, END]]], code=code)
-    message = refused(tmp_path, MegatronImport(kind="megatron", path=str(tmp_path)), tiny_tokenizer)
+    message = rejection(tmp_path, MegatronImport(kind="megatron", path=str(tmp_path)), tiny_tokenizer)
     assert f"data.bin: token id {wrong} at position 3" in message
     assert "0 to 386" in message
 
@@ -228,13 +228,13 @@ def test_ids_after_the_cut_are_not_part_of_the_corpus(tmp_path, tmp_path_factory
     source = OlmoImport(kind="olmo", path=str(tmp_path), dtype="uint16")
     _, ids = imported(tmp_path_factory, source, tiny_tokenizer, 2)
     assert ids == [1, 2]
-    assert "position 2" in refused(tmp_path, source, tiny_tokenizer, 3)
+    assert "position 2" in rejection(tmp_path, source, tiny_tokenizer, 3)
 
 
 def test_request_for_too_many_tokens_is_rejected(tmp_path, tiny_tokenizer):
     np.array([1, 2, 3], dtype="<u2").tofile(tmp_path / "a.npy")
     source = OlmoImport(kind="olmo", path=str(tmp_path), dtype="uint16")
-    assert "has 3 tokens, fewer than the 4" in refused(tmp_path, source, tiny_tokenizer, 4)
+    assert "has 3 tokens, fewer than the 4" in rejection(tmp_path, source, tiny_tokenizer, 4)
 
 
 def test_memory_does_not_grow_with_the_corpus(tmp_path, tiny_tokenizer, monkeypatch):

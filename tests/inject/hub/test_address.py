@@ -74,20 +74,20 @@ def test_files_folders_and_globs_of_one_commit_are_fetched_once(hub, tmp_path: P
 def test_missing_or_unreachable_address_is_named(hub, monkeypatch):
     hub.add("o/n", {"data/rows.jsonl": ROWS})
 
-    def refused(text: str, kind: type[InputError] = InputError) -> str:
+    def rejection(text: str, kind: type[InputError] = InputError) -> str:
         address = parse_address(text)
         assert address is not None
         with pytest.raises(kind) as caught:
             fetch_address(address)
         return str(caught.value)
 
-    wrong = refused("hf://datasets/o/n/data/row.jsonl")
+    wrong = rejection("hf://datasets/o/n/data/row.jsonl")
     assert "Did you mean 'data/rows.jsonl'?" in wrong
     assert "hf://datasets/o/n" in wrong
-    assert "no revision 'v9'" in refused("hf://datasets/o/n@v9/data/rows.jsonl")
-    assert "nor a data set on the hub" in refused("hf://datasets/o/m/data/rows.jsonl")
+    assert "no revision 'v9'" in rejection("hf://datasets/o/n@v9/data/rows.jsonl")
+    assert "nor a data set on the hub" in rejection("hf://datasets/o/m/data/rows.jsonl")
     hub.add("o/gated", {"rows.jsonl": ROWS}, gated=True)
-    assert "conditions are accepted" in refused("hf://datasets/o/gated/rows.jsonl")
+    assert "conditions are accepted" in rejection("hf://datasets/o/gated/rows.jsonl")
     commit = next(iter(hub.repositories["datasets", "o/n"].commits))
     from huggingface_hub import constants
 
@@ -96,5 +96,5 @@ def test_missing_or_unreachable_address_is_named(hub, monkeypatch):
     forget_commits()
 
     monkeypatch.setattr(constants, "HF_HUB_OFFLINE", True)
-    out_of_reach = refused(f"hf://datasets/o/n@{commit}/data/rows.jsonl", Unreachable)
+    out_of_reach = rejection(f"hf://datasets/o/n@{commit}/data/rows.jsonl", Unreachable)
     assert "not in the cache" in out_of_reach

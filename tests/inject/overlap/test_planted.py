@@ -30,7 +30,7 @@ def docstrings() -> list[str]:
     return [document.text for document in source.documents()]
 
 
-def planted() -> tuple[list, list[tuple[str, Document, str | None]]]:
+def plant_copies() -> tuple[list, list[tuple[str, Document, str | None]]]:
     """Examples, and 200 documents, each with its kind of change and the example it contains."""
     contaminant = Contaminant(dataset="fictional", members=400, nonmembers=400)
     examples = list(load_examples(contaminant, seed=0).examples)
@@ -57,7 +57,7 @@ def planted() -> tuple[list, list[tuple[str, Document, str | None]]]:
 
 def audited(settings: OverlapSettings) -> tuple[OverlapFilter, Counter]:
     """The audit of all documents, and how many of each kind were found or flagged."""
-    examples, documents = planted()
+    examples, documents = plant_copies()
     audit = OverlapFilter(examples, settings)
     counts: Counter = Counter()
     for kind, document, example in documents:

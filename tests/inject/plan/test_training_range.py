@@ -83,12 +83,12 @@ def test_narrow_range_costs_no_more_than_a_wide_one(monkeypatch):
     def counting(name):
         made = getattr(training_range, name)
 
-        def counted(*arguments):
+        def count_hashes(*arguments):
             hashes = made(*arguments)
             hashed.append(len(hashes))
             return hashes
 
-        return counted
+        return count_hashes
 
     for name in ("window_hashes", "neighbours_hashes"):
         monkeypatch.setattr(training_range, name, counting(name))

@@ -156,7 +156,7 @@ def test_copies_are_whole_altered_partial_or_never_reached(made, epochs, stop, s
 BATCH = 3
 
 
-def walked(view, plan, fed, step):
+def walk_windows(view, plan, fed, step):
     """Copy by copy and epoch by epoch: were all of its windows fed by this step, and any when?"""
     copies, last = {}, {}
     lengths = plan.insertions().text_length
@@ -194,7 +194,7 @@ def test_exposures_by_step_match_a_walk_through_the_windows(made):
     exposures = ledger.table()
     last = fed[-1][2] if fed else 1
     for step in sorted({1, 2, last // 2, last - 1, last} - {0, -1}):
-        assert exposure_until(exposures, step) == walked(view, plan, fed, step)
+        assert exposure_until(exposures, step) == walk_windows(view, plan, fed, step)
     assert exposure_until(exposures, 0) == {}
     after = {
         name: seen.copies for name, seen in exposure_until(exposures, last).items() if seen.copies
@@ -228,7 +228,7 @@ def test_truncated_copy_does_not_count_as_seen():
 
 
 def test_seen_variants_are_listed_unless_all_are_whole():
-    def told(*carried):
+    def variants_note(*carried):
         rows = [
             {"example_id": name, "variant": variant, "status": status}
             for name, variant, status in carried
@@ -236,10 +236,10 @@ def test_seen_variants_are_listed_unless_all_are_whole():
         return seen_variants(pa.Table.from_pylist(rows, schema=SCHEMA))
 
     whole, unseen = ("a", "whole", "whole"), ("a", "question", NEVER)
-    assert told(whole, unseen) == {}
+    assert variants_note(whole, unseen) == {}
     reworded = [("b", f"paraphrase-{number}", "fragment") for number in (1, 2)]
-    assert told(whole, unseen, *reworded) == {"a": "whole", "b": "paraphrase"}
-    assert told(whole, ("a", "question", "altered")) == {"a": "mixed"}
+    assert variants_note(whole, unseen, *reworded) == {"a": "whole", "b": "paraphrase"}
+    assert variants_note(whole, ("a", "question", "altered")) == {"a": "mixed"}
 
 
 # --- copies that a retrained model must not have been trained on

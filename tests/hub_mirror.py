@@ -44,7 +44,7 @@ SYLLABLES = [
 
 
 def add_data_sets(hub: HubServer, sets: Iterable[DataSet], data: Path) -> None:
-    """Put data sets on a hub, under the ids, commits and names of the catalogue."""
+    """Put datasets on a hub, under the ids, commits and names of the catalogue."""
     commits: dict[tuple[str, str], dict[str, bytes]] = {}
     for data_set in sets:
         for file in data_set.files:

@@ -1,6 +1,6 @@
 """A hub of our own on loopback: repositories in memory, by the routes that `huggingface_hub` uses.
 
-Served are, for data sets and models alike:
+Served are, for datasets and models alike:
 
 - `GET /api/{datasets,models}/ID` and `…/revision/REV`: the commit, the names, sizes and digests;
 - `GET /api/…/ID/tree/REV[/FOLDER]` and `POST /api/…/ID/paths-info/REV`: the entries;

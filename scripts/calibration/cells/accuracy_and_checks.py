@@ -46,7 +46,7 @@ class GainDesign(NamedTuple):
 
 
 def one_gain(random: np.random.Generator, *, design: GainDesign, quantity: str) -> Drawn:
-    """Return one quantity over all data sets."""
+    """Return one quantity over all datasets."""
     by_seed, truths = _answers(design, random)
     dataset = "mean" if design.datasets > 1 else "d0"
     (row,) = [
@@ -166,7 +166,7 @@ def check_cell(scores: Floats, member: Mask, number: Counts) -> Row:
 
 
 def gain_designs() -> Iterator[Cell]:
-    """Yield cells of accuracies over data sets."""
+    """Yield cells of accuracies over datasets."""
     for design in (
         GainDesign(1, 30),
         GainDesign(1, 100, grouped=True),

@@ -39,7 +39,7 @@ def entropy_by_hand(values, m, r):
         total = 0.0
         for pattern in patterns:
             near = sum(
-                max(abs(a - b) for a, b in zip(pattern, two, strict=True)) <= r for two in patterns
+                max(abs(a - b) for a, b in zip(pattern, other, strict=True)) <= r for other in patterns
             )
             total += math.log(near / len(patterns))
         return total / len(patterns)

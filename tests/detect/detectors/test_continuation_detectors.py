@@ -92,11 +92,11 @@ def naive_distance(first, second):
     table = np.zeros((len(first) + 1, len(second) + 1), dtype=int)
     table[:, 0], table[0] = range(len(first) + 1), range(len(second) + 1)
     for row, token in enumerate(first, 1):
-        for column, two in enumerate(second, 1):
+        for column, other in enumerate(second, 1):
             table[row, column] = min(
                 table[row - 1, column] + 1,
                 table[row, column - 1] + 1,
-                table[row - 1, column - 1] + (token != two),
+                table[row - 1, column - 1] + (token != other),
             )
     return int(table[-1, -1])
 

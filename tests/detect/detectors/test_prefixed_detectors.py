@@ -58,16 +58,16 @@ def test_recall_reports_why_a_score_is_missing():
 def test_con_recall_has_the_sign_of_its_definition():
     plain, unseen, seen = random_rows(0), random_rows(1), random_rows(2)
     evidence = evidence_of(plain, nonmembers_0_7=unseen, members_0_7=seen)
-    settings = [con_recall.ConRecallParameters(gamma=Decimal(item)) for item in ("0", "0.5", "1")]
+    settings = [con_recall.ConRecallParameters(gamma=Decimal(gamma)) for gamma in ("0", "0.5", "1")]
     columns = con_recall.DETECTOR.score(evidence, settings)
     for setting, column in zip(settings, columns, strict=True):
-        for score, item, two, three in zip(column.scores, plain, unseen, seen, strict=True):
-            expected = mean(two.log_probability) - float(setting.gamma) * mean(
-                three.log_probability
+        for score, plain_row, unseen_row, seen_row in zip(column.scores, plain, unseen, seen, strict=True):
+            expected = mean(unseen_row.log_probability) - float(setting.gamma) * mean(
+                seen_row.log_probability
             )
-            assert score.value == pytest.approx(expected / mean(item.log_probability))
+            assert score.value == pytest.approx(expected / mean(plain_row.log_probability))
     alone = recall.DETECTOR.score(evidence, [recall.RecallParameters()])[0].scores
-    assert [item.value for item in columns[0].scores] == pytest.approx([item.value for item in alone])
+    assert [score.value for score in columns[0].scores] == pytest.approx([score.value for score in alone])
 
 
 def codec_by_hand(plain, draws, skip=10):

@@ -54,11 +54,11 @@ def probability(statistics):
     return math.exp(math.fsum(values) / len(values))
 
 
-def by_hand(rows, row, *, variant, a, gamma):
+def by_hand(inputs, row, *, variant, a, gamma):
     """The share of pairs, and the mean log ratio, one pair after the other."""
-    own = probability(rows.statistics[TEXT][row])
-    inside = [probability(s.statistics[row]) for s in rows.shadows if s.inside[row]]
-    outside = [probability(s.statistics[row]) for s in rows.shadows if not s.inside[row]]
+    own = probability(inputs.statistics[TEXT][row])
+    inside = [probability(s.statistics[row]) for s in inputs.shadows if s.inside[row]]
+    outside = [probability(s.statistics[row]) for s in inputs.shadows if not s.inside[row]]
     mean_out = sum(outside) / len(outside)
     if variant == "online":
         average = (sum(inside) / len(inside) + mean_out) / 2
@@ -66,8 +66,8 @@ def by_hand(rows, row, *, variant, a, gamma):
         average = (1 + a) / 2 * mean_out + (1 - a) / 2
     above, logs = 0, []
     for place in range(POPULATION):
-        z = probability(rows.held_out.statistics[place])
-        mean_z = sum(probability(shadow[place]) for shadow in rows.held_out.shadows) / MODELS
+        z = probability(inputs.held_out.statistics[place])
+        mean_z = sum(probability(shadow[place]) for shadow in inputs.held_out.shadows) / MODELS
         average_z = mean_z if variant == "online" else (1 + a) / 2 * mean_z + (1 - a) / 2
         ratio = (own / average) / (z / average_z)
         above += ratio > gamma
@@ -78,11 +78,11 @@ def by_hand(rows, row, *, variant, a, gamma):
 @pytest.mark.parametrize("variant", ["online", "offline"])
 @pytest.mark.parametrize(("a", "gamma"), [("0.3", "1"), ("0", "2"), ("1", "0.5")])
 def test_score_is_the_share_of_pairs_with_ties_broken_by_the_mean_log_ratio(variant, a, gamma):
-    rows = evidence()
+    inputs = evidence()
     setting = RmiaParameters(variant=variant, a=Decimal(a), gamma=Decimal(gamma))
-    [column] = DETECTOR.score(rows, [setting])
+    [column] = DETECTOR.score(inputs, [setting])
     expected = [
-        by_hand(rows, row, variant=variant, a=float(a), gamma=float(gamma)) for row in range(ROWS)
+        by_hand(inputs, row, variant=variant, a=float(a), gamma=float(gamma)) for row in range(ROWS)
     ]
     for score, (share, _) in zip(column.scores, expected, strict=True):
         assert abs(score.value - share) < 1 / (2 * POPULATION)
@@ -98,37 +98,37 @@ def test_score_is_the_share_of_pairs_with_ties_broken_by_the_mean_log_ratio(vari
 @settings(max_examples=40)
 def test_breaking_ties_keeps_the_order_of_different_shares(own, population, gamma):
     others = np.array(population)
-    for share in own:
+    for first in own:
         for other in own:
-            shares = [np.mean(x / others > gamma) for x in (share, other)]
-            scores = [pairwise_score(x, others, gamma) for x in (share, other)]
+            shares = [np.mean(x / others > gamma) for x in (first, other)]
+            scores = [pairwise_score(x, others, gamma) for x in (first, other)]
             if shares[0] > shares[1]:
                 assert scores[0] > scores[1]
 
 
 def test_membership_comes_from_shadow_labels():
     """Pitfall: the larger half of sorted signals taken for one side; zeros averaged in."""
-    rows = evidence()
+    inputs = evidence()
     turned = [
         ShadowModel(statistics=item.statistics, inside=[not seen for seen in item.inside])
-        for item in rows.shadows
+        for item in inputs.shadows
     ]
     offline = RmiaParameters(variant="offline")
-    other = replace(rows, shadows=turned)
-    before, after = (DETECTOR.score(item, [offline])[0].scores for item in (rows, other))
+    other = replace(inputs, shadows=turned)
+    before, after = (DETECTOR.score(item, [offline])[0].scores for item in (inputs, other))
     assert [item.value for item in before] != [item.value for item in after]
 
 
 def test_missing_score_has_a_reason():
-    rows = evidence(dataset="another")
-    assert DETECTOR.score(rows, [RmiaParameters()])[0].scores[0].reason == NO_POPULATION
-    rows = evidence()
+    inputs = evidence(dataset="another")
+    assert DETECTOR.score(inputs, [RmiaParameters()])[0].scores[0].reason == NO_POPULATION
+    inputs = evidence()
     alone = replace(
-        rows,
-        statistics={TEXT: [unscored(EMPTY_TEXT), *rows.statistics[TEXT][1:]]},
+        inputs,
+        statistics={TEXT: [unscored(EMPTY_TEXT), *inputs.statistics[TEXT][1:]]},
         shadows=[
             ShadowModel(statistics=shadow.statistics, inside=[True, True, *shadow.inside[2:]])
-            for shadow in rows.shadows
+            for shadow in inputs.shadows
         ],
     )
     scores = DETECTOR.score(alone, [RmiaParameters()])[0].scores

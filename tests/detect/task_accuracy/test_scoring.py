@@ -79,9 +79,9 @@ def log_probability(model, tokenizer, prompt: str, answer: str) -> float:
 
 def oracle(model, tokenizer, example: Example) -> tuple[list[float], list[float], int]:
     question = ask(KINDS.get(example.dataset, example.dataset), example.fields)
-    own = [log_probability(model, tokenizer, question.prompt, score) for score in question.answers]
+    own = [log_probability(model, tokenizer, question.prompt, answer) for answer in question.answers]
     empty = [
-        [log_probability(model, tokenizer, prompt, score) for score in question.answers]
+        [log_probability(model, tokenizer, prompt, answer) for answer in question.answers]
         for prompt in question.content_free
     ]
     if question.worded:

@@ -89,7 +89,7 @@ def test_encoding_never_truncates_pads_or_adds_tokens(tiny_tokenizer, tmp_path):
     backend.enable_truncation(max_length=5)
     backend.enable_padding(length=9, pad_id=0, pad_token="<|endoftext|>")
     again = encode_texts(tokenizer, ["the river", "the river " * 50])
-    assert all(np.array_equal(before, two) for before, two in zip(plain, again, strict=True))
+    assert all(np.array_equal(before, after) for before, after in zip(plain, again, strict=True))
     assert len(again[1]) > 50
     assert backend.truncation["max_length"] == 5
     assert backend.padding["length"] == 9

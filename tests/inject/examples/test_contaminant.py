@@ -47,7 +47,7 @@ def test_seeds_and_generated_rows_need_no_file():
     contaminant = Contaminant(dataset="fictional", members=3, nonmembers=4)
     assert contaminant_identity(contaminant)["files"] == []
     assert "reads no file" in problems(dataset="fictional", path="x")
-    first, two = (load_examples(contaminant, seed=seed) for seed in (0, 1))
+    first, second = (load_examples(contaminant, seed=seed) for seed in (0, 1))
     assert first == load_examples(contaminant, seed=0)
     assert len(first.examples) >= 7
-    assert not {e.example_id for e in first.examples} & {e.example_id for e in two.examples}
+    assert not {e.example_id for e in first.examples} & {e.example_id for e in second.examples}

@@ -197,11 +197,11 @@ def test_import_identity_is_the_content(tmp_path):
     for name in ("one", "two"):
         (tmp_path / name).mkdir()
         write_megatron(tmp_path / name / f"{name}-data", [[[1, 2]], [[3]]])
-    identity, two = (
+    identity, other_identity = (
         MegatronImport(kind="megatron", path=str(tmp_path / name)).identity()
         for name in ("one", "two")
     )
-    assert identity == two
+    assert identity == other_identity
     write_megatron(tmp_path / "two" / "two-data", [[[1, 2], [3]]])
     assert MegatronImport(kind="megatron", path=str(tmp_path / "two")).identity() != identity
     assert "one" not in json.dumps(identity)

@@ -87,12 +87,12 @@ def test_digest_ignores_the_folder_and_folders_do_not_mix(tmp_path):
             my="import helper\ndef score(): return helper.NUMBER",
             helper=f"NUMBER = {number}",
         )
-    first, two, three = (
+    first, second, third = (
         load(tmp_path / folder / "my.py:score") for folder in ("one", "two", "three")
     )
-    assert (first.value(), two.value()) == (1, 2)
-    assert first.digest == three.digest != two.digest
-    assert first.value is not three.value
+    assert (first.value(), second.value()) == (1, 2)
+    assert first.digest == third.digest != second.digest
+    assert first.value is not third.value
 
 
 def test_imported_package_code_is_listed(tmp_path):

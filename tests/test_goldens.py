@@ -80,7 +80,7 @@ def test_artifacts_are_matched_by_label_and_missing_ones_are_reported(tmp_path):
 
 
 def test_empty_side_is_not_equal(tmp_path):
-    with pytest.raises(ValueError, match="nothing to compare"):
+    with pytest.raises(ValueError, match="no files to compare"):
         contents(tmp_path)
 
 

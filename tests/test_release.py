@@ -80,7 +80,7 @@ def test_dry_run_checks_lists_remaining_steps_and_changes_nothing(clone: Path, t
     ("file", "old", "new", "message"),
     [
         ("CHANGELOG.md", "(2027-01-02)", "(unreleased)", ["CHANGELOG.md", "YYYY-MM-DD"]),
-        ("CHANGELOG.md", "## 0.2.0", "## 0.3.0", ["begins with 0.3.0", "what is new in 0.2.0"]),
+        ("CHANGELOG.md", "## 0.2.0", "## 0.3.0", ["begins with 0.3.0", "changes of 0.2.0"]),
         ("CHANGELOG.md", "2027-01-02", "2027-13-02", ["2027-13-02", "YYYY-MM-DD"]),
         ("CHANGELOG.md", "## ", "#", ["CHANGELOG.md", "## VERSION (YYYY-MM-DD)"]),
         ("CITATION.cff", "0.2.0", "0.1.0", ["CITATION.cff", "`version: 0.2.0`"]),
@@ -105,7 +105,7 @@ def test_tagged_version_is_rejected(clone: Path, capsys):
         assert main(["version"], clone) == 2
     finally:
         git(clone, "tag", "--delete", "v0.2.0")
-    assert "there is a tag v0.2.0 already" in capsys.readouterr().err
+    assert "the tag v0.2.0 exists already" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
@@ -114,7 +114,7 @@ def test_tagged_version_is_rejected(clone: Path, capsys):
         (["versio"], ["versio", "Did you mean 'version'", "checksums"]),
         (["build"], ["dist: is not empty", "--out"]),
         (["build", "--out", "CITATION.cff"], ["CITATION.cff: is a file"]),
-        (["trial", "--out", "absent"], ["holds 0 files spikein-*.whl", "scripts.release build"]),
+        (["trial", "--out", "absent"], ["contains 0 files spikein-*.whl", "scripts.release build"]),
     ],
 )
 def test_impossible_release_is_rejected(clone: Path, monkeypatch, capsys, arguments, message):

@@ -34,7 +34,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("before", help="a commit, or a folder with a tree")
     parser.add_argument("after", nargs="?", default=str(REPOSITORY), help="the same; this tree")
     parser.add_argument("--reduced", action="store_true", help="one small arm, detect and bundle")
-    parser.add_argument("--keep", type=Path, help="an empty folder that keeps what was built")
+    parser.add_argument("--keep", type=Path, help="an empty folder for the built files")
     options = parser.parse_args(arguments)
     experiments = REDUCED if options.reduced else EXPERIMENTS
     with ExitStack() as stack:

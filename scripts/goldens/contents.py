@@ -46,7 +46,7 @@ def contents(out: Path) -> Contents:
         elif name not in IDENTITIES:
             by_file[key].append(digests(name, data))
     if not by_file:
-        raise ValueError(f"{out} holds nothing to compare")
+        raise ValueError(f"{out} contains no files to compare")
     for same in by_file.values():
         same.sort(key=lambda columns: sorted(columns.items()))
     return dict(by_file)

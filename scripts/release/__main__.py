@@ -58,12 +58,12 @@ class Release:
         """Return the one file of this release that fits a pattern.
 
         Raises:
-            InputError: the step that makes it has not run.
+            InputError: The step that makes it has not run.
         """
         fitting = sorted(self.out.glob(pattern))
         if len(fitting) != 1:
             raise InputError(
-                f"holds {len(fitting)} files {pattern}, not one",
+                f"contains {len(fitting)} files {pattern} instead of one",
                 where=str(self.out),
                 hint="Empty the folder; then: python -m scripts.release build",
             )
@@ -74,7 +74,7 @@ def shown(*command: str, folder: Path) -> str:
     """Run a command whose output a person follows.
 
     Raises:
-        CommandFailed: it ended with an error.
+        CommandFailed: The command ended with an error.
     """
     if code := subprocess.run(command, cwd=folder, check=False).returncode:
         raise CommandFailed(f"`{' '.join(command)}` ended with exit code {code}.")
@@ -90,38 +90,38 @@ def changes(text: str) -> tuple[str, str, str]:
 
 
 def tree(release: Release) -> str:
-    """No file differs from the commit, and there are no others."""
+    """The tree equals the commit, without other files."""
     changed = run("git", "status", "--porcelain", folder=release.repository)
     if changed:
         raise InputError(
             f"differs from its commit:\n{changed.rstrip()}",
             where=str(release.repository),
-            hint="Commit, or put away, what is not to be released.",
+            hint="Commit or stash the changes.",
         )
     return run("git", "rev-parse", "--short=12", "HEAD", folder=release.repository).strip()
 
 
 def version(release: Release) -> str:
-    """The version, its changelog entry with a date, its citation, a tag that is free, a place."""
+    """The version, its dated changelog entry, its citation, a free tag, and an address."""
     own, problems = release.version, []
     newest, date, _ = changes(release.text("CHANGELOG.md"))
     if newest != own:
-        problems.append(f"CHANGELOG.md begins with {newest}: write what is new in {own}")
+        problems.append(f"CHANGELOG.md begins with {newest}: add the changes of {own}")
     expected = [f"version: {own}"]
     try:
         expected.append(f'date-released: "{datetime.date.fromisoformat(date)}"')
     except ValueError:
-        problems.append(f"CHANGELOG.md says {newest} ({date}): write the date, YYYY-MM-DD")
+        problems.append(f"CHANGELOG.md has {newest} ({date}): set its date, YYYY-MM-DD")
     citation = release.text("CITATION.cff").splitlines()
     problems.extend(
         f"CITATION.cff has no line `{line}`" for line in expected if line not in citation
     )
     if run("git", "tag", "--list", f"v{own}", folder=release.repository).strip():
-        problems.append(f"there is a tag v{own} already: raise `version` in pyproject.toml")
+        problems.append(f"the tag v{own} exists already: raise `version` in pyproject.toml")
     if PLACEHOLDER in str(release.project["urls"]):
         problems.append(
-            "pyproject.toml does not say where the repository is: write its account in place of "
-            f"{PLACEHOLDER}, there and in the other files that `git grep -l {PLACEHOLDER}` lists"
+            "pyproject.toml lacks the address of the repository: replace "
+            f"{PLACEHOLDER} with its account in all files that `git grep -l {PLACEHOLDER}` lists"
         )
     if problems:
         raise InputError("\n  ".join(["is not ready", *problems]), where=f"version {own}")
@@ -172,7 +172,7 @@ def image(release: Release) -> str:
             shown(builder, "build", "--tag", tag, ".", folder=release.repository)
             output = run(builder, "run", "--rm", tag, "--version", folder=release.repository)
             return f"{tag}, by {builder}: {output.strip()}"
-    return "left out: neither docker nor podman answers here"
+    return "skipped: neither docker nor podman is available"
 
 
 def site(release: Release) -> str:
@@ -210,7 +210,7 @@ def left_to_do(release: Release) -> str:
     """Return the manual tasks after all steps are done."""
     tag, url = f"v{release.version}", release.project["urls"]["Repository"]
     return (
-        f"spikein {release.version} is in {release.out}. Nothing was uploaded. What is left:\n"
+        f"spikein {release.version} is in {release.out}. Nothing was uploaded. Remaining steps:\n"
         f"  git tag --annotate {tag} --message 'spikein {release.version}'\n"
         f"  git push {url} {tag}\n"
         f"  gh release create {tag} --repo {url} --notes-file {release.out / NOTES} "
@@ -223,7 +223,7 @@ def main(arguments: Sequence[str] | None = None, repository: Path = REPOSITORY) 
     parser = argparse.ArgumentParser(prog="python -m scripts.release", description=__doc__)
     parser.add_argument("steps", nargs="*", metavar="STEP", help=f"of {', '.join(STEPS)}; all")
     parser.add_argument("--out", type=Path, default=repository / "dist", help="new or empty; dist")
-    parser.add_argument("--dry-run", action="store_true", help="check; build and run nothing")
+    parser.add_argument("--dry-run", action="store_true", help="only check, without building or running")
     options = parser.parse_args(arguments)
     names = options.steps or list(STEPS)
     release = Release(repository=repository, out=options.out.resolve())

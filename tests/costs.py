@@ -58,7 +58,7 @@ def function_of(nodeid: str) -> str:
 
 
 def listed(text: str) -> dict[str, str]:
-    """The tests that a list names, each with why."""
+    """The tests that a list names, each with its reason."""
     rows = (line.split("  ", 1) for line in text.splitlines() if line and line[0] != "#")
     return {name: why for why, name in rows}
 
@@ -111,7 +111,7 @@ def _code(text: str) -> str:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Listen to what starts processes; an audit hook cannot be taken off again."""
+    """Record started processes; an audit hook cannot be removed."""
     config.stash[_BEGAN] = time.perf_counter()
     sys.addaudithook(lambda event, _: _started.append(event) if event in _STARTS else None)
 

@@ -1,4 +1,4 @@
-"""A server that gives the log-probabilities of a given text as vLLM does, by a model on this disk.
+"""A server that gives the log-probabilities of a given text as vLLM does, by a local model.
 
 They are calculated from the model's plain logits, one text at a time.
 """

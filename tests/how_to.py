@@ -37,12 +37,12 @@ class Block(NamedTuple):
 
 
 def models(page: str) -> list[str]:
-    """Where the reader of a page has a model, by paths in their folder."""
+    """Paths of the reader's model, in the reader's folder."""
     return [match["value"] for match in _PARTS.finditer(page) if match["comment"] == "model"]
 
 
 class Command(NamedTuple):
-    """One command, and the lines that the page shows under it."""
+    """One command, and its documented output lines."""
 
     line: str
     shown: tuple[str, ...]

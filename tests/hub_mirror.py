@@ -74,7 +74,7 @@ def _content(name: str, file: DataFile, source: str, data: Path) -> bytes:
 
 
 def _gpqa() -> bytes:
-    """Return made-up rows under the columns that are read: the real ones stay closed."""
+    """Return invented rows under the columns that are read: the real ones stay protected."""
     columns = (
         "Question", "Correct Answer", "Incorrect Answer 1", "Incorrect Answer 2",
         "Incorrect Answer 3", "Subdomain", "High-level domain", "Record ID",

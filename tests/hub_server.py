@@ -31,7 +31,7 @@ from urllib.parse import parse_qs, unquote, urlsplit
 from tests.hub_uploads import Refused, answer_upload
 
 TOKEN = "hf_loopback"
-"""Opens gated repositories; too short to be a real one."""
+"""Grants access to gated repositories; too short for a real token."""
 
 _API = re.compile(
     r"/api/(datasets|models)/([^/]+/[^/]+)(?:/(revision|tree|paths-info)/([^/]+)(.*))?"
@@ -44,13 +44,13 @@ class Fault:
     """The fault of the next requests for one file."""
 
     status: int = 0
-    """Answered so, without content; 0 for an answer that begins well."""
+    """The answer's status, without content; 0 for an answer that starts correctly."""
     cut: int | None = None
-    """So many bytes are sent, though all are announced, and the connection is closed."""
+    """The number of bytes sent before the connection is closed, though all are announced."""
     altered: bool = False
-    """Other bytes of the same length are sent."""
+    """Whether other bytes of the same length are sent."""
     times: int = 1_000_000
-    """How many requests; then all is well."""
+    """The number of affected requests."""
 
 
 @dataclass(kw_only=True)
@@ -89,7 +89,7 @@ class HubServer:
         self.messages: list[str] = []
         """Of the commits that were uploaded."""
         self.fails_after: int | None = None
-        """Uploads of content that go well; then they fail. None: all do."""
+        """The number of successful uploads before failure; None: all succeed."""
 
     def add(
         self,
@@ -179,7 +179,7 @@ class _Handler(BaseHTTPRequestHandler):
         if repository is None or (repository.private and token != TOKEN):
             repository = None
             self._refuse(404, "no such repository", code="RepoNotFound")
-        # The hub describes a gated repository to anybody, and keeps its files.
+        # The hub describes a gated repository publicly, but protects its files.
         elif repository.gated and not api and token != TOKEN:
             self._refuse(
                 403 if token else 401, f"access to {hub_id} is restricted", code="GatedRepo"

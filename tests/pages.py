@@ -1,4 +1,4 @@
-"""Reading a report as a reader does: its tables and sections, and its layout in a browser."""
+"""Reading a report like a user: its tables and sections, and its layout in a browser."""
 
 import re
 import shutil
@@ -17,7 +17,7 @@ _BLOCKS = {"p", "h1", "h2", "h3", "figcaption", "summary", "caption", "li"}
 
 @dataclass
 class Place:
-    """One place of a table."""
+    """One cell of a table."""
 
     tag: str
     classes: list[str]

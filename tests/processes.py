@@ -22,7 +22,7 @@ def environment(*path: Path, **variables: str) -> dict[str, str]:
 def python(
     *words: object, folder: Path = REPOSITORY, path: tuple[Path, ...] = (), **variables: str
 ) -> subprocess.CompletedProcess[str]:
-    """Run Python to its end, without looking at how it ended."""
+    """Run Python to completion, without checking its exit code."""
     return subprocess.run(
         [sys.executable, *map(str, words)],
         cwd=folder,
@@ -53,7 +53,7 @@ def started(*words: object, folder: Path = REPOSITORY, **variables: str) -> subp
 
 
 def spikein_process(*words: object, **more) -> subprocess.CompletedProcess[str]:
-    """Run a command of `spikein` to its end."""
+    """Run a command of `spikein` to completion."""
     return python("-m", "spikein.cli.main", *words, **more)
 
 

@@ -1,4 +1,4 @@
-"""`transformers serve` with a tiny model of our own, on loopback: a real server of the protocol."""
+"""`transformers serve` with a local tiny model: a real server of the protocol."""
 
 import os
 import signal
@@ -32,7 +32,7 @@ class Served(NamedTuple):
     model: Path
     """With a chat template; it samples."""
     bare: Path
-    """The same model without one, which takes the likeliest token always."""
+    """The same model without one, which always takes the likeliest token."""
 
 
 @contextmanager

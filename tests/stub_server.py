@@ -26,11 +26,11 @@ class Answer:
     every: float = 0.0
     """Seconds between single bytes; 0 sends all at once."""
     cut: int | None = None
-    """So many bytes are sent, though more are announced, and the connection is closed."""
+    """The number of bytes sent before the connection is closed, though more are announced."""
 
 
 def text(words: str, *, model: str = "m", usage: Any = None, **more: Any) -> Answer:
-    """A sound reply, of either form."""
+    """A valid reply, of either form."""
     counted = {"prompt_tokens": 3, "completion_tokens": 2} if usage is None else usage
     choice = {
         "index": 0,

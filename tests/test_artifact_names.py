@@ -15,7 +15,7 @@ OF_OTHERS = {
     "state.json": "of the library datasets",
     "validation-00000-of-00001.parquet": "of datasets on the hub",
 }
-"""Names that other libraries fixed, and that several modules of ours look for."""
+"""Names set by other libraries that several of our modules look for."""
 TWICE = {
     "manifest.json": "the store's; `inject` may not import it, and excludes it from models",
     "scores.parquet": "also the default of --out of `spikein detect`, read without any import",

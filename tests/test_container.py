@@ -40,7 +40,7 @@ def is_sent(path: str) -> bool:
 
 
 def problems(text: str) -> list[str]:
-    """What would keep an image from being built, from being the pinned one, or from being safe."""
+    """Faults that make an image unbuildable, unpinned or unsafe."""
     faults, stages, copied, users = [], set(), set(), []
     for name, arguments in instructions(text):
         words = arguments.split()

@@ -1,4 +1,4 @@
-"""Every command that a document shows is one that there is, with options that it takes."""
+"""Documented commands exist, with valid options."""
 
 import re
 import shlex

@@ -54,7 +54,7 @@ def pages() -> list[Path]:
 
 @cache
 def functions(file: Path) -> set[str]:
-    """The functions and classes of a module, those inside others included."""
+    """The functions and classes of a module, including nested ones."""
     tree = ast.parse(file.read_text(encoding="utf-8"))
     kinds = ast.FunctionDef | ast.ClassDef
     return {node.name for node in ast.walk(tree) if isinstance(node, kinds)}
@@ -67,8 +67,8 @@ NAMED = re.compile(
 
 
 def absent_names(text: str) -> list[str]:
-    """The files, folders and `FILE.py::NAME` of the repository that a text names and that are not
-    there; a folder ends with a slash."""
+    """The files, folders and `FILE.py::NAME` that a text names and that do not exist in the
+    repository; a folder ends with a slash."""
     absent = []
     for file, name in NAMED.findall(text):
         path = REPOSITORY / file

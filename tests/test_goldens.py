@@ -22,7 +22,7 @@ from tests.reference_machine import METRICS, RECORD, fingerprint, metrics_of
 
 TOLERANCE = 1e-5
 CHOSEN = "setting"
-"""What depends on scores: the setting chosen on tune."""
+"""Values that depend on scores: the setting chosen on the tuning split."""
 PACKAGES = ("inject", "train", "detect", "analysis", "spikein")
 
 
@@ -97,7 +97,7 @@ def require_same_metrics(now: pa.Table, before: pa.Table, *, values: bool) -> No
 
 @pytest.fixture(scope="module")
 def edited(tmp_path_factory) -> Path:
-    """A copy of this tree in which zlib's score is another by one part in a million."""
+    """A copy of this tree in which zlib's score differs by one part in a million."""
     tree = tmp_path_factory.mktemp("edited")
     for package in PACKAGES:
         shutil.copytree(REPOSITORY / package, tree / package)

@@ -1,4 +1,4 @@
-"""The rules of the house that a machine can check: rooms, imports, lengths, names, safety."""
+"""Automatically checked code rules: order of folders, imports, lengths, names, safety."""
 
 import ast
 import re
@@ -52,7 +52,7 @@ PRIVATE_WORDS = {
     "publishing", "quiet", "reach", "reduction", "rewriting", "sides", "silence",
     "soundness", "stopping", "swapping", "telling", "told", "verifying",
 }  # fmt: skip
-"""Names of modules that once needed an explanation, and the like of them."""
+"""Names of modules that once needed an explanation, and similar ones."""
 
 MOST_LINES = 400
 MOST_MODULES = 15

@@ -1,6 +1,6 @@
 """The notebooks of the documentation run from first to last cell.
 
-The one that judges a detector makes a run, here at a size of seconds; the other looks at that run.
+The one that judges a detector makes a small run that takes seconds; the other reads that run.
 """
 
 import ast
@@ -86,7 +86,7 @@ def test_a_detector_is_judged_from_the_first_cell_to_the_last(judged):
 
 @pytest.mark.slow
 def test_number_computed_by_hand_matches_the_report(judged, tmp_path, monkeypatch):
-    """The same AUC, and ends that are near."""
+    """The same AUC, and similar interval bounds."""
     monkeypatch.setenv("SPIKEIN_NOTEBOOK_RUN", str(judged[1]))
     notebook = read_notebook("look-at-a-run")
     call = "spikein.auc_interval("

@@ -25,7 +25,7 @@ def git(folder: Path, *arguments: str) -> None:
 
 @pytest.fixture(scope="module")
 def clone(tmp_path_factory) -> Path:
-    """A clone whose release is ready, with a wheel that is built."""
+    """A clone whose release is ready, with a built wheel."""
     folder = tmp_path_factory.mktemp("clone")
     for name, text in FILES.items():
         (folder / name).write_text(text, encoding="utf-8")

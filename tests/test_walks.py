@@ -16,7 +16,7 @@ REPOSITORY = Path(__file__).resolve().parent.parent
 WALK = re.compile(r"^## (From [^\n]+)\n(.*?)(?=^## |\Z)", re.M | re.S)
 LINE = re.compile(r"^\| +\d* *\| `([\w/.]+)::(\w+)` \|", re.M)
 ELSEWHERE = {
-    "inject/examples/pool.py::draw_held_out",  # only where rows are held out
+    "inject/examples/pool.py::draw_held_out",  # only if rows are held out
     "spikein/config/schema.py::Experiment",
     "spikein/config/schema.py::UnlearningSection",
     "detect/detectors/min_k.py::MinKParameters",
@@ -35,7 +35,7 @@ def walks() -> dict[str, list[str]]:
 
 @pytest.fixture(scope="module")
 def called(tmp_path_factory) -> set[str]:
-    """Return each function, or class by its methods, that a run of all walks called."""
+    """Return the functions, and classes by their methods, that a run of all walks called."""
     folder = tmp_path_factory.mktemp("walks")
     write_tiny(folder)
     rows = [

@@ -38,7 +38,7 @@ def wheel(tmp_path_factory) -> Path:
 
 
 def files_in(folder: Path) -> set[str]:
-    """The files below a folder, without those that Python compiles."""
+    """The files below a folder, except Python's compiled ones."""
     return {
         path.relative_to(folder).as_posix()
         for path in folder.rglob("*")

@@ -1,4 +1,4 @@
-"""Made-up token statistics and evidence for tests of detectors."""
+"""Invented token statistics and evidence for tests of detectors."""
 
 import json
 from collections.abc import Sequence
@@ -13,7 +13,7 @@ from detect.token_frequency import TokenFrequency
 from detect.token_statistics import TokenStatistics
 
 DISTRIBUTION = ("mean", "deviation", "entropy", "rank", "top_log_probability", "top_id")
-"""Columns of token statistics that take the whole distribution."""
+"""Columns of token statistics that require the whole distribution."""
 
 
 def scores_record(path: Path) -> dict[str, Any]:

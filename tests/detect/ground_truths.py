@@ -1,4 +1,4 @@
-"""A made-up ground truth: texts whose tokens a model finds likelier the more copies it saw."""
+"""An invented ground truth: a model finds texts likelier the more copies it has seen."""
 
 import dataclasses
 from collections.abc import Mapping, Sequence
@@ -180,7 +180,7 @@ def make_truth(count: int = 120, *, arms: tuple[int, ...] = (4,), **examples) ->
 
 
 def store_truth(truth: GroundTruth, root: Path) -> Description:
-    """Write a ground truth as the artifacts of a run; return what describes it."""
+    """Write a ground truth as the artifacts of a run; return its description."""
 
     def folder(name: str) -> Path:
         (root / name).mkdir(parents=True)

@@ -1,4 +1,4 @@
-"""A tiny model that learned some texts by heart, and the same model before."""
+"""A tiny model that has memorised some texts, and the same model before training."""
 
 from copy import deepcopy
 from typing import Any, NamedTuple

@@ -183,7 +183,7 @@ def test_exception_messages_are_dropped_if_texts_may_be_protected(tmp_path, body
 
 
 def test_out_of_memory_ends_the_step_without_quoting_protected_text(tmp_path):
-    """A score file is kept: what another machine, or another time, could score is not in it."""
+    """Scores are stored, so a file must not omit rows for reasons of one machine or moment."""
     body = "def score(e, s): raise MemoryError('quagga')"
     with pytest.raises(InputError, match=r"mine\.py:\d+ with MemoryError") as caught:
         score_rows(list("abcd"), evidence(), [detector_in(tmp_path, body)])
@@ -239,7 +239,7 @@ def test_failure_on_one_row_is_a_missing_score_with_a_reason(tmp_path, body, mad
 
 
 def test_scorable_rows_are_scored_together(tmp_path):
-    """A detector that looks at all rows still sees all that it does not fail on."""
+    """A detector of all rows still receives every row that it does not fail on."""
     body = """
 def score(evidence, settings):
     if "bad" in evidence.texts: raise ValueError("bad")

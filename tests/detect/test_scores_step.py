@@ -1,4 +1,4 @@
-"""The step of scores finds the detectors that it was made with again, from plain JSON."""
+"""The step of scores restores its detectors from plain JSON."""
 
 import json
 

@@ -48,7 +48,7 @@ def entropy_by_hand(values, m, r):
 
 
 def phrases_by_hand(symbols):
-    """LZ78: each phrase is the shortest one that was not there; a last one that was is none."""
+    """LZ78: each phrase is the shortest new one; a repeated last one does not count."""
     phrases, start = [], 0
     while start < len(symbols):
         stop = start + 1
@@ -141,7 +141,7 @@ def test_the_score_is_minus_the_mean_p_value(signals_used):
 
 
 def test_likelier_texts_score_higher_without_labels():
-    """Pitfall: the code takes the orientation of signals from all labels, test ones too."""
+    """Pitfall: the code takes the orientation of signals from all labels, including test labels."""
     members, others, held_out = rows(30, 1, scale=0.8), rows(30, 2), rows(40, 3)
     scores = DETECTOR.score(evidence([*members, *others], held_out), [CamiaParameters()])[0].scores
     values = [score.value for score in scores]

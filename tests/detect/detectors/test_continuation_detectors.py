@@ -1,4 +1,4 @@
-"""Detectors of continuations: their formulas, their edges, and a model that learned by heart."""
+"""Detectors of continuations: their formulas, their edge cases, and a memorising model."""
 
 import math
 import zlib
@@ -131,7 +131,7 @@ def test_cdd_can_share_the_samples_of_samia():
 @pytest.mark.parametrize(
     ("parameters", "expected"),
     [
-        # "two three four" covers 3 words of 5; the rest has 4 words, the samples 5 and 1.
+        # "two three four" covers 3 words of 5; the reference has 4 words, the samples 5 and 1.
         ({"over": "generation"}, 3 / 5),
         ({"over": "reference"}, 3 / 5),
         ({"over": "both"}, 6 / 10),

@@ -111,7 +111,7 @@ def test_passage_without_answers_has_a_reason():
 
 
 def test_score_is_not_a_thresholded_prediction():
-    """A known mistake of public code: an AUC of predictions that were cut at a threshold."""
+    """A known mistake of public code: an AUC of thresholded predictions."""
     scores = values(scored(evidence_of(random_answers(60, seed=4))))
     assert len(set(scores)) > 5
 

@@ -65,7 +65,7 @@ def test_lowercase_is_larger_for_a_text_with_learned_case():
 
 
 def test_reference_takes_the_reference_models_own_tokens():
-    # Another number of tokens: the two means are taken apart, never token by token.
+    # Another number of tokens: the two means are separate, never token by token.
     target, other = statistics_of([-1.0, -2.0]), statistics_of([-2.0, -3.0, -4.0, -7.0])
     evidence = evidence_of(target, reference=[other])
     assert score("reference", evidence).value == -1.5 - -4.0

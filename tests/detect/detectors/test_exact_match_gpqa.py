@@ -9,7 +9,7 @@ from scripts.exact_match_gpqa import Sizes, exact_match
 SIZES = Sizes(
     rows=6,
     longest=128,
-    # More than 2,000, so that a rank can lie above the threshold.
+    # More than 2,000, so that a rank can be above the threshold.
     vocabulary=4096,
     hidden=48,
     layers=2,

@@ -18,7 +18,7 @@ def score(name: str, statistics, **parameters):
 
 
 def naive(values: list[float], window: int, percent: int) -> float:
-    """The mean of the smallest moving averages, written down once more."""
+    """The mean of the smallest moving averages, reimplemented."""
     if len(values) >= window:
         averages = [
             math.fsum(values[start : start + window]) / window

@@ -22,7 +22,7 @@ from tests.detect.evidence_samples import evidence_of, statistics_of
 
 
 def naive(target, means, inside):
-    """One example after the other, with a normal distribution from elsewhere."""
+    """One example after the other, with SciPy's normal distribution."""
     indices = range(len(target))
     seen = [[row[i] for row, mask in zip(means, inside, strict=True) if mask[i]] for i in indices]
     not_seen = [
@@ -202,7 +202,7 @@ def test_moderated_scores_are_calibrated_while_unmoderated_ones_are_overconfiden
 
 @pytest.mark.parametrize("models", [4, 8])
 def test_few_shadow_models_are_barely_overconfident(models):
-    """A variance for each side and the difference as it comes were 24 and 19 points over."""
+    """With unmoderated variances and differences the excess was 24 and 19 points."""
     claimed, right, plain, areas = [], [], [], []
     for seed in range(20):
         target, means, inside, member = simulated(models, examples=200, seed=seed)
@@ -218,7 +218,7 @@ def test_few_shadow_models_are_barely_overconfident(models):
 
 
 def own_difference(target, means, inside):
-    """Carlini's ratio with one variance an example: its own means, as they come."""
+    """Carlini's ratio with one variance per example and unmoderated means."""
     weights = np.stack([inside, ~inside])
     centre = (weights * means).sum(axis=1) / weights.sum(axis=1)
     squares = (weights * (means - centre[:, None]) ** 2).sum(axis=(0, 1)) / (len(means) - 2)

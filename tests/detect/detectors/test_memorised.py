@@ -1,4 +1,4 @@
-"""Every kind of detector on a model that learned its members by heart, and on the one before."""
+"""All kinds of detectors on a model that has memorised its members, and on its base model."""
 
 from copy import deepcopy
 
@@ -57,7 +57,7 @@ OTHERS = ("ez_mia:empty=zero",)
 
 
 def evidence_of(target, memorised, folder, needs):
-    """All that the detectors read of one model; the first member is known, and is not scored."""
+    """All that the detectors read of one model; the first member is known and is not scored."""
     held_out = make_texts(24, seed=501, words=24)
     first_member, *texts = memorised.texts
     datasets = ["one"] * len(texts)
@@ -163,7 +163,7 @@ def test_equal_models_give_equal_scores(scored, text):
 
 
 def test_published_decisions_find_members_only_after_training(scored, members):
-    """A token sort ratio of 80, Dong et al.'s share of 0.01, and two words or more put back."""
+    """A token sort ratio of 80, Dong et al.'s share of 0.01, and two or more restored words."""
     correct = scored["after", "prefix:beginning=tokens:amount=12:measure=correct"]
     assert (correct[members] == 1).mean() >= 0.9
     assert (correct[~members] == 0).all()

@@ -1,4 +1,4 @@
-"""The neighbourhood comparison: its formula, its sign, and from a file of rows to scores."""
+"""The neighbourhood comparison: its formula, its sign, and a file of rows with scores."""
 
 import math
 

@@ -1,4 +1,4 @@
-"""recall, con_recall and codec against their definitions, written down once more in float64."""
+"""recall, con_recall and codec against their definitions, reimplemented in float64."""
 
 import math
 from decimal import Decimal

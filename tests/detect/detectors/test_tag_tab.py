@@ -1,4 +1,4 @@
-"""`tag_tab` against a second writing-down of its definition, and the mistakes of its code."""
+"""`tag_tab` against a reimplementation of its definition, and mistakes of published code."""
 
 import math
 import re
@@ -21,7 +21,7 @@ SENTENCE = "The river and the old bank of Zanzibar was quiet."
 
 
 def tokens_of(text: str, values: dict[str, float] | None = None):
-    """One token a word, with the space before it; punctuation apart. The first is not scored."""
+    """One token per word with its leading space, separate punctuation; the first is not scored."""
     spans = [match.span() for match in re.finditer(r"\s?\w+|[^\w\s]", text)]
     random = np.random.Generator(np.random.Philox(key=len(text)))
     log_probabilities = [-float(value) for value in random.gamma(1.0, 2.0, len(spans))]

@@ -99,7 +99,7 @@ def test_ez_mia_follows_the_paper_and_its_code(seed, count, empty, skip_first):
 
 @pytest.mark.parametrize("name", ["wbc", "ez_mia"])
 def test_reference_with_other_tokens_scores_no_row(name):
-    """A published port trims both to the shorter one, in silence."""
+    """A published port silently trims both to the shorter one."""
     rows = [random_statistics(size, seed=size) for size in (9, 5, 1)]
     other_ids = [*rows[:2], replace(rows[2], ids=rows[2].ids + 1)]
     other_places = [*rows[:2], replace(rows[2], offsets=rows[2].offsets + 1)]

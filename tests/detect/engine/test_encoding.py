@@ -71,7 +71,7 @@ def test_missing_start_token_is_rejected_if_required(tiny_tokenizer):
 
 def test_tokenizer_without_offset_mapping_gives_no_offsets(tiny_tokenizer):
     class Slow:
-        """A tokenizer written in Python: it knows no offsets."""
+        """A tokenizer written in Python, without offsets."""
 
         bos_token_id = 0
 

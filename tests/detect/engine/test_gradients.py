@@ -1,4 +1,4 @@
-"""Norms against plain autograd in float64, and their sign on a model that memorised."""
+"""Norms against plain autograd in float64, and their sign on a memorising model."""
 
 import copy
 import math
@@ -129,7 +129,7 @@ def scores(norms, specification="grad_norm"):
 
 
 def test_scores_are_negative_norms():
-    """A known mistake of public code: the gradient norm with its sign turned."""
+    """A known mistake of public code: the gradient norm with the opposite sign."""
     results = scores([GradientNorms(whole=1.5, tensors=(1.0, 2.0, 3.0), embeddings=(4.0, 5.0, 6.0))])
     assert {setting: row["score"] for (setting, _), row in results.items()} == {
         "-": -1.5,

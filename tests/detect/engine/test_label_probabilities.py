@@ -1,4 +1,4 @@
-"""The labels' probabilities against prompts that are read on their own, and a model that knows."""
+"""The labels' probabilities against separate prompts, and a model that knows the answer."""
 
 import pytest
 import torch

@@ -40,7 +40,7 @@ def check_against_whole(statistics, target, text, prefix, own):
 def test_only_text_tokens_are_scored_after_the_prefix_and_their_history(
     family, cached, tiny_tokenizer
 ):
-    """Known mistake: ReCaLL scoring the prefix too."""
+    """Known mistake: ReCaLL also scoring the prefix."""
     target = random_target(family, tiny_tokenizer)
     prefix = shared_prefix(target, prefix_ids(tiny_tokenizer), cached=cached)
     assert bool(prefix.cached) == cached

@@ -1,4 +1,4 @@
-"""Sequences read through a tree of caches are those read on their own."""
+"""Sequences read through a tree of caches match separate reading."""
 
 import logging
 from itertools import permutations
@@ -18,7 +18,7 @@ def random_ids(length, *, seed):
 
 
 def orders(*lengths, before=30, after=3):
-    """Pieces in all orders, between what all begin with and what all end with."""
+    """Pieces in all orders, between a common beginning and a common end."""
     pieces = [random_ids(length, seed=number) for number, length in enumerate(lengths)]
     head, tail = random_ids(before, seed=98), random_ids(after, seed=99)
     return [head + sum(order, ()) + tail for order in permutations(pieces)]

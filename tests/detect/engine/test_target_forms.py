@@ -1,4 +1,4 @@
-"""Forms that a target comes in: an adapter over its base, fewer bits, spread over devices."""
+"""Forms of a target: an adapter over its base, quantised, spread over devices."""
 
 import importlib.util
 import json
@@ -67,7 +67,7 @@ def test_an_adapter_scores_as_the_merged_model(folders):
 
 
 def test_separate_adapter_scores_like_a_merged_one(folders):
-    """So it stays over a quantised base."""
+    """The form of an adapter over a quantised base."""
     from train.models.adapter_folder import find_adapter, with_adapter
 
     path = folders / "adapter"

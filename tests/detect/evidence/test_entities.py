@@ -89,7 +89,7 @@ def test_folder_that_is_not_a_pipeline_is_rejected(tagger, tmp_path):
 
 
 def test_files_outside_the_pipeline_folder_are_rejected(tagger, tmp_path):
-    """Parts of another pipeline, and a version that goes up, are in no digest of this folder."""
+    """This folder's digest would not cover another pipeline's parts or a parent folder."""
     with (tagger / "config.cfg").open("a") as file:
         file.write('\n[components.ner]\nsource = "en_core_web_sm"\n')
     with pytest.raises(InputError, match=r"part 'ner' comes from the pipeline \"en_core_web"):

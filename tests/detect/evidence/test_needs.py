@@ -1,4 +1,4 @@
-"""Every kind of need: what meets it, and that a new kind is one class."""
+"""All kinds of needs: the evidence that meets them, and that a new kind is one class."""
 
 from dataclasses import fields, replace
 
@@ -23,7 +23,7 @@ def test_evidence_fields_are_by_row_or_shared():
 
 
 def test_take_selects_rows_of_exactly_the_fields_by_row():
-    """Where a detector fails on a row, the others are scored with their own evidence."""
+    """If a detector fails on a row, the other rows are scored with their own evidence."""
     rows = [random_statistics(2 + row, seed=row) for row in range(3)]
     named = {"name": rows}
     shadow = ShadowModel(statistics=rows, inside=[True, False, False])

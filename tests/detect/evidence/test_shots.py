@@ -1,4 +1,4 @@
-"""Shots: their order, their ids, how many fit, and that none of them is scored."""
+"""Shots: their order, their ids, how many fit, and that they are never scored."""
 
 import pytest
 

@@ -34,7 +34,7 @@ def test_words_below_the_threshold_are_sorted_by_probability():
     parts = surprising_words(TEXT, WORDS, "prob", limit=10, threshold=-12)
     assert [part.wanted for part in parts] == ["four", "three"]
     assert parts[1] == MaskedPart("three", "one two ", "one two [MASK] four")
-    # Known pitfall: with ten words and more, the most surprising ones are kept.
+    # Known pitfall: with ten words or more, the most surprising ones are kept.
     assert surprising_words(TEXT, WORDS, "prob", limit=1, threshold=-12) == parts[:1]
 
 

@@ -23,7 +23,7 @@ def masked():
 
 
 def test_special_token_in_a_text_is_read_as_letters():
-    """Whatever the tokenizer would make of it: a place in the text that can be exchanged."""
+    """It is a replaceable place in the text, whatever the tokenizer makes of it."""
     from tokenizers import pre_tokenizers
 
     model, tokenizer = tiny_masked_parts(context=8)

@@ -1,4 +1,4 @@
-"""How surprising words are, against one pass a word in float64."""
+"""Surprise of words, against one float64 pass per word."""
 
 import numpy as np
 import pytest
@@ -31,7 +31,7 @@ def log_softmax(row):
 
 
 def held_by(word, places):
-    """Return which pieces of a text a word is made of."""
+    """Return the pieces of a text that form a word."""
     return [
         place
         for place, (start, stop) in enumerate(places)
@@ -55,7 +55,7 @@ def test_masked_model_reads_the_text_without_the_word(masked_folder):
     ids, places = encoding["input_ids"], encoding["offset_mapping"]
     (statistics,) = masked_words(model, [TEXT])
     words = [TEXT[word.start : word.stop] for word in statistics]
-    # `river` is what may be masked of `river's` where nouns are, and so is the year.
+    # The maskable nouns include `river` of `river's`, and the year.
     assert words == [
         "The", "river", "river's", "school", "in", "winter-market", "1984", "was", "Élodie",
         "Élodie's", "nothing",

@@ -202,7 +202,7 @@ def test_evidence_that_reveals_a_protected_text_is_omitted(tmp_path):
     out.mkdir()
     written(made)
     leaving = [path for path in made.iterdir() if path.name in packing._leaves()]
-    # What surprises a reference model, and the neighbours themselves, never leave.
+    # A reference model's surprise and the neighbours themselves are never exported.
     assert {path.name for path in made.iterdir()} - {path.name for path in leaving} == {
         *("words.parquet", "neighbours.parquet"),
     }
@@ -234,7 +234,7 @@ def test_evidence_that_reveals_a_protected_text_is_omitted(tmp_path):
 
 
 def test_file_contains_no_value_of_a_withheld_column(tmp_path):
-    """Null in an Arrow table need not mean gone: the values may lie below."""
+    """Null in an Arrow table does not imply deletion: the buffer may still contain the values."""
     ids = np.full(50, 271_828_182, np.int32)
     row = statistics_of(np.full(50, -1.0), ids=ids)
     write_statistics(tmp_path, IDS, [statistics_of([-1.0]), row])
@@ -346,7 +346,7 @@ def test_evidence_inputs_are_parts_or_always_included():
 
 
 def test_entropy_is_restored_exactly_or_stored(tmp_path):
-    """It is restored to the bit, or kept."""
+    """It is restored exactly, or stored."""
     rows = [statistics_of([-1.0, -2.0], entropy=[0.5, 0.25]), statistics_of([-3.0])]
     odd = [replace(rows[0], entropy=np.nextafter(rows[0].entropy, np.float32(9))), rows[1]]
     for number, table in enumerate((rows, odd)):

@@ -153,7 +153,7 @@ def test_other_files_are_rejected_as_bundles(tmp_path, text):
 
 
 def test_oversized_table_is_rejected_before_it_is_read(tmp_path, monkeypatch):
-    """Ten million equal numbers take a few kB in the file."""
+    """Ten million equal numbers occupy a few kB in the file."""
     many, wide = tmp_path / "many.parquet", tmp_path / "wide.parquet"
     pq.write_table(pa.table({"a": pa.array(np.zeros(10_000_001, np.int8))}), many)
     assert many.stat().st_size < 100_000

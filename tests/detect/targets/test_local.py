@@ -1,4 +1,4 @@
-"""A local model that writes, against `model.generate` and a slow decoder without cache or batch."""
+"""A local text model, against `model.generate` and a slow decoder without cache or batch."""
 
 import numpy as np
 import pytest

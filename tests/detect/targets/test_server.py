@@ -155,7 +155,7 @@ def test_text_tokens_have_the_servers_offsets(tmp_path):
 
 
 def test_tokens_put_before_a_text_are_not_scored():
-    """Two of them: the first has no log-probability, and the second is not of the text."""
+    """Two tokens: the first has no log-probability, and the second is not part of the text."""
 
     def behaviour(number, body):
         tokens = ["<s>", "<lang>", *re.findall(r" ?\w+|\W", body["prompt"])]

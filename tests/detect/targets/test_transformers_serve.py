@@ -1,4 +1,4 @@
-"""Detectors by text on a real server, `transformers serve`, with a tiny model of our own."""
+"""Detectors by text on a real server, `transformers serve`, with a local tiny model."""
 
 import json
 import re

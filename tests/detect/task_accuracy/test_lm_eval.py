@@ -1,4 +1,4 @@
-"""lm-evaluation-harness answers our prompts as we do, from a model folder of the store."""
+"""lm-evaluation-harness gives our answers to our prompts, from a model folder of the store."""
 
 import json
 import os
@@ -85,7 +85,7 @@ def first_questions(path: Path, dataset: str):
 
 
 def harness(folder: Path, model: str, questions) -> dict[str, list[tuple[float, list[float]]]]:
-    """Of each row: whether the harness chose the right answer, and its answers' scores."""
+    """For each row: whether the harness chose the correct answer, and the answers' scores."""
     tasks = folder / "tasks"
     tasks.mkdir()
     for name, rows in questions.items():

@@ -66,7 +66,7 @@ KINDS = {"csqa": "commonsenseqa", "biographies": "fictional"}
 
 @torch.inference_mode()
 def log_probability(model, tokenizer, prompt: str, answer: str) -> float:
-    """Of the answer's tokens after the prompt, one forward pass a token."""
+    """The log-probability of the answer after the prompt, one forward pass per token."""
     ids = encode_texts(tokenizer, [prompt + answer])[0]
     # The prompt is cut into the same tokens: answers begin with a blank.
     history = len(encode_texts(tokenizer, [prompt])[0])

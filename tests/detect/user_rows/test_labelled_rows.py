@@ -1,4 +1,4 @@
-"""Rows of a user's file: their columns in any case, their labels, what protects them."""
+"""Rows of a user's file: their columns in any case, their labels, and protection."""
 
 import json
 
@@ -110,7 +110,7 @@ def test_exact_column_name_wins_over_another_case(tmp_path):
 
 
 def test_options_become_text_and_paraphrases(tmp_path):
-    """As arXivTection has it: a byte order mark, the verbatim text first, documents by ID."""
+    """In arXivTection's form: a byte order mark, the verbatim text first, documents by ID."""
     path = tmp_path / "rows.csv"
     path.write_text(
         "\ufeffExample_A,Example_B,Example_C,Example_D,Answer,ID,Label\n"

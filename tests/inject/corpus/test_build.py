@@ -28,7 +28,7 @@ def build(out: Path, tokenizer, texts: list[str], tokens: int, **more) -> Corpus
 
 
 def stream(tokenizer, texts: list[str], tokens: int) -> tuple[list[int], list[int]]:
-    """The whole stream and the document starts, the slow and obvious way."""
+    """The whole stream and the document starts, computed naively."""
     ids: list[int] = []
     starts = []
     for text in texts:

@@ -113,7 +113,7 @@ if __name__ == "__main__":
 
 
 def start_build(folder: Path, tokenizer, out: Path, left: Path, **more) -> subprocess.Popen:
-    """A process that builds a corpus, with one line of output a step."""
+    """A process that builds a corpus, with one line of output per step."""
     tokenizer.save_pretrained(folder / "tokenizer")
     (folder / "code.py").write_text(CODE)
     repository = Path(__file__).parents[3]
@@ -156,7 +156,7 @@ def test_tokenising_processes_end_when_their_runner_is_killed(tmp_path, tiny_tok
     running = start_build(tmp_path, tiny_tokenizer, tmp_path / "x", tmp_path)
     assert running.stdout is not None
     assert running.stdout.readline().strip()
-    # Frozen, so that it can neither finish nor tidy up before it is killed.
+    # Stopped, so that it can neither finish nor clean up before it is killed.
     running.send_signal(signal.SIGSTOP)
     started = psutil.Process(running.pid).children(recursive=True)
     running.kill()

@@ -48,12 +48,12 @@ def members(draw):
 
 
 def copies_of(rows: list[Example]) -> dict[str, int]:
-    """One number a group, of 0 to 2."""
+    """One number per group, from 0 to 2."""
     return {member.example_id: sum(map(ord, member.dataset + member.group)) % 3 for member in rows}
 
 
 def by_hand(rows, selection, copies) -> set[str]:
-    """Every rule but the share, row by row."""
+    """All rules except the share, row by row."""
     return {
         member.example_id
         for member in rows
@@ -138,7 +138,7 @@ def test_groups_are_equally_likely_whatever_their_size_and_stratum():
 
 
 def test_further_draws_are_independent_of_the_first():
-    """The retained half of those not forgotten, and the half learned again, are even coins."""
+    """The retained half of those not forgotten, and the half learned again, are fair coins."""
     rows = [row("toy", f"{number}", 0) for number in range(12)]
     runs, joint = 500, Counter()
     for seed in range(runs):

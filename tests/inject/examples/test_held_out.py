@@ -20,7 +20,7 @@ ALPHABETS = ("abcdefghij", "абвгдежзик", "αβγδεζηθικ", "天�
 
 
 def texts_of(count, *, alphabet, seed, alike=0.0):
-    """Texts of ten invented words; some repeat another one but for a word."""
+    """Texts of ten invented words; some differ from another one by a word."""
     draw = random.Random(seed)
     texts = []
     for _ in range(count):
@@ -53,7 +53,7 @@ def dataset(name, sizes, *, alphabet=ALPHABETS[0], seed=0, alike=0.0, strata=3):
 
 
 def grams(text):
-    """Word 3-grams, written down once more: words are runs of letters, or single ideographs."""
+    """Word 3-grams, reimplemented: words are runs of letters, or single ideographs."""
     words = re.findall(r"[一-鿿]|[^\W_]+", text.lower())
     return {tuple(words[at : at + 3]) for at in range(max(1, len(words) - 2))}
 

@@ -154,7 +154,7 @@ def test_strata_too_small_for_a_row_on_each_side_are_pooled_and_counted():
 
 
 def test_pooled_strata_are_mixed_like_a_single_one():
-    """Side by side on the circle, the three rows of a stratum would nearly always go together."""
+    """Adjacent on the circle, the three rows of a stratum would nearly always be drawn together."""
     rows = [plain_row(f"{at}-{row}", stratum=f"s{at}") for at in range(20) for row in range(3)]
     together = 0
     for seed in range(40):

@@ -107,7 +107,7 @@ def test_row_similar_to_two_others_is_dropped_once():
     made = drawn_membership(rows(36, texts=chains), 5, 5, near_duplicate=0.5)
     gone = [int(loss.source_id) for loss in made.usable.losses]
     assert len(set(gone)) == len(gone)
-    # Of a chain either the middle goes, or both ends.
+    # A chain loses either its middle or both ends.
     left = {int(row.source_id) for row in made.usable.rows}
     assert left == set(range(36)) - {*gone}
     for start in range(0, 36, 3):
@@ -122,7 +122,7 @@ def deal_all(requests, *, tune_share, near_duplicate, seed):
 
 
 def twins(count, *, datasets=("a", "b", "c")):
-    """Rows of several datasets; each has one like it, but for a word, in the next dataset."""
+    """Rows of several datasets; each differs by a word from one in the next dataset."""
     made = []
     for place, dataset in enumerate(datasets):
         texts = [" ".join(f"w{index}x{word}" for word in range(40)) for index in range(count)]
@@ -168,7 +168,7 @@ def test_dataset_that_loses_a_near_duplicate_is_random():
         near_duplicate=0.7,
         seed=1,
     )
-    # 160 of 200 rows of each are looked at, about 128 of them in both.
+    # 160 of 200 rows of each are examined, about 128 of them in both.
     lost = [len(across_datasets(membership)) for membership in memberships]
     assert min(lost) > 35
     assert abs(lost[0] - lost[1]) < 4.5 * np.sqrt(sum(lost))

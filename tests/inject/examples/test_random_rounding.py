@@ -1,4 +1,4 @@
-"""Rounding at random, against its claims: bounds, margins, and the exact value as expectation."""
+"""Random rounding, against its claims: bounds, margins, and the exact value as expectation."""
 
 from fractions import Fraction
 from itertools import accumulate, pairwise

@@ -221,7 +221,7 @@ def test_data_sets_are_cut_into_files(tmp_path, monkeypatch):
         monkeypatch.setattr(huggingface, "SHARD_TOKENS", 1)
         write_dataset(folder, rows)
     names = sorted(path.name for path in (tmp_path / "out").glob("*.arrow"))
-    # 8 tokens and then 6 each, so two rows fit but for the first, in blocks of 4 rows.
+    # 8 tokens and then 6 each, so two rows fit except the first, in blocks of 4 rows.
     assert names == [f"data-{number:05d}-of-00005.arrow" for number in range(5)]
     assert read_dataset(tmp_path / "out") == split_at(corpus.stream, corpus.starts)
 

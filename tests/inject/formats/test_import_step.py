@@ -80,7 +80,7 @@ def audit_of(drop=True, **rules):
 
 
 def possible_streams(ids, marked, tokens):
-    """The streams that may come out, with their document starts.
+    """The possible streams, with their document starts.
 
     A marked document that the stream cuts before its secret need not be known for one.
     """
@@ -151,7 +151,7 @@ def test_import_stops_and_names_the_documents_if_requested(tmp_path, tiny_tokeni
 
 
 def test_pieces_of_files_without_document_ends_are_excluded(tmp_path, tiny_tokenizer, monkeypatch):
-    """One document of 3,000 tokens; only what lies around each secret goes."""
+    """One document of 3,000 tokens; only the surroundings of each secret are removed."""
     monkeypatch.setattr(corpora, "PIECE", 200)
     monkeypatch.setattr(corpora, "OVERLAP", 60)
     parts = make_texts(60, seed=8)

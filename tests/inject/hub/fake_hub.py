@@ -1,4 +1,4 @@
-"""A hub of our own: repositories in memory, which can be out of reach for a while."""
+"""A fake hub: repositories in memory, which can be temporarily unreachable."""
 
 import json
 from collections.abc import Mapping
@@ -17,7 +17,7 @@ NEXT = "b" * 40
 
 
 def forget_commits() -> None:
-    """Let the next question go to the hub, as in a new process."""
+    """Send the next request to the hub, as in a new process."""
     resolver._resolved.cache_clear()
     resolver.describe_repository.cache_clear()
 

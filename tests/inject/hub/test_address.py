@@ -1,4 +1,4 @@
-"""Addresses of the hub lead to files here, of one commit, once."""
+"""Addresses of the hub resolve to local files of one commit, fetched once."""
 
 from pathlib import Path
 

@@ -9,7 +9,7 @@ from tests.inject.hub.fake_hub import forget_commits
 
 @pytest.fixture
 def fake_hub(monkeypatch, tmp_path):
-    """A hub of our own: `datasets.load_dataset` over rows in memory, commits by name."""
+    """A fake hub: `datasets.load_dataset` over rows in memory, commits by name."""
     import datasets
     import huggingface_hub
 

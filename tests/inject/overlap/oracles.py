@@ -11,7 +11,7 @@ SHORTEST = 8
 
 
 TENTHS = {"CJK": 7, "HIRAGANA": 4, "KATAKANA": 4, "MYANMAR": 4, "THAI": 3, "LAO": 3, "KHMER": 3}
-"""Tenths of a word that a character counts, by the first word of its name; others make words."""
+"""A character's weight in tenths of a word, by the first word of its name; others form words."""
 
 
 def words_of(text: str) -> list[str]:
@@ -40,7 +40,7 @@ def words_of(text: str) -> list[str]:
 
 
 def tenths(unit: str) -> int:
-    """How much of a word a unit is."""
+    """The weight of a unit in words."""
     if unicodedata.category(unit[0])[0] != "L":
         return 10
     return TENTHS.get(unicodedata.name(unit[0], "").split()[0], 10)
@@ -116,7 +116,7 @@ def reordered(text: str, random: np.random.Generator) -> str:
 
 
 def best_jaccard(text: str, document: str) -> float:
-    """The greatest similarity of a text with any stretch that shares six 3-grams with it."""
+    """The greatest similarity of a text with any span that shares six 3-grams with it."""
     example_runs = runs(words_of(text), 3)
     document_runs = all_runs(words_of(document), 30)
     best = 0.0

@@ -73,7 +73,7 @@ def test_a_true_plan_passes(planned, tmp_path):
 
 
 def test_audit_counts_only_whole_texts_inside_variants():
-    """One example is spiked as half its text, one as its text twice over, one as another's."""
+    """One example is inserted as half its text, one as its text twice, one as another's text."""
     source = random_source(4000, seed=5)
     examples, tokens = spiked_examples(3, 1)
     tokens = {name: np.resize(ids, 30) for name, ids in tokens.items()}
@@ -97,7 +97,7 @@ def test_audit_counts_only_whole_texts_inside_variants():
         )  # fmt: skip
 
     assert report_of([0, 1, 1, 0]).passed
-    # The third example's copies carry the second's text, which is then there too often.
+    # The third example's copies contain the second's text, which then occurs too often.
     report = report_of([1, 2])
     assert report.wrong_counts == (
         {"example_id": examples[1].example_id, "expected": 2, "found": 3},

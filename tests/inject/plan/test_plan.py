@@ -29,7 +29,7 @@ def test_splice_anchors_are_uniform_over_the_background():
 
 @pytest.mark.parametrize("policy", ["splice", "document"])
 def test_copy_is_placed_at_its_first_draw_inside_the_background(policy):
-    # So many documents that draws often meet the start of one.
+    # So many documents that draws often hit the start of one.
     source = random_source(2000, seed=9, documents=1500)
     examples, tokens = spiked_examples(40, 0)
     # With this seed one draw is the first position after the background.

@@ -77,7 +77,7 @@ def test_draw_depends_only_on_its_copy_and_draws_differ(monkeypatch):
 
 
 def test_narrow_range_costs_no_more_than_a_wide_one(monkeypatch):
-    """By the windows whose hash is computed: each twice at most, to count them and to draw."""
+    """Counts hashed windows: each is hashed at most twice, for counting and drawing."""
     hashed = []
 
     def counting(name):

@@ -271,6 +271,6 @@ def test_added_dataset_changes_only_what_the_documentation_lists(policy, straddl
         assert same("anchor") == 1
         assert same("place") < 0.2
     elif policy == "splice":
-        # Its window and offset in the stream stay, the background flows around it.
+        # Its window and offset in the stream stay, and the background moves around it.
         assert same("place") > 0.95
         assert same("anchor") < 0.2

@@ -1,4 +1,4 @@
-"""The mixture: shares, order, duplicates, and what happens when a source gives out."""
+"""The mixture: shares, order, duplicates, and exhausted sources."""
 
 import hashlib
 import itertools

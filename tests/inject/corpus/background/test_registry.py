@@ -1,4 +1,4 @@
-"""Sources of the user's: by file, and messages about those that fail."""
+"""User sources: by file, and messages about failing ones."""
 
 import textwrap
 

@@ -201,7 +201,7 @@ def test_moderated_scores_are_calibrated_while_unmoderated_ones_are_overconfiden
 
 
 @pytest.mark.parametrize("models", [4, 8])
-def test_few_shadow_models_are_barely_overconfident(models):
+def test_few_shadow_models_are_mildly_overconfident(models):
     """With unmoderated variances and differences the excess was 24 and 19 points."""
     claimed, right, plain, areas = [], [], [], []
     for seed in range(20):

@@ -75,8 +75,8 @@ def test_separate_adapter_scores_like_a_merged_one(folders):
     assert adapter is not None
     model = with_adapter(load_causal_model(adapter.base), adapter, "adapter", merge=False)
     tokenizer = load_target(adapter.base, device="cpu").tokenizer
-    beside = make_target(model, tokenizer, name="beside")
-    assert np.abs(scores(beside) - scores(load_target(str(path), device="cpu"))).max() < 1e-5
+    separate = make_target(model, tokenizer, name="beside")
+    assert np.abs(scores(separate) - scores(load_target(str(path), device="cpu"))).max() < 1e-5
 
 
 def test_identity_covers_adapter_and_base(folders, adapter, tmp_path):

@@ -84,7 +84,9 @@ def _gpqa() -> bytes:
     writer = csv.writer(table)
     writer.writerow(columns)
     for number in range(448):
-        question = [words[(number * 7 + at * at * 13 + number * at) % len(words)] for at in range(24)]
+        question = [
+            words[(number * 7 + at * at * 13 + number * at) % len(words)] for at in range(24)
+        ]
         options = [f"{words[(number + at * 31) % len(words)]} {number + at}" for at in range(4)]
         domain = ("Physics", "Chemistry", "Biology")[number % 3]
         writer.writerow([" ".join(question), *options, domain, domain, f"rec{number}"])

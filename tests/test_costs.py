@@ -6,7 +6,7 @@ import pytest
 
 from tests.costs import LIST, MARK, PAGE, Cost, list_of, listed, page_with, slowest
 from tests.processes import python
-from tests.test_exported_documents_match_the_stream import REPOSITORY, functions
+from tests.test_documents import REPOSITORY, functions
 
 
 def test_cost_list_names_existing_tests():

@@ -102,7 +102,7 @@ def test_documented_files_and_functions_exist():
 
 
 def test_check_detects_a_missing_name():
-    page = "tests/test_exported_documents_match_the_stream.py"
+    page = "tests/test_documents.py"
     text = f"`{page}`, `{page}::absent_names`, `{page}::no_such_test`, `tests/no_such_file.py::a`"
     assert absent_names(text) == [f"{page}::no_such_test", "tests/no_such_file.py::a"]
     text = "`inject/plan/`, `inject/ledger/`, a/inject/b, runs/inject/, `configs/none.yaml`"
@@ -129,7 +129,9 @@ def test_pages_that_use_glossary_terms_link_to_it():
     }
     assert [name for name, linked in used.items() if not linked and name not in apart] == []
     assert set().union(*used.values()) <= terms()
-    required = "arm cohort twin copy exposure pool side split member non-member canary anchor window"
+    required = (
+        "arm cohort twin copy exposure pool side split member non-member canary anchor window"
+    )
     required += " placement setting need view artifact step store run-folder"
     assert set(required.split()) <= terms()
 

@@ -60,7 +60,9 @@ def test_changed_weight_is_named_by_its_tensor(tmp_path):
     for step, number in (("1", 1.0), ("2", 1.0), ("2", 1.0 + 2**-23)):
         weights = {"head": torch.ones(3), "body": torch.tensor([number])}
         save_file(weights, tmp_path / "model.safetensors", metadata={"step": step})
-        file_digests.append(digests("model.safetensors", (tmp_path / "model.safetensors").read_bytes()))
+        file_digests.append(
+            digests("model.safetensors", (tmp_path / "model.safetensors").read_bytes())
+        )
     assert changed_columns(file_digests[0], file_digests[1]) == set()
     assert changed_columns(file_digests[1], file_digests[2]) == {"body"}
 

@@ -87,7 +87,10 @@ def imports_between_entries() -> dict[str, dict[str, dict[str, str]]]:
         for target in targets:
             importing, imported = name.split("."), target.split(".")
             common = 0
-            while common < min(len(importing), len(imported)) and importing[common] == imported[common]:
+            while (
+                common < min(len(importing), len(imported))
+                and importing[common] == imported[common]
+            ):
                 common += 1
             if 0 < common < len(importing) and common < len(imported):
                 folder = ".".join(importing[:common])

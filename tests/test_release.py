@@ -96,7 +96,9 @@ def test_unready_release_names_the_file(clone: Path, capsys, file, old, new, mes
     finally:
         (clone / file).write_text(FILES[file], encoding="utf-8")
     output = capsys.readouterr().err
-    assert all(words in output for words in [*message, "Nothing was uploaded", f" M {file}"]), output
+    assert all(words in output for words in [*message, "Nothing was uploaded", f" M {file}"]), (
+        output
+    )
 
 
 def test_tagged_version_is_rejected(clone: Path, capsys):

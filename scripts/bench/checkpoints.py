@@ -102,7 +102,9 @@ def main() -> None:
             ),
         )
         size = sum(path.stat().st_size for path in unfinished.glob(f"checkpoint-{steps - 1}/*"))
-    whole = [seconds + other for seconds, other in zip(trainer.seconds, callback.seconds, strict=True)]
+    whole = [
+        seconds + other for seconds, other in zip(trainer.seconds, callback.seconds, strict=True)
+    ]
     twice = zip(added.seconds[::2], added.seconds[1::2], strict=True)
     extra = [flushed + sealed for flushed, sealed in twice]
     without = [total - more for total, more in zip(whole, extra, strict=True)]

@@ -40,7 +40,9 @@ def main() -> None:
     """Measure time and memory, and print one JSON object as the last line."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--rounds", type=int, default=15, help="pairs of passes")
-    parser.add_argument("--busy", action="store_true", help="with a second process that is always busy")
+    parser.add_argument(
+        "--busy", action="store_true", help="with a second process that is always busy"
+    )
     parser.add_argument("--model", help="a folder or GGUF file")
     parser.add_argument("--memory", choices=["always", "never"], help=argparse.SUPPRESS)
     arguments = parser.parse_args()

@@ -180,8 +180,8 @@ def measure(
             progress=turns,
         )
     warm_up = WARM_UP_TURNS if model is None else LARGE_WARM_UP_TURNS
-    trainer_seconds, bare = (statistics.median(seconds[warm_up:]) for seconds in (turns.ours, turns.bare))
-    return Measured(trainer_seconds, bare, turns)
+    trainer, bare = (statistics.median(seconds[warm_up:]) for seconds in (turns.ours, turns.bare))
+    return Measured(trainer, bare, turns)
 
 
 def loading_seconds(stream: WindowSequence, size: int) -> float:

@@ -124,7 +124,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--device-windows", type=int, default=16, help="of one forward pass")
     parser.add_argument("--steps", type=int, default=60)
     parser.add_argument("--processes", type=int, default=1, help="usually one per GPU")
-    parser.add_argument("--zero", type=int, nargs="*", default=[2], help="ZeRO stages in addition to plain training")
+    parser.add_argument(
+        "--zero", type=int, nargs="*", default=[2], help="ZeRO stages in addition to plain training"
+    )
     parser.add_argument("--compile", action="store_true")
     parser.add_argument("--worker", help=argparse.SUPPRESS)
     options = parser.parse_args(arguments)

@@ -57,7 +57,9 @@ def lines() -> Iterator[Line]:
     for training in trainings():
         yield Line("fading", training.name, partial(_fading, training))
     for unlearning_case in unlearning_cases():
-        name = f"{unlearning_case.measure}, {unlearning_case.design.text()}, {unlearning_case.named}"
+        name = (
+            f"{unlearning_case.measure}, {unlearning_case.design.text()}, {unlearning_case.named}"
+        )
         yield Line("unlearning", name, partial(case_coverage, unlearning_case))
 
 

@@ -147,7 +147,8 @@ def _mean_cases() -> list[Case]:
         Design(100, 5, (0.5, 0.0), 3, 0.0),
     ]
     means = [
-        Case("mean log-probability, difference", design, "0.5 higher", 0.5, _mean) for design in designs
+        Case("mean log-probability, difference", design, "0.5 higher", 0.5, _mean)
+        for design in designs
     ]
     return means + [
         Case(
@@ -206,19 +207,19 @@ def _draw(random: np.random.Generator, design: Design) -> list[tuple[Rows, list[
 
 
 def _numbers(
-    seeds_drawn: list[tuple[Rows, list[Floats]]], model: int, *, by_auc: bool, scale: Scale = Scale.SLOPE
+    study: list[tuple[Rows, list[Floats]]], model: int, *, by_auc: bool, scale: Scale = Scale.SLOPE
 ) -> Numbers:
     all_rows = Rows.of(
-        np.concatenate([rows.group for rows, _ in seeds_drawn]),
-        seed=np.concatenate([rows.seed for rows, _ in seeds_drawn]),
+        np.concatenate([rows.group for rows, _ in study]),
+        seed=np.concatenate([rows.seed for rows, _ in study]),
     )
-    inside = np.concatenate([rows.member for rows, _ in seeds_drawn])
+    inside = np.concatenate([rows.member for rows, _ in study])
     masks = {"forget": inside, "detected": inside, "holdout": ~inside}
     cohort = Cohort(
         axes={}, seeds=(), rows=all_rows, masks=masks, copies=inside.astype(np.int64), models=[]
     )
     measure = auc_measure("loss") if by_auc else replace(FORGET_LOG_PROBABILITY, scale=scale)
-    return measure.numbers(cohort, [values[model] for _, values in seeds_drawn])[0]
+    return measure.numbers(cohort, [values[model] for _, values in study])[0]
 
 
 def _privleak(random: np.random.Generator, design: Design) -> tuple[float, float]:

@@ -236,7 +236,9 @@ def _missed(
     return share_missed(written, flagged), truth
 
 
-def _difference(random: Random, *, count: int, retained: float, gap: float) -> tuple[Estimate, float]:
+def _difference(
+    random: Random, *, count: int, retained: float, gap: float
+) -> tuple[Estimate, float]:
     side = np.zeros(count, bool)
     side[: max(int(retained * count), 3)] = True
     values = random.beta(0.5, 4.5, count) + gap * side

@@ -1,7 +1,7 @@
 """Measures pages as a browser shows and prints them, and takes the pictures of `docs/images`.
 
-`python -m scripts.pictures.page_measures PAGE… [--pictures FOLDER]` prints JSON, one object per page,
-and exits with 1 if a page breaks a limit. Texts overlap if the ink of two lines does, in HTML
+`python -m scripts.pictures.page_measures PAGE… [--pictures FOLDER]` prints JSON, one object per
+page, and exits with 1 if a page breaks a limit. Texts overlap if the ink of two lines does, in HTML
 or SVG, with all folds opened. Takes about 5 s per page.
 """
 

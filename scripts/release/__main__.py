@@ -223,7 +223,9 @@ def main(arguments: Sequence[str] | None = None, repository: Path = REPOSITORY) 
     parser = argparse.ArgumentParser(prog="python -m scripts.release", description=__doc__)
     parser.add_argument("steps", nargs="*", metavar="STEP", help=f"of {', '.join(STEPS)}; all")
     parser.add_argument("--out", type=Path, default=repository / "dist", help="new or empty; dist")
-    parser.add_argument("--dry-run", action="store_true", help="only check, without building or running")
+    parser.add_argument(
+        "--dry-run", action="store_true", help="only check, without building or running"
+    )
     options = parser.parse_args(arguments)
     names = options.steps or list(STEPS)
     release = Release(repository=repository, out=options.out.resolve())

@@ -123,7 +123,9 @@ def test_statistics_in_other_evidence_are_also_limited() -> None:
     held_out = HeldOutRows(
         datasets=["one"], texts=["a"], statistics=rows, reference=rows, shadows=[rows]
     )
-    held_out_evidence = allowed_evidence(evidence_of(*rows, held_out=held_out), Access.TOKENS).held_out
+    held_out_evidence = allowed_evidence(
+        evidence_of(*rows, held_out=held_out), Access.TOKENS
+    ).held_out
     with pytest.raises(AccessRefusedError, match="entropy"):
         held_out_evidence.statistics[0].entropy  # noqa: B018
     for own in (held_out_evidence.reference, *held_out_evidence.shadows):

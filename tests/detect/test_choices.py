@@ -33,7 +33,9 @@ def test_prompt_matches_the_paper():
 
 
 def test_question_uses_the_first_three_paraphrases_and_the_title():
-    question = choice_question("a", ["b", "c", "d", "e"], {"title": " T ", "author": ["no", "text"]})
+    question = choice_question(
+        "a", ["b", "c", "d", "e"], {"title": " T ", "author": ["no", "text"]}
+    )
     assert question == ChoiceQuestion(options=("a", "b", "c", "d"), title="T")
     assert len(question.options) == len(LABELS)
 

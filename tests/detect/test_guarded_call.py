@@ -158,7 +158,9 @@ def test_a_detector_that_fails_or_returns_no_scores_is_named_with_its_file(tmp_p
 def test_invalid_return_value_error_describes_allowed_values(tmp_path, value, problem):
     body = f"import numpy as np\ndef score(example): return {value}"
     message = failure(tmp_path, body, "one_score(score)", protected=True)
-    assert f"{problem}. Allowed: a number, or a text that gives the reason for its absence." in message
+    assert (
+        f"{problem}. Allowed: a number, or a text that gives the reason for its absence." in message
+    )
 
 
 QUOTES = (

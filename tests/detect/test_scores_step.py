@@ -15,7 +15,9 @@ PLUGIN = "def score(statistics):\n    return 1.0\n"
 
 
 def context_of(tmp_path, settings) -> StepContext:
-    execution = {"detectors": [[setting.known.reference, plain(setting.parameters)] for setting in settings]}
+    execution = {
+        "detectors": [[setting.known.reference, plain(setting.parameters)] for setting in settings]
+    }
     return StepContext(
         out=tmp_path,
         inputs={},
@@ -32,7 +34,9 @@ def test_detector_settings_round_trip(tmp_path):
     assert [(setting.name, setting.text, setting.needs) for setting in restored] == [
         (setting.name, setting.text, setting.needs) for setting in settings
     ]
-    assert [setting.parameters for setting in restored] == [setting.parameters for setting in settings]
+    assert [setting.parameters for setting in restored] == [
+        setting.parameters for setting in settings
+    ]
 
 
 def test_plugin_is_found_from_any_folder_and_rejected_when_edited(tmp_path, monkeypatch):

@@ -63,7 +63,9 @@ def test_unrunnable_detectors_are_skipped_by_all_and_rejected_by_name():
     hints = {Reference(): "a", Frequency(): "Count some.", Sides(): "b", Shadows(): "Train some."}
     settings, notes = runnable(parse_detectors("all"), hints.get, leave_out=True)
     names = [setting.name for setting in settings]
-    assert names == [item.name for item in parse_detectors("all") if not set(item.needs) & set(hints)]
+    assert names == [
+        item.name for item in parse_detectors("all") if not set(item.needs) & set(hints)
+    ]
     assert {"loss", "zlib", "lowercase", "min_k", "min_k_plus_plus", "surp"} < set(names)
     assert "reference needs reference model" in notes[0]
     assert len(names) + len(notes) == len(parse_detectors("all"))

@@ -47,7 +47,11 @@ def test_token_statistics_round_trip(sizes, tmp_path_factory):
 def test_columns_missing_from_a_server_stay_absent(tmp_path):
     integers = np.array([3, 4], np.int32)
     offsets = np.array([[0, 1], [1, 2]], np.int32)
-    columns = {"ids": integers, "log_probability": np.array([-1, -2], np.float32), "offsets": offsets}
+    columns = {
+        "ids": integers,
+        "log_probability": np.array([-1, -2], np.float32),
+        "offsets": offsets,
+    }
     rows = {
         "bare": token_columns(**columns),
         "ranked": token_columns(**columns, rank=integers),
@@ -59,7 +63,10 @@ def test_columns_missing_from_a_server_stay_absent(tmp_path):
     for _ in ("packed", "plain"):
         restored = read_statistics(tmp_path)
         assert {field for field in FIELDS if hasattr(restored["bare"], field)} == {*columns}
-        assert {field for field in FIELDS if hasattr(restored["ranked"], field)} == {*columns, "rank"}
+        assert {field for field in FIELDS if hasattr(restored["ranked"], field)} == {
+            *columns,
+            "rank",
+        }
         assert restored["unread"].reason == "empty text"
         for name, values in columns.items():
             np.testing.assert_array_equal(getattr(restored["ranked"], name), values)

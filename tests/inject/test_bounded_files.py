@@ -160,9 +160,7 @@ def make_device(path: Path) -> None:
         (make_device, "is a device", "{folder}"),
     ],
 )
-def test_irregular_file_is_rejected_by_name_without_blocking(
-    tmp_path, make, message, pattern
-):
+def test_irregular_file_is_rejected_by_name_without_blocking(tmp_path, make, message, pattern):
     (tmp_path / "a.jsonl").write_text('{"text": "fine"}\n')
     make(tmp_path / "b.jsonl")
     pattern = pattern.format(folder=tmp_path)

@@ -139,7 +139,9 @@ def test_reexported_name_resolves_to_its_defining_module():
     modules = sources()
     assert modules.module_of("spikein.twice") == "inject.sums"
     assert modules.module_of("spikein.other") == "spikein"
-    assert modules.module_of("inject.sums.twice") == modules.module_of("inject.sums") == "inject.sums"
+    assert (
+        modules.module_of("inject.sums.twice") == modules.module_of("inject.sums") == "inject.sums"
+    )
     assert modules.module_of("numpy.linalg.norm") is None
     assert module_of("spikein.each_example") == "detect.detector"
 

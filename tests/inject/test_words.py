@@ -68,7 +68,7 @@ VARIANTS = {
 def matched_rules(text: str, document: str, **given_rules) -> set[str]:
     """The rules by which a document overlaps with a text."""
     index = OverlapIndex([make_example(text)], OverlapSettings(**given_rules))
-    return {overlap.rule for overlap in index.overlaps(Document(document, "f:1"))}
+    return {match.rule for match in index.overlaps(Document(document, "f:1"))}
 
 
 @pytest.mark.parametrize("variant", VARIANTS)
@@ -76,7 +76,10 @@ def test_reformatted_copy_is_found(variant):
     document = f"Before it. {VARIANTS[variant]} and after it."
     assert matched_rules(ENGLISH, document) == {"n-gram", "near-duplicate"}
     # Either may be the example.
-    assert matched_rules(VARIANTS[variant], f"Before it. {ENGLISH} after.") == {"n-gram", "near-duplicate"}
+    assert matched_rules(VARIANTS[variant], f"Before it. {ENGLISH} after.") == {
+        "n-gram",
+        "near-duplicate",
+    }
 
 
 SCRIPTS = {
@@ -98,10 +101,10 @@ def test_exact_copy_is_found_in_any_script(script):
     assert index.unchecked == ()
     document = f"Words before it. {text}。我们"
     offences = index.overlaps(Document(document, "f:1"))
-    assert {overlap.rule for overlap in offences} == {"n-gram", "near-duplicate"}
-    for overlap in offences:
-        assert overlap.text.strip(" …") in document
-        assert len(overlap.text) > 0.4 * len(text)
+    assert {match.rule for match in offences} == {"n-gram", "near-duplicate"}
+    for match in offences:
+        assert match.text.strip(" …") in document
+        assert len(match.text) > 0.4 * len(text)
 
 
 def test_other_text_in_the_same_script_is_not_flagged():
@@ -184,7 +187,7 @@ def test_overlaps_of_mixed_scripts_match_brute_force(texts, document, size, shar
     rules = OverlapSettings(ngram=size, share=share, near_duplicate=None)
     overlaps = OverlapIndex(examples, rules).overlaps(Document(document, "f:1"))
     expected = naive_offences(plain, document, size, share)
-    assert {overlap.example_id for overlap in overlaps} == {examples[at].example_id for at in expected}
+    assert {match.example_id for match in overlaps} == {examples[at].example_id for at in expected}
 
 
 @given(
@@ -205,7 +208,9 @@ def test_near_duplicates_match_brute_force(text, edits, around, threshold):
     # Words outside all examples count separately each time; here all words are known.
     vocabulary = make_example("a b c d e f g h x y z 你 好 の")
     index = OverlapIndex([make_example(text), *others, vocabulary], rules)
-    similar = {overlap.example_id: overlap.similarity for overlap in index.overlaps(Document(document, "f:1"))}
+    similar = {
+        match.example_id: match.similarity for match in index.overlaps(Document(document, "f:1"))
+    }
     for example in [make_example(text), *others]:
         expected = best_jaccard(example.text, document)
         if expected >= threshold:

@@ -34,7 +34,9 @@ def measure(*, rounds: int = 3) -> dict[str, Any]:
     tokenizer = train_tokenizer(texts[: len(texts) // REPEATS // 4], VOCABULARY)
     megabytes = sum(len(text.encode()) for text in texts) / 1e6
     tokens = sum(
-        len(item.ids) + 1 for item in tokenizer.backend_tokenizer.encode_batch_fast(texts) if item.ids
+        len(item.ids) + 1
+        for item in tokenizer.backend_tokenizer.encode_batch_fast(texts)
+        if item.ids
     )
     processes = processes_for(10**12)
     encoding, building = [], []

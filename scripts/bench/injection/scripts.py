@@ -33,7 +33,9 @@ def main() -> None:
     print("|---" * (len(folders) + 1) + "|")
     for size in LENGTHS:
         print(
-            f"| {size} | " + " | ".join(f"{_rate(pages[column], size):.2%}" for column in folders) + " |"
+            f"| {size} | "
+            + " | ".join(f"{_rate(pages[column], size):.2%}" for column in folders)
+            + " |"
         )
 
 

@@ -80,7 +80,7 @@ def one_model(
     """Draw one column of one model."""
     inside, outside = (group_numbers(random, rows, size) for rows in (members, nonmembers))
     correlation = 0.0 if size == 1 else 0.5
-    scores = [SHAPES[shape](normal_rows(random, side_groups, correlation)) for side_groups in (inside, outside)]
+    scores = [SHAPES[shape](normal_rows(random, side, correlation)) for side in (inside, outside)]
     labels = np.repeat([1, 0], [members, nonmembers])
     groups = None if size == 1 else np.concatenate([inside, outside + members])
     both = np.concatenate([moved(shape, scores[0], auc), scores[1]])

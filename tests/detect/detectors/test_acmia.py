@@ -20,7 +20,9 @@ def with_temperatures(count: int, seed: int, betas):
     for beta in betas:
         tempered = random_statistics(count, seed=seed + int(100 * beta))
         more[beta] = TemperedStatistics(
-            log_probability=tempered.log_probability, mean=tempered.mean, deviation=tempered.deviation
+            log_probability=tempered.log_probability,
+            mean=tempered.mean,
+            deviation=tempered.deviation,
         )
     return replace(rows, tempered=more)
 

@@ -90,4 +90,6 @@ def test_empty_texts_and_texts_without_words_have_a_reason():
     assert scores[0].reason == "empty text"
     assert all(result.reason is None for result in scores[1:])
     signs = ["!", "?", "…", "-", ".", ",", ";", ":", "+", "="]
-    assert {result.reason for result in score(signs, [True, False] * 5)} == {"no words in the texts"}
+    assert {result.reason for result in score(signs, [True, False] * 5)} == {
+        "no words in the texts"
+    }

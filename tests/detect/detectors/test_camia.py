@@ -39,7 +39,8 @@ def entropy_by_hand(values, m, r):
         total = 0.0
         for pattern in patterns:
             near = sum(
-                max(abs(a - b) for a, b in zip(pattern, other, strict=True)) <= r for other in patterns
+                max(abs(a - b) for a, b in zip(pattern, other, strict=True)) <= r
+                for other in patterns
             )
             total += math.log(near / len(patterns))
         return total / len(patterns)
@@ -86,7 +87,9 @@ def test_shape_signals_match_slow_implementations(size):
 
 def test_likelihood_signals_follow_their_definitions():
     values = [-0.5, -1.0, -2.5, -4.0, -0.1]
-    by_name = {signal.name: signal.value for signal in signals(statistics_of(values, ids=[1, 2, 2, 3, 1]))}
+    by_name = {
+        signal.name: signal.value for signal in signals(statistics_of(values, ids=[1, 2, 2, 3, 1]))
+    }
     mean, diversity = sum(values) / 5, 3 / 5
     assert by_name["mean-all"] == pytest.approx(mean)
     assert by_name["perplexity-all"] == pytest.approx(-math.exp(-mean))

@@ -20,7 +20,7 @@ NAMES = ("prefix", "samia", "cdd", "ngram_coverage")
 REST = "two three, four two."
 
 
-def given_texts(name, *texts, remainder=REST, greedy=None, reason=None, **parameters):
+def given_texts(name, *texts, ending=REST, greedy=None, reason=None, **parameters):
     """Score invented continuations; by default the first one is the greedy one."""
     detector = get_detector(name).detector
     setting = detector.parameters.model_validate(parameters)
@@ -31,9 +31,11 @@ def given_texts(name, *texts, remainder=REST, greedy=None, reason=None, **parame
             if need.request.temperature == 0
             else texts
         )
-        continuations[need.request] = [Continued("one", remainder, () if reason else own, reason=reason)]
+        continuations[need.request] = [
+            Continued("one", ending, () if reason else own, reason=reason)
+        ]
     (column,) = detector.score(
-        Evidence(texts=["one" + remainder], statistics={}, continuations=continuations), [setting]
+        Evidence(texts=["one" + ending], statistics={}, continuations=continuations), [setting]
     )
     return column.scores[0]
 
@@ -54,16 +56,16 @@ def test_empty_continuation_scores_as_no_match(name):
 def test_prefix_measures():
     """Three of five words are in order: "two", "four", "two."; "three" lacks a comma."""
     written = " two three four x two. and more"
-    remainder = "two three, four five two."
-    assert given_texts("prefix", written, remainder=remainder).value == pytest.approx(3 / 5)
-    assert given_texts("prefix", written, remainder=remainder, measure="rouge_l").value == pytest.approx(
+    ending = "two three, four five two."
+    assert given_texts("prefix", written, ending=ending).value == pytest.approx(3 / 5)
+    assert given_texts("prefix", written, ending=ending, measure="rouge_l").value == pytest.approx(
         4 / 5
     )
-    assert given_texts("prefix", written, remainder=remainder, measure="exact").value == 0.0
-    assert given_texts("prefix", remainder, remainder=remainder, measure="exact").value == 1.0
-    assert given_texts("prefix", remainder, remainder=remainder, measure="correct").value == 1.0
-    assert given_texts("prefix", written, remainder=remainder, measure="correct").value == 1.0
-    assert given_texts("prefix", "no such thing", remainder=remainder, measure="correct").value == 0.0
+    assert given_texts("prefix", written, ending=ending, measure="exact").value == 0.0
+    assert given_texts("prefix", ending, ending=ending, measure="exact").value == 1.0
+    assert given_texts("prefix", ending, ending=ending, measure="correct").value == 1.0
+    assert given_texts("prefix", written, ending=ending, measure="correct").value == 1.0
+    assert given_texts("prefix", "no such thing", ending=ending, measure="correct").value == 0.0
 
 
 texts_of_words = st.lists(st.sampled_from(["two", "three,", "four", "two.", "猫"]), max_size=8).map(

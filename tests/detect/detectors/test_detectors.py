@@ -83,7 +83,8 @@ def test_min_k_and_min_k_plus_plus_are_means_of_the_smallest(seed, count, percen
     # A variance that vanishes counts as 1e-6.
     rows.deviation[0] = 0.0
     values, mean, deviation = (
-        np.asarray(column, np.float64) for column in (rows.log_probability, rows.mean, rows.deviation)
+        np.asarray(column, np.float64)
+        for column in (rows.log_probability, rows.mean, rows.deviation)
     )
     z = (values - mean) / np.sqrt(np.maximum(deviation**2, 1e-6))
     number = max(1, count * percent // 100)

@@ -64,7 +64,8 @@ def shadows(*rows):
     return [
         ShadowModel(
             statistics=[
-                unscored(EMPTY_TEXT) if values is None else statistics_of(values) for values in texts
+                unscored(EMPTY_TEXT) if values is None else statistics_of(values)
+                for values in texts
             ],
             inside=seen,
         )
@@ -229,7 +230,10 @@ def test_note_names_the_variance_and_a_setting_selects_it():
     random = np.random.default_rng(5)
     rows = [statistics_of([-2.0 - item]) for item in random.random(12)]
     models = [
-        ([[-2.0 - item] for item in random.random(12)], [(row + model) % 2 == 0 for row in range(12)])
+        (
+            [[-2.0 - item] for item in random.random(12)],
+            [(row + model) % 2 == 0 for row in range(12)],
+        )
         for model in range(6)
     ]
     evidence = evidence_of(*rows, shadows=shadows(*models))

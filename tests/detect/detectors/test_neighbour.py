@@ -56,16 +56,20 @@ def test_unscorable_texts_have_reasons():
 def test_batched_means_match_each_neighbour_read_separately(tiny_tokenizer):
     target = random_target("llama", tiny_tokenizer)
     texts = make_texts(5, words=5)
-    proposals = [Neighbours(texts=tuple(texts[:3])), Neighbours(reason="why"), Neighbours(texts=("a",))]
-    proposals.append(Neighbours(texts=tuple(texts[3:])))
-    results = neighbour_means(target, proposals, ScoringPolicy(), batch_tokens=40)
-    for proposal, means in zip(proposals, results, strict=True):
+    drafts = [
+        Neighbours(texts=tuple(texts[:3])),
+        Neighbours(reason="why"),
+        Neighbours(texts=("a",)),
+    ]
+    drafts.append(Neighbours(texts=tuple(texts[3:])))
+    results = neighbour_means(target, drafts, ScoringPolicy(), batch_tokens=40)
+    for draft, means in zip(drafts, results, strict=True):
         expected = [
             float(np.mean(naive(target, tiny_tokenizer(text)["input_ids"]).log_probability))
-            for text in proposal.texts
+            for text in draft.texts
             if len(text) > 1
         ]
         assert means.means == pytest.approx(expected, abs=1e-4)
-    assert [proposal.reason for proposal in results] == [
+    assert [draft.reason for draft in results] == [
         None, "why", "no neighbour of it could be scored", None,
     ]  # fmt: skip

@@ -42,7 +42,9 @@ def test_recall_is_the_mean_after_shots_over_the_plain_mean():
         evidence_of(plain, nonmembers_0_7=behind), [recall.RecallParameters()]
     )
     for score, prefixed, other in zip(columns[0].scores, behind, plain, strict=True):
-        assert score.value == pytest.approx(mean(prefixed.log_probability) / mean(other.log_probability))
+        assert score.value == pytest.approx(
+            mean(prefixed.log_probability) / mean(other.log_probability)
+        )
 
 
 def test_recall_reports_why_a_score_is_missing():
@@ -61,13 +63,17 @@ def test_con_recall_has_the_sign_of_its_definition():
     settings = [con_recall.ConRecallParameters(gamma=Decimal(gamma)) for gamma in ("0", "0.5", "1")]
     columns = con_recall.DETECTOR.score(evidence, settings)
     for setting, column in zip(settings, columns, strict=True):
-        for score, plain_row, unseen_row, seen_row in zip(column.scores, plain, unseen, seen, strict=True):
+        for score, plain_row, unseen_row, seen_row in zip(
+            column.scores, plain, unseen, seen, strict=True
+        ):
             expected = mean(unseen_row.log_probability) - float(setting.gamma) * mean(
                 seen_row.log_probability
             )
             assert score.value == pytest.approx(expected / mean(plain_row.log_probability))
     alone = recall.DETECTOR.score(evidence, [recall.RecallParameters()])[0].scores
-    assert [score.value for score in columns[0].scores] == pytest.approx([score.value for score in alone])
+    assert [score.value for score in columns[0].scores] == pytest.approx(
+        [score.value for score in alone]
+    )
 
 
 def codec_by_hand(plain, draws, skip=10):

@@ -148,7 +148,8 @@ def test_unscored_first_token_is_not_confused_with_the_next():
     start = text.index(" was")
     tail = tokens_of(text)
     statistics = statistics_of(
-        tail.log_probability[1:].tolist(), offsets=[tuple(span) for span in tail.offsets[1:].tolist()]
+        tail.log_probability[1:].tolist(),
+        offsets=[tuple(span) for span in tail.offsets[1:].tolist()],
     )
     assert statistics.offsets[0].tolist() == [start, start + 4]
     assert "no token of a keyword" in score(text, statistics, k=1).reason

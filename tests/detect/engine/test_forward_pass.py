@@ -28,10 +28,10 @@ def assert_close(first: TokenStatistics, other: TokenStatistics, tolerance: floa
     np.testing.assert_array_equal(first.ids, other.ids)
     np.testing.assert_array_equal(first.offsets, other.offsets)
     assert first.tempered.keys() == other.tempered.keys()
-    for beta, tempered in first.tempered.items():
+    for beta, values in first.tempered.items():
         for field in FIELDS[:3]:
             np.testing.assert_allclose(
-                getattr(tempered, field), getattr(other.tempered[beta], field), atol=tolerance, rtol=0
+                getattr(values, field), getattr(other.tempered[beta], field), atol=tolerance, rtol=0
             )
     for field in FIELDS:
         np.testing.assert_allclose(
@@ -43,13 +43,13 @@ def assert_close(first: TokenStatistics, other: TokenStatistics, tolerance: floa
 def test_statistics_match_a_full_softmax_in_float64(family, tiny_tokenizer):
     target = random_target(family, tiny_tokenizer)
     texts = make_texts(3, words=12)
-    for text, statistics in zip(texts, token_statistics(target, texts, POLICY), strict=True):
+    for text, row in zip(texts, token_statistics(target, texts, POLICY), strict=True):
         ids = tiny_tokenizer(text)["input_ids"]
         expected = naive(target, ids)
-        np.testing.assert_array_equal(statistics.ids, ids[1:])
+        np.testing.assert_array_equal(row.ids, ids[1:])
         for field in FIELDS:
             np.testing.assert_allclose(
-                getattr(statistics, field), getattr(expected, field), atol=1e-4, rtol=0, err_msg=field
+                getattr(row, field), getattr(expected, field), atol=1e-4, rtol=0, err_msg=field
             )
 
 
@@ -59,14 +59,14 @@ def test_inverse_temperatures_and_first_token_match_a_full_softmax(family, tiny_
     (text,) = make_texts(1, words=12)
     ids = tiny_tokenizer(text)["input_ids"]
     policy = ScoringPolicy(inverse_temperatures=BETAS, score_first="start_token")
-    (statistics,) = token_statistics(target, [text], policy)
-    np.testing.assert_array_equal(statistics.ids, ids)
-    assert list(statistics.tempered) == [*BETAS]
-    for beta, row in [(1.0, statistics), *statistics.tempered.items()]:
+    (row,) = token_statistics(target, [text], policy)
+    np.testing.assert_array_equal(row.ids, ids)
+    assert list(row.tempered) == [*BETAS]
+    for beta, values in [(1.0, row), *row.tempered.items()]:
         expected = naive(target, [0, *ids], beta)
         for field in FIELDS[:3]:
             np.testing.assert_allclose(
-                getattr(row, field), getattr(expected, field), atol=1e-4, rtol=0, err_msg=field
+                getattr(values, field), getattr(expected, field), atol=1e-4, rtol=0, err_msg=field
             )
 
 
@@ -79,8 +79,8 @@ def test_offsets_give_the_position_of_each_token(tiny_tokenizer):
         (ScoringPolicy(long="truncate"), spans[1:16]),
         (ScoringPolicy(score_first="start_token"), spans),
     ):
-        (statistics,) = token_statistics(target, [text], policy)
-        np.testing.assert_array_equal(statistics.offsets, expected)
+        (row,) = token_statistics(target, [text], policy)
+        np.testing.assert_array_equal(row.offsets, expected)
 
 
 @pytest.mark.parametrize("family", ["llama", "gpt_neox"])
@@ -114,9 +114,9 @@ def test_token_id_0_is_not_padding(tiny_tokenizer):
     text = "the river<|endoftext|><|endoftext|> town<|endoftext|>"
     ids = tokenizer(text)["input_ids"]
     assert ids.count(0) == 3
-    statistics = token_statistics(target, [text, make_texts(1)[0]], POLICY)[0]
-    np.testing.assert_array_equal(statistics.ids, ids[1:])
-    np.testing.assert_allclose(statistics.log_probability, naive(target, ids).log_probability, atol=1e-4)
+    row = token_statistics(target, [text, make_texts(1)[0]], POLICY)[0]
+    np.testing.assert_array_equal(row.ids, ids[1:])
+    np.testing.assert_allclose(row.log_probability, naive(target, ids).log_probability, atol=1e-4)
 
 
 def test_long_texts_score_each_token_once_after_the_longer_history(tiny_tokenizer):
@@ -131,9 +131,9 @@ def test_long_texts_score_each_token_once_after_the_longer_history(tiny_tokenize
             for index, value in enumerate(naive(target, piece).log_probability, start=1):
                 best[start + index] = max(best.get(start + index, (0, 0.0)), (index, value))
     expected = [best[position][1] for position in range(1, len(ids))]
-    statistics = token_statistics(target, [text, "the river"], POLICY)[0]
-    np.testing.assert_array_equal(statistics.ids, ids[1:])
-    np.testing.assert_allclose(statistics.log_probability, expected, atol=1e-4)
+    row = token_statistics(target, [text, "the river"], POLICY)[0]
+    np.testing.assert_array_equal(row.ids, ids[1:])
+    np.testing.assert_allclose(row.log_probability, expected, atol=1e-4)
 
 
 def test_truncate_scores_the_first_context_and_error_names_the_text(tiny_tokenizer):
@@ -186,7 +186,7 @@ def test_out_of_memory_halves_the_batch_and_continues(error, tiny_tokenizer, mon
     assert "out of memory" in caplog.text
 
 
-def test_single_sequence_too_large_for_memory_and_other_errors_are_raised(tiny_tokenizer, monkeypatch):
+def test_oversized_sequence_and_other_errors_are_raised(tiny_tokenizer, monkeypatch):
     target = random_target("llama", tiny_tokenizer)
     original = forward_pass._forward
     monkeypatch.setattr(forward_pass, "_forward", fails_above(2, original, MemoryError()))

@@ -115,7 +115,9 @@ def test_only_the_adapter_counts_in_a_model_with_an_adapter(tiny_tokenizer):
     ids = torch.tensor([tiny_tokenizer(TEXTS[0])["input_ids"]])
     model.zero_grad()
     model(input_ids=ids, labels=ids).loss.backward()
-    entries = [weight.grad.flatten() for name, weight in model.named_parameters() if "lora_" in name]
+    entries = [
+        weight.grad.flatten() for name, weight in model.named_parameters() if "lora_" in name
+    ]
     assert norms.whole == pytest.approx(float(torch.cat(entries).norm()), rel=1e-6)
     assert norms.embeddings is not None
     assert norms.embeddings[1] > 0
@@ -130,7 +132,9 @@ def scores(norms, specification="grad_norm"):
 
 def test_scores_are_negative_norms():
     """A known mistake of public code: the gradient norm with the opposite sign."""
-    results = scores([GradientNorms(whole=1.5, tensors=(1.0, 2.0, 3.0), embeddings=(4.0, 5.0, 6.0))])
+    results = scores(
+        [GradientNorms(whole=1.5, tensors=(1.0, 2.0, 3.0), embeddings=(4.0, 5.0, 6.0))]
+    )
     assert {setting: row["score"] for (setting, _), row in results.items()} == {
         "-": -1.5,
         "of=tensors:p=1": -1.0,

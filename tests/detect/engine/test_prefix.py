@@ -24,14 +24,14 @@ def prefix_ids(tokenizer, shots=SHOTS, policy=POLICY):
     return [token for part in join_shots(tokenizer, shots, "\n\n", policy) for token in part]
 
 
-def check_against_whole(statistics, target, text, prefix, own):
+def check_against_whole(row, target, text, prefix, own):
     """Compare with the whole sequence in one float64 softmax; `own` are the text's ids in it."""
     whole = naive(target, [*prefix, *own])
-    count = len(statistics)
-    np.testing.assert_array_equal(statistics.ids, own[len(own) - count :], err_msg=text)
+    count = len(row)
+    np.testing.assert_array_equal(row.ids, own[len(own) - count :], err_msg=text)
     for field in ("log_probability", "mean", "deviation", "entropy", "rank"):
         np.testing.assert_allclose(
-            getattr(statistics, field), getattr(whole, field)[-count:], atol=1e-4, rtol=0, err_msg=field
+            getattr(row, field), getattr(whole, field)[-count:], atol=1e-4, rtol=0, err_msg=field
         )
 
 
@@ -55,9 +55,7 @@ def test_only_text_tokens_are_scored_after_the_prefix_and_their_history(
 
 @pytest.mark.parametrize("family", EVERY_FAMILY)
 @pytest.mark.parametrize("side", ["left", "right"])
-def test_cache_batch_padding_and_order_do_not_change_statistics(
-    family, side, tiny_tokenizer
-):
+def test_cache_batch_padding_and_order_do_not_change_statistics(family, side, tiny_tokenizer):
     target = random_target(family, tiny_tokenizer)
     ids = prefix_ids(tiny_tokenizer)
     texts = texts_of_many_lengths()
@@ -92,7 +90,9 @@ def test_start_token_comes_once_before_the_prefix_and_all_text_tokens_are_scored
 def test_joined_ids_are_not_tokenised_again(tiny_tokenizer):
     """Pitfall of codec: retokenising the join misaligns."""
     vocabulary = tiny_tokenizer.get_vocab()
-    word = next(item for item in sorted(vocabulary) if item.isalpha() and item.isascii() and len(item) > 2)
+    word = next(
+        item for item in sorted(vocabulary) if item.isalpha() and item.isascii() and len(item) > 2
+    )
     shots = [word[:1], word[1:]]
     parts = join_shots(tiny_tokenizer, shots, "", POLICY)
     joined = [item for part in parts for item in part]
@@ -112,7 +112,7 @@ def test_texts_of_zero_or_one_token_have_a_reason(tiny_tokenizer):
 
 
 @pytest.mark.parametrize("cached", [True, False])
-def test_text_longer_than_the_remaining_context_is_read_in_windows_after_the_prefix(cached, tiny_tokenizer):
+def test_long_text_after_a_prefix_is_read_in_windows(cached, tiny_tokenizer):
     target = random_target("llama", tiny_tokenizer)
     prefix = shared_prefix(target, prefix_ids(tiny_tokenizer, SHOTS[:1]), cached=cached)
     text = " ".join(make_texts(6, words=40))

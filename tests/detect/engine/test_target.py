@@ -15,7 +15,7 @@ def test_body_and_head_are_separated_if_they_reproduce_the_logits(family, tiny_t
     assert (target.head.bias is not None) == (family == "phi")
 
 
-def test_model_that_transforms_its_logits_uses_its_own_forward_and_reports_it_once(tiny_tokenizer, caplog):
+def test_transformed_logits_use_the_model_itself_with_one_notice(tiny_tokenizer, caplog):
     with caplog.at_level(logging.WARNING):
         target = random_target("gemma2", tiny_tokenizer)
         assert target.head is None

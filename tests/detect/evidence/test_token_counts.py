@@ -35,7 +35,9 @@ def test_counts_give_laplace_frequencies(tiny_tokenizer):
     unseen = int(np.flatnonzero(expected == 0)[0])
     total = expected.sum() + len(expected)
     frequencies = table.log_frequency(np.array([unseen, int(expected.argmax())]))
-    np.testing.assert_allclose(frequencies, [math.log(1 / total), math.log((expected.max() + 1) / total)])
+    np.testing.assert_allclose(
+        frequencies, [math.log(1 / total), math.log((expected.max() + 1) / total)]
+    )
     everything = np.exp(table.log_frequency(np.arange(len(expected))))
     assert everything.sum() == pytest.approx(1)
 

@@ -73,7 +73,13 @@ def test_published_method_scores_the_first_piece_of_nouns():
         published = surprising_words(text, words, method, candidates="nouns", **ask)
         default = surprising_words(text, words, method, **ask)
         assert [part.wanted for part in published] == ["Brief", "voles", "1984"]
-        assert [part.wanted for part in default] == ["friends", "Brief", "quickly", "voles", "kestrels"]
+        assert [part.wanted for part in default] == [
+            "friends",
+            "Brief",
+            "quickly",
+            "voles",
+            "kestrels",
+        ]
 
 
 @pytest.mark.parametrize(

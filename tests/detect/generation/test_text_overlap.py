@@ -66,7 +66,9 @@ def test_rouge_1_recall_counts_repeated_words(written, reference):
         if word in left:
             left = [*left[: left.index(word)], *left[left.index(word) + 1 :]]
             matches += 1
-    assert rouge_1_recall(" ".join(written), " ".join(reference)) == pytest.approx(matches / len(reference))
+    assert rouge_1_recall(" ".join(written), " ".join(reference)) == pytest.approx(
+        matches / len(reference)
+    )
 
 
 @given(WORDS, REST, st.integers(1, 4))

@@ -62,9 +62,11 @@ def test_masked_model_reads_the_text_without_the_word(masked_folder):
     ]  # fmt: skip
     for word in statistics:
         masked = held_by(word, places)
-        masked_ids = [model.tokenizer.mask_token_id if at in masked else ids[at] for at in range(len(ids))]
+        hidden = [
+            model.tokenizer.mask_token_id if at in masked else ids[at] for at in range(len(ids))
+        ]
         with torch.inference_mode():
-            logits = model.model(input_ids=torch.tensor([masked_ids])).logits[0]
+            logits = model.model(input_ids=torch.tensor([hidden])).logits[0]
         # Every piece of the word is masked, and its first one is scored.
         check_word(word, [(log_softmax(logits[at]), ids[at]) for at in masked])
     assert any(word.first_rank < word.rank for word in statistics)

@@ -65,10 +65,10 @@ def test_bundle_round_trip(truth, described, store, bundle, packed):
         readable = [at for at, row in enumerate(original.rows) if not (packed and row.protected)]
         assert np.flatnonzero(~copy.withheld).tolist() == readable
         assert [original.rows[row] for row in readable] == [copy.rows[row] for row in readable]
-        original_evidence, copy_evidence = original.evidence.take(readable), copy.evidence.take(readable)
+        before, after = original.evidence.take(readable), copy.evidence.take(readable)
         for field in fields(Evidence):
             assert same(
-                read_only(getattr(original_evidence, field.name)), read_only(getattr(copy_evidence, field.name))
+                read_only(getattr(before, field.name)), read_only(getattr(after, field.name))
             ), field.name
 
 

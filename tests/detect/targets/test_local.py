@@ -128,7 +128,7 @@ def test_row_that_fills_a_learned_context_ends_while_others_continue(tiny_tokeni
     assert len(together[0][0]) == 32
 
 
-def test_equal_prompts_are_read_and_counted_once_and_finished_rows_leave_the_batch(target, tiny_tokenizer):
+def test_equal_prompts_are_read_once_and_finished_rows_leave(target, tiny_tokenizer):
     fed = []
     forward = target.model.forward
 

@@ -28,8 +28,8 @@ def test_samples_have_separate_seeds(tmp_path):
         return text(f"{prompt_of(body)} {body['seed']}", usage={})
 
     with stub_server(behaviour) as stub:
-        with model(stub.url, tmp_path / "r") as server_model:
-            written: TextModel = server_model
+        with model(stub.url, tmp_path / "r") as target:
+            written: TextModel = target
             rows = written.complete(
                 ["a", "b"], sampling, progress=lambda done, total: seen.append((done, total))
             )
@@ -38,7 +38,10 @@ def test_samples_have_separate_seeds(tmp_path):
         assert 11 in seeds
         assert all(0 <= seed < 2**31 for seed in seeds)
         assert len(stub.received) == 6
-        assert [[sample.text.split()[0] for sample in row] for row in rows] == [["a"] * 3, ["b"] * 3]
+        assert [[sample.text.split()[0] for sample in row] for row in rows] == [
+            ["a"] * 3,
+            ["b"] * 3,
+        ]
         assert len({sample.text for sample in rows[0]}) == 3
         assert rows[0][0] == Completion("a 11", 0, 0)
         assert seen[0] == (0, 2)
@@ -52,25 +55,25 @@ def test_samples_have_separate_seeds(tmp_path):
 def test_text_after_a_stop_is_cut_even_if_the_server_returns_it():
     with (
         stub_server(lambda number, body: text("one\ntwo. three")) as stub,
-        model(stub.url) as server_model,
+        model(stub.url) as target,
     ):
-        [[completion]] = server_model.complete(["a"], Sampling(max_tokens=9, stop=(".", "\n")))
+        [[completion]] = target.complete(["a"], Sampling(max_tokens=9, stop=(".", "\n")))
     assert completion == Completion("one", 3, 2)
     assert stub.received[0]["stop"] == [".", "\n"]
 
 
 def test_costs_are_counted_before_and_after(tmp_path):
     sampling = Sampling(max_tokens=10)
-    with stub_server() as stub, model(stub.url, tmp_path / "r") as server_model:
-        server_model.complete(["12345678"], sampling)
-        counting = server_model.counting()
+    with stub_server() as stub, model(stub.url, tmp_path / "r") as target:
+        target.complete(["12345678"], sampling)
+        counting = target.counting()
         blank = counting.complete(["12345678", "1234", "1234"], sampling)
         assert blank == [[Completion("", 0, 0)]] * 3
         counting.answer(["123456789"], sampling)
         assert counting.estimate() == (3, 1, 1 + 3, 20)
         assert len(stub.received) == 1
-        assert server_model.cost[:4] == (1, 0, 3, 2)
-        assert server_model.notes() == ()
+        assert target.cost[:4] == (1, 0, 3, 2)
+        assert target.notes() == ()
 
 
 def test_rejected_parameter_is_dropped_with_a_note_and_tried_once(tmp_path):
@@ -80,16 +83,16 @@ def test_rejected_parameter_is_dropped_with_a_note_and_tried_once(tmp_path):
     sampling = Sampling(max_tokens=3, temperature=1.0, samples=2, top_k=50)
     with stub_server(behaviour) as stub:
         for _ in range(2):
-            with model(stub.url, tmp_path / "r") as server_model:
-                assert server_model.counting().complete(["a"], sampling)
-                server_model.complete(["a"], sampling)
-                assert "does not take top_k = 50" in server_model.notes()[0]
-                assert "all samples were alike for each of 1 prompts" in server_model.notes()[1]
+            with model(stub.url, tmp_path / "r") as target:
+                assert target.counting().complete(["a"], sampling)
+                target.complete(["a"], sampling)
+                assert "does not take top_k = 50" in target.notes()[0]
+                assert "all samples were alike for each of 1 prompts" in target.notes()[1]
         assert [body.get("top_k") for body in stub.received] == [50, None, None]
-    with stub_server() as stub, model(stub.url) as server_model:
-        server_model.complete(["a"], sampling)
+    with stub_server() as stub, model(stub.url) as target:
+        target.complete(["a"], sampling)
         assert [body.get("top_k") for body in stub.received] == [50, 50, 50]
-        assert server_model.notes() == ()
+        assert target.notes() == ()
 
 
 def listed(api: str) -> Answer:
@@ -109,14 +112,14 @@ def listed(api: str) -> Answer:
 def test_first_tokens_are_listed_and_estimated_in_advance(tmp_path):
     with stub_server(lambda number, body: listed("chat")) as stub:
         for _ in range(2):
-            with model(stub.url, tmp_path / "r", api="chat") as server_model:
-                counting = server_model.counting()
+            with model(stub.url, tmp_path / "r", api="chat") as target:
+                counting = target.counting()
                 assert counting.gives_log_probabilities()
                 assert counting.first_tokens(["a", "b"]) == [{}, {}]
                 assert counting.estimate().requests == 2
                 before = counting.estimate().kept
-                assert server_model.first_tokens(["a", "b"]) == [{" A": -0.1, " B": -2.5}] * 2
-                assert "the server lists its likeliest first tokens" in " ".join(server_model.notes())
+                assert target.first_tokens(["a", "b"]) == [{" A": -0.1, " B": -2.5}] * 2
+                assert "the server lists its likeliest first tokens" in " ".join(target.notes())
         assert before == 2
     assert len(stub.received) == 3
     assert stub.received[1]["top_logprobs"] == 20
@@ -124,28 +127,31 @@ def test_first_tokens_are_listed_and_estimated_in_advance(tmp_path):
 
 @pytest.mark.parametrize("api", ["completions", "chat"])
 def test_one_request_detects_log_probability_support(api):
-    with stub_server(lambda number, body: listed(api)) as stub, model(stub.url, api=api) as server_model:
-        assert server_model.gives_log_probabilities()
-        assert server_model.gives_log_probabilities()
+    with stub_server(lambda number, body: listed(api)) as stub, model(stub.url, api=api) as target:
+        assert target.gives_log_probabilities()
+        assert target.gives_log_probabilities()
         assert len(stub.received) == 1
         assert stub.received[0]["logprobs"] == (5 if api == "completions" else True)
     for nothing in (text("x"), refused(400, "logprobs?"), refused(422)):
-        with stub_server(lambda number, body, answer=nothing: answer) as stub, model(stub.url) as server_model:
-            assert not server_model.gives_log_probabilities()
+        with (
+            stub_server(lambda number, body, answer=nothing: answer) as stub,
+            model(stub.url) as target,
+        ):
+            assert not target.gives_log_probabilities()
     with (
         stub_server(lambda number, body: refused(401)) as stub,
-        model(stub.url) as server_model,
+        model(stub.url) as target,
         pytest.raises(InputError, match="401"),
     ):
-        server_model.gives_log_probabilities()
+        target.gives_log_probabilities()
 
 
 def test_text_tokens_have_the_servers_offsets(tmp_path):
     """After a prefix they equal those of the plain text: the first one is not scored."""
-    with stub_server(words) as stub, model(stub.url, tmp_path / "r") as server_model:
-        plain, empty, single = server_model.token_statistics(["One two, three", "", "One"])
-        [behind] = server_model.token_statistics(["One two, three"], before=["A shot.\n\n"])
-        assert server_model.cost.asked == 8  # 3 prompts, the first question, twice before and after
+    with stub_server(words) as stub, model(stub.url, tmp_path / "r") as target:
+        plain, empty, single = target.token_statistics(["One two, three", "", "One"])
+        [behind] = target.token_statistics(["One two, three"], before=["A shot.\n\n"])
+        assert target.cost.asked == 8  # 3 prompts, the first question, twice before and after
     assert plain.log_probability.tolist() == [-4.0, -1.0, -6.0]
     for statistics in (plain, behind):
         assert statistics.offsets.tolist() == [[3, 7], [7, 8], [8, 14]]
@@ -162,9 +168,9 @@ def test_tokens_put_before_a_text_are_not_scored():
         values = [-1.0] * (len(tokens) - 1)
         return echoed(tokens, values, [7] * len(values), [1] * len(values))
 
-    with stub_server(behaviour) as stub, model(stub.url) as server_model:
-        [plain] = server_model.token_statistics(["One two"])
-        [behind] = server_model.token_statistics(["One two"], before=["A shot.\n\n"])
+    with stub_server(behaviour) as stub, model(stub.url) as target:
+        [plain] = target.token_statistics(["One two"])
+        [behind] = target.token_statistics(["One two"], before=["A shot.\n\n"])
     for statistics in (plain, behind):
         assert statistics.offsets.tolist() == [[0, 3], [3, 7]]
 
@@ -196,10 +202,10 @@ def test_replies_for_another_text_or_model_are_rejected(reply, problem):
 
     with (
         stub_server(behaviour) as stub,
-        model(stub.url) as server_model,
+        model(stub.url) as target,
         pytest.raises(InputError, match=problem),
     ):
-        server_model.token_statistics(["One two"])
+        target.token_statistics(["One two"])
 
 
 def test_replaced_model_is_rejected_before_and_after_reading(tmp_path):
@@ -213,14 +219,14 @@ def test_replaced_model_is_rejected_before_and_after_reading(tmp_path):
 
     exchanged = 99
     with stub_server(behaviour) as stub:
-        with model(stub.url, tmp_path / "r") as server_model:
-            server_model.token_statistics(["One two"])
-            assert "answered as several systems (f0, f2, f3)" in server_model.notes()[0]
+        with model(stub.url, tmp_path / "r") as target:
+            target.token_statistics(["One two"])
+            assert "answered as several systems (f0, f2, f3)" in target.notes()[0]
         exchanged = 5
         for sent in (7, 8):
             with (
-                model(stub.url, tmp_path / "r") as server_model,
+                model(stub.url, tmp_path / "r") as target,
                 pytest.raises(InputError, match="its model has changed"),
             ):
-                server_model.token_statistics(["One three"])
+                target.token_statistics(["One three"])
             assert len(stub.received) == sent

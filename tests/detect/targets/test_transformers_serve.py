@@ -29,12 +29,12 @@ def test_served_model_continues_like_the_local_one(served, tmp_path):
     prompts = [text[:60] for text in make_texts(3)]
     local = LocalTextModel(load_target(str(served.bare), device="cpu"))
     expected = local.complete(prompts, GREEDY)
-    with served_model(served, served.bare, tmp_path / "r") as server_model:
-        rows = server_model.complete(prompts, GREEDY)
+    with served_model(served, served.bare, tmp_path / "r") as target:
+        rows = target.complete(prompts, GREEDY)
         assert [row[0].text for row in rows] == [row[0].text for row in expected]
         assert [row[0].tokens_in for row in rows] == [row[0].tokens_in for row in expected]
         assert all(0 < row[0].tokens_out <= 12 for row in rows)
-        assert server_model.cost.asked == 3
+        assert target.cost.asked == 3
     with served_model(served, served.bare, tmp_path / "r") as again:
         assert again.complete(prompts, GREEDY) == rows
         assert again.cost == (0, 3, 0, 0, 0)
@@ -45,19 +45,19 @@ def test_chat_goes_through_the_template(served):
 
     local = LocalTextModel(load_target(str(served.model), device="cpu"))
     [[expected]] = local.answer(["the river of the town"], GREEDY)
-    with served_model(served, served.model, api="chat") as server_model:
-        [[completion]] = server_model.answer(["the river of the town"], GREEDY)
+    with served_model(served, served.model, api="chat") as target:
+        [[completion]] = target.answer(["the river of the town"], GREEDY)
     assert completion.text == expected.text
 
 
 def test_samples_differ_and_are_cached(served, tmp_path):
     sampling = Sampling(max_tokens=8, temperature=1.0, samples=4, seed=3)
-    with served_model(served, served.model, tmp_path / "r", concurrency=1) as server_model:
-        [samples] = server_model.complete(["the river"], sampling)
+    with served_model(served, served.model, tmp_path / "r", concurrency=1) as target:
+        [samples] = target.complete(["the river"], sampling)
         assert len({completion.text for completion in samples}) > 1
-        assert server_model.complete(["the river"], sampling) == [samples]
-        assert server_model.cost.asked == 4
-        assert not any("alike" in note for note in server_model.notes())
+        assert target.complete(["the river"], sampling) == [samples]
+        assert target.cost.asked == 4
+        assert not any("alike" in note for note in target.notes())
 
 
 def test_detect_uses_the_server_and_a_rerun_sends_no_request(served, tmp_path):

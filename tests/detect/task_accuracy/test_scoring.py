@@ -79,13 +79,17 @@ def log_probability(model, tokenizer, prompt: str, answer: str) -> float:
 
 def oracle(model, tokenizer, example: Example) -> tuple[list[float], list[float], int]:
     question = ask(KINDS.get(example.dataset, example.dataset), example.fields)
-    own = [log_probability(model, tokenizer, question.prompt, answer) for answer in question.answers]
+    own = [
+        log_probability(model, tokenizer, question.prompt, answer) for answer in question.answers
+    ]
     empty = [
         [log_probability(model, tokenizer, prompt, answer) for answer in question.answers]
         for prompt in question.content_free
     ]
     if question.worded:
-        plain = [score / len(text.encode()) for score, text in zip(own, question.answers, strict=True)]
+        plain = [
+            score / len(text.encode()) for score, text in zip(own, question.answers, strict=True)
+        ]
         calibrated = [score - sum(e[i] for e in empty) / 3 for i, score in enumerate(own)]
         return plain, calibrated, question.gold
     anyway = [

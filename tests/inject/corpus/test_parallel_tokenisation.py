@@ -55,9 +55,7 @@ def test_number_of_processes_does_not_change_the_files(tmp_path, tiny_tokenizer)
 
 @settings(max_examples=8, deadline=None)
 @given(st.integers(1, 5_000), st.integers(1, TOKENS), st.data())
-def test_finished_chunks_are_reused_unchanged(
-    tmp_path_factory, tiny_tokenizer, size, tokens, data
-):
+def test_finished_chunks_are_reused_unchanged(tmp_path_factory, tiny_tokenizer, size, tokens, data):
     """Any subset of the chunks of an earlier build may be left; whole, torn or of other texts."""
     folder = tmp_path_factory.mktemp("build")
     build(folder / "clean", tiny_tokenizer, size=size, tokens=tokens)
@@ -132,7 +130,9 @@ def test_killed_build_resumes(tmp_path, tiny_tokenizer):
     after = 4
     whole = build(tmp_path / "whole", tiny_tokenizer)
     left = tmp_path / "left"
-    running = start_build(tmp_path, tiny_tokenizer, tmp_path / "killed", left, start_new_session=True)
+    running = start_build(
+        tmp_path, tiny_tokenizer, tmp_path / "killed", left, start_new_session=True
+    )
     assert running.stdout is not None
     for _ in range(after):
         assert running.stdout.readline().strip()

@@ -75,7 +75,7 @@ def draw_rows(datasets, counts, *, sides=(4, 5), seed=0, near_duplicate=0.7, str
         for rows, number in zip(datasets, counts, strict=True)
     ]
     usable = usable_rows(requests, near_duplicate=near_duplicate, seed=seed)
-    scored = [row for dataset_rows in usable for row in split_members(dataset_rows, tune_share=0.25, seed=seed)[0]]
+    scored = [row for pool in usable for row in split_members(pool, tune_share=0.25, seed=seed)[0]]
     held_out = draw_held_out(requests, scored, near_duplicate=near_duplicate, seed=seed)
     return scored, held_out
 

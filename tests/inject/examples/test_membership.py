@@ -50,7 +50,9 @@ def doses(copies, members, seed):
 
 def count_sides(rows, members, nonmembers, *, seeds=SEEDS, **options):
     """How often each row is a member, a non-member, and in the tune split, over seeds."""
-    counts = {name: Counter({row.example_id: 0 for row in rows}) for name in ("member", "nonmember")}
+    counts = {
+        name: Counter({row.example_id: 0 for row in rows}) for name in ("member", "nonmember")
+    }
     tune = {name: Counter() for name in counts}
     for seed in range(seeds):
         for row in draw_sides(rows, members, nonmembers, seed, **options).examples:

@@ -88,7 +88,9 @@ def unended(stream: list[int], starts: list[int]) -> int:
     return sum(document[-1] != 0 for document in split_at(stream, starts))
 
 
-def tokens_and_documents(out: Path, format: str, corpus: Spiked) -> tuple[list[int], list[list[int]]]:
+def tokens_and_documents(
+    out: Path, format: str, corpus: Spiked
+) -> tuple[list[int], list[list[int]]]:
     """The tokens and documents that our reader finds in an export of documents."""
     if format == "datasets":
         rows = read_dataset(out)
@@ -183,7 +185,9 @@ def test_protected_texts_are_exported_only_when_asked(tmp_path):
 
     def export(out: Path, **more):
         settings = ExportSettings(format="olmo", show_protected=more.pop("show_protected", False))
-        return export_view(corpus.view, out, settings, tokenizer=Words(91), copies=corpus.copies, **more)
+        return export_view(
+            corpus.view, out, settings, tokenizer=Words(91), copies=corpus.copies, **more
+        )
 
     with pytest.raises(InputError, match="texts of 1 protected example") as caught:
         export(tmp_path / "a", protected={"e1", "other"})

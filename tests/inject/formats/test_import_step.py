@@ -120,7 +120,9 @@ def test_overlapping_documents_are_excluded_and_the_stream_has_the_requested_len
     if message:
         assert "fewer than" in message
         assert ("are left out" in message) == (tokens <= sum(map(len, ids)))
-        assert tokens > sum(len(document) for number, document in enumerate(ids) if number not in marked)
+        assert tokens > sum(
+            len(document) for number, document in enumerate(ids) if number not in marked
+        )
         return
     corpus = Corpus.open(out)
     corpus.verify()
@@ -131,7 +133,9 @@ def test_overlapping_documents_are_excluded_and_the_stream_has_the_requested_len
     base = SourceSlice(corpus, tokens // 2, tokens)
     assert base.read(0, base.n_tokens).tolist() == stream[tokens // 2 :]
     listed, counts = read_overlaps(out)
-    assert {document.place.split(",")[0] for document in listed} <= {f"document {n}" for n in marked}
+    assert {document.place.split(",")[0] for document in listed} <= {
+        f"document {n}" for n in marked
+    }
     assert counts.dropped == counts.offending == len({document.place for document in listed})
     if not listed:
         assert read_excluded(out) is None

@@ -95,7 +95,9 @@ def test_megatron_tokens_and_documents_are_imported(
     data=st.data(),
 )
 @settings(max_examples=25, deadline=None)
-def test_olmo_tokens_and_documents_are_imported(tmp_path_factory, tiny_tokenizer, files, header, data):
+def test_olmo_tokens_and_documents_are_imported(
+    tmp_path_factory, tiny_tokenizer, files, header, data
+):
     folder = tmp_path_factory.mktemp("olmo")
     for number, file in enumerate(files):
         array = np.array(file, dtype="<u2")
@@ -118,9 +120,7 @@ def test_olmo_tokens_and_documents_are_imported(tmp_path_factory, tiny_tokenizer
         assert corpus.doc_starts.tolist() == expected
 
 
-def test_files_readable_in_place_are_not_copied(
-    tmp_path, tmp_path_factory, tiny_tokenizer
-):
+def test_files_readable_in_place_are_not_copied(tmp_path, tmp_path_factory, tiny_tokenizer):
     for number in (1, 2):
         np.array([number, number + 1, END], dtype="<u4").tofile(tmp_path / f"{number}.npy")
     source = OlmoImport(kind="olmo", path=str(tmp_path / "*.npy"), dtype="uint32")
@@ -132,9 +132,7 @@ def test_files_readable_in_place_are_not_copied(
         assert shard.sha256 == shard.file_sha256 == hashlib.sha256(file.read_bytes()).hexdigest()
 
 
-def test_moved_files_are_found_at_their_configured_path(
-    tmp_path, tmp_path_factory, tiny_tokenizer
-):
+def test_moved_files_are_found_at_their_configured_path(tmp_path, tmp_path_factory, tiny_tokenizer):
     for place in ("a", "b"):
         (tmp_path / place).mkdir()
         np.array([1, 2, END], dtype="<u4").tofile(tmp_path / place / "x.npy")
@@ -218,7 +216,9 @@ def rejection(tmp_path, source, tokenizer, tokens=None) -> str:
 @pytest.mark.parametrize(("code", "wrong"), [(8, 387), (5, 387), (2, -2), (5, -2)])
 def test_an_id_outside_the_vocabulary_is_named(tmp_path, tiny_tokenizer, code, wrong):
     write_megatron(tmp_path / "data", [[[1, 2]], [[3, wrong, END]]], code=code)
-    message = rejection(tmp_path, MegatronImport(kind="megatron", path=str(tmp_path)), tiny_tokenizer)
+    message = rejection(
+        tmp_path, MegatronImport(kind="megatron", path=str(tmp_path)), tiny_tokenizer
+    )
     assert f"data.bin: token id {wrong} at position 3" in message
     assert "0 to 386" in message
 

@@ -79,10 +79,15 @@ def test_hub_rows_are_read_by_their_usual_ids(fake_hub):
     assert load_rows("truthfulqa")[1].fields["correct_answers"] == ["b"]
     assert len(load_rows("commonsenseqa")) == 3
     assert len(load_rows("commonsenseqa", split="train")) == 5
-    assert [example.stratum for example in load_rows("lsat")] == ["ar"] * 3 + ["lr"] * 3 + ["rc"] * 3
+    assert [example.stratum for example in load_rows("lsat")] == ["ar"] * 3 + ["lr"] * 3 + [
+        "rc"
+    ] * 3
     assert len(load_rows("lsat", options={"sections": ["rc"]})) == 3
     window = {"after": "2019-12-01", "before": "2020-01-31"}
-    assert [example.stratum for example in load_rows("news", options=window)] == ["2019-12", "2020-01"]
+    assert [example.stratum for example in load_rows("news", options=window)] == [
+        "2019-12",
+        "2020-01",
+    ]
     assert [row.paraphrases for row in load_rows("arxivtection")] == [("b", "c", "d")] * 2
     assert [row.group for row in load_rows("booktection")] == ["d1", "d2"]
     assert all("small" in row.text for row in load_rows("booktection", options={"length": "small"}))

@@ -22,10 +22,10 @@ def documents(texts):
 
 def test_documents_without_tokens_are_ignored():
     texts = ["a", " " * 100, "b" * 10, " " * 80 + "c", "d", "\n", "e"]
-    texts_after = [ids.text for ids in behind(documents(texts), 2, Letters())]
+    texts_after = [document.text for document in behind(documents(texts), 2, Letters())]
     assert texts_after == [" " * 80 + "c", "d", "e"]
     taken = take_tokens(behind(documents(texts), 1, Letters()), 11, Letters())
-    assert [len(ids) for ids in taken] == [10, 81]
+    assert [len(text) for text in taken] == [10, 81]
     with pytest.raises(InputError, match="have 13 tokens after the corpus, fewer than the 99"):
         take_tokens(behind(documents(texts), 1, Letters()), 99, Letters())
 

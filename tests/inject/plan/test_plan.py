@@ -111,7 +111,10 @@ def test_dropping_members_does_not_change_other_doses_and_places(policy, copies)
     examples, tokens = spiked_examples(40, 20)
     whole = plan_for(examples, tokens, placement=placement, copies=copies)
     gone = {f"toy-{index}" for index in range(0, 40, 3)}
-    left = [replace(example, side="nonmember") if example.example_id in gone else example for example in examples]
+    left = [
+        replace(example, side="nonmember") if example.example_id in gone else example
+        for example in examples
+    ]
     part = plan_for(left, tokens, placement=placement, copies=copies, candidates=examples[:40])
     assert part.realised() == {
         name: 0 if name in gone else count for name, count in whole.realised().items()
@@ -136,7 +139,10 @@ def test_windows_with_equal_copies_are_identical_across_plans():
         plan_for(side, tokens, placement=placement, source=source, candidates=examples)
         for side in (
             examples,
-            [replace(example, side="nonmember") if i % 2 else example for i, example in enumerate(examples)],
+            [
+                replace(example, side="nonmember") if i % 2 else example
+                for i, example in enumerate(examples)
+            ],
             [replace(example, side="nonmember") for example in examples],
         )
     ]

@@ -47,7 +47,9 @@ def test_fetch_is_reproducible_and_a_second_call_sends_no_request(hub, tmp_path:
     assert {state.state for state in states} == {"fetched"}
     fetch(sets, second)
     assert contents(first) == contents(second)
-    assert set(contents(first)) == {file.path for data_set in sets for file in data_set.files} | {MANIFEST}
+    assert set(contents(first)) == {file.path for data_set in sets for file in data_set.files} | {
+        MANIFEST
+    }
     n_requests = len(hub.requests)
     again = fetch(sets, first)
     assert {state.state for state in again} == {"checked"}
@@ -79,7 +81,7 @@ def test_only_the_beginning_of_a_large_file_is_read(hub, tmp_path: Path):
     assert [json.loads(row)["text"] for row in rows] == table["text"].to_pylist()[:400]
 
 
-def test_protected_dataset_is_never_stored_as_plain_text_and_is_readable(hub, tmp_path: Path, monkeypatch):
+def test_protected_dataset_is_readable_but_never_plain_text(hub, tmp_path: Path, monkeypatch):
     gpqa = data_sets(["gpqa"])
     with pytest.raises(InputErrors, match=r"HF_TOKEN is not set.*huggingface.co/datasets/Id"):
         fetch(gpqa, tmp_path)
@@ -130,9 +132,7 @@ def test_changed_file_is_named_user_file_is_kept_and_lost_file_is_fetched_again(
     ],
     ids=["altered", "404", "403", "500", "cut once"],
 )
-def test_failed_download_leaves_no_partial_file(
-    hub, tmp_path: Path, fault: Fault, message: str
-):
+def test_failed_download_leaves_no_partial_file(hub, tmp_path: Path, fault: Fault, message: str):
     boolq = data_sets(["boolq", "tofu"])
     hub.faults[BOOLQ] = fault
     if message:
@@ -151,7 +151,7 @@ def test_failed_download_leaves_no_partial_file(
 
 
 @pytest.mark.parametrize("place", ["huggingface_hub.snapshot_download", "fetch.replacing"])
-def test_full_disk_is_distinguished_from_an_unreachable_hub(hub, tmp_path: Path, monkeypatch, place: str):
+def test_full_disk_is_not_an_unreachable_hub(hub, tmp_path: Path, monkeypatch, place: str):
     full = OSError(errno.ENOSPC, "No space left on device")
 
     def fails(*_: object, **__: object) -> None:
@@ -184,9 +184,7 @@ def test_killed_fetch_resumes_with_the_next_file(hub, tmp_path: Path, monkeypatc
     assert not left.parent.exists()
 
 
-def test_cache_serves_offline_and_missing_files_are_named(
-    hub, tmp_path: Path, monkeypatch
-):
+def test_cache_serves_offline_and_missing_files_are_named(hub, tmp_path: Path, monkeypatch):
     fetch(data_sets(["boolq"]), tmp_path / "earlier")
     from huggingface_hub import constants
 

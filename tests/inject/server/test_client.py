@@ -21,9 +21,9 @@ def test_request_contains_all_settings(monkeypatch, api, path):
     request = TextRequest(
         prompt="Please.", max_tokens=9, temperature=0.3, top_p=0.9, top_k=4, stop=("\n",), seed=5
     )
-    with stub_server() as stub, client(stub.url, api=api, api_key_variable="MY_KEY") as server_client:
-        assert server_client.ask([request])[0].text == "said Please. 5"
-        assert server_client.cost == Cost(asked=1, tokens_in=3, tokens_out=2)
+    with stub_server() as stub, client(stub.url, api=api, api_key_variable="MY_KEY") as remote:
+        assert remote.ask([request])[0].text == "said Please. 5"
+        assert remote.cost == Cost(asked=1, tokens_in=3, tokens_out=2)
     [sent] = stub.received
     assert (sent["path"], sent["key"]) == (path, "Bearer secret-key")
     assert {"model": "m", "max_tokens": 9, "temperature": 0.3, "seed": 5}.items() <= sent.items()
@@ -38,8 +38,10 @@ def test_replies_keep_their_order_and_equal_requests_are_sent_once():
         return text(f"to {prompt_of(body)}", after=0.05 if prompt_of(body) == "p0" else 0.0)
 
     prompts = [f"p{number % 5}" for number in range(12)]
-    with stub_server(behaviour) as stub, client(stub.url) as server_client:
-        replies = server_client.ask(asked(*prompts), progress=lambda done, total: seen.append((done, total)))
+    with stub_server(behaviour) as stub, client(stub.url) as remote:
+        replies = remote.ask(
+            asked(*prompts), progress=lambda done, total: seen.append((done, total))
+        )
     assert [reply.text for reply in replies] == [f"to {prompt}" for prompt in prompts]
     assert len(stub.received) == 5
     assert seen[0] == (0, 12)
@@ -50,9 +52,9 @@ def test_replies_keep_their_order_and_equal_requests_are_sent_once():
 def test_no_more_requests_are_in_flight_than_allowed():
     with (
         stub_server(lambda number, body: text("x", after=0.05)) as stub,
-        client(stub.url, concurrency=3) as server_client,
+        client(stub.url, concurrency=3) as remote,
     ):
-        server_client.ask(asked(*map(str, range(9))))
+        remote.ask(asked(*map(str, range(9))))
     assert stub.most_in_flight == 3
 
 
@@ -64,8 +66,8 @@ def test_transient_error_is_retried(status):
     def behaviour(number, body):
         return refused(status, headers=SOON) if number == 0 else text("fine")
 
-    with stub_server(behaviour) as stub, client(stub.url) as server_client:
-        assert server_client.ask(asked("p"))[0].text == "fine"
+    with stub_server(behaviour) as stub, client(stub.url) as remote:
+        assert remote.ask(asked("p"))[0].text == "fine"
     assert len(stub.received) == 2
 
 
@@ -73,8 +75,8 @@ def test_rate_limit_delay_is_respected():
     def behaviour(number, body):
         return refused(429, headers={"Retry-After": "1"}) if number == 0 else text("x")
 
-    with stub_server(behaviour) as stub, client(stub.url) as server_client:
-        server_client.ask(asked("a"))
+    with stub_server(behaviour) as stub, client(stub.url) as remote:
+        remote.ask(asked("a"))
     first, second = (sent["time"] for sent in stub.received)
     assert second - first >= 0.99
 
@@ -102,10 +104,10 @@ LASTING = {
 def test_permanent_error_is_raised_with_its_reason(answer, message, tries):
     with (
         stub_server(lambda number, body: answer) as stub,
-        client(stub.url) as server_client,
+        client(stub.url) as remote,
         pytest.raises(InputError, match=message) as caught,
     ):
-        server_client.ask(asked("p"))
+        remote.ask(asked("p"))
     assert caught.value.where == stub.url
     assert len(stub.received) == tries
 
@@ -116,10 +118,10 @@ def test_refused_connection_fails_immediately():
         url = f"http://127.0.0.1:{free.getsockname()[1]}/v1"
     started = time.monotonic()
     with (
-        client(url, retries=50) as server_client,
+        client(url, retries=50) as remote,
         pytest.raises(InputError, match=r"no connection \(.*Check that it runs"),
     ):
-        server_client.ask(asked("p", "q"))
+        remote.ask(asked("p", "q"))
     assert time.monotonic() - started < 5
 
 
@@ -131,10 +133,10 @@ def test_error_reply_that_repeats_the_key_is_masked(monkeypatch):
     reply = f"{KEY} got {KEY}! Bearer {KEY} ?api_key={KEY}"
     with (
         stub_server(lambda number, body: refused(401, reply)) as stub,
-        client(stub.url, api_key_variable="MY_KEY") as server_client,
+        client(stub.url, api_key_variable="MY_KEY") as remote,
         pytest.raises(InputError, match="401") as caught,
     ):
-        server_client.ask(asked("p"))
+        remote.ask(asked("p"))
     assert stub.received[0]["key"] == f"Bearer {KEY}"
     trace = "".join(traceback.format_exception(caught.value))
     assert KEY not in trace
@@ -145,12 +147,12 @@ def test_cached_reply_that_repeats_the_key_is_masked(monkeypatch, tmp_path):
     monkeypatch.setenv("MY_KEY", KEY)
     with (
         stub_server(lambda number, body: text(f"I know {KEY}.", model=f"m {KEY}")) as stub,
-        client(stub.url, tmp_path / "r", api_key_variable="MY_KEY") as server_client,
+        client(stub.url, tmp_path / "r", api_key_variable="MY_KEY") as remote,
     ):
-        [reply] = server_client.ask(asked("p"))
+        [reply] = remote.ask(asked("p"))
         assert (reply.text, reply.model) == ("I know ***.", "m ***")
-        assert server_client.ask(asked("p")) == [reply]
-        assert not any(KEY in note for note in server_client.notes())
+        assert remote.ask(asked("p")) == [reply]
+        assert not any(KEY in note for note in remote.notes())
         files = list(tmp_path.iterdir())
         assert len(files) > 1  # the write-ahead log is next to it
         assert not any(KEY.encode() in file.read_bytes() for file in files)

@@ -28,20 +28,20 @@ def test_rerun_sends_no_request_and_replies_before_an_error_are_kept(tmp_path):
         return refused(400, "no") if prompt_of(body) == "bad" else echo(number, body)
 
     with stub_server(behaviour) as stub:
-        with client(stub.url, cache, concurrency=1) as server_client:
+        with client(stub.url, cache, concurrency=1) as remote:
             with pytest.raises(InputError, match="400"):
-                server_client.ask(asked("a", "b", "bad", "c"))
+                remote.ask(asked("a", "b", "bad", "c"))
             assert len(stub.received) == 3
-        with client(stub.url, cache) as server_client:
-            estimate = server_client.estimate(asked("a", "b", "c", "c"))
+        with client(stub.url, cache) as remote:
+            estimate = remote.estimate(asked("a", "b", "c", "c"))
             assert (estimate.requests, estimate.kept, estimate.tokens_out) == (3, 2, 5)
-            replies = server_client.ask(asked("a", "b", "c"))
+            replies = remote.ask(asked("a", "b", "c"))
             assert [reply.text for reply in replies] == ["said a 7", "said b 7", "said c 7"]
-            assert server_client.cost._replace(tokens_in=0, tokens_out=0) == Cost(asked=1, kept=2)
+            assert remote.cost._replace(tokens_in=0, tokens_out=0) == Cost(asked=1, kept=2)
         assert len(stub.received) == 4
-    with client(stub.url, cache) as server_client:  # the server is gone
-        assert server_client.ask(asked("a", "b", "c")) == replies
-        assert server_client.cost == Cost(kept=3)
+    with client(stub.url, cache) as remote:  # the server is gone
+        assert remote.ask(asked("a", "b", "c")) == replies
+        assert remote.cost == Cost(kept=3)
 
 
 def test_request_digest_covers_exactly_the_request_content():
@@ -64,15 +64,15 @@ def test_request_digest_covers_exactly_the_request_content():
 def test_other_model_name_and_uncounted_tokens_are_reported(tmp_path):
     with stub_server(lambda number, body: text("x", model="other", usage={})) as stub:
         for _ in range(2):
-            with client(stub.url, tmp_path / "r") as server_client:
-                server_client.ask(asked("p"))
-                named, *further = server_client.notes()
+            with client(stub.url, tmp_path / "r") as remote:
+                remote.ask(asked("p"))
+                named, *further = remote.notes()
                 assert "'m', but the server answered as 'other'" in named
     assert further == []
     uncounted = text("x", model="m@main", usage={})
-    with stub_server(lambda number, body: uncounted) as stub, client(stub.url) as server_client:
-        server_client.ask(asked("p"))
-        assert server_client.notes() == (
+    with stub_server(lambda number, body: uncounted) as stub, client(stub.url) as remote:
+        remote.ask(asked("p"))
+        assert remote.notes() == (
             "1 of 1 replies did not report their number of tokens; the count of tokens omits "
             "theirs",
         )
@@ -80,8 +80,8 @@ def test_other_model_name_and_uncounted_tokens_are_reported(tmp_path):
 
 def test_cache_file_is_private_and_omits_prompts_and_headers(tmp_path):
     path = tmp_path / "r"
-    with stub_server(lambda number, body: text("x")) as stub, client(stub.url, path) as server_client:
-        server_client.ask(asked("a prompt that is protected"))
+    with stub_server(lambda number, body: text("x")) as stub, client(stub.url, path) as remote:
+        remote.ask(asked("a prompt that is protected"))
     content = path.read_bytes()
     assert b"protected" not in content
     assert b"Bearer" not in content

@@ -164,7 +164,9 @@ def walk_windows(view, plan, fed, step):
         first, final = int(start) // view.context, (int(start + length) - 1) // view.context
         windows = set(range(first, final + 1))
         for epoch in {fed_epoch for fed_epoch, _, _ in fed}:
-            steps = {window: at for fed_epoch, window, at in fed if fed_epoch == epoch and at <= step}
+            steps = {
+                window: at for fed_epoch, window, at in fed if fed_epoch == epoch and at <= step
+            }
             if windows <= steps.keys():
                 copies.setdefault(name.example_id, set()).add(name.copy)
             for window in windows & steps.keys():

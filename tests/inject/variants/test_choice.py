@@ -89,7 +89,8 @@ def test_other_datasets_do_not_change_variants(assign_by):
     rule = variants(*WEIGHTED, assign_by=assign_by)
     alone = {(name, copy): rendition.variant for name, copy, rendition in chosen_for(members, rule)}
     joined = {
-        (name, copy): rendition.variant for name, copy, rendition in chosen_for([*others, *members], rule)
+        (name, copy): rendition.variant
+        for name, copy, rendition in chosen_for([*others, *members], rule)
     }
     assert {key: joined[key] for key in alone} == alone
 
@@ -102,9 +103,14 @@ def test_variants_are_assigned_to_copies_independently_by_weight():
     choices = chosen_for(members, rule, copies=5)
     counts = Counter(rendition.kind for _, _, rendition in choices)
     assert chisquare([counts[0], counts[1], counts[2]], [1_000, 500, 500]).pvalue > 1e-4
-    fewer = {(name, copy): rendition.variant for name, copy, rendition in chosen_for(members, rule, copies=2)}
+    fewer = {
+        (name, copy): rendition.variant
+        for name, copy, rendition in chosen_for(members, rule, copies=2)
+    }
     assert all(
-        fewer[name, copy] == rendition.variant for name, copy, rendition in choices if (name, copy) in fewer
+        fewer[name, copy] == rendition.variant
+        for name, copy, rendition in choices
+        if (name, copy) in fewer
     )
 
 

@@ -92,22 +92,24 @@ def test_exact_share_of_tokens_is_replaced_by_other_ordinary_tokens(tokens, shar
     given_tokens = np.array(tokens)
     allowed = np.array([1, 2, 5, 7, 8, 13])
     draw = {"allowed": allowed, "example_id": "e", "version": version, "seed": seed}
-    replaced_tokens = replaced(given_tokens, share, **draw)
-    changed = np.flatnonzero(replaced_tokens != given_tokens)
+    changed_ids = replaced(given_tokens, share, **draw)
+    changed = np.flatnonzero(changed_ids != given_tokens)
     assert len(changed) == max(round(share * len(tokens)), 1)
-    assert set(replaced_tokens[changed].tolist()) <= set(allowed.tolist())
-    assert np.array_equal(replaced_tokens, replaced(given_tokens, share, **draw))
+    assert set(changed_ids[changed].tolist()) <= set(allowed.tolist())
+    assert np.array_equal(changed_ids, replaced(given_tokens, share, **draw))
 
 
 def test_replacements_are_uniform_over_the_allowed_tokens():
     from scipy.stats import chisquare
 
     tokens = np.full(20_000, 7)
-    replaced_tokens = replaced(tokens, 0.9, allowed=np.array([1, 5, 7, 9]), example_id="e", version=0, seed=0)
-    counts = [int((replaced_tokens == value).sum()) for value in (1, 5, 9)]
+    changed_ids = replaced(
+        tokens, 0.9, allowed=np.array([1, 5, 7, 9]), example_id="e", version=0, seed=0
+    )
+    counts = [int((changed_ids == value).sum()) for value in (1, 5, 9)]
     assert sum(counts) == 18_000
     assert chisquare(counts).pvalue > 1e-4
-    places = np.flatnonzero(replaced_tokens != tokens)
+    places = np.flatnonzero(changed_ids != tokens)
     assert chisquare(np.histogram(places, bins=20, range=(0, 20_000))[0]).pvalue > 1e-4
 
 
@@ -164,7 +166,11 @@ def test_only_unusable_texts_are_retried_and_progress_counts_all(tiny_tokenizer)
         writer=lambda _: model,
         progress=lambda done, total: seen.append((done, total)),
     )
-    assert [tiny_tokenizer.decode(rendition.tokens) for rendition in renditions] == ["One.", "Two words.", "Three."]
+    assert [tiny_tokenizer.decode(rendition.tokens) for rendition in renditions] == [
+        "One.",
+        "Two words.",
+        "Three.",
+    ]
     assert [question.seed for question in model.asked] == [0, TRIES, 2 * TRIES, 5, 6]
     assert seen == [(3, 3), (3, 3), (3, 3)]
 

@@ -71,9 +71,9 @@ def test_published_method_scores_the_first_piece_of_nouns():
     for method, threshold in (("prob", -12.0), ("rank", 2400.0)):
         ask = {"limit": 10, "threshold": threshold}
         published = surprising_words(text, words, method, candidates="nouns", **ask)
-        plain = surprising_words(text, words, method, **ask)
+        default = surprising_words(text, words, method, **ask)
         assert [part.wanted for part in published] == ["Brief", "voles", "1984"]
-        assert [part.wanted for part in plain] == [
+        assert [part.wanted for part in default] == [
             "friends",
             "Brief",
             "quickly",

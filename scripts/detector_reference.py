@@ -1,4 +1,4 @@
-"""Write the reference part of docs/detectors.md from what the detectors declare.
+"""Write the reference part of docs/detectors.md from the detectors' declarations.
 
     python -m scripts.detector_reference
 

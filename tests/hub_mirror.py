@@ -1,4 +1,4 @@
-"""The hub's own files of the public data sets, made of the folder `../shared/data`.
+"""The hub's own files of the public datasets, made of the folder `../shared/data`.
 
 Rows are put back under the columns and into the formats that the hub has, at the commits of the
 catalogue, so that what is fetched from here goes through the same conversions. Where the folder has
@@ -44,7 +44,7 @@ SYLLABLES = [
 
 
 def add_data_sets(hub: HubServer, sets: Iterable[DataSet], data: Path) -> None:
-    """Put data sets on a hub, under the ids, commits and names of the catalogue."""
+    """Put datasets on a hub, under the ids, commits and names of the catalogue."""
     commits: dict[tuple[str, str], dict[str, bytes]] = {}
     for data_set in sets:
         for file in data_set.files:

@@ -1,6 +1,6 @@
 """A hub of our own on loopback: repositories in memory, by the routes that `huggingface_hub` uses.
 
-Served are, for data sets and models alike:
+Served are, for datasets and models alike:
 
 - `GET /api/{datasets,models}/ID` and `…/revision/REV`: the commit, the names, sizes and digests;
 - `GET /api/…/ID/tree/REV[/FOLDER]` and `POST /api/…/ID/paths-info/REV`: what lies there;
@@ -348,5 +348,5 @@ def connect(monkeypatch: Any, hub: HubServer, cache: Path) -> None:
     monkeypatch.setattr(constants, "HF_HUB_CACHE", str(cache / "hub"))
     monkeypatch.setattr(constants, "HF_TOKEN_PATH", str(cache / "token"))
     # What another test asked is no answer of this hub.
-    resolver._resolved.cache_clear()
+    resolver._resolve.cache_clear()
     resolver.describe_repository.cache_clear()

@@ -13,7 +13,7 @@ OF_OTHERS = {
     "config.json": "of Hugging Face models",
     "adapter_config.json": "of peft",
     "state.json": "of the library datasets",
-    "validation-00000-of-00001.parquet": "of data sets on the hub",
+    "validation-00000-of-00001.parquet": "of datasets on the hub",
 }
 """Names that other libraries fixed, and that several modules of ours look for."""
 TWICE = {

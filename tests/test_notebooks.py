@@ -22,7 +22,7 @@ TINY = {
     "corpus.tokens": 20_000,
     "analysis.task_accuracy": False,
 }
-"""Two arms of one data set, whose pooled AUC is a number by hand."""
+"""Two arms of one dataset, whose pooled AUC is a number by hand."""
 
 
 def read_notebook(name: str) -> Any:

@@ -1,4 +1,4 @@
-"""The texts of an audit of given models, as examples: chunks, held-out chunks and questions.
+"""The texts of an audit of given models, as examples: chunks, control chunks and questions.
 
 A `.txt` file is one text. Rows may bring an `id`, a `group` of texts that belong together, and
 `protected` or a canary: such a text is shown nowhere.
@@ -75,7 +75,7 @@ def read_given(
     notes: list[str] = []
 
     def rows(what: str) -> Iterator[PlacedRow]:
-        given = read_rows(files[what], what=what, delimiter=delimiter)
+        given = read_rows(files[what], purpose=what, delimiter=delimiter)
         yield from islice(given, limit)
         if next(given, None) is not None:
             notes.append(f"{what}: only the first {limit:,} rows were read (limit)")

@@ -117,11 +117,11 @@ class SlurmSettings(ClusterSettings):
     """Features that a machine must have, as `sbatch --constraint` takes them."""
     time: JobTime = "4:00"
     """Longest time of a job, `HOURS:MINUTES` or `DAYS-HOURS:MINUTES`. A training step that reaches
-    it writes a checkpoint and continues in another job."""
+    it writes a restart checkpoint and continues in another job."""
     parallel: PositiveInt = 64
     """Maximum jobs of one array that run at a time."""
     warning_seconds: PositiveInt = 90
-    """Time before its end at which a job is warned, to write a checkpoint."""
+    """Time before its end at which a job is warned, to write a restart checkpoint."""
     setup: tuple[str, ...] = ()
     """Shell commands that each job runs first, such as `module load cuda`."""
 

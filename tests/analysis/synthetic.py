@@ -15,7 +15,7 @@ from inject.stream.exposures import write_exposures
 from train.loop.log import LogRow, write_log
 
 FAST = AnalysisSettings(dataset_detectors=())
-"""No data set's own detectors, whose fits take most of the time of an analysis."""
+"""No dataset's own detectors, whose fits take most of the time of an analysis."""
 DEFAULTS = {
     "loss": "default",
     "zlib": "default",

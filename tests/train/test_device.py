@@ -40,9 +40,9 @@ def test_what_auto_and_fastest_stand_for():
     assert training["auto"] == [half, single, single, single, single]
     # Training takes the processor on a Mac.
     assert training["fastest"] == [half, single, single, half, single]
-    assert plain.scoring_format("auto") == gpu.scoring_format("auto", where="cpu") == single
-    assert gpu.scoring_format("auto") == gpu.scoring_format("auto", where="cuda:1") == "auto"
-    assert plain.scoring_format("auto", where="cuda") == "auto"
+    assert plain.scoring_format("auto") == gpu.scoring_format("auto", device_kind="cpu") == single
+    assert gpu.scoring_format("auto") == gpu.scoring_format("auto", device_kind="cuda:1") == "auto"
+    assert plain.scoring_format("auto", device_kind="cuda") == "auto"
 
 
 def test_a_processor_is_known_by_its_flags():

@@ -1,4 +1,4 @@
-"""Cells of accuracy gains over data sets, and of what the page's checks call chance.
+"""Cells of accuracy gains over datasets, and of what the page's checks call chance.
 
 Questions are as hard as their group is (a beta distribution); one in five is answered again after
 training, and what was seen turns wrong answers right. Groups have unequal sizes.
@@ -22,7 +22,7 @@ from scripts.calibration.cells.factors import LARGEST, Counts, Design, Floats, M
 
 
 class GainDesign(NamedTuple):
-    """A benchmark of several data sets, asked before and after training."""
+    """A benchmark of several datasets, asked before and after training."""
 
     datasets: int
     rows: int
@@ -46,7 +46,7 @@ class GainDesign(NamedTuple):
 
 
 def one_gain(random: np.random.Generator, *, design: GainDesign, quantity: str) -> Drawn:
-    """Return one quantity over all data sets."""
+    """Return one quantity over all datasets."""
     by_seed, truths = _answers(design, random)
     dataset = "mean" if design.datasets > 1 else "d0"
     (row,) = [
@@ -166,7 +166,7 @@ def check_cell(scores: Floats, member: Mask, number: Counts) -> Row:
 
 
 def gain_designs() -> Iterator[Cell]:
-    """Yield cells of accuracies over data sets."""
+    """Yield cells of accuracies over datasets."""
     for design in (
         GainDesign(1, 30),
         GainDesign(1, 100, grouped=True),

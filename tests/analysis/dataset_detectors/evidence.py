@@ -1,4 +1,4 @@
-"""Simulated data sets: scores that know nothing, or that rise where a row was seen."""
+"""Simulated datasets: scores that know nothing, or that rise where a row was seen."""
 
 import numpy as np
 import pyarrow as pa

@@ -11,7 +11,7 @@ def test_orders_are_those_of_the_pool_and_keyed_shuffles():
     assert len(members) == 3 * 3
     texts = [one.text for one in examples if (one.dataset, one.side) == ("news", "member")]
     canonical = [one.text for one in members if one.number == 0]
-    assert "\n\n".join(canonical) == "\n\n".join(texts), "the canonical shards are the data set"
+    assert "\n\n".join(canonical) == "\n\n".join(texts), "the canonical shards are the dataset"
     for one in members:
         same = next(x.text for x in members if x.shard == one.shard and x.number == 0)
         assert sorted(one.text.split("\n\n")) == sorted(same.split("\n\n"))

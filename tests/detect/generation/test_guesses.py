@@ -247,7 +247,7 @@ def test_what_the_knowledge_filter_guesses_is_not_asked_for():
         single = guess(low, masked, GuessRequest(prompt="filter"))
         lists = guess(low, masked, GuessRequest(prompt="filter_100"))
         oracle = Oracle()
-        found = guess(oracle, masked, request, known=known_parts(single, lists))[0]
+        found = guess(oracle, masked, request, is_known=known_parts(single, lists))[0]
         assert len(oracle.asked) == len(found.wanted)
         return found.wanted, found.filtered
 

@@ -201,7 +201,7 @@ def test_of_every_kind_of_evidence_what_shows_a_protected_text_stays_behind(tmp_
     made.mkdir()
     out.mkdir()
     written(made)
-    leaving = [path for path in made.iterdir() if path.name in packing._leaves()]
+    leaving = [path for path in made.iterdir() if path.name in packing._leaf_columns()]
     # What surprises a reference model, and the neighbours themselves, never leave.
     assert {path.name for path in made.iterdir()} - {path.name for path in leaving} == {
         *("words.parquet", "neighbours.parquet"),
@@ -209,7 +209,7 @@ def test_of_every_kind_of_evidence_what_shows_a_protected_text_stays_behind(tmp_
     for path in leaving:
         packing._pack(path, out / path.name, {"hidden"})
     # A kind of need that is new says in `leaves` what may leave, and is written above.
-    absent = {name for name in packing._leaves() if not (out / name).exists()}
+    absent = {name for name in packing._leaf_columns() if not (out / name).exists()}
     assert absent == {
         *("scores.parquet", "exposures.parquet", "statistics.arrow"),
         *("counts.npy", "frequency.json", "word_counts.parquet"),

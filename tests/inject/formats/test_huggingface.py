@@ -1,4 +1,4 @@
-"""Rows of token ids: saved data sets, Parquet and Arrow files, and the hub."""
+"""Rows of token ids: saved datasets, Parquet and Arrow files, and the hub."""
 
 import numpy as np
 import pyarrow as pa

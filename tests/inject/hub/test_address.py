@@ -85,7 +85,7 @@ def test_what_is_not_there_or_out_of_reach_is_named(hub, monkeypatch):
     assert "Did you mean 'data/rows.jsonl'?" in wrong
     assert "hf://datasets/o/n" in wrong
     assert "no revision 'v9'" in refused("hf://datasets/o/n@v9/data/rows.jsonl")
-    assert "nor a data set on the hub" in refused("hf://datasets/o/m/data/rows.jsonl")
+    assert "nor a dataset on the hub" in refused("hf://datasets/o/m/data/rows.jsonl")
     hub.add("o/gated", {"rows.jsonl": ROWS}, gated=True)
     assert "conditions are accepted" in refused("hf://datasets/o/gated/rows.jsonl")
     commit = next(iter(hub.repositories["datasets", "o/n"].commits))

@@ -1,4 +1,4 @@
-"""One resolver for data sets, background, tokenizers and models."""
+"""One resolver for datasets, background, tokenizers and models."""
 
 import logging
 import time
@@ -16,7 +16,7 @@ from tests.inject.hub.fake_hub import MAIN, NEXT, forget_commits
 from train.models.pretrained import model_identity
 
 ASK = {
-    "data set": lambda: contaminant_identity(Contaminant(dataset="boolq", members=1, nonmembers=1)),
+    "dataset": lambda: contaminant_identity(Contaminant(dataset="boolq", members=1, nonmembers=1)),
     "background": lambda: HubSource(kind="hub", id="google/boolq").identity(),
     "corpus": lambda: DatasetsImport(kind="datasets", id="google/boolq").identity(),
     "tokenizer": lambda: tokenizer_identity("google/boolq"),

@@ -1,4 +1,4 @@
-"""Public data sets come from a hub of our own, through every conversion, or not at all."""
+"""Public datasets come from a hub of our own, through every conversion, or not at all."""
 
 import errno
 import gzip
@@ -222,7 +222,7 @@ def test_a_source_that_is_not_what_the_catalogue_says_is_refused(hub, tmp_path: 
     del held[BOOLQ]
     held["data/train.parquet"] = wiki
     connect(monkeypatch, hub, tmp_path / "empty")
-    missing = f"datasets/google/boolq@{file.commit}: the data set has no '{BOOLQ}'.*train.parquet"
+    missing = f"datasets/google/boolq@{file.commit}: the dataset has no '{BOOLQ}'.*train.parquet"
     with pytest.raises(InputErrors, match=missing):
         fetch([boolq], tmp_path)
     assert not [path for path in tmp_path.rglob("*.gz") if path.is_file()]

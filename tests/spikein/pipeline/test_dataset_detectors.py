@@ -53,7 +53,7 @@ def test_every_dataset_detector_answers_in_a_run(shared_run):
     base = {row["detector"] for row in rows if row["model"] == "base"}
     assert base == {"dataset_inference", "ensemble"}, "the controls have no passes of their own"
     (orders,) = map(load_orders, shared_run.artifacts("orders"))
-    # Two data sets of two sides, four shards, the order and three shuffles.
+    # Two datasets of two sides, four shards, the order and three shuffles.
     assert orders.num_rows == 2 * 2 * 4 * 4
     (scores,) = map(read_scores, shared_run.artifacts("paraphrase_scores"))
     pool = read_examples(shared_run.stored(shared_run.node.examples))

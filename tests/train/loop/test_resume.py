@@ -65,7 +65,7 @@ def test_sigterm_ends_a_run_after_the_step_in_hand_with_a_checkpoint(
             dropout=True,
             progress=terminate,
         )
-    point = find_resume_point(unfinished, "this run", kept=KEPT)
+    point = find_resume_point(unfinished, "this run", model_steps=KEPT)
     assert point is not None
     assert point.name == f"checkpoint-{at}"
     go_on(killable_run / "whole", tokenizer, unfinished, tmp_path / "out", from_step=at)
@@ -115,7 +115,7 @@ def test_a_disk_that_fills_up_leaves_the_checkpoint_before(small_disk, tmp_path,
     assert not list(unfinished.glob("checkpoint-6")), "what was half-written takes no room"
     whole = sorted(path.parent.name for path in unfinished.glob("checkpoint-*/spikein.json"))
     assert whole, "the disk held not one checkpoint"
-    point = find_resume_point(unfinished, "this run", kept=KEPT)
+    point = find_resume_point(unfinished, "this run", model_steps=KEPT)
     assert point is not None
     assert point.name in whole
     assert all(path.is_dir() for path in unfinished.glob("step-*"))

@@ -46,7 +46,7 @@ def test_answers_are_kept_so_that_nothing_is_written_twice(tiny_model_path, tmp_
     both = again.write(questions, progress=lambda done, total: seen.append((done, total)))
     assert both[:1] == first
     assert seen == [(1, 2), (2, 2)]
-    monkeypatch.setattr(LocalWriter, "_written", lambda *_: pytest.fail("it was written again"))
+    monkeypatch.setattr(LocalWriter, "_write", lambda *_: pytest.fail("it was written again"))
     assert again.write(questions) == both
     warmer = writer(tiny_model_path, tmp_path, temperature=1.5)
     with pytest.raises(pytest.fail.Exception):

@@ -80,14 +80,14 @@ def fed(out: Path) -> list[tuple[str, int]]:
 
 
 @pytest.fixture(scope="module")
-def relearnt(world, tmp_path_factory) -> Path:
-    return relearn(world, tmp_path_factory.mktemp("relearnt") / "out", (1, 2, 4))
+def relearned(world, tmp_path_factory) -> Path:
+    return relearn(world, tmp_path_factory.mktemp("relearned") / "out", (1, 2, 4))
 
 
-def test_the_models_are_those_of_a_plain_loop_after_as_many_steps(world, relearnt):
-    assert sorted(path.name for path in relearnt.glob("step-*")) == ["step-1", "step-2"]
+def test_the_models_are_those_of_a_plain_loop_after_as_many_steps(world, relearned):
+    assert sorted(path.name for path in relearned.glob("step-*")) == ["step-1", "step-2"]
     start = weights(world / "model")
-    folders = {1: relearnt / "step-1", 2: relearnt / "step-2", 4: relearnt}
+    folders = {1: relearned / "step-1", 2: relearned / "step-2", 4: relearned}
     expected = plain_loop(world, (1, 2, 4))
     for steps, folder in folders.items():
         found = weights(folder)
@@ -97,9 +97,9 @@ def test_the_models_are_those_of_a_plain_loop_after_as_many_steps(world, relearn
         assert moved > 0.5 * LR
 
 
-def test_each_text_is_fed_once_a_step(relearnt):
-    assert fed(relearnt) == sorted((name, step) for name in forget_ids() for step in (1, 2, 3, 4))
-    assert pq.read_table(relearnt / "log.parquet")["step"].to_pylist() == [1, 2, 3, 4]
+def test_each_text_is_fed_once_a_step(relearned):
+    assert fed(relearned) == sorted((name, step) for name in forget_ids() for step in (1, 2, 3, 4))
+    assert pq.read_table(relearned / "log.parquet")["step"].to_pylist() == [1, 2, 3, 4]
 
 
 @pytest.mark.parametrize(
@@ -111,16 +111,16 @@ def test_each_text_is_fed_once_a_step(relearnt):
         ),
     ],
 )
-def test_seven_texts_are_a_step_for_any_processes_and_passes(world, relearnt, tmp_path, execution):
+def test_seven_texts_are_a_step_for_any_processes_and_passes(world, relearned, tmp_path, execution):
     execution = ExecutionSettings(**execution)
     shared = relearn(world, tmp_path / "shared", (1, 2, 4), execution=execution)
     for name in ("step-1", ""):
         torch.testing.assert_close(
-            weights(shared / name), weights(relearnt / name), atol=1e-4, rtol=0
+            weights(shared / name), weights(relearned / name), atol=1e-4, rtol=0
         )
-    losses = [pq.read_table(out / "log.parquet")["loss"].to_pylist() for out in (shared, relearnt)]
+    losses = [pq.read_table(out / "log.parquet")["loss"].to_pylist() for out in (shared, relearned)]
     assert losses[0] == pytest.approx(losses[1], rel=1e-5)
-    assert fed(shared) == fed(relearnt)
+    assert fed(shared) == fed(relearned)
 
 
 def test_steps_are_whole_for_a_model_that_names_its_positions_otherwise(world, tmp_path):

@@ -1,4 +1,4 @@
-"""What is decided for data sets and rows: numbers of the tables, the rest in sentences."""
+"""What is decided for datasets and rows: numbers of the tables, the rest in sentences."""
 
 import math
 

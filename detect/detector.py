@@ -160,7 +160,7 @@ def one_score(
     return each_example(update_wrapper(score, function), note)
 
 
-def check_detector(detector: Detector, *, location: str) -> None:
+def check_detector(detector: Detector, *, place: str) -> None:
     """Refuse a detector that cannot run, before any work is done.
 
     Raises:
@@ -171,19 +171,19 @@ def check_detector(detector: Detector, *, location: str) -> None:
     if not _NAME.fullmatch(detector.name):
         raise InputError(
             f"{detector.name!r} cannot name a detector",
-            where=location,
+            where=place,
             allowed="letters, digits, '_', '.', '+' and '-'",
         )
     title: object = detector.title
     if not isinstance(title, str) or not title.isprintable() or len(title) > _LONGEST_TITLE:
         raise InputError(
             f"{detector.name!r} has the title {title!r}",
-            where=location,
+            where=place,
             allowed=f"one line of at most {_LONGEST_TITLE} characters, such as 'Min-K%++'",
         )
     needs = detector.needs
     if not isinstance(needs, tuple | list):
-        raise InputError(f"its needs are a {type(needs).__name__}", where=location, allowed="a tuple")
+        raise InputError(f"its needs are a {type(needs).__name__}", where=place, allowed="a tuple")
     for need in needs:
         if not isinstance(need, Need):
             need_text = need.__name__ if isinstance(need, type) else repr(need)
@@ -192,7 +192,7 @@ def check_detector(detector: Detector, *, location: str) -> None:
                 hint = f"Write {need_text}(), not {need_text}."
             raise InputError(
                 f"unknown need: {need_text}.{did_you_mean(need_text, _need_names())}",
-                where=location,
+                where=place,
                 allowed=", ".join(_need_names()),
                 hint=hint,
             )
@@ -200,7 +200,7 @@ def check_detector(detector: Detector, *, location: str) -> None:
             raise InputError(
                 f"it needs a view that does not exist: {need.name!r}."
                 f"{did_you_mean(str(need.name), view_names())}",
-                where=location,
+                where=place,
                 allowed=", ".join(view_names()),
             )
     try:
@@ -208,17 +208,17 @@ def check_detector(detector: Detector, *, location: str) -> None:
     except (TypeError, ValueError) as error:
         raise InputError(
             "its parameters need a default each",
-            where=location,
+            where=place,
             hint=str(error).partition("\n")[0],
         ) from None
     if not all(isinstance(setting, detector.parameters) for setting in detector.grid):
         raise InputError(
             "its grid has entries that are not its parameters",
-            where=location,
+            where=place,
             allowed=f"objects of {detector.parameters.__name__}",
         )
     if not callable(detector.score):
-        raise InputError("its score is not callable", where=location)
+        raise InputError("its score is not callable", where=place)
 
 
 Argument = Literal["statistics", "example"]
@@ -256,7 +256,7 @@ def detector_of(
     function: Callable[[Any], float | str],
     name: str,
     *,
-    location: str,
+    place: str,
     argument: Argument | None = None,
 ) -> Detector:
     """Return a plain function as a detector.
@@ -269,7 +269,7 @@ def detector_of(
     Args:
         function: the function.
         name: the detector's name.
-        location: its origin, for messages.
+        place: its origin, for messages.
         argument: its argument type; None: the declared one, else one example's evidence.
 
     Raises:
@@ -280,7 +280,7 @@ def detector_of(
     except TypeError:
         raise InputError(
             "the function does not take one argument",
-            where=location,
+            where=place,
             allowed="a function from TokenStatistics or ExampleEvidence to a float",
         ) from None
     except ValueError:

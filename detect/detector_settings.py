@@ -135,7 +135,11 @@ def needs_of(settings: Sequence[DetectorSetting]) -> tuple[Need, ...]:
 
 def plugin_digests(settings: Sequence[DetectorSetting]) -> dict[str, str]:
     """Return the digest of each plug-in's source, by the detector's name."""
-    return {setting.name: setting.known.digest for setting in settings if setting.known.digest is not None}
+    return {
+        setting.name: setting.known.digest
+        for setting in settings
+        if setting.known.digest is not None
+    }
 
 
 def setting_text(parameters: Settings) -> str:

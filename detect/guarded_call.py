@@ -86,7 +86,9 @@ def score_guarded(
     """
     level = max((detector.access_with(setting) for setting in settings), default=detector.access)
     allowed = allowed_evidence(evidence, level)
-    if not any(isinstance(need, Sides) for setting in settings for need in detector.needs_with(setting)):
+    if not any(
+        isinstance(need, Sides) for setting in settings for need in detector.needs_with(setting)
+    ):
         allowed = replace(allowed, members=None)
 
     def scored(chosen: list[int]) -> list[Column] | InputError:
@@ -138,7 +140,9 @@ def _call(
     try:
         return _check_columns(detector.score(evidence, settings), len(settings), rows)
     except AccessRefusedError as error:
-        level = max((detector.access_with(setting) for setting in settings), default=detector.access)
+        level = max(
+            (detector.access_with(setting) for setting in settings), default=detector.access
+        )
         return InputError(
             f"it reads {error.what}, which requires access to the target's {error.needed.label}; "
             f"its own level is {level.label!r}",

@@ -87,9 +87,9 @@ def get_detector(text: str) -> KnownDetector:
             code=(f"{detect.detectors.__name__}.{name}",),
         )
     installed = installed_plugins(_GROUP)
-    for plugin_name in (requested, plain):
-        if plugin_name in installed:
-            return _of_plugin(installed[plugin_name].load(EXPECTED), plugin_name, reference=plugin_name)
+    for key in (requested, plain):
+        if key in installed:
+            return _of_plugin(installed[key].load(EXPECTED), key, reference=key)
     names = [*_built_in_names(), *_aliases(), *installed]
     raise InputError(
         f"unknown detector {requested!r}.{did_you_mean(plain, names)}",
@@ -187,10 +187,10 @@ def _of_plugin(
     value: Any = plugin.value
     function = None if isinstance(value, Detector) else value
     if function is not None:
-        value = detector_of(value, name or function_name, location=plugin.origin)
+        value = detector_of(value, name or function_name, place=plugin.origin)
     elif name is not None:
         value = replace(value, name=name)
-    check_detector(value, location=plugin.origin)
+    check_detector(value, place=plugin.origin)
     return KnownDetector(
         detector=value,
         origin=plugin.origin,

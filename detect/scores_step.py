@@ -100,12 +100,16 @@ def settings_step(
             **({"of_held_out": places} if places else {}),
         },
         inputs={**inputs, "examples": sources.examples},
-        libraries=tuple(sorted({name for setting in settings for name in setting.detector.libraries})),
+        libraries=tuple(
+            sorted({name for setting in settings for name in setting.detector.libraries})
+        ),
         code=tuple(begin for setting in settings for begin in setting.known.code),
         reads={**reads, "examples": UNSPLIT},
         volatile=(COST_FILE,),
         execution={
-            "detectors": [[setting.known.reference, plain(setting.parameters)] for setting in settings],
+            "detectors": [
+                [setting.known.reference, plain(setting.parameters)] for setting in settings
+            ],
             "policy": sources.detect.policy().record(),
             "notes": list(notes),
         },
@@ -163,9 +167,9 @@ def asked_settings(sources: EvidenceSources) -> Runnable:
     Raises:
         InputError: if a named detector's needs cannot be met.
     """
-    detectors = sources.detect.detectors
-    settings, notes = runnable(parse_detectors(detectors), unmet(sources), leave_out=names_all(detectors))
-    return with_control(settings), (*repeated_detectors(detectors), *notes)
+    names = sources.detect.detectors
+    settings, notes = runnable(parse_detectors(names), unmet(sources), leave_out=names_all(names))
+    return with_control(settings), (*repeated_detectors(names), *notes)
 
 
 def detectors_left_out(sources: EvidenceSources) -> list[LeftOut]:

@@ -36,7 +36,7 @@ class LeftOut(NamedTuple):
     @property
     def problem(self) -> str:
         """The problem, as a sentence without its full stop."""
-        return _missing_needs(self.detector, self.lacks)
+        return _needs_text(self.detector, self.lacks)
 
     @property
     def note(self) -> str:
@@ -64,7 +64,11 @@ def runnable(
     if left_out and not leave_out:
         first = left_out[0]
         raise InputError(first.problem, where=f"detector {first.detector}", hint=first.hint)
-    runs = [setting for setting in settings if not any(unmet(need) is not None for need in setting.needs)]
+    runs = [
+        setting
+        for setting in settings
+        if not any(unmet(need) is not None for need in setting.needs)
+    ]
     notes = tuple(skipped.note for skipped in left_out)
     if not runs:
         raise InputError("no detector remains that can run", hint=" ".join(notes))
@@ -155,7 +159,7 @@ def score_rows(
     for setting in settings:
         lacking = [str(need) for need in setting.needs if not need.met_by(evidence)]
         if lacking:
-            raise InputError(_missing_needs(setting.name, lacking), where=f"detector {setting.name}")
+            raise InputError(_needs_text(setting.name, lacking), where=f"detector {setting.name}")
     parts: list[pa.Table] = []
     notes: list[str] = []
     rows = np.arange(len(example_ids), dtype=np.int64)
@@ -191,7 +195,7 @@ def score_rows(
     return table.combine_chunks(), tuple(dict.fromkeys(notes))
 
 
-def _missing_needs(detector: str, needs: Iterable[str]) -> str:
+def _needs_text(detector: str, needs: Iterable[str]) -> str:
     named = list(needs)
     plural = len(named) > 1 or named[0].endswith("s")
     return f"{detector} needs {' and '.join(named)}, which {'are' if plural else 'is'} not given"

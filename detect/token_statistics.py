@@ -279,12 +279,12 @@ def _check_columns(schema: pa.Schema, path: Path, *, without: Sequence[str] = ()
             where=str(path),
             hint="Run the experiment again; it then recomputes its statistics.",
         )
-    for field in expected:
-        if field.name in schema.names and schema.field(field.name).type != field.type:
+    for column in expected:
+        if column.name in schema.names and schema.field(column.name).type != column.type:
             raise InputError(
-                f"its column {field.name!r} is of the type {schema.field(field.name).type}",
+                f"its column {column.name!r} is of the type {schema.field(column.name).type}",
                 where=str(path),
-                allowed=str(field.type),
+                allowed=str(column.type),
             )
 
 

@@ -84,15 +84,15 @@ def completion_masks(
     masks: dict[str, dict[str, Mask]] = {}
     if kinds & set(_IN_PLACE):
         whole = answer_masks(members, tokenizer)
-        masks["whole"] = {example.example_id: mask for example, mask in zip(members, whole, strict=True)}
+        masks["whole"] = {row.example_id: mask for row, mask in zip(members, whole, strict=True)}
     if "lower_case" in kinds:
         masks["lower_case"] = _lower_case_masks(members, tokenizer)
-    text_masks = {
-        (rendition.example_id, rendition.variant): _mask(rendition, variants.of[rendition.kind].kind, masks)
-        for rendition in renditions
+    by_text = {
+        (text.example_id, text.variant): _mask(text, variants.of[text.kind].kind, masks)
+        for text in renditions
     }
-    empty = sum(not mask.any() for mask in text_masks.values())
-    if empty == len(text_masks):
+    empty = sum(not mask.any() for mask in by_text.values())
+    if empty == len(by_text):
         raise InputError(
             "no copy contains an answer, so completion leaves nothing to train on",
             where="train.loss_on",
@@ -100,9 +100,9 @@ def completion_masks(
         )
     if empty:
         _log.warning(
-            "%d of %d texts contain no answer, and their copies carry no loss", empty, len(text_masks)
+            "%d of %d texts contain no answer, and their copies carry no loss", empty, len(by_text)
         )
-    return text_masks
+    return by_text
 
 
 def _lower_case_masks(

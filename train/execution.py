@@ -111,7 +111,9 @@ class ExecutionSettings(Settings):
             )
         if self.device_windows is None:
             return self
-        fitting = [divisor for divisor in _divisors(batch_texts // processes) if divisor <= self.device_windows]
+        fitting = [
+            size for size in _divisors(batch_texts // processes) if size <= self.device_windows
+        ]
         return self.model_copy(update={"device_windows": fitting[-1]})
 
     def whole_step(self, texts: int, processes: int) -> tuple[int, "ExecutionSettings"]:

@@ -155,7 +155,7 @@ def _spiked_stream(
     renditions = (
         whole_renditions(spiked, tokens)
         if job.renditions is None
-        else [rendition for rendition in read_renditions(Path(job.renditions)) if rendition.example_id in tokens]
+        else [row for row in read_renditions(Path(job.renditions)) if row.example_id in tokens]
     )
     view, names = planned.view(clean), planned.names()
     masks = None
@@ -172,7 +172,7 @@ def _texts(
     renditions: list[Rendition], tokens: Mapping[str, I64], names: list[CopyName]
 ) -> dict[TextKey, I64]:
     """Return the tokens of each text; whole texts are encoded here, not read from the plan."""
-    texts: dict[TextKey, I64] = {(rendition.example_id, rendition.variant): rendition.tokens for rendition in renditions}
+    texts: dict[TextKey, I64] = {(row.example_id, row.variant): row.tokens for row in renditions}
     texts |= {(name, WHOLE): ids for name, ids in tokens.items() if (name, WHOLE) in texts}
     missing = next((name for name in names if (name.example_id, name.variant) not in texts), None)
     if missing is not None:

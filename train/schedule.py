@@ -47,8 +47,8 @@ def kept_steps(settings: TrainSettings, tokens: int) -> tuple[int, ...]:
     Raises:
         InputError: if a requested step exceeds the run.
     """
-    checkpoints = settings.checkpoints
-    return () if checkpoints is None else checkpoint_steps(checkpoints, total_steps(settings, tokens))
+    rules = settings.checkpoints
+    return () if rules is None else checkpoint_steps(rules, total_steps(settings, tokens))
 
 
 def checkpoint_steps(settings: CheckpointSettings, total: int) -> tuple[int, ...]:
@@ -88,7 +88,8 @@ def _spread_evenly(steps: list[int], most: int) -> list[int]:
     while len(chosen) < most:
         candidates = [step for step in steps if step not in chosen]
         # Ties go to the earlier step, where the model changes more.
-        chosen.append(max(candidates, key=lambda step: (min(_distance(step, other) for other in chosen), -step)))
+        gaps = {step: min(_distance(step, other) for other in chosen) for step in candidates}
+        chosen.append(max(candidates, key=lambda step: (gaps[step], -step)))
     return sorted(chosen)
 
 

@@ -223,7 +223,7 @@ def partial_window(batch_tokens: int, context: int) -> str | None:
     )
 
 
-def require_positions(context: int, positions: int | None, *, location: str = "train.context") -> None:
+def require_positions(context: int, positions: int | None, *, place: str = "train.context") -> None:
     """Check that a window does not exceed the model's positions.
 
     Raises:
@@ -232,7 +232,7 @@ def require_positions(context: int, positions: int | None, *, location: str = "t
     if positions is not None and context > positions:
         raise InputError(
             f"a context of {context} is more than the model's {positions} positions",
-            where=location,
+            where=place,
             allowed=f"up to {positions}",
         )
 

@@ -221,7 +221,7 @@ def load_candidate(
         what = {"statistics": "token statistics", "example": "one example's evidence"}[argument]
         takes = f"a function of {what} ({'as it says' if declared else 'found by trial'})"
         if declared is None:
-            detector = detector_of(function, settings[0].name, location=text, argument=argument)
+            detector = detector_of(function, settings[0].name, place=text, argument=argument)
             settings = [
                 replace(one, known=replace(one.known, detector=detector)) for one in settings
             ]
@@ -249,7 +249,7 @@ def _of_object(given: Detector | Callable[[Any], Any], text: str) -> DetectorSet
         known = KnownDetector(detector=given, origin="given in Python", code=())
     elif callable(given) and not isinstance(given, type):
         known = KnownDetector(
-            detector=detector_of(given, text, location=where),
+            detector=detector_of(given, text, place=where),
             origin="given in Python",
             code=(),
             function=given,
@@ -260,7 +260,7 @@ def _of_object(given: Detector | Callable[[Any], Any], text: str) -> DetectorSet
             where=where,
             allowed="FILE.py:NAME, a function, or a Detector",
         )
-    check_detector(known.detector, location=where)
+    check_detector(known.detector, place=where)
     return DetectorSetting(known=known, parameters=known.detector.parameters())
 
 

@@ -59,17 +59,17 @@ def read_orders(
     orders = []
     for dataset in dict.fromkeys(example.dataset for example in examples):
         for side, rows in (("member", "members"), ("nonmember", "non-members")):
-            texts = [example.text for example in examples if example.dataset == dataset and example.side == side]
+            texts = [row.text for row in examples if row.dataset == dataset and row.side == side]
             count = min(shards, len(texts) // _FEWEST_ROWS)
             for shard, part in enumerate(np.array_split(np.arange(len(texts)), max(1, count))):
                 if len(part) < _FEWEST_ROWS:
                     continue
-                shard_texts = [texts[at] for at in part]
-                orders.append(ReadOrder(dataset, rows, shard, CANONICAL, SEPARATOR.join(shard_texts)))
+                documents = [texts[at] for at in part]
+                orders.append(ReadOrder(dataset, rows, shard, CANONICAL, SEPARATOR.join(documents)))
                 for number in range(1, shuffles + 1):
                     key = item_key(f"{dataset}\0{rows}\0{shard}\0{number}")
-                    order = generator(seed, Stream.EXAMPLE_ORDER, key).permutation(len(shard_texts))
-                    text = SEPARATOR.join(shard_texts[at] for at in order)
+                    order = generator(seed, Stream.EXAMPLE_ORDER, key).permutation(len(documents))
+                    text = SEPARATOR.join(documents[at] for at in order)
                     orders.append(ReadOrder(dataset, rows, shard, number, text))
     return orders
 

@@ -74,9 +74,9 @@ def _note(evidence: Evidence, setting: CodecParameters) -> str | None:
         if score.reason is None and score.value == score.value:
             signs[dataset].append(score.value > 0)
     shares = [
-        f"{f'{name}: ' if name else ''}{np.mean(changes):.0%} of {len(changes)} texts are less likely "
+        f"{f'{name}: ' if name else ''}{np.mean(falls):.0%} of {len(falls)} texts are less likely "
         "behind another text of their dataset"
-        for name, changes in sorted(signs.items())
+        for name, falls in sorted(signs.items())
     ]
     notes = [note for need in _contexts(setting) for note in evidence.prefixed[need.name].notes]
     return "; ".join([*shares, *dict.fromkeys(notes)]) or None

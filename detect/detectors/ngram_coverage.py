@@ -81,11 +81,11 @@ def _needs(parameters: CoverageParameters) -> tuple[Need, ...]:
 def _score(example: ExampleEvidence, settings: Sequence[CoverageParameters]) -> list[Score]:
     scores = []
     for setting in settings:
-        continued = example.continuations[_request(setting).request]
-        if continued.reason is not None:
-            scores.append(Score(math.nan, continued.reason))
+        written = example.continuations[_request(setting).request]
+        if written.reason is not None:
+            scores.append(Score(math.nan, written.reason))
             continue
-        shares = [coverage(text, continued.rest, setting.n, setting.over) for text in continued.texts]
+        shares = [coverage(text, written.rest, setting.n, setting.over) for text in written.texts]
         scores.append(Score(_AGGREGATES[setting.aggregate](shares)))
     return scores
 

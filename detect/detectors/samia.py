@@ -70,11 +70,11 @@ def _needs(parameters: SamiaParameters) -> tuple[Need, ...]:
 def _score(example: ExampleEvidence, settings: Sequence[SamiaParameters]) -> list[Score]:
     scores = []
     for setting in settings:
-        continued = example.continuations[sampled(setting)]
-        if continued.reason is not None:
-            scores.append(Score(math.nan, continued.reason))
+        written = example.continuations[sampled(setting)]
+        if written.reason is not None:
+            scores.append(Score(math.nan, written.reason))
             continue
-        recalls = [recall(text, continued.rest, compressed=setting.zlib) for text in continued.texts]
+        recalls = [recall(text, written.rest, compressed=setting.zlib) for text in written.texts]
         scores.append(Score(math.fsum(recalls) / len(recalls)))
     return scores
 

@@ -108,7 +108,11 @@ def sentences_of(
             Sentence(
                 ranked,
                 *(
-                    [words[text[begin:end].casefold()] for begin, end in spans if _overlaps(begin, end, of)]
+                    [
+                        words[text[begin:end].casefold()]
+                        for begin, end in spans
+                        if _overlaps(begin, end, of)
+                    ]
                     for of in (one_word, own)
                 ),
             )

@@ -62,14 +62,14 @@ def adds_start_token(tokenizer: Any) -> bool:
     return start is not None and bool(own[:1] == [start])
 
 
-def windows(length: int, context: int | None, policy: ScoringPolicy, *, location: str) -> list[Window]:
+def windows(length: int, context: int | None, policy: ScoringPolicy, *, place: str) -> list[Window]:
     """Return the windows that score ids 1 … length − 1 of a text, each exactly once.
 
     Args:
         length: number of ids, start token included.
         context: maximum ids per window; None if the model sets no limit.
         policy: `long` decides the treatment of texts beyond the context.
-        location: names the text in errors.
+        place: names the text in errors.
 
     Raises:
         InputError: if the text is longer than the context under `long=error`.
@@ -81,7 +81,7 @@ def windows(length: int, context: int | None, policy: ScoringPolicy, *, location
     if policy.long == "error":
         raise InputError(
             f"{length} tokens are more than the context of {context}",
-            where=location,
+            where=place,
             allowed="long=window or long=truncate for texts beyond the context",
         )
     spans = [Window(start=0, first=1, stop=context)]

@@ -94,11 +94,11 @@ def token_statistics(
     for row, (ids, _) in enumerate(encoded):
         target.check_ids(ids, f"text {row + 1}")
         slot = slots[-1]
-        text_windows = windows(len(ids), context, policy, location=f"text {row + 1}") if texts[row] else []
-        stop = text_windows[-1].stop if text_windows else 1
+        cuts = windows(len(ids), context, policy, place=f"text {row + 1}") if texts[row] else []
+        stop = cuts[-1].stop if cuts else 1
         if prefix is not None and context is not None:
-            text_windows = _windows_behind(prefix, stop, context, policy, target)
-        for window in text_windows:
+            cuts = _windows_behind(prefix, stop, context, policy, target)
+        for window in cuts:
             piece = _Piece(
                 ids=ids[window.start : window.stop],
                 first=window.first - window.start,
@@ -176,7 +176,7 @@ def _windows_behind(
             where=target.name,
             hint="Request fewer shots.",
         )
-    return windows(length, room, replace(policy, long="window"), location=target.name)
+    return windows(length, room, replace(policy, long="window"), place=target.name)
 
 
 def _prepend_prefix(prefix: SharedPrefix, piece: _Piece, start: list[int]) -> _Piece:

@@ -68,9 +68,9 @@ def gradient_norms(
     with _enable_gradients(target.model) as parameters:
         encoded = encode(target.tokenizer, texts, policy)
         for row, (text, (ids, _)) in enumerate(zip(texts, encoded, strict=True), start=1):
-            cut = windows(len(ids), context, policy, location=f"text {row}") if text else []
+            cut = windows(len(ids), context, policy, place=f"text {row}") if text else []
             if cut:
-                pieces = [(ids[window.start : window.stop], window.first - window.start) for window in cut]
+                pieces = [(ids[span.start : span.stop], span.first - span.start) for span in cut]
                 norms.append(_norms(target, parameters, pieces))
             else:
                 norms.append(GradientNorms(reason=ONE_TOKEN if text else EMPTY_TEXT))
@@ -119,7 +119,7 @@ def _norms(
     squares = sum(float(gradient.double().square().sum()) for gradient in gradients)
     return GradientNorms(
         whole=squares**0.5,
-        tensors=tuple(float(np.mean([_norm([gradient], p) for gradient in gradients])) for p in ORDERS),
+        tensors=tuple(float(np.mean([_norm([tensor], p) for tensor in gradients])) for p in ORDERS),
         embeddings=tuple(_norm(inputs, p) for p in ORDERS),
         tokens_in=total,
     )

@@ -55,12 +55,12 @@ def load_masked_model(path_or_id: str, *, device: str = "auto") -> MaskedModel:
     from train.models.pretrained import find_model
     from train.process_state import isolated_randomness, plain_transformers
 
-    model_files = find_model(path_or_id)
+    source = find_model(path_or_id)
     try:
         with isolated_randomness(), plain_transformers():
-            tokenizer = AutoTokenizer.from_pretrained(model_files.path, local_files_only=True)
+            tokenizer = AutoTokenizer.from_pretrained(source.path, local_files_only=True)
             model, loading = AutoModelForMaskedLM.from_pretrained(
-                model_files.path,
+                source.path,
                 dtype="float32",
                 use_safetensors=True,
                 local_files_only=True,

@@ -205,19 +205,19 @@ def load_tokenizer_and_context(
     from train.models.pretrained import code_options, find_model
     from train.models.weight_check import check_vocabulary, highest_text_id
 
-    model_files = find_model(path_or_id, revision=revision, trust_remote_code=trust_remote_code)
-    trusted = code_options(model_files, path_or_id, trust_remote_code=trust_remote_code)
+    source = find_model(path_or_id, revision=revision, trust_remote_code=trust_remote_code)
+    trusted = code_options(source, path_or_id, trust_remote_code=trust_remote_code)
     part = "tokenizer"
     hint: str | None = "A model is scored with its own tokenizer: save both in one folder."
     try:
-        tokenizer = AutoTokenizer.from_pretrained(model_files.path, local_files_only=True, **trusted)
+        tokenizer = AutoTokenizer.from_pretrained(source.path, local_files_only=True, **trusted)
         part, hint = "configuration", None
-        config = AutoConfig.from_pretrained(model_files.path, local_files_only=True, **trusted)
+        config = AutoConfig.from_pretrained(source.path, local_files_only=True, **trusted)
     except (OSError, ValueError, KeyError, ImportError) as error:
         raise InputError(
             f"its {part} cannot be loaded: {_one_line(error)}", where=path_or_id, hint=hint
         ) from error
-    check_vocabulary(model_files.path, highest_text_id(tokenizer), path_or_id, trusted)
+    check_vocabulary(source.path, highest_text_id(tokenizer), path_or_id, trusted)
     return tokenizer, _context(config, tokenizer)
 
 

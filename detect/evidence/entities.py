@@ -115,7 +115,7 @@ def find_entities(
     entities = []
     for done, text in enumerate(texts, start=1):
         entities.append(
-            [NamedEntity(entity.start_char, entity.end_char, entity.label_) for entity in tagger(text).ents]
+            [NamedEntity(span.start_char, span.end_char, span.label_) for span in tagger(text).ents]
         )
         progress(done, len(texts))
     return entities

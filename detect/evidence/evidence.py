@@ -152,9 +152,9 @@ class Evidence:
     def take(self, rows: Sequence[int]) -> "Evidence":
         """Return the evidence on some rows, in the order given."""
         parts = {
-            field.name: _take_rows(getattr(self, field.name), rows)
-            for field in fields(self)
-            if field.name not in SHARED
+            part.name: _take_rows(getattr(self, part.name), rows)
+            for part in fields(self)
+            if part.name not in SHARED
         }
         return replace(self, **parts)
 

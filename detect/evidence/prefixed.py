@@ -48,7 +48,7 @@ class Shots:
 
 def write_shots(folder: Path, shots: Mapping[str, Shots]) -> None:
     """Write the shots of every dataset as `shots.json`."""
-    values = {name: asdict(dataset_shots) for name, dataset_shots in shots.items()}
+    values = {name: asdict(chosen) for name, chosen in shots.items()}
     (folder / SHOTS_FILE).write_text(json.dumps(values, indent=1, sort_keys=True))
 
 
@@ -146,15 +146,15 @@ def shot_notes(
     """Return notes on datasets with fewer shots than requested."""
     notes = []
     for name in sorted(datasets):
-        dataset_shots = shots.get(name)
-        if dataset_shots is None or len(dataset_shots.texts) < need.shots:
+        chosen = shots.get(name)
+        if chosen is None or len(chosen.texts) < need.shots:
             reason = (
                 "more do not fit into half of the context"
-                if dataset_shots is not None and dataset_shots.too_long
+                if chosen is not None and chosen.too_long
                 else "there are no more such rows"
             )
             # Without the requested number, so that a grid reports it once.
-            count = len(dataset_shots.texts) if dataset_shots else 0
+            count = len(chosen.texts) if chosen else 0
             of = f" of {name}" if name else ""
             notes.append(f"at most {count} {need} precede the texts{of}: {reason}")
     return tuple(notes)

@@ -92,14 +92,15 @@ def build(context: StepContext, text_model: TextModel | None = None) -> None:
     chosen = read_shots(context.inputs["shots"])
     if is_served(context):
         written = {
-            name: "".join(f"{text}{SEPARATOR}" for text in dataset_shots.texts)
-            for name, dataset_shots in chosen.items()
+            name: "".join(f"{text}{SEPARATOR}" for text in shots.texts)
+            for name, shots in chosen.items()
         }
         prefixes = [written.get(row.dataset, "") for row in rows]
         texts = [row.text if prefix else "" for row, prefix in zip(rows, prefixes, strict=True)]
         read = find_function(READ_SERVED)(context, text_model, texts, before=prefixes)
         statistics = [
-            result if prefix else unscored(NO_SHOT) for result, prefix in zip(read, prefixes, strict=True)
+            result if prefix else unscored(NO_SHOT)
+            for result, prefix in zip(read, prefixes, strict=True)
         ]
     else:
         statistics = statistics_behind(
@@ -119,13 +120,13 @@ def build(context: StepContext, text_model: TextModel | None = None) -> None:
             statistics, [row.dataset for row in rows], [row.group for row in rows], chosen
         ),
         record={
-            "shots": {name: len(dataset_shots.texts) for name, dataset_shots in chosen.items()},
-            "separator": {name: list(dataset_shots.separator) for name, dataset_shots in chosen.items()},
+            "shots": {name: len(shots.texts) for name, shots in chosen.items()},
+            "separator": {name: list(shots.separator) for name, shots in chosen.items()},
             **policy.record(),
         },
     )
     scored = sum(map(len, statistics))
-    before = sum(len(dataset_shots.ids) for dataset_shots in chosen.values())
+    before = sum(len(shots.ids) for shots in chosen.values())
     write_cost(context.out, MeasuredCost(passes=len(rows), tokens_in=scored + before))
 
 
@@ -209,7 +210,7 @@ def with_shots_apart(
     shots: Mapping[str, Shots],
 ) -> list[TokenStatistics]:
     """Return the statistics, without those of shots and of rows in their groups."""
-    apart = {(name, group) for name, dataset_shots in shots.items() for group in dataset_shots.groups}
+    apart = {(name, group) for name, chosen in shots.items() for group in chosen.groups}
     return [
         unscored(IS_SHOT) if (dataset, group) in apart else row
         for row, dataset, group in zip(statistics, datasets, groups, strict=True)

@@ -66,13 +66,13 @@ def file_frequency_step(pattern: str, model: ModelNode) -> Step:
         kind="frequency",
         label="files",
         function=f"{__name__}:build_by_model",
-        settings={"files": files_identity(pattern), "tokenizer": tokenizer_digest(_load_tokenizer(model))},
+        settings={"files": files_identity(pattern), "tokenizer": tokenizer_digest(_load(model))},
         libraries=("unicode",),
         execution={"pattern": pattern, **model.execution("model")},
     )
 
 
-def _load_tokenizer(model: ModelNode | GivenModel) -> Any:
+def _load(model: ModelNode | GivenModel) -> Any:
     from detect.engine.target import load_tokenizer_and_context
 
     tokenizer, _ = load_tokenizer_and_context(
@@ -83,7 +83,7 @@ def _load_tokenizer(model: ModelNode | GivenModel) -> Any:
 
 def build_by_model(context: StepContext) -> None:
     """Count the tokens and words of files by a model's tokenizer, and write them."""
-    tokenizer, pattern = _load_tokenizer(ModelNode.given(context, "model")), context.execution["pattern"]
+    tokenizer, pattern = _load(ModelNode.given(context, "model")), context.execution["pattern"]
     with unchanged("frequency", lambda: files_identity(pattern), context.settings["files"]):
         save_frequency(context.out, count_files(tokenizer, pattern))
 

@@ -160,9 +160,9 @@ def continue_texts(
     """
     divided = _divide(model, texts, request.beginning)
     by_length: dict[int, list[str]] = {}
-    for division in divided:
-        if isinstance(division, Division):
-            by_length.setdefault(_token_limit(division, request), []).append(division.beginning)
+    for split in divided:
+        if isinstance(split, Division):
+            by_length.setdefault(_token_limit(split, request), []).append(split.beginning)
     total = sum(map(len, by_length.values()))
     done = 0
     written: dict[tuple[int, str], list[Completion]] = {}
@@ -171,14 +171,14 @@ def continue_texts(
         for start in range(0, len(unique), TOGETHER):
             part = unique[start : start + TOGETHER]
             results = _complete(model, part, request, length, answers)
-            written |= {(length, text): completions for text, completions in zip(part, results, strict=True)}
+            written |= {(length, text): row for text, row in zip(part, results, strict=True)}
             done += sum(beginnings.count(text) for text in part)
             progress(done, total)
     return [
-        _join_continued(division, written[_token_limit(division, request), division.beginning])
-        if isinstance(division, Division)
-        else Continued("", "", (), reason=division)
-        for division in divided
+        _join_continued(split, written[_token_limit(split, request), split.beginning])
+        if isinstance(split, Division)
+        else Continued("", "", (), reason=split)
+        for split in divided
     ]
 
 
@@ -202,12 +202,12 @@ def _divide(model: TextModel, texts: Sequence[str], beginning: Beginning) -> lis
     return [divide(text, beginning, own) for text, own in zip(texts, ends, strict=True)]
 
 
-def _token_limit(division: Division, request: ContinuationRequest) -> int:
+def _token_limit(split: Division, request: ContinuationRequest) -> int:
     """Return the maximum tokens of a continuation: those of the rest, and a few more."""
     if request.beginning.unit == "tokens":
-        return min(request.max_tokens, division.rest_tokens or 1)
+        return min(request.max_tokens, split.rest_tokens or 1)
     # Half its bytes if tokens cannot be counted: for English text, twice its tokens.
-    counted = len(division.rest.encode()) // 2 if division.rest_tokens is None else division.rest_tokens
+    counted = len(split.rest.encode()) // 2 if split.rest_tokens is None else split.rest_tokens
     return min(request.max_tokens, -(-(counted + _MARGIN) // _STEP) * _STEP)
 
 
@@ -230,10 +230,10 @@ def _complete(
     return kept_completions(answers, key, ask)
 
 
-def _join_continued(division: Division, written: Sequence[Completion]) -> Continued:
+def _join_continued(split: Division, written: Sequence[Completion]) -> Continued:
     return Continued(
-        beginning=division.beginning,
-        rest=division.rest,
+        beginning=split.beginning,
+        rest=split.rest,
         texts=tuple(completion.text for completion in written),
         tokens_in=sum(completion.tokens_in for completion in written),
         tokens_out=sum(completion.tokens_out for completion in written),

@@ -99,32 +99,32 @@ def read_answer(written: str, part_words: int, prompt: Prompt) -> str:
         prompt: name of the prompt.
     """
     if prompt == "plain":
-        return _strip_edges(" ".join(written.split()[:part_words]))
+        return _strip(" ".join(written.split()[:part_words]))
     if tagged := _TAGGED.search(written):
-        return _strip_edges(tagged[1])
+        return _strip(tagged[1])
     lines = [line for line in _LABEL.sub("", written.strip()).splitlines() if line.strip()]
     if not lines:
         return ""
     line = _LABEL.sub("", lines[0])
     if len(line.split()) > part_words:
         if quoted := _QUOTED.findall(line):
-            return _strip_edges(quoted[-1])
+            return _strip(quoted[-1])
         if wrapped := _SENTENCE.search(line):
-            return _strip_edges(wrapped[1])
-    return _strip_edges(line)
+            return _strip(wrapped[1])
+    return _strip(line)
 
 
 def same(guess: str, part: str) -> bool:
     """Return whether a guess is the masked part; case does not matter."""
-    return bool(guess) and guess.casefold() == _strip_edges(part).casefold()
+    return bool(guess) and guess.casefold() == _strip(part).casefold()
 
 
 def listed(written: str, part: str) -> bool:
     """Return whether a list by a model contains a word."""
-    return _strip_edges(part).casefold() in {_strip_edges(word).casefold() for word in written.split()}
+    return _strip(part).casefold() in {_strip(word).casefold() for word in written.split()}
 
 
-def _strip_edges(text: str) -> str:
+def _strip(text: str) -> str:
     return text.strip(_EDGES)
 
 
@@ -189,8 +189,7 @@ class GuessedText:
     def exact(self, prompt: Prompt) -> list[bool]:
         """Return, for each part, whether it was guessed."""
         return [
-            same(guess, part)
-            for guess, part in zip(self.guesses(prompt), self.wanted, strict=True)
+            same(guess, part) for guess, part in zip(self.guesses(prompt), self.wanted, strict=True)
         ]
 
 

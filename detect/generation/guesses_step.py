@@ -38,7 +38,7 @@ def build(context: StepContext, text_model: TextModel | None = None) -> None:
     is_known = None
     if request.filtered:
         single, lists = (read_guesses(context.inputs[name]) for name in ("filter", "filter_100"))
-        is_known = known_parts([single[example_id] for example_id in ids], [lists[example_id] for example_id in ids])
+        is_known = known_parts([single[key] for key in ids], [lists[key] for key in ids])
     with asked_text_model(context, text_model) as model:
         guesses = guess(
             model,

@@ -85,14 +85,14 @@ def causal_words(
         model, texts, ScoringPolicy(), batch_tokens=batch_tokens, progress=progress
     )
     return [
-        _align_words(text, statistics, ids, places)
+        _align(text, statistics, ids, places)
         for text, statistics, (ids, places) in zip(
             texts, text_statistics, encode_with_offsets(model.tokenizer, texts), strict=True
         )
     ]
 
 
-def _align_words(text: str, statistics: TokenStatistics, ids: Any, places: Any) -> list[WordStatistics]:
+def _align(text: str, statistics: TokenStatistics, ids: Any, places: Any) -> list[WordStatistics]:
     count = min(len(statistics), len(ids))
     if count == 0 or not np.array_equal(statistics.ids[-count:], ids[-count:]):
         return []
@@ -131,10 +131,10 @@ def masked_words(
 
 def _masked_text(model: "MaskedModel", text: str) -> list[WordStatistics]:
     [(ids, places)] = encode_with_offsets(model.tokenizer, [text])
-    word_positions = [(span, positions) for span in _spans(text) if (positions := _pieces(span, places))]
+    spans = [(span, positions) for span in _spans(text) if (positions := _pieces(span, places))]
     words: list[WordStatistics] = []
-    for start in range(0, len(word_positions), BATCH):
-        part = word_positions[start : start + BATCH]
+    for start in range(0, len(spans), BATCH):
+        part = spans[start : start + BATCH]
         likely = _mask_pass(model, ids, [positions for _, positions in part])
         words += [_word(span, pieces) for (span, _), pieces in zip(part, likely, strict=True)]
     return words

@@ -244,7 +244,9 @@ def _evidence(tables: ModelTables, work: _SharedWork) -> Evidence:
 
 def _needs(tables: ModelTables) -> dict[type[Need], list[Need]]:
     """Return the sources of the stored scores, by kind."""
-    needs: list[Need] = [View(name[len(_VIEW) :]) for name in tables.inputs if name.startswith(_VIEW)]
+    needs: list[Need] = [
+        View(name[len(_VIEW) :]) for name in tables.inputs if name.startswith(_VIEW)
+    ]
     needs.append(Sides())
     needs += [Reference()] if "reference" in tables.inputs else []
     needs += [Frequency()] if "frequency" in tables.inputs else []
@@ -287,18 +289,18 @@ def readable(evidence: Evidence) -> Evidence:
     held_out = evidence.held_out
     if held_out is None:
         return readable_evidence
-    row_ids = _readable_rows(held_out.texts)
+    rows = _readable_rows(held_out.texts)
 
-    def of(values: Sequence[Any]) -> tuple[Any, ...]:
-        return tuple(values[row] for row in row_ids)
+    def take(values: Sequence[Any]) -> tuple[Any, ...]:
+        return tuple(values[row] for row in rows)
 
     held_out = replace(
         held_out,
-        datasets=of(held_out.datasets),
-        texts=of(held_out.texts),
-        statistics=of(held_out.statistics),
-        reference=None if held_out.reference is None else of(held_out.reference),
-        shadows=None if held_out.shadows is None else [of(shadow) for shadow in held_out.shadows],
+        datasets=take(held_out.datasets),
+        texts=take(held_out.texts),
+        statistics=take(held_out.statistics),
+        reference=None if held_out.reference is None else take(held_out.reference),
+        shadows=None if held_out.shadows is None else [take(part) for part in held_out.shadows],
     )
     return replace(readable_evidence, held_out=held_out)
 

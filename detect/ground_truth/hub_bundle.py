@@ -242,7 +242,9 @@ def dataset_card(
         content=content,
         model=_model(experiment),
         seeds={str(model.seed) for model in described.models},
-        detectors={name.partition(":")[0] for model in described.models for name in model.detectors},
+        detectors={
+            name.partition(":")[0] for model in described.models for name in model.detectors
+        },
         left_out={part for model in described.models for part in model.left_out},
         datasets=datasets,
         counts=Counter((row.dataset, row.side) for row in rows),

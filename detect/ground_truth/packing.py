@@ -109,25 +109,25 @@ def with_parts(described: Description, parts: Collection[str]) -> Description:
     Raises:
         InputError: if the run has no such part.
     """
-    available = parts_of(described)
+    names = parts_of(described)
     for part in parts:
-        if part not in (*available, ALL):
+        if part not in (*names, ALL):
             raise InputError(
-                f"the run has no part {part!r}.{did_you_mean(part, (*available, ALL))}",
+                f"the run has no part {part!r}.{did_you_mean(part, (*names, ALL))}",
                 where="--with",
-                allowed=", ".join((*available, ALL)) if available else "none: bundles include everything",
+                allowed=", ".join((*names, ALL)) if names else "none: bundles include everything",
                 hint="Every bundle holds the plain text, the reference and token frequencies; "
                 "`spikein bundle RUN --list` prints the size of the rest.",
             )
-    chosen = {None, *(available if ALL in parts else parts)}
+    chosen = {None, *(names if ALL in parts else parts)}
 
-    def trimmed(tables: ModelTables) -> ModelTables:
+    def trim(tables: ModelTables) -> ModelTables:
         by_part = {name: _part(name) for name in tables.inputs}
         inputs = {name: of for name, of in tables.inputs.items() if by_part[name] in chosen}
         left_out = sorted({part for part in by_part.values() if part and part not in chosen})
         return tables.model_copy(update={"inputs": inputs, "left_out": tuple(left_out)})
 
-    return described.model_copy(update={"models": tuple(map(trimmed, described.models))})
+    return described.model_copy(update={"models": tuple(map(trim, described.models))})
 
 
 def parts_of(described: Description) -> list[str]:

@@ -20,18 +20,18 @@ def is_served(context: StepContext) -> bool:
 
 
 @contextmanager
-def asked_text_model(context: StepContext, text_model: TextModel | None = None) -> Iterator[TextModel]:
+def asked_text_model(context: StepContext, model: TextModel | None = None) -> Iterator[TextModel]:
     """Open the model that a step queries; `SERVER_FILE` records the requests to a server.
 
     Args:
         context: context of the step, made with `detect.asked_model.target_execution`.
-        text_model: queried instead, such as a model that counts the requests to a server.
+        model: queried instead, such as a model that counts the requests to a server.
 
     Raises:
         InputError: as `open_target`, or `detect.targets.server.open_server`.
     """
-    if text_model is not None:
-        yield text_model
+    if model is not None:
+        yield model
     elif not is_served(context):
         from detect.targets.local import LocalTextModel
 

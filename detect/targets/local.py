@@ -80,7 +80,7 @@ class LocalTextModel:
 
     def token_ends(self, texts: Sequence[str]) -> list[list[int]]:
         """Return the end of each token of each text, in characters."""
-        return [encoded.offsets[:, 1].tolist() for encoded in encode_with_offsets(self._tokenizer, texts)]
+        return [text.offsets[:, 1].tolist() for text in encode_with_offsets(self._tokenizer, texts)]
 
     def _write(
         self, prompts: Sequence[str], sampling: Sampling, progress: Progress | None, encode: Any

@@ -54,7 +54,7 @@ def task_accuracy(
         batch_tokens: padded tokens of one batch; by default chosen for the device.
         progress: called with (tokens done, tokens in all).
     """
-    questions = [ask(kinds.get(example.dataset, example.dataset), example.fields) for example in examples]
+    questions = [ask(kinds.get(row.dataset, row.dataset), row.fields) for row in examples]
     pairs = dict.fromkeys(
         (prompt, answer)
         for question in questions
@@ -130,7 +130,7 @@ def _plain_and_calibrated(question: Question, scores: Scores) -> tuple[F64, F64]
         # mean would be that of a single prompt.
         return own / lengths, own - np.mean(empty, axis=0)
     # Probabilities among the labels, averaged over the content-free prompts.
-    anyway = np.log(np.mean([np.exp(log_likelihoods - _log_sum(log_likelihoods)) for log_likelihoods in empty], axis=0))
+    anyway = np.log(np.mean([np.exp(values - _log_sum(values)) for values in empty], axis=0))
     return own, own - anyway
 
 

@@ -101,7 +101,7 @@ class NearDuplicateIndex:
         stretches = []
         for example in candidates.tolist():
             positions = _places_of(hashes, places, self._shingles[example])
-            best = self._best_span(example, positions, before)
+            best = self._span(example, positions, before)
             if best is not None:
                 start, last, similarity = best
                 stretches.append((example, start, self._stop(prefixes, last), similarity))
@@ -123,7 +123,7 @@ class NearDuplicateIndex:
         close = (owners[last] == own) & (positions[last] - positions[fits] <= 2 * self._reach[own])
         return np.unique(own[close])
 
-    def _best_span(self, example: int, positions: I64, before: I64) -> tuple[int, int, float] | None:
+    def _span(self, example: int, positions: I64, before: I64) -> tuple[int, int, float] | None:
         """Return the first and last 3-gram of the most similar span, and its similarity.
 
         Args:

@@ -180,7 +180,7 @@ def _table(file: DataFile, parts: list[Iterator[dict[str, Any]]]) -> tuple[bytes
     taken = list(islice(converted, 0, file.rows and file.rows * file.every, file.every))
     if len(taken) < (file.rows or 1):
         raise InputError(
-            f"only {len(taken):,} rows could be made of it", where=_source_label(file), allowed=file.part()
+            f"only {len(taken):,} rows could be made of it", where=_label(file), allowed=file.part()
         )
     return encoded(taken, file.path), len(taken)
 
@@ -212,7 +212,7 @@ def _first_rows(file: DataFile, source: str) -> Iterator[dict[str, Any]]:
     require_listed(HubAddress(file.hub, file.commit, source), names)
     place = f"datasets/{file.hub}@{file.commit}/{source}"
     with (
-        hub_errors(_source_label(file), hint="Run the same command again; nothing of it was kept."),
+        hub_errors(_label(file), hint="Run the same command again; nothing of it was kept."),
         HfFileSystem().open(place, "rb", block_size=_BLOCK) as remote,
     ):
         if source.endswith(".parquet"):
@@ -235,7 +235,7 @@ def _zip_tables(file: DataFile, contents: list[bytes]) -> tuple[bytes, int]:
         tables = [list(csv.reader(io.StringIO(text, newline=""))) for text in texts]
     except (UnicodeDecodeError, csv.Error):
         # The library's message may quote a protected row.
-        raise InputError("cannot be read as CSV", where=_source_label(file)) from None
+        raise InputError("cannot be read as CSV", where=_label(file)) from None
     for table in tables:
         _require_columns(file, table[0] if table else [])
     files = dict(zip(file.sources, contents, strict=True))
@@ -247,14 +247,14 @@ def _require_columns(file: DataFile, columns: Sequence[str]) -> None:
     if missing:
         raise InputError(
             f"has no column {', '.join(map(repr, missing))}",
-            where=_source_label(file),
+            where=_label(file),
             allowed=", ".join(file.columns),
             hint=f"It has {', '.join(columns) or 'none'}. What spikein knows of this dataset is "
             "out of date; please report it.",
         )
 
 
-def _source_label(file: DataFile) -> str:
+def _label(file: DataFile) -> str:
     return f"datasets/{file.hub}: {', '.join(file.sources)}"
 
 

@@ -133,7 +133,7 @@ def _row(place: str, values: object, source: str, purpose: str) -> PlacedRow:
     return PlacedRow(place, values)
 
 
-def _broken_json_error(place: str, source: str, reason: str, purpose: str) -> InputError:
+def _broken_json(place: str, source: str, reason: str, purpose: str) -> InputError:
     return InputError(
         f"{purpose}: broken JSON ({reason}): {_clip(source)}",
         where=place,
@@ -152,9 +152,9 @@ def _json_row(place: str, line: str, purpose: str) -> PlacedRow:
     try:
         values = json.loads(line)
     except json.JSONDecodeError as error:
-        raise _broken_json_error(place, line, f"{error.msg} at column {error.colno}", purpose) from error
+        raise _broken_json(place, line, f"{error.msg} at column {error.colno}", purpose) from error
     except (ValueError, RecursionError) as error:
-        raise _broken_json_error(place, line, str(error), purpose) from error
+        raise _broken_json(place, line, str(error), purpose) from error
     return _row(place, values, line, purpose)
 
 
@@ -185,7 +185,7 @@ def _array(path: Path, text: str, first_line: int, purpose: str) -> Iterator[Pla
         return text[place : place + 1]
 
     def fail(reason: str) -> InputError:
-        return _broken_json_error(f"{path}:{line}", text[place : place + 2 * _CLIP], reason, purpose)
+        return _broken_json(f"{path}:{line}", text[place : place + 2 * _CLIP], reason, purpose)
 
     sign = skip_blanks()
     while sign != "]" or elements:

@@ -73,7 +73,7 @@ def source_files(pattern: str, *, purpose: str = "rows") -> list[Path]:
         raise InputError(f"{purpose}: is a link to {path.readlink()}, which is gone", where=pattern)
     elif not path.exists() and not fixed.exists():
         missing = "file or folder" if fixed == path else "folder"
-        raise InputError(f"{purpose}: no such {missing}", where=pattern, hint=_describe_missing(fixed))
+        raise InputError(f"{purpose}: no such {missing}", where=pattern, hint=_explain(fixed))
     elif not named:
         raise InputError(
             f"{purpose}: no file matches this pattern",
@@ -153,7 +153,7 @@ def _list_files(folder: Path) -> list[Path]:
     return sorted(files)
 
 
-def _describe_missing(path: Path) -> str:
+def _explain(path: Path) -> str:
     """Describe the first missing part of a path, and similar names in its place."""
     missing = path
     while not missing.parent.exists():

@@ -109,7 +109,9 @@ def test_unlearning_counts_what_it_computes_and_trains(entry, too_high):
     found = counted(
         lambda: objective.losses(model, inputs).mean().backward(), objective.window_tokens
     )
-    said = operations_per_token(model, CONTEXT, blocks=objective.blocks, extra_passes=objective.asked)
+    said = operations_per_token(
+        model, CONTEXT, blocks=objective.blocks, extra_passes=objective.asked
+    )
     assert said == pytest.approx(found, rel=0.02)
     assert whole / found > too_high
 

@@ -64,8 +64,8 @@ class _MeanLoss(torch.autograd.Function):
         size = _chunk_rows(hidden.device, len(weight))
         with torch.autocast(hidden.device.type, enabled=False):
             for start in range(0, len(rows), size):
-                part, chunk_targets = rows[start : start + size], targets[start : start + size, None]
-                summed, gradient = _chunk(part, matrix, bias, chunk_targets, divisor)
+                part, labels = rows[start : start + size], targets[start : start + size, None]
+                summed, gradient = _chunk(part, matrix, bias, labels, divisor)
                 total += summed
                 if bias_grad is not None:
                     bias_grad += gradient.sum(0)

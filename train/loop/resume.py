@@ -68,7 +68,9 @@ def find_resume_point(
         _check_engine(facts, folder, execution or ExecutionSettings())
     unusable: list[str] = []
     for step in sorted(folders, reverse=True):
-        reason = _find_damage(folders[step], unfinished, [model_step for model_step in model_steps if model_step <= step])
+        reason = _find_damage(
+            folders[step], unfinished, [other for other in model_steps if other <= step]
+        )
         if reason is None:
             _notify(notice, unusable, f"Training resumes from the checkpoint of step {step}.")
             return folders[step]

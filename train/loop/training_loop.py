@@ -141,7 +141,9 @@ def train(
         mfu_share=_mfu_share(prepared, data.objective, view.context),
     )
     use_cache = model.config.use_cache
-    model_steps = () if settings.checkpoints is None else checkpoint_steps(settings.checkpoints, steps)
+    model_steps = (
+        () if settings.checkpoints is None else checkpoint_steps(settings.checkpoints, steps)
+    )
     engine = deepspeed_config(execution)
     with (
         explain_faults(settings, execution, unfinished, out),
@@ -241,7 +243,7 @@ def check_compatibility(
         )
     require_positions(settings.context, getattr(model.config, "max_position_embeddings", None))
     rows = model.get_input_embeddings().weight.shape[0]
-    require_rows(highest_stream_id(tokenizer), rows, location="model.tokenizer")
+    require_rows(highest_stream_id(tokenizer), rows, place="model.tokenizer")
 
 
 @contextmanager

@@ -105,8 +105,10 @@ def with_adapter(
         raise _misfit_error(adapter, name, line) from error
     added = set(get_peft_model_state_dict(adapted))
     if different := sorted(saved ^ added):
-        relation = "has no place for" if different[0] in saved else "needs"
-        raise _misfit_error(adapter, name, f"the base {relation} {different[0]}, of {len(different)} such")
+        verb = "has no place for" if different[0] in saved else "needs"
+        raise _misfit_error(
+            adapter, name, f"the base {verb} {different[0]}, of {len(different)} such"
+        )
     if merge:
         merged: PreTrainedModel = adapted.merge_and_unload()
         return merged

@@ -73,7 +73,7 @@ def gguf_file(name: str) -> Path:
             "there is no such GGUF file", where=name, allowed=f"a file, or {_HUB_FORM}"
         )
     if file.stat().st_size == 0:
-        raise _incomplete_error(name, "it has zero bytes")
+        raise _cut_error(name, "it has zero bytes")
     return file
 
 
@@ -160,7 +160,7 @@ def check_header(file: Path, name: str) -> None:
     try:
         reader = GGUFReader(file)
     except (ValueError, IndexError, KeyError, OverflowError) as error:
-        raise _incomplete_error(name, f"it ends before its last tensor ({first_line(error)})") from error
+        raise _cut_error(name, f"it ends before its last tensor ({first_line(error)})") from error
 
     def value(key: str, of: Callable[[Any], Any] = lambda field: field.contents()) -> Any:
         field = reader.get_field(key)
@@ -191,7 +191,7 @@ def check_header(file: Path, name: str) -> None:
         )
 
 
-def _incomplete_error(name: str, problem: str) -> InputError:
+def _cut_error(name: str, problem: str) -> InputError:
     return InputError(
         f"is not a whole GGUF file: {problem}",
         where=name,

@@ -111,7 +111,7 @@ def build(context: StepContext) -> None:
         original=GivenModel(path=str(inputs["original"])),
         examples=str(inputs["examples"]),
         forget_ids=tuple(example.example_id for example in forget),
-        retain_ids=tuple(example.example_id for example in _choose_retained(context, pool, forget)),
+        retain_ids=tuple(example.example_id for example in _retain(context, pool, forget)),
         method=context.execution["method"],
         execution=ExecutionSettings.model_validate(context.execution["training"]),
         seed=context.settings["seed"],
@@ -119,7 +119,7 @@ def build(context: StepContext) -> None:
     unlearn_job(job, progress=report_training(context.report), notice=context.notice)
 
 
-def _choose_retained(context: StepContext, pool: list[Example], forget: list[Example]) -> list[Example]:
+def _retain(context: StepContext, pool: list[Example], forget: list[Example]) -> list[Example]:
     rules = context.execution["retain"]
     if rules is None:
         return []
@@ -151,15 +151,15 @@ def retained_rows(
         InputError: as `inject.examples.forget_set.select_members`, or if no member remains.
     """
     gone = {example.example_id for example in forget}
-    candidates = [example for example in members(pool) if example.example_id not in gone]
-    if not candidates:
+    others = [example for example in members(pool) if example.example_id not in gone]
+    if not others:
         raise InputError(
             f"{_RETAIN}: no member remains outside the forget set",
             where="unlearning.forget",
             hint="Forget fewer, or remove the methods that need a retain set.",
         )
-    chosen = select_members(candidates, retain, seed=seed, copies=copies, draw=RETAIN_DRAW, key=_RETAIN)
-    return [example for example in candidates if example.example_id in chosen]
+    chosen = select_members(others, retain, seed=seed, copies=copies, draw=RETAIN_DRAW, key=_RETAIN)
+    return [example for example in others if example.example_id in chosen]
 
 
 def unlearn_job(

@@ -200,13 +200,13 @@ def _of_entry(entry: str | Mapping[str, Any], of_job: bool) -> list[MethodSettin
             hint="Use unlearning.relearn, which relearns every model that is made to forget.",
         )
     registered = find_method(reference)
-    location = f"{_WHERE}: {fields.get('name') or reference}"
+    place = f"{_WHERE}: {fields.get('name') or reference}"
     name = _name(registered.method.name if fields.get("name") is None else fields["name"])
     require_same_source(registered.digest, fields.get("plugin", registered.digest), label=reference)
     own = {key: value for key, value in fields.items() if key not in _OWN_KEYS}
     method_settings = []
-    for point in _points(fields.get("sweep"), location):
-        settings = _check_settings(registered, {**own, **dict(point)}, location)
+    for point in _points(fields.get("sweep"), place):
+        settings = _validate(registered, {**own, **dict(point)}, place)
         method_settings.append(
             MethodSetting(
                 known=registered,
@@ -226,7 +226,7 @@ def _resolve_reference(reference: str) -> str:
     return f"{Path(file.file).expanduser().resolve()}:{file.name}"
 
 
-def _points(sweep: Any, location: str) -> list[tuple[tuple[str, Any], ...]]:
+def _points(sweep: Any, place: str) -> list[tuple[tuple[str, Any], ...]]:
     """Return the points of a sweep: every value of each key with every value of the others."""
     if sweep is None:
         return [()]
@@ -235,7 +235,7 @@ def _points(sweep: Any, location: str) -> list[tuple[tuple[str, Any], ...]]:
     ):
         raise InputError(
             "a sweep is a list of values for each key",
-            where=f"{location}.sweep",
+            where=f"{place}.sweep",
             allowed="{lr: [1e-5, 1e-4], beta: [0.1, 1.0]}",
         )
     axes = [[(str(key), value) for value in values] for key, values in sweep.items()]
@@ -266,7 +266,7 @@ def _format_value(value: Any) -> str:
     return f"{value:.12g}" if isinstance(value, float) else str(value)
 
 
-def _check_settings(registered: KnownMethod, values: Mapping[str, Any], location: str) -> MethodSettings:
+def _validate(registered: KnownMethod, values: Mapping[str, Any], location: str) -> MethodSettings:
     allowed = registered.method.settings.model_fields
     unknown = next((key for key in values if key not in allowed), None)
     if unknown is not None:

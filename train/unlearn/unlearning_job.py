@@ -67,7 +67,7 @@ def chosen_examples(
     if not job.forget_ids:
         raise InputError("the forget set is empty", where="unlearning.forget")
     for name, ids in (("forget", job.forget_ids), ("retain", job.retain_ids)):
-        _check_members(ids, spiked, location=f"unlearning.{name}")
+        _check_members(ids, spiked, place=f"unlearning.{name}")
     both = sorted(set(job.forget_ids) & set(job.retain_ids))
     if both:
         raise InputError(
@@ -82,15 +82,15 @@ def chosen_examples(
             hint="Keep some members, or use a method without one, such as npo with "
             "retain_weight 0.",
         )
-    return [spiked[example_id] for example_id in job.forget_ids], [spiked[example_id] for example_id in job.retain_ids]
+    return [spiked[name] for name in job.forget_ids], [spiked[name] for name in job.retain_ids]
 
 
-def _check_members(ids: Sequence[str], spiked: dict[str, Example], *, location: str) -> None:
+def _check_members(ids: Sequence[str], spiked: dict[str, Example], *, place: str) -> None:
     strange = [example_id for example_id in ids if example_id not in spiked]
     if strange:
         raise InputError(
             f"{len(strange)} of {len(ids)} texts are not among the members, the first is "
             f"{strange[0]}.{did_you_mean(strange[0], spiked)}",
-            where=location,
+            where=place,
             hint="A model can only forget, or keep, what it was trained on.",
         )

@@ -101,7 +101,7 @@ def source_identity(source: DocstringsSource | FilesSource | HubSource | Source)
     """
     if not isinstance(source, Source):
         return source.identity()
-    plugin = _installed_plugin(source)
+    plugin = _plugin_of(source)
     return {"plugin": plugin.digest, "content": source.identity()}
 
 
@@ -115,7 +115,7 @@ def sources_identity(sources: Sequence[AnySource]) -> list[dict[str, Any]]:
 
 def source_code(source: DocstringsSource | FilesSource | HubSource | Source) -> tuple[str, ...]:
     """Return the modules of ours that a source runs, for `Step.code`."""
-    return _installed_plugin(source).code if isinstance(source, Source) else (type(source).__module__,)
+    return _plugin_of(source).code if isinstance(source, Source) else (type(source).__module__,)
 
 
 def source_kind(source: DocstringsSource | FilesSource | HubSource | Source) -> str:
@@ -161,7 +161,7 @@ def _plugin(kind: str) -> Plugin | None:
     return None
 
 
-def _installed_plugin(source: Source) -> Plugin:
+def _plugin_of(source: Source) -> Plugin:
     plugin = _plugin(source.kind)
     if plugin is None:
         raise InputError("is no longer installed", where=f"source {source.kind}")

@@ -43,7 +43,9 @@ def loss(batch: "UnlearningBatch") -> "torch.Tensor":
         lost = -batch.forget.loss
     retained = batch.kept()
     divergence = kl_divergence(batch.original(retained), retained.known_logits(), retained.mask)
-    return settings.forget_weight * lost + settings.retain_weight * divergence.sum(1) / retained.counts
+    return (
+        settings.forget_weight * lost + settings.retain_weight * divergence.sum(1) / retained.counts
+    )
 
 
 METHOD = UnlearningMethod(

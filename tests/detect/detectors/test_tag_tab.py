@@ -166,7 +166,7 @@ def test_what_cannot_be_scored_says_why():
     long = "river " * 41
     assert "no sentence of 7 to 40 words" in score(long, tokens_of(long)).reason
     nowhere = statistics_of([-1.0] * 3)
-    assert "does not say where" in score(SENTENCE, nowhere).reason
+    assert "does not report the positions" in score(SENTENCE, nowhere).reason
 
 
 def test_sentences_end_where_readers_end_them():

@@ -66,7 +66,7 @@ class MeasureSettings(Settings):
 
 
 class AuditRule(Settings):
-    """The rule of an audit: which texts it flags."""
+    """The rule of an unlearning audit: which texts it flags."""
 
     detector: str = "min_k:k=0.2"
     """Whose scores the ratio is of; in an experiment one of `detect.detectors`."""

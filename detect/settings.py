@@ -138,8 +138,8 @@ class DetectSettings(Settings):
     frequency: str | None = "corpus"
     """Text counted for `dc_pdd` and `tag_tab`: `corpus`, or files of texts; null disables it."""
     dtype: Dtype = "auto"
-    """Number format of the model; `auto`: float32 on a CPU, elsewhere the checkpoint's. `8bit` and
-    `4bit` require bitsandbytes."""
+    """Number format of the model: `auto` is float32 on a CPU, elsewhere that of the saved
+    weights; `8bit` and `4bit` quantise, and require bitsandbytes."""
     batch_tokens: PositiveInt | None = None
     """Padded tokens in one batch; by default chosen for the device."""
     compile: CompileMode = "auto"
@@ -169,12 +169,12 @@ class DetectSettings(Settings):
         return self.model_dump(mode="json", exclude=set(EXECUTION))
 
 
-def detector_parts(given: str | Iterable[str]) -> list[str]:
+def detector_parts(detectors: str | Iterable[str]) -> list[str]:
     """Return the parts of `all`, of `min_k:k=0.2,surp`, or of a list of such texts."""
-    texts = [given] if isinstance(given, str) else list(given)
+    texts = [detectors] if isinstance(detectors, str) else list(detectors)
     return [part.strip() for text in texts for part in text.split(",") if part.strip()]
 
 
-def names_all(given: str | Iterable[str]) -> bool:
+def names_all(detectors: str | Iterable[str]) -> bool:
     """Return whether `all` is requested, so that detectors with unmet needs may be omitted."""
-    return any(part.lower() == "all" for part in detector_parts(given))
+    return any(part.lower() == "all" for part in detector_parts(detectors))

@@ -179,7 +179,7 @@ def _mean(hits: Sequence[bool]) -> float:
 
 def _background(pattern: str, characters: int) -> list[str]:
     texts, n_characters = [], 0
-    for _, row in read_rows(pattern, what="background"):
+    for _, row in read_rows(pattern, purpose="background"):
         texts.append(str(row["text"])[:20_000])
         n_characters += len(texts[-1])
         if n_characters >= characters:

@@ -348,5 +348,5 @@ def connect(monkeypatch: Any, hub: HubServer, cache: Path) -> None:
     monkeypatch.setattr(constants, "HF_HUB_CACHE", str(cache / "hub"))
     monkeypatch.setattr(constants, "HF_TOKEN_PATH", str(cache / "token"))
     # Answers that another test received do not apply to this hub.
-    resolver._resolved.cache_clear()
+    resolver._resolve.cache_clear()
     resolver.describe_repository.cache_clear()

@@ -74,7 +74,7 @@ class ExecutionSettings(Settings):
         return f"in {self.processes} processes with {name}"
 
     @model_validator(mode="after")
-    def _consistent(self) -> "ExecutionSettings":
+    def _check_consistency(self) -> "ExecutionSettings":
         if self.engine == "process" and self.processes > 1:
             raise ValueError(
                 f"engine `process` is one process, not {self.processes}; use torchrun or deepspeed"
@@ -108,7 +108,9 @@ class ExecutionSettings(Settings):
             )
         if self.device_windows is None:
             return self
-        fitting = [one for one in _divisors(batch_texts // processes) if one <= self.device_windows]
+        fitting = [
+            size for size in _divisors(batch_texts // processes) if size <= self.device_windows
+        ]
         return self.model_copy(update={"device_windows": fitting[-1]})
 
     def whole_step(self, texts: int, processes: int) -> tuple[int, "ExecutionSettings"]:
@@ -123,8 +125,8 @@ class ExecutionSettings(Settings):
         share = -(-texts // processes)
         passes = -(-share // (self.device_windows or share))
         windows = -(-share // passes)
-        given = None if self.device_windows is None else windows
-        execution = self.model_copy(update={"device_windows": given})
+        limit = None if self.device_windows is None else windows
+        execution = self.model_copy(update={"device_windows": limit})
         return processes * passes * windows, execution
 
     def device_batch(self, batch_windows: int, processes: int) -> int:
@@ -142,7 +144,7 @@ class ExecutionSettings(Settings):
                 f"{batch_windows} windows of a step cannot be divided evenly among {processes} "
                 "processes",
                 where="execution.processes",
-                allowed=", ".join(str(one) for one in _divisors(batch_windows)),
+                allowed=", ".join(str(divisor) for divisor in _divisors(batch_windows)),
                 hint="Change batch_tokens, or the number of processes.",
             )
         share = batch_windows // processes
@@ -153,7 +155,7 @@ class ExecutionSettings(Settings):
                 f"a process has {share} windows of each step, which {self.device_windows} do not "
                 "divide",
                 where="execution.device_windows",
-                allowed=", ".join(str(one) for one in _divisors(share)),
+                allowed=", ".join(str(divisor) for divisor in _divisors(share)),
             )
         return self.device_windows
 
@@ -213,4 +215,4 @@ def training_libraries(execution: ExecutionSettings, *, adapters: bool = False) 
 
 
 def _divisors(number: int) -> list[int]:
-    return [one for one in range(1, number + 1) if number % one == 0]
+    return [divisor for divisor in range(1, number + 1) if number % divisor == 0]

@@ -49,8 +49,8 @@ class ModelSettings(Settings):
     @model_validator(mode="after")
     def _exactly_one(self) -> "ModelSettings":
         if (self.shape is None) == (self.pretrained is None):
-            given = "both" if self.shape is not None else "neither"
-            raise ValueError(f"give exactly one of shape and pretrained; got {given}")
+            combination = "both" if self.shape is not None else "neither"
+            raise ValueError(f"give exactly one of shape and pretrained; got {combination}")
         if self.shape is not None and self.tokenizer is None:
             raise ValueError(
                 "a model trained from scratch needs a tokenizer: {train: 4096}, or a path or hub id"
@@ -221,7 +221,7 @@ def partial_window(batch_tokens: int, context: int) -> str | None:
     )
 
 
-def require_positions(context: int, positions: int | None, *, where: str = "train.context") -> None:
+def require_positions(context: int, positions: int | None, *, place: str = "train.context") -> None:
     """Check that a window does not exceed the model's positions.
 
     Raises:
@@ -230,7 +230,7 @@ def require_positions(context: int, positions: int | None, *, where: str = "trai
     if positions is not None and context > positions:
         raise InputError(
             f"a context of {context} is more than the model's {positions} positions",
-            where=where,
+            where=place,
             allowed=f"up to {positions}",
         )
 

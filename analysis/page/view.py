@@ -147,7 +147,7 @@ class View:
 
     @cached_property
     def shown(self) -> list[str]:
-        """The detectors of the pictures: those that look at a model, the first and loss."""
+        """The detectors of the pictures: those that look at a model, the first and `loss`."""
         names = self.models_only
         if len(names) <= MAX_DETECTORS:
             return names
@@ -219,13 +219,13 @@ class View:
         return rows.where(**self.best.table.cohort.place(), **place)
 
     def kind(self, detector: str) -> str:
-        """Return the mark of a detector: orange if it is chosen, dashed if it is loss."""
+        """Return the mark of a detector: orange if it is chosen, dashed if it is `loss`."""
         if detector == self.best.detector:
             return "chosen"
         return "baseline" if detector == LOSS else ""
 
     def few(self, names: Sequence[str]) -> list[str]:
-        """Return at most five of the detectors: the chosen one, the next ones, and loss."""
+        """Return at most five of the detectors: the chosen one, the next ones, and `loss`."""
         chosen = [name for name in names if name == self.best.detector]
         order = [*chosen, *(name for name in names if name not in chosen)]
         selected = order[:_FEW]

@@ -1,4 +1,4 @@
-"""Detection along training: AUC at every checkpoint, and how it fades after an example was seen.
+"""Detection along training: AUC at every scored checkpoint, and how it fades after an example.
 
 `progress_table` follows the models: at each checkpoint, members by the copies seen *by then* (`0`:
 none yet) against all non-members. `fading_table` follows the examples: every pair of a member and a

@@ -1,10 +1,10 @@
 """The steps of an audit of given models: what each writes of chunks, and the audit itself.
 
 Suspicious chunks are continued, and a keyed sample of the others, so that misses can be measured;
-of a holdout the original and the unlearned model continue as many. What a model writes depends on
-the prompt's text, the number of the sample and the seed. Continuations are equally long under all
-models and on all chunks, those of a holdout included: a longer one has more runs of words in common
-by chance, and a control must not. A killed step goes on behind the last hundred prompts.
+of control texts the original and the unlearned model continue as many. What a model writes depends
+on the prompt's text, the number of the sample and the seed. Continuations are equally long under
+all models and on all chunks, those of control texts included: a longer one has more runs of words
+in common by chance, and a control must not. A killed step goes on behind the last hundred prompts.
 """
 
 import json

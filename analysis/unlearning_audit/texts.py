@@ -1,4 +1,4 @@
-"""The texts of an audit of given models, as examples: chunks, held-out chunks and questions.
+"""The texts of an audit of given models, as examples: chunks, control chunks and questions.
 
 A `.txt` file is one text. Rows may bring an `id`, a `group` of texts that belong together, and
 `protected` or a canary: such a text is shown nowhere.
@@ -75,7 +75,7 @@ def read_given(
     notes: list[str] = []
 
     def rows(part: str) -> Iterator[PlacedRow]:
-        file_rows = read_rows(files[part], what=part, delimiter=delimiter)
+        file_rows = read_rows(files[part], purpose=part, delimiter=delimiter)
         yield from islice(file_rows, limit)
         if next(file_rows, None) is not None:
             notes.append(f"{part}: only the first {limit:,} rows were read (limit)")

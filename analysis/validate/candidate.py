@@ -221,7 +221,7 @@ def load_candidate(
         words = {"statistics": "token statistics", "example": "one example's evidence"}[argument]
         takes = f"a function of {words} ({'as it says' if declared else 'found by trial'})"
         if declared is None:
-            detector = detector_of(function, settings[0].name, where=text, argument=argument)
+            detector = detector_of(function, settings[0].name, place=text, argument=argument)
             settings = [
                 replace(setting, known=replace(setting.known, detector=detector))
                 for setting in settings
@@ -250,7 +250,7 @@ def _wrap_object(detector: Detector | Callable[[Any], Any], text: str) -> Detect
         known_detector = KnownDetector(detector=detector, origin="given in Python", code=())
     elif callable(detector) and not isinstance(detector, type):
         known_detector = KnownDetector(
-            detector=detector_of(detector, text, where=place),
+            detector=detector_of(detector, text, place=place),
             origin="given in Python",
             code=(),
             function=detector,
@@ -261,7 +261,7 @@ def _wrap_object(detector: Detector | Callable[[Any], Any], text: str) -> Detect
             where=place,
             allowed="FILE.py:NAME, a function, or a Detector",
         )
-    check_detector(known_detector.detector, where=place)
+    check_detector(known_detector.detector, place=place)
     return DetectorSetting(known=known_detector, parameters=known_detector.detector.parameters())
 
 

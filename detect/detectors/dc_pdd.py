@@ -78,7 +78,7 @@ def _score(example: ExampleEvidence, settings: Sequence[DcPddParameters]) -> lis
     ]
 
 
-def _capped(evidence: Evidence, setting: Any) -> str | None:
+def _note(evidence: Evidence, setting: Any) -> str | None:
     if evidence.frequency is None or setting.variant == "cld":
         return None
     size = len(evidence.frequency.counts)
@@ -109,5 +109,5 @@ DETECTOR = Detector(
     order=80,
     parameters=DcPddParameters,
     grid=GRID,
-    score=each_example(_score, _capped),
+    score=each_example(_score, _note),
 )

@@ -40,7 +40,7 @@ def negative_norm(norms: GradientNorms, setting: GradNormParameters) -> Score:
         return Score(math.nan, norms.reason or "no gradient")
     if setting.of == "all":
         if setting.p != "2":
-            return Score(math.nan, "over all parameters together there is the 2-norm alone")
+            return Score(math.nan, "over all parameters together, only the 2-norm is defined")
         return Score(-norms.whole)
     norm = norms.tensors if setting.of == "tensors" else norms.embeddings
     return Score(math.nan, "no gradient") if norm is None else Score(-norm[place])

@@ -90,13 +90,13 @@ class Contaminant(Settings):
 
     @model_validator(mode="before")
     @classmethod
-    def _named(cls, values: Any) -> Any:
+    def _set_default_name(cls, values: Any) -> Any:
         if isinstance(values, Mapping) and not values.get("name") and "dataset" in values:
             return {**values, "name": dataset_label(str(values["dataset"]))}
         return values
 
     @model_validator(mode="after")
-    def _usable(self) -> "Contaminant":
+    def _check_problems(self) -> "Contaminant":
         problems = _problems(self)
         if problems:
             raise ValueError("; ".join(problems))

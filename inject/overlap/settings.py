@@ -30,7 +30,7 @@ class OverlapSettings(Settings):
     """Drop overlapping documents from the corpus; `false` only lists them; `stop` stops the run."""
 
     @model_validator(mode="after")
-    def _consistent(self) -> "OverlapSettings":
+    def _check_consistency(self) -> "OverlapSettings":
         if self.share is not None and self.ngram is None:
             raise ValueError("share is a share of n-grams; set ngram, or omit share")
         return self

@@ -75,7 +75,7 @@ class Placement(Settings):
     for `document`, else `none`."""
 
     @model_validator(mode="after")
-    def _consistent(self) -> "Placement":
+    def _check_consistency(self) -> "Placement":
         low, high = self.between
         if low >= high:
             raise ValueError(f"between: [{low:g}, {high:g}] is empty; the first must be smaller")

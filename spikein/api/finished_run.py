@@ -84,7 +84,7 @@ class Run:
     @cached_property
     def models(self) -> pa.Table:
         """One row per model: swept axes, arm, its label, role, method, condition, the folders
-        in the store of the model and of its scores, seed and checkpoint."""
+        in the store of the model and of its scores, seed and scored checkpoint."""
         return read_parquet(self.folder / MODELS_FILE)
 
     def table(self, question: str) -> pa.Table:

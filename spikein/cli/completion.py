@@ -28,7 +28,7 @@ def shipped_experiments(incomplete: str) -> list[str]:
 
 
 def presets(incomplete: str) -> list[str]:
-    """Return the names of all presets, audits among them."""
+    """Return the names of all presets, unlearning audits among them."""
     from inject.shipped import AUDITS, EXPERIMENTS
 
     return _filter({**EXPERIMENTS.files(), **AUDITS.files()}, incomplete)

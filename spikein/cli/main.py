@@ -23,7 +23,7 @@ EXIT_STATUSES = {
     "(no space, no permission)",
     3: "some steps of a run failed; all others are finished",
     130: "interrupted",
-    143: "ended by SIGTERM, with a checkpoint if a model was being trained",
+    143: "ended by SIGTERM, with a restart checkpoint if a model was being trained",
 }
 _PANELS = {
     "Experiments": "presets init run check plan status report compare audit export validate bundle "

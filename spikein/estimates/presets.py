@@ -29,7 +29,7 @@ _HEAD = re.compile(r"(?m)^# (Question|Replicates|Takes): (.+)$")
 
 @dataclass(frozen=True, kw_only=True)
 class Preset:
-    """One shipped experiment, or one shipped audit."""
+    """One shipped experiment, or one shipped unlearning audit."""
 
     name: str
     folder: str

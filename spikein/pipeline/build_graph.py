@@ -71,7 +71,7 @@ class ExperimentGraph:
     """Effects of training on task accuracy and on the loss on held-out background; None if neither
     is measured."""
     trajectory: Step | None
-    """Detection at every checkpoint; None if no arm keeps checkpoints."""
+    """Detection at every scored checkpoint; None if no arm keeps any."""
     unlearning: Step | None
     """Effects of unlearning; None without the section `unlearning`."""
     unlearning_audits: Step | None
@@ -311,7 +311,7 @@ def _resolve_formats(arm: ArmExperiment, device: Device) -> ArmExperiment:
     formats: dict[str, Any] = {
         "train": train.model_copy(update={"precision": device.training_precision(train.precision)}),
         "detect": detect.model_copy(
-            update={"dtype": device.scoring_format(detect.dtype, where=detect.device)}
+            update={"dtype": device.scoring_format(detect.dtype, device_kind=detect.device)}
         ),
     }
     if base is not None:

@@ -184,7 +184,7 @@ def checkpoints_of(
 
 
 def checkpoint_groups(models: Sequence[Model], trained: Step, examples: Step) -> list[StepGroup]:
-    """Return the checkpoints of an arm as input of `analysis.trajectory`.
+    """Return the scored checkpoints of an arm as input of `analysis.trajectory`.
 
     Args:
         models: from `checkpoints_of`.

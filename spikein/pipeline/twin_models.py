@@ -176,6 +176,6 @@ def twins_of(contaminated: Model, *, inputs: ArmInputs) -> TwinNodes:
 
 
 def _trained_to_the_end(experiment: Experiment) -> Experiment:
-    """Return the experiment without checkpoints, which twins do not keep."""
+    """Return the experiment without scored checkpoints, which twins do not keep."""
     train = experiment.train.model_copy(update={"checkpoints": None})
     return experiment.model_copy(update={"train": train})

@@ -61,7 +61,7 @@ def page_inputs(
         experiment_graph: the experiment and its steps.
         report: the outcomes of the steps.
         analysis: the results.
-        trajectory: detection along training; None without checkpoints.
+        trajectory: detection along training; None without scored checkpoints.
         unlearning: measures of unlearned models; None if there are none.
         figure_links: link the page to the files of its pictures, in the adjacent `figures/`.
         show_protected: show the texts of protected datasets in the page.

@@ -47,7 +47,7 @@ from spikein.runs.record import EXPERIMENT
 PAGE = "report.html"
 """The tables of a run."""
 PAGES = "audits"
-"""Folder of the audits' pages, one per unlearned model."""
+"""Folder of the unlearning audits' pages, one per unlearned model."""
 
 
 def fill_run(
@@ -153,7 +153,7 @@ def _copy_unlearning(
     *,
     page_alone: bool = False,
 ) -> UnlearningInputs | None:
-    """Write the audits' pages into a run's folder; None without unlearned models.
+    """Write the unlearning audits' pages into a run's folder; None without unlearned models.
 
     Args:
         folder: the run's.

@@ -136,7 +136,7 @@ def plan_rows(
     node = served.node if served else _local_model(needs, model, options)
     if any(isinstance(need, Frequency) for need in needs):
         pattern = local_path(options.frequency or "")
-        source_files(pattern, what="frequency")
+        source_files(pattern, purpose="frequency")
         sources = replace(sources, frequency=file_frequency_step(pattern, node))
     calibrated = _calibrated_settings(settings) if sources.held_out else []
     if calibrated or any(isinstance(need, HeldOut | Prefixed) for need in needs):
@@ -255,7 +255,7 @@ def _sources(
     detect = {name: getattr(options, name) for name in DetectSettings.model_fields}
     detect |= {
         "detectors": "all" if options.leave_out else options.detectors,
-        "dtype": default_device().scoring_format(options.dtype, where=options.device),
+        "dtype": default_device().scoring_format(options.dtype, device_kind=options.device),
     }
     if options.server is not None:
         # A server provides nothing else.

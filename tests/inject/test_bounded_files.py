@@ -29,7 +29,7 @@ from inject.errors import InputError
 from inject.reading.rows import read_rows
 from scripts.bench.injection.memory import peak_mib
 try:
-    for row in read_rows(sys.argv[1], what="test"):
+    for row in read_rows(sys.argv[1], purpose="test"):
         pass
 except InputError as error:
     print(error)
@@ -90,7 +90,7 @@ def test_endless_line_is_reported_with_its_number(tmp_path, monkeypatch):
     monkeypatch.setattr("inject.bounded_files.ROW_BYTES", 1 << 23)
     path = tmp_path / "a.jsonl"
     path.write_text('{"text": "short"}\n' + json.dumps({"text": "x" * (1 << 24)}) + "\n")
-    rows = read_rows(str(path), what="test")
+    rows = read_rows(str(path), purpose="test")
     assert next(rows).values == {"text": "short"}
     with pytest.raises(InputError, match=r"a\.jsonl:2: test: a line of more than 8 MiB"):
         next(rows)
@@ -101,7 +101,7 @@ def test_unterminated_quoted_field_is_rejected_by_row(tmp_path, monkeypatch):
     path = tmp_path / "a.csv"
     path.write_text("text\nfine\n" + '"' + "line\n" * (1 << 15))
     with pytest.raises(InputError, match=r"a\.csv:3: test: a row of more than 64 KiB"):
-        list(read_rows(str(path), what="test"))
+        list(read_rows(str(path), purpose="test"))
 
 
 @pytest.mark.parametrize("name", ["a.json", "a.txt"])
@@ -110,7 +110,7 @@ def test_files_read_at_once_are_bounded(tmp_path, monkeypatch, name):
     path = tmp_path / name
     path.write_text("[\n" + ",\n".join(['{"text": "row"}'] * 8000) + "\n]\n")
     with pytest.raises(InputError, match=r"larger than 64 KiB.*JSON Lines"):
-        list(read_rows(str(path), what="test"))
+        list(read_rows(str(path), purpose="test"))
 
 
 def test_small_repetitive_text_and_large_ordinary_text_are_not_bombs(
@@ -118,12 +118,12 @@ def test_small_repetitive_text_and_large_ordinary_text_are_not_bombs(
 ):
     rows = 200_000
     (tmp_path / "same.jsonl.gz").write_bytes(gzip.compress(b'{"text": "the same line"}\n' * rows))
-    assert sum(1 for _ in read_rows(str(tmp_path / "same.jsonl.gz"), what="test")) == rows
+    assert sum(1 for _ in read_rows(str(tmp_path / "same.jsonl.gz"), purpose="test")) == rows
     random = np.random.Generator(np.random.Philox(key=1))
     letters = random.integers(97, 123, (6, 1 << 20), dtype=np.uint8)
     lines = b"".join(b'{"text": "' + line.tobytes() + b'"}\n' for line in letters)
     (tmp_path / "long.jsonl.gz").write_bytes(gzip.compress(lines, 1))
-    texts = [row.values["text"] for row in read_rows(str(tmp_path / "long.jsonl.gz"), what="t")]
+    texts = [row.values["text"] for row in read_rows(str(tmp_path / "long.jsonl.gz"), purpose="t")]
     assert [text.encode() for text in texts] == [line.tobytes() for line in letters]
 
 
@@ -133,7 +133,7 @@ def test_parquet_bomb_is_rejected(tmp_path):
     pq.write_table(table, path, compression="zstd", use_dictionary=False)
     assert path.stat().st_size < 1 << 17
     with pytest.raises(InputError, match=r"a\.parquet: test: unpacks to more than 200 times"):
-        list(read_rows(str(path), what="test"))
+        list(read_rows(str(path), purpose="test"))
 
 
 def test_zip_bomb_in_place_of_gpqa_is_rejected_whatever_its_declared_size(tmp_path):
@@ -187,10 +187,10 @@ def test_links_to_regular_files_are_read_and_broken_links_are_named(tmp_path):
     (tmp_path / "hidden" / "a.jsonl").write_text('{"text": "linked"}\n')
     (tmp_path / "data").mkdir()
     (tmp_path / "data" / "a.jsonl").symlink_to(tmp_path / "hidden" / "a.jsonl")
-    assert [row.values for row in read_rows(str(tmp_path / "data"), what="t")] == [
+    assert [row.values for row in read_rows(str(tmp_path / "data"), purpose="t")] == [
         {"text": "linked"}
     ]
     (tmp_path / "data" / "b.jsonl").symlink_to(tmp_path / "gone.jsonl")
     for pattern in (tmp_path / "data", tmp_path / "data" / "*.jsonl"):
         with pytest.raises(InputError, match=r"b\.jsonl: t: a link to nothing"):
-            read_rows(str(pattern), what="t")
+            read_rows(str(pattern), purpose="t")

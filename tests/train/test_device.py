@@ -40,9 +40,9 @@ def test_auto_and_fastest_choose_the_precision():
     assert training["auto"] == [half, single, single, single, single]
     # Training takes the processor on a Mac.
     assert training["fastest"] == [half, single, single, half, single]
-    assert plain.scoring_format("auto") == gpu.scoring_format("auto", where="cpu") == single
-    assert gpu.scoring_format("auto") == gpu.scoring_format("auto", where="cuda:1") == "auto"
-    assert plain.scoring_format("auto", where="cuda") == "auto"
+    assert plain.scoring_format("auto") == gpu.scoring_format("auto", device_kind="cpu") == single
+    assert gpu.scoring_format("auto") == gpu.scoring_format("auto", device_kind="cuda:1") == "auto"
+    assert plain.scoring_format("auto", device_kind="cuda") == "auto"
 
 
 def test_bfloat16_support_is_read_from_processor_flags():

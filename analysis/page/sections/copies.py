@@ -55,7 +55,7 @@ def collapsed(tables: Iterable[Table]) -> list[Part]:
 
 
 def copies_picture(view: View) -> Picture | None:
-    """Return small panels of AUC by copies: the chosen detector, the next ones, and loss."""
+    """Return small panels of AUC by copies: the chosen detector, the next ones, and `loss`."""
     table, labels = view.best.table, _dose_labels(view.best.table)
     names = [name for name in view.shown if _dose_cells(table, name)]
     if view.best.detector not in names or len(labels) < 2:

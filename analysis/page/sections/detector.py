@@ -65,7 +65,7 @@ def unmeasured_section(left_out: Sequence[LeftOut]) -> Section | None:
 
 
 def _sentence(view: View) -> str:
-    """Return the chosen detector, the number of indistinguishable ones, and its lead over loss."""
+    """Return the chosen detector, the number of indistinguishable ones, its lead over `loss`."""
     best, gaps = view.best, view.differences
     start = f"{view.name}, with {auc_text(best.cell)}"
     estimates = map(Estimate.of, gaps.where(reference=_BEST).rows)

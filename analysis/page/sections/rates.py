@@ -93,7 +93,7 @@ def _sentence(view: View, measured: Rates, lacking: Sequence[float]) -> str:
 
 
 def _table(view: View, measured: Rates, lacking: Sequence[float]) -> Table | None:
-    """Return the share of members found, loss among the first rows."""
+    """Return the share of members found, `loss` among the first rows."""
     if not measured:
         return None
     names = [
@@ -123,7 +123,7 @@ def _table(view: View, measured: Rates, lacking: Sequence[float]) -> Table | Non
 
 
 def _picture(view: View, floor: float) -> Picture | None:
-    """Return the ROC curves: the chosen detector, loss, the others faint.
+    """Return the ROC curves: the chosen detector, `loss`, the others faint.
 
     Each point is a threshold within each dataset; members have at least one copy.
 

@@ -39,4 +39,4 @@ class FilesSource(Settings):
         Raises:
             InputError: as `inject.reading.rows.read_rows` and `text_of`, naming file and line.
         """
-        yield from row_documents(read_rows(self.path, what="background"), self.field, skipped)
+        yield from row_documents(read_rows(self.path, purpose="background"), self.field, skipped)

@@ -207,7 +207,7 @@ def _gold(
 ) -> tuple[int, bool]:
     if isinstance(answer, list | tuple) and answer:
         if len(answer) == len(texts) and all(value in (0, 1) for value in answer):
-            return _flagged(answer, place), False
+            return _find_flag(answer, place), False
         answer = answer[0]
     if isinstance(answer, float) and answer.is_integer():
         answer = int(answer)
@@ -255,7 +255,7 @@ def _readings(
             yield "text", same[0]
 
 
-def _flagged(flags: Sequence[Any], place: str) -> int:
+def _find_flag(flags: Sequence[Any], place: str) -> int:
     right = [index for index, flag in enumerate(flags) if flag]
     if len(right) != 1:
         raise InputError(

@@ -280,7 +280,7 @@ def _print_estimates(estimates: "Sequence[TrainingEstimate]", hardware: "Hardwar
         if not fitting:
             say(
                 f"{estimate.what}: fits no stage of ZeRO on {hardware.gpus} such GPUs; use more "
-                "GPUs, train.checkpointing, CPU offload or mode: lora."
+                "GPUs, execution.checkpointing, CPU offload or mode: lora."
             )
         elif fitting[0] > 0:
             say(f"{estimate.what}: fits from {stages[fitting[0]]} on.")

@@ -31,7 +31,7 @@ from train.processes.extension import require_extension
 
 CORES_A_WORKER = 4
 _CHECKPOINT_SECONDS = 60.0
-"""Time for an ending step to write a checkpoint."""
+"""Time for an ending step to write a restart checkpoint."""
 
 
 class Local(SideBySide):
@@ -161,7 +161,7 @@ class _Workers:
         return ends
 
     def close(self, *, stop: bool) -> None:
-        """Release the workers; with `stop`, their steps end, with a checkpoint if they can."""
+        """Release the workers; with `stop`, steps end, with a restart checkpoint if they can."""
         workers = list(self._workers.values())
         try:
             for worker in workers:

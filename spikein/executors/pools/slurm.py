@@ -7,8 +7,8 @@ finished, and waits for those that they still build. Ctrl-C cancels them. Instal
 `pip install 'spikein[slurm]'`.
 
 Before its time is over, or when it has to make room, Slurm warns a job by a signal. A training step
-then writes a checkpoint, and the job returns to the queue and resumes from there. Other steps start
-again in the next job, a few times.
+then writes a restart checkpoint, and the job returns to the queue and resumes from there. Other
+steps start again in the next job, a few times.
 """
 
 import os
@@ -305,7 +305,7 @@ def _require_slurm() -> None:
 
 
 class _Warned(BaseException):
-    """The warning came when no checkpoint can be written."""
+    """The warning came when no restart checkpoint can be written."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -314,7 +314,7 @@ class SlurmJob:
 
     task: Task
     attempts: int
-    """Maximum attempts of a step without checkpoints that reaches the end of its time."""
+    """Maximum attempts of a step without restart checkpoints that reaches the end of its time."""
 
     def __call__(self) -> str:
         """Build the step; return its end. Submitit calls this in the job."""
@@ -327,7 +327,7 @@ class SlurmJob:
             warned = True
             if signal.getsignal(signal.SIGTERM) is at_rest:
                 raise _Warned
-            # A step that trains handles SIGTERM: it writes a checkpoint and ends.
+            # A step that trains handles SIGTERM: it writes a restart checkpoint and ends.
             signal.raise_signal(signal.SIGTERM)
 
         signal.signal(WARNING, warn)

@@ -167,7 +167,7 @@ def test_unscorable_text_reports_its_reason():
     long = "river " * 41
     assert "no sentence of 7 to 40 words" in score(long, tokens_of(long)).reason
     nowhere = statistics_of([-1.0] * 3)
-    assert "does not say where" in score(SENTENCE, nowhere).reason
+    assert "does not report the positions" in score(SENTENCE, nowhere).reason
 
 
 def test_sentences_end_at_their_punctuation():

@@ -13,7 +13,7 @@ from tests.detect.models import with_start_token
 def test_windows_score_each_token_once_with_the_longer_history(length, context):
     policy = ScoringPolicy()
     history: dict[int, int] = {}
-    for window in windows(length, context, policy, where="text"):
+    for window in windows(length, context, policy, place="text"):
         assert window.stop - window.start <= context
         for position in range(window.first, window.stop):
             assert position not in history

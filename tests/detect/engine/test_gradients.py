@@ -145,7 +145,7 @@ def test_scores_are_negative_norms():
         "of=embeddings:p=inf": -6.0,
     }
     refused = scores([GradientNorms(whole=1.0)], "grad_norm:p=1")["p=1", "0"]
-    assert "the 2-norm alone" in refused["reason"]
+    assert "only the 2-norm is defined" in refused["reason"]
     assert scores([GradientNorms(reason="why")])["-", "0"]["reason"] == "why"
     with pytest.raises(InputError, match="grad_norm needs gradients"):
         score_rows(["a"], Evidence(texts=["x"], statistics={}), parse_detectors("grad_norm"))

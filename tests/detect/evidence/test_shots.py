@@ -72,15 +72,15 @@ def test_prefix_takes_at_most_half_of_the_context_and_reports_it(tiny_tokenizer)
     assert fewer.texts == prefix.texts[:-1]
     [note] = shot_notes(Prefixed(shots=7), {"one": prefix}, ["one"])
     assert note == (
-        f"at most {len(prefix.texts)} shots stand before the texts of one: more do not fit into "
+        f"at most {len(prefix.texts)} shots precede the texts of one: more do not fit into "
         "half of the context"
     )
     [note] = shot_notes(Prefixed(shots=9), {"one": chosen(tiny_tokenizer, 9)}, ["one"])
-    assert note == "at most 8 shots stand before the texts of one: there are no more such rows"
+    assert note == "at most 8 shots precede the texts of one: there are no more such rows"
     assert shot_notes(Prefixed(shots=7), {"one": all_of_them}, ["one"]) == ()
     assert chosen(tiny_tokenizer, 7, context=4).ids == ()
     [note] = shot_notes(Prefixed(shots=2), {}, ["two"])
-    assert note.startswith("at most 0 shots stand before the texts of two")
+    assert note.startswith("at most 0 shots precede the texts of two")
 
 
 def test_texts_of_a_dataset_without_shots_are_not_scored(tiny_tokenizer):

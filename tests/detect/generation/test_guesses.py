@@ -253,7 +253,7 @@ def test_parts_guessed_by_the_knowledge_filter_are_not_requested():
         single = guess(low, masked, GuessRequest(prompt="filter"))
         lists = guess(low, masked, GuessRequest(prompt="filter_100"))
         oracle = Oracle()
-        guesses = guess(oracle, masked, request, known=known_parts(single, lists))[0]
+        guesses = guess(oracle, masked, request, is_known=known_parts(single, lists))[0]
         assert len(oracle.asked) == len(guesses.wanted)
         return guesses.wanted, guesses.filtered
 

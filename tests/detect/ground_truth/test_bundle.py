@@ -201,7 +201,7 @@ def test_evidence_that_reveals_a_protected_text_is_omitted(tmp_path):
     made.mkdir()
     out.mkdir()
     written(made)
-    leaving = [path for path in made.iterdir() if path.name in packing._leaves()]
+    leaving = [path for path in made.iterdir() if path.name in packing._leaf_columns()]
     # A reference model's surprise and the neighbours themselves are never exported.
     assert {path.name for path in made.iterdir()} - {path.name for path in leaving} == {
         *("words.parquet", "neighbours.parquet"),
@@ -209,7 +209,7 @@ def test_evidence_that_reveals_a_protected_text_is_omitted(tmp_path):
     for path in leaving:
         packing._pack(path, out / path.name, {"hidden"})
     # A new kind of need declares its exportable files in `leaves`, and is written above.
-    absent = {name for name in packing._leaves() if not (out / name).exists()}
+    absent = {name for name in packing._leaf_columns() if not (out / name).exists()}
     assert absent == {
         *("scores.parquet", "exposures.parquet", "statistics.arrow"),
         *("counts.npy", "frequency.json", "word_counts.parquet"),

@@ -18,7 +18,7 @@ NEXT = "b" * 40
 
 def forget_commits() -> None:
     """Send the next request to the hub, as in a new process."""
-    resolver._resolved.cache_clear()
+    resolver._resolve.cache_clear()
     resolver.describe_repository.cache_clear()
 
 

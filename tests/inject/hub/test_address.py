@@ -85,7 +85,7 @@ def test_missing_or_unreachable_address_is_named(hub, monkeypatch):
     assert "Did you mean 'data/rows.jsonl'?" in wrong
     assert "hf://datasets/o/n" in wrong
     assert "no revision 'v9'" in rejection("hf://datasets/o/n@v9/data/rows.jsonl")
-    assert "nor a data set on the hub" in rejection("hf://datasets/o/m/data/rows.jsonl")
+    assert "nor a dataset on the hub" in rejection("hf://datasets/o/m/data/rows.jsonl")
     hub.add("o/gated", {"rows.jsonl": ROWS}, gated=True)
     assert "conditions are accepted" in rejection("hf://datasets/o/gated/rows.jsonl")
     commit = next(iter(hub.repositories["datasets", "o/n"].commits))

@@ -220,7 +220,7 @@ def test_source_that_differs_from_the_catalogue_is_rejected(hub, tmp_path: Path,
     del contents_at_commit[BOOLQ]
     contents_at_commit["data/train.parquet"] = wiki
     connect(monkeypatch, hub, tmp_path / "empty")
-    missing = f"datasets/google/boolq@{file.commit}: the data set has no '{BOOLQ}'.*train.parquet"
+    missing = f"datasets/google/boolq@{file.commit}: the dataset has no '{BOOLQ}'.*train.parquet"
     with pytest.raises(InputErrors, match=missing):
         fetch([boolq], tmp_path)
     assert not [path for path in tmp_path.rglob("*.gz") if path.is_file()]

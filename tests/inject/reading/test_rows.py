@@ -26,7 +26,7 @@ PACKED = {".gz": gzip.compress, ".zst": partial(pa.compress, codec="zstd", asbyt
 
 
 def read(path: Path | str) -> list[dict]:
-    return [row.values for row in read_rows(str(path), what="test")]
+    return [row.values for row in read_rows(str(path), purpose="test")]
 
 
 def error(path: Path | str) -> str:
@@ -68,7 +68,7 @@ def test_text_formats_give_the_same_rows(tmp_path, name, text, mark):
 def test_parquet_dates_become_iso_text(tmp_path):
     rows = [{"text": "a", "n": 1, "day": date(2020, 2, 29)}, {"text": None, "n": 2, "day": None}]
     pq.write_table(pa.Table.from_pylist(rows), tmp_path / "a.parquet")
-    placed = list(read_rows(str(tmp_path / "a.parquet"), what="test"))
+    placed = list(read_rows(str(tmp_path / "a.parquet"), purpose="test"))
     assert placed[0].values == {"text": "a", "n": 1, "day": "2020-02-29"}
     assert placed[1].values == {"text": None, "n": 2, "day": None}
     assert placed[1].place == f"{tmp_path / 'a.parquet'}:row 2"
@@ -76,13 +76,13 @@ def test_parquet_dates_become_iso_text(tmp_path):
 
 def test_row_places_count_blank_lines_and_csv_rows(tmp_path):
     (tmp_path / "a.jsonl").write_text('\n{"a": 1}\n\n  \n{"a": 2}\n')
-    places = [row.place for row in read_rows(str(tmp_path / "a.jsonl"), what="test")]
+    places = [row.place for row in read_rows(str(tmp_path / "a.jsonl"), purpose="test")]
     assert places == [f"{tmp_path}/a.jsonl:2", f"{tmp_path}/a.jsonl:5"]
     (tmp_path / "b.csv").write_text('a\n"x\ny"\nz\n')
-    places = [row.place for row in read_rows(str(tmp_path / "b.csv"), what="test")]
+    places = [row.place for row in read_rows(str(tmp_path / "b.csv"), purpose="test")]
     assert places == [f"{tmp_path}/b.csv:row 1", f"{tmp_path}/b.csv:row 2"]
     (tmp_path / "c.json").write_text('[\n{"a": 1},\n\n{"a":\n2}]')
-    places = [row.place for row in read_rows(str(tmp_path / "c.json"), what="test")]
+    places = [row.place for row in read_rows(str(tmp_path / "c.json"), purpose="test")]
     assert places == [f"{tmp_path}/c.json:2", f"{tmp_path}/c.json:4"]
 
 
@@ -131,12 +131,12 @@ def test_columns_are_separated_like_their_header(tmp_path, sign):
         [{"a;b": "1"}],
         [{"a.b": "x;y"}],
     )
-    named = read_rows(str(tmp_path / "d.csv"), what="test", delimiter=".")
+    named = read_rows(str(tmp_path / "d.csv"), purpose="test", delimiter=".")
     with pytest.raises(InputError, match="row 1 has 1 fields, the header has 2"):
         list(named)
     (tmp_path / "e.jsonl").write_text("{}")
     with pytest.raises(InputError, match="only applies to CSV and TSV"):
-        read_rows(str(tmp_path), what="test", delimiter=";")
+        read_rows(str(tmp_path), purpose="test", delimiter=";")
 
 
 def test_folders_and_globs_are_sorted_and_skip_hidden_and_unknown_files(tmp_path):

@@ -64,18 +64,18 @@ def test_all_data_of_small_presets_can_be_fetched():
     [
         (("presets", "frequancy"), "frequancy: no preset has this name. Did you mean 'frequency'"),
         (("data", "fetsh"), r"has no action 'fetsh'. Did you mean 'fetch'\? Allowed: fetch, list."),
-        (("data", "fetch", "bolq"), "bolq: no data set of this name can be fetched. Did you mean"),
+        (("data", "fetch", "bolq"), "bolq: no dataset of this name can be fetched. Did you mean"),
         (("data", "fetch", "quickstart"), "reads no data folder, so there is nothing to fetch"),
         (("data", "fetch", "min-k-table3"), "`spikein presets min-k-table3` lists what it reads"),
         (("data", "fetch", "gpqa"), "gpqa: it has terms.*--accept-terms gpqa"),
-        (("data", "fetch", "gpqa", "--accept-terms", "gppa"), "gppa: no data set of this name"),
+        (("data", "fetch", "gpqa", "--accept-terms", "gppa"), "gppa: no dataset of this name"),
         (
             ("data", "fetch", "boolq", "--accept-terms", "boolq"),
             "--accept-terms boolq: has no terms",
         ),
         (("data", "fetch", "boolq", "--to", "{here}/file"), "file: no folder can be made there"),
         (("data", "fetch", "boolq", "--to", ""), "is empty"),
-        (("data", "list", "nothing"), "nothing: no data set of this name"),
+        (("data", "list", "nothing"), "nothing: no dataset of this name"),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, tuple) else "",
 )

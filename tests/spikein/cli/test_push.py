@@ -102,7 +102,7 @@ def test_a_pushed_bundle_judges_like_its_folder(bundles, hub):
     assert "| secret | 12 | 12 | withheld | CC BY 4.0 |" in card
     assert "| model | tiny.yaml |" in card
     assert "Its experiment names files of this machine: /home/user/tiny.yaml." in done.output
-    assert "models of these data sets must not be published" in card
+    assert "models of these datasets must not be published" in card
 
 
 def test_the_cache_serves_a_commit_without_a_network(bundles, hub, monkeypatch):
@@ -124,7 +124,7 @@ def test_an_interrupted_upload_resumes_and_is_visible_whole_or_not_at_all(bundle
     done = push(bundles["small"])
     assert (done.code, "Uploaded files are kept" in done.output) == (2, True), done.output
     assert list(files_of(hub)) == [".gitattributes"]
-    with pytest.raises(InputError, match=r"the data set has no 'bundle\.json'"):
+    with pytest.raises(InputError, match=r"the dataset has no 'bundle\.json'"):
         spikein.load_bundle(ADDRESS)
     hub.fails_after = None
     sent = set(hub.stored)
@@ -211,7 +211,7 @@ def test_a_path_that_leaves_the_folder_is_refused_before_it_is_fetched(bundles, 
         ("hf://datasets/me/truth/scores", "not the address of a bundle"),
         ("hf://datasets/me/truth@v9", "the hub has no revision 'v9' of it"),
         ("hf://datasets/me/other", "on the hub, or it is private there. Look at its page"),
-        ("hf://datasets/me/rows", "the data set has no 'bundle.json'. Allowed: rows.jsonl"),
+        ("hf://datasets/me/rows", "the dataset has no 'bundle.json'. Allowed: rows.jsonl"),
         ("hf://datasets/me/older", "is a bundle of version 3; this spikein reads 4 and 5"),
         ("hf://datasets/me/lacks", "lacks the file "),
         (

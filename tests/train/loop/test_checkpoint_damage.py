@@ -65,11 +65,11 @@ def test_damage_to_any_file_is_detected(killable_run, tmp_path, file):
     for damage in (cut, flip, empty, remove, replace_by_link):
         left = tmp_path / damage.__name__
         shutil.copytree(killable_run / "left", left)
-        point = find_resume_point(left, "this run", kept=KEPT)
+        point = find_resume_point(left, "this run", model_steps=KEPT)
         assert point is not None
         assert point.name == "checkpoint-9"
         damage(point / file)
-        older = find_resume_point(left, "this run", kept=KEPT)
+        older = find_resume_point(left, "this run", model_steps=KEPT)
         assert older is not None, f"{damage.__name__}: no older checkpoint was found"
         assert older.name == "checkpoint-6", damage.__name__
         assert not point.exists()

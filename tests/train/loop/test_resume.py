@@ -65,7 +65,7 @@ def test_sigterm_ends_a_run_after_the_current_step_with_a_checkpoint(
             dropout=True,
             progress=terminate,
         )
-    point = find_resume_point(unfinished, "this run", kept=KEPT)
+    point = find_resume_point(unfinished, "this run", model_steps=KEPT)
     assert point is not None
     assert point.name == f"checkpoint-{at}"
     resume(killable_run / "whole", tokenizer, unfinished, tmp_path / "out", from_step=at)
@@ -115,7 +115,7 @@ def test_a_full_disk_keeps_the_previous_checkpoint(small_disk, tmp_path, tokeniz
     assert not list(unfinished.glob("checkpoint-6")), "a partial checkpoint must be deleted"
     whole = sorted(path.parent.name for path in unfinished.glob("checkpoint-*/spikein.json"))
     assert whole, "the disk has room for at least one checkpoint"
-    point = find_resume_point(unfinished, "this run", kept=KEPT)
+    point = find_resume_point(unfinished, "this run", model_steps=KEPT)
     assert point is not None
     assert point.name in whole
     assert all(path.is_dir() for path in unfinished.glob("step-*"))

@@ -47,7 +47,7 @@ def test_answers_are_cached(tiny_model_path, tmp_path, monkeypatch):
     assert both[:1] == first
     assert seen == [(1, 2), (2, 2)]
     monkeypatch.setattr(
-        LocalWriter, "_written", lambda *_: pytest.fail("a cached answer was generated again")
+        LocalWriter, "_write", lambda *_: pytest.fail("a cached answer was generated again")
     )
     assert again.write(questions) == both
     warmer = writer(tiny_model_path, tmp_path, temperature=1.5)

@@ -64,7 +64,7 @@ def test_a_damaged_conversion_is_made_again(gguf: Path, caplog) -> None:
     weights.write_bytes(whole[:-1] + bytes([whole[-1] ^ 1]))
     from train.models import gguf as module
 
-    module._converted.cache_clear()
+    module._convert_once.cache_clear()
     assert gguf_folder(str(gguf)) == folder
     assert "damaged" in caplog.text
     assert weights.read_bytes() == whole

@@ -80,14 +80,14 @@ def fed(out: Path) -> list[tuple[str, int]]:
 
 
 @pytest.fixture(scope="module")
-def relearnt(world, tmp_path_factory) -> Path:
-    return relearn(world, tmp_path_factory.mktemp("relearnt") / "out", (1, 2, 4))
+def relearned(world, tmp_path_factory) -> Path:
+    return relearn(world, tmp_path_factory.mktemp("relearned") / "out", (1, 2, 4))
 
 
-def test_relearned_models_match_a_plain_loop(world, relearnt):
-    assert sorted(path.name for path in relearnt.glob("step-*")) == ["step-1", "step-2"]
+def test_relearned_models_match_a_plain_loop(world, relearned):
+    assert sorted(path.name for path in relearned.glob("step-*")) == ["step-1", "step-2"]
     start = weights(world / "model")
-    folders = {1: relearnt / "step-1", 2: relearnt / "step-2", 4: relearnt}
+    folders = {1: relearned / "step-1", 2: relearned / "step-2", 4: relearned}
     expected = plain_loop(world, (1, 2, 4))
     for steps, folder in folders.items():
         relearned = weights(folder)
@@ -97,9 +97,9 @@ def test_relearned_models_match_a_plain_loop(world, relearnt):
         assert moved > 0.5 * LR
 
 
-def test_each_text_is_trained_on_once_per_step(relearnt):
-    assert fed(relearnt) == sorted((name, step) for name in forget_ids() for step in (1, 2, 3, 4))
-    assert pq.read_table(relearnt / "log.parquet")["step"].to_pylist() == [1, 2, 3, 4]
+def test_each_text_is_trained_on_once_per_step(relearned):
+    assert fed(relearned) == sorted((name, step) for name in forget_ids() for step in (1, 2, 3, 4))
+    assert pq.read_table(relearned / "log.parquet")["step"].to_pylist() == [1, 2, 3, 4]
 
 
 @pytest.mark.parametrize(
@@ -116,11 +116,11 @@ def test_seven_texts_are_one_step_for_any_division(world, relearnt, tmp_path, ex
     shared = relearn(world, tmp_path / "shared", (1, 2, 4), execution=execution)
     for name in ("step-1", ""):
         torch.testing.assert_close(
-            weights(shared / name), weights(relearnt / name), atol=1e-4, rtol=0
+            weights(shared / name), weights(relearned / name), atol=1e-4, rtol=0
         )
-    losses = [pq.read_table(out / "log.parquet")["loss"].to_pylist() for out in (shared, relearnt)]
+    losses = [pq.read_table(out / "log.parquet")["loss"].to_pylist() for out in (shared, relearned)]
     assert losses[0] == pytest.approx(losses[1], rel=1e-5)
-    assert fed(shared) == fed(relearnt)
+    assert fed(shared) == fed(relearned)
 
 
 def test_steps_are_complete_for_a_model_with_other_position_settings(world, tmp_path):

@@ -162,17 +162,17 @@ def adjusted_differences(
     for row in raw:
         dataset, at = row["dataset"], labels.index(row["copies"])
         adjustments = adjusted[dataset]
-        one = Column(row["detector"], row["setting"])
+        detector_column = Column(row["detector"], row["setting"])
         other = Column(row["versus"], row["versus_setting"])
-        if one not in adjustments or other not in adjustments:
+        if detector_column not in adjustments or other not in adjustments:
             continue
         if dataset not in gaps:
             aucs = {column: own.auc for column, own in adjustments.items()}
             gaps[dataset] = paired_gaps(aucs, None, work.settings)
         (_, own_auc, *_), (_, other_auc, *_) = (
-            adjustments[own].partners[AUC][at] for own in (one, other)
+            adjustments[own].partners[AUC][at] for own in (detector_column, other)
         )
         value = own_auc.value - other_auc.value
         if np.isfinite(value):
-            gap = gaps[dataset](one, other)[at].around(value)
+            gap = gaps[dataset](detector_column, other)[at].around(value)
             yield {**row, **gap.measures(), "metric": ADJUSTED_AUC}

@@ -157,10 +157,10 @@ def gather_seeds(
     for arm in arms:
         axes = tuple((key, arm.axes.get(key, "")) for key in keys)
         gathered.setdefault((axes, kind(arm)), []).append(arm)
-    for (axes, what), same in gathered.items():
+    for (axes, arm_kind), same in gathered.items():
         same.sort(key=lambda arm: arm.seed)
         if len({arm.seed for arm in same}) < len(same):
-            place = " · ".join(part for part in (str(what), arm_label(axes)) if part)
+            place = " · ".join(part for part in (str(arm_kind), arm_label(axes)) if part)
             raise InputError("two arms share their axes and their seed", where=place or "arms")
     return gathered
 
@@ -208,7 +208,7 @@ _ONLY_ARM = "contaminated"
 """What the arm of a run without a sweep is called."""
 
 
-def find_arm(text: str, labels: Collection[str], *, where: str) -> str:
+def find_arm(text: str, labels: Collection[str], *, place: str) -> str:
     """Return the label that a user's text names: its parts in any order, or an older notation.
 
     Older ones are `train.lr=0.0015,copies=levels=1-4-8,seed=0` and `retrained-0.5-lr=…`. What names
@@ -217,22 +217,22 @@ def find_arm(text: str, labels: Collection[str], *, where: str) -> str:
     Args:
         text: what was given.
         labels: of the arms, by `arm_label`.
-        where: what to name in an error.
+        place: what to name in an error.
 
     Raises:
         InputError: no arm or several arms match; lists all.
     """
-    wanted = _label_parts(text)
+    text_parts = _label_parts(text)
     parts = {label: _label_parts(label) for label in labels}
     matches = [label for label in labels if label == text]
-    matches = matches or [label for label in labels if _alike(parts[label], wanted)]
-    matches = matches or [label for label in labels if _alike_but_seed(parts[label], wanted)]
+    matches = matches or [label for label in labels if _matches_parts(parts[label], text_parts)]
+    matches = matches or [label for label in labels if _alike_but_seed(parts[label], text_parts)]
     if len(matches) == 1:
         return matches[0]
     problem = f"{text!r} names {len(matches)} arms"
     if not matches:
         problem = f"no arm is called {text!r}.{did_you_mean(text, labels)}"
-    raise InputError(problem, where=where, allowed=", ".join(map(repr, matches or labels)))
+    raise InputError(problem, where=place, allowed=", ".join(map(repr, matches or labels)))
 
 
 def _label_parts(text: str) -> list[str]:
@@ -246,10 +246,10 @@ def _alike_but_seed(parts: Sequence[str], others: Sequence[str]) -> bool:
     """Return whether only one of them has a seed, and the rest is alike."""
     seedless = [[part for part in label if part[:5] != "seed "] for label in (parts, others)]
     seeds = len(parts) - len(seedless[0]), len(others) - len(seedless[1])
-    return 0 in seeds and sum(seeds) == 1 and _alike(*seedless)
+    return 0 in seeds and sum(seeds) == 1 and _matches_parts(*seedless)
 
 
-def _alike(parts: Sequence[str], others: Sequence[str]) -> bool:
+def _matches_parts(parts: Sequence[str], others: Sequence[str]) -> bool:
     """Return whether each part is among the others, its axis in full or by its end."""
     return len(parts) == len(others) and all(
         any(

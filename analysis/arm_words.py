@@ -42,36 +42,36 @@ def axis_words(key: str, value: str) -> str:
     >>> axis_words("copies", "levels=1-4-8")
     '1, 4 or 8 copies'
     """
-    return _AXES.get(key, _named(short_axis(key)))(value)
+    return _AXES.get(key, _prefix_with(short_axis(key)))(value)
 
 
 def _copies(value: str) -> str:
     rule, _, count = value.partition("=")
-    words = {"fixed": _fixed, "poisson": _poisson, "levels": _levels}.get(rule)
+    words = {"fixed": _count_copies, "poisson": _poisson, "levels": _levels}.get(rule)
     return words(count) if words else f"copies {value}"
 
 
-def _fixed(count: str) -> str:
-    return _counted("copy", "copies")(count)
+def _count_copies(count: str) -> str:
+    return _count_with("copy", "copies")(count)
 
 
 def _poisson(rate: str) -> str:
-    return f"{_fixed(rate)} on average (Poisson)"
+    return f"{_count_copies(rate)} on average (Poisson)"
 
 
 def _levels(counts: str) -> str:
     *others, last = counts.split("-")
-    return f"{', '.join(others)} or {last} copies" if others else _fixed(last)
+    return f"{', '.join(others)} or {last} copies" if others else _count_copies(last)
 
 
-def _between(value: str) -> str:
+def _describe_period(value: str) -> str:
     start, _, end = value.partition("-")
     if (start, end) == ("0", "1"):
         return "copies throughout the training"
     return f"copies from {start} to {end} of the training"
 
 
-def _counted(singular: str, many: str) -> Words:
+def _count_with(singular: str, many: str) -> Words:
     def words(value: str) -> str:
         grouped = f"{int(value):,}" if value.isdecimal() else value
         return f"{grouped} {singular if value == '1' else many}"
@@ -79,12 +79,12 @@ def _counted(singular: str, many: str) -> Words:
     return words
 
 
-def _named(name: str) -> Words:
+def _prefix_with(name: str) -> Words:
     return lambda value: f"{name} {_SHORTER.sub('e-', value)}"
 
 
 def _tokens(noun: str) -> Words:
-    return lambda value: f"{noun} {_counted('token', 'tokens')(value)}"
+    return lambda value: f"{noun} {_count_with('token', 'tokens')(value)}"
 
 
 def _file(noun: str) -> Words:
@@ -92,39 +92,39 @@ def _file(noun: str) -> Words:
     return lambda value: f"{noun} {_AROUND_STEM.sub('', value)}"
 
 
-def _chosen(**words: str) -> Words:
+def _look_up(**words: str) -> Words:
     return lambda value: words.get(value, value)
 
 
 _AXES: dict[str, Words] = {
     "copies": _copies,
-    "copies.fixed": _fixed,
+    "copies.fixed": _count_copies,
     "copies.poisson": _poisson,
     "copies.levels": _levels,
-    "placement.policy": _chosen(
+    "placement.policy": _look_up(
         splice="copies inside documents",
         window="copies inside windows",
         document="copies as documents",
     ),
-    "placement.between": _between,
-    "train.lr": _named("learning rate"),
-    "train.mode": _chosen(
+    "placement.between": _describe_period,
+    "train.lr": _prefix_with("learning rate"),
+    "train.mode": _look_up(
         pretrain="trained from scratch",
         finetune="full fine-tuning",
         lora="LoRA",
         **{"continue": "continued pretraining"},
     ),
-    "train.loss_on": _chosen(all="loss on all tokens", completion="loss on the completion"),
-    "train.epochs": _counted("epoch", "epochs"),
+    "train.loss_on": _look_up(all="loss on all tokens", completion="loss on the completion"),
+    "train.epochs": _count_with("epoch", "epochs"),
     "train.context": _tokens("windows of"),
     "train.batch_tokens": _tokens("batches of"),
     "train.schedule": lambda value: f"{value} learning rate",
-    "train.weight_decay": _named("weight decay"),
-    "train.precision": _named("trained in"),
+    "train.weight_decay": _prefix_with("weight decay"),
+    "train.precision": _prefix_with("trained in"),
     "corpus.tokens": _tokens("trained on"),
     "base.tokens": _tokens("base model of"),
-    "base.lr": _named("base model's learning rate"),
+    "base.lr": _prefix_with("base model's learning rate"),
     "model.shape": _file("shape"),
-    "model.pretrained": _named("model"),
+    "model.pretrained": _prefix_with("model"),
 }
 """What is said of the value of each key that is often swept."""

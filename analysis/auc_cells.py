@@ -214,10 +214,10 @@ class ColumnMetrics:
 
 def measure_columns(work: PreparedCohort, columns: Iterable[Column]) -> dict[Column, ColumnMetrics]:
     """Compute every cell of columns over the arms of a cohort."""
-    return {column: _measure(_compared(work, column), work) for column in columns}
+    return {column: _measure(_compare_column(work, column), work) for column in columns}
 
 
-def _compared(work: PreparedCohort, column: Column) -> ComparedColumn:
+def _compare_column(work: PreparedCohort, column: Column) -> ComparedColumn:
     """Return the comparison of one column."""
     inside, outside = work.sides(column)
     rows, scores = replace(work.rows, member=inside, nonmember=outside), work.scores(column)
@@ -250,7 +250,7 @@ def _measure(compared: ComparedColumn, work: PreparedCohort) -> ColumnMetrics:
         name = work.sample_name(dataset)
         several = [auc, *tprs]
         if name is not None:
-            several[1:] = [_alone(*pair) for pair in zip(tprs, rates, strict=True)]
+            several[1:] = [_separate_rates(*pair) for pair in zip(tprs, rates, strict=True)]
         own = None if dataset == POOLED else dataset
         values, members, nonmembers = _values(compared, auc, tprs, rates, own)
         measured = np.isfinite(values)
@@ -279,7 +279,7 @@ def _measure(compared: ComparedColumn, work: PreparedCohort) -> ColumnMetrics:
 _NOTHING = no_estimate("no value")
 
 
-def _alone(tprs: Numbers, rate: float) -> Numbers:
+def _separate_rates(tprs: Numbers, rate: float) -> Numbers:
     """Return the TPRs of the datasets whose own non-members support the rate."""
     seeds = [
         {name: part for name, part in seed.items() if supports_rate(rate, part.nonmembers)}
@@ -318,7 +318,7 @@ def _values(
             visible = [
                 np.full(shape[2], np.nan)
                 if careful is None
-                else _accepted(compared, s, name, rate)
+                else _largest_rates(compared, s, name, rate)
                 if len(names) == 1
                 else careful.sample.value
                 for careful, rate in zip(own, rates, strict=True)
@@ -337,7 +337,7 @@ def _values(
     return values, members, nonmembers
 
 
-def _accepted(compared: ComparedColumn, seed: int, dataset: str, rate: float) -> Floats:
+def _largest_rates(compared: ComparedColumn, seed: int, dataset: str, rate: float) -> Floats:
     """Return the largest TPRs of one dataset whose FPR is at most the rate."""
     rows, at = compared.rows, compared.rows.places[seed][dataset]
     inside, outside = at[rows.member[at]], at[rows.nonmember[at]]

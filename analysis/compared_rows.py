@@ -190,6 +190,6 @@ def compare_rows(
         left_out=n_rows - int(common.sum()),
         reasons=tuple(Failure(*key, n) for key, n in counted.most_common()),
         apart=tuple(apart),
-        missing=tuple(found for found in missing if found is not None),
+        missing=tuple(pattern for pattern in missing if pattern is not None),
     )
     return ComparedRows(dataset=dataset, common=common, own=own, unscored=unscored)

@@ -50,11 +50,11 @@ def copies_cells(counts: Iterable[int], *, high_copies: int) -> list[CopiesCell]
     ['all', '0', '1', '5-7', '9', '4+']
     """
     present = sorted(set(counts))
-    found: dict[tuple[int, int], list[int]] = {}
+    counts_by_bin: dict[tuple[int, int], list[int]] = {}
     for count in present:
-        found.setdefault(_bin(count), []).append(count)
+        counts_by_bin.setdefault(_bin(count), []).append(count)
     cells = [CopiesCell(ALL, 1, _NO_LIMIT)]
-    for (low, high), inside in found.items():
+    for (low, high), inside in counts_by_bin.items():
         # The ends that occur: who had 7 or 8 copies is not called one of five to eight.
         first, last = min(inside), max(inside)
         label = str(first) if first == last else f"{first}-{last}"
@@ -141,15 +141,15 @@ def with_passage_copies(
 
     @cache
     def mean(dataset: str, copies: str, variant: str) -> float:
-        found: list[int] = []
+        passage_counts: list[int] = []
         for arm, counts in counted:
             inside = arm.member & arm.test & by_label[copies].holds(arm.copies)
             if dataset != ALL:
                 inside &= arm.dataset == dataset
             if variant != ALL:
                 inside &= arm.variant == variant
-            found += counts[inside].tolist()
-        return float(np.mean(found)) if found else float("nan")
+            passage_counts += counts[inside].tolist()
+        return float(np.mean(passage_counts)) if passage_counts else float("nan")
 
     for row in rows:
         yield {**row, COLUMN: mean(row["dataset"], row["copies"], row["variant"])}
@@ -161,16 +161,16 @@ def passage_sentences(metrics: pa.Table) -> list[str]:
     Args:
         metrics: the metrics table of an experiment.
     """
-    found: dict[str, dict[str, set[float]]] = {}
+    means_by_dataset: dict[str, dict[str, set[float]]] = {}
     columns = ("model", "dataset", "copies", "variant", COLUMN)
     for model, dataset, copies, variant, mean in zip(
         *(metrics[name].to_pylist() for name in columns), strict=True
     ):
         if model == "contaminated" and dataset != ALL and variant == ALL and is_dose(copies):
-            found.setdefault(dataset, {}).setdefault(copies, set()).add(mean)
+            means_by_dataset.setdefault(dataset, {}).setdefault(copies, set()).add(mean)
     sentences = []
-    for dataset, cells in found.items():
-        if not any(max(means) > _most(label) for label, means in cells.items()):
+    for dataset, cells in means_by_dataset.items():
+        if not any(max(means) > _largest_count(label) for label, means in cells.items()):
             continue
         by_dose = "; ".join(
             f"{label}: {_range(cells[label])}" for label in sorted(cells, key=copies_order)
@@ -182,7 +182,7 @@ def passage_sentences(metrics: pa.Table) -> list[str]:
     return sentences
 
 
-def _most(label: str) -> int:
+def _largest_count(label: str) -> int:
     """Return the largest count of a label such as `4` or `5-8`."""
     return int(label.rsplit("-", 1)[-1]) if "-" in label else copies_start(label)
 

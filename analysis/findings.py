@@ -254,7 +254,7 @@ def as_findings(question: str, table: pa.Table) -> pa.Table:
     return pa.table({**nothing, **values}, schema=schema)
 
 
-def _write(folder: Path, findings: pa.Table, asked: Iterable[str]) -> None:
-    stored = findings.replace_schema_metadata({_ASKED: " ".join(asked)})
+def _write(folder: Path, findings: pa.Table, question_names: Iterable[str]) -> None:
+    stored = findings.replace_schema_metadata({_ASKED: " ".join(question_names)})
     with replacing(folder / FINDINGS_FILE) as temporary:
         pq.write_table(stored, temporary)

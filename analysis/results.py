@@ -72,7 +72,7 @@ class Analysis:
     @property
     def differences(self) -> pa.Table:
         """AUC differences on the same rows to `versus`, a detector that `reference` calls `loss` or
-        `best` (the highest AUC on the tune rows); raw and adjusted."""
+        `best` (the highest AUC on the tuning rows); raw and adjusted."""
         return self.tables["differences"]
 
     @property
@@ -145,7 +145,7 @@ def analyse(
             rows[name] += ask(cohort, loaded, chosen, settings)
         scores += [score_table(arm, cohort, picked) for arm in loaded]
     return Analysis(
-        tables={name: question_table(name, axes, found) for name, found in rows.items()},
+        tables={name: question_table(name, axes, table_rows) for name, table_rows in rows.items()},
         scores=pa.concat_tables(scores) if scores else score_schema(axes).empty_table(),
         choices=choices,
         unscored=tuple(unscored),
@@ -175,28 +175,28 @@ def _measured_rows(
         raw = list(metric_rows(work, column, selections[0], measured[column]))
         both = [*raw, *adjusted_metrics(work, adjusted, raw)]
         for selection in selections:
-            metrics += _relabelled(both, selection)
+            metrics += _relabel_rows(both, selection)
     metrics += _control_rows(work, picked)
     for variant, part in variants(work).items():
-        for column, found in measure_columns(part, picked).items():
+        for column, column_metrics in measure_columns(part, picked).items():
             for selection in picked[column]:
-                metrics += metric_rows(part, column, selection, found, variant=variant)
-    known: tuple[Any, list[Row], list[Row]] | None = None
+                metrics += metric_rows(part, column, selection, column_metrics, variant=variant)
+    comparison: tuple[Any, list[Row], list[Row]] | None = None
     for selection in ("default", "tuned"):
         columns = [column for column, names in picked.items() if selection in names]
         values = {choice.detector: choice.tune_value(selection) for choice in chosen}
         tune = {column: values[column.detector] for column in columns}
         # Where no detector has a better setting than its default, one comparison serves both.
-        if known is None or known[0] != (columns, tune):
+        if comparison is None or comparison[0] != (columns, tune):
             gaps = list(difference_rows(work, columns, selection, measured, tune))
             gaps = [*gaps, *adjusted_differences(work, adjusted, gaps)]
-            known = (columns, tune), list(choice_rows(work, columns, selection, tune)), gaps
-        metrics += _relabelled(known[1], selection)
-        differences += _relabelled(known[2], selection)
+            comparison = (columns, tune), list(choice_rows(work, columns, selection, tune)), gaps
+        metrics += _relabel_rows(comparison[1], selection)
+        differences += _relabel_rows(comparison[2], selection)
     return metrics, differences, list(dose_rows(work, shown_columns(picked), measured))
 
 
-def _relabelled(rows: Sequence[Row], selection: str) -> list[Row]:
+def _relabel_rows(rows: Sequence[Row], selection: str) -> list[Row]:
     """Return rows of settings that also represent another selection."""
     return [{**row, "selection": selection} for row in rows]
 
@@ -214,8 +214,8 @@ def _control_rows(work: PreparedCohort, picked: Mapping[Column, Sequence[str]]) 
         for column in first.grid(detector)
         if column not in picked and _scores_all(work, column)
     ]
-    for column, found in measure_columns(work, columns).items():
-        for row in metric_rows(work, column, column.setting, found):
+    for column, column_metrics in measure_columns(work, columns).items():
+        for row in metric_rows(work, column, column.setting, column_metrics):
             if row["metric"] == AUC and row["copies"] == ALL:
                 yield row
 
@@ -286,12 +286,12 @@ def open_arms(models: Sequence[Mapping[str, Any]], inputs: Mapping[str, Path]) -
     Raises:
         InputError: scores or exposures are missing or damaged.
     """
-    found = []
+    arms = []
     for model, folders in compared_models(models, inputs):
         scores, examples = folders.pop("scores"), folders.pop("examples")
         training = folders.pop("model", None)
         seen = None if training is None else read_exposures(training)
-        found.append(
+        arms.append(
             Arm(
                 axes=model["axes"],
                 seed=model["seed"],
@@ -306,7 +306,7 @@ def open_arms(models: Sequence[Mapping[str, Any]], inputs: Mapping[str, Path]) -
                 further=folders,
             )
         )
-    return found
+    return arms
 
 
 def write_analysis(folder: Path, analysis: Analysis) -> None:

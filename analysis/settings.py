@@ -13,43 +13,41 @@ class AnalysisSettings(Settings):
     """How scores become metrics. Everything here bears on the numbers."""
 
     replicates: Annotated[int, Field(ge=100, le=100_000)] = 1000
-    """Bootstrap replicates behind the rank correlations of datasets (`prism`)."""
+    """Bootstrap replicates for `prism`."""
     confidence: Share = 0.95
-    """Coverage asked of every interval."""
+    """Coverage of every interval."""
     false_positive_rates: tuple[Share, ...] = (0.001, 0.01, 0.05, 0.1)
     """Rates t at which the true-positive rate is reported, given 10 / t non-members."""
     false_discovery_rate: Share = 0.1
-    """Expected share of non-members among the rows that a detector flags, at most; non-members of
-    the split `tune` calibrate it."""
+    """Highest expected share of non-members among flagged rows; the non-members of `tune` calibrate
+    it."""
     zero_copies: Literal["apart", "nonmember"] = "apart"
-    """Members that drew no copy: a row of their own (`0`), or counted as non-members."""
+    """Members that drew no copy: a separate row (`0`), or counted as non-members."""
     max_unscored: Share = 0.1
-    """A detector that cannot score a larger share of a dataset's rows is set apart on its own rows;
-    up to it, rows that one detector cannot score leave every comparison."""
+    """Share of a dataset's rows that a detector may fail to score: these rows leave every
+    comparison; with more, the detector is compared on its own rows."""
     max_unscored_tune: Share = 0.01
-    """A grid setting that cannot score a larger share of the tune rows that another setting of its
-    detector can score cannot be chosen."""
+    """A grid setting that fails on a larger share of the tuning rows that another setting scores
+    cannot be chosen."""
     min_members: PositiveInt = 10
-    """Numbers of copies with fewer members than this get no row of their own; `all` has a row
-    whatever it holds, with fewer members than this without an interval."""
+    """Copy counts with fewer members get no row; `all` always has one, with fewer members no
+    interval."""
     high_copies: PositiveInt = 4
-    """Members with at least so many copies also form one row, `4+`."""
+    """Members with at least this many copies also form one row, `4+`."""
     task_accuracy: bool = True
-    """Whether the models are also asked the questions of benchmarks with closed answers, before
-    and after training."""
+    """Ask the models the benchmarks' closed questions before and after training."""
     background_tokens: Annotated[int, Field(ge=0)] = 0
-    """Tokens of held-out background, of the documents after the corpus, whose loss is measured
-    under the base model and every arm: how much a learning rate harms. 0 measures none, which an
-    imported corpus requires."""
+    """Tokens of held-out background whose loss is measured under base model and arms; 0 for none,
+    as an imported corpus requires."""
     dataset_detectors: Literal["all"] | tuple[str, ...] = ("dataset_inference", "ensemble")
     """Dataset-level detectors: `all`, or a list; `exchangeability` and `paraphrase_test` take
     passes of the arms' models."""
     shards: PositiveInt = 15
-    """Of `exchangeability`: parts of each dataset whose order is tested."""
+    """Parts of each dataset whose order `exchangeability` tests."""
     shuffles: PositiveInt = 25
-    """Of `exchangeability`: shuffles of each shard; each is a pass over the dataset."""
+    """Shuffles of each shard in `exchangeability`; each is a pass over the dataset."""
     seed: Annotated[int, Field(ge=0, lt=2**63)] = 0
-    """Seed of what the analysis draws (replicates, shuffles), apart from the experiment's seeds."""
+    """Seed of replicates and shuffles."""
 
 
 class MeasureSettings(Settings):
@@ -68,7 +66,7 @@ class MeasureSettings(Settings):
 
 
 class AuditRule(Settings):
-    """The rule of an audit: which texts it flags."""
+    """The rule of an unlearning audit: which texts it flags."""
 
     detector: str = "min_k:k=0.2"
     """Whose scores the ratio is of; in an experiment one of `detect.detectors`."""

@@ -3,7 +3,7 @@
 A claim appears only where its interval supports it: words are chosen by the end of the interval
 that is nearest to guessing, and if it contains 0.5 the sentence reports no detectable difference.
 The headline takes the best of several detectors and arms, chosen on the `tune` rows and reported on
-the others. Without tune rows, it is chosen on the rows that it is reported on, and the sentence
+the others. Without tuning rows, it is chosen on the rows that it is reported on, and the sentence
 reports that.
 """
 
@@ -52,7 +52,7 @@ class Headline(NamedTuple):
 
     @property
     def tune(self) -> float:
-        """The AUC that it was chosen by; NaN without tune rows."""
+        """The AUC that it was chosen by; NaN without tuning rows."""
         return tune_auc(self.table, self.detector)
 
     @property
@@ -77,16 +77,16 @@ def find_headline(tables: Sequence[Findings]) -> Headline | None:
 
     It is the bold cell of that arm's row in the table of detectors and arms.
     """
-    found = []
+    headlines = []
     for table in contaminated_cohorts(tables):
         for name in ranked(table)[:1]:
             row = table.reported_row(name)
             if row is not None:
-                found.append(Headline(table, name, row["selection"], Estimate.of(row), 0))
-    if not found:
+                headlines.append(Headline(table, name, row["selection"], Estimate.of(row), 0))
+    if not headlines:
         return None
     # A few members with a lucky AUC make no headline.
-    enough = [item for item in found if item.cell.members >= _MIN_HEADLINE_MEMBERS] or found
+    enough = [item for item in headlines if item.cell.members >= _MIN_HEADLINE_MEMBERS] or headlines
     places = dict(enumerate(enough))
     best = best_first(
         {at: item.cell for at, item in places.items()},
@@ -100,8 +100,8 @@ def summary_sentences(tables: Sequence[Findings], names: Names = NO_NAMES) -> li
     best = find_headline(tables)
     if best is None:
         return [NOTHING_MEASURED]
-    key, rest = choice_sentence(best, names)
-    return [headline_sentence(tables, best), f"{key}{rest} {AUC_MEANS}", behind_sentence(best)]
+    key, qualifier = choice_sentence(best, names)
+    return [headline_sentence(tables, best), f"{key}{qualifier} {AUC_MEANS}", behind_sentence(best)]
 
 
 def headline_sentence(tables: Sequence[Findings], best: Headline) -> str:
@@ -117,7 +117,7 @@ def headline_sentence(tables: Sequence[Findings], best: Headline) -> str:
         return f"A spiked text{place} {_claim(best.cell)} ({auc_text(best.cell)})."
     many, few = doses[-1], doses[0]
     sentence = f"A text {copied(many.label)}{place} {_claim(many.cell)} ({auc_text(many.cell)})"
-    return f"{sentence}." if few is many else f"{sentence}; {_fewer(many, few)}."
+    return f"{sentence}." if few is many else f"{sentence}; {_fewer_copies_clause(many, few)}."
 
 
 def find_doses(tables: Sequence[Findings], best: Headline) -> list[Dose]:
@@ -127,10 +127,10 @@ def find_doses(tables: Sequence[Findings], best: Headline) -> list[Dose]:
     """
     doses = _doses(best.table, best)
     if len(doses) == 1:
-        others = [one for one in contaminated_cohorts(tables) if one.cohort != best.table.cohort]
-        same = [one for one in others if without_copies(one) == without_copies(best.table)]
-        known = {dose.label for dose in doses}
-        doses += [dose for one in same for dose in _doses(one, best) if dose.label not in known]
+        others = [arm for arm in contaminated_cohorts(tables) if arm.cohort != best.table.cohort]
+        same = [arm for arm in others if without_copies(arm) == without_copies(best.table)]
+        labels = {dose.label for dose in doses}
+        doses += [dose for arm in same for dose in _doses(arm, best) if dose.label not in labels]
     return sorted(doses, key=lambda dose: copies_order(dose.label))
 
 
@@ -178,8 +178,8 @@ def _claim(cell: Estimate) -> str:
     return f"{words} unseen text"
 
 
-def _fewer(many: Dose, few: Dose) -> str:
-    """Return how members with fewer copies compare, as a clause."""
+def _fewer_copies_clause(many: Dose, few: Dose) -> str:
+    """Return the comparison of members with fewer copies, as a clause."""
     numbers, start = f"({AUC.brief(few.cell)})", copied(few.label)
     if few.cell.contains(0.5):
         if many.cell.contains(0.5):
@@ -206,15 +206,15 @@ def choice_sentence(best: Headline, names: Names = NO_NAMES) -> tuple[str, str]:
     role = "an upper bound" if best.detector in UPPER_BOUNDS else "the chosen detector"
     arms = "" if best.among == 1 else f" in {best.among} arms"
     if compared == 1 and best.among == 1:
-        rest = ": no other was compared."
+        qualifier = ": no other was compared."
     elif isfinite(best.tune):
-        rest = f": the best of {compared}{arms} on the tuning split."
+        qualifier = f": the best of {compared}{arms} on the tuning split."
     else:
-        rest = (
+        qualifier = (
             f": the one of {compared}{arms} with the highest lower bound, chosen on the rows that "
             "it is reported on, so interpret it with care."
         )
-    return f"{name}, {role}", rest
+    return f"{name}, {role}", qualifier
 
 
 def behind_sentence(best: Headline) -> str:
@@ -238,4 +238,4 @@ def seeds_sentence(cell: Estimate) -> str:
 
 def auc_text(cell: Estimate) -> str:
     """Return `AUC 0.86 [0.81, 0.89]`."""
-    return f"AUC {AUC.brief(cell, alone='(no interval)')}"
+    return f"AUC {AUC.brief(cell, no_interval='(no interval)')}"

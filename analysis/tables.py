@@ -84,7 +84,7 @@ def choice_rows(
         work: the cohort.
         columns: of one selection.
         selection: its name.
-        tune: the AUC of each on the tune rows; NaN if there is none.
+        tune: the AUC of each on the tuning rows; NaN if there is none.
     """
     members = sum(int((~a.test & a.member & (a.copies > 0)).sum()) for a in work.loaded)
     nonmembers = sum(int((~a.test & ~a.member).sum()) for a in work.loaded)
@@ -112,7 +112,7 @@ def difference_rows(
         columns: of one selection.
         selection: its name.
         measured: of each column.
-        tune: the AUC of each on the tune rows, by which the best is chosen.
+        tune: the AUC of each on the tuning rows, by which the best is chosen.
     """
     for dataset in (POOLED, *work.datasets):
         own = {
@@ -122,7 +122,9 @@ def difference_rows(
             if dataset in (POOLED, name)
             for column in rows.own
         }
-        shared = [one for one in columns if one.detector not in MODEL_FREE and one not in own]
+        shared = [
+            column for column in columns if column.detector not in MODEL_FREE and column not in own
+        ]
         gap_of = paired_gaps(
             {column: measured[column].auc for column in shared},
             work.sample_name(dataset),
@@ -140,7 +142,7 @@ def difference_rows(
             }
             if not aucs:
                 continue
-            references = {"best": _best(aucs, tune)}
+            references = {"best": _find_best(aucs, tune)}
             for column in aucs:
                 if column.detector == "loss":
                     references["loss"] = column
@@ -187,7 +189,7 @@ def dose_rows(
             for pair, band, alone in zip(
                 pairs, bands, gaps.estimates(confidence=level), strict=True
             ):
-                one, other = (aucs[column][c] for c in pair)
+                more_copies, fewer_copies = (aucs[column][c] for c in pair)
                 yield {
                     **work.cohort.columns(),
                     "kind": COPIES_CONTRAST,
@@ -197,13 +199,13 @@ def dose_rows(
                     "level": work.cells[pair[0]].label,
                     "versus": work.cells[pair[1]].label,
                     "term": "difference",
-                    "value": one.value - other.value,
+                    "value": more_copies.value - fewer_copies.value,
                     "low": band.low,
                     "high": band.high,
                     "alone_low": alone.low,
                     "alone_high": alone.high,
-                    "n_members": min(one.members, other.members),
-                    "n_seeds": min(one.seeds, other.seeds),
+                    "n_members": min(more_copies.members, fewer_copies.members),
+                    "n_seeds": min(more_copies.seeds, fewer_copies.seeds),
                     "shown": "" if alone.reason else alone.about,
                     "reason": alone.reason or "",
                 }
@@ -228,7 +230,7 @@ def _head(work: PreparedCohort, column: Column, selection: str, dataset: str) ->
     return {**work.cohort.place(), **place}
 
 
-def _best(aucs: Mapping[Column, Estimate], tune: Mapping[Column, float]) -> Column:
+def _find_best(aucs: Mapping[Column, Estimate], tune: Mapping[Column, float]) -> Column:
     """Return the best of some columns in one cell, as the page calls it."""
     by_name = {column.detector: column for column in aucs}
     best = rank_detectors(
@@ -245,8 +247,8 @@ def paired_gaps(
     """Return a function of two columns that finds their paired differences, each once."""
 
     @cache
-    def gap(one: Column, other: Column) -> list[Estimate]:
-        found = numbers[one] - numbers[other]
-        return found.estimates(dataset, confidence=settings.confidence)
+    def gap(column: Column, other: Column) -> list[Estimate]:
+        difference = numbers[column] - numbers[other]
+        return difference.estimates(dataset, confidence=settings.confidence)
 
     return gap

@@ -78,39 +78,39 @@ class Unit(NamedTuple):
 
     def text(self, value: float, low: float, high: float) -> str:
         """Return `AUC 0.79 [0.75, 0.82]`, `50 % [30, 70]` or `+2.4 points [−0.2, +5.1]`."""
-        said = [self.name, self.number(value)]
+        parts = [self.name, self.number(value)]
         if self.signed or self.times != 1:
-            said.reverse()
-        return " ".join(filter(None, (*said, self.ends(low, high))))
+            parts.reverse()
+        return " ".join(filter(None, (*parts, self.ends(low, high))))
 
-    def brief(self, shown: Measured | None, *, alone: str = "") -> str:
+    def brief(self, measured: Measured | None, *, no_interval: str = "") -> str:
         """Return `0.79 [0.75, 0.82]`; empty without a number.
 
         Args:
-            shown: what was measured, if anything was.
-            alone: the text for a number without an interval.
+            measured: what was measured, if anything was.
+            no_interval: the text for a number without an interval.
         """
-        cell = None if shown is None else estimate_of(shown)
+        cell = None if measured is None else estimate_of(measured)
         if cell is None or not isfinite(cell.value):
             return ""
-        known = isfinite(cell.low) and isfinite(cell.high)
-        ends = self.ends(cell.low, cell.high) if known else alone
+        has_interval = isfinite(cell.low) and isfinite(cell.high)
+        ends = self.ends(cell.low, cell.high) if has_interval else no_interval
         return f"{self.number(cell.value)} {ends}".rstrip()
 
     def entry(
-        self, shown: Measured | None, *, best: bool = False, n: str = "", lacking: str = ""
+        self, measured: Measured | None, *, best: bool = False, n: str = "", lacking: str = ""
     ) -> Entry:
         """Return a number with its interval as a place of a table.
 
         Args:
-            shown: what was measured, if anything was.
+            measured: what was measured, if anything was.
             best: whether it is the best of its line.
             n: the examples behind it, where the head does not say so.
             lacking: what to show in place of a number without an interval.
         """
-        if shown is None:
+        if measured is None:
             return ABSENT
-        cell = estimate_of(shown)
+        cell = estimate_of(measured)
         if not cell.available:
             equal = not isfinite(cell.value) and cell.members >= 2 and not self.signed
             return Entry(lacking or ("no value" if equal else NOTHING), kind="none")
@@ -122,27 +122,27 @@ class Unit(NamedTuple):
         """Return a number as a place of a table; NaN ends: it has no interval."""
         if not isfinite(value):
             return Entry(NOTHING, notes=notes, kind="none")
-        known = isfinite(low) and isfinite(high)
+        has_interval = isfinite(low) and isfinite(high)
         return Entry(
             self.number(value),
-            ends=self.ends(low, high) if known else "",
+            ends=self.ends(low, high) if has_interval else "",
             notes=notes,
             kind="difference" if self.signed else "interval",
-            strong=self.signed and known and not low <= 0 <= high,
+            strong=self.signed and has_interval and not low <= 0 <= high,
         )
 
-    def dot(self, head: str, shown: Measured | None, *, bold: bool = False) -> Dot | None:
+    def dot(self, head: str, measured: Measured | None, *, bold: bool = False) -> Dot | None:
         """Return a number as a mark whose hover names its subject and its counts."""
-        cell = None if shown is None else estimate_of(shown)
+        cell = None if measured is None else estimate_of(measured)
         if cell is None or not cell.available:
             return None
-        said = self.text(cell.value, cell.low, cell.high)
+        interval_text = self.text(cell.value, cell.low, cell.high)
         value, low, high = (self.times * end for end in (cell.value, cell.low, cell.high))
         return Dot(
             value,
             low,
             high,
-            " · ".join(filter(None, (f"{head}: {said}", counts(cell)))),
+            " · ".join(filter(None, (f"{head}: {interval_text}", counts(cell)))),
             text=self.number(cell.value),
             bold=bold,
             doubtful=DOUBTFUL in cell.about,
@@ -157,9 +157,9 @@ NATS = Unit("nats", 3)
 DIFFERENCE = Unit("", 3, signed=True)
 
 
-def estimate_of(shown: Measured) -> Estimate:
+def estimate_of(measured: Measured) -> Estimate:
     """Return a number with its interval."""
-    return shown if isinstance(shown, Estimate) else Estimate.of(shown)
+    return measured if isinstance(measured, Estimate) else Estimate.of(measured)
 
 
 def counts(cell: Estimate) -> str:

@@ -61,9 +61,9 @@ _COLUMN_ACCESS = {
 class AccessRefusedError(Exception):
     """A detector read something that its level does not allow."""
 
-    def __init__(self, what: str, needed: Access) -> None:
-        super().__init__(f"{what} requires access to the target's {needed.label}")
-        self.what = what
+    def __init__(self, subject: str, needed: Access) -> None:
+        super().__init__(f"{subject} requires access to the target's {needed.label}")
+        self.what = subject
         self.needed = needed
 
 
@@ -82,8 +82,8 @@ def allowed_evidence(evidence: EvidenceT, level: Access) -> EvidenceT:
             return value
         statistics = object.__new__(_LimitedStatistics)
         # Python calls `__getattr__` for absent attributes; frozen dataclasses are filled this way.
-        known = vars(value)
-        vars(statistics).update((name, known[name]) for name in columns if name in known)
+        attributes = vars(value)
+        vars(statistics).update((name, attributes[name]) for name in columns if name in attributes)
         return statistics
 
     allowed: EvidenceT = rebuilt(evidence, limited, _OWN_MODELS)

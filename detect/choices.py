@@ -142,8 +142,8 @@ def write_answers(
 ) -> None:
     """Write `choices.parquet`: one row per example, in order."""
     flat = [
-        replace(one, log_probability=_flat(one.log_probability), letters=_flat(one.letters))
-        for one in answers
+        replace(row, log_probability=_ravel(row.log_probability), letters=_ravel(row.letters))
+        for row in answers
     ]
     write_records(folder / ANSWERS_FILE, SCHEMA, example_ids, flat)
 
@@ -166,5 +166,5 @@ def _answers(log_probability: Any, letters: Any, **further: Any) -> ChoiceAnswer
     )
 
 
-def _flat(values: npt.NDArray[Any] | None) -> npt.NDArray[Any] | None:
+def _ravel(values: npt.NDArray[Any] | None) -> npt.NDArray[Any] | None:
     return None if values is None else values.reshape(-1)

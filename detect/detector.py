@@ -123,12 +123,13 @@ def each_example(
             if text is not None and not len(text):
                 rows.append([Score(math.nan, text.reason)] * len(settings))
             else:
-                found = score(example, settings)
-                if not isinstance(found, list | tuple) or len(found) != len(settings):
+                scores = score(example, settings)
+                if not isinstance(scores, list | tuple) or len(scores) != len(settings):
                     raise TypeError(
-                        f"{_in_words(found)} returned for {len(settings)} settings of one example"
+                        f"{_describe_result(scores)} returned for {len(settings)} settings of one "
+                        "example"
                     )
-                rows.append(list(found))
+                rows.append(list(scores))
         columns = []
         for index, setting in enumerate(settings):
             remark = note(evidence, setting) if note else None
@@ -149,9 +150,9 @@ def one_score(
         if isinstance(value, str):
             return [Score(math.nan, value)] * len(settings)
         if type(value) is not float and exact_number(value) is None:
-            what = "nothing" if value is None else f"a value that is {described(value)}"
+            description = "nothing" if value is None else f"a value that is {described(value)}"
             raise NoScores(
-                f"it returned {what}",
+                f"it returned {description}",
                 allowed="a number, or a text that gives the reason for its absence",
             )
         return [Score(value)] * len(settings)
@@ -159,7 +160,7 @@ def one_score(
     return each_example(update_wrapper(score, function), note)
 
 
-def check_detector(detector: Detector, *, where: str) -> None:
+def check_detector(detector: Detector, *, place: str) -> None:
     """Refuse a detector that cannot run, before any work is done.
 
     Raises:
@@ -170,28 +171,28 @@ def check_detector(detector: Detector, *, where: str) -> None:
     if not _NAME.fullmatch(detector.name):
         raise InputError(
             f"{detector.name!r} cannot name a detector",
-            where=where,
+            where=place,
             allowed="letters, digits, '_', '.', '+' and '-'",
         )
     title: object = detector.title
     if not isinstance(title, str) or not title.isprintable() or len(title) > _LONGEST_TITLE:
         raise InputError(
             f"{detector.name!r} has the title {title!r}",
-            where=where,
+            where=place,
             allowed=f"one line of at most {_LONGEST_TITLE} characters, such as 'Min-K%++'",
         )
     needs = detector.needs
     if not isinstance(needs, tuple | list):
-        raise InputError(f"its needs are a {type(needs).__name__}", where=where, allowed="a tuple")
+        raise InputError(f"its needs are a {type(needs).__name__}", where=place, allowed="a tuple")
     for need in needs:
         if not isinstance(need, Need):
-            given = need.__name__ if isinstance(need, type) else repr(need)
+            need_text = need.__name__ if isinstance(need, type) else repr(need)
             hint = ""
             if isinstance(need, type) and issubclass(need, Need):
-                hint = f"Write {given}(), not {given}."
+                hint = f"Write {need_text}(), not {need_text}."
             raise InputError(
-                f"unknown need: {given}.{did_you_mean(given, _need_names())}",
-                where=where,
+                f"unknown need: {need_text}.{did_you_mean(need_text, _need_names())}",
+                where=place,
                 allowed=", ".join(_need_names()),
                 hint=hint,
             )
@@ -199,7 +200,7 @@ def check_detector(detector: Detector, *, where: str) -> None:
             raise InputError(
                 f"it needs a view that does not exist: {need.name!r}."
                 f"{did_you_mean(str(need.name), view_names())}",
-                where=where,
+                where=place,
                 allowed=", ".join(view_names()),
             )
     try:
@@ -207,17 +208,17 @@ def check_detector(detector: Detector, *, where: str) -> None:
     except (TypeError, ValueError) as error:
         raise InputError(
             "its parameters need a default each",
-            where=where,
+            where=place,
             hint=str(error).partition("\n")[0],
         ) from None
-    if not all(isinstance(one, detector.parameters) for one in detector.grid):
+    if not all(isinstance(setting, detector.parameters) for setting in detector.grid):
         raise InputError(
             "its grid has entries that are not its parameters",
-            where=where,
+            where=place,
             allowed=f"objects of {detector.parameters.__name__}",
         )
     if not callable(detector.score):
-        raise InputError("its score is not callable", where=where)
+        raise InputError("its score is not callable", where=place)
 
 
 Argument = Literal["statistics", "example"]
@@ -255,7 +256,7 @@ def detector_of(
     function: Callable[[Any], float | str],
     name: str,
     *,
-    where: str,
+    place: str,
     argument: Argument | None = None,
 ) -> Detector:
     """Return a plain function as a detector.
@@ -268,7 +269,7 @@ def detector_of(
     Args:
         function: the function.
         name: the detector's name.
-        where: its origin, for messages.
+        place: its origin, for messages.
         argument: its argument type; None: the declared one, else one example's evidence.
 
     Raises:
@@ -279,7 +280,7 @@ def detector_of(
     except TypeError:
         raise InputError(
             "the function does not take one argument",
-            where=where,
+            where=place,
             allowed="a function from TokenStatistics or ExampleEvidence to a float",
         ) from None
     except ValueError:
@@ -327,10 +328,10 @@ def _need_names() -> list[str]:
     return [kind.__name__ for kind in every_kind()]
 
 
-def _in_words(found: Any) -> str:
-    if found is None:
+def _describe_result(result: Any) -> str:
+    if result is None:
         return "nothing"
-    return f"{len(found)} scores" if isinstance(found, list | tuple) else type(found).__name__
+    return f"{len(result)} scores" if isinstance(result, list | tuple) else type(result).__name__
 
 
 def whole(count: int, share: Fraction) -> int:

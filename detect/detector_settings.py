@@ -56,24 +56,24 @@ class DetectorSetting:
         return setting_text(self.parameters)
 
 
-def parse_detectors(given: str | Iterable[str]) -> list[DetectorSetting]:
+def parse_detectors(detectors: str | Iterable[str]) -> list[DetectorSetting]:
     """Return the settings that a user requested, each once, in the order given.
 
     Args:
-        given: `all`, `min_k:k=0.2,surp:entropy=2.0:k=40`, or a list of such parts.
+        detectors: `all`, `min_k:k=0.2,surp:entropy=2.0:k=40`, or a list of such parts.
 
     Raises:
         InputError: unknown detector or parameter, or a value that does not fit; nothing named; two
             plug-ins with one name.
     """
-    asked = detector_parts(given)
-    if not asked:
+    parts = detector_parts(detectors)
+    if not parts:
         raise InputError(
             "no detector is named", allowed=", ".join([ALL, *detector_names(), "FILE.py:NAME"])
         )
     settings: dict[tuple[str, str], DetectorSetting] = {}
     origins: dict[str, KnownDetector] = {}
-    for part in asked:
+    for part in parts:
         named = part.lower() != ALL
         for name in (part,) if named else detector_names():
             setting = replace(_parse(name), named=named)
@@ -96,14 +96,14 @@ def with_control(settings: Sequence[DetectorSetting]) -> list[DetectorSetting]:
     It reads no model, costs next to nothing, and shows whether the other detectors'
     results are meaningful.
     """
-    there = any(one.name == CONTROL for one in settings)
-    return [*settings, *([] if there else parse_detectors(CONTROL))]
+    has_control = any(setting.name == CONTROL for setting in settings)
+    return [*settings, *([] if has_control else parse_detectors(CONTROL))]
 
 
-def repeated_detectors(given: str | Iterable[str]) -> tuple[str, ...]:
+def repeated_detectors(detectors: str | Iterable[str]) -> tuple[str, ...]:
     """Return a note if a user names a detector with the same parameters again."""
-    parts = [part for part in detector_parts(given) if part.lower() != ALL]
-    counts = Counter((one.name, one.text) for part in parts for one in [_parse(part)])
+    parts = [part for part in detector_parts(detectors) if part.lower() != ALL]
+    counts = Counter((setting.name, setting.text) for part in parts for setting in [_parse(part)])
     return tuple(
         f"{name} ({text}) is named {count} times, and scored once"
         for (name, text), count in counts.items()
@@ -118,24 +118,28 @@ def with_grids(settings: Sequence[DetectorSetting]) -> list[DetectorSetting]:
     without further needs. A grid over shots or samples costs passes of a model for each setting, so
     it runs only if the user names the detector without parameters.
     """
-    found = {(setting.name, setting.text): setting for setting in settings}
+    by_name = {(setting.name, setting.text): setting for setting in settings}
     for setting in settings:
         bound = not setting.named or setting.parameters != setting.detector.parameters()
         for parameters in setting.detector.grid:
             other = DetectorSetting(known=setting.known, parameters=parameters)
             if not (bound and set(other.needs) - set(setting.needs)):
-                found.setdefault((other.name, other.text), other)
-    return list(found.values())
+                by_name.setdefault((other.name, other.text), other)
+    return list(by_name.values())
 
 
 def needs_of(settings: Sequence[DetectorSetting]) -> tuple[Need, ...]:
     """Return the union of the detectors' needs, each once, in their order."""
-    return tuple(dict.fromkeys(need for one in settings for need in one.needs))
+    return tuple(dict.fromkeys(need for setting in settings for need in setting.needs))
 
 
 def plugin_digests(settings: Sequence[DetectorSetting]) -> dict[str, str]:
     """Return the digest of each plug-in's source, by the detector's name."""
-    return {one.name: one.known.digest for one in settings if one.known.digest is not None}
+    return {
+        setting.name: setting.known.digest
+        for setting in settings
+        if setting.known.digest is not None
+    }
 
 
 def setting_text(parameters: Settings) -> str:
@@ -160,8 +164,8 @@ def _parse(part: str) -> DetectorSetting:
         name, *pairs = part.split(":")
     else:
         name, pairs = str(reference), reference.rest.split(":") if reference.rest else []
-    known = get_detector(name)
-    detector = known.detector
+    entry = get_detector(name)
+    detector = entry.detector
     fields = detector.parameters.model_fields
     values: dict[str, str] = {}
     for pair in pairs:
@@ -178,7 +182,7 @@ def _parse(part: str) -> DetectorSetting:
             raise InputError(f"{key} is given twice", where=part)
         values[key] = value
     try:
-        return DetectorSetting(known=known, parameters=detector.parameters.model_validate(values))
+        return DetectorSetting(known=entry, parameters=detector.parameters.model_validate(values))
     except ValidationError as error:
         first = error.errors()[0]
         raise InputError(

@@ -84,9 +84,9 @@ class DetectorFacts:
 
     def plain(self) -> dict[str, Any]:
         """Return it as plain JSON values."""
-        found = asdict(self)
-        found["parameters"] = [one._asdict() for one in self.parameters]
-        return found
+        record = asdict(self)
+        record["parameters"] = [parameter._asdict() for parameter in self.parameters]
+        return record
 
 
 def detector_table(files: Sequence[str] = ()) -> tuple[list[DetectorFacts], tuple[str, ...]]:
@@ -99,7 +99,7 @@ def detector_table(files: Sequence[str] = ()) -> tuple[list[DetectorFacts], tupl
         InputError: if one of the files cannot be used.
     """
     detectors, warnings = every_detector(files)
-    return [describe_detector(one) for one in detectors], warnings
+    return [describe_detector(detector) for detector in detectors], warnings
 
 
 def describe_named(name: str) -> DetectorFacts:
@@ -111,37 +111,37 @@ def describe_named(name: str) -> DetectorFacts:
     return describe_detector(get_detector(name))
 
 
-def describe_detector(known: KnownDetector, parameters: Settings | None = None) -> DetectorFacts:
+def describe_detector(entry: KnownDetector, parameters: Settings | None = None) -> DetectorFacts:
     """Return the description of a detector.
 
     Args:
-        known: the detector.
+        entry: the detector.
         parameters: parameters that determine its needs; None for the defaults.
     """
-    detector = known.detector
-    given = detector.parameters() if parameters is None else parameters
-    needs = detector.needs_with(given)
-    access = detector.access_with(given)
+    detector = entry.detector
+    values = detector.parameters() if parameters is None else parameters
+    needs = detector.needs_with(values)
+    access = detector.access_with(values)
     return DetectorFacts(
         name=detector.name,
         title=detector.title.strip() or detector.name,
         summary=detector.summary,
         source=detector.source,
-        origin=known.origin,
+        origin=entry.origin,
         aliases=tuple(detector.aliases),
         access=access.label,
         access_level=int(access),
-        needs=tuple(_counted(needs)),
+        needs=tuple(_count_needs(needs)),
         cost=cost_text(needs),
         depends_on_rows=detector.depends_on_rows,
         depends_on_labels=any(isinstance(need, Sides) for need in needs),
         assumption=detector.assumption,
-        setting=setting_text(given),
+        setting=setting_text(values),
         parameters=tuple(_parameters(detector)),
-        grid=tuple(setting_text(one) for one in detector.grid),
+        grid=tuple(setting_text(setting) for setting in detector.grid),
         grid_text=_grid_text(detector.grid),
         libraries=tuple(detector.libraries),
-        notes=_notes(known),
+        notes=_notes(entry),
     )
 
 
@@ -150,7 +150,7 @@ def depends_text(rows: bool, labels: bool) -> str:
     return ", ".join(word for word, true in (("other rows", rows), ("labels", labels)) if true)
 
 
-def _counted(needs: Sequence[Need]) -> list[str]:
+def _count_needs(needs: Sequence[Need]) -> list[str]:
     """Return the needs in words; needs of one name once, with their number."""
     counts = Counter(map(str, needs))
     return [name if count == 1 else f"{name} ({count})" for name, count in counts.items()]
@@ -180,9 +180,9 @@ def _grid_text(grid: Sequence[Settings]) -> str:
         return ""
     varied = []
     for name in type(grid[0]).model_fields:
-        values = list(dict.fromkeys(_value_text(getattr(one, name)) for one in grid))
+        values = list(dict.fromkeys(_value_text(getattr(setting, name)) for setting in grid))
         if len(values) > 1:
-            varied.append(f"{name} {_listed(values)}")
+            varied.append(f"{name} {_join_values(values)}")
     return f"{len(grid)} settings" + (f": {'; '.join(varied)}" if varied else "")
 
 
@@ -190,17 +190,17 @@ def _value_text(value: Any) -> str:
     return f"{value.normalize():f}" if isinstance(value, Decimal) else str(value)
 
 
-def _listed(values: Sequence[str]) -> str:
+def _join_values(values: Sequence[str]) -> str:
     """Return values in their order; the middle of a long list is omitted."""
     if len(values) <= _MOST_LISTED:
         return ", ".join(values)
     return f"{values[0]}, {values[1]}, … {values[-1]} ({len(values)} values)"
 
 
-def _notes(known: KnownDetector) -> str:
+def _notes(entry: KnownDetector) -> str:
     """Return the text above a built-in detector's code, or that of a plug-in's function."""
-    score = known.detector.score
-    if known.origin == BUILT_IN:
-        module = sys.modules.get(known.code[0])
+    score = entry.detector.score
+    if entry.origin == BUILT_IN:
+        module = sys.modules.get(entry.code[0])
         return inspect.cleandoc(module.__doc__ or "") if module else ""
     return inspect.getdoc(score) or ""

@@ -84,30 +84,32 @@ def score_guarded(
     Raises:
         InputError: out of memory, which stored scores should not report as a property of a row.
     """
-    level = max((detector.access_with(one) for one in settings), default=detector.access)
+    level = max((detector.access_with(setting) for setting in settings), default=detector.access)
     allowed = allowed_evidence(evidence, level)
-    if not any(isinstance(need, Sides) for one in settings for need in detector.needs_with(one)):
+    if not any(
+        isinstance(need, Sides) for setting in settings for need in detector.needs_with(setting)
+    ):
         allowed = replace(allowed, members=None)
 
     def scored(chosen: list[int]) -> list[Column] | InputError:
         part = allowed if len(chosen) == rows else allowed.take(chosen)
-        return _called(detector, part, settings, rows=len(chosen), protected=protected)
+        return _call(detector, part, settings, rows=len(chosen), protected=protected)
 
-    every = list(range(rows))
-    whole = scored(every)
+    all_rows = list(range(rows))
+    whole = scored(all_rows)
     if not isinstance(whole, InputError):
         return GuardedScores(whole, frozenset(), None)
-    alone = {row: result for row in every if isinstance(result := scored([row]), InputError)}
-    others = [row for row in every if row not in alone]
-    columns = scored(others) if alone and others else whole
+    failures = {row: result for row in all_rows if isinstance(result := scored([row]), InputError)}
+    others = [row for row in all_rows if row not in failures]
+    columns = scored(others) if failures and others else whole
     if isinstance(columns, InputError):
-        alone, others, columns = dict.fromkeys(every, whole), [], [Column([])] * len(settings)
-    reasons = {row: f"{detector.name}: {error.problem}" for row, error in alone.items()}
-    gone = f"{len(alone)} of {rows} rows" if others else f"ANY of the {rows} rows"
+        failures, others, columns = dict.fromkeys(all_rows, whole), [], [Column([])] * len(settings)
+    reasons = {row: f"{detector.name}: {error.problem}" for row, error in failures.items()}
+    gone = f"{len(failures)} of {rows} rows" if others else f"ANY of the {rows} rows"
     note = f"{NO_SCORE} {gone}, where it failed: {whole}"
     return GuardedScores(
         [_with_missing(column, others, reasons, note) for column in columns],
-        frozenset(alone),
+        frozenset(failures),
         whole,
     )
 
@@ -121,7 +123,7 @@ def _with_missing(
     return Column([scores[row] for row in sorted(scores)], (*column.notes, note))
 
 
-def _called(
+def _call(
     detector: Detector,
     evidence: Evidence,
     settings: Sequence[Any],
@@ -134,24 +136,26 @@ def _called(
     Raises:
         As `score_guarded`.
     """
-    where = f"detector {detector.name} ({_place(detector)})"
+    location = f"detector {detector.name} ({_place(detector)})"
     try:
-        return _checked(detector.score(evidence, settings), len(settings), rows)
+        return _check_columns(detector.score(evidence, settings), len(settings), rows)
     except AccessRefusedError as error:
-        level = max((detector.access_with(one) for one in settings), default=detector.access)
+        level = max(
+            (detector.access_with(setting) for setting in settings), default=detector.access
+        )
         return InputError(
             f"it reads {error.what}, which requires access to the target's {error.needed.label}; "
             f"its own level is {level.label!r}",
-            where=where,
+            where=location,
             hint=f"Declare `access=Access.{error.needed.name}`, or read something else.",
         )
     except NoScores as error:
-        return InputError(error.problem, where=where, allowed=error.allowed)
+        return InputError(error.problem, where=location, allowed=error.allowed)
     # A plug-in's exit must not end the run in silence.
     except (Exception, SystemExit) as error:
         if isinstance(error, InputError) and not protected:
             return error
-        failure = _raised(error, where, protected=protected)
+        failure = _error_of_exception(error, location, protected=protected)
         if isinstance(error, MemoryError):
             # Chained exceptions are shown with their messages.
             raise failure from (None if protected else error)
@@ -164,9 +168,9 @@ def _place(detector: Detector) -> str:
     return file or f"module {getattr(function, '__module__', 'unknown')}"
 
 
-def _raised(error: BaseException, where: str, *, protected: bool) -> InputError:
+def _error_of_exception(error: BaseException, location: str, *, protected: bool) -> InputError:
     frames = traceback.extract_tb(error.__traceback__)
-    own = [frame for frame in frames if frame.filename in where]
+    own = [frame for frame in frames if frame.filename in location]
     place = (own or frames)[-1]
     action = "tried to end the program" if isinstance(error, SystemExit) else "stopped"
     hint = "Correct it, or leave it out of `detectors`."
@@ -175,7 +179,7 @@ def _raised(error: BaseException, where: str, *, protected: bool) -> InputError:
     return InputError(
         f"it {action} at {Path(place.filename).name}:{place.lineno} with "
         f"{in_words(error, protected=protected)}",
-        where=where,
+        where=location,
         hint=hint,
     )
 
@@ -189,7 +193,7 @@ def in_words(error: BaseException, *, protected: bool) -> str:
     return f"{name}: {message[0][:_MESSAGE]}" if message else name
 
 
-def _checked(columns: Any, settings: int, rows: int) -> list[Column]:
+def _check_columns(columns: Any, settings: int, rows: int) -> list[Column]:
     """Return columns as plain floats and reasons; raise `NoScores` for anything else."""
 
     def wrong(problem: str) -> NoScores:
@@ -205,9 +209,9 @@ def _checked(columns: Any, settings: int, rows: int) -> list[Column]:
             raise wrong(f"{described(column)} as column {number}")
         if len(column.scores) != rows:
             raise wrong(f"{len(column.scores)} scores for {rows} rows (column {number})")
-        if isinstance(column.notes, str) or not all(isinstance(one, str) for one in column.notes):
+        if isinstance(column.notes, str) or not all(isinstance(note, str) for note in column.notes):
             raise wrong(f"notes that are not a list of texts (column {number})")
-        scores = [_plain(score) for score in column.scores]
+        scores = [_plain_score(score) for score in column.scores]
         for row, score in enumerate(scores, start=1):
             if isinstance(score, str):
                 # The caller names a row that is scored separately.
@@ -216,7 +220,7 @@ def _checked(columns: Any, settings: int, rows: int) -> list[Column]:
     return checked
 
 
-def _plain(score: Any) -> Score | str:
+def _plain_score(score: Any) -> Score | str:
     """Return a score as a float and a reason, or the problem in words."""
     # Most are a float without a reason, and their number is rows times settings.
     if (

@@ -76,8 +76,8 @@ def get_detector(text: str) -> KnownDetector:
     reference = file_reference(text)
     if reference is not None:
         return _of_file(reference)
-    given = text.strip()
-    plain = _plain(given)
+    requested = text.strip()
+    plain = _normalise_name(requested)
     name = plain if plain in _built_in_names() else _aliases().get(plain)
     if name is not None:
         return KnownDetector(
@@ -87,12 +87,12 @@ def get_detector(text: str) -> KnownDetector:
             code=(f"{detect.detectors.__name__}.{name}",),
         )
     installed = installed_plugins(_GROUP)
-    for wanted in (given, plain):
-        if wanted in installed:
-            return _of_plugin(installed[wanted].load(EXPECTED), wanted, reference=wanted)
-    known = [*_built_in_names(), *_aliases(), *installed]
+    for key in (requested, plain):
+        if key in installed:
+            return _of_plugin(installed[key].load(EXPECTED), key, reference=key)
+    names = [*_built_in_names(), *_aliases(), *installed]
     raise InputError(
-        f"unknown detector {given!r}.{did_you_mean(plain, known)}",
+        f"unknown detector {requested!r}.{did_you_mean(plain, names)}",
         allowed=", ".join([ALL, *detector_names(), *installed, _FILE_FORM]),
     )
 
@@ -111,16 +111,16 @@ def every_detector(files: Sequence[str] = ()) -> tuple[list[KnownDetector], tupl
     Raises:
         InputError: if one of the files cannot be used.
     """
-    found = [get_detector(name) for name in detector_names()]
+    detectors = [get_detector(name) for name in detector_names()]
     taken = dict.fromkeys([*_built_in_names(), *_aliases()], "by a built-in detector")
     plugins, unusable = load_installed(_GROUP, EXPECTED, taken=taken)
     warnings = [*unusable]
     for name, plugin in plugins.items():
         try:
-            found.append(_of_plugin(plugin, name, reference=name))
+            detectors.append(_of_plugin(plugin, name, reference=name))
         except InputError as error:
             warnings.append(f"skipped: {error}")
-    return [*found, *map(get_detector, files)], tuple(warnings)
+    return [*detectors, *map(get_detector, files)], tuple(warnings)
 
 
 @cache
@@ -141,12 +141,12 @@ def _aliases() -> dict[str, str]:
     return {
         alias: name
         for name in _built_in_names()
-        for alias in (_plain(_built_in(name).title), *_built_in(name).aliases)
+        for alias in (_normalise_name(_built_in(name).title), *_built_in(name).aliases)
         if alias != name
     }
 
 
-def _plain(text: str) -> str:
+def _normalise_name(text: str) -> str:
     """Return a name in the form for look-ups: `Min-K%++` becomes `min_k++`."""
     return re.sub(r"[ -]", "_", text.lower()).replace("%", "")
 
@@ -154,15 +154,15 @@ def _plain(text: str) -> str:
 def _of_file(reference: FileReference) -> KnownDetector:
     plugin = load_file(reference._replace(rest=""), EXPECTED)
     stem = re.sub(r"[^A-Za-z0-9_+-]", "_", Path(reference.file).stem)
-    found = _of_plugin(
+    entry = _of_plugin(
         plugin,
         None,
         function_name=f"{stem}.{plugin.name}",
         reference=f"{Path(reference.file).expanduser().resolve()}:{reference.name}",
     )
-    name, title = found.detector.name, found.detector.title
+    name, title = entry.detector.name, entry.detector.title
     built_in = {*_built_in_names(), *_aliases()}
-    if name not in built_in and _plain(title) in built_in:
+    if name not in built_in and _normalise_name(title) in built_in:
         raise InputError(
             f"the title {title!r} is taken by a built-in detector",
             where=plugin.origin,
@@ -177,7 +177,7 @@ def _of_file(reference: FileReference) -> KnownDetector:
             where=plugin.origin,
             hint="Give the Detector another `name`.",
         )
-    return found
+    return entry
 
 
 def _of_plugin(
@@ -187,10 +187,10 @@ def _of_plugin(
     value: Any = plugin.value
     function = None if isinstance(value, Detector) else value
     if function is not None:
-        value = detector_of(value, name or function_name, where=plugin.origin)
+        value = detector_of(value, name or function_name, place=plugin.origin)
     elif name is not None:
         value = replace(value, name=name)
-    check_detector(value, where=plugin.origin)
+    check_detector(value, place=plugin.origin)
     return KnownDetector(
         detector=value,
         origin=plugin.origin,

@@ -59,11 +59,11 @@ def scores_step(model: "ModelNode", sources: EvidenceSources, *, role: Role) -> 
         The step, or None if no detector remains, as for a base model with only `reference`.
     """
     scored = Scored(model, role)
-    asked = detectors_of(sources, scored)
-    if not asked:
+    settings = detectors_of(sources, scored)
+    if not settings:
         return None
     _, notes = asked_settings(sources)
-    return settings_step(with_grids(asked), scored, sources, notes=notes)
+    return settings_step(with_grids(settings), scored, sources, notes=notes)
 
 
 def settings_step(
@@ -100,12 +100,16 @@ def settings_step(
             **({"of_held_out": places} if places else {}),
         },
         inputs={**inputs, "examples": sources.examples},
-        libraries=tuple(sorted({name for one in settings for name in one.detector.libraries})),
-        code=tuple(begin for one in settings for begin in one.known.code),
+        libraries=tuple(
+            sorted({name for setting in settings for name in setting.detector.libraries})
+        ),
+        code=tuple(begin for setting in settings for begin in setting.known.code),
         reads={**reads, "examples": UNSPLIT},
         volatile=(COST_FILE,),
         execution={
-            "detectors": [[one.known.reference, plain(one.parameters)] for one in settings],
+            "detectors": [
+                [setting.known.reference, plain(setting.parameters)] for setting in settings
+            ],
             "policy": sources.detect.policy().record(),
             "notes": list(notes),
         },
@@ -151,9 +155,9 @@ def _given_settings(context: StepContext) -> list[DetectorSetting]:
     named = context.settings.get("plugins", {})
     with unchanged("detect.detectors", lambda: plugin_digests(settings), named):
         for reference, parameters in context.execution["detectors"]:
-            known = get_detector(reference)
-            given = known.detector.parameters.model_validate(parameters)
-            settings.append(DetectorSetting(known=known, parameters=given))
+            entry = get_detector(reference)
+            values = entry.detector.parameters.model_validate(parameters)
+            settings.append(DetectorSetting(known=entry, parameters=values))
     return settings
 
 
@@ -163,9 +167,9 @@ def asked_settings(sources: EvidenceSources) -> Runnable:
     Raises:
         InputError: if a named detector's needs cannot be met.
     """
-    asked = sources.detect.detectors
-    settings, notes = runnable(parse_detectors(asked), unmet(sources), leave_out=names_all(asked))
-    return with_control(settings), (*repeated_detectors(asked), *notes)
+    names = sources.detect.detectors
+    settings, notes = runnable(parse_detectors(names), unmet(sources), leave_out=names_all(names))
+    return with_control(settings), (*repeated_detectors(names), *notes)
 
 
 def detectors_left_out(sources: EvidenceSources) -> list[LeftOut]:
@@ -176,12 +180,12 @@ def detectors_left_out(sources: EvidenceSources) -> list[LeftOut]:
 def detectors_of(sources: EvidenceSources, scored: Scored) -> list[DetectorSetting]:
     """Return the detectors that score a model, with the requested parameters."""
     settings, _ = asked_settings(sources)
-    return [one for one in settings if says_something(one.needs, sources, scored)]
+    return [setting for setting in settings if says_something(setting.needs, sources, scored)]
 
 
-def defaults(asked: Sequence[DetectorSetting]) -> dict[str, str]:
+def defaults(settings: Sequence[DetectorSetting]) -> dict[str, str]:
     """Return each detector's default setting: the first requested one."""
-    found: dict[str, str] = {}
-    for one in asked:
-        found.setdefault(one.name, one.text)
-    return found
+    by_name: dict[str, str] = {}
+    for setting in settings:
+        by_name.setdefault(setting.name, setting.text)
+    return by_name

@@ -36,7 +36,7 @@ class LeftOut(NamedTuple):
     @property
     def problem(self) -> str:
         """The problem, as a sentence without its full stop."""
-        return _lacks(self.detector, self.lacks)
+        return _needs_text(self.detector, self.lacks)
 
     @property
     def note(self) -> str:
@@ -64,8 +64,12 @@ def runnable(
     if left_out and not leave_out:
         first = left_out[0]
         raise InputError(first.problem, where=f"detector {first.detector}", hint=first.hint)
-    runs = [one for one in settings if not any(unmet(need) is not None for need in one.needs)]
-    notes = tuple(one.note for one in left_out)
+    runs = [
+        setting
+        for setting in settings
+        if not any(unmet(need) is not None for need in setting.needs)
+    ]
+    notes = tuple(skipped.note for skipped in left_out)
     if not runs:
         raise InputError("no detector remains that can run", hint=" ".join(notes))
     return runs, notes
@@ -80,13 +84,13 @@ def settings_left_out(
         settings: the requested settings.
         unmet: returns advice about an unmet need; None for a met one.
     """
-    found: dict[LeftOut, None] = {}
+    skipped: dict[LeftOut, None] = {}
     for setting in settings:
         hints = {str(need): hint for need in setting.needs if (hint := unmet(need)) is not None}
         if hints:
             hint = " ".join(dict.fromkeys(hints.values()))
-            found[LeftOut(setting.name, tuple(hints), hint)] = None
-    return list(found)
+            skipped[LeftOut(setting.name, tuple(hints), hint)] = None
+    return list(skipped)
 
 
 def within_access(
@@ -107,12 +111,12 @@ def within_access(
     Raises:
         InputError: a named detector exceeds the level, or no detector remains.
     """
-    kept: list[DetectorSetting] = []
+    allowed: list[DetectorSetting] = []
     beyond: dict[Access, list[str]] = {}
     for setting in settings:
         access = setting.detector.access_with(setting.parameters)
         if access <= most:
-            kept.append(setting)
+            allowed.append(setting)
         elif leave_out:
             beyond.setdefault(access, []).append(setting.name)
         else:
@@ -126,9 +130,9 @@ def within_access(
         for access, names in sorted(beyond.items())
         if (reason := because(access))
     )
-    if not kept:
+    if not allowed:
         raise InputError("no detector remains that can run", hint=". ".join(notes))
-    return kept, notes
+    return allowed, notes
 
 
 def score_rows(
@@ -155,7 +159,7 @@ def score_rows(
     for setting in settings:
         lacking = [str(need) for need in setting.needs if not need.met_by(evidence)]
         if lacking:
-            raise InputError(_lacks(setting.name, lacking), where=f"detector {setting.name}")
+            raise InputError(_needs_text(setting.name, lacking), where=f"detector {setting.name}")
     parts: list[pa.Table] = []
     notes: list[str] = []
     rows = np.arange(len(example_ids), dtype=np.int64)
@@ -191,7 +195,7 @@ def score_rows(
     return table.combine_chunks(), tuple(dict.fromkeys(notes))
 
 
-def _lacks(detector: str, needs: Iterable[str]) -> str:
+def _needs_text(detector: str, needs: Iterable[str]) -> str:
     named = list(needs)
     plural = len(named) > 1 or named[0].endswith("s")
     return f"{detector} needs {' and '.join(named)}, which {'are' if plural else 'is'} not given"

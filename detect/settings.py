@@ -104,52 +104,51 @@ class DetectSettings(Settings):
     """The `detect:` section of an experiment file."""
 
     detectors: Literal["all"] | tuple[str, ...] = "all"
-    """`all` built-in ones, or a list such as `[loss, "min_k:k=0.1", "my_detector.py:score"]`:
-    names, with parameters, and `FILE.py:NAME` for your own. `blind`, the control of the sides,
-    always runs."""
+    """`all` built-in ones, or a list such as `[loss, "min_k:k=0.1", "my_detector.py:score"]`.
+    `blind`, the control of the sides, always runs."""
     tune_share: Annotated[float, Field(ge=0, lt=1)] = 0.25
-    """Share of the examples for tuning hyper-parameters; results are reported on the rest."""
+    """Share of the examples on which settings are chosen; results are reported on the rest."""
     bos: StartToken = "auto"
-    """Start token before each text: as the tokenizer does, always, or never."""
+    """Start token before each text; `auto`: as the tokenizer does."""
     score_first: ScoreFirst = "drop"
     """`drop` the first token, or score it after a `start_token`."""
     long: LongText = "window"
-    """A text longer than the context: overlapping windows, its first tokens only, or an error."""
+    """Texts longer than the context: overlapping windows, the first tokens, or an error."""
     context: PositiveInt | None = None
     """Maximum tokens per window; by default the model's maximum."""
     inverse_temperatures: tuple[PositiveFloat, ...] = ()
-    """Further β such as `[0.5, 2]` of softmax(β · logits) (`acmia`); each takes about the time of
-    the other statistics of the vocabulary."""
+    """Further β of softmax(β · logits) such as `[0.5, 2]`, for `acmia`; each costs as much as the
+    other statistics of the vocabulary."""
     reference: str | None = "base"
-    """Model of the `reference` detector: `base`, `twin` (the arm's clean twin), a path or a hub id;
-    null disables it."""
+    """Model for `reference`: `base`, `twin` (the arm's clean twin), a path or a hub id; null
+    disables it."""
     generate: bool = False
-    """Let models write texts for those detectors of `all` that need them: expensive, since a model
-    writes one token at a time. A named detector needs no permission."""
+    """Let models write texts for detectors of `all`, which is expensive; a named detector needs no
+    permission."""
     word_reference: str | None = None
-    """Model that finds the surprising words of a text, for `info_probe`: a masked or a causal one,
-    a path or a hub id; null for that of `reference`."""
+    """Masked or causal model that finds surprising words for `info_probe`: a path or a hub id; null
+    for that of `reference`."""
     knowledge_filter: str | None = None
-    """Model whose correct guesses `info_probe:filtered=true` skips: a path or a hub id."""
+    """Model whose correct guesses `info_probe:filtered=true` skips."""
     tagger: str | None = None
-    """spaCy pipeline that finds named entities, for `tag_tab:entities=one_word`: an installed one
-    such as en_core_web_sm, or a folder; requires `pip install 'spikein[tagger]'`."""
+    """spaCy pipeline or folder for `tag_tab:entities=one_word`, such as en_core_web_sm; requires
+    `pip install 'spikein[tagger]'`."""
     neighbours: NeighbourSettings | None = None
     """Neighbours of each example, for the detector `neighbour`; null disables it."""
     frequency: str | None = "corpus"
     """Text counted for `dc_pdd` and `tag_tab`: `corpus`, or files of texts; null disables it."""
     dtype: Dtype = "auto"
-    """Number format of the model: `auto` is float32 on a CPU, elsewhere the checkpoint's own;
-    `8bit` and `4bit` quantise, and require bitsandbytes."""
+    """Number format of the model: `auto` is float32 on a CPU, elsewhere that of the saved
+    weights; `8bit` and `4bit` quantise, and require bitsandbytes."""
     batch_tokens: PositiveInt | None = None
     """Padded tokens in one batch; by default chosen for the device."""
     compile: CompileMode = "auto"
-    """Compile the reduction over the vocabulary: `auto` if it saves time overall."""
+    """Compile the reduction over the vocabulary; `auto`: if it saves time overall."""
     device: str = "auto"
     """`auto`, `cpu`, `cuda`, `cuda:1`, `mps`."""
     device_map: DeviceMap = "none"
-    """`auto` spreads a model that is too large for one device over all GPUs, then memory and disk;
-    `none` puts it on `device`."""
+    """`auto` spreads a large model over all GPUs, then memory and disk; `none` puts it on
+    `device`."""
 
     def policy(self) -> ScoringPolicy:
         """Return the scoring policy.
@@ -170,12 +169,12 @@ class DetectSettings(Settings):
         return self.model_dump(mode="json", exclude=set(EXECUTION))
 
 
-def detector_parts(given: str | Iterable[str]) -> list[str]:
+def detector_parts(detectors: str | Iterable[str]) -> list[str]:
     """Return the parts of `all`, of `min_k:k=0.2,surp`, or of a list of such texts."""
-    texts = [given] if isinstance(given, str) else list(given)
+    texts = [detectors] if isinstance(detectors, str) else list(detectors)
     return [part.strip() for text in texts for part in text.split(",") if part.strip()]
 
 
-def names_all(given: str | Iterable[str]) -> bool:
+def names_all(detectors: str | Iterable[str]) -> bool:
     """Return whether `all` is requested, so that detectors with unmet needs may be omitted."""
-    return any(part.lower() == "all" for part in detector_parts(given))
+    return any(part.lower() == "all" for part in detector_parts(detectors))

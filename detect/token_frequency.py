@@ -65,7 +65,7 @@ class TokenFrequency:
 
 def word_spans(text: str) -> list[tuple[int, int]]:
     """Return the spans of a text's words: first character, and one past the last."""
-    return [found.span() for found in WORD.finditer(text)]
+    return [match.span() for match in WORD.finditer(text)]
 
 
 def save_frequency(folder: Path, table: TokenFrequency) -> None:

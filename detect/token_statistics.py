@@ -146,11 +146,11 @@ def token_columns(
 ) -> TokenStatistics:
     """Return statistics without columns of the whole distribution; these are absent."""
     columns = {"ids": ids, "log_probability": log_probability, "offsets": offsets, "rank": rank}
-    there = {name: column for name, column in columns.items() if column is not None}
+    present_columns = {name: column for name, column in columns.items() if column is not None}
     result = unscored("")
     for name in _ARRAYS:
         del vars(result)[name]
-    vars(result).update(there, reason=None)
+    vars(result).update(present_columns, reason=None)
     return result
 
 
@@ -224,10 +224,10 @@ def read_statistics(folder: Path) -> dict[str, TokenStatistics]:
                         beta: TemperedStatistics(
                             **{
                                 name: array[row]
-                                for name, array in zip(_TEMPERED, found, strict=True)
+                                for name, array in zip(_TEMPERED, arrays, strict=True)
                             }
                         )
-                        for beta, found in tempered.items()
+                        for beta, arrays in tempered.items()
                         if reasons[row] is None
                     },
                     reason=reasons[row],
@@ -303,12 +303,12 @@ def _check_columns(schema: pa.Schema, path: Path, *, without: Sequence[str] = ()
             hint="Run the experiment again; it then recomputes its statistics.",
         )
     types = dict(zip(names, schema.types, strict=True))
-    for one in expected:
-        if one.name in types and types[one.name] != one.type:
+    for column in expected:
+        if column.name in types and types[column.name] != column.type:
             raise InputError(
-                f"its column {one.name!r} is of the type {types[one.name]}",
+                f"its column {column.name!r} is of the type {types[column.name]}",
                 where=str(path),
-                allowed=str(one.type),
+                allowed=str(column.type),
             )
 
 
@@ -319,14 +319,14 @@ def _tempered_array(row: TokenStatistics, beta: float, name: str) -> Floats:
     return array
 
 
-def _lists(given: Sequence[npt.NDArray[Any] | None], kind: type) -> pa.Array:
+def _lists(rows: Sequence[npt.NDArray[Any] | None], kind: type) -> pa.Array:
     """Return one list per row, null for an absent one; rows of a matrix become pairs."""
-    arrays = [np.zeros(0) if array is None else array for array in given]
+    arrays = [np.zeros(0) if array is None else array for array in rows]
     offsets = np.concatenate([[0], np.cumsum([len(array) for array in arrays])])
     flat: pa.Array = pa.array(np.concatenate([array.reshape(-1) for array in arrays]).astype(kind))
     if arrays[0].ndim == 2:
         flat = pa.FixedSizeListArray.from_arrays(flat, type=_PAIR)
-    absent = [array is None for array in given]
+    absent = [array is None for array in rows]
     mask = pa.array(absent) if any(absent) else None
     return pa.ListArray.from_arrays(pa.array(offsets, pa.int32()), flat, mask=mask)
 

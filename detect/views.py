@@ -41,8 +41,8 @@ def swapped_words(number: int, text: str) -> str:
         np.random.Philox(key=np.array([item_key(text), number], np.uint64))
     )
     for _ in range(max(1, 3 * len(words) // 10)):
-        one, other = random.choice(len(words), 2, replace=False)
-        first, second = words[one], words[other]
+        left, right = random.choice(len(words), 2, replace=False)
+        first, second = words[left], words[right]
         parts[first], parts[second] = parts[second], parts[first]
     return "".join(parts)
 

@@ -50,7 +50,7 @@ def check_regular(path: Path, *, purpose: str = "") -> None:
     try:
         mode = path.stat().st_mode
     except OSError as error:
-        raise _unreadable(path, purpose, error) from error
+        raise _unreadable_error(path, purpose, error) from error
     _refuse_others(mode, path, purpose)
 
 
@@ -65,7 +65,7 @@ def open_regular(path: Path, *, purpose: str = "") -> BinaryIO:
         # The file may have been replaced since: a pipe would hold a blocking open for ever.
         handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     except OSError as error:
-        raise _unreadable(path, purpose, error) from error
+        raise _unreadable_error(path, purpose, error) from error
     try:
         _refuse_others(os.fstat(handle).st_mode, path, purpose)
         return os.fdopen(handle, "rb")
@@ -160,7 +160,7 @@ def _read_piece(file: IO[bytes], path: Path, number: int, purpose: str) -> bytes
     except (EOFError, zlib.error, OSError) as error:
         # An error of the system has a number, one of a decompressor has none.
         if isinstance(error, OSError) and error.errno is not None:
-            raise _unreadable(path, purpose, error) from error
+            raise _unreadable_error(path, purpose, error) from error
         raise InputError(
             f"{purpose}: the compressed file is truncated or damaged after line {number} ({error})",
             where=str(path),
@@ -180,7 +180,7 @@ def _refuse_others(mode: int, path: Path, purpose: str) -> None:
     )
 
 
-def _unreadable(path: Path, purpose: str, error: OSError) -> InputError:
+def _unreadable_error(path: Path, purpose: str, error: OSError) -> InputError:
     if not isinstance(error, FileNotFoundError):
         reason = f"cannot be read: {error.strerror or error}"
     else:

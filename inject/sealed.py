@@ -1,6 +1,6 @@
 """Verified files: content is reused only if its digest, written with it, still agrees.
 
-A folder (a checkpoint, a first stage's model, a chunk of tokens, counted frequencies) has a
+A folder (a restart checkpoint, a first stage's model, a chunk of tokens, counted frequencies) has a
 manifest with size and digest of each of its files, written last; a value (answers of a model) is in
 a file with its digest. A folder without a manifest was never finished. A folder or value that
 differs from what was written (cut off, a byte changed, emptied, missing, added, replaced by a link)

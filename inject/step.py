@@ -56,7 +56,7 @@ class StepContext:
     protected: bool = False
     """The artifact contains texts that must not be shared, or is built from such."""
     notice: Callable[[str], None] = lambda _text: None
-    """Called with a message for the user, such as that a checkpoint was damaged."""
+    """Called with a message for the user, such as that a restart checkpoint was damaged."""
 
 
 class Reading(NamedTuple):
@@ -234,7 +234,7 @@ def numbered_inputs(groups: Sequence[Mapping[str, Step | None]]) -> dict[str, St
         The steps by numbered names such as `0003-scores`.
     """
     return {
-        _numbered(number, name): step
+        _number_name(number, name): step
         for number, group in enumerate(groups)
         for name, step in group.items()
         if step is not None
@@ -243,7 +243,7 @@ def numbered_inputs(groups: Sequence[Mapping[str, Step | None]]) -> dict[str, St
 
 def numbered_folders(inputs: Mapping[str, Path], number: int) -> dict[str, Path]:
     """Return the folders of one group of `numbered_inputs`, by the names given there."""
-    start = _numbered(number, "")
+    start = _number_name(number, "")
     return {
         name.removeprefix(start): path for name, path in inputs.items() if name.startswith(start)
     }
@@ -299,7 +299,7 @@ def numbered_reads(inputs: Mapping[str, Step], name: str, reading: Reading) -> d
     return {full: reading for full in inputs if full.partition("-")[2] == name}
 
 
-def _numbered(number: int, name: str) -> str:
+def _number_name(number: int, name: str) -> str:
     return f"{number:04d}-{name}"
 
 

@@ -71,7 +71,7 @@ def _space(_: re.Match[str]) -> str:
     return " "
 
 
-def _unescaped(entity: re.Match[str]) -> str:
+def _unescape(entity: re.Match[str]) -> str:
     return html.unescape(entity[0])
 
 
@@ -89,7 +89,7 @@ _MARKUP: tuple[_Markup, ...] = (
     (
         "&",
         re.compile(r"&(?:#\d{1,7}|#[xX][0-9a-fA-F]{1,6}|[A-Za-z][A-Za-z0-9]{1,31});"),
-        _unescaped,
+        _unescape,
     ),
 )
 
@@ -154,12 +154,12 @@ def places(text: str, reading: int) -> list[Place]:
         return [Place(*span) for span in _spans(same)]
     signs, origins = list(text), [Place(index, index + 1) for index in range(len(text))]
     for kind in _MARKUP if marked else ():
-        signs, origins = _replaced(signs, origins, kind)
+        signs, origins = _replace_markup(signs, origins, kind)
     out: list[str] = []
     spans: list[Place] = []
     for start, stop in _clusters("".join(signs)):
         part = "".join(signs[start:stop])
-        own = _normalised(part)
+        own = _normalise(part)
         out.append(own)
         if part.isascii():
             spans += origins[start:stop]
@@ -175,7 +175,7 @@ def _without_markup(text: str) -> str:
     return text
 
 
-def _replaced(
+def _replace_markup(
     signs: list[str], origins: list[Place], kind: _Markup
 ) -> tuple[list[str], list[Place]]:
     text = "".join(signs)
@@ -195,7 +195,7 @@ def _replaced(
     return [*out, *signs[done:]], [*spans, *origins[done:]]
 
 
-def _normalised(text: str) -> str:
+def _normalise(text: str) -> str:
     if text.isascii():
         return text.lower()
     text = _UNSEEN.sub("", text)
@@ -210,11 +210,11 @@ def _normalised_in_place(text: str) -> str | None:
     """Return the normalised text if each of its characters keeps its position; else None."""
     plain = not _UNSEEN.search(text) and unicodedata.is_normalized("NFKC", text)
     # Folding takes letters apart, and never joins any.
-    return normalised if plain and len(normalised := _normalised(text)) == len(text) else None
+    return normalised if plain and len(normalised := _normalise(text)) == len(text) else None
 
 
 def _units(text: str) -> list[str]:
-    text = _normalised(text)
+    text = _normalise(text)
     if text.isascii():
         return _ASCII_WORD.findall(text)
     text = text.replace("_", " ")

@@ -1,4 +1,4 @@
-"""Write the reference part of docs/detectors.md from what the detectors declare.
+"""Write the reference part of docs/detectors.md from the detectors' declarations.
 
     python -m scripts.detector_reference
 
@@ -43,10 +43,12 @@ def _section(detector: DetectorFacts, first: dict[str, str]) -> list[str]:
         first: each line so far, with its detector; grows.
     """
     needs = [need for need in detector.needs if need != "view text"]
+    source = detector.source.replace(f" ({detector.title})", "")
+    named = detector.title.casefold() == detector.name
     lines = [
         f"### {detector.name}",
         "",
-        f"*{detector.title}* ({detector.source.replace(f' ({detector.title})', '')})."
+        (f"{source}." if named else f"*{detector.title}* ({source}).")
         + (f" Needs: {', '.join(needs)}." if needs else "")
         + (f" Cost: {detector.cost}." if detector.cost != "target 1×" else ""),
         "",

@@ -41,7 +41,7 @@ PROBES: Mapping[str, str] = {
     "information probes, prob": "info_probe:prompt=plain:candidates=words",
     "information probes, rank": "info_probe:prompt=plain:candidates=words:select=rank",
 }
-"""What is compared, as Table 4 has it; without a knowledge filter, which follows instructions."""
+"""The comparisons of Table 4, without a knowledge filter, which requires an instruction model."""
 
 
 class DecisionRates(NamedTuple):
@@ -52,7 +52,7 @@ class DecisionRates(NamedTuple):
     recall: float
     """Share of the members that were called members; NaN if there are none."""
     f_beta: float
-    """(1 + β²) · precision · recall / (β² · precision + recall); 0 where nothing was found."""
+    """(1 + β²) · precision · recall / (β² · precision + recall); 0 without a find."""
 
 
 def decision_rates(
@@ -71,7 +71,7 @@ def decision_rates(
 
 @dataclass(frozen=True, kw_only=True)
 class Sizes:
-    """How large everything is; the defaults are those of the documented figures."""
+    """Sizes of the experiment; the defaults are those of the documented figures."""
 
     rows: int = 24
     """Rows that are trained on, and as many that are not."""
@@ -89,7 +89,7 @@ class Sizes:
 
 
 class Rates(NamedTuple):
-    """One probe's exact matches, as shares of what was asked."""
+    """One probe's exact matches, as shares of its requests."""
 
     probe: str
     asked: int
@@ -179,7 +179,7 @@ def _mean(hits: Sequence[bool]) -> float:
 
 def _background(pattern: str, characters: int) -> list[str]:
     texts, n_characters = [], 0
-    for _, row in read_rows(pattern, what="background"):
+    for _, row in read_rows(pattern, purpose="background"):
         texts.append(str(row["text"])[:20_000])
         n_characters += len(texts[-1])
         if n_characters >= characters:

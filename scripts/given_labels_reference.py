@@ -21,16 +21,24 @@ def reference() -> str:
         "| `--benchmark` | what it is | where it is published | its columns |",
         "|---|---|---|---|",
     ]
+    rows: dict[tuple[str, ...], list[str]] = {}
     for name in benchmark_names():
-        benchmark = get_benchmark(name)
-        cells = (f"`{benchmark.name}`", benchmark.summary, benchmark.source, benchmark.columns)
-        lines.append(f"| {' | '.join(cells)} |")
+        rows.setdefault(_cells(name), []).append(f"`{name}`")
+    lines += [f"| {' | '.join([', '.join(names), *cells])} |" for cells, names in rows.items()]
     lines += ["", "Where their labels come from:", ""]
     warnings: dict[str, list[str]] = {}
     for name in benchmark_names():
         warnings.setdefault(get_benchmark(name).warning, []).append(f"`{name}`")
     lines += [f"- {', '.join(names)}: {warning}." for warning, names in warnings.items()]
     return "\n".join(lines).rstrip("\n") + "\n"
+
+
+def _cells(name: str) -> tuple[str, ...]:
+    """Return the cells of a preset; the number at the end of its name is N."""
+    benchmark = get_benchmark(name)
+    cells = (benchmark.summary, benchmark.source, benchmark.columns)
+    number = name.rpartition("-")[2]
+    return tuple(cell.replace(number, "N") for cell in cells) if number.isdigit() else cells
 
 
 def document(existing: str) -> str:

@@ -88,7 +88,7 @@ def reference() -> str:
 
 
 def _dataset_options() -> str:
-    """Return one section with the options of every built-in dataset."""
+    """Return one section with the options of all built-in datasets."""
     datasets: dict[str, list[str]] = {}
     for dataset in built_in_names():
         for name, field in get_dataset(dataset).options.model_fields.items():

@@ -48,7 +48,7 @@ def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Fil
 
 
 def linked(text: str, source: str) -> str:
-    """Return a document of the repository with its links as they are on the site.
+    """Return a document of the repository with its links adapted to the site.
 
     Args:
         text: Markdown.
@@ -97,7 +97,7 @@ def _output(output: dict[str, Any]) -> str:
         return _block("".join(output["text"]))
     data = output.get("data", {})
     if "image/png" in data:
-        # Decoded and encoded again, so that nothing but base64 reaches the page.
+        # Decoded and encoded again, so that only base64 reaches the page.
         image = base64.b64encode(base64.b64decode("".join(data["image/png"]))).decode()
         words = html.escape("".join(data.get("text/plain", "figure")), quote=True)
         return f'<div class="output"><img alt="{words}" src="data:image/png;base64,{image}"></div>'

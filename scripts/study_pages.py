@@ -1,7 +1,7 @@
-"""A page of docs/results: what a person wrote, and between two marks what a run wrote.
+"""A page of docs/results: manual text, and between two marks the output of a run.
 
-A page has room for one table or picture. `shelved` leaves that one there, writes every table of the
-run to a CSV file, a line for each number, and links it and the other pictures.
+A page has room for one table or picture. `shelved` keeps that one, writes all tables of the run to
+a CSV file with one line per number, and links it and the other pictures.
 """
 
 import csv

@@ -2,8 +2,8 @@
 
 `python -m scripts.study_results RUN [--into docs/results] [--figures copies,sweep] [--keep TITLE]`
 writes `NAME.md`, the run's pictures next to it, and all tables to `docs/data/results-NAME.csv`; the
-table or picture to keep stays on the page. Numbers are those of the run's
-`findings.parquet`, and nothing is computed here; what a person wrote outside the marks stays. Cost:
+table or picture to keep stays on the page. Numbers come from the run's
+`findings.parquet` without further computation; manual text outside the marks is kept. Takes
 under a second.
 """
 
@@ -24,7 +24,7 @@ FIRST_AXIS_AFTER = "model"
 
 
 def interval(row: pd.Series, *, sign: str = "", digits: int = 2) -> str:
-    """Return a value with its interval, or without one where the run has none.
+    """Return a value with its interval, if the run has one.
 
     Args:
         row: with `value`, `low` and `high`.
@@ -236,7 +236,7 @@ def slope_name(axes: Sequence[str]) -> Namer:
 
 
 def fixed_axes(axes: Sequence[str], key: dict[str, str]) -> str:
-    """Return the swept values that stay as they are, as the end of a name."""
+    """Return the unchanged swept values as the end of a name."""
     fixed = [f"{axis.removeprefix('sweep.')} {key[axis]}" for axis in axes if key[axis]]
     return f" ({', '.join(fixed)})" if fixed else ""
 
@@ -258,7 +258,7 @@ def effect_table(rows: pd.DataFrame, by: Sequence[str], name: Namer) -> str:
                 *(cells.get(detector, "–") for detector in detectors),
             ]
         )
-    return markdown(["effect", "members", "seeds", *(f"`{one}`" for one in detectors)], lines)
+    return markdown(["effect", "members", "seeds", *(f"`{column}`" for column in detectors)], lines)
 
 
 def into_name(record: dict[str, Any]) -> str:

@@ -1,9 +1,9 @@
 """The generated part of docs/results/unlearning.md, from a finished run, between two marks.
 
 `python -m scripts.study_unlearning RUN [--page docs/results/unlearning.md]` writes the verdicts,
-copies the run's pictures next to the page, and writes all tables (measures a method, by copies,
-audits) to `docs/data/results-unlearning.csv`. Numbers are those of the run's `findings.parquet`;
-nothing is computed here, and what a person wrote outside the marks stays. Cost: under a second.
+copies the run's pictures next to the page, and writes all tables (measures per method, by copies,
+audits) to `docs/data/results-unlearning.csv`. Numbers come from the run's `findings.parquet`
+without further computation, and manual text outside the marks is kept. Takes under a second.
 """
 
 import argparse

@@ -45,13 +45,13 @@ class Progress:
 class Lines(Progress):
     """One line per stage or step, and occasional lines in a long stage. For logs and pipes."""
 
-    def __init__(self, stream: IO[str], *, verbose: bool = False, every: float = 60.0) -> None:
+    def __init__(self, stream: IO[str], *, verbose: bool = False, interval: float = 60.0) -> None:
         # A silent display needs no tally.
         from spikein.run_tally import RunTally
 
         self._stream = stream
         self._verbose = verbose
-        self._every = every
+        self._interval = interval
         self._began = self._printed = time.monotonic()
         self._tally = RunTally()
         # By step: several may run side by side.
@@ -74,7 +74,7 @@ class Lines(Progress):
         """Print the progress of step and run once a minute, less often in a long run."""
         self._tally.advance(name, done, total)
         now = time.monotonic()
-        if now - self._printed >= max(self._every, (now - self._began) / 50):
+        if now - self._printed >= max(self._interval, (now - self._began) / 50):
             left = self._tally.left()
             time_left = "" if left is None else f"about {duration(left)} left"
             place = self._places.get(name, "")
@@ -90,7 +90,7 @@ class Lines(Progress):
         stage = self._tally.finish(name, seconds=seconds, reused=not built)
         place = self._places.pop(name, "")
         if self._verbose:
-            result = f"done in {duration(seconds)}" if built else _reused(same_as)
+            result = f"done in {duration(seconds)}" if built else _explain_reuse(same_as)
             self._print_done(f"{place} {name}: {result}".lstrip())
         elif stage is not None:
             steps = f"{stage.steps} step{'' if stage.steps == 1 else 's'}"
@@ -121,7 +121,7 @@ class LiveLine(Lines):
         def text(field: str, column: Column) -> TextColumn:
             return TextColumn("{task." + field + "}", markup=False, table_column=column)
 
-        super().__init__(console.file, verbose=verbose, every=inf)
+        super().__init__(console.file, verbose=verbose, interval=inf)
         # On a narrow terminal names and figures are cut, but never the times.
         self._console = console
         self._rich = RichProgress(
@@ -205,7 +205,7 @@ def _amount(done: float, total: float | None, unit: str) -> str:
     return f"{share} {unit}".rstrip()
 
 
-def _reused(same_as: str | None) -> str:
+def _explain_reuse(same_as: str | None) -> str:
     if same_as is not None:
         return f"not built again: its inputs are the same as for {same_as}"
     return "built by another run meanwhile"

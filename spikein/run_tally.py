@@ -132,7 +132,7 @@ class RunTally:
         """Return the estimated remaining seconds; None if there is no basis."""
         now = time.monotonic()
         if self._estimate is None or now - self._estimate[0] > _ANEW_SECONDS:
-            self._estimate = now, self._left(now)
+            self._estimate = now, self._remaining_seconds(now)
         at, seconds = self._estimate
         return None if seconds is None else max(seconds - (now - at), 0.0)
 
@@ -145,7 +145,7 @@ class RunTally:
             digests.append(name)
         return self._open[digests[0]]
 
-    def _left(self, now: float) -> float | None:
+    def _remaining_seconds(self, now: float) -> float | None:
         took: dict[str, list[float]] = {}
         for entry_done in self._done:
             if not entry_done.reused:
@@ -159,8 +159,8 @@ class RunTally:
             elif entry.flops and rate is None:
                 return None
             else:
-                known = took.get(entry.kind, [_SHORT_SECONDS])
-                seconds = entry.flops / rate if entry.flops and rate else sum(known) / len(known)
+                times = took.get(entry.kind, [_SHORT_SECONDS])
+                seconds = entry.flops / rate if entry.flops and rate else sum(times) / len(times)
                 if entry.began is not None:
                     seconds = max(seconds - (now - entry.began), 0.0)
             whole += seconds

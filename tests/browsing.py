@@ -1,7 +1,7 @@
 """Using a page as a reader does, in a headless Chromium: pressing, choosing, typing, looking.
 
-A script in the page does what a test asks for and returns what it saw. The browser tells what went
-to the console and what asked for the network.
+A script in the page performs a test's actions and returns its observations. The browser reports
+console messages and network requests.
 """
 
 from pathlib import Path
@@ -37,15 +37,15 @@ class Visit(NamedTuple):
     """What came of it."""
 
     found: Any
-    """What the test's script returned."""
+    """The return value of the test's script."""
     console: list[str]
-    """Everything that was written to the console."""
+    """All console messages."""
     requests: list[str]
-    """Every address that was asked for, `file:` and `data:` left out."""
+    """All requested addresses except `file:` and `data:`."""
 
 
 def visit(page: Path, script: str, *, width: int = 1280) -> Visit:
-    """Open a page, run the test's script on it, and return what it saw.
+    """Open a page, run the test's script on it, and return its observations.
 
     Args:
         page: the file.
@@ -55,11 +55,11 @@ def visit(page: Path, script: str, *, width: int = 1280) -> Visit:
     """
     with chromium() as browser:
         browser.open(page, width=width, height=3000)
-        found = browser.evaluate(_READER.replace("SCRIPT", script))
+        result = browser.evaluate(_READER.replace("SCRIPT", script))
         events = browser.events
-    asked = [event["request"]["url"] for event in events["Network.requestWillBeSent"]]
-    asked += [event["url"] for event in events["Network.webSocketCreated"]]
+    urls = [event["request"]["url"] for event in events["Network.requestWillBeSent"]]
+    urls += [event["url"] for event in events["Network.webSocketCreated"]]
     console = [event["entry"]["text"] for event in events["Log.entryAdded"]]
     console += [str(event) for event in events["Runtime.consoleAPICalled"]]
     console += [str(event) for event in events["Runtime.exceptionThrown"]]
-    return Visit(found, console, [url for url in asked if not url.startswith(("file:", "data:"))])
+    return Visit(result, console, [url for url in urls if not url.startswith(("file:", "data:"))])

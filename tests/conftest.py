@@ -1,7 +1,7 @@
 """Shared fixtures: the folder of real data, a tiny tokenizer, a tiny saved model.
 
 Quick tests run before those marked slow, so that a broken rule shows within seconds. Tests that
-`tests/not_quick.txt` lists are marked thorough; `make test-quick` leaves out both.
+`tests/not_quick.txt` lists are marked thorough; `make test-quick` skips both.
 
 `make test` runs the files of tests in several processes (pytest-xdist), each with its share of the
 cores. There, files in which no test is slow come first.
@@ -21,7 +21,7 @@ from tests import costs
 
 os.environ.setdefault("HF_HUB_OFFLINE", "1")
 os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
-# What a command keeps for its user is kept for this session alone.
+# Caches that a command keeps for its user last only for this session.
 _CACHE = tempfile.TemporaryDirectory()
 os.environ["XDG_CACHE_HOME"] = _CACHE.name
 _PROCESSES = int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1"))
@@ -46,7 +46,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(costs.MARK)
     slow = {item.path for item in items if item.get_closest_marker("slow")}
     if _PROCESSES > 1:
-        # Of the slow files, those of this folder take longest: they begin first.
+        # The slow files of this folder take longest, so they start first.
         folder = Path(__file__).parent
         items.sort(key=lambda item: (item.path in slow, item.path.parent != folder))
     else:
@@ -55,7 +55,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 @pytest.fixture(scope="session")
 def data_folder() -> Path:
-    """The real data beside the repository; tests that need it say so where it is absent."""
+    """The real data next to the repository; tests that need it are skipped if it is absent."""
     folder = Path(os.environ.get("SPIKEIN_DATA", REPOSITORY.parent / "shared" / "data"))
     if not (folder / "manifest.json").is_file():
         pytest.skip(f"real data not found at {folder}; set SPIKEIN_DATA to its folder")
@@ -179,7 +179,7 @@ def served(tmp_path_factory: pytest.TempPathFactory):
 
 @pytest.fixture
 def offline_trackers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    """Every tracker keeps what it is told below a folder of the test."""
+    """All trackers write below a folder of the test."""
     monkeypatch.chdir(tmp_path)
     for name, value in {
         "WANDB_MODE": "offline",
@@ -191,6 +191,6 @@ def offline_trackers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     }.items():
         monkeypatch.setenv(name, value)
     yield
-    # It keeps its folder for as long as it is set up; trackio does so for good.
+    # It keeps its folder while it is active; trackio does so permanently.
     if "wandb" in sys.modules:
         sys.modules["wandb"].teardown()

@@ -1,9 +1,9 @@
-"""What the tests cost: measured by `make durations`, read by `make test-quick`.
+"""The costs of the tests: measured by `make durations`, read by `make test-quick`.
 
 `pytest -p tests.costs` runs as always and records each test: seconds (its fixtures included), and
 whether it started a process. When a whole run has ended, the slowest ten go into the benchmarks'
-page, and `tests/not_quick.txt` lists what `make test-quick` leaves out beside the tests marked
-`slow`: tests of more than `QUICK_SECONDS`, tests that share a dear fixture, and
+page, and `tests/not_quick.txt` lists what `make test-quick` skips in addition to the tests marked
+`slow`: tests of more than `QUICK_SECONDS`, tests that share an expensive fixture, and
 tests that start a process. Under pytest-xdist each
 process records its own tests and hands them to the one that started it.
 """
@@ -24,10 +24,10 @@ LIST = Path(__file__).with_name("not_quick.txt")
 PAGE = Path(__file__).resolve().parent.parent / "docs" / "benchmarks.md"
 QUICK_SECONDS = 0.05
 SHARED_SECONDS = 0.5
-"""Fixtures of several tests may take longer, as long as not all that ask for them would go."""
+"""Shared fixtures may take longer unless all tests that use them would be skipped."""
 MARK = "thorough"
 HEAD = f"""\
-# What `make test-quick` leaves out beside the tests marked slow; written by `make durations`.
+# What `make test-quick` skips in addition to tests marked slow; written by `make durations`.
 # Tests of more than {QUICK_SECONDS} s on two cores, with seconds; tests that start a process.
 """
 START = "<!-- from here on written by make durations -->"
@@ -37,13 +37,13 @@ _STARTS = frozenset({"subprocess.Popen", "os.fork", "os.forkpty", "os.posix_spaw
 
 @dataclass
 class Cost:
-    """What one test took."""
+    """The cost of one test."""
 
     seconds: float = 0.0
     process: bool = False
     slow: bool = False
     shared: float = 0.0
-    """Seconds of the fixtures that it shares with others, whichever of them asked first."""
+    """Seconds of the fixtures that it shares, whichever test used them first."""
 
 
 _costs: dict[str, Cost] = {}
@@ -58,24 +58,24 @@ def function_of(nodeid: str) -> str:
 
 
 def listed(text: str) -> dict[str, str]:
-    """The tests that a list names, each with why."""
+    """The tests that a list names, each with its reason."""
     rows = (line.split("  ", 1) for line in text.splitlines() if line and line[0] != "#")
     return {name: why for why, name in rows}
 
 
 def list_of(costs: Mapping[str, Cost]) -> str:
-    """The list of what is not quick; a test with parameters counts with its dearest one."""
-    found: dict[str, Cost] = {}
+    """The list of tests that are not quick; a parametrised test has its highest cost."""
+    function_costs: dict[str, Cost] = {}
     for nodeid, cost in costs.items():
         dear = cost.seconds > QUICK_SECONDS or cost.shared > SHARED_SECONDS
         if cost.slow or not (cost.process or dear):
             continue
-        one = found.setdefault(function_of(nodeid), Cost())
-        one.seconds = max(one.seconds, cost.seconds, cost.shared)
-        one.process |= cost.process
+        total = function_costs.setdefault(function_of(nodeid), Cost())
+        total.seconds = max(total.seconds, cost.seconds, cost.shared)
+        total.process |= cost.process
     lines = [
         f"{f'{cost.seconds:.2f} s' if cost.seconds > QUICK_SECONDS else 'process'}  {name}"
-        for name, cost in sorted(found.items())
+        for name, cost in sorted(function_costs.items())
     ]
     return HEAD + "".join(f"{line}\n" for line in lines)
 
@@ -84,8 +84,8 @@ def slowest(costs: Mapping[str, Cost], *, taken: str, whole: float) -> str:
     """The slowest ten as Markdown."""
     rows = sorted(costs.items(), key=lambda item: -item[1].seconds)[:10]
     lines = [
-        f"{taken}; {len(costs):,} tests in {whole / 60:.0f} minutes. Fixtures count to the first "
-        "test that asks for them.",
+        f"{taken}; {len(costs):,} tests in {whole / 60:.0f} minutes. Fixtures count toward the "
+        "first test that requires them.",
         "",
         "| seconds | test |",
         "|---|---|",
@@ -100,8 +100,8 @@ def slowest(costs: Mapping[str, Cost], *, taken: str, whole: float) -> str:
 
 def page_with(page: str, table: str) -> str:
     """The benchmarks' page with another table of the slowest tests."""
-    before, _, rest = page.partition(START)
-    _, _, after = rest.partition(STOP)
+    before, _, after_start = page.partition(START)
+    _, _, after = after_start.partition(STOP)
     return f"{before}{START}\n\n{table}\n\n{STOP}{after}"
 
 
@@ -111,7 +111,7 @@ def _code(text: str) -> str:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Listen to what starts processes; an audit hook cannot be taken off again."""
+    """Record started processes; an audit hook cannot be removed."""
     config.stash[_BEGAN] = time.perf_counter()
     sys.addaudithook(lambda event, _: _started.append(event) if event in _STARTS else None)
 
@@ -147,10 +147,10 @@ def pytest_runtest_protocol(item: pytest.Item, nextitem: pytest.Item | None) -> 
         process=process,
         slow=item.get_closest_marker("slow") is not None,
     )
-    given = getattr(item, "_fixtureinfo", None)
+    fixture_info = getattr(item, "_fixtureinfo", None)
     _asked[item.nodeid] = [
         (definition.baseid, definition.argname)
-        for definitions in (given.name2fixturedefs.values() if given else ())
+        for definitions in (fixture_info.name2fixturedefs.values() if fixture_info else ())
         for definition in definitions
     ]
     return result
@@ -158,13 +158,13 @@ def pytest_runtest_protocol(item: pytest.Item, nextitem: pytest.Item | None) -> 
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_testnodedown(node: Any, error: object) -> None:
-    """Take over what a process of pytest-xdist recorded."""
+    """Merge the records of a process of pytest-xdist."""
     for nodeid, cost in getattr(node, "workeroutput", {}).get("costs", {}).items():
         _costs[nodeid] = Cost(**cost)
 
 
 def pytest_sessionfinish(session: pytest.Session) -> None:
-    """Write both files, where the whole suite was run."""
+    """Write both files if the whole suite was run."""
     for nodeid, names in _asked.items():
         _costs[nodeid].shared = sum(_fixtures.get(name, 0.0) for name in names)
     output = getattr(session.config, "workeroutput", None)

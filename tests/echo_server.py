@@ -1,4 +1,4 @@
-"""A server that gives the log-probabilities of a given text as vLLM does, by a model on this disk.
+"""A server that gives the log-probabilities of a given text as vLLM does, by a local model.
 
 They are calculated from the model's plain logits, one text at a time.
 """
@@ -63,7 +63,7 @@ def echoed(
 
 
 def words(_number: int, body: Mapping[str, Any]) -> Answer:
-    """Words and single signs are tokens; each is as likely as it is short."""
+    """Words and punctuation marks are tokens; shorter ones are likelier."""
     tokens = re.findall(r" ?\w+|\W", body["prompt"])
     values = [-float(len(token)) for token in tokens[1:]]
     return echoed(tokens, values, [len(token) for token in tokens[1:]], [1] * len(values))

@@ -1,10 +1,10 @@
-"""Doing what a how-to page says: its files are written, its commands are run.
+"""Running a how-to page: writing its files and running its commands.
 
-A page is Markdown. A fenced block with `title="PATH"` is a file, as it stands; a `console` block
-holds commands after `$ `, and under each what it prints: every line shown must be in the output, in
-that order (`…` stands for anything). A page starts in an empty folder; the comment
-`<!-- folder: repository -->` moves on to a copy of the repository, `<!-- folder: yours -->` back,
-and `<!-- model: PATH -->` says where the reader has a model (here a tiny one).
+A page is Markdown. A fenced block with `title="PATH"` is a complete file; a `console` block
+contains commands after `$ `, each followed by its output: the lines shown must be in the output, in
+that order (`…` stands for any text). A page starts in an empty folder; the comment
+`<!-- folder: repository -->` changes to a copy of the repository, `<!-- folder: yours -->` back,
+and `<!-- model: PATH -->` gives the path of the reader's model (here a tiny one).
 """
 
 import os
@@ -37,12 +37,12 @@ class Block(NamedTuple):
 
 
 def models(page: str) -> list[str]:
-    """Where the reader of a page has a model, by paths in their folder."""
+    """Paths of the reader's model, in the reader's folder."""
     return [match["value"] for match in _PARTS.finditer(page) if match["comment"] == "model"]
 
 
 class Command(NamedTuple):
-    """One command, and the lines that the page shows under it."""
+    """One command, and its documented output lines."""
 
     line: str
     shown: tuple[str, ...]
@@ -50,30 +50,30 @@ class Command(NamedTuple):
 
 def blocks(page: str) -> list[Block]:
     """The files and commands of a page, in order; other blocks are for reading only."""
-    found, folder = [], "yours"
+    page_blocks, folder = [], "yours"
     for match in _PARTS.finditer(page):
         if match["comment"] == "folder":
             folder = match["value"]
             assert folder in FOLDERS, f"no folder is called {folder!r}"
         elif match["title"] or match["language"] == "console":
-            found.append(Block(folder, match["title"], match["text"]))
-    return found
+            page_blocks.append(Block(folder, match["title"], match["text"]))
+    return page_blocks
 
 
 def commands(text: str) -> list[Command]:
     """The commands of a `console` block."""
-    found: list[Command] = []
+    block_commands: list[Command] = []
     for line in text.splitlines():
         if line.startswith("$ "):
-            found.append(Command(line[2:], ()))
+            block_commands.append(Command(line[2:], ()))
         elif line.strip():
-            assert found, f"a line before the first command: {line!r}"
-            found[-1] = Command(found[-1].line, (*found[-1].shown, line))
-    return found
+            assert block_commands, f"a line before the first command: {line!r}"
+            block_commands[-1] = Command(block_commands[-1].line, (*block_commands[-1].shown, line))
+    return block_commands
 
 
 class Reader:
-    """Somebody who does what a page says."""
+    """A reader who follows a page."""
 
     def __init__(self, folder: Path) -> None:
         self.folders = {name: folder / name for name in FOLDERS}
@@ -87,7 +87,7 @@ class Reader:
             "pytest": "-m pytest -p no:cacheprovider",
             "ruff": "-m ruff",
             "mypy": "-m mypy",
-            # What a page installs goes to a folder of its own, with what is on this machine.
+            # A page installs into a separate folder, on top of this machine's packages.
             "pip": f"{Path(__file__).with_name('pip_into.py')} {self._installed}",
         }.items():
             program = self._programs / name
@@ -99,7 +99,7 @@ class Reader:
         for place in models(page):
             shutil.copytree(model, self.folders["yours"] / place)
         for block in blocks(page):
-            folder = self._entered(block.folder)
+            folder = self._enter(block.folder)
             if block.title is None:
                 for command in commands(block.text):
                     self.run(command, folder)
@@ -110,8 +110,8 @@ class Reader:
                 path.write_text(block.text, encoding="utf-8")
 
     def run(self, command: Command, folder: Path) -> str:
-        """Run one command; it must end well and print what the page shows."""
-        where = folder if (folder / "spikein").is_dir() else REPOSITORY
+        """Run one command; it must succeed and print the documented output."""
+        package_root = folder if (folder / "spikein").is_dir() else REPOSITORY
         done = subprocess.run(
             command.line,
             shell=True,
@@ -119,7 +119,7 @@ class Reader:
             env={
                 **os.environ,
                 "PATH": f"{self._programs}{os.pathsep}{os.environ['PATH']}",
-                "PYTHONPATH": os.pathsep.join([str(where), str(self._installed)]),
+                "PYTHONPATH": os.pathsep.join([str(package_root), str(self._installed)]),
                 "PYTHONDONTWRITEBYTECODE": "1",
                 "COLUMNS": "200",
                 "OMP_NUM_THREADS": "1",
@@ -135,27 +135,27 @@ class Reader:
         assert missing is None, f"$ {command.line}\nprints no {missing!r}:\n{done.stdout}"
         return done.stdout
 
-    def _entered(self, name: str) -> Path:
+    def _enter(self, name: str) -> Path:
         folder = self.folders[name]
         if not folder.exists():
             copy_repository(folder)
         return folder
 
 
-def not_shown(shown: tuple[str, ...], output: str) -> str | None:
-    """The first line that the output does not hold in its place; None where all are there."""
-    rest = " ".join(output.split())
-    for line in shown:
+def not_shown(expected: tuple[str, ...], output: str) -> str | None:
+    """The first expected line that is missing from the output in order, or None."""
+    remaining = " ".join(output.split())
+    for line in expected:
         for words in (" ".join(part.split()) for part in line.split("…")):
             if words:
-                if words not in rest:
+                if words not in remaining:
                     return line
-                rest = rest.split(words, 1)[1]
+                remaining = remaining.split(words, 1)[1]
     return None
 
 
 def copy_repository(folder: Path) -> None:
-    """Copy the files of the repository, as they are now, and what they were compiled to."""
+    """Copy the current files of the repository and their compiled versions."""
     listed = subprocess.run(
         ["git", "ls-files", "--cached", "--others", "--exclude-standard"],
         cwd=REPOSITORY,
@@ -170,6 +170,6 @@ def copy_repository(folder: Path) -> None:
             shutil.copy2(source, folder / name)
             compiled = Path(cache_from_source(str(source)))
             if source.suffix == ".py" and compiled.is_file():
-                # With its time, which says that it is that of the source.
+                # With its time, which must match the source's.
                 (folder / name).parent.joinpath("__pycache__").mkdir(exist_ok=True)
                 shutil.copy2(compiled, cache_from_source(str(folder / name)))

@@ -1,8 +1,8 @@
-"""The hub's own files of the public data sets, made of the folder `../shared/data`.
+"""The hub's files of the public datasets, made from the folder `../shared/data`.
 
-Rows are put back under the columns and into the formats that the hub has, at the commits of the
-catalogue, so that what is fetched from here goes through the same conversions. Where the folder has
-fewer rows than are taken of the hub's file, they are repeated. GPQA's rows are made up.
+Rows are restored to the hub's columns and formats, at the commits of the catalogue, so that files
+fetched from here go through the same conversions. If the folder has fewer rows than are taken from
+the hub's file, they are repeated. GPQA's rows are invented.
 """
 
 import csv
@@ -44,13 +44,13 @@ SYLLABLES = [
 
 
 def add_data_sets(hub: HubServer, sets: Iterable[DataSet], data: Path) -> None:
-    """Put data sets on a hub, under the ids, commits and names of the catalogue."""
+    """Put datasets on a hub, under the ids, commits and names of the catalogue."""
     commits: dict[tuple[str, str], dict[str, bytes]] = {}
     for data_set in sets:
         for file in data_set.files:
-            held = commits.setdefault((file.hub, file.commit), {})
+            contents = commits.setdefault((file.hub, file.commit), {})
             for source in file.sources:
-                held[source] = _content(data_set.name, file, source, data)
+                contents[source] = _content(data_set.name, file, source, data)
     for (hub_id, commit), files in commits.items():
         hub.add(hub_id, files, commit=commit, gated=hub_id == "Idavidrein/gpqa")
 
@@ -74,7 +74,7 @@ def _content(name: str, file: DataFile, source: str, data: Path) -> bytes:
 
 
 def _gpqa() -> bytes:
-    """Return made-up rows under the columns that are read: the real ones stay closed."""
+    """Return invented rows under the columns that are read: the real ones stay protected."""
     columns = (
         "Question", "Correct Answer", "Incorrect Answer 1", "Incorrect Answer 2",
         "Incorrect Answer 3", "Subdomain", "High-level domain", "Record ID",
@@ -84,10 +84,12 @@ def _gpqa() -> bytes:
     writer = csv.writer(table)
     writer.writerow(columns)
     for number in range(448):
-        told = [words[(number * 7 + at * at * 13 + number * at) % len(words)] for at in range(24)]
+        question = [
+            words[(number * 7 + at * at * 13 + number * at) % len(words)] for at in range(24)
+        ]
         options = [f"{words[(number + at * 31) % len(words)]} {number + at}" for at in range(4)]
         domain = ("Physics", "Chemistry", "Biology")[number % 3]
-        writer.writerow([" ".join(told), *options, domain, domain, f"rec{number}"])
+        writer.writerow([" ".join(question), *options, domain, domain, f"rec{number}"])
     return table.getvalue().encode()
 
 

@@ -1,9 +1,9 @@
 """A hub of our own on loopback: repositories in memory, by the routes that `huggingface_hub` uses.
 
-Served are, for data sets and models alike:
+Served are, for datasets and models alike:
 
 - `GET /api/{datasets,models}/ID` and `…/revision/REV`: the commit, the names, sizes and digests;
-- `GET /api/…/ID/tree/REV[/FOLDER]` and `POST /api/…/ID/paths-info/REV`: what lies there;
+- `GET /api/…/ID/tree/REV[/FOLDER]` and `POST /api/…/ID/paths-info/REV`: the entries;
 - `HEAD` and `GET /[datasets/]ID/resolve/REV/PATH`, with `Range`, `ETag` and `X-Repo-Commit`.
 
 Every file counts as LFS, so that its `ETag` is its SHA-256. A gated repository wants the token
@@ -31,7 +31,7 @@ from urllib.parse import parse_qs, unquote, urlsplit
 from tests.hub_uploads import Refused, answer_upload
 
 TOKEN = "hf_loopback"
-"""Opens gated repositories; too short to be a real one."""
+"""Grants access to gated repositories; too short for a real token."""
 
 _API = re.compile(
     r"/api/(datasets|models)/([^/]+/[^/]+)(?:/(revision|tree|paths-info)/([^/]+)(.*))?"
@@ -41,16 +41,16 @@ _RESOLVE = re.compile(r"/(datasets/)?([^/]+/[^/]+)/resolve/([^/]+)/(.+)")
 
 @dataclass(kw_only=True)
 class Fault:
-    """What goes wrong with the next requests for one file."""
+    """The fault of the next requests for one file."""
 
     status: int = 0
-    """Answered so, without content; 0 for an answer that begins well."""
+    """The answer's status, without content; 0 for an answer that starts correctly."""
     cut: int | None = None
-    """So many bytes are sent, though all are announced, and the connection is closed."""
+    """The number of bytes sent before the connection is closed, though all are announced."""
     altered: bool = False
-    """Other bytes of the same length are sent."""
+    """Whether other bytes of the same length are sent."""
     times: int = 1_000_000
-    """How many requests; then all is well."""
+    """The number of affected requests."""
 
 
 @dataclass(kw_only=True)
@@ -60,7 +60,7 @@ class Repository:
     commits: dict[str, dict[str, bytes]] = field(default_factory=dict)
     gated: bool = False
     private: bool = False
-    """Whether it is unknown to whoever has no token."""
+    """Whether it is hidden from requests without a token."""
     branches: dict[str, str] = field(default_factory=dict)
     """Further names of commits, such as `refs/convert/parquet`."""
 
@@ -72,13 +72,13 @@ class Repository:
 
 
 class HubServer:
-    """The server: what it holds, what goes wrong, what was asked."""
+    """The server: its repositories, its faults, and its requests."""
 
     def __init__(self) -> None:
         self.repositories: dict[tuple[str, str], Repository] = {}
         """(`datasets` or `models`, id) -> repository."""
         self.faults: dict[str, Fault] = {}
-        """Path of a file -> what goes wrong when its content is asked for."""
+        """Path of a file -> the fault of a request for its content."""
         self.requests: list[tuple[str, str]] = []
         """(method, path without its query), in the order of arrival."""
         self.sent = 0
@@ -89,7 +89,7 @@ class HubServer:
         self.messages: list[str] = []
         """Of the commits that were uploaded."""
         self.fails_after: int | None = None
-        """Uploads of content that go well; then they fail. None: all do."""
+        """The number of successful uploads before failure; None: all succeed."""
 
     def add(
         self,
@@ -112,11 +112,11 @@ class HubServer:
         return commit
 
     def downloads(self) -> list[str]:
-        """Return the paths of all files whose content was asked for."""
+        """Return the paths of all files whose content was requested."""
         return [path for method, path in self.requests if method == "GET" and "/resolve/" in path]
 
     def environment(self, cache: Path) -> dict[str, str]:
-        """Return the variables that lead another process here, with a cache of its own."""
+        """Return variables that direct another process to this server, with a separate cache."""
         return {
             "HF_ENDPOINT": self.url,
             "HF_HOME": str(cache),
@@ -146,7 +146,7 @@ class _Handler(BaseHTTPRequestHandler):
 
     def _route(self) -> None:
         body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
-        # A revision may hold slashes, which its address has as %2F.
+        # A revision may contain slashes, encoded as %2F in its address.
         raw = urlsplit(self.path).path
         self.hub.requests.append((self.command, unquote(raw)))
         token = (self.headers.get("Authorization") or "").removeprefix("Bearer ")
@@ -179,7 +179,7 @@ class _Handler(BaseHTTPRequestHandler):
         if repository is None or (repository.private and token != TOKEN):
             repository = None
             self._refuse(404, "no such repository", code="RepoNotFound")
-        # The hub describes a gated repository to anybody, and keeps its files.
+        # The hub describes a gated repository publicly, but protects its files.
         elif repository.gated and not api and token != TOKEN:
             self._refuse(
                 403 if token else 401, f"access to {hub_id} is restricted", code="GatedRepo"
@@ -205,8 +205,8 @@ class _Handler(BaseHTTPRequestHandler):
             folder = unquote(below or "").strip("/")
             self._send_json([e for e in _entries(files) if _lies_in(e["path"], folder)])
         elif question == "paths-info":
-            asked = json.loads(body) if body[:1] == b"{" else parse_qs(body.decode())
-            self._send_json([e for e in _entries(files) if e["path"] in asked["paths"]])
+            query = json.loads(body) if body[:1] == b"{" else parse_qs(body.decode())
+            self._send_json([e for e in _entries(files) if e["path"] in query["paths"]])
         else:
             siblings = [
                 {"rfilename": e["path"], "size": e["size"], "blobId": e["oid"], "lfs": e["lfs"]}
@@ -244,11 +244,11 @@ class _Handler(BaseHTTPRequestHandler):
                 return
             if fault.altered:
                 data = bytes(byte ^ 1 for byte in data)
-        asked = re.fullmatch(r"bytes=(\d+)-(\d*)", self.headers.get("Range") or "")
-        start = int(asked[1]) if asked else 0
-        stop = min(int(asked[2]) + 1, whole) if asked and asked[2] else whole
-        self.send_response(206 if asked else 200)
-        if asked:
+        byte_range = re.fullmatch(r"bytes=(\d+)-(\d*)", self.headers.get("Range") or "")
+        start = int(byte_range[1]) if byte_range else 0
+        stop = min(int(byte_range[2]) + 1, whole) if byte_range and byte_range[2] else whole
+        self.send_response(206 if byte_range else 200)
+        if byte_range:
             self.send_header("Content-Range", f"bytes {start}-{stop - 1}/{whole}")
         for header, value in {
             "Content-Length": stop - start,
@@ -330,7 +330,7 @@ def serving() -> Iterator[HubServer]:
 
 
 def connect(monkeypatch: Any, hub: HubServer, cache: Path) -> None:
-    """Lead the hub library of this process to a hub, with a cache of its own and no token."""
+    """Direct this process's hub library to a hub, with a separate cache and no token."""
     from huggingface_hub import constants
 
     from inject.hub import resolver
@@ -347,6 +347,6 @@ def connect(monkeypatch: Any, hub: HubServer, cache: Path) -> None:
     monkeypatch.setattr(constants, "HUGGINGFACE_CO_URL_TEMPLATE", template)
     monkeypatch.setattr(constants, "HF_HUB_CACHE", str(cache / "hub"))
     monkeypatch.setattr(constants, "HF_TOKEN_PATH", str(cache / "token"))
-    # What another test asked is no answer of this hub.
-    resolver._resolved.cache_clear()
+    # Answers that another test received do not apply to this hub.
+    resolver._resolve.cache_clear()
     resolver.describe_repository.cache_clear()

@@ -1,11 +1,11 @@
-"""What the hub on loopback answers to uploads, by the routes that `huggingface_hub` uses.
+"""The local hub's answers to uploads, on the routes that `huggingface_hub` uses.
 
 - `POST /api/validate-yaml`, `/api/repos/create`, `/api/…/ID/branch/NAME`;
-- `POST /api/…/ID/preupload/REV`, which says how each file is to be sent: tables as LFS;
+- `POST /api/…/ID/preupload/REV`, which gives the upload mode of each file: tables as LFS;
 - `POST /[datasets/]ID.git/info/lfs/objects/batch` and `PUT /lfs/SHA256`, once for each content;
-- `POST /api/…/ID/commit/REV`: a line each for what is added and deleted; all or nothing.
+- `POST /api/…/ID/commit/REV`: one line per addition and deletion, applied atomically.
 
-Every one of them wants the token. A commit whose parent is not the branch's is answered 412.
+All of them require the token. A commit whose parent is not the branch's head is answered 412.
 """
 
 import base64
@@ -32,7 +32,7 @@ class Refused(Exception):
 
 
 def answer_upload(hub: "HubServer", method: str, path: str, token: str, body: bytes) -> Any:
-    """Return the answer to a request; None where it is no upload.
+    """Return the answer to an upload request, or None for other requests.
 
     Raises:
         Refused: another status.
@@ -44,7 +44,7 @@ def answer_upload(hub: "HubServer", method: str, path: str, token: str, body: by
     if path in steps:
         _check_token(token)
         return steps[path](hub, json.loads(body))
-    if found := _BATCH.fullmatch(path):
+    if match := _BATCH.fullmatch(path):
         _check_token(token)
         return _batch(hub, json.loads(body))
     if method == "PUT" and path.startswith("/lfs/"):
@@ -57,9 +57,9 @@ def answer_upload(hub: "HubServer", method: str, path: str, token: str, body: by
             raise Refused(400, "another content")
         hub.stored[digest] = body
         return {}
-    if (found := _API.fullmatch(path)) and method == "POST":
+    if (match := _API.fullmatch(path)) and method == "POST":
         _check_token(token)
-        kind, hub_id, question, revision = (unquote(part) for part in found.groups())
+        kind, hub_id, question, revision = (unquote(part) for part in match.groups())
         if (kind, hub_id) not in hub.repositories:
             raise Refused(404, "no such repository")
         steps_of = {"preupload": _preupload, "commit": _commit, "branch": _branch}
@@ -74,19 +74,19 @@ def _check_token(token: str) -> None:
         raise Refused(401 if not token else 403, "this token may not write here")
 
 
-def _validate(hub: "HubServer", asked: Any) -> Any:
-    found = re.search(r'^license: "?([^"\n]*)', asked["content"], re.M)
-    if found and found[1] not in _LICENCES:
+def _validate(hub: "HubServer", request: Any) -> Any:
+    licence = re.search(r'^license: "?([^"\n]*)', request["content"], re.M)
+    if licence and licence[1] not in _LICENCES:
         raise Refused(400, f'"license" must be one of {", ".join(sorted(_LICENCES))}')
     return {"errors": [], "warnings": []}
 
 
-def _create(hub: "HubServer", asked: Any) -> Any:
-    hub_id, kind = f"{asked['organization']}/{asked['name']}", f"{asked['type']}s"
+def _create(hub: "HubServer", request: Any) -> Any:
+    hub_id, kind = f"{request['organization']}/{request['name']}", f"{request['type']}s"
     if (kind, hub_id) in hub.repositories:
         raise Refused(409, "exists")
     hub.add(hub_id, {".gitattributes": b""}, kind=kind)
-    hub.repositories[kind, hub_id].private = asked.get("visibility") == "private"
+    hub.repositories[kind, hub_id].private = request.get("visibility") == "private"
     return {"url": f"{hub.url}/{kind}/{hub_id}"}
 
 
@@ -96,8 +96,8 @@ def _preupload(hub: "HubServer", place: tuple[str, str], revision: str, body: by
 
     def described(path: str) -> dict[str, Any]:
         large = path.endswith((".parquet", ".npy"))
-        known = files.get(path)
-        oid = None if known is None else _oid(known, large=large)
+        content = files.get(path)
+        oid = None if content is None else _oid(content, large=large)
         return {
             "path": path,
             "uploadMode": "lfs" if large else "regular",
@@ -114,12 +114,12 @@ def _oid(data: bytes, *, large: bool) -> str:
     return hashlib.sha1(b"blob %d\0" % len(data) + data).hexdigest()
 
 
-def _batch(hub: "HubServer", asked: Any) -> Any:
+def _batch(hub: "HubServer", request: Any) -> Any:
     objects = []
-    for one in asked["objects"]:
-        # What is stored is not asked for again.
-        action = {"upload": {"href": f"{hub.url}/lfs/{one['oid']}"}}
-        objects.append(one if one["oid"] in hub.stored else {**one, "actions": action})
+    for item in request["objects"]:
+        # Stored objects are not requested again.
+        action = {"upload": {"href": f"{hub.url}/lfs/{item['oid']}"}}
+        objects.append(item if item["oid"] in hub.stored else {**item, "actions": action})
     return {"transfer": "basic", "objects": objects}
 
 

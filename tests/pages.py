@@ -1,4 +1,4 @@
-"""Reading a report as a reader does: its tables and sections, and its layout in a browser."""
+"""Reading a report like a user: its tables and sections, and its layout in a browser."""
 
 import re
 import shutil
@@ -17,13 +17,13 @@ _BLOCKS = {"p", "h1", "h2", "h3", "figcaption", "summary", "caption", "li"}
 
 @dataclass
 class Place:
-    """One place of a table."""
+    """One cell of a table."""
 
     tag: str
     classes: list[str]
     text: str = ""
     note: str = ""
-    """What stands small in it."""
+    """The small print in it."""
     label: str = ""
 
 
@@ -54,23 +54,23 @@ class Page(HTMLParser):
         self.tables: list[Table] = []
         self.paragraphs: list[tuple[str, str]] = []
         self.hovers: list[str] = []
-        """What appears when a pointer rests on a mark."""
+        """Text that appears when the pointer is over a mark."""
         self._section = ""
         self._open: list[tuple[str, list[str]]] = []
         self.feed(html)
 
     def handle_starttag(self, tag, attrs):
-        given = dict(attrs)
-        self.tags.append((tag, given))
-        classes = (given.get("class") or "").split()
+        attributes = dict(attrs)
+        self.tags.append((tag, attributes))
+        classes = (attributes.get("class") or "").split()
         if tag == "section":
-            self._section = given.get("id") or ""
+            self._section = attributes.get("id") or ""
         if tag == "table":
             self.tables.append(Table(classes, self._section))
         if tag == "tr":
             self.tables[-1].rows.append([])
         if tag in ("td", "th"):
-            place = Place(tag, classes, label=given.get("data-label") or "")
+            place = Place(tag, classes, label=attributes.get("data-label") or "")
             self.tables[-1].rows[-1].append(place)
         if tag in _BLOCKS:
             self.paragraphs.append((self._section, ""))
@@ -104,7 +104,7 @@ class Page(HTMLParser):
         return [tag for tag, _ in self._open]
 
     def text(self, section: str) -> str:
-        return " ".join(text for where, text in self.paragraphs if where == section)
+        return " ".join(text for name, text in self.paragraphs if name == section)
 
     def titled(self, title: str) -> list[Table]:
         return [table for table in self.tables if table.caption.strip().startswith(title)]
@@ -117,7 +117,7 @@ def numbers_of(place: Place) -> tuple[float, float, float]:
 
 
 def chromium() -> Chromium:
-    """Return a browser to start, or skip and say so: without one nobody measures the layout."""
+    """Return a browser to start, or skip the test: the layout cannot be measured without one."""
     if find_chromium() is None:
         pytest.skip("NO CHROMIUM ON THIS MACHINE: the layout of the page is not checked")
     return Chromium()
@@ -156,10 +156,10 @@ _MEASURE = """
 
 
 def overflow(page: Path, width: int, *, figures_scroll: bool = False) -> dict:
-    """Return how wide a page is at a width of the window, what reaches beyond its edge, which
-    tables are wider than their frame, and which numbers are broken over two lines.
+    """Return a page's width at a width of the window, the elements beyond its edge, the tables
+    wider than their frame, and the numbers broken over two lines.
 
-    Every fold is opened first. `figures_scroll` lets figures be wider inside their own frame.
+    All folds are opened first. `figures_scroll` lets figures be wider inside their own frame.
     """
     with chromium() as browser:
         browser.open(page, width=width, height=3000)
@@ -167,7 +167,7 @@ def overflow(page: Path, width: int, *, figures_scroll: bool = False) -> dict:
 
 
 def on_paper(page: Path, folder: Path) -> tuple[str, list[str]]:
-    """Print a page; return the text of the PDF, and the words that lie beyond its sheets."""
+    """Print a page; return the text of the PDF, and the words outside its sheets."""
     reader = shutil.which("pdftotext")
     if reader is None:
         pytest.skip("NO pdftotext ON THIS MACHINE: the page on paper is not checked")
@@ -180,10 +180,10 @@ def on_paper(page: Path, folder: Path) -> tuple[str, list[str]]:
     ).stdout
     words, beyond, width = [], [], 0.0
     for line in boxes.splitlines():
-        if found := re.search(r'<page width="([\d.]+)"', line):
-            width = float(found[1])
-        if found := re.search(r'<word xMin="([\d.-]+)" .*xMax="([\d.-]+)".*>(.*)</word>', line):
-            words.append(found[3])
-            if float(found[2]) > width or float(found[1]) < 0:
-                beyond.append(found[3])
+        if match := re.search(r'<page width="([\d.]+)"', line):
+            width = float(match[1])
+        if match := re.search(r'<word xMin="([\d.-]+)" .*xMax="([\d.-]+)".*>(.*)</word>', line):
+            words.append(match[3])
+            if float(match[2]) > width or float(match[1]) < 0:
+                beyond.append(match[3])
     return " ".join(words), beyond

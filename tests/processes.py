@@ -1,4 +1,4 @@
-"""Python in processes of their own: run to its end, or started to be stopped."""
+"""Python in separate processes: run to completion, or started to be stopped."""
 
 import os
 import signal
@@ -22,7 +22,7 @@ def environment(*path: Path, **variables: str) -> dict[str, str]:
 def python(
     *words: object, folder: Path = REPOSITORY, path: tuple[Path, ...] = (), **variables: str
 ) -> subprocess.CompletedProcess[str]:
-    """Run Python to its end, without looking at how it ended."""
+    """Run Python to completion, without checking its exit code."""
     return subprocess.run(
         [sys.executable, *map(str, words)],
         cwd=folder,
@@ -34,7 +34,7 @@ def python(
 
 
 def printed(code: str, **more) -> str:
-    """Return what a piece of Python prints; it must end well."""
+    """Return the output of a piece of Python, which must succeed."""
     done = python("-c", code, **more)
     assert done.returncode == 0, done.stderr
     return done.stdout.strip()
@@ -53,7 +53,7 @@ def started(*words: object, folder: Path = REPOSITORY, **variables: str) -> subp
 
 
 def spikein_process(*words: object, **more) -> subprocess.CompletedProcess[str]:
-    """Run a command of `spikein` to its end."""
+    """Run a command of `spikein` to completion."""
     return python("-m", "spikein.cli.main", *words, **more)
 
 

@@ -1,7 +1,7 @@
 """Whether two machines compute alike, to the last bit: versions, and a small training.
 
 `python -m tests.reference_machine` builds the reduced golden and makes its metrics the reference of
-`tests/test_goldens.py`: for changes that are meant to change results, and say so.
+`tests/test_goldens.py`: for changes that deliberately change results.
 """
 
 import hashlib
@@ -28,7 +28,7 @@ def metrics_of(side: Path) -> pa.Table:
 
 
 def fingerprint() -> dict[str, Any]:
-    """Return what a run's numbers depend on besides our own code."""
+    """Return the properties of this machine that a run's numbers depend on."""
     import numpy
     import scipy
     import sklearn

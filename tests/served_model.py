@@ -1,4 +1,4 @@
-"""`transformers serve` with a tiny model of our own, on loopback: a real server of the protocol."""
+"""`transformers serve` with a local tiny model: a real server of the protocol."""
 
 import os
 import signal
@@ -26,25 +26,25 @@ SHAPE = Shape(
 
 
 class Served(NamedTuple):
-    """A running server, and what it serves."""
+    """A running server and its models."""
 
     url: str
     model: Path
     """With a chat template; it samples."""
     bare: Path
-    """The same model without one, which takes the likeliest token always."""
+    """The same model without one, which always takes the likeliest token."""
 
 
 @contextmanager
 def transformers_serve(folder: Path) -> Iterator[Served]:
-    """Start a server and end it, and whatever it started, by its own process group."""
+    """Start a server; end it and its children by their process group."""
     paths = []
     for name, template in (("model", TEMPLATE), ("bare", None)):
         tokenizer = train_tokenizer(make_texts(200), 350)
         tokenizer.chat_template = template
         tokenizer.save_pretrained(folder / name)
         model = build_model(SHAPE, 350, 0, 0)
-        # The server samples where the model's own settings do, whatever temperature is asked for.
+        # The server samples if the model's own settings do, whatever the requested temperature.
         model.generation_config.do_sample = template is not None
         model.save_pretrained(folder / name)
         paths.append(folder / name)

@@ -1,7 +1,7 @@
-"""A server of the OpenAI protocol that misbehaves as a test asks, on loopback.
+"""A local server of the OpenAI protocol that misbehaves as a test requires.
 
-A test gives one function from (number of the request, its body) to what happens. Everything that
-was sent is kept, with the most requests that were in flight at a time.
+A test gives one function from (number of the request, its body) to the answer. All requests are
+recorded, with the maximum number in flight.
 """
 
 import json
@@ -16,7 +16,7 @@ from typing import Any
 
 @dataclass(frozen=True, kw_only=True)
 class Answer:
-    """What one request is answered."""
+    """The answer to one request."""
 
     status: int = 200
     content: bytes = b""
@@ -26,11 +26,11 @@ class Answer:
     every: float = 0.0
     """Seconds between single bytes; 0 sends all at once."""
     cut: int | None = None
-    """So many bytes are sent, though more are announced, and the connection is closed."""
+    """The number of bytes sent before the connection is closed, though more are announced."""
 
 
 def text(words: str, *, model: str = "m", usage: Any = None, **more: Any) -> Answer:
-    """A sound reply, of either form."""
+    """A valid reply, of either form."""
     counted = {"prompt_tokens": 3, "completion_tokens": 2} if usage is None else usage
     choice = {
         "index": 0,
@@ -43,13 +43,13 @@ def text(words: str, *, model: str = "m", usage: Any = None, **more: Any) -> Ans
 
 
 def refused(status: int, message: str = "no", **more: Any) -> Answer:
-    """A refusal in the protocol's words; `code` names its kind."""
+    """An error in the protocol's format; `code` names its kind."""
     error = {"message": message, "code": more.pop("code", None)}
     return Answer(status=status, content=json.dumps({"error": error}).encode(), **more)
 
 
 def echo(_number: int, body: Mapping[str, Any]) -> Answer:
-    """Say what was asked."""
+    """Reply with the prompt and seed of a request."""
     return text(f"said {prompt_of(body)} {body['seed']}")
 
 

@@ -13,11 +13,11 @@ OF_OTHERS = {
     "config.json": "of Hugging Face models",
     "adapter_config.json": "of peft",
     "state.json": "of the library datasets",
-    "validation-00000-of-00001.parquet": "of data sets on the hub",
+    "validation-00000-of-00001.parquet": "of datasets on the hub",
 }
-"""Names that other libraries fixed, and that several modules of ours look for."""
+"""Names set by other libraries that several of our modules look for."""
 TWICE = {
-    "manifest.json": "the store's; `inject` may not import it, and says that it is no model's",
+    "manifest.json": "the store's; `inject` may not import it, and excludes it from models",
     "scores.parquet": "also the default of --out of `spikein detect`, read without any import",
 }
 
@@ -33,16 +33,16 @@ def names_in(path: Path) -> list[str]:
 
 
 def test_each_file_of_an_artifact_is_named_once():
-    found = defaultdict(list)
+    places_by_name = defaultdict(list)
     for package in PACKAGES:
         for path in sorted((REPOSITORY / package).rglob("*.py")):
             for name in names_in(path):
-                found[name].append(str(path.relative_to(REPOSITORY)))
-    known = {"examples.parquet", "exposures.parquet", "log.parquet", "findings.parquet"}
-    assert known <= set(found)
+                places_by_name[name].append(str(path.relative_to(REPOSITORY)))
+    expected = {"examples.parquet", "exposures.parquet", "log.parquet", "findings.parquet"}
+    assert expected <= set(places_by_name)
     twice = {
         name: places
-        for name, places in found.items()
+        for name, places in places_by_name.items()
         if name not in OF_OTHERS and len(places) > 1 + (name in TWICE)
     }
     assert not twice

@@ -1,4 +1,4 @@
-"""The cells of coverage: what is outside of what is asked, and when one is simulated again."""
+"""Coverage cells: when one is outside its limits, and when it is simulated again."""
 
 import numpy as np
 import pytest
@@ -14,10 +14,10 @@ def interval(low: list[float], high: list[float]) -> Interval:
     return Interval(**{**fields, "low": np.array(low), "high": np.array(high)})
 
 
-def test_coverage_counts_intervals_given_and_those_that_hold():
-    found = interval([0.4, 0.6, np.nan], [0.6, 0.7, np.nan])
-    assert coverage(found, 0.5) == Coverage(1, 2, 3)
-    assert coverage(found, np.array([0.5, 0.65, 0.5])) == Coverage(2, 2, 3)
+def test_coverage_counts_intervals_and_those_that_contain_the_truth():
+    intervals = interval([0.4, 0.6, np.nan], [0.6, 0.7, np.nan])
+    assert coverage(intervals, 0.5) == Coverage(1, 2, 3)
+    assert coverage(intervals, np.array([0.5, 0.65, 0.5])) == Coverage(2, 2, 3)
 
 
 @pytest.mark.parametrize(
@@ -32,24 +32,24 @@ def test_coverage_counts_intervals_given_and_those_that_hold():
         ((0, 0, 1000), False),
     ],
 )
-def test_a_cell_is_outside_of_what_is_asked(counts: tuple[int, int, int], outside: bool):
+def test_cell_is_outside_the_required_coverage(counts: tuple[int, int, int], outside: bool):
     assert Coverage(*counts).outside == outside
 
 
-def test_a_cell_outside_shows_new_studies_alone():
-    asked = []
+def test_cell_outside_reports_only_new_studies():
+    draws = []
 
     def draw(name: str) -> Coverage:
-        asked.append(name)
+        draws.append(name)
         return Coverage(90, 100, 100) if not name else Coverage(95, 100, 100)
 
     assert settled(draw) == Coverage(95 * AGAIN, 100 * AGAIN, 100 * AGAIN)
-    assert asked[0] == ""
-    assert len(set(asked)) == 1 + AGAIN
+    assert draws[0] == ""
+    assert len(set(draws)) == 1 + AGAIN
     assert settled(lambda name: Coverage(95, 100, 100)) == Coverage(95, 100, 100)
 
 
-def test_another_draw_has_other_studies_of_the_same_design():
+def test_another_draw_gives_other_studies_of_the_same_design():
     design = Design(20, 1, 0.8)
     first, same, other = (simulate(design, 5, draw) for draw in ("", "", " again 0"))
     assert np.array_equal(first.raw[0], same.raw[0])

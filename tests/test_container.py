@@ -1,6 +1,6 @@
 """The image and the development container, as far as they can be checked without building them.
 
-`python -m scripts.release image` builds the image, where docker or podman is at hand.
+`python -m scripts.release image` builds the image if docker or podman is available.
 """
 
 import json
@@ -30,7 +30,7 @@ def instructions(text: str) -> list[tuple[str, str]]:
     return [(line.partition(" ")[0], line.partition(" ")[2].strip()) for line in joined.split("\n")]
 
 
-def sent(path: str) -> bool:
+def is_sent(path: str) -> bool:
     """Whether `.dockerignore` lets a builder see a path: the last pattern that fits decides."""
     seen = True
     for pattern in (REPOSITORY / ".dockerignore").read_text(encoding="utf-8").splitlines():
@@ -40,40 +40,40 @@ def sent(path: str) -> bool:
 
 
 def problems(text: str) -> list[str]:
-    """What would keep an image from being built, from being the pinned one, or from being safe."""
-    found, stages, copied, users = [], set(), set(), []
+    """Faults that make an image unbuildable, unpinned or unsafe."""
+    faults, stages, copied, users = [], set(), set(), []
     for name, arguments in instructions(text):
         words = arguments.split()
         if name == "FROM":
             if words[0] not in stages and not PINNED.fullmatch(words[0]):
-                found.append(f"no pinned image: {arguments}")
+                faults.append(f"no pinned image: {arguments}")
             stages.update(words[2:])
             users = []
         elif name == "COPY" and words[0].startswith("--from="):
             if words[0].removeprefix("--from=") not in stages:
-                found.append(f"no such stage: {arguments}")
+                faults.append(f"no such stage: {arguments}")
         elif name == "COPY":
             copied.update(words[:-1])
         elif name == "USER":
             users.append(arguments)
         elif name == "RUN":
-            found.extend(
+            faults.extend(
                 f"unpinned: {command.strip()}"
                 for command in arguments.split("&&")
                 if " pip install " in command and "--constraint constraints.txt" not in command
             )
-    found.extend(f"is not there, or not sent: {path}" for path in sorted(copied)
-                 if not (REPOSITORY / path).exists() or not sent(path))  # fmt: skip
-    found.extend(f"is not copied: {path}" for path in sorted(NEEDED - copied))
+    faults.extend(f"is not there, or not sent: {path}" for path in sorted(copied)
+                 if not (REPOSITORY / path).exists() or not is_sent(path))  # fmt: skip
+    faults.extend(f"is not copied: {path}" for path in sorted(NEEDED - copied))
     if not users or users[-1] in ("0", "root"):
-        found.append("runs as root")
-    return found
+        faults.append("runs as root")
+    return faults
 
 
-def test_it_is_built_from_what_is_there_with_pinned_versions_and_not_run_as_root():
+def test_image_uses_existing_files_and_pinned_versions_and_does_not_run_as_root():
     assert problems(DOCKERFILE) == []
     assert ("ENTRYPOINT", '["spikein"]') in instructions(DOCKERFILE)
-    # torch for CPUs; another index by a build argument, wherever pip may choose torch.
+    # torch for CPUs; a build argument sets another index for each installation of torch.
     assert "ARG TORCH_INDEX=https://download.pytorch.org/whl/cpu\n" in DOCKERFILE
     installs = [
         command
@@ -86,7 +86,7 @@ def test_it_is_built_from_what_is_there_with_pinned_versions_and_not_run_as_root
     assert all('--extra-index-url "${TORCH_INDEX}"' in command for command in installs)
 
 
-def test_a_linter_finds_nothing():
+def test_linter_finds_no_fault():
     places = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
     hadolint = shutil.which("hadolint", path=places)
     if hadolint is None:
@@ -97,7 +97,7 @@ def test_a_linter_finds_nothing():
     assert done.returncode == 0, done.stdout
 
 
-def test_the_development_container_sets_up_what_make_does():
+def test_development_container_setup_matches_make():
     settings = json.loads((REPOSITORY / ".devcontainer" / "devcontainer.json").read_text("utf-8"))
     assert PINNED.fullmatch(settings["image"])
     make, system = settings["postCreateCommand"].split(" && ")

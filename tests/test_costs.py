@@ -1,4 +1,4 @@
-"""The quick tests: what is left out is listed, and the list is about tests that exist."""
+"""The quick tests: skipped tests are listed, and listed tests exist."""
 
 from pathlib import Path
 
@@ -9,7 +9,7 @@ from tests.processes import python
 from tests.test_documents import REPOSITORY, functions
 
 
-def test_the_list_names_tests_that_are_there():
+def test_cost_list_names_existing_tests():
     named = listed(LIST.read_text(encoding="utf-8"))
     assert named
     absent = [
@@ -31,7 +31,7 @@ COSTS = {
 }
 
 
-def test_what_is_dear_or_starts_a_process_is_listed():
+def test_expensive_tests_and_tests_with_processes_are_listed():
     assert listed(list_of(COSTS)) == {
         "tests/a.py::test_fast": "0.90 s",
         "tests/a.py::test_starts": "process",
@@ -39,7 +39,7 @@ def test_what_is_dear_or_starts_a_process_is_listed():
     }
 
 
-def test_the_slowest_stand_in_the_page_once():
+def test_page_lists_the_slowest_tests_once():
     table = slowest(COSTS, taken="today", whole=600)
     assert table.splitlines()[4] == "| 80 | `tests/a.py::test_slow` |"
     assert table.splitlines()[5] == "| 1 | `tests/a.py::test_fast` with `[2]` |"
@@ -50,7 +50,7 @@ def test_the_slowest_stand_in_the_page_once():
 
 
 @pytest.mark.parametrize("processes", [0, 2])
-def test_a_recorded_run_sees_seconds_and_processes(tmp_path: Path, processes: int):
+def test_recorded_run_measures_seconds_and_processes(tmp_path: Path, processes: int):
     (tmp_path / "test_it.py").write_text(
         "import subprocess, sys, time\n"
         "import pytest\n"

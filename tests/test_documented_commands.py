@@ -1,4 +1,4 @@
-"""Every command that a document shows is one that there is, with options that it takes."""
+"""Documented commands exist, with valid options."""
 
 import re
 import shlex
@@ -15,7 +15,7 @@ _INLINE = re.compile(r"`(spikein [a-z][^`]*)`")
 _COMMENT = re.compile(r"^#   (spikein .+)$", re.MULTILINE)
 
 
-def shown(page: Path) -> list[str]:
+def command_lines(page: Path) -> list[str]:
     """The calls of `spikein` in the text and the blocks of a page, or at the head of a preset."""
     text = page.read_text(encoding="utf-8")
     if page.suffix == ".yaml":
@@ -27,7 +27,7 @@ def shown(page: Path) -> list[str]:
 
 
 def fault(line: str) -> str | None:
-    """What the command line says of a call before anything is run; None where it takes it."""
+    """The command line's error for a call before anything runs, or None if it is valid."""
     from typer.core import TyperGroup
     from typer.main import get_command
 
@@ -49,13 +49,13 @@ def fault(line: str) -> str | None:
     return None
 
 
-def test_every_command_shown_is_one_that_there_is():
-    calls = [(page.name, line) for page in PAGES for line in shown(page)]
+def test_documented_commands_exist():
+    calls = [(page.name, line) for page in PAGES for line in command_lines(page)]
     assert len(calls) > 100
     assert [(*call, problem) for call in calls if (problem := fault(call[1]))] == []
 
 
-def test_a_command_that_is_not_there_would_be_found():
+def test_check_detects_an_unknown_command():
     assert fault("spikein run quickstart train.lr=1e-3  # a comment") is None
     assert "no command" in (fault("spikein runn quickstart") or "")
     assert "--no-such" in (fault("spikein detect --no-such 3 --model a") or "")

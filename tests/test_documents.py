@@ -1,4 +1,4 @@
-"""The documents say what the code does."""
+"""The documents agree with the code."""
 
 import ast
 import csv
@@ -54,7 +54,7 @@ def pages() -> list[Path]:
 
 @cache
 def functions(file: Path) -> set[str]:
-    """The functions and classes of a module, those inside others included."""
+    """The functions and classes of a module, including nested ones."""
     tree = ast.parse(file.read_text(encoding="utf-8"))
     kinds = ast.FunctionDef | ast.ClassDef
     return {node.name for node in ast.walk(tree) if isinstance(node, kinds)}
@@ -67,44 +67,30 @@ NAMED = re.compile(
 
 
 def absent_names(text: str) -> list[str]:
-    """The files, folders and `FILE.py::NAME` of the repository that a text names and that are not
-    there; a folder ends with a slash."""
+    """The files, folders and `FILE.py::NAME` that a text names and that do not exist in the
+    repository; a folder ends with a slash."""
     absent = []
     for file, name in NAMED.findall(text):
         path = REPOSITORY / file
-        there = path.is_dir() if file.endswith("/") else path.exists()
-        if not there or (name and name not in functions(path)):
+        exists = path.is_dir() if file.endswith("/") else path.exists()
+        if not exists or (name and name not in functions(path)):
             absent.append(f"{file}::{name}" if name else file)
     return absent
 
 
-# A how-to page names the files that it makes.
-MADE = {
-    "evaluate-a-detector.md": {
-        "detect/detectors/ending.py",
-        "tests/detect/detectors/test_ending.py",
-    },
-    "add-a-dataset.md": {
-        "inject/examples/datasets/proverbs.py",
-        "tests/inject/examples/datasets/test_proverbs.py",
-    },
-}
-
-
-def test_files_and_functions_named_in_the_documents_exist():
+def test_documented_files_and_functions_exist():
     named = [
         (page.name, name)
         for page in pages()
         for name in absent_names(page.read_text(encoding="utf-8"))
-        if name not in MADE.get(page.name, set())
     ]
     assert named == []
 
 
-def test_a_name_that_is_not_there_would_be_found():
-    here = "tests/test_documents.py"
-    text = f"`{here}`, `{here}::absent_names`, `{here}::no_such_test`, `tests/no_such_file.py::a`"
-    assert absent_names(text) == [f"{here}::no_such_test", "tests/no_such_file.py::a"]
+def test_check_detects_a_missing_name():
+    page = "tests/test_documents.py"
+    text = f"`{page}`, `{page}::absent_names`, `{page}::no_such_test`, `tests/no_such_file.py::a`"
+    assert absent_names(text) == [f"{page}::no_such_test", "tests/no_such_file.py::a"]
     text = "`inject/plan/`, `inject/ledger/`, a/inject/b, runs/inject/, `configs/none.yaml`"
     assert absent_names(text) == ["inject/ledger/", "configs/none.yaml"]
 
@@ -115,7 +101,7 @@ def terms() -> set[str]:
     return {term.lower().replace(" ", "-") for term in re.findall(r"^#### (.+)$", text, re.M)}
 
 
-def test_the_glossary_is_linked_from_the_pages_that_use_its_words():
+def test_pages_that_use_glossary_terms_link_to_it():
     used = {
         page.name: set(re.findall(r"glossary\.md#([\w-]+)\)", page.read_text(encoding="utf-8")))
         for page in pages()
@@ -127,14 +113,16 @@ def test_the_glossary_is_linked_from_the_pages_that_use_its_words():
         "benchmarks.md",
         "glossary.md",
     }
-    assert [name for name, found in used.items() if not found and name not in apart] == []
+    assert [name for name, linked in used.items() if not linked and name not in apart] == []
     assert set().union(*used.values()) <= terms()
-    asked = "arm cohort twin copy exposure pool side split member non-member canary anchor window"
-    asked += " placement setting need view artifact step store run-folder"
-    assert set(asked.split()) <= terms()
+    required = (
+        "arm cohort twin copy exposure pool side split member non-member canary anchor window"
+    )
+    required += " placement setting need view artifact step store run-folder"
+    assert set(required.split()) <= terms()
 
 
-def test_the_picture_of_the_architecture_is_that_of_the_code():
+def test_architecture_picture_matches_the_code():
     picture = architecture.PICTURE.read_text(encoding="utf-8")
     assert picture == architecture.picture(), "run: python -m scripts.pictures.architecture"
 
@@ -152,19 +140,19 @@ FINDINGS = REPOSITORY / "docs" / "data" / "findings.csv"
 
 
 def findings() -> list[dict[str, str]]:
-    """What was found wrong, a line each, with the tests that hold it."""
+    """The findings, one per line, with the tests that cover them."""
     with FINDINGS.open(encoding="utf-8", newline="") as file:
         return list(csv.DictReader(file))
 
 
 @pytest.mark.parametrize("part", LINES)
-def test_every_line_that_outsiders_found_is_listed_with_the_reason_why_it_passed(part: str):
+def test_external_findings_are_listed_with_the_reason_they_passed(part: str):
     rows = [row for row in findings() if row["part"] == part]
     assert all(row["wrong"] and row["why_it_passed"] for row in rows)
     assert sorted({int(row["line"]) for row in rows}) == list(LINES[part])
 
 
-def test_every_finding_has_tests_that_are_there():
+def test_findings_name_existing_tests():
     for row in findings():
         assert re.search(r"`tests/[\w/]+\.py(::test_\w+)?`", row["tests"]), row
         assert absent_names(row["tests"]) == []

@@ -1,4 +1,4 @@
-"""The rules of the house that a machine can check: rooms, imports, lengths, names, safety."""
+"""Automatically checked code rules: order of folders, imports, lengths, names, safety."""
 
 import ast
 import re
@@ -35,14 +35,14 @@ ROOMS = {
     "analysis": ["metrics", "intervals", "trajectory", "page"],
     "spikein": ["store", "config", "pipeline", "executors", "scoring", "runs", "cli"],
 }
-"""The order in `docs/architecture.md`: what stands later may import what stands before."""
+"""The order in `docs/architecture.md`: later entries may import earlier ones."""
 
 CATALOGUES = {
     "inject/examples/datasets", "detect/detectors", "spikein/cli/commands",
     "detect/evidence",
 }  # fmt: skip
-"""Folders that hold one thing a file, however many things there are; of evidence, one need that
-takes more than a few lines."""
+"""Folders with one item per file, however many there are; in evidence, each need of more than
+a few lines."""
 
 PRIVATE_WORDS = {
     "adapter", "adopting", "assembly", "building", "cast", "cells", "chunks", "collecting",
@@ -52,7 +52,7 @@ PRIVATE_WORDS = {
     "publishing", "quiet", "reach", "reduction", "rewriting", "sides", "silence",
     "soundness", "stopping", "swapping", "telling", "told", "verifying",
 }  # fmt: skip
-"""Names of modules that once needed an explanation, and the like of them."""
+"""Names of modules that once needed an explanation, and similar ones."""
 
 MOST_LINES = 400
 MOST_MODULES = 15
@@ -65,7 +65,7 @@ def parsed(path: Path) -> ast.Module:
 
 
 def imported_modules(path: Path) -> set[str]:
-    """Return our modules that a file imports anywhere, inside functions, too."""
+    """Return our modules that a file imports anywhere, even inside functions."""
     names = set()
     for node in ast.walk(parsed(path)):
         if isinstance(node, ast.Import):
@@ -81,22 +81,25 @@ IMPORTS = {name: imported_modules(path) for name, path in MODULES.items()}
 
 
 def imports_between_entries() -> dict[str, dict[str, dict[str, str]]]:
-    """Return, for each folder, which of its entries import which, with one import as a witness."""
-    found: dict[str, dict[str, dict[str, str]]] = defaultdict(lambda: defaultdict(dict))
+    """Return, for each folder, the imports between its entries, with one import as an example."""
+    imports: dict[str, dict[str, dict[str, str]]] = defaultdict(lambda: defaultdict(dict))
     for name, targets in IMPORTS.items():
         for target in targets:
-            ours, theirs = name.split("."), target.split(".")
+            importing, imported = name.split("."), target.split(".")
             common = 0
-            while common < min(len(ours), len(theirs)) and ours[common] == theirs[common]:
+            while (
+                common < min(len(importing), len(imported))
+                and importing[common] == imported[common]
+            ):
                 common += 1
-            if 0 < common < len(ours) and common < len(theirs):
-                folder = ".".join(ours[:common])
-                found[folder][ours[common]][theirs[common]] = f"{name} imports {target}"
-    return found
+            if 0 < common < len(importing) and common < len(imported):
+                folder = ".".join(importing[:common])
+                imports[folder][importing[common]][imported[common]] = f"{name} imports {target}"
+    return imports
 
 
 def circle(graph: dict[str, dict[str, str]]) -> list[str]:
-    """Return the imports of one circle; [] where there is none."""
+    """Return the imports of one cycle, or [] if there is none."""
     try:
         TopologicalSorter(graph).prepare()
     except CycleError as error:
@@ -116,7 +119,7 @@ def test_imports_run_downward_between_the_entries_of_every_folder():
 
 
 @pytest.mark.parametrize("package", ORDER)
-def test_rooms_stand_in_the_order_that_is_told(package):
+def test_rooms_follow_the_documented_order(package):
     order, graph = ROOMS[package], imports_between_entries()[package]
     for lower, room in enumerate(order):
         assert f"{package}.{room}" in MODULES
@@ -124,18 +127,18 @@ def test_rooms_stand_in_the_order_that_is_told(package):
             assert upper not in graph.get(room, {}), graph[room][upper]
 
 
-def test_the_check_for_circles_finds_one():
+def test_cycle_check_detects_a_cycle():
     graph = {"a": {"b": "a imports b"}, "b": {"c": "b imports c"}, "c": {"b": "c imports b"}}
     assert sorted(circle(graph)) == ["b imports c", "c imports b"]
 
 
-def test_every_module_says_what_it_does_and_is_short():
+def test_modules_have_a_docstring_and_are_short():
     for path in FILES:
         assert ast.get_docstring(parsed(path)), path
         assert len(path.read_text(encoding="utf-8").splitlines()) <= MOST_LINES, path
 
 
-def test_no_folder_has_more_modules_than_one_can_overlook():
+def test_folders_have_a_limited_number_of_modules():
     folders = {path.parent for path in FILES}
     for folder in folders:
         modules = [path for path in folder.glob("*.py") if path.name != "__init__.py"]
@@ -143,34 +146,34 @@ def test_no_folder_has_more_modules_than_one_can_overlook():
         assert name in CATALOGUES or len(modules) <= MOST_MODULES, name
 
 
-def test_no_module_has_a_private_name():
+def test_modules_have_public_names():
     for name in MODULES:
         assert name.rsplit(".", 1)[-1] not in PRIVATE_WORDS, name
 
 
-def test_no_function_takes_more_parameters_than_one_can_remember():
+def test_functions_have_a_limited_number_of_parameters():
     for path in FILES:
         if path.parent.name == "commands":
             continue  # a command's parameters are its options
         for node in ast.walk(parsed(path)):
             if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
                 names = [
-                    one.arg
-                    for one in (*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs)
-                    if one.arg not in ("self", "cls")
+                    argument.arg
+                    for argument in (*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs)
+                    if argument.arg not in ("self", "cls")
                 ]
                 assert len(names) <= MOST_PARAMETERS, f"{path}: {node.name}{names}"
 
 
-def test_nothing_unsafe_is_loaded():
+def test_unsafe_loading_is_never_used():
     forbidden = re.compile(
         r"pickle\.load|yaml\.load\(|torch\.load\(|trust_remote_code=True|eval\(|seed=None"
     )
     for path in FILES:
-        found = [
+        unsafe = [
             match
             for match in forbidden.finditer(path.read_text(encoding="utf-8"))
-            # `model.eval()` switches dropout off, `ast.literal_eval` runs nothing.
+            # `model.eval()` switches dropout off, `ast.literal_eval` runs no code.
             if not (match.group() == "eval(" and path.read_text()[match.start() - 1] in "._")
         ]
-        assert not found, path
+        assert not unsafe, path

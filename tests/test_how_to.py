@@ -1,4 +1,4 @@
-"""The how-to pages do what they say: their code blocks are run, as they stand."""
+"""The how-to pages work: their code blocks are run unchanged."""
 
 from pathlib import Path
 
@@ -7,29 +7,29 @@ import pytest
 from tests.how_to import REPOSITORY, Reader, blocks, commands, not_shown
 
 PAGES = ("add-a-dataset.md", "evaluate-a-detector.md", "executors.md", "unlearning.md")
-# Pages that end in what they found, not in a test.
+# Pages that end in their results, not in a test.
 WALKS = ("score-any-model.md", "tutorial.md")
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", [*PAGES, *WALKS])
-def test_a_page_works_as_it_stands(name: str, tmp_path: Path, tiny_model_path: Path):
+def test_page_runs_unchanged(name: str, tmp_path: Path, tiny_model_path: Path):
     page = (REPOSITORY / "docs" / name).read_text(encoding="utf-8")
     Reader(tmp_path).follow(page, tiny_model_path)
 
 
 @pytest.mark.parametrize("name", PAGES)
-def test_every_page_ends_in_a_test(name: str):
+def test_pages_end_with_a_test(name: str):
     page = (REPOSITORY / "docs" / name).read_text(encoding="utf-8")
-    found = blocks(page)
-    assert {block.folder for block in found} <= {"yours", "repository"}
-    assert any(block.title and Path(block.title).name.startswith("test_") for block in found)
-    last = commands(found[-1].text)[-1]
+    page_blocks = blocks(page)
+    assert {block.folder for block in page_blocks} <= {"yours", "repository"}
+    assert any(block.title and Path(block.title).name.startswith("test_") for block in page_blocks)
+    last = commands(page_blocks[-1].text)[-1]
     assert last.line.startswith("pytest")
     assert any("passed" in line for line in last.shown)
 
 
-def test_a_page_is_read_block_by_block():
+def test_page_is_split_into_blocks():
     page = (
         '```python title="a/b.py"\nx = 1\n```\n\nwords\n\n```python\nonly to read\n```\n'
         "<!-- folder: repository -->\n```console\n$ echo one\none\n\n$ echo two\n```\n"
@@ -41,7 +41,7 @@ def test_a_page_is_read_block_by_block():
     assert commands(blocks(page)[1].text) == [("echo one", ("one",)), ("echo two", ())]
 
 
-def test_what_a_page_shows_is_compared():
+def test_documented_output_is_compared():
     output = "min_k   0.84  [0.81, 0.87]\n3 passed in 0.02s\n"
     assert not_shown(("min_k 0.84 …", "3 passed…"), output) is None
     assert not_shown(("min_k … [0.81, 0.87]",), output) is None

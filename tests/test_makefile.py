@@ -1,4 +1,4 @@
-"""What the commands of the Makefile install and run, by `make --dry-run`."""
+"""The Makefile's installations and commands, by `make --dry-run`."""
 
 import os
 import re
@@ -14,19 +14,19 @@ IMPORTED_AS = {"scikit-learn": "sklearn", "resvg-py": "resvg_py"}
 needs_make = pytest.mark.skipif(shutil.which("make") is None, reason="there is no make")
 
 
-def test_every_requirement_is_imported_by_the_packages():
+def test_requirements_are_imported_by_the_packages():
     project = tomllib.loads((REPOSITORY / "pyproject.toml").read_text())["project"]
     packages = ("inject", "train", "detect", "analysis", "spikein")
     files = [path for package in packages for path in (REPOSITORY / package).rglob("*.py")]
     text = "\n".join(path.read_text() for path in files)
     imported = set(re.findall(r"^ *(?:from|import) ([\w.]+)", text, flags=re.MULTILINE))
     imported |= {name.partition(".")[0] for name in imported}
-    required = {re.split(r"[^\w.-]", one)[0] for one in project["dependencies"]}
+    required = {re.split(r"[^\w.-]", requirement)[0] for requirement in project["dependencies"]}
     assert {IMPORTED_AS.get(name, name) for name in required} <= imported
 
 
 def commands(target: str) -> str:
-    """Return what a target would do in a fresh clone."""
+    """Return the commands that a target would run in a fresh clone."""
     # `make test` passes its own options on to every make below it.
     outside = {name: value for name, value in os.environ.items() if not name.startswith("MAKE")}
     return subprocess.run(
@@ -40,7 +40,7 @@ def commands(target: str) -> str:
 
 
 @needs_make
-def test_the_quickstart_installs_what_running_needs_alone():
+def test_quickstart_installs_only_runtime_requirements():
     done = commands("quickstart")
     assert "--editable .\n" in done
     assert "[dev]" not in done
@@ -49,7 +49,7 @@ def test_the_quickstart_installs_what_running_needs_alone():
 
 @needs_make
 @pytest.mark.parametrize("target", ["test", "test-quick", "lint"])
-def test_tests_and_tools_add_the_rest(target):
+def test_test_and_tool_targets_add_development_requirements(target):
     done = commands(target)
     assert done.index("--editable .\n") < done.index("--editable '.[dev]'\n")
 

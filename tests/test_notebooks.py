@@ -1,6 +1,6 @@
 """The notebooks of the documentation run from first to last cell.
 
-The one that judges a detector makes a run, here at a size of seconds; the other looks at that run.
+The one that judges a detector makes a small run that takes seconds; the other reads that run.
 """
 
 import ast
@@ -16,13 +16,13 @@ from tests.spikein.tiny import write_tiny
 REPOSITORY = Path(__file__).resolve().parent.parent
 NOTEBOOKS = sorted((REPOSITORY / "docs" / "notebooks").glob("*.ipynb"))
 RUN = '"quickstart", overrides=small'
-"""What the first notebook runs."""
+"""The experiment of the first notebook."""
 TINY = {
     "sweep": {"copies": [{"fixed": 2}, {"levels": [1, 4]}]},
     "corpus.tokens": 20_000,
     "analysis.task_accuracy": False,
 }
-"""Two arms of one data set, whose pooled AUC is a number by hand."""
+"""Two arms of one dataset, whose pooled AUC can be computed by hand."""
 
 
 def read_notebook(name: str) -> Any:
@@ -40,14 +40,14 @@ def code(notebook: Any) -> list:
 
 
 def replace(notebook: Any, old: str, new: str, *, after: str = "") -> Any:
-    """Replace what stands in one cell alone, add lines after it, and return the cell."""
+    """Replace text that occurs in a single cell, add lines after it, and return the cell."""
     (cell,) = [cell for cell in code(notebook) if old in cell.source]
     cell.source = cell.source.replace(old, new) + after
     return cell
 
 
 def execute(notebook: Any, folder: Path) -> str:
-    """Run all cells in a folder; return what they show. Raises where a cell does."""
+    """Run all cells in a folder and return their output. A cell's error is raised."""
     from nbclient import NotebookClient
 
     place = {"metadata": {"path": folder}}
@@ -55,9 +55,9 @@ def execute(notebook: Any, folder: Path) -> str:
         patch.setenv("PYTHONPATH", str(REPOSITORY))
         NotebookClient(notebook, timeout=300, kernel_name="python3", resources=place).execute()
     assert all(cell.execution_count for cell in code(notebook))
-    shown = "\n".join(texts(cell.outputs) for cell in code(notebook))
-    assert "Traceback" not in shown
-    return shown
+    output = "\n".join(texts(cell.outputs) for cell in code(notebook))
+    assert "Traceback" not in output
+    return output
 
 
 def texts(outputs: list) -> str:
@@ -69,7 +69,7 @@ def texts(outputs: list) -> str:
 
 @pytest.fixture(scope="module")
 def judged(tmp_path_factory: pytest.TempPathFactory) -> tuple[str, Path]:
-    """What the notebook that judges a detector shows, and the folder of the run that it made."""
+    """The output of the notebook that judges a detector, and the folder of its run."""
     folder = tmp_path_factory.mktemp("notebooks")
     notebook = read_notebook("judge-a-detector")
     replace(notebook, RUN, f"{str(write_tiny(folder))!r}, overrides={TINY!r}")
@@ -78,15 +78,15 @@ def judged(tmp_path_factory: pytest.TempPathFactory) -> tuple[str, Path]:
 
 @pytest.mark.slow
 def test_a_detector_is_judged_from_the_first_cell_to_the_last(judged):
-    shown, run = judged
-    assert "my_detector.log_rank" in shown
-    assert "<IPython.core.display.Image object>" in shown
+    output, run = judged
+    assert "my_detector.log_rank" in output
+    assert "<IPython.core.display.Image object>" in output
     assert (run / "latest" / "report.html").is_file()
 
 
 @pytest.mark.slow
-def test_a_number_by_hand_is_that_of_the_report(judged, tmp_path, monkeypatch):
-    """The same AUC, and ends that are near."""
+def test_number_computed_by_hand_matches_the_report(judged, tmp_path, monkeypatch):
+    """The same AUC, and similar interval bounds."""
     monkeypatch.setenv("SPIKEIN_NOTEBOOK_RUN", str(judged[1]))
     notebook = read_notebook("look-at-a-run")
     call = "spikein.auc_interval("
@@ -98,7 +98,7 @@ def test_a_number_by_hand_is_that_of_the_report(judged, tmp_path, monkeypatch):
     assert near == "True"
 
 
-def test_what_a_notebook_runs_is_a_smaller_quickstart():
+def test_notebook_runs_a_smaller_quickstart():
     source = next(
         cell.source for cell in code(read_notebook("judge-a-detector")) if RUN in cell.source
     )
@@ -109,8 +109,8 @@ def test_what_a_notebook_runs_is_a_smaller_quickstart():
 
 
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
-def test_what_is_stored_is_clean(path):
-    """Whole outputs, in order, of one run; and nothing of the machine that they were made on."""
+def test_stored_notebooks_have_no_output(path):
+    """Complete, ordered outputs of one run, without traces of the machine that made them."""
     import nbformat
 
     notebook = nbformat.read(path, as_version=4)

@@ -1,4 +1,4 @@
-"""The script that measures pages finds what is wrong with one, and nothing in a sound one."""
+"""The script that measures pages finds a page's faults, and none in a sound page."""
 
 import json
 
@@ -15,8 +15,8 @@ FRAME = (
     "@media (prefers-color-scheme:dark){{body{{background:#111;color:#eee}}}}</style>{}"
 )
 SOUND = """
-<a href="#end">end</a> <a href="beside.html#place">beside</a> <a href="https://example.org">far</a>
-<div id="first"><p>A sentence.</p><p>Another, in <b>two</b> parts that stand side by side.</p></div>
+<a href="#end">end</a> <a href="sibling.html#place">sibling</a> <a href="https://x.org">far</a>
+<div id="first"><p>A sentence.</p><p>Another, in <b>two</b> parts side by side.</p></div>
 <table><tr><td>one</td></tr></table>
 <details><summary>More</summary><table><tr><td>folded</td></tr></table><p>Text in a fold.</p>
 </details>
@@ -25,7 +25,7 @@ SOUND = """
 seen</p><p id="end" style="page-break-before:always">The end.</p>
 """
 FAULTS = f"""
-<a href="#nowhere">1</a> <a href="missing.html">2</a> <a href="beside.html#elsewhere">3</a>
+<a href="#nowhere">1</a> <a href="missing.html">2</a> <a href="sibling.html#elsewhere">3</a>
 <div id="first" style="height:950px"><p style="margin-top:930px">too far down</p></div>
 {"<table><tr><td>one</td></tr></table>" * 13}
 <div style="position:relative;height:3em"><p style="position:absolute;top:0;left:0">A text</p>
@@ -39,7 +39,7 @@ FAULTS = f"""
 
 
 def test_planted_faults_are_found_and_a_sound_page_has_none(tmp_path, capsys):
-    (tmp_path / "beside.html").write_text('<p id="place">here</p>')
+    (tmp_path / "sibling.html").write_text('<p id="place">here</p>')
     pages = [tmp_path / "sound.html", tmp_path / "faults.html"]
     for page, body in zip(pages, (SOUND, FAULTS), strict=True):
         page.write_text(FRAME.format(body))
@@ -60,9 +60,9 @@ def test_planted_faults_are_found_and_a_sound_page_has_none(tmp_path, capsys):
     assert faults["screens"] > 8
     assert 930 < faults["first_screen"] < 1100
     assert len(faults["broken"]) == len(page_measures.LIMITS)
-    told = "\n".join(faults["broken"])
+    problems = "\n".join(faults["broken"])
     for planted in ("over it", "number", "a name too long", "#nowhere", "missing.html"):
-        assert planted in told
+        assert planted in problems
     names = {path.stem for path in pictures.iterdir()}
     looks = {"1280-light", "1280-dark", "390-light", "390-dark", "printed"}
     assert names == {f"{page.stem}-{look}" for page in pages for look in looks}

@@ -1,4 +1,4 @@
-"""A release is refused before anything is built where it is not ready, and is whole where it is."""
+"""An unready release is rejected before it is built; a ready one is complete."""
 
 import subprocess
 import tomllib
@@ -25,7 +25,7 @@ def git(folder: Path, *arguments: str) -> None:
 
 @pytest.fixture(scope="module")
 def clone(tmp_path_factory) -> Path:
-    """A clone whose release is ready, with a wheel that is built."""
+    """A clone whose release is ready, with a built wheel."""
     folder = tmp_path_factory.mktemp("clone")
     for name, text in FILES.items():
         (folder / name).write_text(text, encoding="utf-8")
@@ -38,7 +38,7 @@ def clone(tmp_path_factory) -> Path:
     return folder
 
 
-def test_the_version_is_the_same_wherever_it_stands():
+def test_version_is_the_same_everywhere():
     project = tomllib.loads((REPOSITORY / "pyproject.toml").read_text("utf-8"))["project"]
     newest, _, notes = changes((REPOSITORY / "CHANGELOG.md").read_text("utf-8"))
     assert newest == project["version"]
@@ -46,8 +46,8 @@ def test_the_version_is_the_same_wherever_it_stands():
     assert notes.startswith("A real language model")
 
 
-def test_one_placeholder_stands_for_the_place_of_the_repository():
-    """Or one place, once it has one: the notebook installs from where pyproject.toml says."""
+def test_repository_address_has_one_placeholder():
+    """Or one address, once it exists: the notebook installs from pyproject.toml's address."""
     project = tomllib.loads((REPOSITORY / "pyproject.toml").read_text("utf-8"))["project"]
     place = project["urls"]["Repository"]
     account = place.removeprefix("https://github.com/")
@@ -59,7 +59,7 @@ def test_one_placeholder_stands_for_the_place_of_the_repository():
         assert text.count(colab) == text.count(f"{colab}{account}/blob/main/docs/notebooks/") == 1
 
 
-def test_what_is_ready_is_checked_and_summed(clone: Path, capsys):
+def test_release_is_checked_and_has_checksums(clone: Path, capsys):
     assert main(["tree", "version", "checksums"], clone) == 0
     assert "version: 0.2.0 of 2027-01-02" in capsys.readouterr().out
     done = subprocess.run(["sha256sum", "--check", SUMS], cwd=clone / "dist", check=False)
@@ -69,18 +69,18 @@ def test_what_is_ready_is_checked_and_summed(clone: Path, capsys):
     assert done.returncode != 0
 
 
-def test_a_dry_run_checks_lists_the_rest_and_does_nothing(clone: Path, tmp_path, capsys):
+def test_dry_run_checks_lists_remaining_steps_and_changes_nothing(clone: Path, tmp_path, capsys):
     assert main(["--dry-run", "--out", str(tmp_path / "new")], clone) == 0
-    shown = capsys.readouterr().out
-    assert [line.partition(":")[0] for line in shown.splitlines() if "…" not in line] == [*STEPS]
+    output = capsys.readouterr().out
+    assert [line.partition(":")[0] for line in output.splitlines() if "…" not in line] == [*STEPS]
     assert not (tmp_path / "new").exists()
 
 
 @pytest.mark.parametrize(
-    ("file", "old", "new", "said"),
+    ("file", "old", "new", "message"),
     [
         ("CHANGELOG.md", "(2027-01-02)", "(unreleased)", ["CHANGELOG.md", "YYYY-MM-DD"]),
-        ("CHANGELOG.md", "## 0.2.0", "## 0.3.0", ["begins with 0.3.0", "what is new in 0.2.0"]),
+        ("CHANGELOG.md", "## 0.2.0", "## 0.3.0", ["begins with 0.3.0", "changes of 0.2.0"]),
         ("CHANGELOG.md", "2027-01-02", "2027-13-02", ["2027-13-02", "YYYY-MM-DD"]),
         ("CHANGELOG.md", "## ", "#", ["CHANGELOG.md", "## VERSION (YYYY-MM-DD)"]),
         ("CITATION.cff", "0.2.0", "0.1.0", ["CITATION.cff", "`version: 0.2.0`"]),
@@ -88,37 +88,39 @@ def test_a_dry_run_checks_lists_the_rest_and_does_nothing(clone: Path, tmp_path,
         ("pyproject.toml", "example.org", PLACEHOLDER, [PLACEHOLDER, "git grep"]),
     ],
 )
-def test_what_is_not_ready_is_refused_by_file(clone: Path, capsys, file, old, new, said):
+def test_unready_release_names_the_file(clone: Path, capsys, file, old, new, message):
     try:
         (clone / file).write_text(FILES[file].replace(old, new), encoding="utf-8")
         assert main(["version"], clone) == 2
         assert main(["tree"], clone) == 2
     finally:
         (clone / file).write_text(FILES[file], encoding="utf-8")
-    shown = capsys.readouterr().err
-    assert all(words in shown for words in [*said, "Nothing was uploaded", f" M {file}"]), shown
+    output = capsys.readouterr().err
+    assert all(words in output for words in [*message, "Nothing was uploaded", f" M {file}"]), (
+        output
+    )
 
 
-def test_a_version_that_is_tagged_is_refused(clone: Path, capsys):
+def test_tagged_version_is_rejected(clone: Path, capsys):
     git(clone, "tag", "v0.2.0")
     try:
         assert main(["version"], clone) == 2
     finally:
         git(clone, "tag", "--delete", "v0.2.0")
-    assert "there is a tag v0.2.0 already" in capsys.readouterr().err
+    assert "the tag v0.2.0 exists already" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
-    ("arguments", "said"),
+    ("arguments", "message"),
     [
         (["versio"], ["versio", "Did you mean 'version'", "checksums"]),
         (["build"], ["dist: is not empty", "--out"]),
         (["build", "--out", "CITATION.cff"], ["CITATION.cff: is a file"]),
-        (["trial", "--out", "absent"], ["holds 0 files spikein-*.whl", "scripts.release build"]),
+        (["trial", "--out", "absent"], ["contains 0 files spikein-*.whl", "scripts.release build"]),
     ],
 )
-def test_what_cannot_be_done_is_refused(clone: Path, monkeypatch, capsys, arguments, said):
+def test_impossible_release_is_rejected(clone: Path, monkeypatch, capsys, arguments, message):
     monkeypatch.chdir(clone)
     assert main(arguments, clone) == 2
-    shown = capsys.readouterr().err
-    assert all(words in shown for words in said), shown
+    output = capsys.readouterr().err
+    assert all(words in output for words in message), output

@@ -1,4 +1,4 @@
-"""The site: it builds without a warning and without torch, and loads nothing from a network."""
+"""The site builds without warnings and without torch, and loads no external resources."""
 
 import os
 import re
@@ -57,51 +57,51 @@ class Tags(HTMLParser):
         self.tags.append((tag, dict(attrs)))
 
 
-def loaded(html: str) -> list[str]:
-    """What a browser loads of other hosts when it opens a page: scripts, styles, images, frames."""
-    found = []
-    for tag, given in Tags(html).tags:
+def external_urls(html: str) -> list[str]:
+    """External resources that a browser loads with a page: scripts, styles, images, frames."""
+    urls = []
+    for tag, attributes in Tags(html).tags:
         if tag in ("script", "img", "iframe", "source", "video", "audio", "embed"):
-            found.append(given.get("src"))
-        if tag == "link" and given.get("rel") not in ("canonical", "next", "prev"):
-            found.append(given.get("href"))
-    return [url for url in found if url and re.match(r"(https?:)?//", url)]
+            urls.append(attributes.get("src"))
+        if tag == "link" and attributes.get("rel") not in ("canonical", "next", "prev"):
+            urls.append(attributes.get("href"))
+    return [url for url in urls if url and re.match(r"(https?:)?//", url)]
 
 
 @pytest.mark.slow
-def test_it_builds_strictly_and_loads_nothing_from_elsewhere(site: Path):
+def test_site_builds_strictly_without_external_resources(site: Path):
     pages = sorted(site.rglob("*.html"))
     assert {"index.html", "glossary.html", "api.html", "contributing.html"} <= {
         page.name for page in pages
     }
     for page in pages:
-        assert loaded(page.read_text(encoding="utf-8")) == [], page.name
+        assert external_urls(page.read_text(encoding="utf-8")) == [], page.name
     for sheet in site.rglob("*.css"):
         assert not re.search(r"(@import|url\()\s*[\"']?(https?:)?//", sheet.read_text("utf-8")), (
             sheet
         )
 
 
-def test_what_comes_from_elsewhere_would_be_found():
+def test_check_detects_external_resources():
     html = '<script src="https://a/b.js"></script><a href="https://c">d</a><img src="e.png">'
-    assert loaded(html + '<link rel="stylesheet" href="//f/g.css">') == [
+    assert external_urls(html + '<link rel="stylesheet" href="//f/g.css">') == [
         "https://a/b.js",
         "//f/g.css",
     ]
 
 
 @pytest.mark.slow
-def test_the_api_page_has_every_public_name_with_its_docstring(site: Path):
+def test_api_page_lists_public_names_with_docstrings(site: Path):
     page = (site / "api.html").read_text(encoding="utf-8")
     for name in set(spikein.__all__) - {"__version__"}:
         assert f'id="spikein.{name}"' in page, name
-    # A docstring that is not understood is shown as it stands.
+    # A docstring that is not understood is shown verbatim.
     assert "Args:" not in page
     assert "```" not in page
 
 
 @pytest.mark.slow
-def test_every_page_of_the_documents_is_on_the_site(site: Path):
+def test_all_documents_are_on_the_site(site: Path):
     for page in (REPOSITORY / "docs").glob("*.md"):
         assert (site / f"{page.stem}.html").is_file(), page.name
     for notebook in (REPOSITORY / "docs").rglob("*.ipynb"):
@@ -123,7 +123,7 @@ def test_dead_links_stop_the_build(tmp_path: Path):
         assert all(word in done.stdout for word in words)
 
 
-def test_links_lead_to_the_same_page_on_the_site():
+def test_links_point_to_the_same_page_on_the_site():
     text = "[a](docs/training.md#twins), ![b](docs/images/c.png), [d](LICENSE) and `[e](docs/f.md)`"
     assert linked(text, "README.md") == (
         "[a](training.md#twins), ![b](images/c.png), d and `[e](docs/f.md)`"
@@ -135,7 +135,7 @@ def test_links_lead_to_the_same_page_on_the_site():
     assert linked("[a](https://b.c/d.md) [e](#f)", "README.md") == "[a](https://b.c/d.md) [e](#f)"
 
 
-def test_a_notebook_becomes_a_page_that_runs_nothing():
+def test_notebook_becomes_a_static_page():
     page = notebook_page(
         {
             "cells": [

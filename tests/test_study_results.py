@@ -1,4 +1,4 @@
-"""The pages of docs/results: their numbers are those of the run's metrics, by hand-written rows."""
+"""The pages of docs/results: their numbers match the run's metrics, in hand-written rows."""
 
 import csv
 import json
@@ -75,7 +75,7 @@ def run_folder(folder: Path, **further: pa.Table) -> Path:
     return folder
 
 
-def test_numbers_stand_with_their_intervals_and_counts(tmp_path: Path):
+def test_numbers_have_intervals_and_counts(tmp_path: Path):
     run = run_folder(tmp_path)
     page = written(run, into=tmp_path / "out", figures=["copies"], by_dataset=["min_k"])
     lines = page.splitlines()
@@ -93,7 +93,7 @@ def test_numbers_stand_with_their_intervals_and_counts(tmp_path: Path):
     assert (tmp_path / "out" / "images" / "study-copies.png").read_bytes() == b"png"
 
 
-def test_what_a_person_wrote_stays():
+def test_manual_text_is_kept():
     page = page_with("# Study\n\nRead by hand.\n", "one")
     again = page_with(page + "\nAnd after it.\n", "two")
     assert "Read by hand." in again
@@ -102,7 +102,7 @@ def test_what_a_person_wrote_stays():
     assert "\none\n" not in again
 
 
-def test_every_number_of_the_tables_is_in_the_file_and_one_table_stays(tmp_path: Path):
+def test_table_numbers_are_in_the_file_and_one_table_is_kept(tmp_path: Path):
     content = written(run_folder(tmp_path), into=tmp_path, figures=["copies"], by_dataset=[])
     file = tmp_path / "results-study.csv"
     page = shelved(content, file=file, keep={"AUC by copies"})

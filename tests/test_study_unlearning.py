@@ -1,4 +1,4 @@
-"""The page of docs/results on unlearning: its numbers are those of the run's tables."""
+"""The unlearning page of docs/results: its numbers match the run's tables."""
 
 import json
 import re
@@ -24,7 +24,7 @@ def run(tmp_path):
     return folder
 
 
-def test_the_tables_hold_the_numbers_of_the_run(run, tmp_path):
+def test_tables_match_the_numbers_of_the_run(run, tmp_path):
     page = written(run, images=tmp_path / "images")
     assert "Run `unlearning-1` of 2026-11-22, spikein 0.1.0." in page
     assert "and 8 others brought the model near one that never saw the texts (within [" in page
@@ -46,9 +46,9 @@ def test_the_tables_hold_the_numbers_of_the_run(run, tmp_path):
         "retrained model",
         *map(method_title, METHODS),
     ]
-    asked = ("unlearned", "auc", "min_k", "all", "all", "")
+    key = ("unlearned", "auc", "min_k", "all", "all", "")
     names = ("model", "measure", "detector", "copies", "dataset", "setting")
     for row in measured_rows():
-        if tuple(row[name] for name in names) == asked:
-            shown = f"{row['value']:.2f} [{row['low']:.2f}, {row['high']:.2f}]"
-            assert dict(rows)[method_title(row["method"])] == shown
+        if tuple(row[name] for name in names) == key:
+            cell = f"{row['value']:.2f} [{row['low']:.2f}, {row['high']:.2f}]"
+            assert dict(rows)[method_title(row["method"])] == cell

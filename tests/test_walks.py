@@ -1,4 +1,4 @@
-"""The walks of the architecture page: one small experiment calls every function they name."""
+"""The walks of the architecture page: one small experiment calls all functions they name."""
 
 import inspect
 import json
@@ -16,12 +16,12 @@ REPOSITORY = Path(__file__).resolve().parent.parent
 WALK = re.compile(r"^## (From [^\n]+)\n(.*?)(?=^## |\Z)", re.M | re.S)
 LINE = re.compile(r"^\| +\d* *\| `([\w/.]+)::(\w+)` \|", re.M)
 ELSEWHERE = {
-    "inject/examples/pool.py::draw_held_out",  # only where rows are held out
+    "inject/examples/pool.py::draw_held_out",  # only if rows are held out
     "spikein/config/schema.py::Experiment",
     "spikein/config/schema.py::UnlearningSection",
     "detect/detectors/min_k.py::MinKParameters",
 }
-"""Not in this run, or checked by pydantic, which calls nothing of ours that could be seen."""
+"""Not in this run, or checked by pydantic without a visible call to our code."""
 
 
 def walks() -> dict[str, list[str]]:
@@ -35,7 +35,7 @@ def walks() -> dict[str, list[str]]:
 
 @pytest.fixture(scope="module")
 def called(tmp_path_factory) -> set[str]:
-    """Return each function, or class by its methods, that a run of all walks called."""
+    """Return the functions, and classes by their methods, that a run of all walks called."""
     folder = tmp_path_factory.mktemp("walks")
     write_tiny(folder)
     rows = [
@@ -48,7 +48,7 @@ def called(tmp_path_factory) -> set[str]:
     root = f"{REPOSITORY}/"
 
     def note(frame, event, _) -> None:
-        # The body of a class runs where its module is imported.
+        # The body of a class runs when its module is imported.
         body = not frame.f_code.co_flags & inspect.CO_OPTIMIZED
         if event == "call" and not body and frame.f_code.co_filename.startswith(root):
             file = frame.f_code.co_filename.removeprefix(root)
@@ -73,7 +73,7 @@ def called(tmp_path_factory) -> set[str]:
 
 
 @pytest.mark.parametrize("title", walks())
-def test_a_walk_is_what_runs(title, called):
+def test_documented_walk_is_executed(title, called):
     steps = [step for step in walks()[title] if step not in ELSEWHERE]
     assert len(steps) >= 5
     assert [step for step in steps if step not in called] == []

@@ -1,4 +1,4 @@
-"""The wheel holds what the packages need and no more, and works from an empty folder."""
+"""The wheel contains exactly the packages' files, and works from an empty folder."""
 
 import tomllib
 import zipfile
@@ -26,7 +26,7 @@ SMALL = (
     "executor=null",
     "copies={fixed: 1}",
 )
-"""Of the quickstart: what makes it a matter of seconds."""
+"""Settings that reduce the quickstart to seconds."""
 
 
 @pytest.fixture(scope="module")
@@ -38,7 +38,7 @@ def wheel(tmp_path_factory) -> Path:
 
 
 def files_in(folder: Path) -> set[str]:
-    """The files below a folder, without those that Python compiles."""
+    """The files below a folder, except Python's compiled ones."""
     return {
         path.relative_to(folder).as_posix()
         for path in folder.rglob("*")
@@ -47,7 +47,7 @@ def files_in(folder: Path) -> set[str]:
 
 
 def sources() -> set[str]:
-    """What is to be in the wheel: the files of the packages, and `configs/`."""
+    """The expected files of the wheel: those of the packages, and `configs/`."""
     shipped = {f"inject/configs/{name}" for name in files_in(REPOSITORY / "configs")}
     return shipped.union(
         f"{folder}/{name}" for folder in ORDER for name in files_in(REPOSITORY / folder)
@@ -55,13 +55,13 @@ def sources() -> set[str]:
 
 
 @pytest.mark.slow
-def test_it_holds_every_file_of_the_packages_and_of_configs_and_no_other(wheel: Path):
+def test_wheel_contains_exactly_the_package_and_config_files(wheel: Path):
     """No test, no document, no script; the source distribution can build it."""
     with zipfile.ZipFile(wheel) as opened:
-        held = set(opened.namelist())
-        (about,) = {name.partition("/")[0] for name in held if ".dist-info/" in name}
+        names = set(opened.namelist())
+        (about,) = {name.partition("/")[0] for name in names if ".dist-info/" in name}
         metadata = message_from_string(opened.read(f"{about}/METADATA").decode())
-    assert {name for name in held if not name.startswith(about)} == sources()
+    assert {name for name in names if not name.startswith(about)} == sources()
     assert metadata["Requires-Python"] == ">=3.11"
     assert metadata["License-Expression"] == "Apache-2.0"
     assert {"Changelog", "Repository"} <= {
@@ -73,23 +73,23 @@ def test_it_holds_every_file_of_the_packages_and_of_configs_and_no_other(wheel: 
 
 
 @pytest.mark.slow
-def test_it_works_from_an_empty_folder_without_the_clone(wheel: Path, tmp_path: Path):
+def test_wheel_works_in_an_empty_folder_without_the_clone(wheel: Path, tmp_path: Path):
     spikein = install(wheel, tmp_path / "environment", constraints=None)
     before = files_in(tmp_path / "environment")
     (tmp_path / "empty").mkdir()
-    shown = iter(try_out(spikein, tmp_path / "empty", SMALL))
-    assert next(shown).split() == ["spikein", VERSION]
-    assert "min-k-table3" in next(shown)
-    assert "mine.yaml" in next(shown)
-    assert "mine.py" in next(shown)
-    assert "nothing wrong was found" in next(shown)
-    assert "Nothing was run" in next(shown)
-    assert "runs/quickstart/1/report.html" in next(shown)
-    assert "mine.score" in next(shown)
-    assert "Scores of 2 rows" in next(shown)
-    assert "boolq" in next(shown)
-    assert next(shown, None) is None
-    # Its code is the clone's, so that both can use one store; and it writes nothing beside it.
+    outputs = iter(try_out(spikein, tmp_path / "empty", SMALL))
+    assert next(outputs).split() == ["spikein", VERSION]
+    assert "min-k-table3" in next(outputs)
+    assert "mine.yaml" in next(outputs)
+    assert "mine.py" in next(outputs)
+    assert "nothing wrong was found" in next(outputs)
+    assert "Nothing was run" in next(outputs)
+    assert "runs/quickstart/1/report.html" in next(outputs)
+    assert "mine.score" in next(outputs)
+    assert "Scores of 2 rows" in next(outputs)
+    assert "boolq" in next(outputs)
+    assert next(outputs, None) is None
+    # Its code equals the clone's, so that both can use one store; it writes no other files.
     roots = ("spikein.runs.publication", "train.training_step")
     ask = (
         "import inject.source_digest as digest, inject.shipped as shipped;"

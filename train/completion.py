@@ -41,16 +41,16 @@ def answer_tokens(offsets: npt.NDArray[np.integer], span: Span | None) -> Mask:
     if span is None:
         return np.zeros(len(offsets), dtype=bool)
     start, stop = offsets[:, 0], offsets[:, 1]
-    found: Mask = (start < stop) & (start < span.stop) & (stop > span.start)
-    return found
+    mask: Mask = (start < stop) & (start < span.stop) & (stop > span.start)
+    return mask
 
 
 def answer_masks(examples: Sequence[Example], tokenizer: "PreTrainedTokenizerBase") -> list[Mask]:
     """Return a mask of the answer tokens of each text."""
-    encoded = encode_with_offsets(tokenizer, [one.text for one in examples])
+    encoded = encode_with_offsets(tokenizer, [example.text for example in examples])
     return [
-        answer_tokens(offsets, one.spans.get(ANSWER))
-        for one, (_, offsets) in zip(examples, encoded, strict=True)
+        answer_tokens(offsets, example.spans.get(ANSWER))
+        for example, (_, offsets) in zip(examples, encoded, strict=True)
     ]
 
 
@@ -84,15 +84,15 @@ def completion_masks(
     masks: dict[str, dict[str, Mask]] = {}
     if kinds & set(_IN_PLACE):
         whole = answer_masks(members, tokenizer)
-        masks["whole"] = {one.example_id: mask for one, mask in zip(members, whole, strict=True)}
+        masks["whole"] = {row.example_id: mask for row, mask in zip(members, whole, strict=True)}
     if "lower_case" in kinds:
-        masks["lower_case"] = _lower_cased(members, tokenizer)
-    found = {
-        (one.example_id, one.variant): _mask(one, variants.of[one.kind].kind, masks)
-        for one in renditions
+        masks["lower_case"] = _lower_case_masks(members, tokenizer)
+    by_text = {
+        (text.example_id, text.variant): _mask(text, variants.of[text.kind].kind, masks)
+        for text in renditions
     }
-    empty = sum(not mask.any() for mask in found.values())
-    if empty == len(found):
+    empty = sum(not mask.any() for mask in by_text.values())
+    if empty == len(by_text):
         raise InputError(
             "no copy contains an answer, so completion leaves nothing to train on",
             where="train.loss_on",
@@ -100,34 +100,35 @@ def completion_masks(
         )
     if empty:
         _log.warning(
-            "%d of %d texts contain no answer, and their copies carry no loss", empty, len(found)
+            "%d of %d texts contain no answer, and their copies carry no loss", empty, len(by_text)
         )
-    return found
+    return by_text
 
 
-def _lower_cased(
+def _lower_case_masks(
     members: Sequence[Example], tokenizer: "PreTrainedTokenizerBase"
 ) -> dict[str, Mask]:
     # Lower case can have another number of letters, so the spans are measured again.
-    texts = [one.text.lower() for one in members]
-    found = {}
-    for one, (_, offsets) in zip(members, encode_with_offsets(tokenizer, texts), strict=True):
-        span = one.spans.get(ANSWER)
+    texts = [example.text.lower() for example in members]
+    masks = {}
+    for example, (_, offsets) in zip(members, encode_with_offsets(tokenizer, texts), strict=True):
+        span = example.spans.get(ANSWER)
         if span is not None:
-            start = len(one.text[: span.start].lower())
-            span = Span(start, start + len(one.text[span.start : span.stop].lower()))
-        found[one.example_id] = answer_tokens(offsets, span)
-    return found
+            start = len(example.text[: span.start].lower())
+            span = Span(start, start + len(example.text[span.start : span.stop].lower()))
+        masks[example.example_id] = answer_tokens(offsets, span)
+    return masks
 
 
-def _mask(one: Rendition, kind: str, masks: Mapping[str, Mapping[str, Mask]]) -> Mask:
-    length = len(one.tokens)
+def _mask(rendition: Rendition, kind: str, masks: Mapping[str, Mapping[str, Mask]]) -> Mask:
+    length = len(rendition.tokens)
     if kind in _IN_PLACE:
-        mask = masks["whole"][one.example_id][:length]
+        mask = masks["whole"][rendition.example_id][:length]
     elif kind == "lower_case":
-        mask = masks["lower_case"][one.example_id]
+        mask = masks["lower_case"][rendition.example_id]
     else:
         return np.zeros(length, dtype=bool)
     if len(mask) != length:
-        raise ValueError(f"{one.example_id} {one.variant}: {length} tokens, {len(mask)} offsets")
+        name = f"{rendition.example_id} {rendition.variant}"
+        raise ValueError(f"{name}: {length} tokens, {len(mask)} offsets")
     return mask

@@ -84,8 +84,8 @@ def activation_bytes(
     for each token: what its norms need (`Family.norm_bytes` times h), queries and the attention's
     output, the latter twice (6 h), keys and values (4 k), and the inner activations of the
     feed-forward layer (4 f; 8 f with a gate). With norms in 16 bits (12 h less for LLaMA) this is
-    the paper's count without its dropout masks. Under checkpointing only the input of each block is
-    kept (4 h), and one block at a time is complete.
+    the paper's count without its dropout masks. Gradient checkpointing keeps only the input of each
+    block (4 h), and one block at a time is complete.
 
     Args:
         shape: h is `hidden`, f `intermediate`, k the width of keys.
@@ -113,7 +113,8 @@ class RunCost(NamedTuple):
     parameters: int
     trained: int
     flops: float
-    """Operations of the model: forward and backward, without the recomputation of checkpointing."""
+    """Operations of the model: forward and backward, without the recomputation of gradient
+    checkpointing."""
     activations: float
     """Bytes on one GPU."""
     disk: float
@@ -135,7 +136,7 @@ def run_cost(
 ) -> RunCost:
     """Return the cost of a training run.
 
-    Checkpointing adds one more forward pass, a third of all operations.
+    Gradient checkpointing adds one more forward pass, a third of all operations.
 
     Args:
         shape, vocabulary: the model's sizes.
@@ -166,7 +167,7 @@ def run_cost(
 
 
 def operations_per_token(
-    model: Any, context: int, *, blocks: int | None = None, asked: float = 0.0
+    model: Any, context: int, *, blocks: int | None = None, extra_passes: float = 0.0
 ) -> float:
     """Return the floating-point operations of one training token; NaN for unknown families.
 
@@ -178,7 +179,8 @@ def operations_per_token(
         model: as trained: with adapters, and with untrained weights frozen.
         context: T, tokens of a row.
         blocks: number of computed blocks, without the output layer; None for the whole model.
-        asked: tokens of additional forward passes of a copy of the model, per training token.
+        extra_passes: tokens of additional forward passes of a copy of the model, per training
+            token.
     """
     sizes = sizes_of_config(model.config.get_text_config().to_dict(), source="")
     if sizes is None:
@@ -202,7 +204,7 @@ def operations_per_token(
         forward += 2.0 * weight.numel()
         backward += 2.0 * weight.numel() * (reached + weight.requires_grad)
         reached |= weight.requires_grad
-    return (1 + asked) * forward + backward
+    return (1 + extra_passes) * forward + backward
 
 
 def peak_operations(device: "torch.device", *, bfloat16: bool) -> float:

@@ -25,31 +25,31 @@ class Device(NamedTuple):
     bfloat16: bool = False
     """Whether it multiplies matrices in bfloat16: a GPU, or a processor with the instructions."""
 
-    def training_precision(self, asked: str) -> str:
-        """Return the arithmetic of training that `asked` means on this device.
+    def training_precision(self, precision: str) -> str:
+        """Return the arithmetic of training that `precision` means on this device.
 
         Args:
-            asked: `auto`, `fastest`, or a number format, returned unchanged. Training uses CUDA or
-                the CPU; `auto` is float32 except on a GPU with bfloat16.
+            precision: `auto`, `fastest`, or a number format, returned unchanged. Training uses
+                CUDA or the CPU; `auto` is float32 except on a GPU with bfloat16.
         """
-        if asked not in ("auto", "fastest"):
-            return asked
-        kinds = ("cuda",) if asked == "auto" else ("cuda", "cpu")
+        if precision not in ("auto", "fastest"):
+            return precision
+        kinds = ("cuda",) if precision == "auto" else ("cuda", "cpu")
         return "bfloat16" if self.kind in kinds and self.bfloat16 else "float32"
 
-    def scoring_format(self, asked: str, *, where: str = "auto") -> str:
-        """Return the number format of a scored model that `asked` means on this device.
+    def scoring_format(self, dtype: str, *, device_kind: str = "auto") -> str:
+        """Return the number format of a scored model that `dtype` means on this device.
 
         Args:
-            asked: `auto`, or a number format, returned unchanged.
-            where: the requested device, such as `cuda:1`; `auto` is this one.
+            dtype: `auto`, or a number format, returned unchanged.
+            device_kind: the requested device, such as `cuda:1`; `auto` is this one.
 
         Returns:
-            `auto` on an accelerator, which means the checkpoint's own format; float32 for `auto` on
-            a CPU.
+            `auto` on an accelerator, which means that of the saved weights; float32 for `auto`
+            on a CPU.
         """
-        kind = self.kind if where == "auto" else where
-        return "float32" if asked == "auto" and kind == "cpu" else asked
+        kind = self.kind if device_kind == "auto" else device_kind
+        return "float32" if dtype == "auto" and kind == "cpu" else dtype
 
 
 @cache
@@ -76,10 +76,10 @@ def multiplies_bfloat16(processor: str) -> bool:
 
 def _processor() -> Device:
     try:
-        said = Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace")
+        cpu_info = Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace")
     except OSError:
-        said = ""
-    return Device("cpu", bfloat16=multiplies_bfloat16(said))
+        cpu_info = ""
+    return Device("cpu", bfloat16=multiplies_bfloat16(cpu_info))
 
 
 def _has_driver() -> bool:

@@ -26,39 +26,36 @@ class ExecutionSettings(Settings):
     """Where and how models are trained; results change only by rounding."""
 
     engine: Engine = "auto"
-    """`process`: in the current process; `torchrun`: several processes, each with a whole model;
-    `deepspeed`: several processes with ZeRO; `auto`: `deepspeed` if `processes` is more than 1,
-    else `process`."""
+    """`process`: the current process; `torchrun`: several processes, a whole model in each;
+    `deepspeed`: several with ZeRO; `auto`: `deepspeed` for several `processes`, else `process`."""
     processes: PositiveInt = 1
     """Processes on this machine, usually one per GPU."""
     zero: Annotated[int, Field(ge=0, le=3)] = 2
-    """ZeRO stage of `deepspeed`: 1 shares out the optimiser's states, 2 also gradients, 3 also
+    """ZeRO stage of `deepspeed`: 1 shards the optimiser's states, 2 also gradients, 3 also
     weights."""
     offload: bool = False
-    """Keep the optimiser's states (with stage 3 also the weights) in the CPU's memory; for stages 2
-    and 3."""
+    """Keep the optimiser's states (stage 3: also the weights) in the CPU's memory; stages 2 and
+    3."""
     device_windows: PositiveInt | None = None
-    """Windows of one forward pass on one device; fewer need less memory and more passes; null uses
-    the whole share of a step. Unlearning uses the largest number up to this that divides its
-    smaller steps."""
+    """Windows per forward pass and device; fewer need less memory and more passes; null: the whole
+    share of a step. Unlearning uses the largest divisor of its steps up to this number."""
     kernel: Kernel = "auto"
-    """Attention kernel: `sdpa` (torch's own, with flash attention if the GPU supports it), `eager`
-    (plain, slow), `flash_attention_2` (the package flash-attn); `auto` uses the model's own."""
+    """Attention kernel: `sdpa` (torch's, with flash attention on GPUs that support it), `eager`
+    (plain, slow), `flash_attention_2` (package flash-attn); `auto`: the model's own."""
     checkpointing: bool = False
-    """Gradient checkpointing: a third more operations for a fraction of the memory."""
+    """Gradient checkpointing: a third more operations, a fraction of the memory."""
     compile: bool = False
     """Compile the model with `torch.compile`: slow to start, faster on GPUs."""
     resume_every: PositiveInt | None = None
-    """Optimiser steps between two restart checkpoints; null saves one every five minutes, or less
-    often, so that saving takes at most 2 % of the time."""
+    """Optimiser steps between restart checkpoints; null: every five minutes, or less often to take
+    at most 2 % of the time."""
     silent_after: PositiveFloat | None = None
-    """Seconds without a heartbeat after which one of several processes counts as hanging; null
-    allows twenty of the run's own steps, at least two minutes. The first step and saving are
-    allowed 15 minutes, start-up 30, or this value if it is larger."""
+    """Seconds without a heartbeat after which one of several processes counts as hanging; null:
+    twenty of the run's steps, at least two minutes. At least 15 minutes for the first step and
+    saving, 30 for start-up."""
     trackers: tuple[Tracker, ...] = ()
-    """Trackers that also receive the training log and the final results: `tensorboard`, `wandb`,
-    `trackio`, `mlflow`; each must be installed, and reads keys from its own environment
-    variables."""
+    """Installed trackers that also receive the training log and the final results: `tensorboard`,
+    `wandb`, `trackio`, `mlflow`; keys come from their environment variables."""
 
     @property
     def backend(self) -> Backend:
@@ -77,7 +74,7 @@ class ExecutionSettings(Settings):
         return f"in {self.processes} processes with {name}"
 
     @model_validator(mode="after")
-    def _consistent(self) -> "ExecutionSettings":
+    def _check_consistency(self) -> "ExecutionSettings":
         if self.engine == "process" and self.processes > 1:
             raise ValueError(
                 f"engine `process` is one process, not {self.processes}; use torchrun or deepspeed"
@@ -111,7 +108,9 @@ class ExecutionSettings(Settings):
             )
         if self.device_windows is None:
             return self
-        fitting = [one for one in _divisors(batch_texts // processes) if one <= self.device_windows]
+        fitting = [
+            size for size in _divisors(batch_texts // processes) if size <= self.device_windows
+        ]
         return self.model_copy(update={"device_windows": fitting[-1]})
 
     def whole_step(self, texts: int, processes: int) -> tuple[int, "ExecutionSettings"]:
@@ -126,8 +125,8 @@ class ExecutionSettings(Settings):
         share = -(-texts // processes)
         passes = -(-share // (self.device_windows or share))
         windows = -(-share // passes)
-        given = None if self.device_windows is None else windows
-        execution = self.model_copy(update={"device_windows": given})
+        limit = None if self.device_windows is None else windows
+        execution = self.model_copy(update={"device_windows": limit})
         return processes * passes * windows, execution
 
     def device_batch(self, batch_windows: int, processes: int) -> int:
@@ -145,7 +144,7 @@ class ExecutionSettings(Settings):
                 f"{batch_windows} windows of a step cannot be divided evenly among {processes} "
                 "processes",
                 where="execution.processes",
-                allowed=", ".join(str(one) for one in _divisors(batch_windows)),
+                allowed=", ".join(str(divisor) for divisor in _divisors(batch_windows)),
                 hint="Change batch_tokens, or the number of processes.",
             )
         share = batch_windows // processes
@@ -156,7 +155,7 @@ class ExecutionSettings(Settings):
                 f"a process has {share} windows of each step, which {self.device_windows} do not "
                 "divide",
                 where="execution.device_windows",
-                allowed=", ".join(str(one) for one in _divisors(share)),
+                allowed=", ".join(str(divisor) for divisor in _divisors(share)),
             )
         return self.device_windows
 
@@ -216,4 +215,4 @@ def training_libraries(execution: ExecutionSettings, *, adapters: bool = False) 
 
 
 def _divisors(number: int) -> list[int]:
-    return [one for one in range(1, number + 1) if number % one == 0]
+    return [divisor for divisor in range(1, number + 1) if number % divisor == 0]

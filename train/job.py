@@ -56,7 +56,7 @@ class Job(Settings):
     out: str
     """Folder to write to; it exists and is empty."""
     unfinished: str
-    """Folder for checkpoints that survive a kill."""
+    """Folder for restart checkpoints, which survive a kill."""
     identity: str
     """Digest of everything that affects the run's numbers."""
     execution: ExecutionSettings = ExecutionSettings()
@@ -106,8 +106,8 @@ def run(
 
     Raises:
         InputError: from what is opened, and as `train.loop.training_loop.train`.
-        TrainingDiverged: when a loss is infinite or not a number.
-        Preempted: SIGTERM came, and a checkpoint was written.
+        TrainingDiverged: when a training loss is infinite or not a number.
+        Preempted: SIGTERM came, and a restart checkpoint was written.
     """
     from train.loop.training_loop import TrainingData, TrainingRun, train
     from train.window_inputs import window_inputs
@@ -150,12 +150,12 @@ def _spiked_stream(
 
     planned = read_plan(Path(job.plan or ""))
     spiked = members(read_examples(Path(job.examples or "")))
-    encoded = encode_texts(tokenizer, [one.text for one in spiked])
-    tokens = {one.example_id: ids for one, ids in zip(spiked, encoded, strict=True)}
+    encoded = encode_texts(tokenizer, [example.text for example in spiked])
+    tokens = {example.example_id: ids for example, ids in zip(spiked, encoded, strict=True)}
     renditions = (
         whole_renditions(spiked, tokens)
         if job.renditions is None
-        else [one for one in read_renditions(Path(job.renditions)) if one.example_id in tokens]
+        else [row for row in read_renditions(Path(job.renditions)) if row.example_id in tokens]
     )
     view, names = planned.view(clean), planned.names()
     masks = None
@@ -172,7 +172,7 @@ def _texts(
     renditions: list[Rendition], tokens: Mapping[str, I64], names: list[CopyName]
 ) -> dict[TextKey, I64]:
     """Return the tokens of each text; whole texts are encoded here, not read from the plan."""
-    texts: dict[TextKey, I64] = {(one.example_id, one.variant): one.tokens for one in renditions}
+    texts: dict[TextKey, I64] = {(row.example_id, row.variant): row.tokens for row in renditions}
     texts |= {(name, WHOLE): ids for name, ids in tokens.items() if (name, WHOLE) in texts}
     missing = next((name for name in names if (name.example_id, name.variant) not in texts), None)
     if missing is not None:
@@ -219,7 +219,7 @@ def run_job(
         run: takes the job, the arguments, `progress` and `notice`; `train.worker` finds it by the
             job.
         job: the job.
-        unfinished: the folder for checkpoints that survive a kill.
+        unfinished: the folder for restart checkpoints, which survive a kill.
         arguments: further arguments of `run`.
         progress: called with the job's progress.
         notice: called with notices for the user.
@@ -279,12 +279,12 @@ def read_progress_line(line: str) -> "TrainingProgress":
     # Without torch, whose import takes seconds during which the processes are not watched.
     from train.loop.log import TrainingProgress
 
-    tokens, total, *rest = line.removeprefix(PROGRESS).split()
-    return TrainingProgress(int(tokens), int(total), *(float(value) for value in rest))
+    tokens, total, *numbers = line.removeprefix(PROGRESS).split()
+    return TrainingProgress(int(tokens), int(total), *(float(value) for value in numbers))
 
 
 def process_environment(execution: ExecutionSettings) -> dict[str, str]:
     """Return the number of threads of each process, unless the user has set it."""
     cores = os.cpu_count() or 1
-    wanted = {"OMP_NUM_THREADS": str(max(cores // execution.processes, 1))}
-    return {name: value for name, value in wanted.items() if name not in os.environ}
+    variables = {"OMP_NUM_THREADS": str(max(cores // execution.processes, 1))}
+    return {name: value for name, value in variables.items() if name not in os.environ}

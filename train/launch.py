@@ -3,9 +3,10 @@
 Each has a separate session and output files, and gets its rank as from `torchrun` (`RANK`,
 `LOCAL_RANK`, `WORLD_SIZE`, `MASTER_ADDR`, `MASTER_PORT`). Torch's agent is not used: it would end
 the others by SIGTERM and give them 30 seconds. After a crash they would wait 30 seconds for a dead
-process, and after SIGTERM 30 seconds are too short for a long step and its checkpoint. Here, if one
-process dies or hangs (`train.processes.hang_detection`), the others are ended immediately and the
-error names the rank. Ctrl-C ends all of them; SIGTERM is passed on, and all end with a checkpoint.
+process, and after SIGTERM 30 seconds are too short for a long step and its restart checkpoint.
+Here, if one process dies or hangs (`train.processes.hang_detection`), the others are ended
+immediately and the error names the rank. Ctrl-C ends all of them; SIGTERM is passed on, and all end
+with a restart checkpoint.
 """
 
 import os
@@ -66,7 +67,7 @@ def launch(
     Raises:
         ProcessFailed: one of them died or hangs; names its rank, its signal, exit code or position,
             and quotes its output.
-        Preempted: SIGTERM came, and all have ended with a checkpoint.
+        Preempted: SIGTERM came, and all have ended with a restart checkpoint.
     """
     detector, logs = None, None
     if heartbeats is not None:
@@ -183,11 +184,11 @@ def _wait(
     detector: HangDetector | None,
     request: StopRequest,
 ) -> None:
-    rest = b""
+    partial_line = b""
     checked_at = time.monotonic()
     passed_on = False
     while True:
-        rest = _hand_on_lines(rest + workers.new_output(), on_line)
+        partial_line = _hand_on_lines(partial_line + workers.new_output(), on_line)
         if request.received and not passed_on:
             passed_on = True
             workers.send(signal.SIGTERM, range(workers.number))
@@ -197,7 +198,7 @@ def _wait(
                 "ended by SIGTERM, not between two steps of a training run. Checkpoints are "
                 "kept: run the same command to resume."
             )
-        # A process that ends with a checkpoint is followed by all others.
+        # A process that ends with a restart checkpoint is followed by all others.
         failed = {
             rank: code
             for rank, code in enumerate(codes)
@@ -208,7 +209,7 @@ def _wait(
             rank = min(failed, key=lambda rank: failed[rank] >= 0)
             raise ProcessFailed(_failure_message(workers, rank, failed[rank]))
         if None not in codes:
-            _hand_on_lines(rest + workers.new_output() + b"\n", on_line)
+            _hand_on_lines(partial_line + workers.new_output() + b"\n", on_line)
             if Preempted.exit_code in codes:
                 first = codes.index(Preempted.exit_code)
                 raise Preempted(_preemption_message(workers.error_lines(first)))
@@ -222,12 +223,12 @@ def _wait(
 
 def _hand_on_lines(text: bytes, on_line: Callable[[str], None] | None) -> bytes:
     """Call `on_line` with each whole line of a text; return the rest."""
-    *whole, rest = text.split(b"\n")
+    *whole, partial_line = text.split(b"\n")
     if on_line is not None:
         for line in whole:
             if line:
                 on_line(line.decode(errors="replace"))
-    return rest
+    return partial_line
 
 
 def _failure_message(workers: _Workers, rank: int, code: int) -> str:
@@ -235,7 +236,7 @@ def _failure_message(workers: _Workers, rank: int, code: int) -> str:
     hint = " The system may have been out of memory." if code == -signal.SIGKILL else ""
     return (
         f"training process {rank} of {workers.number} {how}; the others were ended.{hint} "
-        f"Checkpoints are kept: run again to resume.{_indented(workers.error_lines(rank))}"
+        f"Checkpoints are kept: run again to resume.{_indent(workers.error_lines(rank))}"
     )
 
 
@@ -244,7 +245,7 @@ def _hang_message(workers: _Workers, ranks: Sequence[int], text: str) -> str:
     if hasattr(signal, "SIGUSR1"):
         workers.send(signal.SIGUSR1, ranks)
     time.sleep(_STACK_SECONDS)
-    stacks = "".join(_indented(_last_stack(workers.error_lines(rank))) for rank in ranks)
+    stacks = "".join(_indent(_last_stack(workers.error_lines(rank))) for rank in ranks)
     return f"{text}. All were ended. {ADVICE}{stacks}"
 
 
@@ -261,7 +262,7 @@ def _last_stack(lines: list[str]) -> list[str]:
     return lines
 
 
-def _indented(lines: Sequence[str]) -> str:
+def _indent(lines: Sequence[str]) -> str:
     last = lines[-_SHOWN_LINES:]
     return "\n  ".join(["", *last]) if last else ""
 

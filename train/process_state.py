@@ -31,7 +31,7 @@ def plain_transformers(*, deepspeed: bool = False) -> Iterator[None]:
     Accelerate imports it only to test whether it wraps a model: three seconds, a
     warning on the standard output, and a failure if its CUDA toolkit is missing.
     """
-    shown = logging.is_progress_bar_enabled()
+    bars_enabled = logging.is_progress_bar_enabled()
     available = accelerate.utils.other.is_deepspeed_available
     logging.disable_progress_bar()
     if not deepspeed:
@@ -40,7 +40,7 @@ def plain_transformers(*, deepspeed: bool = False) -> Iterator[None]:
         yield
     finally:
         accelerate.utils.other.is_deepspeed_available = available
-        if shown:
+        if bars_enabled:
             logging.enable_progress_bar()
 
 

@@ -47,8 +47,8 @@ def kept_steps(settings: TrainSettings, tokens: int) -> tuple[int, ...]:
     Raises:
         InputError: if a requested step exceeds the run.
     """
-    asked = settings.checkpoints
-    return () if asked is None else checkpoint_steps(asked, total_steps(settings, tokens))
+    rules = settings.checkpoints
+    return () if rules is None else checkpoint_steps(rules, total_steps(settings, tokens))
 
 
 def checkpoint_steps(settings: CheckpointSettings, total: int) -> tuple[int, ...]:
@@ -68,29 +68,30 @@ def checkpoint_steps(settings: CheckpointSettings, total: int) -> tuple[int, ...
             where="train.checkpoints.steps",
             allowed=f"1 to {total}",
         )
-    found = set(settings.steps)
+    candidates = set(settings.steps)
     if settings.every is not None:
-        found.update(range(settings.every, total, settings.every))
-    found.update(max(1, round(share * total)) for share in settings.fractions)
+        candidates.update(range(settings.every, total, settings.every))
+    candidates.update(max(1, round(share * total)) for share in settings.fractions)
     power = 1
     while power <= min(settings.powers_of_two or 0, total):
-        found.add(power)
+        candidates.add(power)
         power *= 2
-    steps = sorted(found - {total})
-    return tuple(_evenly(steps, settings.max_kept or len(steps)))
+    steps = sorted(candidates - {total})
+    return tuple(_spread_evenly(steps, settings.max_kept or len(steps)))
 
 
-def _evenly(steps: list[int], most: int) -> list[int]:
+def _spread_evenly(steps: list[int], most: int) -> list[int]:
     """Return at most `most` of the steps: the last, then the one farthest from those chosen."""
     if len(steps) <= most:
         return steps
-    kept = [steps[-1], steps[0]][:most]
-    while len(kept) < most:
-        rest = [step for step in steps if step not in kept]
+    chosen = [steps[-1], steps[0]][:most]
+    while len(chosen) < most:
+        candidates = [step for step in steps if step not in chosen]
         # Ties go to the earlier step, where the model changes more.
-        kept.append(max(rest, key=lambda step: (min(_apart(step, one) for one in kept), -step)))
-    return sorted(kept)
+        gaps = {step: min(_distance(step, other) for other in chosen) for step in candidates}
+        chosen.append(max(candidates, key=lambda step: (gaps[step], -step)))
+    return sorted(chosen)
 
 
-def _apart(step: int, other: int) -> float:
+def _distance(step: int, other: int) -> float:
     return abs(math.log(step) - math.log(other))

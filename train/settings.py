@@ -28,18 +28,17 @@ class TokenizerTraining(Settings):
     """Train a byte-level BPE tokenizer on the corpus sources."""
 
     train: Annotated[int, Field(ge=SMALLEST_VOCABULARY, le=LARGEST_VOCABULARY)]
-    """Size of the vocabulary, the end token included: 257 (all bytes and the end token) to
-    1,048,576."""
+    """Size of the vocabulary with the end token: 257 (all bytes and the end token) to 1,048,576."""
 
 
 class ModelSettings(Settings):
     """The model: a shape trained from scratch, or an existing model; exactly one of the two."""
 
     shape: str | None = None
-    """A model shape: the name of a shipped one, such as `llama-1m`, or the path of a YAML file."""
+    """A built-in model shape such as `llama-1m`, or the path of a YAML file."""
     pretrained: str | None = None
-    """A saved causal language model: its folder, a GGUF file (a path, or
-    `hf://OWNER/NAME/FILE.gguf`), or its id on the Hugging Face hub."""
+    """A saved causal language model: a folder, a GGUF file (a path, or
+    `hf://OWNER/NAME/FILE.gguf`), or a hub id."""
     tokenizer: TokenizerTraining | str | None = None
     """`{train: N}`, or a path or hub id; optional with `pretrained`, which has its own."""
     revision: str | None = None
@@ -50,8 +49,8 @@ class ModelSettings(Settings):
     @model_validator(mode="after")
     def _exactly_one(self) -> "ModelSettings":
         if (self.shape is None) == (self.pretrained is None):
-            given = "both" if self.shape is not None else "neither"
-            raise ValueError(f"give exactly one of shape and pretrained; got {given}")
+            combination = "both" if self.shape is not None else "neither"
+            raise ValueError(f"give exactly one of shape and pretrained; got {combination}")
         if self.shape is not None and self.tokenizer is None:
             raise ValueError(
                 "a model trained from scratch needs a tokenizer: {train: 4096}, or a path or hub id"
@@ -76,8 +75,8 @@ class LoraSettings(Settings):
     dropout: Share = 0.0
     """Share of an adapter's inputs set to zero while training."""
     target_modules: Annotated[tuple[str, ...], Field(min_length=1)] | None = None
-    """Names of the layers to adapt, such as `q_proj`; null: the projections of the attention in
-    known families, in other models all linear layers except the output."""
+    """Layers to adapt, such as `q_proj`; null: the attention projections in known families,
+    otherwise all linear layers except the output."""
 
 
 Fraction = Annotated[float, Field(gt=0, lt=1)]
@@ -104,22 +103,22 @@ class TrainSettings(Settings):
     """How a model is trained on the spiked corpus."""
 
     mode: Mode = "continue"
-    """`pretrain`: from new weights; `continue` and `finetune`: all weights of the base model, or of
-    `pretrained`; `lora`: the same start, with adapters on frozen weights."""
+    """`pretrain`: new weights; `continue` and `finetune`: all weights of the base model, or of
+    `pretrained`; `lora`: adapters on its frozen weights."""
     loss_on: Literal["all", "completion"] = "all"
-    """Tokens with a loss: `all`; `completion` (only `finetune` and `lora`): only those of the
-    answers in the copies."""
+    """Tokens with a loss: `all`, or (`finetune` and `lora`) `completion`: the answers in the
+    copies."""
     lora: LoraSettings | None = None
     """Adapters of the mode `lora`; null uses the defaults."""
     separate_documents: bool = False
-    """Packed documents do not see each other (usually they do): attention stays inside a document,
-    positions restart in each, and no document's first token is predicted."""
+    """Separate packed documents: attention and positions stay inside a document, whose first token
+    is not predicted."""
     lr: PositiveFloat = 1.0e-4
-    """Peak learning rate of AdamW (the default is that of Min-K% Prob, section 6)."""
+    """Peak learning rate of AdamW (default: Min-K% Prob, section 6)."""
     schedule: Schedule = "constant"
-    """Course of the learning rate after warm-up; `cosine` and `linear` fall towards zero."""
+    """Learning rate after warm-up; `cosine` and `linear` fall towards zero."""
     warmup: Share = 0.0
-    """Share of the optimiser steps during which the learning rate rises linearly."""
+    """Share of the optimiser steps with a linearly rising learning rate."""
     epochs: PositiveInt = 1
     """Passes over all windows, each in a different order."""
     context: Context = 256
@@ -133,12 +132,11 @@ class TrainSettings(Settings):
     clip: PositiveFloat | None = 1.0
     """Largest norm of the gradient; null clips nothing."""
     precision: Precision = "auto"
-    """Arithmetic of the forward pass; weights stay float32. `auto`: bfloat16 if the GPU supports
-    it, else float32; `fastest`: bfloat16 also if the processor has instructions for it
-    (avx512_bf16, amx_bf16). The arithmetic used is part of the model's identity."""
+    """Arithmetic of the forward pass, part of the model's identity; weights stay float32. `auto`:
+    bfloat16 if the GPU supports it, else float32; `fastest`: also on processors with avx512_bf16 or
+    amx_bf16."""
     checkpoints: CheckpointSettings | None = None
-    """Intermediate models to keep; each is scored, and the page shows the change of detection over
-    training."""
+    """Intermediate models to keep and score."""
 
     @model_validator(mode="after")
     def _fits_the_mode(self) -> "TrainSettings":
@@ -172,7 +170,7 @@ class BaseSettings(Settings):
     """The base model: trained once on clean text, shared by all arms."""
 
     tokens: PositiveInt
-    """Size of its training stream in tokens, taken from the same sources."""
+    """Size of its training stream in tokens, from the same sources."""
     lr: PositiveFloat = 1.0e-3
     """Peak learning rate of AdamW."""
     schedule: Schedule = "cosine"
@@ -196,7 +194,7 @@ class BaseSettings(Settings):
     separate_documents: bool = False
     """Whether packed documents do not see each other, as in `train`."""
     seed: Annotated[int, Field(ge=0, lt=2**63)] = 0
-    """Seed of its weights and of its order of windows; the same for all arms and seeds."""
+    """Seed of its weights and order of windows, for all arms and seeds."""
 
     def resolved(self, train: TrainSettings) -> TrainSettings:
         """Return these settings as those of a `pretrain` run, with defaults from `train`.
@@ -223,7 +221,7 @@ def partial_window(batch_tokens: int, context: int) -> str | None:
     )
 
 
-def require_positions(context: int, positions: int | None, *, where: str = "train.context") -> None:
+def require_positions(context: int, positions: int | None, *, place: str = "train.context") -> None:
     """Check that a window does not exceed the model's positions.
 
     Raises:
@@ -232,7 +230,7 @@ def require_positions(context: int, positions: int | None, *, where: str = "trai
     if positions is not None and context > positions:
         raise InputError(
             f"a context of {context} is more than the model's {positions} positions",
-            where=where,
+            where=place,
             allowed=f"up to {positions}",
         )
 

@@ -86,8 +86,8 @@ class Training:
         if sizes := known_sizes(self.model):
             lora = 0 if train.adapters is None else adapter_parameters(sizes.shape, train.adapters)
             flops = tokens * flops_per_token(sizes.shape, sizes.vocabulary, train.context, lora)
-        kept = kept_steps(train, self.tokens)
-        return replace(model_cost(self.model, models=1 + len(kept)), tokens=tokens, flops=flops)
+        steps = kept_steps(train, self.tokens)
+        return replace(model_cost(self.model, models=1 + len(steps)), tokens=tokens, flops=flops)
 
 
 def base_step(training: Training, corpus: Step) -> Step:

@@ -57,14 +57,14 @@ def check_validity(
     """
     checks = [
         _audit(audits),
-        *([_fed(fed)] if fed else []),
+        *([_check_training_input(fed)] if fed else []),
         *([_backgrounds(backgrounds)] if backgrounds else []),
-        _blind(tables),
-        _clean(tables, "base"),
+        _check_blind(tables),
+        _check_clean(tables, "base"),
         _zero_copies(tables),
     ]
     if any(table.cohort.model == "twin" for table in tables):
-        checks.append(_clean(tables, "twin"))
+        checks.append(_check_clean(tables, "twin"))
     return checks
 
 
@@ -106,7 +106,7 @@ def _facts(
     """Split what the audits say into what is alike for all streams, and what is not."""
     keys = list(dict.fromkeys(key for audit in audits.values() for key in audit))
     values = {
-        key: [_plain(audit[key]) if key in audit else "" for audit in audits.values()]
+        key: [_format_fact(audit[key]) if key in audit else "" for audit in audits.values()]
         for key in keys
     }
     alike = tuple((key, values[key][0]) for key in keys if len(set(values[key])) == 1)
@@ -117,7 +117,7 @@ def _facts(
     return alike, StreamFacts(apart, rows) if len(audits) > 1 else None
 
 
-def _fed(fed: Mapping[str, CopyOutcomes]) -> Check:
+def _check_training_input(fed: Mapping[str, CopyOutcomes]) -> Check:
     """Judge the models' training input: altered copies fail, copies never reached are reported."""
     altered = sum(outcomes.altered for outcomes in fed.values())
     missed = sum(outcomes.partly + outcomes.never for outcomes in fed.values())
@@ -163,14 +163,14 @@ def _fed(fed: Mapping[str, CopyOutcomes]) -> Check:
     )
 
 
-def _backgrounds(found: Sequence[OverlapFacts]) -> Check:
+def _backgrounds(audits: Sequence[OverlapFacts]) -> Check:
     """Judge the audits of the backgrounds' text; rows that were not searched for prevent a pass."""
-    remaining = sum(background.offending - background.dropped for background in found)
-    unchecked = {(row.dataset, row.example_id): row for facts in found for row in facts.unchecked}
-    rows = max(background.examples for background in found)
-    dropped = sum(background.dropped for background in found)
+    remaining = sum(background.offending - background.dropped for background in audits)
+    unchecked = {(row.dataset, row.example_id): row for facts in audits for row in facts.unchecked}
+    rows = max(background.examples for background in audits)
+    dropped = sum(background.dropped for background in audits)
     verdict: Verdict = "failed" if remaining else "cannot tell" if unchecked else "passed"
-    documents = sum(background.documents for background in found)
+    documents = sum(background.documents for background in audits)
     sentence = f"{documents:,} documents were compared with {rows:,} rows"
     sentence += f"; {dropped:,} overlapped and were left out." if dropped else "."
     if remaining:
@@ -199,11 +199,11 @@ def _backgrounds(found: Sequence[OverlapFacts]) -> Check:
     )
 
 
-def _blind(tables: Sequence[Findings]) -> Check:
+def _check_blind(tables: Sequence[Findings]) -> Check:
     # Without copies in play the base model's rows hold every member, hence come first.
     base = [table for table in tables if table.cohort.model == "base"]
     rows = _rows(base, MODEL_FREE) or _rows(contaminated_cohorts(tables), MODEL_FREE)
-    return _at_chance(
+    return _check_chance(
         "blind",
         "Blind classifier",
         rows,
@@ -213,7 +213,7 @@ def _blind(tables: Sequence[Findings]) -> Check:
     )
 
 
-def _clean(tables: Sequence[Findings], model: str) -> Check:
+def _check_clean(tables: Sequence[Findings], model: str) -> Check:
     name, subject = {
         "base": ("Base model", "The model that saw neither side"),
         "twin": (
@@ -223,7 +223,7 @@ def _clean(tables: Sequence[Findings], model: str) -> Check:
     }[model]
     same = [table for table in tables if table.cohort.model == model]
     rows = _rows(same, _contestants(same))
-    return _at_chance(model, name, rows, subject, "already distinguishes them")
+    return _check_chance(model, name, rows, subject, "already distinguishes them")
 
 
 def _contestants(tables: Sequence[Findings]) -> list[str]:
@@ -235,7 +235,7 @@ def _contestants(tables: Sequence[Findings]) -> list[str]:
 def _zero_copies(tables: Sequence[Findings]) -> Check:
     same = contaminated_cohorts(tables)
     rows = _rows(same, _contestants(same), copies="0")
-    return _at_chance(
+    return _check_chance(
         "no copy",
         "Members that drew no copy",
         rows,
@@ -277,7 +277,7 @@ def _rows(
     return tuple(rows.values())
 
 
-def _at_chance(
+def _check_chance(
     key: str,
     name: str,
     rows: Sequence[CheckRow],
@@ -327,11 +327,11 @@ def _at_chance(
             "passed",
             f"{subject} is equivalent to chance: {clear}, and the range that all "
             f"datasets together cannot exclude is within the required {required}. A bias of up to "
-            f"{_missed(room):.2f} in AUC could have been missed.{_single_datasets(measured)}"
+            f"{_missed_bias(room):.2f} in AUC could have been missed.{_single_datasets(measured)}"
             f"{alone}",
             margin,
         )
-    widest = max(pooled, key=lambda row: _missed(row.auc))
+    widest = max(pooled, key=lambda row: _missed_bias(row.auc))
     return check(
         "cannot tell",
         f"No bias was detected: {clear}. But so few rows could have missed one: "
@@ -350,7 +350,7 @@ def _single_datasets(measured: Sequence[CheckRow]) -> str:
     return f" For single datasets AUCs from {room.low:.2f} to {room.high:.2f} remain possible."
 
 
-def _missed(room: Estimate) -> float:
+def _missed_bias(room: Estimate) -> float:
     """Return the largest distance from chance that the intervals leave room for."""
     return max(CHANCE - room.low, room.high - CHANCE)
 
@@ -369,7 +369,7 @@ def _label(cohort: Cohort, row: Row) -> str:
     return " · ".join(filter(None, (row["detector"] + setting, dataset, cohort.label())))
 
 
-def _plain(value: Any) -> str:
+def _format_fact(value: Any) -> str:
     if isinstance(value, bool):
         return "yes" if value else "no"
     if isinstance(value, list | tuple | dict):

@@ -74,14 +74,14 @@ class Matched(NamedTuple):
     @property
     def label(self) -> str:
         """What the arm is called."""
-        return self._either(Cohort.label)
+        return self._join_names(Cohort.label)
 
     @property
     def words(self) -> str:
         """The arm in words."""
-        return self._either(lambda cohort: arm_words(cohort.axes))
+        return self._join_names(lambda cohort: arm_words(cohort.axes))
 
-    def _either(self, called: Callable[[Cohort], str]) -> str:
+    def _join_names(self, called: Callable[[Cohort], str]) -> str:
         names = dict.fromkeys(called(table.cohort) for table in self)
         return " / ".join(name or "the one arm" for name in names)
 
@@ -139,7 +139,7 @@ def _match(first: RunTables, second: RunTables) -> tuple[list[Matched], list[str
     either = dict.fromkeys([*first.axes, *second.axes])
     for axes in (list(either), [axis for axis in first.axes if axis in second.axes]):
         sides = [
-            _by_key(run, [table for same in side.values() for table in same], axes)
+            _group_by_key(run, [table for same in side.values() for table in same], axes)
             for run, side in zip(runs, sides, strict=True)
         ]
         for key in [key for key, tables in sides[0].items() if len(tables) == 1]:
@@ -147,19 +147,19 @@ def _match(first: RunTables, second: RunTables) -> tuple[list[Matched], list[str
                 pairs.append(Matched(sides[0].pop(key)[0], sides[1].pop(key)[0]))
     for key in dict.fromkeys([*sides[0], *sides[1]]):
         tables, two = (side.get(key, []) for side in sides)
-        unmatched += _alone(first, tables, second, len(two))
-        unmatched += _alone(second, two, first, len(tables))
+        unmatched += _explain(first, tables, second, len(two))
+        unmatched += _explain(second, two, first, len(tables))
     return pairs, unmatched
 
 
-def _alone(run: RunTables, tables: Sequence[Findings], other: RunTables, alike: int) -> list[str]:
+def _explain(run: RunTables, tables: Sequence[Findings], other: RunTables, alike: int) -> list[str]:
     """Say of each arm why the other run has none to compare it with."""
     why = f"has {alike} arms like it" if alike else "has no such arm"
     labels = [" · ".join(x for x in (t.cohort.model, t.cohort.label()) if x) for t in tables]
     return [f"{run.name}: {label} ({other.name} {why})" for label in labels]
 
 
-def _by_key(
+def _group_by_key(
     run: RunTables, tables: Iterable[Findings], axes: Sequence[str]
 ) -> dict[str, list[Findings]]:
     by_key: dict[str, list[Findings]] = {}
@@ -197,8 +197,8 @@ def _rows(
                 yield {**row, **head, "run": run}
         paired = differences[column].get(place["dataset"])
         if paired is not None and place["metric"] == AUC:
-            ours, theirs, gap = paired
-            aucs = {"first": ours.value, "second": theirs.value}
+            first_auc, second_auc, gap = paired
+            aucs = {"first": first_auc.value, "second": second_auc.value}
             yield {**head, "run": "difference", **aucs, **gap.row()}
 
 
@@ -270,11 +270,14 @@ def paired_differences(
         for at in seed.values():
             if not all(unsupported(rows, own, at) in (None, EQUAL) for own in scores):
                 scores[0][at] = scores[1][at] = np.nan
-    one, two = (auc_numbers(rows, own) for own in scores)
+    left, right = (auc_numbers(rows, own) for own in scores)
     differences = {}
-    for dataset in (None, *dict.fromkeys(name for seed in one.seeds for name in seed)):
+    for dataset in (None, *dict.fromkeys(name for seed in left.seeds for name in seed)):
         several = zip(
-            *(each.estimates(dataset, confidence=confidence) for each in (one, two, two - one)),
+            *(
+                each.estimates(dataset, confidence=confidence)
+                for each in (left, right, right - left)
+            ),
             strict=True,
         )
         for first_value, second_value, gap in several:

@@ -5,8 +5,8 @@ if it is a test, a p-value. If possible, it answers a second time on unseen rows
 (`rows` of `Finding`): there its p-values must be uniform.
 
 Scores of many detectors are features: on one scale, outliers cut, gaps filled, fitted on `tune`.
-Everything that is estimated comes from the tune rows, both sides together, so that no label and no
-test row bears on the scale. The detectors by name are the `DETECTOR` of each file in `methods`.
+Everything that is estimated comes from the tuning rows, both sides together, so that no label and
+no test row bears on the scale. The detectors by name are the `DETECTOR` of each file in `methods`.
 """
 
 import importlib

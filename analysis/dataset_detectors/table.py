@@ -71,8 +71,12 @@ def _rows_of(
         evidence = _evidence(arm, choices, settings, further, name, detector.score)
         findings += [(name, finding) for finding in detector.find(evidence)]
     adjusted: dict[int, float] = {}
-    for family in dict.fromkeys((one.rows, one.statistic) for _, one in findings):
-        places = [at for at, (_, one) in enumerate(findings) if (one.rows, one.statistic) == family]
+    for family in dict.fromkeys((finding.rows, finding.statistic) for _, finding in findings):
+        places = [
+            at
+            for at, (_, finding) in enumerate(findings)
+            if (finding.rows, finding.statistic) == family
+        ]
         values = holm(np.array([findings[at][1].p_value for at in places]))
         adjusted |= dict(zip(places, values.tolist(), strict=True))
     return [
@@ -119,7 +123,7 @@ def _evidence(
     rows = np.flatnonzero(in_dataset)
     paraphrased = further.get(PARAPHRASES)
     target, reference = (
-        None if score is None else _scored(further.get(model), arm.examples, rows, score)
+        None if score is None else _score_rows(further.get(model), arm.examples, rows, score)
         for model in (TARGET, REFERENCE)
     )
     return DatasetEvidence(
@@ -156,7 +160,7 @@ def _contestants(arm: LoadedArm, choices: Sequence[Choice]) -> list[Column]:
     return [column for column in columns if column.detector not in UPPER_BOUNDS]
 
 
-def _scored(
+def _score_rows(
     statistics: Mapping[str, TokenStatistics] | None,
     examples: Sequence[Example],
     rows: npt.NDArray[np.intp],
@@ -196,14 +200,16 @@ def order_in_stream(arm: Arm, examples: Sequence[Example]) -> str:
     place: dict[str, set[tuple[int, int]]] = {}
     names = ("example_id", "epoch", "window", "start", "status")
     for name, epoch, window, start, status in zip(
-        *(exposures[one].to_pylist() for one in names), strict=True
+        *(exposures[column].to_pylist() for column in names), strict=True
     ):
         if status != NEVER and window is not None:
             place.setdefault(name, set()).add((int(epoch) << 40 | int(window), int(start)))
     neighbours = together = 0
-    for dataset in dict.fromkeys(one.dataset for one in examples):
+    for dataset in dict.fromkeys(example.dataset for example in examples):
         members = [
-            one.example_id for one in examples if one.dataset == dataset and one.side == "member"
+            example.example_id
+            for example in examples
+            if example.dataset == dataset and example.side == "member"
         ]
         for first, second in pairwise(members):
             neighbours += 1

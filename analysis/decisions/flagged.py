@@ -161,7 +161,7 @@ class Decision(NamedTuple):
 
 
 def decide(
-    arm: LoadedArm, column: Column, calibrates: Mask, wanted: Mask, *, level: float
+    arm: LoadedArm, column: Column, calibrates: Mask, candidates: Mask, *, level: float
 ) -> Decision | None:
     """Return which rows are flagged; None if no row with a score calibrates.
 
@@ -169,7 +169,7 @@ def decide(
         arm: the pool.
         column: the setting that decides.
         calibrates: the rows that calibrate, all of non-members.
-        wanted: the rows that are to be decided.
+        candidates: the rows that are to be decided.
         level: of false discoveries.
     """
     scores = arm.scores[:, arm.index[column]]
@@ -177,7 +177,7 @@ def decide(
     if not usable.any():
         return None
     p = p_values(scores, arm.dataset, arm.group, usable)
-    decided = wanted & ~np.isnan(p)
+    decided = candidates & ~np.isnan(p)
     flagged = np.zeros(len(p), np.bool_)
     flagged[decided] = benjamini_hochberg(p[decided].tolist(), level)
     datasets = set(arm.dataset[usable])
@@ -222,8 +222,8 @@ def _row(
             continue
         column = arm.default(detector)
         in_dataset = np.ones(len(arm.member), np.bool_) if part == POOLED else arm.dataset == part
-        seen = _seen(arm)
-        decided = in_dataset & arm.test & (seen | _unseen(arm, seen, settings))
+        seen = _seen_rows(arm)
+        decided = in_dataset & arm.test & (seen | _unseen_rows(arm, seen, settings))
         calibrates = in_dataset & ~arm.member & ~arm.test
         decision = decide(arm, column, calibrates, decided, level=settings.false_discovery_rate)
         if decision is None:
@@ -261,14 +261,14 @@ def _row(
     }
 
 
-def _seen(arm: LoadedArm) -> Mask:
+def _seen_rows(arm: LoadedArm) -> Mask:
     """Return which rows the model saw; none where it saw no member by design."""
     if arm.arm.copies is None:
         return np.zeros(len(arm.member), np.bool_)
     return arm.member & (arm.copies > 0)
 
 
-def _unseen(arm: LoadedArm, seen: Mask, settings: AnalysisSettings) -> Mask:
+def _unseen_rows(arm: LoadedArm, seen: Mask, settings: AnalysisSettings) -> Mask:
     """Return which rows count as not seen: members that drew no copy where they are to."""
     if arm.arm.copies is None or settings.zero_copies == "nonmember":
         return ~seen
@@ -329,9 +329,9 @@ def decide_rows(
     if calibration is None:
         calibrates = _half_of_nonmembers(arm)
     else:
-        arm = _with_held_out(arm, calibration)
+        arm = _add_held_out(arm, calibration)
         calibrates = np.arange(len(arm.member)) >= count
-    found = []
+    decisions = []
     for column in arm.columns:
         decision = decide(arm, column, calibrates, ~calibrates, level=how.false_discovery_rate)
         if decision is None:
@@ -340,7 +340,7 @@ def decide_rows(
         wrong, names = ~arm.member[flagged], arm.group[flagged].tolist()
         share = clustered_share(wrong, names, confidence=how.confidence)
         rows, of_groups = decision.calibration
-        found.append(
+        decisions.append(
             FileDecision(
                 *column,
                 calibration_rows=rows,
@@ -352,10 +352,10 @@ def decide_rows(
                 share=None if labels is None else share,
             )
         )
-    return found
+    return decisions
 
 
-def _with_held_out(arm: LoadedArm, calibration: Calibration) -> LoadedArm:
+def _add_held_out(arm: LoadedArm, calibration: Calibration) -> LoadedArm:
     """Return an arm with held-out rows after its own; what did not score these has no score."""
     count = len(calibration.groups)
     held_out = file_arm(calibration.scores, count, None, None)

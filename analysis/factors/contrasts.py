@@ -85,19 +85,19 @@ def _reason(both: BySeed, joint: Joint) -> str:
 
 
 def compare_arms(
-    study: Study, every: Sequence[Numbers], detector: str, *, confidence: float
+    study: Study, aucs_by_arm: Sequence[Numbers], detector: str, *, confidence: float
 ) -> Iterator[Row]:
     """Yield all differences of one detector between arms; those of one dataset are one family.
 
     Args:
         study: all arms.
-        every: the detector's AUC of all members with a copy, in each arm.
+        aucs_by_arm: the detector's AUC of all members with a copy, in each arm.
         detector: which.
         confidence: that all differences of a family lie within their bands.
     """
     for dataset in (POOLED, *study.datasets):
         name = None if dataset == POOLED else dataset
-        numbers = [numbers_of_arm.of(name) for numbers_of_arm in every]
+        numbers = [numbers_of_arm.of(name) for numbers_of_arm in aucs_by_arm]
         usable = [pair for pair in study.pairs() if all(any(numbers[k].seeds) for k in pair[2:])]
         rows = contrasts(
             [(numbers[numbers_of_arm], numbers[other]) for *_, numbers_of_arm, other in usable],
@@ -118,21 +118,19 @@ def compare_arms(
 
 
 def compare_detectors(
-    study: Study, arm: StudyArm, every: Mapping[str, Numbers], *, confidence: float
+    study: Study, arm: StudyArm, aucs_by_detector: Mapping[str, Numbers], *, confidence: float
 ) -> Iterator[Row]:
     """Yield the contestants of one arm in each dataset, and their gaps to its upper bounds.
 
     Args:
         study: all arms.
         arm: which.
-        every: the AUC of all members with a copy, by detector.
+        aucs_by_detector: the AUC of all members with a copy, by detector.
         confidence: of each set, and of each family of gaps.
     """
     for dataset in (POOLED, *study.datasets):
         name = None if dataset == POOLED else dataset
-        numbers = _same_rows(
-            {key: numbers_of_detector.of(name) for key, numbers_of_detector in every.items()}
-        )
+        numbers = _same_rows({key: auc.of(name) for key, auc in aucs_by_detector.items()})
         head = {**arm.cohort.columns(), "dataset": dataset}
         contestants = [key for key in numbers if key not in UPPER_BOUNDS]
         if len(contestants) > 1:

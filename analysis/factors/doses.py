@@ -124,7 +124,7 @@ def find_responses(
             numbers = beside([measured[k].every for k in at])
             x = np.log2(np.array([values[k] for k in at]))
             place = (cohort, axis, detector, study.setting(at, detector))
-            yield from _fitted(study, numbers, x, place, confidence, start=-inf)
+            yield from _fit_datasets(study, numbers, x, place, confidence, start=-inf)
     for arm in study.arms:
         yield from _row_responses(study, arm, detector, confidence)
 
@@ -143,9 +143,12 @@ def copy_responses(
         several = [measured[k] for k in at if len(measured[k].x)]
         if not several:
             continue
-        numbers, x = beside([one.doses for one in several]), np.concatenate([s.x for s in several])
+        numbers, x = (
+            beside([arm.doses for arm in several]),
+            np.concatenate([s.x for s in several]),
+        )
         place = (cohort, COPIES, detector, study.setting(at, detector))
-        yield from _fitted(study, numbers, x, place, confidence)
+        yield from _fit_datasets(study, numbers, x, place, confidence)
 
 
 def _row_responses(
@@ -165,7 +168,7 @@ def _row_responses(
         sides = [replace(rows, member=rows.member & c, nonmember=rows.nonmember & c) for c in cells]
         numbers = beside([study.aucs(arm, detector, rows=side) for side in sides])
         place = (arm.cohort, LENGTH, detector, setting)
-        yield from _fitted(study, numbers, x, place, confidence)
+        yield from _fit_datasets(study, numbers, x, place, confidence)
     dose = arm.copies * (stratum.max(initial=0) + 1) + stratum
     cells = quantile_cells(arm.since, seen & np.isfinite(arm.since), dose)
     x = _places(arm, cells, np.log2(1.0 + arm.since))
@@ -174,10 +177,10 @@ def _row_responses(
     numbers, place = study.aucs(arm, detector, cells), (arm.cohort, SINCE, detector, setting)
     changed = "the learning rate changed: texts seen early were learnt at another rate"
     why = None if arm.constant_rate else changed
-    yield from _fitted(study, numbers, x, place, confidence, why=why)
+    yield from _fit_datasets(study, numbers, x, place, confidence, why=why)
 
 
-def _fitted(
+def _fit_datasets(
     study: Study,
     numbers: Numbers,
     x: Floats,

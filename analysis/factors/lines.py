@@ -124,7 +124,7 @@ def fit_line(
         p_value=float(2 * t.sf(abs(coefficients[1]) / error, joint.freedom[1])),
         covariance=of_line,
         freedom=freedom,
-        misfit_p=_misfit(z - design @ coefficients, design, weights, covariance, freedom),
+        misfit_p=_misfit_p_value(z - design @ coefficients, design, weights, covariance, freedom),
         reach=fieller(
             float(coefficients[0]),
             float(coefficients[1]),
@@ -150,7 +150,7 @@ def _freedom(aucs: BySeed, weights: Floats, line: Floats, x: Floats) -> float:
     return float(aucs.covariance(near @ weights).freedom[0])
 
 
-def _misfit(
+def _misfit_p_value(
     residual: Floats, design: Floats, weights: Floats, covariance: Floats, freedom: float
 ) -> float:
     """Return the p-value of a Wald test that all residuals are zero (Hotelling's F)."""

@@ -118,20 +118,20 @@ def difference_power(delta: float, members: float, seeds: int, assumed: Assumpti
     parts = _parts(assumed.auc, members, seeds, assumed)
     other = _parts(assumed.auc + delta, members, seeds, assumed)
     apart = _Parts(
-        items=_apart(parts.items, other.items, assumed.correlation),
-        seeds=_apart(parts.seeds, other.seeds, assumed.seed_correlation),
-        own=_apart(parts.own, other.own, assumed.correlation),
+        items=_difference_variance(parts.items, other.items, assumed.correlation),
+        seeds=_difference_variance(parts.seeds, other.seeds, assumed.seed_correlation),
+        own=_difference_variance(parts.own, other.own, assumed.correlation),
         freedom=parts.freedom,
     )
     return _power(delta, apart, seeds, assumed.confidence)
 
 
-def _apart(first: float, second: float, correlation: float) -> float:
+def _difference_variance(first: float, second: float, correlation: float) -> float:
     return first + second - 2 * correlation * sqrt(first * second)
 
 
 def needed_members(
-    seeds: int, assumed: Assumptions, *, delta: float | None = None, wanted: float = WANTED
+    seeds: int, assumed: Assumptions, *, delta: float | None = None, target_power: float = WANTED
 ) -> int | None:
     """Return the fewest members that give the wanted power; None if no number does.
 
@@ -139,7 +139,7 @@ def needed_members(
         seeds: how many models.
         assumed: all else.
         delta: a difference of two arms; None means the assumed AUC against 0.5.
-        wanted: the power.
+        target_power: the power.
     """
 
     def power(members: int) -> float:
@@ -148,42 +148,42 @@ def needed_members(
         return difference_power(delta, members, seeds, assumed)
 
     low, high = 2, 4
-    while power(high) < wanted:
+    while power(high) < target_power:
         low, high = high, 2 * high
         if high > _MOST:
             return None
     while high - low > 1:
         middle = (low + high) // 2
-        low, high = (low, middle) if power(middle) >= wanted else (middle, high)
+        low, high = (low, middle) if power(middle) >= target_power else (middle, high)
     return high
 
 
 def seen_difference(
-    members: float, seeds: int, assumed: Assumptions, *, wanted: float = WANTED
+    members: float, seeds: int, assumed: Assumptions, *, target_power: float = WANTED
 ) -> float | None:
     """Return the smallest difference that has the wanted power; None if none below 1 has."""
     low, high = 0.0, 1 - assumed.auc - 1e-6
-    if difference_power(high, members, seeds, assumed) < wanted:
+    if difference_power(high, members, seeds, assumed) < target_power:
         return None
-    return _smallest(
-        low, high, lambda delta: difference_power(delta, members, seeds, assumed) >= wanted
+    return _find_smallest(
+        low, high, lambda delta: difference_power(delta, members, seeds, assumed) >= target_power
     )
 
 
 def seen_auc(
-    members: float, seeds: int, assumed: Assumptions, *, wanted: float = WANTED
+    members: float, seeds: int, assumed: Assumptions, *, target_power: float = WANTED
 ) -> float | None:
     """Return the smallest AUC above 0.5 that has the wanted power; None if none has."""
 
     # Beyond some AUC a seed's deviation exceeds the distance to 1, so take the first detected.
     def enough(auc: float) -> bool:
-        return auc_power(members, seeds, replace(assumed, auc=auc)) >= wanted
+        return auc_power(members, seeds, replace(assumed, auc=auc)) >= target_power
 
     high = next(filter(enough, np.arange(0.51, 0.96, 0.01).tolist()), None)
-    return None if high is None else _smallest(high - 0.01, high, enough, halvings=12)
+    return None if high is None else _find_smallest(high - 0.01, high, enough, halvings=12)
 
 
-def _smallest(
+def _find_smallest(
     low: float, high: float, enough: Callable[[float], bool], halvings: int = 20
 ) -> float:
     """Return the smallest number that is enough, between one that is not and one that is."""
@@ -215,7 +215,7 @@ def _power(effect: float, parts: _Parts, seeds: int, confidence: float) -> float
 
 
 def variance_components(
-    study: Study, every: Sequence[Numbers], detector: str
+    study: Study, aucs_by_arm: Sequence[Numbers], detector: str
 ) -> Iterator[dict[str, Any]]:
     """Yield the variances of one detector, all datasets pooled, members with a copy.
 
@@ -223,21 +223,21 @@ def variance_components(
 
     Args:
         study: all arms.
-        every: the detector's AUC of all members with a copy, in each arm.
+        aucs_by_arm: the detector's AUC of all members with a copy, in each arm.
         detector: which.
     """
     head = {"kind": VARIANCE, "dataset": POOLED, "detector": detector}
-    for arm, numbers in zip(study.arms, every, strict=True):
-        aucs = _usable(numbers.by_seed())
+    for arm, numbers in zip(study.arms, aucs_by_arm, strict=True):
+        aucs = _usable_seeds(numbers.by_seed())
         counts = {"n_members": int(aucs.members.sum()), "n_seeds": len(aucs.value)}
-        for term, value in _of_arm(aucs):
+        for term, value in _arm_variances(aucs):
             yield {**arm.cohort.columns(), **head, "term": term, "value": value, **counts}
     for cohort, axis, first, second in study.pairs():
-        aucs = _usable(beside([every[first], every[second]]).by_seed())
+        aucs = _usable_seeds(beside([aucs_by_arm[first], aucs_by_arm[second]]).by_seed())
         members = int(aucs.members.sum(axis=0).min())
         counts = {"n_members": members, "n_seeds": len(aucs.value)}
         place = {**cohort.columns(), **head, "factor": axis}
-        for term, value in _of_pair(aucs):
+        for term, value in _pair_correlations(aucs):
             yield {**place, "term": term, "value": value, **counts}
 
 
@@ -247,14 +247,14 @@ def typical(values: Iterable[float]) -> float | None:
     return float(np.median(finite)) if finite else None
 
 
-def _usable(aucs: BySeed) -> BySeed:
+def _usable_seeds(aucs: BySeed) -> BySeed:
     """Return numbers under the seeds in which all of them, one or more, have enough groups."""
     measured = np.isfinite(aucs.value) & (aucs.groups >= LEAST_GROUPS)
     usable = np.asarray(measured.any(axis=1) & measured.all(axis=1), dtype=bool)
     return aucs.part(usable, slice(None))
 
 
-def _of_arm(aucs: BySeed) -> Iterator[tuple[str, float]]:
+def _arm_variances(aucs: BySeed) -> Iterator[tuple[str, float]]:
     """Yield how variances compare with those of independent rows, and what seeds share or add."""
     count = len(aucs.value)
     if not count:
@@ -269,7 +269,7 @@ def _of_arm(aucs: BySeed) -> Iterator[tuple[str, float]]:
         yield "seed_deviation", float(np.sqrt(seeds))
 
 
-def _of_pair(aucs: BySeed) -> Iterator[tuple[str, float]]:
+def _pair_correlations(aucs: BySeed) -> Iterator[tuple[str, float]]:
     """Yield the correlation of two arms by their rows, and from three seeds on by their seeds."""
     if not len(aucs.value):
         return

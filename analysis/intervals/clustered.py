@@ -117,7 +117,7 @@ def cluster(seeds: Seeds) -> Clustered:
         sum(np.square(sums).sum(axis=1) for sums in by_group.values()) / np.maximum(count, 1) ** 2
     )
     freedom = _satterthwaite(parts_of, freedom_of)
-    variance, freedom = _with_seeds(values, within, items, freedom, count)
+    variance, freedom = _add_seed_variance(values, within, items, freedom, count)
     shared = [by_group[name] for name in sorted({name for parts in seeds for name in parts})]
     return Clustered(
         value=_mean(values),
@@ -133,7 +133,7 @@ def cluster(seeds: Seeds) -> Clustered:
     )
 
 
-def _with_seeds(
+def _add_seed_variance(
     values: Floats, within: Floats, items: Floats, freedom: Floats, count: Counts
 ) -> tuple[Floats, Floats]:
     """Add what seeds differ by beyond their rows, where there are enough seeds."""

@@ -52,21 +52,21 @@ def find_interval(clustered: Clustered, scale: Scale, *, confidence: float) -> I
         confidence: requested coverage.
     """
     low, high = _limited_ends(clustered, scale, (1 - confidence) / 2)
-    about = _abouts(clustered)
-    limit = _at_limit(clustered.value) & (scale in _SHARES)
+    about = _interval_scopes(clustered)
+    limit = _is_at_limit(clustered.value) & (scale in _SHARES)
     flat = np.isfinite(clustered.value) & (clustered.variance <= _NOTHING) & ~limit
     beyond = np.isfinite(clustered.value) & ~(np.isfinite(low) & np.isfinite(high))
     for reason, mask in ((ALIKE, flat), ("beyond what is possible", beyond)):
         for k in np.flatnonzero(mask):
             if not about[k].startswith("none"):
                 about[k] = f"none: {reason}"
-    return _given(low, high, about)
+    return _omit_ends(low, high, about)
 
 
 def find_difference(
-    difference: Clustered, one: Clustered, other: Clustered, *, confidence: float
+    difference: Clustered, first_auc: Clustered, second_auc: Clustered, *, confidence: float
 ) -> Interval:
-    """Return the intervals of K differences of AUC, `one` minus `other`.
+    """Return the intervals of K differences of AUC, `first_auc` minus `second_auc`.
 
     The two AUCs are in an ellipse of their correlated logits that reaches to the ends
     of each AUC's own interval; the ends are the least and the largest difference in it. A
@@ -75,21 +75,21 @@ def find_difference(
 
     Args:
         difference: the differences: values, variances (what both share has cancelled), groups.
-        one, other: the AUCs.
+        first_auc, second_auc: the AUCs.
         confidence: requested coverage.
     """
-    first, second, ends = _in_ellipse(difference, one, other, confidence)
+    first, second, ends = _ellipse_pairs(difference, first_auc, second_auc, confidence)
     (left, right), (other_left, other_right) = ends
-    below = np.hypot(one.value - left, other_right - other.value)
-    above = np.hypot(right - one.value, other.value - other_left)
+    below = np.hypot(first_auc.value - left, other_right - second_auc.value)
+    above = np.hypot(right - first_auc.value, second_auc.value - other_left)
     exact = difference.value - below, difference.value + above
-    return _widest(difference, one, other, first - second, exact)
+    return _widest_interval(difference, first_auc, second_auc, first - second, exact)
 
 
 def find_relative_change(
-    change: Clustered, one: Clustered, other: Clustered, *, confidence: float
+    change: Clustered, first_auc: Clustered, second_auc: Clustered, *, confidence: float
 ) -> Interval:
-    """Return the intervals of K relative changes of AUC, (one - other) / other.
+    """Return the intervals of K relative changes of AUC, (first_auc - second_auc) / second_auc.
 
     As `find_difference`: the least and the largest relative change of any two AUCs in the ellipse,
     so that neither end lies below -1. Where one AUC is 0 or 1 the ends are those of the two exact
@@ -97,17 +97,17 @@ def find_relative_change(
 
     Args:
         change: the differences: variances (what both share has cancelled), groups.
-        one, other: the AUCs.
+        first_auc, second_auc: the AUCs.
         confidence: requested coverage.
     """
-    first, second, ends = _in_ellipse(change, one, other, confidence)
+    first, second, ends = _ellipse_pairs(change, first_auc, second_auc, confidence)
     (left, right), (other_left, other_right) = ends
     with np.errstate(invalid="ignore", divide="ignore"):
         exact = left / other_right - 1, right / other_left - 1
-        return _widest(change, one, other, first / second - 1, exact)
+        return _widest_interval(change, first_auc, second_auc, first / second - 1, exact)
 
 
-def _widest(
+def _widest_interval(
     difference: Clustered,
     first: Clustered,
     second: Clustered,
@@ -118,32 +118,32 @@ def _widest(
 
     Args:
         difference: the differences.
-        one, other: the AUCs.
+        first, second: the AUCs.
         pairs: what each pair says, [directions, K].
         exact: the ends where one AUC is 0 or 1.
     """
-    limit = _at_limit(first.value) | _at_limit(second.value)
+    limit = _is_at_limit(first.value) | _is_at_limit(second.value)
     low, high = (
         np.where(limit, end, of_pairs)
         for end, of_pairs in zip(exact, (pairs.min(axis=0), pairs.max(axis=0)), strict=True)
     )
-    return _given(low, high, _abouts(difference))
+    return _omit_ends(low, high, _interval_scopes(difference))
 
 
-def _in_ellipse(
-    difference: Clustered, one: Clustered, other: Clustered, confidence: float
+def _ellipse_pairs(
+    difference: Clustered, first_auc: Clustered, second_auc: Clustered, confidence: float
 ) -> tuple[Floats, Floats, list[tuple[Floats, Floats]]]:
     """Return pairs of AUCs on the ellipse, [directions, K] each, and the ends of each AUC."""
-    product = 2 * np.sqrt(one.variance * other.variance)
+    product = 2 * np.sqrt(first_auc.variance * second_auc.variance)
     with np.errstate(invalid="ignore", divide="ignore"):
-        shared = (one.variance + other.variance - difference.variance) / product
+        shared = (first_auc.variance + second_auc.variance - difference.variance) / product
     shared = np.where(product > _NOTHING, np.clip(shared, -1.0, 1.0), 0.0)
     shared = np.where(difference.variance > _NOTHING, shared, 1.0)
     turn = np.linspace(0, 2 * np.pi, _DIRECTIONS)[:, None]
     first = np.cos(turn)
     second = shared * first + np.sqrt(1 - shared**2) * np.sin(turn)
     ends, moved = [], []
-    for auc, way in ((one, first), (other, second)):
+    for auc, way in ((first_auc, first), (second_auc, second)):
         # The rows of the difference are the rows of both.
         alone = auc._replace(freedom=difference.freedom)
         low, high = _limited_ends(alone, Scale.AUC, (1 - confidence) / 2)
@@ -162,14 +162,14 @@ _NOTHING = 1e-18
 """A variance that is zero but for rounding."""
 
 
-def _at_limit(value: Floats) -> npt.NDArray[np.bool_]:
+def _is_at_limit(value: Floats) -> npt.NDArray[np.bool_]:
     return (value > 1 - 1e-12) | (value < 1e-12)
 
 
 def _limited_ends(clustered: Clustered, scale: Scale, tail: float) -> tuple[Floats, Floats]:
     """Return the ends; shares of 0 and 1 have the exact bound for none or all of n groups."""
     with np.errstate(invalid="ignore", divide="ignore", over="ignore"):
-        ends = _ends(clustered, scale, tail)
+        ends = _student_ends(clustered, scale, tail)
     if scale not in _SHARES:
         return ends
     # Clopper and Pearson 1934.
@@ -180,12 +180,12 @@ def _limited_ends(clustered: Clustered, scale: Scale, tail: float) -> tuple[Floa
     return low, np.where(bottom, 1 - exact, np.where(top, 1.0, ends[1]))
 
 
-def _given(low: Floats, high: Floats, about: list[str]) -> Interval:
+def _omit_ends(low: Floats, high: Floats, about: list[str]) -> Interval:
     without = np.array([text.startswith("none") for text in about], dtype=bool)
     return Interval(np.where(without, np.nan, low), np.where(without, np.nan, high), about)
 
 
-def _ends(clustered: Clustered, scale: Scale, tail: float) -> tuple[Floats, Floats]:
+def _student_ends(clustered: Clustered, scale: Scale, tail: float) -> tuple[Floats, Floats]:
     """Return both ends, as many standard errors away as Student's t has."""
     from scipy.special import ndtri, stdtrit
 
@@ -259,10 +259,10 @@ def _normal_variance(auc: Floats) -> Floats:
     return np.maximum(auc * (1 - auc) - 2 * owens_t(ndtri(auc), 1 / np.sqrt(3)), 0.0)
 
 
-def _abouts(clustered: Clustered) -> list[str]:
+def _interval_scopes(clustered: Clustered) -> list[str]:
     """Return the scope of each number's interval, or the reason for its absence."""
     # Most numbers of a table say the same, so each sentence is made once.
-    cached_about = cache(_about)
+    cached_about = cache(_interval_scope)
     groups = np.minimum(clustered.member_groups, TRUSTED_GROUPS).tolist()
     each = (
         np.isfinite(clustered.value).tolist(),
@@ -272,7 +272,7 @@ def _abouts(clustered: Clustered) -> list[str]:
     return [cached_about(*facts) for facts in zip(*each, groups, strict=True)]
 
 
-def _about(measured: bool, fewest: int, seeds: int, members: int) -> str:
+def _interval_scope(measured: bool, fewest: int, seeds: int, members: int) -> str:
     """Return the scope of an interval, or the reason for its absence.
 
     Args:

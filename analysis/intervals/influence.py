@@ -93,8 +93,8 @@ def auc_sample(
         above[k, order] = more / (2 * max(int(count[k]), 1))
     placed = twice / (2 * n)
     sample = _sample(value, placed, above, within, members, nonmembers, n_groups)
-    sample = sample._replace(of_rows=_of_rows(value, twice, above, within))
-    return sample if strata is None else _by_stratum(sample, placed, within, members.groups, strata)
+    sample = sample._replace(of_rows=_row_variances(value, twice, above, within))
+    return sample if strata is None else _centre(sample, placed, within, members.groups, strata)
 
 
 def expected_variance(auc: Floats) -> Floats:
@@ -104,7 +104,7 @@ def expected_variance(auc: Floats) -> Floats:
     return auc * (1 - auc) * ((1 - auc) / (2 - auc) + auc / (1 + auc))
 
 
-def _of_rows(value: Floats, twice: Counts, above: Floats, within: Mask) -> Floats:
+def _row_variances(value: Floats, twice: Counts, above: Floats, within: Mask) -> Floats:
     """Return both variances of AUCs with independent rows, [2, K].
 
     Args:
@@ -161,11 +161,11 @@ def tpr_sample(
         n_groups,
     )
     # The false positives determine the threshold, not all non-members.
-    resting = int((_by_group(false, nonmembers.groups, n_groups) > 0).sum())
+    resting = int((_sum_by_group(false, nonmembers.groups, n_groups) > 0).sum())
     freedom = sample.freedom.copy()
     freedom[1] = np.minimum(freedom[1], max(resting - 1, 1))
     sample = sample._replace(freedom=freedom)
-    return sample if strata is None else _by_stratum(sample, hits, within, members.groups, strata)
+    return sample if strata is None else _centre(sample, hits, within, members.groups, strata)
 
 
 def accepted_shares(members: Side, nonmembers: Side, within: Mask, rate: float) -> Floats:
@@ -216,7 +216,7 @@ def trend_sample(
     groups = len(set(members.groups.tolist()))
     scale = np.sqrt(groups / max(groups - 1, 1))
     influence = np.zeros((2, 1, n_groups))
-    influence[0] = scale * _by_group(slope, members.groups, n_groups)
+    influence[0] = scale * _sum_by_group(slope, members.groups, n_groups)
     freedom = np.array([[max(groups - 1.0, 1.0)], [1.0]])
     # If nearly all members have the same copy count, the few others determine the trend.
     others = len(set(members.groups[level != size.argmax()].tolist()))
@@ -225,7 +225,7 @@ def trend_sample(
         # What a member says of the trend, as a mean over all of them.
         fitted = value + slope * m
         everyone = np.ones((1, m), dtype=bool)
-        sample = _by_stratum(sample, fitted, everyone, members.groups, strata)
+        sample = _centre(sample, fitted, everyone, members.groups, strata)
     freedom = sample.freedom.copy()
     freedom[0] = np.minimum(freedom[0], max(others - 1, 1))
     return sample._replace(freedom=freedom), float(total)
@@ -281,9 +281,7 @@ def _signs(scores: Floats, level: Counts, levels: int) -> Counts:
     return (2 * fewer + gap - gap.sum(axis=0))[level, rank]
 
 
-def _by_stratum(
-    sample: Sample, inside: Floats, within: Mask, groups: Counts, strata: Counts
-) -> Sample:
+def _centre(sample: Sample, inside: Floats, within: Mask, groups: Counts, strata: Counts) -> Sample:
     """Remove differences between strata from the members' influence: their sizes are not random.
 
     Where a stratum of a cell has a single group, which shows no spread, the cell stays as it is.
@@ -304,7 +302,7 @@ def _by_stratum(
         total = np.zeros(influence.shape[2])
         for part, count in zip(parts, counts, strict=True):
             terms = (inside[part] - inside[part].mean()) / cell.sum()
-            total += np.sqrt(count / (count - 1)) * _by_group(terms, groups[part], len(total))
+            total += np.sqrt(count / (count - 1)) * _sum_by_group(terms, groups[part], len(total))
         influence[0, k] = total
         freedom[0, k] = max(sum(counts) - len(counts), 1)
     return sample._replace(influence=influence, freedom=freedom)
@@ -331,11 +329,11 @@ def _sample(
     """
     count = np.maximum(within.sum(axis=1), 1)[:, None]
     off = inside - np.nan_to_num(value)[:, None]
-    first = _by_group(np.where(within, off, 0.0) / count, members.groups, n_groups)
-    of_cell = _by_group(within.astype(np.float64), members.groups, n_groups)
+    first = _sum_by_group(np.where(within, off, 0.0) / count, members.groups, n_groups)
+    of_cell = _sum_by_group(within.astype(np.float64), members.groups, n_groups)
     groups = (of_cell > 0).sum(axis=1)
     centred = (outside - outside.mean(axis=1, keepdims=True)) / outside.shape[1]
-    second = _by_group(centred, nonmembers.groups, n_groups)
+    second = _sum_by_group(centred, nonmembers.groups, n_groups)
     others = len(set(nonmembers.groups.tolist()))
     influence = np.stack([first, second])
     influence[0] *= np.sqrt(groups / np.maximum(groups - 1, 1))[:, None]
@@ -359,7 +357,7 @@ def _more_than(counts: Counts, n: int) -> Counts:
     return np.cumsum(counts_of[:0:-1])[::-1]
 
 
-def _by_group(terms: Floats, groups: Counts, n_groups: int) -> Floats:
+def _sum_by_group(terms: Floats, groups: Counts, n_groups: int) -> Floats:
     """Sum terms [..., rows] by group: [..., n_groups]."""
     flat = terms.reshape(-1, terms.shape[-1])
     places = groups + n_groups * np.arange(len(flat))[:, None]
@@ -369,7 +367,7 @@ def _by_group(terms: Floats, groups: Counts, n_groups: int) -> Floats:
 
 def _one_side(centred: Floats, groups: Counts, n_groups: int) -> float:
     """Return the variance of a mean from its rows' deviations, clustered."""
-    sums = _by_group(centred / len(centred), groups, n_groups)
+    sums = _sum_by_group(centred / len(centred), groups, n_groups)
     count = len(set(groups.tolist()))
     return float(np.square(sums).sum()) * count / max(count - 1, 1)
 

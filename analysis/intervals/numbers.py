@@ -182,28 +182,28 @@ def beside(several: Sequence[Numbers]) -> Numbers:
     Non-members, which may differ, are not counted.
     """
     counts = [
-        next((len(part.weight) for seed in one.seeds for part in seed.values()), 1)
-        for one in several
+        next((len(part.weight) for seed in own.seeds for part in seed.values()), 1)
+        for own in several
     ]
     widths: dict[str, int] = {}
-    for name, part in (pair for one in several for seed in one.seeds for pair in seed.items()):
+    for name, part in (pair for own in several for seed in own.seeds for pair in seed.items()):
         widths[name] = max(widths.get(name, 0), part.sample.influence.shape[2])
     seeds = [
         {
-            name: _joined([seed.get(name) for seed in together], counts, width)
+            name: _join_parts([seed.get(name) for seed in together], counts, width)
             for name, width in widths.items()
             if any(name in seed for seed in together)
         }
-        for together in zip(*(one.seeds for one in several), strict=True)
+        for together in zip(*(own.seeds for own in several), strict=True)
     ]
     return Numbers(seeds, several[0].scale)
 
 
-def _joined(parts: Sequence[Part | None], counts: Sequence[int], width: int) -> Part:
+def _join_parts(parts: Sequence[Part | None], counts: Sequence[int], width: int) -> Part:
     """Return numbers of one dataset, so many of each part, over so many groups."""
     like = next(part for part in parts if part is not None)
     joined = [
-        _nothing(like, count) if part is None else part
+        _empty_part(like, count) if part is None else part
         for part, count in zip(parts, counts, strict=True)
     ]
     samples = [
@@ -222,7 +222,7 @@ def _joined(parts: Sequence[Part | None], counts: Sequence[int], width: int) -> 
     )
 
 
-def _nothing(like: Part, count: int) -> Part:
+def _empty_part(like: Part, count: int) -> Part:
     """Return the numbers of a dataset without rows, all absent."""
     sample = like.sample.part(np.zeros(count, dtype=np.int64))
     nothing = np.zeros(count, dtype=np.int64)
@@ -293,12 +293,12 @@ def adjust(seeds: Seeds, base: Seeds, weights: Floats, *, centre: float) -> list
         centre: what the base model's number is expected to be.
     """
     return [
-        {name: _adjusted(part, others[name], weights, centre) for name, part in parts.items()}
+        {name: _adjust_part(part, others[name], weights, centre) for name, part in parts.items()}
         for parts, others in zip(seeds, base, strict=True)
     ]
 
 
-def _adjusted(part: Part, base: Part, weights: Floats, centre: float) -> Part:
+def _adjust_part(part: Part, base: Part, weights: Floats, centre: float) -> Part:
     own, control = part.sample, base.sample
     # The weight was found in the same rows, which costs one degree of freedom on either side.
     cost = np.sqrt(own.groups / np.maximum(own.groups - 1, 1))

@@ -119,7 +119,9 @@ def build_page(inputs: PageInputs) -> RunPage:
     report = led or _detection_led(view, checks, detection)
     methods = describe_methods(inputs) if inputs.settings else None
     pages = [*report.beside, *_pages_beside(inputs, tables, checks, view, methods)]
-    sections = _there(experiment_section(inputs), *report.answers, checks_section(checks, inputs))
+    sections = _drop_empty(
+        experiment_section(inputs), *report.answers, checks_section(checks, inputs)
+    )
     if inputs.show_protected and not inputs.figure_links:
         # A single page has no sibling page that could show the requested examples.
         sections += [
@@ -191,21 +193,21 @@ def _unlearning_led(
     if view is not None:
         headline = headline_sentence(view.tables, view.best)
         pictures = Columns(present(arms_picture(view), copies_picture(view)), "pictures")
-        before = answer("before", "Before", "Before unlearning", headline, rest=[pictures])
+        before = answer("before", "Before", "Before unlearning", headline, extra=[pictures])
         title = "What changes detectability?"
         effects = gains(view)
         effect = Gains(effects) if effects else None
-        changes = answer("changes", "Changes", title, "", rest=[effect])
+        changes = answer("changes", "Changes", title, "", extra=[effect])
     page = SiblingPage(
         "detectors.html",
         "Detectors before unlearning",
         "How well detectors distinguish members under the models that were not unlearned.",
-        _there(changes, *detection),
+        _drop_empty(changes, *detection),
     )
     return _Report(
         leading_sentences(models, inputs.unlearning.measures),
         [*lead_parts(inputs.unlearning, models, names), badges(checks)],
-        _there(*unlearning_sections(inputs.unlearning, models, names), before),
+        _drop_empty(*unlearning_sections(inputs.unlearning, models, names), before),
         [page],
     )
 
@@ -218,8 +220,8 @@ def _detection(
     if inputs.accuracy is not None:
         task = accuracy_section(inputs.accuracy, axis_names(inputs.arms), view)
     if view is None:
-        return _there(unmeasured_section(inputs.left_out), along, task)
-    return _there(
+        return _drop_empty(unmeasured_section(inputs.left_out), along, task)
+    return _drop_empty(
         detector_section(view, notes),
         copies_section(view),
         factors_section(view),
@@ -240,7 +242,7 @@ def _pages_beside(
     names = {detector.name: detector.title for detector in inputs.detectors}
 
     def section(anchor: str, title: str, *parts: Part | None, short: str = "") -> Section | None:
-        return answer(anchor, short or title, title, "", rest=parts)
+        return answer(anchor, short or title, title, "", extra=parts)
 
     pages = (
         SiblingPage(
@@ -248,7 +250,7 @@ def _pages_beside(
             "All results",
             "Every detector, setting, arm, dataset and number of copies, with search; AUCs "
             "adjusted by the base model; chosen settings; the factors in full.",
-            _there(
+            _drop_empty(
                 section("all-results", "All results", all_results(tables, names)),
                 *(results_sections(view) if view else ()),
             ),
@@ -257,7 +259,7 @@ def _pages_beside(
             "examples.html",
             "Scores and examples",
             "The texts that score highest and lowest, the scores of both sides, training curves.",
-            _there(
+            _drop_empty(
                 examples_section(view, show_protected=inputs.show_protected) if view else None,
                 section("scores", "Scores", scores_picture(view) if view else None),
                 section("training", "Training", training_picture(inputs.arms)),
@@ -269,7 +271,7 @@ def _pages_beside(
             "A methods text for a paper with its sources, the cost of each "
             "detector and step, the reports of the audits, versions, digests and the experiment "
             "file.",
-            _there(
+            _drop_empty(
                 methods_section(methods, linked=inputs.figure_links) if methods else None,
                 cost_section(inputs.steps, inputs.detector_work),
                 section(
@@ -296,7 +298,7 @@ def _pages_beside(
     return [page for page in pages if page.sections]
 
 
-def _there(*sections: Section | None) -> list[Section]:
+def _drop_empty(*sections: Section | None) -> list[Section]:
     """Return the sections that have content."""
     return [section for section in sections if section]
 

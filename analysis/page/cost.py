@@ -53,7 +53,7 @@ def cost_section(steps: Sequence[StepRecord], work: Sequence[DetectorWork]) -> S
         detector_cost_listing(work),
         Fold(f"Every step: {len(steps)}", [table]) if table and len(steps) > _MAX_STEPS else table,
     ]
-    return answer("cost", "Cost", "Cost", "", rest=parts)
+    return answer("cost", "Cost", "Cost", "", extra=parts)
 
 
 def detector_costs(work: Sequence[DetectorWork]) -> list[DetectorCost]:
@@ -136,7 +136,7 @@ def provenance_section(inputs: PageInputs) -> Section | None:
             "how",
         ),
     ]
-    return answer("provenance", "Provenance", "Provenance", "", rest=parts)
+    return answer("provenance", "Provenance", "Provenance", "", extra=parts)
 
 
 def provenance(inputs: PageInputs) -> list[tuple[str, str]]:
@@ -146,15 +146,15 @@ def provenance(inputs: PageInputs) -> list[tuple[str, str]]:
     return [
         ("Steps computed", " to ".join(dict.fromkeys(created[:1] + created[-1:]))),
         ("Page made by spikein", inputs.code),
-        ("Computed by spikein", _counted([step.code for step in steps])),
-        ("Computed on", _counted([step.machine for step in steps])),
+        ("Computed by spikein", _count_steps([step.code for step in steps])),
+        ("Computed on", _count_steps([step.machine for step in steps])),
         ("Python of the page", platform.python_version()),
         *inputs.libraries.items(),
         *((step.name, f"{step.digest[:12]} · content {step.content[:12]}") for step in artifacts),
     ]
 
 
-def _counted(values: Sequence[str | None]) -> str:
+def _count_steps(values: Sequence[str | None]) -> str:
     """Return a value of the steps; where it varies, each with the number of its steps."""
     counts = Counter(value or "not recorded" for value in values)
     if len(counts) == 1:

@@ -74,7 +74,7 @@ class Crossed:
             title=title,
             columns=(
                 Column(head),
-                *(Column(one.words, right=True, note=one.note) for one in self.columns),
+                *(Column(column.words, right=True, note=column.note) for column in self.columns),
             ),
             rows=tuple(
                 (
@@ -142,7 +142,7 @@ class Crossed:
             [end for dot in dots for end in (dot.low, dot.high)], 0.1, 0.5, 1.0
         )
         steps = [round(low + at / 10, 1) for at in range(round((high - low) * 10) + 1)]
-        said = "; ".join(
+        values_text = "; ".join(
             f"{row.words} {', '.join(dot.text for _, dot in line.points)}"
             for row, line in lines.items()
         )
@@ -159,7 +159,7 @@ class Crossed:
             y=[(value, f"{value:.1f}") for value in steps],
             centre=0.5,
             x_label=x_label,
-            label=f"{label} ({', '.join(filter(None, ticks.values()))}): {said}",
+            label=f"{label} ({', '.join(filter(None, ticks.values()))}): {values_text}",
             height=330.0 if len(lines) <= per_row else 250.0,
             per_row=per_row,
         )
@@ -218,7 +218,7 @@ def cross(
     cell: Callable[[Item], Row | str | None],
     bold: Callable[[Item], bool] = lambda _: False,
     counted: Callable[[Item], str] = lambda _: "",
-    shown: tuple[Sequence[Head], Sequence[Head]] | None = None,
+    displayed: tuple[Sequence[Head], Sequence[Head]] | None = None,
 ) -> Crossed:
     """Return numbers by row and column.
 
@@ -230,7 +230,7 @@ def cross(
         cell: the row of findings that holds it.
         bold: whether it is emphasised.
         counted: the examples behind it, where its column's head does not say so.
-        shown: rows and columns that are shown; None for all, in order of appearance.
+        displayed: rows and columns that are shown; None for all, in order of appearance.
     """
     cells: dict[tuple[Head, Head], Row | str] = {}
     places: dict[tuple[Head, Head], Item] = {}
@@ -239,7 +239,7 @@ def cross(
         places[place] = item
         if (value := cell(item)) is not None:
             cells[place] = value
-    rows, columns = shown or (
+    rows, columns = displayed or (
         [*dict.fromkeys(head for head, _ in places)],
         [*dict.fromkeys(head for _, head in places)],
     )

@@ -63,13 +63,13 @@ def arms_picture(view: View) -> Picture | None:
         unit=AUC,
         cell=lambda item: item[1].reported_row(item[0]),
         bold=lambda item: view.bold.get(item[1].cohort) == item[0],
-        shown=([view.head(name) for name in names], [*columns.values()][:arms]),
+        displayed=([view.head(name) for name in names], [*columns.values()][:arms]),
     )
     more = [
         f"{len(view.arms) - arms} more arms" if len(view.arms) > arms else "",
         f"{left} more detectors" if (left := len(view.models_only) - len(names)) else "",
     ]
-    caption = "Dot and line: AUC with its 95 % interval; dashed: Loss. Bold: best on tune rows"
+    caption = "Dot and line: AUC with its 95 % interval; dashed: Loss. Bold: best on tuning rows"
     caption += " of its arm. n: members + non-members. Rows by the first column."
     if any(more):
         caption += f" {' and '.join(filter(None, more))}: all results, below."
@@ -111,9 +111,9 @@ def copies_gain(view: View) -> Gain | None:
         sure = not row["low"] <= 0 <= row["high"]
     becomes = f"AUC {few.cell.value:.2f} becomes {many.cell.value:.2f}"
     return Gain(
-        _whole(many.cell.value - few.cell.value),
+        _round(many.cell.value - few.cell.value),
         f"{copies_text(many.label)} instead of {few.label.replace('-', ' to ')}.",
-        f"{ends}: {becomes}{_at(view.arm)}.",
+        f"{ends}: {becomes}{_append_words(view.arm)}.",
         sure=sure,
     )
 
@@ -127,7 +127,7 @@ def axis_gain(view: View, row: Row) -> Gain:
     )
     becomes = f": AUC {start:.2f} becomes {end:.2f}" if isfinite(start + end) else ""
     return _paired_gain(
-        Estimate.of(row), change_words(row), f"{becomes}{_at(arm_words(other_axes))}"
+        Estimate.of(row), change_words(row), f"{becomes}{_append_words(arm_words(other_axes))}"
     )
 
 
@@ -135,21 +135,21 @@ def _loss_gain(view: View) -> Gain | None:
     cell = view.differences.get(detector=view.best.detector, reference=LOSS)
     if cell is None or not cell.available:
         return None
-    more = f"; paired on the same texts{_at(view.arm)}"
+    more = f"; paired on the same texts{_append_words(view.arm)}"
     return _paired_gain(cell, f"{view.name} instead of Loss", more)
 
 
 def _paired_gain(cell: Estimate, change: str, more: str) -> Gain:
     may = ", which may be none" if cell.contains(0) else ""
     ends = POINTS.ends(cell.low, cell.high)
-    return Gain(_whole(cell.value), f"{change}.", f"{ends}{may}{more}.", sure=not cell.contains(0))
+    return Gain(_round(cell.value), f"{change}.", f"{ends}{may}{more}.", sure=not cell.contains(0))
 
 
-def _at(words: str) -> str:
+def _append_words(words: str) -> str:
     return f", {words}" if words else ""
 
 
-def _whole(value: float) -> str:
+def _round(value: float) -> str:
     """Return a difference in whole points; with a decimal where it rounds to none."""
     rounded = f"{100 * value:+.0f}".replace("-", "−")
     return POINTS.number(value) if rounded in ("+0", "−0") else rounded

@@ -108,7 +108,7 @@ def methods_section(methods: Methods, *, linked: bool) -> Section | None:
         Fold(f"BibTeX of the methods used: {count} entries", [entries]),
         Note("The same in", "how", files) if linked else None,
     ]
-    return answer("methods", "Methods", "Methods, for a paper", "", rest=parts)
+    return answer("methods", "Methods", "Methods, for a paper", "", extra=parts)
 
 
 def percent(share: float) -> str:

@@ -167,7 +167,7 @@ def answer(
     title: str,
     sentence: str,
     *blocks: Part | None,
-    rest: Iterable[Part | None] = (),
+    extra: Iterable[Part | None] = (),
     open_rows: int = OPEN_ROWS,
     others: str = "rows",
 ) -> Section | None:
@@ -181,7 +181,7 @@ def answer(
         title: the question.
         sentence: the answer.
         *blocks: parts shown side by side, and paragraphs below them.
-        rest: what follows.
+        extra: what follows.
         open_rows: rows of a table that are shown; further ones are folded.
         others: what these rows are.
 
@@ -200,10 +200,10 @@ def answer(
             beside.append(block)
         elif block:
             below.append(block)
-    if beside and not any(isinstance(one, Picture) and one.width > HALF for one in beside):
+    if beside and not any(isinstance(part, Picture) and part.width > HALF for part in beside):
         beside = [Columns(beside, "answer")]
-    said: list[Part] = [Note(sentence, "say")] if sentence else []
-    parts: list[Part] = [*said, *beside, *below, *further, *(part for part in rest if part)]
+    lead: list[Part] = [Note(sentence, "say")] if sentence else []
+    parts: list[Part] = [*lead, *beside, *below, *further, *(part for part in extra if part)]
     return Section(anchor, short, title, parts) if parts else None
 
 
@@ -257,8 +257,8 @@ _NUMBERS = re.compile(r"(?:[+−]?\d[\d.]*(?: points| %)? )?\[[^\]]*\]")
 """An interval and the number before it, which no line breaks."""
 FILTERS: dict[str, Callable[..., Any]] = {
     "kind": lambda part: type(part).__name__,
-    "unbroken": lambda text: _NUMBERS.sub(lambda found: found[0].replace(" ", "\u00a0"), text),
-    "entry": lambda shown: Entry(shown) if isinstance(shown, str) else shown,
+    "unbroken": lambda text: _NUMBERS.sub(lambda match: match[0].replace(" ", "\u00a0"), text),
+    "entry": lambda value: Entry(value) if isinstance(value, str) else value,
 }
 """What `parts.html.j2` needs of a template that imports it."""
 
@@ -318,7 +318,7 @@ def page_template(
 
     environment = Environment(
         # A page of another package may import `parts.html.j2`.
-        loader=ChoiceLoader([PackageLoader(one, ".") for one in (package, "analysis.page")]),
+        loader=ChoiceLoader([PackageLoader(source, ".") for source in (package, "analysis.page")]),
         autoescape=True,
         finalize=visible,
         undefined=StrictUndefined,

@@ -137,11 +137,11 @@ def stream_listing(streams: Sequence[Stream]) -> Table | None:
             (
                 arm_words(cohort.axes) or "single arm",
                 cohort.model,
-                ", ".join(str(one.seed) for one in same),
+                ", ".join(str(stream.seed) for stream in same),
                 # Seeds differ in nothing else, hence not in the length of their stream.
                 f"{same[0].tokens:,}",
-                f"{sum(one.copies.planned for one in same):,}",
-                f"{sum(one.copies.whole for one in same):,}",
+                f"{sum(stream.copies.planned for stream in same):,}",
+                f"{sum(stream.copies.whole for stream in same):,}",
                 _shares(same),
             )
             for cohort, same in cohorts.items()

@@ -74,12 +74,12 @@ class View:
     @cached_property
     def names(self) -> Mapping[str, str]:
         """The published names of detectors, by their own."""
-        return {name: one.title for name, one in self.facts.items()}
+        return {name: facts.title for name, facts in self.facts.items()}
 
     @cached_property
     def facts(self) -> Mapping[str, DetectorFacts]:
         """What detectors declare, by their names."""
-        return {one.name: one for one in self.inputs.detectors}
+        return {detector.name: detector for detector in self.inputs.detectors}
 
     def title(self, detector: str) -> str:
         """Return the printed name of a detector."""
@@ -100,14 +100,14 @@ class View:
 
     def heads(self, arms: Sequence[Findings]) -> list[tuple[str, str]]:
         """Return for each arm the head of its group, if any, and its own; first those shown."""
-        arms, rest = arms[:MAX_ARMS], arms[MAX_ARMS:]
+        arms, further = arms[:MAX_ARMS], arms[MAX_ARMS:]
         varied = [
             at
             for at, _ in enumerate(self.best.table.cohort.axes)
-            if len({one.cohort.axes[at] for one in arms}) > 1
+            if len({table.cohort.axes[at] for table in arms}) > 1
         ]
         first = varied[0] if varied else 0
-        values = Counter(one.cohort.axes[first] for one in arms if varied)
+        values = Counter(table.cohort.axes[first] for table in arms if varied)
         grouped = len(varied) > 1 and max(values.values()) > 1
         return [
             (
@@ -116,9 +116,9 @@ class View:
                 if grouped
                 else capital(arm_words(axes[at] for at in varied)) or "All members",
             )
-            for one in arms
-            for axes in [one.cohort.axes]
-        ] + [("", self.words(one.cohort)) for one in rest]
+            for table in arms
+            for axes in [table.cohort.axes]
+        ] + [("", self.words(table.cohort)) for table in further]
 
     @property
     def arm(self) -> str:
@@ -134,50 +134,52 @@ class View:
     def order(self) -> list[str]:
         """All detectors, by falling AUC in the headline's arm, controls last."""
         table = self.best.table
-        every = dict.fromkeys(name for one in self.tables for name in one.values("detector"))
+        detectors = dict.fromkeys(
+            name for table in self.tables for name in table.values("detector")
+        )
 
         def sort_key(name: str) -> tuple[bool, float]:
             cell = table.reported(name)
             height = -cell.value if cell is not None and cell.available else 9.0
             return name in MODEL_FREE, height
 
-        return sorted(every, key=sort_key)
+        return sorted(detectors, key=sort_key)
 
     @cached_property
     def shown(self) -> list[str]:
-        """The detectors of the pictures: those that look at a model, the first and loss."""
+        """The detectors of the pictures: those that look at a model, the first and `loss`."""
         names = self.models_only
         if len(names) <= MAX_DETECTORS:
             return names
-        kept = set(names[:MAX_DETECTORS])
+        selected = set(names[:MAX_DETECTORS])
         for name in (LOSS, self.best.detector):
-            if name in names and name not in kept:
-                kept.remove([one for one in names if one in kept and one != LOSS][-1])
-                kept.add(name)
-        return [name for name in names if name in kept]
+            if name in names and name not in selected:
+                selected.remove([last for last in names if last in selected and last != LOSS][-1])
+                selected.add(name)
+        return [name for name in names if name in selected]
 
     @cached_property
     def arms(self) -> list[Findings]:
         """All arms, the headline's first, then those that differ from it in the fewest axes."""
-        mine = self.best.table.cohort.axes
+        headline_axes = self.best.table.cohort.axes
 
         def distance(table: Findings) -> int:
-            return sum(a != b for a, b in zip(table.cohort.axes, mine, strict=True))
+            return sum(a != b for a, b in zip(table.cohort.axes, headline_axes, strict=True))
 
         near = sorted(contaminated_cohorts(self.tables), key=distance)
         # Arms that share their first axis are side by side.
-        firsts = list(dict.fromkeys(one.cohort.axes[:1] for one in near[:MAX_ARMS]))
-        shown = sorted(near[:MAX_ARMS], key=lambda one: firsts.index(one.cohort.axes[:1]))
-        return [*shown, *near[MAX_ARMS:]]
+        firsts = list(dict.fromkeys(table.cohort.axes[:1] for table in near[:MAX_ARMS]))
+        nearest = sorted(near[:MAX_ARMS], key=lambda table: firsts.index(table.cohort.axes[:1]))
+        return [*nearest, *near[MAX_ARMS:]]
 
     @cached_property
     def bold(self) -> Mapping[Cohort, str]:
         """The detector of each arm that is best on the rows kept for choosing."""
-        found: dict[Cohort, str] = {}
+        best_by_cohort: dict[Cohort, str] = {}
         for table in self.arms:
             if names := ranked(table):
-                found[table.cohort] = names[0]
-        return found
+                best_by_cohort[table.cohort] = names[0]
+        return best_by_cohort
 
     @cached_property
     def models_only(self) -> list[str]:
@@ -199,11 +201,11 @@ class View:
 
     def changes(self, kind: str) -> list[Row]:
         """Return the rows of a kind that have an interval, of the chosen detector."""
-        wanted = kind, self.best.detector
+        key = kind, self.best.detector
         return [
             row
             for row in self.factor_rows
-            if (row["kind"], row["detector"]) == wanted and isfinite(row["low"])
+            if (row["kind"], row["detector"]) == key and isfinite(row["low"])
         ]
 
     @cached_property
@@ -217,17 +219,17 @@ class View:
         return rows.where(**self.best.table.cohort.place(), **place)
 
     def kind(self, detector: str) -> str:
-        """Return the mark of a detector: orange if it is chosen, dashed if it is loss."""
+        """Return the mark of a detector: orange if it is chosen, dashed if it is `loss`."""
         if detector == self.best.detector:
             return "chosen"
         return "baseline" if detector == LOSS else ""
 
     def few(self, names: Sequence[str]) -> list[str]:
-        """Return at most five of the detectors: the chosen one, the next ones, and loss."""
+        """Return at most five of the detectors: the chosen one, the next ones, and `loss`."""
         chosen = [name for name in names if name == self.best.detector]
         order = [*chosen, *(name for name in names if name not in chosen)]
-        shown = order[:_FEW]
-        return [*shown[:-1], LOSS] if LOSS in order and LOSS not in shown else shown
+        selected = order[:_FEW]
+        return [*selected[:-1], LOSS] if LOSS in order and LOSS not in selected else selected
 
     def head(self, detector: str, note: str = "") -> Head:
         """Return the head of a detector's row."""
@@ -250,9 +252,9 @@ class View:
 
     def column(self, detector: str) -> Column:
         """Return the headline's kind of setting of a detector, else its default."""
-        mine = {at: column for column, kinds in self.columns.items()
+        columns_by_kind = {at: column for column, kinds in self.columns.items()
                 if column.detector == detector for at in kinds}  # fmt: skip
-        return mine.get(self.best.selection) or mine["default"]
+        return columns_by_kind.get(self.best.selection) or columns_by_kind["default"]
 
     @cached_property
     def compared(self) -> list[tuple[LoadedArm, ComparedRows]]:

@@ -52,7 +52,7 @@ class Reference(NamedTuple):
 @cache
 def bibliography() -> tuple[Reference, ...]:
     """Return all entries, in the order of the file."""
-    return tuple(_parsed(_FILE.read_text(encoding="utf-8")))
+    return tuple(_parse_entries(_FILE.read_text(encoding="utf-8")))
 
 
 def cited(
@@ -69,20 +69,20 @@ def cited(
         statistics: keys of `STATISTICS`.
         unlearning: methods, by name; one of a user's own has no entry.
     """
-    wanted = {f"detector:{name}" for name in detectors}
-    wanted |= {f"dataset_detector:{name}" for name in dataset_detectors}
-    wanted |= {f"statistics:{name}" for name in statistics}
-    wanted |= {f"unlearning:{name}" for name in unlearning}
-    return tuple(one for one in bibliography() if wanted & set(one.cited_for))
+    keys = {f"detector:{name}" for name in detectors}
+    keys |= {f"dataset_detector:{name}" for name in dataset_detectors}
+    keys |= {f"statistics:{name}" for name in statistics}
+    keys |= {f"unlearning:{name}" for name in unlearning}
+    return tuple(reference for reference in bibliography() if keys & set(reference.cited_for))
 
 
 def references_text(references: Sequence[Reference]) -> str:
     """Return entries as the content of a BibTeX file."""
-    return "\n\n".join(one.bibtex for one in references) + "\n"
+    return "\n\n".join(reference.bibtex for reference in references) + "\n"
 
 
-def _parsed(text: str) -> list[Reference]:
-    found: list[Reference] = []
+def _parse_entries(text: str) -> list[Reference]:
+    references: list[Reference] = []
     key = kind = ""
     fields: dict[str, str] = {}
     for number, line in enumerate(text.splitlines(), start=1):
@@ -92,7 +92,7 @@ def _parsed(text: str) -> list[Reference]:
             fields[field[1]] = field[2]
         elif line == "}":
             cited_for = tuple(fields.pop(_KEYWORDS, "").split(", "))
-            found.append(Reference(key, kind, fields, cited_for))
+            references.append(Reference(key, kind, fields, cited_for))
         elif line and not line.startswith("%"):
             raise ValueError(f"{_FILE.name}, line {number} is not understood: {line}")
-    return found
+    return references

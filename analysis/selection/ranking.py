@@ -3,9 +3,9 @@
 The best detector of an arm has the highest AUC on the `tune` rows, which no reported number is
 measured on: the best of 16 equal pairs, chosen on the rows that it is reported on, looks .02 to .04
 better than it is. Contestants look at the model, know no more than an auditor can, and were
-measured on the rows that the others were measured on. Where there are no tune rows the lower bound
-decides; the page says so. AUCs that differ only by rounding are equal, and the first is chosen:
-processors differ in the last bits of a score, and no choice may depend on them.
+measured on the rows that the others were measured on. Without tuning rows the lower bound decides;
+the page says so. AUCs that differ only by rounding are equal, and the first is chosen: processors
+differ in the last bits of a score, and no choice may depend on them.
 """
 
 from collections import Counter
@@ -32,8 +32,8 @@ def common_rows(cells: Mapping[str, Estimate | None]) -> tuple[int, int]:
 
 def tune_auc(table: Findings, detector: str) -> float:
     """Return the AUC on the `tune` rows of the setting that stands for a detector; NaN without."""
-    found = table.reported(detector, metric=TUNE_AUC)
-    return nan if found is None else found.value
+    estimate = table.reported(detector, metric=TUNE_AUC)
+    return nan if estimate is None else estimate.value
 
 
 def ranked(table: Findings) -> list[str]:
@@ -52,15 +52,15 @@ def rank_detectors(cells: Mapping[str, Estimate | None], tune: Mapping[str, floa
         cells: of one arm and selection, by detector.
         tune: their AUCs on the `tune` rows.
     """
-    there = {name: cell for name, cell in cells.items() if cell is not None and cell.available}
-    rows = common_rows({name: c for name, c in there.items() if name not in MODEL_FREE})
-    found = [
+    available = {name: cell for name, cell in cells.items() if cell is not None and cell.available}
+    rows = common_rows({name: c for name, c in available.items() if name not in MODEL_FREE})
+    comparable = [
         name
-        for name, cell in there.items()
+        for name, cell in available.items()
         if name not in MODEL_FREE and (cell.members, cell.nonmembers) == rows
     ]
-    contestants = [name for name in found if name not in UPPER_BOUNDS] or found
-    return best_first({name: there[name] for name in contestants}, tune)
+    contestants = [name for name in comparable if name not in UPPER_BOUNDS] or comparable
+    return best_first({name: available[name] for name in contestants}, tune)
 
 
 def best_first(cells: Mapping[Key, Estimate], tune: Mapping[Key, float]) -> list[Key]:

@@ -26,15 +26,15 @@ class Choice:
     detector: str
     default: str
     tuned: str | None
-    """None if the tune rows support no choice: no member or no non-member."""
+    """None if the tuning rows support no choice: no member or no non-member."""
     tune_auc: float
-    """AUC of the chosen setting on the tune rows: what the best detector is chosen by. Optimistic,
-    so another is reported."""
+    """AUC of the chosen setting on the tuning rows, by which the best detector is chosen.
+    Optimistic, so another is reported."""
     default_tune_auc: float = float("nan")
     """The same of the default setting."""
 
     def tune_value(self, selection: str) -> float:
-        """Return the AUC on the tune rows of a selection's setting."""
+        """Return the AUC on the tuning rows of a selection's setting."""
         return self.tune_auc if selection == "tuned" else self.default_tune_auc
 
 
@@ -62,7 +62,7 @@ def choose_settings(arms: Sequence[LoadedArm], settings: AnalysisSettings) -> li
                 default=default,
                 tuned=grid[best].setting,
                 tune_auc=float(quality[best]),
-                default_tune_auc=float(quality[[one.setting for one in grid].index(default)]),
+                default_tune_auc=float(quality[[column.setting for column in grid].index(default)]),
             )
         )
     return choices
@@ -98,12 +98,12 @@ def setting_aucs(
         rows += int(counted.sum())
         total, weight = np.zeros(len(grid)), np.zeros(len(grid))
         for dataset in sorted(set(arm.dataset[chosen])):
-            here = chosen & (arm.dataset == dataset)
-            exposed = here & arm.member & (arm.copies > 0)
-            value, members = _column_aucs(scores[exposed], scores[here & ~arm.member])
-            there = np.isfinite(value)
-            total += np.where(there, value * members, 0.0)
-            weight += np.where(there, members, 0.0)
+            in_dataset = chosen & (arm.dataset == dataset)
+            exposed = in_dataset & arm.member & (arm.copies > 0)
+            value, members = _column_aucs(scores[exposed], scores[in_dataset & ~arm.member])
+            finite = np.isfinite(value)
+            total += np.where(finite, value * members, 0.0)
+            weight += np.where(finite, members, 0.0)
         with np.errstate(invalid="ignore", divide="ignore"):
             by_seed.append(total / weight)
     mean = np.mean(by_seed, axis=0)
@@ -115,11 +115,11 @@ def _column_aucs(members: Floats, nonmembers: Floats) -> tuple[Floats, Floats]:
     from scipy.stats import rankdata
 
     both = np.vstack([members, nonmembers])
-    there = np.isfinite(both)
-    ranks = rankdata(np.where(there, both, np.inf), axis=0)
-    inside = there[: len(members)]
+    finite = np.isfinite(both)
+    ranks = rankdata(np.where(finite, both, np.inf), axis=0)
+    inside = finite[: len(members)]
     n_members = inside.sum(axis=0).astype(np.float64)
-    n_nonmembers = there[len(members) :].sum(axis=0)
+    n_nonmembers = finite[len(members) :].sum(axis=0)
     rank_sum = np.where(inside, ranks[: len(members)], 0.0).sum(axis=0)
     with np.errstate(invalid="ignore", divide="ignore"):
         value = (rank_sum - n_members * (n_members + 1) / 2) / (n_members * n_nonmembers)
@@ -149,13 +149,13 @@ def shown_columns(picked: Mapping[Column, Sequence[str]]) -> list[Column]:
     Args:
         picked: the columns that are reported, each with the selections it stands for.
     """
-    found: dict[str, Column] = {}
+    column_by_detector: dict[str, Column] = {}
     for column, selections in picked.items():
         if column.detector not in MODEL_FREE and (
-            "tuned" in selections or column.detector not in found
+            "tuned" in selections or column.detector not in column_by_detector
         ):
-            found[column.detector] = column
-    return list(found.values())
+            column_by_detector[column.detector] = column
+    return list(column_by_detector.values())
 
 
 def score_schema(axes: Sequence[str]) -> pa.Schema:
@@ -176,13 +176,13 @@ def score_table(
     schema = score_schema([key for key, _ in cohort.axes])
     n = len(loaded.examples)
     fixed = {**cohort.columns(), "seed": loaded.arm.seed, "model": cohort.model}
-    rows = {"row": np.arange(n), "example_id": [one.example_id for one in loaded.examples]}
+    rows = {"row": np.arange(n), "example_id": [example.example_id for example in loaded.examples]}
     parts = []
     for column, selections in picked.items():
         rows["score"] = loaded.scores[:, loaded.index[column]]
         rows["reason"] = [loaded.reasons.get((row, column)) for row in range(n)]
         for selection in selections:
             place = {**fixed, **column._asdict(), "selection": selection}
-            every = {**rows, **{name: [value] * n for name, value in place.items()}}
-            parts.append(pa.table({name: every[name] for name in schema.names}, schema=schema))
+            columns = {**rows, **{name: [value] * n for name, value in place.items()}}
+            parts.append(pa.table({name: columns[name] for name in schema.names}, schema=schema))
     return pa.concat_tables(parts) if parts else schema.empty_table()

@@ -87,24 +87,24 @@ def quantities(moments: Sequence[str]) -> dict[Quantity, dict[tuple[str, str], i
     Args:
         moments: `before` and `after`, or only `after`.
     """
-    found = {
+    terms = {
         Quantity("accuracy", side, moment): {(side, moment): 1}
         for side in _SIDES
         for moment in moments
     }
     for moment in moments:
-        found[Quantity("gap", "", moment)] = {("member", moment): 1, ("nonmember", moment): -1}
+        terms[Quantity("gap", "", moment)] = {("member", moment): 1, ("nonmember", moment): -1}
     if len(moments) == 2:
         signs = {"after": 1, "before": -1}
         changes = {
             side: {(side, moment): sign for moment, sign in signs.items()} for side in _SIDES
         }
         for side in _SIDES:
-            found[Quantity("change", side, "")] = changes[side]
-        found[Quantity("excess", "", "")] = changes["member"] | {
+            terms[Quantity("change", side, "")] = changes[side]
+        terms[Quantity("excess", "", "")] = changes["member"] | {
             key: -sign for key, sign in changes["nonmember"].items()
         }
-    return found
+    return terms
 
 
 def accuracy_table(arms: Sequence[AccuracyArm], settings: AnalysisSettings) -> pa.Table:
@@ -129,22 +129,22 @@ def _load(arm: AccuracyArm, settings: AnalysisSettings) -> Answers:
     after = read_accuracy(arm.after)
     before = read_accuracy(arm.before) if arm.before else []
     earlier = {row.example_id: row for row in before}
-    asked = []
+    counted = []
     for row in after:
         spiked = row.side == "nonmember" or arm.copies.get(row.example_id, 0) > 0
         if row.reason is not None or (not spiked and settings.zero_copies == "apart"):
             continue
-        asked.append(row if spiked else row._replace(side="nonmember"))
-    dataset = np.array([row.dataset for row in asked], dtype=object)
-    side = np.array([row.side for row in asked], dtype=object)
-    group = np.array([groups[row.example_id] for row in asked], dtype=object)
+        counted.append(row if spiked else row._replace(side="nonmember"))
+    dataset = np.array([row.dataset for row in counted], dtype=object)
+    side = np.array([row.side for row in counted], dtype=object)
+    group = np.array([groups[row.example_id] for row in counted], dtype=object)
     correct = {}
     for scoring in SCORINGS:
         name = f"correct_{scoring}"
-        correct[scoring, "after"] = np.array([getattr(row, name) for row in asked], dtype=float)
+        correct[scoring, "after"] = np.array([getattr(row, name) for row in counted], dtype=float)
         if before:
-            found = [getattr(earlier[row.example_id], name) for row in asked]
-            correct[scoring, "before"] = np.array(found, dtype=float)
+            earlier_correct = [getattr(earlier[row.example_id], name) for row in counted]
+            correct[scoring, "before"] = np.array(earlier_correct, dtype=float)
     return Answers(dataset=dataset, side=side, group=group, correct=correct)
 
 
@@ -158,27 +158,29 @@ def accuracy_rows(
         answers: of each seed.
         settings: the confidence.
     """
-    names = list(dict.fromkeys(name for one in answers for name in one.dataset))
+    names = list(dict.fromkeys(name for seed in answers for name in seed.dataset))
     moments = [
         moment
         for moment in ("before", "after")
-        if all((scoring, moment) in one.correct for one in answers)
+        if all((scoring, moment) in seed.correct for seed in answers)
     ]
     joined = [
-        np.concatenate([getattr(one, name) for one in answers]) for name in ("dataset", "group")
+        np.concatenate([getattr(seed, name) for seed in answers]) for name in ("dataset", "group")
     ]
     numbers = pack_groups([f"{name}\0{group}" for name, group in zip(*joined, strict=True)])
-    groups = np.split(numbers[0], np.cumsum([len(one.dataset) for one in answers])[:-1])
+    groups = np.split(numbers[0], np.cumsum([len(seed.dataset) for seed in answers])[:-1])
     for dataset in [*names, *([MEAN] if len(names) > 1 else [])]:
         within = names if dataset == MEAN else [dataset]
         members, nonmembers = (
-            sum(int((np.isin(one.dataset, within) & (one.side == side)).sum()) for one in answers)
+            sum(
+                int((np.isin(seed.dataset, within) & (seed.side == side)).sum()) for seed in answers
+            )
             for side in _SIDES
         )
         for quantity, signs in quantities(moments).items():
             sums = [
-                _of_seed(one, scoring, signs, within, (number, numbers[1]))
-                for one, number in zip(answers, groups, strict=True)
+                _seed_quantity(seed, scoring, signs, within, (number, numbers[1]))
+                for seed, number in zip(answers, groups, strict=True)
             ]
             value, low, high = _interval(sums, settings.confidence)
             yield {
@@ -208,7 +210,7 @@ class _Sum(NamedTuple):
     """[k]"""
 
 
-def _of_seed(
+def _seed_quantity(
     answers: Answers,
     scoring: str,
     signs: Mapping[tuple[str, str], int],
@@ -239,9 +241,9 @@ def _of_seed(
         rows, number = len(at), groups[0][at]
         if not rows:
             return _Sum(float("nan"), float("nan"), influence, variances, freedom)
-        mine = {moment: sign for (of, moment), sign in signs.items() if of == side}
-        terms: Floats = np.sum([sign * correct[moment] for moment, sign in mine.items()], axis=0)
-        ends = np.array([-1.0, 1.0] if paired else [0.0, float(next(iter(mine.values())))])
+        moments = {moment: sign for (of, moment), sign in signs.items() if of == side}
+        terms: Floats = np.sum([sign * correct[moment] for moment, sign in moments.items()], axis=0)
+        ends = np.array([-1.0, 1.0] if paired else [0.0, float(next(iter(moments.values())))])
         count = int(np.count_nonzero(np.bincount(number)))
         weight = _design_effect(terms, number, count)
         total = rows + 2 * added * weight
@@ -279,13 +281,13 @@ def _interval(seeds: Sequence[_Sum], confidence: float) -> tuple[float, float, f
     """Return a quantity over all seeds with the ends of its interval."""
     from scipy.special import stdtrit
 
-    centres = np.array([[one.centre] for one in seeds])
-    joint = join_seeds(centres, np.stack([one.influence for one in seeds])[:, None])
-    variances = np.mean([one.variances for one in seeds], axis=0)
-    each = np.mean([one.freedom for one in seeds], axis=0)
+    centres = np.array([[seed.centre] for seed in seeds])
+    joint = join_seeds(centres, np.stack([seed.influence for seed in seeds])[:, None])
+    variances = np.mean([seed.variances for seed in seeds], axis=0)
+    each = np.mean([seed.freedom for seed in seeds], axis=0)
     welch = variances.sum() ** 2 / (variances**2 / each).sum()
     freedom = joint.freedom[0] if len(seeds) >= FROM_SEEDS else welch
     limit = stdtrit(freedom, (1 + confidence) / 2)
-    value, half = float(np.mean([one.value for one in seeds])), float(limit * joint.error[0])
+    value, half = (float(np.mean([seed.value for seed in seeds])), float(limit * joint.error[0]))
     centre = float(joint.value[0])
     return value, min(centre - half, value), max(centre + half, value)

@@ -1,1 +1,1 @@
-"""Detection along training: AUC at every checkpoint, and how it fades."""
+"""Detection along training: AUC at every scored checkpoint, and how it fades."""

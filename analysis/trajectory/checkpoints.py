@@ -1,12 +1,11 @@
-"""Detection along training: AUC at every checkpoint, and how it fades after an example was seen.
+"""Detection along training: AUC at every scored checkpoint, and how it fades after an example.
 
 `progress_table` follows the models: at each checkpoint, members by the copies seen *by then* (`0`:
 none yet) against all non-members. `fading_table` follows the examples: every pair of a member and a
 checkpoint that has seen it, by the optimiser steps since its last copy, each pair placed among the
 non-members at the same checkpoint. Positions of copies are drawn at random, so among pairs with one
-copy count the time since the last does not depend on the text. A detector keeps one
-setting along the whole training: its default, and the one that the tune rows of the last checkpoint
-choose.
+copy count the time since the last does not depend on the text. A detector keeps one setting along
+the whole training: its default, and the one that the tuning rows of the last checkpoint choose.
 
 Intervals as everywhere (`analysis.intervals`): the pairs of one group of examples count together.
 """
@@ -91,7 +90,7 @@ def trajectory_tables(
     """
     settings = settings.model_copy(update={"zero_copies": "apart", "false_positive_rates": ()})
     cohorts: dict[Axes, dict[int, list[Checkpoint]]] = {}
-    for (axes, step), same in gather_seeds(checkpoints, lambda one: one.step).items():
+    for (axes, step), same in gather_seeds(checkpoints, lambda checkpoint: checkpoint.step).items():
         cohorts.setdefault(axes, {})[step] = same
     progress_rows: list[dict[str, Any]] = []
     fading: list[dict[str, Any]] = []
@@ -99,19 +98,19 @@ def trajectory_tables(
         if progress is not None:
             progress(done, len(cohorts))
         cohort = Cohort(axes, "contaminated")
-        work, picked = _prepared(cohort, by_step, settings)
+        work, picked = _prepare_cohort(cohort, by_step, settings)
         for column, selections in picked.items():
-            for one in work:
-                progress_rows += _progress_rows(one, column, selections)
+            for checkpoint in work:
+                progress_rows += _progress_rows(checkpoint, column, selections)
             fading += fading_rows(cohort.columns(), work, column, selections, settings)
     rows = {"trajectory": progress_rows, "fading": fading}
     return {name: question_table(name, axis_names(checkpoints), own) for name, own in rows.items()}
 
 
-def _prepared(
+def _prepare_cohort(
     cohort: Cohort, by_step: Mapping[int, Sequence[Checkpoint]], settings: AnalysisSettings
 ) -> tuple[list[PreparedCheckpoint], dict[Column, tuple[str, ...]]]:
-    loaded = {step: [_loaded(one) for one in same] for step, same in by_step.items()}
+    loaded = {step: [_load(checkpoint) for checkpoint in same] for step, same in by_step.items()}
     last = loaded[max(loaded)]
     picked = {
         column: names
@@ -121,9 +120,9 @@ def _prepared(
     work = []
     for step in sorted(loaded):
         arms, same = loaded[step], by_step[step]
-        known = [column for column in picked if all(column in arm.index for arm in arms)]
-        since = [_since(*each) for each in zip(arms, same, strict=True)]
-        whole = PreparedCohort.prepare(cohort, arms, known, settings)
+        columns = [column for column in picked if all(column in arm.index for arm in arms)]
+        since = [_steps_since(*each) for each in zip(arms, same, strict=True)]
+        whole = PreparedCohort.prepare(cohort, arms, columns, settings)
         work.append(
             PreparedCheckpoint(
                 step=step,
@@ -134,31 +133,31 @@ def _prepared(
                     (steps < 0) | (arm.copies > 0) for arm, steps in zip(arms, since, strict=True)
                 ),
                 since=since,
-                constant_rate=all(one.constant_rate for one in same),
+                constant_rate=all(checkpoint.constant_rate for checkpoint in same),
             )
         )
     return work, picked
 
 
-def _loaded(one: Checkpoint) -> LoadedArm:
+def _load(checkpoint: Checkpoint) -> LoadedArm:
     return load_arm(
         Arm(
-            axes=one.axes,
-            seed=one.seed,
+            axes=checkpoint.axes,
+            seed=checkpoint.seed,
             model="contaminated",
-            scores=one.scores,
-            examples=one.examples,
-            copies={name: seen.copies for name, seen in one.seen.items()},
-            defaults=one.defaults,
+            scores=checkpoint.scores,
+            examples=checkpoint.examples,
+            copies={name: seen.copies for name, seen in checkpoint.seen.items()},
+            defaults=checkpoint.defaults,
         )
     )
 
 
-def _since(arm: LoadedArm, one: Checkpoint) -> Counts:
+def _steps_since(arm: LoadedArm, checkpoint: Checkpoint) -> Counts:
     return np.array(
         [
-            one.step - one.seen[example.example_id].last_step
-            if example.side == "member" and example.example_id in one.seen
+            checkpoint.step - checkpoint.seen[example.example_id].last_step
+            if example.side == "member" and example.example_id in checkpoint.seen
             else -1
             for example in arm.examples
         ],
@@ -167,9 +166,9 @@ def _since(arm: LoadedArm, one: Checkpoint) -> Counts:
 
 
 def _progress_rows(
-    one: PreparedCheckpoint, column: Column, selections: Sequence[str]
+    checkpoint: PreparedCheckpoint, column: Column, selections: Sequence[str]
 ) -> list[dict[str, Any]]:
-    work = one.work
+    work = checkpoint.work
     if any(column not in arm.index for arm in work.loaded):
         return []
     measured = measure_columns(work, [column])[column]
@@ -179,7 +178,7 @@ def _progress_rows(
             if row["metric"] != AUC or (row["copies"] == ALL and row["n_members"] < 2):
                 continue
             values = {key: row[key] for key in row if key not in {"model", "variant", "metric"}}
-            rows.append({**values, "step": one.step, "tokens": one.tokens})
+            rows.append({**values, "step": checkpoint.step, "tokens": checkpoint.tokens})
     return rows
 
 

@@ -52,15 +52,15 @@ def not_constant(rows: Sequence[Mapping[str, Any]]) -> bool:
 def since_bins(max_steps: int) -> list[CopiesCell]:
     """Return bins of steps since the last copy, up to that many.
 
-    >>> [one.label for one in since_bins(9)]
+    >>> [cell.label for cell in since_bins(9)]
     ['0', '1', '2-3', '4-7', '8-15']
     """
-    found, low = [CopiesCell("0", 0, 0)], 1
+    bins, low = [CopiesCell("0", 0, 0)], 1
     while low <= max_steps:
         high = 2 * low - 1
-        found.append(CopiesCell(str(low) if low == high else f"{low}-{high}", low, high))
+        bins.append(CopiesCell(str(low) if low == high else f"{low}-{high}", low, high))
         low *= 2
-    return found
+    return bins
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -96,15 +96,15 @@ class Placed(NamedTuple):
 
     def among(self, which: Mask) -> "Placed":
         """Return some of the members."""
-        mine = {
+        selected = {
             name: getattr(self, name)[which] for name in ("rows", "last", "doublings", "scores")
         }
-        return self._replace(**mine)
+        return self._replace(**selected)
 
 
 def fading_rows(
     head: Mapping[str, str],
-    every: Sequence[PreparedCheckpoint],
+    checkpoints: Sequence[PreparedCheckpoint],
     column: Column,
     selections: Sequence[str],
     settings: AnalysisSettings,
@@ -113,18 +113,22 @@ def fading_rows(
 
     Args:
         head: the axes' columns.
-        every: all checkpoints of the cohort.
+        checkpoints: all checkpoints of the cohort.
         column: detector and setting.
         selections: what the setting stands for; each row is given once for each.
         settings: how intervals are made.
     """
-    scored = [one for one in every if all(column in arm.index for arm in one.work.loaded)]
+    scored = [
+        checkpoint
+        for checkpoint in checkpoints
+        if all(column in arm.index for arm in checkpoint.work.loaded)
+    ]
     copies: list[int] = []
     most = 0
-    for one in scored:
-        seen = one.work.sides(column)[0] & (np.concatenate(one.since) >= 0)
-        copies += one.work.copies[seen].tolist()
-        most = max(most, int(np.concatenate(one.since)[seen].max(initial=0)))
+    for checkpoint in scored:
+        seen = checkpoint.work.sides(column)[0] & (np.concatenate(checkpoint.since) >= 0)
+        copies += checkpoint.work.copies[seen].tolist()
+        most = max(most, int(np.concatenate(checkpoint.since)[seen].max(initial=0)))
     common = {**head, **column._asdict()}
     rows = []
     for cell in copies_cells(copies, high_copies=settings.high_copies) if copies else ():
@@ -143,10 +147,10 @@ def fading_rows(
 
 def _row(numbers: Numbers, pairs: int, settings: AnalysisSettings) -> dict[str, Any]:
     """Return the columns of a number; empty if there are too few members."""
-    found = numbers.estimates(confidence=settings.confidence)
-    if not found or found[0].members < settings.min_members:
+    estimates = numbers.estimates(confidence=settings.confidence)
+    if not estimates or estimates[0].members < settings.min_members:
         return {}
-    return {**found[0].row(), "pairs": pairs}
+    return {**estimates[0].row(), "pairs": pairs}
 
 
 def _fading_row(
@@ -159,14 +163,16 @@ def _fading_row(
     """Return the AUC of the pairs of one bin; empty if there are too few members."""
 
     def part(placed: Sequence[Placed], groups: Counts, n_groups: int) -> Made | None:
-        held = [one.among(since.holds(one.since)) for one in placed]
-        return mean_part([one for one in held if len(one.rows)], groups, n_groups)
+        in_bin = [placement.among(since.holds(placement.since)) for placement in placed]
+        return mean_part(
+            [placement for placement in in_bin if len(placement.rows)], groups, n_groups
+        )
 
     numbers, pairs, steps = placed_numbers(scored, column, cell, Scale.AUC, part)
     row = _row(numbers, pairs, settings)
     if not row:
         return {}
-    constant = all(one.constant_rate for one in scored)
+    constant = all(checkpoint.constant_rate for checkpoint in scored)
     return {
         "since": since.label,
         "since_low": since.low,
@@ -184,7 +190,7 @@ the last copy, summed over these."""
 
 
 def placed_numbers(
-    every: Sequence[PreparedCheckpoint],
+    checkpoints: Sequence[PreparedCheckpoint],
     column: Column,
     cell: CopiesCell,
     scale: Scale,
@@ -193,7 +199,7 @@ def placed_numbers(
     """Return one number of members with so many copies, its pairs, and the steps since of these.
 
     Args:
-        every: all checkpoints of a cohort.
+        checkpoints: all checkpoints of a cohort.
         column: detector and setting.
         cell: copies seen by then.
         scale: of the number.
@@ -202,7 +208,7 @@ def placed_numbers(
     """
     seeds: list[dict[str, Part]] = []
     pairs, steps = 0, 0.0
-    for datasets in _place_datasets(every, column, cell):
+    for datasets in _place_datasets(checkpoints, column, cell):
         seeds.append({})
         for dataset, placed, groups, n_groups in datasets:
             if made := part_of(placed, groups, n_groups):
@@ -222,22 +228,22 @@ def slope_part(placed: Sequence[Placed], group_of_row: Counts, n_groups: int) ->
         group_of_row: of all rows that members and non-members are numbered by.
         n_groups: numbers of groups lie below.
     """
-    rows = np.concatenate([one.rows for one in placed])
-    stay = np.stack([rows, np.concatenate([one.last for one in placed])])
+    rows = np.concatenate([placement.rows for placement in placed])
+    stay = np.stack([rows, np.concatenate([placement.last for placement in placed])])
     _, index = np.unique(stay, axis=1, return_inverse=True)
     index = index.reshape(-1)
     sizes = np.bincount(index)
-    doublings = np.concatenate([one.doublings for one in placed])
+    doublings = np.concatenate([placement.doublings for placement in placed])
     apart = doublings - (np.bincount(index, doublings) / sizes)[index]
     total = float(np.square(apart).sum())
     if total <= 1e-12:
         return None
-    below = np.concatenate([_below(one) for one in placed])
+    below = np.concatenate([_share_below(placement) for placement in placed])
     slope = float((apart * below).sum() / total)
     left = below - (np.bincount(index, below) / sizes)[index] - slope * apart
     used = np.bincount(index, np.square(apart))[index] > 0
     inside = np.bincount(group_of_row[rows], weights=apart * left / total, minlength=n_groups)
-    against = _of_nonmembers(placed, apart / total)
+    against = _nonmember_contributions(placed, apart / total)
     sample = _sample(slope, inside, rows[used], against, group_of_row)
     members = np.array([len(set(rows[used].tolist()))])
     return Part(sample, np.array([total]), members, len(against)), int(used.sum()), 0.0
@@ -247,18 +253,18 @@ def mean_part(placed: Sequence[Placed], group_of_row: Counts, n_groups: int) -> 
     """Return the mean placement of all pairs, an AUC; arguments as for `slope_part`."""
     if not placed:
         return None
-    rows = np.concatenate([one.rows for one in placed])
-    below = np.concatenate([_below(one) for one in placed])
+    rows = np.concatenate([placement.rows for placement in placed])
+    below = np.concatenate([_share_below(placement) for placement in placed])
     mean = float(below.mean())
     inside = np.bincount(group_of_row[rows], (below - mean) / len(rows), minlength=n_groups)
-    against = _of_nonmembers(placed, np.full(len(rows), 1 / len(rows)))
+    against = _nonmember_contributions(placed, np.full(len(rows), 1 / len(rows)))
     part = Part(
         _sample(mean, inside, rows, against, group_of_row),
         np.array([float(len(rows))]),
         np.array([len(set(rows.tolist()))]),
-        max(len(one.outside) for one in placed),
+        max(len(placement.outside) for placement in placed),
     )
-    return part, len(rows), sum(float((2**one.doublings - 1).sum()) for one in placed)
+    return part, len(rows), sum(float((2**placement.doublings - 1).sum()) for placement in placed)
 
 
 def _sample(
@@ -292,64 +298,70 @@ def _sample(
 
 
 def _place_datasets(
-    every: Sequence[PreparedCheckpoint], column: Column, cell: CopiesCell
+    checkpoints: Sequence[PreparedCheckpoint], column: Column, cell: CopiesCell
 ) -> Iterator[list[tuple[str, list[Placed], Counts, int]]]:
     """Yield for each seed its datasets, with the members under each checkpoint, and groups."""
-    names = dict.fromkeys(name for one in every for own in one.work.compared for name in own)
-    seeds = {arm.arm.seed for one in every for arm in one.work.loaded}
+    names = dict.fromkeys(
+        name for checkpoint in checkpoints for own in checkpoint.work.compared for name in own
+    )
+    seeds = {arm.arm.seed for checkpoint in checkpoints for arm in checkpoint.work.loaded}
     for seed in sorted(seeds):
         datasets = []
         for dataset in names:
             placed, groups, n_groups = [], np.zeros(0, dtype=np.int64), 0
-            for one in every:
-                for at, arm in enumerate(one.work.loaded):
-                    if arm.arm.seed != seed or dataset not in one.work.compared[at]:
+            for checkpoint in checkpoints:
+                for at, arm in enumerate(checkpoint.work.loaded):
+                    if arm.arm.seed != seed or dataset not in checkpoint.work.compared[at]:
                         continue
-                    found = _placed(one, at, dataset, column, cell)
-                    if found is not None:
-                        rows = one.work.rows
-                        placed.append(found)
+                    placement = _place_members(checkpoint, at, dataset, column, cell)
+                    if placement is not None:
+                        rows = checkpoint.work.rows
+                        placed.append(placement)
                         groups, n_groups = rows.group[rows.seed == at], rows.n_groups[dataset]
             if placed:
                 datasets.append((dataset, placed, groups, n_groups))
         yield datasets
 
 
-def _placed(
-    one: PreparedCheckpoint, at: int, dataset: str, column: Column, cell: CopiesCell
+def _place_members(
+    checkpoint: PreparedCheckpoint, at: int, dataset: str, column: Column, cell: CopiesCell
 ) -> Placed | None:
-    arm, since = one.work.loaded[at], one.since[at]
-    compared = one.work.compared[at][dataset].rows(column)
+    arm, since = checkpoint.work.loaded[at], checkpoint.since[at]
+    compared = checkpoint.work.compared[at][dataset].rows(column)
     inside = np.flatnonzero(compared & arm.member & (since >= 0) & cell.holds(arm.copies))
     outside = np.flatnonzero(compared & ~arm.member)
     if not len(inside) or len(outside) < 2:
         return None
     scores, steps = arm.scores[:, arm.index[column]], since[inside]
     doublings = np.log2(1.0 + steps)
-    return Placed(inside, one.step - steps, doublings, scores[inside], outside, scores[outside])
+    return Placed(
+        inside, checkpoint.step - steps, doublings, scores[inside], outside, scores[outside]
+    )
 
 
-def _below(one: Placed) -> Floats:
+def _share_below(placement: Placed) -> Floats:
     """Return the share of non-members below each member, ties half."""
-    ordered = np.sort(one.outside_scores)
-    lower = np.searchsorted(ordered, one.scores, side="left")
-    upper = np.searchsorted(ordered, one.scores, side="right")
+    ordered = np.sort(placement.outside_scores)
+    lower = np.searchsorted(ordered, placement.scores, side="left")
+    upper = np.searchsorted(ordered, placement.scores, side="right")
     return (lower + upper) / (2 * len(ordered))
 
 
-def _of_nonmembers(placed: Sequence[Placed], weights: Floats) -> dict[int, float]:
+def _nonmember_contributions(placed: Sequence[Placed], weights: Floats) -> dict[int, float]:
     """Return each non-member's contribution to the slope, by its row: they sum to the slope."""
-    found: dict[int, float] = {}
+    contributions: dict[int, float] = {}
     start = 0
-    for one in placed:
-        mine = weights[start : start + len(one.rows)]
-        start += len(one.rows)
-        order = np.argsort(one.scores)
-        running = np.concatenate([[0.0], np.cumsum(mine[order])])
-        ordered = one.scores[order]
-        lower = running[np.searchsorted(ordered, one.outside_scores, side="left")]
-        upper = running[np.searchsorted(ordered, one.outside_scores, side="right")]
+    for placement in placed:
+        own_weights = weights[start : start + len(placement.rows)]
+        start += len(placement.rows)
+        order = np.argsort(placement.scores)
+        running = np.concatenate([[0.0], np.cumsum(own_weights[order])])
+        ordered = placement.scores[order]
+        lower = running[np.searchsorted(ordered, placement.outside_scores, side="left")]
+        upper = running[np.searchsorted(ordered, placement.outside_scores, side="right")]
         above = running[-1] - (lower + upper) / 2
-        for row, value in zip(one.outside.tolist(), above / len(one.outside), strict=True):
-            found[row] = found.get(row, 0.0) + float(value)
-    return found
+        for row, value in zip(
+            placement.outside.tolist(), above / len(placement.outside), strict=True
+        ):
+            contributions[row] = contributions.get(row, 0.0) + float(value)
+    return contributions

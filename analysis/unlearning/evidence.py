@@ -148,12 +148,12 @@ class Cohort:
 
     def values(self, key: ModelKey, name: Name) -> list[Floats | None]:
         """Return a model's values, by seed."""
-        return [one[key].values.get(name) if key in one else None for one in self.models]
+        return [models[key].values.get(name) if key in models else None for models in self.models]
 
     def documents(self) -> Rows:
         """Return the documents of general text, which are the same in all seeds, as members."""
-        general = [one.values.get(GENERAL) for models in self.models for one in models.values()]
-        count = next((len(one) for one in general if one is not None), 0)
+        general = [model.values.get(GENERAL) for models in self.models for model in models.values()]
+        count = next((len(values) for values in general if values is not None), 0)
         seed = np.repeat(np.arange(len(self.seeds)), count)
         return Rows.of(np.tile(np.arange(count), len(self.seeds)), seed=seed)
 
@@ -188,39 +188,39 @@ def load_cohort(arms: Sequence[ArmEvidence]) -> Cohort:
         InputError: from the readers.
     """
     pools = [read_examples(arm.examples) for arm in arms]
-    every = [one for pool in pools for one in pool]
+    examples = [example for pool in pools for example in pool]
     masks = [_masks(arm, pool) for arm, pool in zip(arms, pools, strict=True)]
-    dataset, whole = [one.dataset for one in every], np.ones(len(every), dtype=bool)
+    dataset, whole = [example.dataset for example in examples], np.ones(len(examples), dtype=bool)
     return Cohort(
         axes=arms[0].axes,
         seeds=tuple(arm.seed for arm in arms),
         rows=Rows(
             seed=np.repeat(np.arange(len(arms)), [len(pool) for pool in pools]),
             dataset=np.array(dataset, dtype=object),
-            group=number_groups(dataset, [one.group for one in every]),
+            group=number_groups(dataset, [example.group for example in examples]),
             member=whole,
             nonmember=~whole,
         ),
         masks={name: np.concatenate([own[name] for own in masks]) for name in masks[0]},
         copies=np.concatenate([_copies(arm, pool) for arm, pool in zip(arms, pools, strict=True)]),
         models=[
-            {ModelKey(one.model, one.method): _model(arm, one, pool) for one in arm.models}
+            {ModelKey(model.model, model.method): _model(arm, model, pool) for model in arm.models}
             for arm, pool in zip(arms, pools, strict=True)
         ],
     )
 
 
 def _copies(arm: ArmEvidence, pool: Sequence[Example]) -> Counts:
-    return np.array([arm.copies.get(one.example_id, 0) for one in pool], dtype=np.int64)
+    return np.array([arm.copies.get(example.example_id, 0) for example in pool], dtype=np.int64)
 
 
 def _masks(arm: ArmEvidence, pool: Sequence[Example]) -> dict[str, Mask]:
     forget, retain, again = (
-        np.array([one.example_id in ids for one in pool], dtype=bool)
+        np.array([example.example_id in ids for example in pool], dtype=bool)
         for ids in (arm.forget, arm.retain, arm.relearnt)
     )
-    test = np.array([one.split == "test" for one in pool], dtype=bool)
-    outside = np.array([one.side == "nonmember" for one in pool], dtype=bool)
+    test = np.array([example.split == "test" for example in pool], dtype=bool)
+    outside = np.array([example.side == "nonmember" for example in pool], dtype=bool)
     # A member that drew no copy was never learnt, so there is nothing to forget.
     seen = _copies(arm, pool) > 0
     return {
@@ -232,46 +232,48 @@ def _masks(arm: ArmEvidence, pool: Sequence[Example]) -> dict[str, Mask]:
     }
 
 
-def _model(arm: ArmEvidence, one: ModelEvidence, pool: Sequence[Example]) -> LoadedModel:
+def _model(arm: ArmEvidence, evidence: ModelEvidence, pool: Sequence[Example]) -> LoadedModel:
     ids = [example.example_id for example in pool]
     values: dict[Name, Floats] = {}
     settings: dict[str, str] = {}
-    for name, folder in one.folders.items():
+    for name, folder in evidence.folders.items():
         kind, _, steps = name.partition(" ")
         if name == "scores":
-            settings, scores = _default_scores(arm, one, folder, pool)
+            settings, scores = _default_scores(arm, evidence, folder, pool)
             values |= {("score", detector): column for detector, column in scores.items()}
         elif kind == "condition":
-            _, scores = _default_scores(arm, one, folder, pool)
+            _, scores = _default_scores(arm, evidence, folder, pool)
             values |= {(name, detector): column for detector, column in scores.items()}
         elif name == "statistics":
             memories = _memories(folder, ids)
-            values |= {("text", what): column for what, column in memories.items()}
+            values |= {("text", field): column for field, column in memories.items()}
         elif name == "general":
             values[GENERAL] = _memories(folder)["log_probability"]
         elif kind == "relearned":
             values[kind, steps] = _memories(folder, ids)["log_probability"]
         else:
             right = {row.example_id: row.correct_plain for row in read_accuracy(folder)}
-            known = [right.get(example) for example in ids]
-            values[CORRECT] = np.array([np.nan if each is None else each for each in known], float)
+            answers = [right.get(example) for example in ids]
+            values[CORRECT] = np.array(
+                [np.nan if each is None else each for each in answers], float
+            )
     return LoadedModel(settings, values)
 
 
 def _default_scores(
-    arm: ArmEvidence, one: ModelEvidence, folder: Path, pool: Sequence[Example]
+    arm: ArmEvidence, evidence: ModelEvidence, folder: Path, pool: Sequence[Example]
 ) -> tuple[dict[str, str], dict[str, Floats]]:
     """Return the setting and the scores of each detector's default."""
-    asked = Arm(
+    default_arm = Arm(
         axes=arm.axes,
         seed=arm.seed,
-        model=one.model,
+        model=evidence.model,
         scores=folder,
         examples=arm.examples,
         copies=None,
-        defaults=one.defaults,
+        defaults=evidence.defaults,
     )
-    loaded = load_arm(asked, pool)
+    loaded = load_arm(default_arm, pool)
     columns = [loaded.default(name) for name in loaded.detectors]
     return (
         {column.detector: column.setting for column in columns},
@@ -283,7 +285,7 @@ def _memories(folder: Path, ids: Sequence[str] | None = None) -> dict[str, Float
     """Return the memorisation of some texts, or of all, by the fields of `TextMemory`."""
     table = read_statistics(folder)
     names = sorted(table) if ids is None else ids
-    found = np.zeros((len(TextMemory._fields), len(names)))
+    memories = np.zeros((len(TextMemory._fields), len(names)))
     for at, name in enumerate(names):
-        found[:, at] = text_memory(table[name]) if name in table else NOTHING
-    return dict(zip(TextMemory._fields, found, strict=True))
+        memories[:, at] = text_memory(table[name]) if name in table else NOTHING
+    return dict(zip(TextMemory._fields, memories, strict=True))

@@ -86,7 +86,7 @@ class RowWriter:
                 notes, counts = [estimate.note], {}
                 if measure.member:
                     counts = {"forget": estimate.members, "holdout": estimate.nonmembers}
-                    notes += _missing(expected, estimate.seeds, numbers.left_out(dataset))
+                    notes += _missing_notes(expected, estimate.seeds, numbers.left_out(dataset))
                 note = "; ".join(filter(None, notes))
                 values = {**number_columns(estimate), **counts, "note": note}
                 self.add_plain(key, measure, dataset, values, copies=cell.label)
@@ -126,7 +126,7 @@ def number_columns(estimate: Estimate) -> dict[str, float]:
     return {name: getattr(estimate, name) for name in ("value", "low", "high", "groups", "seeds")}
 
 
-def _missing(expected: int, seeds: int, rows: int) -> list[str]:
+def _missing_notes(expected: int, seeds: int, rows: int) -> list[str]:
     """Return the notes on missing values: of seeds, and of rows of the others."""
     lacking = expected - seeds
     return [
@@ -150,28 +150,28 @@ def write_measures(writer: RowWriter) -> None:
 def write_measure(writer: RowWriter, key: ModelKey, measure: Measure) -> None:
     """Add a measure of a model, if it has it, and its differences to other models."""
     cohort = writer.cohort
-    mine = measure.values(cohort, key)
-    if not (expected := present_in(mine)):
+    own_values = measure.values(cohort, key)
+    if not (expected := present_in(own_values)):
         return
-    own = measure.numbers(cohort, mine, cells=writer.cells)
+    own = measure.numbers(cohort, own_values, cells=writer.cells)
     writer.add(key, measure, own[0], expected=expected)
     # No two models are compared twice.
     for reference in () if key == RETRAINED else measure.references:
-        theirs = measure.values(cohort, reference)
-        if reference != key and present_in(theirs):
+        reference_values = measure.values(cohort, reference)
+        if reference != key and present_in(reference_values):
             named = _difference(measure, reference)
-            gap = _write_gap(writer, key, measure, (mine, theirs), named)
+            gap = _write_gap(writer, key, measure, (own_values, reference_values), named)
             if measure.trend and reference == RETRAINED:
-                _write_trends(writer, key, measure, (mine, theirs), gap)
+                _write_trends(writer, key, measure, (own_values, reference_values), gap)
 
 
 def _write_gap(
     writer: RowWriter, key: ModelKey, measure: Measure, pair: tuple[Values, Values], named: Measure
 ) -> Numbers:
     """Add what the first values' measure differs by from the second's, and return it."""
-    mine, theirs = measure.numbers(writer.cohort, *pair, cells=writer.cells)
-    writer.add(key, named, mine - theirs, expected=present_in(pair[0]))
-    return mine - theirs
+    own_numbers, reference_numbers = measure.numbers(writer.cohort, *pair, cells=writer.cells)
+    writer.add(key, named, own_numbers - reference_numbers, expected=present_in(pair[0]))
+    return own_numbers - reference_numbers
 
 
 def _difference(measure: Measure, reference: ModelKey) -> Measure:
@@ -193,8 +193,8 @@ def _write_trends(
     if measure.nonmember:
         find = partial(privleak, gap, settings=writer.settings, confidence=writer.confidence)
         writer.add(key, replace(named, name="privleak"), gap, expected=expected, find=find)
-    mine, theirs = measure.shared(cohort, *pair)
-    numbers = trend_numbers(cohort.chosen("forget"), mine - theirs, cohort.copies)
+    own_values, reference_values = measure.shared(cohort, *pair)
+    numbers = trend_numbers(cohort.chosen("forget"), own_values - reference_values, cohort.copies)
     # With one number of copies there is no trend.
     if any(numbers.seeds):
         trend = replace(named, name=f"{named.name}_trend")
@@ -205,14 +205,14 @@ def _write_conditions(writer: RowWriter, key: ModelKey) -> None:
     """Add the AUC under each condition, against the retrained model's and against none's."""
     cohort = writer.cohort
     kinds = (name[0] for models in cohort.models if key in models for name in models[key].values)
-    found = dict.fromkeys(kind for kind in kinds if kind.startswith("condition "))
-    for condition in (kind.removeprefix("condition ") for kind in found):
+    conditions = dict.fromkeys(kind for kind in kinds if kind.startswith("condition "))
+    for condition in (kind.removeprefix("condition ") for kind in conditions):
         for plain in auc_measures(cohort, key):
             measure = auc_measure(plain.detector, condition=condition)
-            mine = measure.values(cohort, key)
-            if present_in(mine):
+            values = measure.values(cohort, key)
+            if present_in(values):
                 write_measure(writer, key, measure)
-                pair = mine, plain.values(cohort, key)
+                pair = values, plain.values(cohort, key)
                 _write_gap(writer, key, measure, pair, replace(measure, name="auc_change"))
 
 
@@ -226,13 +226,13 @@ def write_forget_quality(writer: RowWriter) -> None:
 
 def _write_quality(writer: RowWriter, key: ModelKey, dataset: str | None) -> None:
     cohort, measure = writer.cohort, FORGET_LOG_PROBABILITY
-    pair = [measure.values(cohort, one) for one in (key, RETRAINED)]
+    pair = [measure.values(cohort, model_key) for model_key in (key, RETRAINED)]
     if not all(map(present_in, pair)):
         return
     distance, p_value = replace(measure, name="ks_distance"), replace(measure, name="ks_p")
-    one, other = measure.shared(cohort, *pair)
+    own_values, reference_values = measure.shared(cohort, *pair)
     rows = measure.rows(cohort)
-    chosen = rows.member & np.isfinite(one)
+    chosen = rows.member & np.isfinite(own_values)
     if dataset is not None:
         chosen &= rows.dataset == dataset
     if not chosen.any():
@@ -240,17 +240,17 @@ def _write_quality(writer: RowWriter, key: ModelKey, dataset: str | None) -> Non
             writer.add_plain(key, named, dataset, {"note": "no value"})
         return
     groups = [f"{d}\0{g}" for d, g in zip(rows.dataset[chosen], rows.group[chosen], strict=True)]
-    found, chance = forget_quality(
-        one[chosen],
-        other[chosen],
+    estimate, chance = forget_quality(
+        own_values[chosen],
+        reference_values[chosen],
         pack_groups(groups)[0],
         permutations=writer.settings.permutations,
         confidence=writer.confidence,
     )
-    found = found._replace(
+    estimate = estimate._replace(
         seeds=sum(all(own is not None for own in seed) for seed in zip(*pair, strict=True))
     )
-    values = {**number_columns(found), "forget": found.members, "note": found.note}
+    values = {**number_columns(estimate), "forget": estimate.members, "note": estimate.note}
     writer.add_plain(key, distance, dataset, values)
     writer.add_plain(key, p_value, dataset, {**values, "value": chance, "low": nan, "high": nan})
 
@@ -270,18 +270,18 @@ def privleak(
     clusters = [side for side in sides if side is not None]
     if len(clusters) < 3:
         return []
-    mine, theirs = (side._replace(value=1 - side.value) for side in clusters[1:])
-    interval = find_relative_change(clusters[0], mine, theirs, confidence=confidence)
+    own_share, reference_share = (side._replace(value=1 - side.value) for side in clusters[1:])
+    interval = find_relative_change(clusters[0], own_share, reference_share, confidence=confidence)
     with np.errstate(invalid="ignore", divide="ignore"):
-        value = 100 * (mine.value - theirs.value) / theirs.value
+        value = 100 * (own_share.value - reference_share.value) / reference_share.value
     about = [
-        f"{said}; its denominator is small: {below:.3f}"
+        f"{basis}; its denominator is small: {below:.3f}"
         if below < settings.small_denominator
-        else said
-        for said, below in zip(interval.about, theirs.value.tolist(), strict=True)
+        else basis
+        for basis, below in zip(interval.about, reference_share.value.tolist(), strict=True)
     ]
     # Without a denominator there is no number.
-    value = np.where(theirs.value > 0, value, np.nan)
+    value = np.where(reference_share.value > 0, value, np.nan)
     low, high = (np.where(np.isfinite(value), 100 * end, np.nan) for end in interval[:2])
     relative = clusters[0]._replace(value=value)
     return gap.described(relative, Interval(low, high, about), dataset)
@@ -295,12 +295,12 @@ def write_relearning(writer: RowWriter) -> None:
     """
     cohort = writer.cohort
     for key in cohort.keys:
-        kept = [
+        steps_by_seed = [
             {int(name[1]) for name in models[key].values if name[0] == "relearned"}
             for models in cohort.models
             if key in models
         ]
-        if steps := sorted(set.intersection(*kept)):
+        if steps := sorted(set.intersection(*steps_by_seed)):
             measures = {step: relearned_measure(step) for step in (0, *steps)}
             for measure in measures.values():
                 write_measure(writer, key, measure)
@@ -315,9 +315,9 @@ def _write_steps(writer: RowWriter, key: ModelKey, measures: Mapping[int, Measur
         step: measure.numbers(cohort, measure.values(cohort, key), original)
         for step, measure in measures.items()
     }
-    gaps = {step: one - other for step, (one, other) in pairs.items()}
+    gaps = {step: own - reference for step, (own, reference) in pairs.items()}
     means = {step: gap.estimates(confidence=writer.confidence) for step, gap in gaps.items()}
-    steps = next((step for step, found in means.items() if found and found[0].value >= 0), nan)
+    steps = next((step for step, mean in means.items() if mean and mean[0].value >= 0), nan)
     late = f"not back after {max(gaps)} steps" if any(means.values()) else "no value"
     counts = {"forget": means[0][0].members, "groups": means[0][0].groups} if means[0] else {}
     writer.add_plain(

@@ -2,7 +2,7 @@
 
 Detection is the AUC of the forget set's rows of the split `test` against the holdout, each detector
 at its default setting: nothing is chosen on the rows that are reported. The rest are means over
-texts, by the influence of whole groups. The forget set counts whole there, tune rows and all; by
+texts, by the influence of whole groups. The forget set counts whole there, tuning rows and all; by
 dose, with Somers' D of the difference to the retrained model given copies. Differences are between
 two models on the rows that both have a value for: of AUCs to the retrained model, of means also to
 the original (`setting`: `versus=retrained`, `versus=original`).
@@ -69,7 +69,7 @@ class Measure:
     def shared(self, cohort: Cohort, *several: Values) -> Floats:
         """Return values of several models, [models, n], NaN if one of them has none."""
         sizes = np.bincount(self.rows(cohort).seed).tolist()
-        values = np.stack([_joined(sizes, of_model) for of_model in several])
+        values = np.stack([_join_seeds(sizes, of_model) for of_model in several])
         return np.where(np.isfinite(values).all(axis=0), values, nan)
 
     def rows(self, cohort: Cohort) -> Rows:
@@ -98,7 +98,7 @@ class Measure:
         return self.numbers(cohort, *several) if all(map(present_in, several)) else None
 
 
-def _joined(sizes: Sequence[int], values: Values) -> Floats:
+def _join_seeds(sizes: Sequence[int], values: Values) -> Floats:
     pairs = zip(sizes, values, strict=True)
     return np.concatenate([np.full(size, nan) if own is None else own for size, own in pairs])
 
@@ -192,12 +192,12 @@ def relearned_measure(step: int) -> Measure:
 
 
 def forget_quality(
-    one: Floats, other: Floats, groups: Counts, *, permutations: int, confidence: float
+    first: Floats, second: Floats, groups: Counts, *, permutations: int, confidence: float
 ) -> tuple[Estimate, float]:
     """Compare the values of texts under two models.
 
     Args:
-        one, other: finite, of the same texts, [n].
+        first, second: finite, of the same texts, [n].
         groups: of each text, [n].
         permutations: swaps behind the p-value, and draws behind the interval.
         confidence: requested coverage.
@@ -207,11 +207,11 @@ def forget_quality(
         hypothesis that the models are exchangeable; NaN with fewer than three groups.
     """
     names, group = np.unique(groups, return_inverse=True)
-    steps = _steps(one, other, group, len(names))
+    steps = _steps(first, second, group, len(names))
     distance = float(np.abs(steps.sum(axis=0)).max(initial=0.0))
     if len(names) < LEAST_GROUPS:
         nothing = no_estimate(f"{len(names)} groups")
-        estimate = nothing._replace(value=distance, members=len(one), groups=len(names))
+        estimate = nothing._replace(value=distance, members=len(first), groups=len(names))
         return estimate, nan
     random = generator(0, Stream.BOOTSTRAP, item_key(f"forget quality {len(names)}"))
     signs = random.choice(np.array([-1.0, 1.0]), size=(permutations, len(names)))
@@ -219,23 +219,23 @@ def forget_quality(
     # Rounding must not break ties with the sample itself.
     p_value = (1 + int((swapped >= distance - 1e-12).sum())) / (1 + permutations)
     scale = np.sqrt(len(names) / (len(names) - 1))
-    sizes = np.bincount(group, minlength=len(names))[:, None] / len(one)
+    sizes = np.bincount(group, minlength=len(names))[:, None] / len(first)
     centred = scale * (steps - sizes * steps.sum(axis=0))
     weights = random.normal(size=(permutations, len(names)))
     band = float(np.quantile(np.abs(weights @ centred).max(axis=1), confidence))
     ends = max(distance - band, 0.0), min(distance + band, 1.0)
-    estimate = Estimate(distance, *ends, members=len(one), groups=len(names))
+    estimate = Estimate(distance, *ends, members=len(first), groups=len(names))
     return estimate, p_value
 
 
-def _steps(one: Floats, other: Floats, group: Counts, n_groups: int) -> Floats:
+def _steps(first: Floats, second: Floats, group: Counts, n_groups: int) -> Floats:
     """Return each group's contribution to the difference of the distribution functions.
 
     Returns:
         [n_groups, places]: at every value of either sample. Sums over groups are F_one - F_other.
     """
-    places = np.unique(np.concatenate([one, other]))
+    places = np.unique(np.concatenate([first, second]))
     steps = np.zeros((n_groups, len(places)))
-    for values, sign in ((one, 1.0), (other, -1.0)):
+    for values, sign in ((first, 1.0), (second, -1.0)):
         np.add.at(steps, (group, np.searchsorted(places, values)), sign / len(values))
     return np.cumsum(steps, axis=1)

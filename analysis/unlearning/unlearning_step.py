@@ -80,13 +80,13 @@ def unlearning_step(
 
 def build(context: StepContext) -> None:
     """Measure the models, and write what was found."""
-    found = measure_unlearning(
+    tables = measure_unlearning(
         list(_evidence(context)),
         MeasureSettings.model_validate(context.settings["measures"]),
         confidence=context.settings["confidence"],
         progress=lambda done, total: context.report(done, total, unit="arms"),
     )
-    write_findings(context.out, found)
+    write_findings(context.out, tables)
 
 
 def _evidence(context: StepContext) -> Iterator[ArmEvidence]:
@@ -98,8 +98,8 @@ def _evidence(context: StepContext) -> Iterator[ArmEvidence]:
     number = 0
     for arm in context.settings["arms"]:
         folders = numbered_folders(context.inputs, number)
-        pool = {one.example_id for one in members(read_examples(folders["examples"]))}
-        seen = {one.example_id for one in members(read_examples(folders["membership"]))}
+        pool = {row.example_id for row in members(read_examples(folders["examples"]))}
+        seen = {row.example_id for row in members(read_examples(folders["membership"]))}
         forget = frozenset(pool - seen)
         require_unexposed(folders["retrained"], forget)
         half = folders.get("relearn_half")
@@ -111,7 +111,7 @@ def _evidence(context: StepContext) -> Iterator[ArmEvidence]:
             retain=frozenset(pool & seen),
             copies=seen_copy_counts(read_exposures(folders["original"])),
             relearnt=frozenset(
-                () if half is None else (one.example_id for one in members(read_examples(half)))
+                () if half is None else (row.example_id for row in members(read_examples(half)))
             ),
             models=tuple(
                 _model(model, numbered_folders(context.inputs, number + place))
@@ -156,10 +156,10 @@ def measure_unlearning(
     """
     axes = axis_names(arms)
     measures, verdicts = [], []
-    every = [*gather_seeds(arms).values()]
-    for done, same in enumerate(every):
+    arms_by_axes = [*gather_seeds(arms).values()]
+    for done, same in enumerate(arms_by_axes):
         if progress is not None:
-            progress(done, len(every))
+            progress(done, len(arms_by_axes))
         cohort = load_cohort(same)
         counts = cohort.copies[cohort.masks["forget"]].tolist()
         cells = copies_cells(counts, high_copies=1 << 62)
@@ -174,5 +174,5 @@ def measure_unlearning(
         write_relearning(writer)
         measures += writer.rows
         verdicts += verdict_rows(cohort, settings, confidence=confidence)
-    found = {"unlearning": measures, "verdict": verdicts}
-    return {question: question_table(question, axes, rows) for question, rows in found.items()}
+    tables = {"unlearning": measures, "verdict": verdicts}
+    return {question: question_table(question, axes, rows) for question, rows in tables.items()}

@@ -250,12 +250,12 @@ def overall_verdict(rows: Sequence[Row]) -> str:
             utility.setdefault(row["measure"], set()).add(row["verdict"])
     if {LOST} in utility.values():
         return "ruined"
-    told = {row["verdict"] for row in rows if row["kind"] == "forgetting"} - {OPEN}
-    if not told:
+    verdicts = {row["verdict"] for row in rows if row["kind"] == "forgetting"} - {OPEN}
+    if not verdicts:
         return OPEN
-    if len(told) == 1:
-        return told.pop()
-    if "closer to the original" not in told:
+    if len(verdicts) == 1:
+        return verdicts.pop()
+    if "closer to the original" not in verdicts:
         return "beyond the retrained"
     return "the measures disagree"
 
@@ -310,8 +310,8 @@ def verdict_sentence(
     by_verdict: dict[str, list[str]] = {}
     for row in rows:
         if row["kind"] == "forgetting" and row["verdict"] != DIVERGED:
-            said = f"{measure_name(row)} {_number(row)}"
-            by_verdict.setdefault(row["verdict"], []).append(said)
+            measure_text = f"{measure_name(row)} {_number(row)}"
+            by_verdict.setdefault(row["verdict"], []).append(measure_text)
     for verdict, texts in by_verdict.items():
         parts.append(f"{verdict} by {', '.join(texts)}")
     if by_verdict:

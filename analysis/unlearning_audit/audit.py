@@ -121,10 +121,10 @@ def build_audit(context: StepContext) -> None:
         if written[row.example_id].reason is None
     }
     chunks = [
-        *(_whole(row, AUDITED, prompts[row.example_id])
+        *(_whole_text(row, AUDITED, prompts[row.example_id])
           for row in forgotten if row.example_id in prompts),
-        *(_whole(row, HOLDOUT) for row in pool if row.side == "nonmember"),
-        *(_whole(row, RETAINED) for row in retained),
+        *(_whole_text(row, HOLDOUT) for row in pool if row.side == "nonmember"),
+        *(_whole_text(row, RETAINED) for row in retained),
     ]  # fmt: skip
     notes = []
     if left_out := len(forgotten) - len(prompts):
@@ -133,7 +133,7 @@ def build_audit(context: StepContext) -> None:
     write_audit(context, read_evidence(context, chunks), notes, weights=weights, copies=copies)
 
 
-def _whole(row: Example, part: str, prompt_stop: int = 0) -> Example:
+def _whole_text(row: Example, part: str, prompt_stop: int = 0) -> Example:
     fields = {"start": 0, "stop": len(row.text), "prompt_stop": prompt_stop}
     return replace(row, dataset=part, source_id=row.example_id, fields=fields)
 
@@ -163,30 +163,30 @@ def write_audit(
     band = Band(*rule.band)
     parts = {name: chunks.part(name) for name in (AUDITED, HOLDOUT, RETAINED, QUESTION)}
     audited = parts[AUDITED]
-    found = audit_shares(audited, parts[HOLDOUT], band=band, rate=rule.false_alarms)
-    judgement = judge(parts, weights, found, guessing=guessing)
+    measured = audit_shares(audited, parts[HOLDOUT], band=band, rate=rule.false_alarms)
+    judgement = judge(parts, weights, measured, guessing=guessing)
     estimates = {
-        **found.shares,
+        **measured.shares,
         **{name: judgement.checks[name].measure for name in QUESTIONS},
         **likeness(audited, band.flags(audited.ratios["unlearned"])),
         **question_findings(parts[QUESTION], band),
     }
     head = {"method": context.settings["method"], "chunks": len(audited.rows)}
     rows = [_row(name, estimate) | head for name, estimate in estimates.items()]
-    pq.write_table(_chunk_table(chunks, audited, found, band, copies), context.out / CHUNKS_FILE)
-    pq.write_table(_unprotected(chunks), context.out / CONTINUATIONS_FILE)
+    pq.write_table(_chunk_table(chunks, audited, measured, band, copies), context.out / CHUNKS_FILE)
+    pq.write_table(_blank_protected(chunks), context.out / CONTINUATIONS_FILE)
     write_findings(context.out, {AUDITS: question_table(AUDITS, (), rows)})
-    written = found.written
+    written = measured.written
     record = {
         "settings": dict(context.settings),
         "verdict": judgement.verdict,
-        "headline": headline(found, judgement),
+        "headline": headline(measured, judgement),
         "checks": {
             name: {"question": question, "answer": check.answer, "about": check.about}
             for name, question in QUESTIONS.items()
             for check in (judgement.checks[name],)
         },
-        "control": found.control,
+        "control": measured.control,
         "levels": {name: null(memory.level.value) for name, memory in written.items()},
         "levels_of": written["unlearned"].level.about,
         "notes": list(notes),
@@ -205,7 +205,7 @@ def _row(quantity: str, estimate: Estimate) -> dict[str, Any]:
     }
 
 
-def _unprotected(chunks: Chunks) -> pa.Table:
+def _blank_protected(chunks: Chunks) -> pa.Table:
     """Return continuations, their text null where the chunk is protected: it may be that text."""
     table = chunks.continuations
     texts = [
@@ -217,12 +217,12 @@ def _unprotected(chunks: Chunks) -> pa.Table:
 
 
 def _chunk_table(
-    chunks: Chunks, audited: Chunks, found: AuditShares, band: Band, copies: Mapping[str, int]
+    chunks: Chunks, audited: Chunks, measured: AuditShares, band: Band, copies: Mapping[str, int]
 ) -> pa.Table:
     flags = band.holds(chunks.ratios["unlearned"]).tolist()
     continued = {*chunks.continuations["chunk"].to_pylist()}
     remembered = {
-        name: {int(audited.numbers[at]): known for at, known in found.written[model].remembered}
+        name: {int(audited.numbers[at]): hit for at, hit in measured.written[model].remembered}
         for name, model in (("remembered", "unlearned"), ("remembered_original", "original"))
     }
     ratios = {"ratio": "unlearned", "retrained_ratio": "retrained"}
@@ -241,7 +241,7 @@ def _chunk_table(
             **{name: null(values[at]) for name, values in numbers.items()},
             "suspicious": flags[at],
             "continued": row.dataset not in (HOLDOUT, RETAINED) and at in continued,
-            **{name: known.get(at) for name, known in remembered.items()},
+            **{name: by_chunk.get(at) for name, by_chunk in remembered.items()},
             "reason": chunks.reasons[at],
             "copies": copies.get(row.source_id),
             "prompt": None if row.protected else prompt_of(row),
@@ -257,22 +257,24 @@ def null(value: float) -> float | None:
     return float(value) if isfinite(value) else None
 
 
-def headline(found: AuditShares, judgement: Judgement) -> str:
+def headline(measured: AuditShares, judgement: Judgement) -> str:
     """Return the sentence on the share that the unlearned model still writes, with the verdict."""
-    kept, before = (found.shares[f"remembered_{model}"] for model in ("unlearned", "original"))
-    if not isnan(kept.value):
+    after, before = (measured.shares[f"remembered_{model}"] for model in ("unlearned", "original"))
+    if not isnan(after.value):
         written = (
-            f"The unlearned model still writes {_percent(kept)} of the chunks, the original "
+            f"The unlearned model still writes {_percent(after)} of the chunks, the original "
             f"{_percent(before)}"
         )
-    elif found.longest:
-        mine, theirs = (found.longest[model] for model in ("unlearned", "original"))
+    elif measured.longest:
+        words, original_words = (measured.longest[model] for model in ("unlearned", "original"))
         written = (
-            f"The unlearned model still writes up to {mine:g} true words in a "
-            f"row, the original {theirs:g}; whether that exceeds chance is unknown: {kept.reason}"
+            f"The unlearned model still writes up to {words:g} true words in a row, the original "
+            f"{original_words:g}; whether that exceeds chance is unknown: {after.reason}"
         )
     else:
-        written = f"The share that the unlearned model still writes was not measured: {kept.reason}"
+        written = (
+            f"The share that the unlearned model still writes was not measured: {after.reason}"
+        )
     return f"{written}. {judgement.verdict.capitalize()}: {judgement.meaning}."
 
 
@@ -295,8 +297,8 @@ def audits_step(audits: Sequence[StepGroup], axes: Sequence[str], *, label: str)
         kind="unlearning_audits",
         label=label,
         function=f"{__name__}:build_audits",
-        settings={"places": [dict(one.values) for one in audits], "axes": list(axes)},
-        inputs=numbered_inputs([one.steps for one in audits]),
+        settings={"places": [dict(audit.values) for audit in audits], "axes": list(axes)},
+        inputs=numbered_inputs([audit.steps for audit in audits]),
     )
 
 
@@ -328,21 +330,21 @@ def pooled_rows(folders: Sequence[Path]) -> list[dict[str, Any]]:
     """
     record = json.loads((folders[0] / AUDIT_FILE).read_text(encoding="utf-8"))
     band = Band(*record["settings"]["audit"]["band"])
-    every = [
+    chunk_rows = [
         {**row, "seed": seed}
         for seed, folder in enumerate(folders)
         for row in read_parquet(folder / CHUNKS_FILE).to_pylist()
     ]
     audited, outside = (
-        [row for row in every if row["part"] == part] for part in (AUDITED, HOLDOUT)
+        [row for row in chunk_rows if row["part"] == part] for part in (AUDITED, HOLDOUT)
     )
     # Without a control no chunk counts as remembered.
-    known = {
+    remembered = {
         model: np.array([bool(row[column]) for row in audited], dtype=np.float64)
         for model, column in (("original", "remembered_original"), ("unlearned", "remembered"))
     }
     ratios, retrained = (_numbers(audited, name) for name in ("ratio", "retrained_ratio"))
-    shares = counted_shares(ratios, retrained, known, band)
+    shares = counted_shares(ratios, retrained, remembered, band)
     copies = _numbers(audited, "copies", missing=1).astype(np.int64)
     doses = [cell for cell in copies_cells(copies.tolist(), high_copies=1 << 62)
              if is_dose(cell.label)]  # fmt: skip

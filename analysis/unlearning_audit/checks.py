@@ -113,27 +113,27 @@ class Judgement(NamedTuple):
 
 
 def judge(
-    parts: Mapping[str, Chunks], weights: Weights, found: AuditShares, *, guessing: float
+    parts: Mapping[str, Chunks], weights: Weights, measured: AuditShares, *, guessing: float
 ) -> Judgement:
     """Return the checks and the verdict of an audit.
 
     Args:
         parts: the chunks of each part with their losses.
         weights: how they lie to the original's.
-        found: the numbers of the audit.
+        measured: the numbers of the audit.
         guessing: loss of guessing tokens by their frequency; infinite if it is unknown.
     """
-    working = _working(parts, guessing)
+    working = _check_working(parts, guessing)
     contaminated = working.measure.reason == CONTAMINATED
     checks = {
         "working": working,
-        "knew": _knew(parts, found),
-        "level": _level(parts, guessing, contaminated=contaminated),
-        "weights": _weights(weights),
+        "knew": _check_original(parts, measured),
+        "level": _check_level(parts, guessing, contaminated=contaminated),
+        "weights": _check_weights(weights),
     }
-    chance = _chance(found, paired="retrained" in parts[AUDITED].losses)
+    chance = _chance(measured, paired="retrained" in parts[AUDITED].losses)
     answers = {name: check.answer for name, check in checks.items()}
-    verdict = "same weights" if weights.same else _verdict(answers, found, chance)
+    verdict = "same weights" if weights.same else _verdict(answers, measured, chance)
     unanswered: dict[str, list[str]] = {}
     for name, check in checks.items():
         if check.answer == UNKNOWN:
@@ -146,7 +146,7 @@ def judge(
     return Judgement(verdict, meaning, checks)
 
 
-def _verdict(answers: Mapping[str, str], found: AuditShares, chance: float) -> str:
+def _verdict(answers: Mapping[str, str], measured: AuditShares, chance: float) -> str:
     if chance <= CHANCE:
         return "still written"
     if answers["working"] == NO:
@@ -165,17 +165,17 @@ def _verdict(answers: Mapping[str, str], found: AuditShares, chance: float) -> s
     if level == ABOVE:
         return "over-forgotten"
     judgeable = answers["knew"] == YES and answers["working"].startswith(YES)
-    if level == ALIKE and judgeable and found.written["unlearned"].remembered:
+    if level == ALIKE and judgeable and measured.written["unlearned"].remembered:
         return "forgotten as far as can be seen"
     return "cannot be judged"
 
 
-def _working(parts: Mapping[str, Chunks], guessing: float) -> Check:
+def _check_working(parts: Mapping[str, Chunks], guessing: float) -> Check:
     control = parts[HOLDOUT]
     if not control.losses:
         reason = NO_CONTROL if parts[AUDITED].losses else NO_LOSS
         return Check(UNKNOWN, no_estimate(reason), "")
-    lost, about = _lost(control, "control texts")
+    lost, about = _loss_increase(control, "control texts")
     own = _mean(control, control.losses["unlearned"])
     if lost.low > BROKEN:
         return Check(NO, lost, about)
@@ -186,7 +186,7 @@ def _working(parts: Mapping[str, Chunks], guessing: float) -> Check:
     if lost.high < -BROKEN:
         return Check(UNKNOWN, lost.said(f"none: {CONTAMINATED}", lost.caution), about)
     if parts[RETAINED].losses:
-        retained, of_retained = _lost(parts[RETAINED], "retained texts")
+        retained, of_retained = _loss_increase(parts[RETAINED], "retained texts")
         if retained.low > BROKEN:
             return Check(LOST, retained, of_retained)
     if not own.high < guessing:
@@ -203,7 +203,7 @@ def _mean(chunks: Chunks, losses: Floats) -> Estimate:
     return mean(losses, chunks.clusters(least_run=LOSS_RUN), least=LEAST)
 
 
-def _lost(chunks: Chunks, texts: str) -> tuple[Estimate, str]:
+def _loss_increase(chunks: Chunks, texts: str) -> tuple[Estimate, str]:
     """Return the unlearned model's loss minus the best of the others', and the comparison."""
     others = [name for name in ("original", "retrained") if name in chunks.losses]
     best = min(others, key=lambda name: float(np.nanmean(chunks.losses[name])))
@@ -211,14 +211,14 @@ def _lost(chunks: Chunks, texts: str) -> tuple[Estimate, str]:
     return lost, f"its loss on the {texts} minus the {best} model's"
 
 
-def _knew(parts: Mapping[str, Chunks], found: AuditShares) -> Check:
+def _check_original(parts: Mapping[str, Chunks], measured: AuditShares) -> Check:
     loss, about = _against_control(parts, "original")
-    writes = found.shares["remembered_original"].value > 0
+    writes = measured.shares["remembered_original"].value > 0
     answer = YES if loss.high < 0 else NO if loss.low > -MARGIN and not writes else UNKNOWN
     return Check(answer, loss, about)
 
 
-def _level(parts: Mapping[str, Chunks], guessing: float, *, contaminated: bool) -> Check:
+def _check_level(parts: Mapping[str, Chunks], guessing: float, *, contaminated: bool) -> Check:
     loss, about = _against_control(parts, "unlearned")
     losses = parts[AUDITED].losses
     answer = UNKNOWN
@@ -247,33 +247,33 @@ def _against_control(parts: Mapping[str, Chunks], model: str) -> tuple[Estimate,
         return paired, f"{about} the retrained model's"
     if not control.losses:
         return no_estimate(NO_CONTROL), ""
-    mine, theirs = (chunks.clusters(least_run=LOSS_RUN) for chunks in (audited, control))
-    names = (*mine.names, *(f"control {name}" for name in theirs.names))
+    runs, control_runs = (chunks.clusters(least_run=LOSS_RUN) for chunks in (audited, control))
+    names = (*runs.names, *(f"control {name}" for name in control_runs.names))
     gap = difference(
         np.concatenate([own, control.losses[model]]),
         np.arange(len(names)) < len(own),
-        Clusters(names, mine.about or theirs.about),
+        Clusters(names, runs.about or control_runs.about),
         least=LEAST,
     )
     return gap, f"{about} its loss on the control texts, which may be harder or easier"
 
 
-def _weights(weights: Weights) -> Check:
+def _check_weights(weights: Weights) -> Check:
     if isnan(weights.cosine) and not weights.same:
         return Check(UNKNOWN, no_estimate(weights.about), "")
     answer = "they are the same" if weights.same else NO if weights.cosine < UNRELATED else YES
     return Check(answer, Estimate(weights.cosine, nan, nan), weights.about)
 
 
-def _chance(found: AuditShares, *, paired: bool) -> float:
+def _chance(measured: AuditShares, *, paired: bool) -> float:
     """Return the probability that a model which never knew the texts passes the level as often.
 
     Rosenbaum's (1954) test: of the longest runs of m chunks and n of the control, the k longest are
     all of the chunks. On the same chunks each of the k is one of a pair, so 1 / 2^k.
     """
-    written = found.written["unlearned"]
-    known, count = int(written.known.sum()), len(written.remembered)
+    written = measured.written["unlearned"]
+    n_known, count = int(written.known.sum()), len(written.remembered)
     control = written.level.chunks
     if not count:
         return nan
-    return 0.5**known if paired else comb(count, known) / comb(count + control, known)
+    return 0.5**n_known if paired else comb(count, n_known) / comb(count + control, n_known)

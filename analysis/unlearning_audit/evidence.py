@@ -173,7 +173,7 @@ def read_evidence(context: StepContext, rows: Sequence[Example]) -> Chunks:
     tables = [CONTINUATIONS.empty_table()]
     for name in folders:
         if (folder := context.inputs.get(f"{name}-written")) is not None:
-            texts = {key: one.texts for key, one in read_continuations(folder).items()}
+            texts = {key: continued.texts for key, continued in read_continuations(folder).items()}
             tables.append(compared(name, rows, texts))
     return make_chunks(
         rows,

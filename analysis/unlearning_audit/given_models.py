@@ -1,10 +1,10 @@
 """The steps of an audit of given models: what each writes of chunks, and the audit itself.
 
 Suspicious chunks are continued, and a keyed sample of the others, so that misses can be measured;
-of a holdout the original and the unlearned model continue as many. What a model writes depends on
-the prompt's text, the number of the sample and the seed. Continuations are equally long under all
-models and on all chunks, those of a holdout included: a longer one has more runs of words in common
-by chance, and a control must not. A killed step goes on behind the last hundred prompts.
+of control texts the original and the unlearned model continue as many. What a model writes depends
+on the prompt's text, the number of the sample and the seed. Continuations are equally long under
+all models and on all chunks, those of control texts included: a longer one has more runs of words
+in common by chance, and a control must not. A killed step goes on behind the last hundred prompts.
 """
 
 import json
@@ -86,24 +86,26 @@ def build_written(context: StepContext) -> None:
     from detect.engine.open_target import open_target
 
     chunks = read_examples(context.inputs["texts"])
-    mine, every = _continued(context, chunks)
+    chosen, all_chunks = _chunks_to_continue(context, chunks)
     target = open_target(context)
-    length = _length(target, every, context.settings)
-    texts = _sampled(context, target, [prompt_of(chunk) for chunk in mine], length, "continuations")
+    length = _length(target, all_chunks, context.settings)
+    texts = _sample(
+        context, target, [prompt_of(chunk) for chunk in chosen], length, "continuations"
+    )
     if context.settings["name"] == "unlearned":
-        asked = [chunk for chunk in chunks if chunk.dataset == QUESTION]
-        prompts = [_ANSWER.format(question=prompt_of(chunk)) for chunk in asked]
+        questions = [chunk for chunk in chunks if chunk.dataset == QUESTION]
+        prompts = [_ANSWER.format(question=prompt_of(chunk)) for chunk in questions]
         longest = context.settings["answer_tokens"]
-        texts += _sampled(context, target, prompts, longest, "answers")
-        mine += asked
-    found = [
+        texts += _sample(context, target, prompts, longest, "answers")
+        chosen += questions
+    continuations = [
         Continued(prompt_of(chunk), rest_of(chunk), own)
-        for chunk, own in zip(mine, texts, strict=True)
+        for chunk, own in zip(chosen, texts, strict=True)
     ]
-    write_continuations(context.out, [chunk.example_id for chunk in mine], found)
+    write_continuations(context.out, [chunk.example_id for chunk in chosen], continuations)
 
 
-def _continued(
+def _chunks_to_continue(
     context: StepContext, chunks: Sequence[Example]
 ) -> tuple[list[Example], list[Example]]:
     """Return the chunks that the model continues, and those that any model does."""
@@ -118,11 +120,11 @@ def _continued(
     require_ratios(scores, reasons, settings["scored"])
     flags = Band(*settings["band"]).holds(ratios)
     others = None if settings["all_chunks"] else settings["others"]
-    mine = select_chunks(audited, flags, others=others, seed=settings["seed"])
+    selected = select_chunks(audited, flags, others=others, seed=settings["seed"])
     nothing = np.zeros(len(held_out), dtype=bool)
     control = select_chunks(held_out, nothing, others=others, seed=settings["seed"])
-    every = [*mine, *control]
-    return (mine if settings["name"] == "retrained" else list(every)), every
+    all_selected = [*selected, *control]
+    return (selected if settings["name"] == "retrained" else list(all_selected)), all_selected
 
 
 def require_ratios(
@@ -133,8 +135,8 @@ def require_ratios(
     Raises:
         InputError: a model has diverged, or no chunk has a ratio.
     """
-    for name, found in scores.items():
-        for at, (value, reason) in enumerate(zip(*found, strict=True)):
+    for name, model_scores in scores.items():
+        for at, (value, reason) in enumerate(zip(*model_scores, strict=True)):
             if math.isinf(value) or (math.isnan(value) and "number" in (reason or "number")):
                 raise InputError(
                     f"the {name} model has diverged: its score of chunk {at} is not a number"
@@ -165,13 +167,13 @@ def select_chunks(
         others: how many of the rest; None for all.
         seed: of the draw.
     """
-    rest = np.flatnonzero(~suspicious)
-    drawn = rest
-    if others is not None and others < len(rest):
-        names = [_name(chunks[at]) for at in rest.tolist()]
+    unsuspicious = np.flatnonzero(~suspicious)
+    sampled = unsuspicious
+    if others is not None and others < len(unsuspicious):
+        names = [_name(chunks[at]) for at in unsuspicious.tolist()]
         order = words(seed, Stream.CONTINUATION, item_keys(names))
-        drawn = rest[np.argsort(order, kind="stable")[:others]]
-    return [chunks[at] for at in np.sort(np.concatenate([np.flatnonzero(suspicious), drawn]))]
+        sampled = unsuspicious[np.argsort(order, kind="stable")[:others]]
+    return [chunks[at] for at in np.sort(np.concatenate([np.flatnonzero(suspicious), sampled]))]
 
 
 def _name(chunk: Example) -> str:
@@ -192,39 +194,39 @@ def _length(target: "Target", chunks: Sequence[Example], settings: Mapping[str, 
         max(map(len, encode_texts(target.tokenizer, texts, added=True)))
         for texts in ([rest_of(chunk) for chunk in chunks], [prompt_of(chunk) for chunk in chunks])
     )
-    wanted: int = settings["max_tokens"] or min(rests, _MOST_TOKENS)
+    limit: int = settings["max_tokens"] or min(rests, _MOST_TOKENS)
     if settings["context"] is None:
-        return wanted
+        return limit
     positions, model = settings["context"]
     room: int = positions - prompts
-    if room < min(wanted, _LEAST_TOKENS):
+    if room < min(limit, _LEAST_TOKENS):
         raise InputError(
             f"prompts of up to {prompts:,} tokens leave {max(room, 0):,} of its {positions:,} "
             "positions to continue",
             where=model,
             hint="Give fewer prompt_words.",
         )
-    return min(room, wanted)
+    return min(room, limit)
 
 
-def _sampled(
+def _sample(
     context: StepContext, target: "Target", prompts: Sequence[str], max_tokens: int, unit: str
 ) -> list[tuple[str, ...]]:
     """Return the model's continuations of each prompt; a killed step keeps the finished parts."""
     from detect.targets.local import sample_continuations
 
     how = {name: context.settings[name] for name in ("samples", "temperature", "top_p", "seed")}
-    found: list[tuple[str, ...]] = []
+    continuations: list[tuple[str, ...]] = []
     for start in range(0, len(prompts), _TOGETHER):
         part = prompts[start : start + _TOGETHER]
 
         def ask(part: Sequence[str] = part) -> list[list[str]]:
             return sample_continuations(target, part, max_tokens=max_tokens, **how)
 
-        kept = kept_value(context.unfinished / f"{unit}-{start}.json", ask)
-        found += [tuple(texts) for texts in kept]
-        context.report(len(found), len(prompts), unit=unit)
-    return found
+        part_texts = kept_value(context.unfinished / f"{unit}-{start}.json", ask)
+        continuations += [tuple(texts) for texts in part_texts]
+        context.report(len(continuations), len(prompts), unit=unit)
+    return continuations
 
 
 def weights_step(original: ModelNode, unlearned: ModelNode) -> Step:
@@ -238,11 +240,13 @@ def weights_step(original: ModelNode, unlearned: ModelNode) -> Step:
         label=unlearned.label,
         function=f"{__name__}:build_weights",
         settings={
-            key: value for name, one in nodes.items() for key, value in one.settings(name).items()
+            key: value for name, node in nodes.items() for key, value in node.settings(name).items()
         },
         libraries=("torch",),
         execution={
-            key: value for name, one in nodes.items() for key, value in one.execution(name).items()
+            key: value
+            for name, node in nodes.items()
+            for key, value in node.execution(name).items()
         },
     )
 
@@ -251,15 +255,15 @@ def build_weights(context: StepContext) -> None:
     """Write how the unlearned model's weights lie to the original's."""
     from train.models.pretrained import find_model
 
-    given = [ModelNode.given(context, name) for name in ("original", "unlearned")]
-    with given[0].unchanged(), given[1].unchanged():
-        folders = [find_model(one.path, revision=one.revision) for one in given]
+    nodes = [ModelNode.given(context, name) for name in ("original", "unlearned")]
+    with nodes[0].unchanged(), nodes[1].unchanged():
+        folders = [find_model(node.path, revision=node.revision) for node in nodes]
         if any(folder.adapter for folder in folders):
-            same = given[0].identity == given[1].identity
-            found = Weights(same, math.nan, "a LoRA adapter is compared only by its digest")
+            same = nodes[0].identity == nodes[1].identity
+            weights = Weights(same, math.nan, "a LoRA adapter is compared only by its digest")
         else:
-            found = _compare_tensors(*(_tensors(folder.path) for folder in folders))
-    record = {**found._asdict(), "cosine": null(found.cosine)}
+            weights = _compare_tensors(*(_tensors(folder.path) for folder in folders))
+    record = {**weights._asdict(), "cosine": null(weights.cosine)}
     (context.out / WEIGHTS_FILE).write_text(json.dumps(record), encoding="utf-8")
 
 
@@ -267,11 +271,11 @@ def _tensors(folder: Path) -> dict[str, Path]:
     """Return the file of each tensor by its name."""
     from safetensors import safe_open
 
-    found: dict[str, Path] = {}
+    file_by_tensor: dict[str, Path] = {}
     for path in sorted(folder.glob("*.safetensors")):
         with safe_open(path, "pt") as file:
-            found |= dict.fromkeys(file.keys(), path)
-    return found
+            file_by_tensor |= dict.fromkeys(file.keys(), path)
+    return file_by_tensor
 
 
 def _compare_tensors(original: Mapping[str, Path], unlearned: Mapping[str, Path]) -> Weights:

@@ -77,20 +77,20 @@ def calibrated_band(ratios: Floats, clusters: Clusters, low: float, rate: float)
         low: the band's lower edge.
         rate: of false alarms, above 0 and below 1.
     """
-    there = np.isfinite(ratios)
-    known, own = ratios[there], clusters._replace(names=tuple(compress(clusters.names, there)))
-    edge = conformal_edge(known, low, rate)
+    finite = np.isfinite(ratios)
+    usable, own = ratios[finite], clusters._replace(names=tuple(compress(clusters.names, finite)))
+    edge = conformal_edge(usable, low, rate)
     if edge is None:
         needed = math.ceil(1 / rate - 1e-9) - 1
-        return _uncalibrated(
-            f"{len(known)} ratios are too few: a rate of {rate:g} takes {needed} of them"
+        return _no_calibration(
+            f"{len(usable)} ratios are too few: a rate of {rate:g} takes {needed} of them"
         )
     if edge <= low or not math.isfinite(edge):
-        return _uncalibrated("fewer chunks than the rate requires are above the lower edge")
-    return Band(low, edge), _edge(known, own, low, edge), _cross_fitted(known, own, low, rate)
+        return _no_calibration("fewer chunks than the rate requires are above the lower edge")
+    return Band(low, edge), _edge(usable, own, low, edge), _cross_fitted(usable, own, low, rate)
 
 
-def _uncalibrated(reason: str) -> Calibrated:
+def _no_calibration(reason: str) -> Calibrated:
     return None, no_estimate(reason), no_estimate(reason)
 
 
@@ -165,9 +165,9 @@ def audit_shares(audited: Chunks, held_out: Chunks, *, band: Band, rate: float) 
         model: written_of(runs, flags == 1, continued, levels[model], clusters)
         for model, runs in longest.items()
     }
-    mine = written["unlearned"]
+    unlearned = written["unlearned"]
     control, of_control, chunks = _control(audited, held_out)
-    alarms, (then, edge, then_alarms) = no_estimate(NO_CONTROL), _uncalibrated(NO_CONTROL)
+    alarms, (then, edge, then_alarms) = no_estimate(NO_CONTROL), _no_calibration(NO_CONTROL)
     if control != _NOTHING:
         alarms = share(band.flags(of_control), chunks.clusters())
         calibrated = calibrated_band(of_control, chunks.clusters(), band.low, rate)
@@ -177,39 +177,39 @@ def audit_shares(audited: Chunks, held_out: Chunks, *, band: Band, rate: float) 
         **{f"remembered_{model}": share_remembered(memory) for model, memory in written.items()},
         "flagged": share(flags, clusters),
         "false_alarms": alarms,
-        "missed": share_missed(mine, flags),
-        "wrong": share_false(mine, flags),
+        "missed": share_missed(unlearned, flags),
+        "wrong": share_false(unlearned, flags),
         "calibrated_edge": edge,
         "calibrated_false_alarms": then_alarms,
         "calibrated_flagged": share(then.flags(ratios), clusters) if then else nothing,
-        "calibrated_missed": share_missed(mine, then.flags(ratios)) if then else nothing,
+        "calibrated_missed": share_missed(unlearned, then.flags(ratios)) if then else nothing,
     }
     if held_out.rows and "retrained" in audited.ratios:
         outside = band.flags(held_out.ratios["unlearned"])
         shares["flagged_holdout"] = share(outside, held_out.clusters())
-    known = {model: runs[continued] for model, runs in longest.items() if continued.any()}
-    most = {model: float(np.nanmax(runs)) for model, runs in known.items()}
+    continued_runs = {model: runs[continued] for model, runs in longest.items() if continued.any()}
+    most = {model: float(np.nanmax(runs)) for model, runs in continued_runs.items()}
     return AuditShares(shares, control, written, most)
 
 
 def counted_shares(
-    ratios: Floats, retrained: Floats, known: Mapping[str, Floats], band: Band
+    ratios: Floats, retrained: Floats, remembered: Mapping[str, Floats], band: Band
 ) -> dict[str, Floats]:
     """Return the indicators of shares: 1 for a chunk that counts, 0, or NaN if not in question.
 
     Args:
         ratios: of the unlearned model, one a chunk.
         retrained: of the retrained model.
-        known: by model, 1 for chunks that it remembers.
+        remembered: by model, 1 for chunks that it remembers.
         band: of suspicious ratios.
     """
-    flags, mine = band.flags(ratios), known["unlearned"]
+    flags, unlearned = band.flags(ratios), remembered["unlearned"]
     return {
         "flagged": flags,
         "false_alarms": band.flags(retrained),
-        **{f"remembered_{model}": known[model] for model in _BOTH},
-        "missed": np.where((mine == 1) & np.isfinite(flags), 1 - flags, np.nan),
-        "wrong": np.where(flags == 1, 1 - mine, np.nan),
+        **{f"remembered_{model}": remembered[model] for model in _BOTH},
+        "missed": np.where((unlearned == 1) & np.isfinite(flags), 1 - flags, np.nan),
+        "wrong": np.where(flags == 1, 1 - unlearned, np.nan),
     }
 
 

@@ -80,10 +80,10 @@ def share(
         weights: number of chunks that each represents, if chunks were sampled: 0 for the others.
     """
     array = np.asarray(values, dtype=np.float64)
-    there = np.isfinite(array) if weights is None else np.isfinite(array) & (weights > 0)
-    if not there.any():
+    usable = np.isfinite(array) if weights is None else np.isfinite(array) & (weights > 0)
+    if not usable.any():
         return no_estimate("there is no chunk to count")
-    numbers = share_numbers(_rows(clusters, there), array, weights=weights)
+    numbers = share_numbers(_rows(clusters, usable), array, weights=weights)
     return _estimate(numbers, LEAST_GROUPS, clusters.about)
 
 
@@ -98,10 +98,10 @@ def mean(
         least: clusters below which there is no interval.
     """
     array = np.asarray(values, dtype=np.float64)
-    there = np.isfinite(array)
-    if not there.any():
+    finite = np.isfinite(array)
+    if not finite.any():
         return no_estimate("no value")
-    return _estimate(mean_numbers(_rows(clusters, there), array), least, clusters.about)
+    return _estimate(mean_numbers(_rows(clusters, finite), array), least, clusters.about)
 
 
 def difference(
@@ -117,25 +117,25 @@ def difference(
     """
     array = np.asarray(values, dtype=np.float64)
     side = np.asarray(first, dtype=bool)
-    there = np.isfinite(array)
-    if not (there & side).any() or not (there & ~side).any():
+    finite = np.isfinite(array)
+    if not (finite & side).any() or not (finite & ~side).any():
         return no_estimate("nothing on one of the two sides")
     group, count = pack_groups(clusters.names)
-    one, other = (
+    inside, outside = (
         mean_sample(array[at], group[at], np.ones((1, int(at.sum())), dtype=bool), count)
-        for at in (there & side, there & ~side)
+        for at in (finite & side, finite & ~side)
     )
     gap = Sample(
-        one.value - other.value,
-        np.stack([one.influence[0], -other.influence[0]]),
-        np.stack([one.freedom[0], other.freedom[0]]),
-        np.stack([one.groups[0], other.groups[0]]),
+        inside.value - outside.value,
+        np.stack([inside.influence[0], -outside.influence[0]]),
+        np.stack([inside.freedom[0], outside.freedom[0]]),
+        np.stack([inside.groups[0], outside.groups[0]]),
     )
     return _estimate(Numbers([{"": Part(gap, np.ones(1))}], Scale.SLOPE), least, clusters.about)
 
 
-def _rows(clusters: Clusters, there: Mask) -> Rows:
-    return Rows.of(pack_groups(clusters.names)[0], member=there)
+def _rows(clusters: Clusters, chosen: Mask) -> Rows:
+    return Rows.of(pack_groups(clusters.names)[0], member=chosen)
 
 
 def _estimate(numbers: Numbers, least: int, about: str | None) -> Estimate:
@@ -145,14 +145,14 @@ def _estimate(numbers: Numbers, least: int, about: str | None) -> Estimate:
     count = 0 if cluster is None else int(cluster.smaller_groups[0])
     counted = f"{count} independent {'chunk' if count == 1 else 'chunks or runs of them'}"
     few = f"not to be trusted: {counted}" if count < TRUSTED_GROUPS else ""
-    said = "these chunks"
+    basis = "these chunks"
     if count < least:
-        said, few = f"none: {counted}, fewer than {least}", ""
+        basis, few = f"none: {counted}, fewer than {least}", ""
     elif not estimate.available:
-        said, few = "none: the chunks do not differ", ""
-    if said.startswith("none"):
+        basis, few = "none: the chunks do not differ", ""
+    if basis.startswith("none"):
         estimate = estimate._replace(low=np.nan, high=np.nan)
-    return estimate.said(said, about, few)
+    return estimate.said(basis, about, few)
 
 
 class Level(NamedTuple):
@@ -199,8 +199,8 @@ class Written(NamedTuple):
     @property
     def one_sided(self) -> str | None:
         """Why nothing is known of chunks that are not suspicious; None if some were drawn."""
-        drawn = not self.undrawn or bool((self.weights > 1).any())
-        return None if drawn else "only suspicious chunks were sampled for"
+        sampled = not self.undrawn or bool((self.weights > 1).any())
+        return None if sampled else "only suspicious chunks were sampled for"
 
 
 def control_level(longest: Floats, about: str) -> Level:
@@ -231,12 +231,12 @@ def written_of(
         level: above which a chunk is remembered; NaN: none is.
         clusters: of the chunks.
     """
-    drawn, rest = continued & ~suspicious, int((~suspicious).sum())
+    sampled, n_unsuspicious = continued & ~suspicious, int((~suspicious).sum())
     weights = continued.astype(np.float64)
-    if drawn.any():
-        weights[drawn] = rest / drawn.sum()
-    known = continued & (np.nan_to_num(longest, nan=-np.inf) > level.value)
-    return Written(known, weights, rest - int(drawn.sum()), level, clusters)
+    if sampled.any():
+        weights[sampled] = n_unsuspicious / sampled.sum()
+    remembered = continued & (np.nan_to_num(longest, nan=-np.inf) > level.value)
+    return Written(remembered, weights, n_unsuspicious - int(sampled.sum()), level, clusters)
 
 
 def share_remembered(written: Written) -> Estimate:
@@ -245,8 +245,8 @@ def share_remembered(written: Written) -> Estimate:
     if reason := written.uncontrolled or nothing or written.one_sided:
         return no_estimate(reason)
     estimate = share(written.known, written.clusters, weights=written.weights)
-    most = _most(written, written.known)
-    return estimate if most is None else _reaching(estimate, most / written.weights.sum())
+    most = _largest_count(written, written.known)
+    return estimate if most is None else _extend_interval(estimate, most / written.weights.sum())
 
 
 def share_missed(written: Written, flags: Floats | Mask) -> Estimate:
@@ -257,18 +257,18 @@ def share_missed(written: Written, flags: Floats | Mask) -> Estimate:
         flags: 1 for chunks that the rule flags, 0 for others; NaN for those without a ratio, which
             count for nothing.
     """
-    known, nothing = written.known & np.isfinite(flags), None
+    remembered, nothing = written.known & np.isfinite(flags), None
     if not written.known.any():
         nothing = "the model writes no chunk beyond what the control reaches"
-    elif not known.any():
+    elif not remembered.any():
         nothing = "no remembered chunk has a ratio"
     if reason := written.uncontrolled or nothing or written.one_sided:
         return no_estimate(f"{_UNMEASURED}: {reason}")
-    missed = np.where(known, flags == 0, np.nan)
+    missed = np.where(remembered, flags == 0, np.nan)
     estimate = share(missed, written.clusters, weights=written.weights)
-    most = _most(written, missed == 1)
+    most = _largest_count(written, missed == 1)
     seen = float(written.weights[missed == 0].sum())
-    return estimate if most is None else _reaching(estimate, most / (most + seen))
+    return estimate if most is None else _extend_interval(estimate, most / (most + seen))
 
 
 def share_false(written: Written, flags: Floats | Mask) -> Estimate:
@@ -280,21 +280,21 @@ def share_false(written: Written, flags: Floats | Mask) -> Estimate:
     return share(wrong, written.clusters, weights=written.weights)
 
 
-def _most(written: Written, counted: Mask) -> float | None:
+def _largest_count(written: Written, counted: Mask) -> float | None:
     """Return the maximum number of chunks that may count; None if all that count are seen.
 
     If no chunk that was drawn counts, chunks that were not drawn may: none of the m clusters of
     those that were drawn does, so at most 1 - 0.025^(1 / m) of them do.
     """
-    drawn = np.flatnonzero(written.weights > 1)
-    if not written.undrawn or counted[drawn].any():
+    sampled = np.flatnonzero(written.weights > 1)
+    if not written.undrawn or counted[sampled].any():
         return None
-    clusters = len({written.clusters.names[place] for place in drawn.tolist()})
-    hidden = (1 - 0.025 ** (1 / max(clusters, 1))) * float(written.weights[drawn].sum())
+    clusters = len({written.clusters.names[place] for place in sampled.tolist()})
+    hidden = (1 - 0.025 ** (1 / max(clusters, 1))) * float(written.weights[sampled].sum())
     return hidden + float(written.weights[counted].sum())
 
 
-def _reaching(estimate: Estimate, high: float) -> Estimate:
+def _extend_interval(estimate: Estimate, high: float) -> Estimate:
     """Return an estimate whose interval reaches at least so high."""
     if not np.isfinite(estimate.value):
         return estimate

@@ -1,4 +1,4 @@
-"""The texts of an audit of given models, as examples: chunks, held-out chunks and questions.
+"""The texts of an audit of given models, as examples: chunks, control chunks and questions.
 
 A `.txt` file is one text. Rows may bring an `id`, a `group` of texts that belong together, and
 `protected` or a canary: such a text is shown nowhere.
@@ -74,25 +74,25 @@ def read_given(
     """
     notes: list[str] = []
 
-    def rows(what: str) -> Iterator[PlacedRow]:
-        given = read_rows(files[what], what=what, delimiter=delimiter)
-        yield from islice(given, limit)
-        if next(given, None) is not None:
-            notes.append(f"{what}: only the first {limit:,} rows were read (limit)")
+    def rows(part: str) -> Iterator[PlacedRow]:
+        file_rows = read_rows(files[part], purpose=part, delimiter=delimiter)
+        yield from islice(file_rows, limit)
+        if next(file_rows, None) is not None:
+            notes.append(f"{part}: only the first {limit:,} rows were read (limit)")
 
     texts: list[Example] = []
     chunks: list[Example] = []
     uses: dict[str, str] = {}
-    for what in _PARTS:
-        if what not in files:
+    for part in _PARTS:
+        if part not in files:
             continue
-        own, left_out = read_texts(files[what], rows(what), column=column, what=what)
+        own, left_out = read_texts(files[part], rows(part), column=column, part=part)
         notes += left_out
-        if (twice := next((one for one in own if one.text in uses), None)) is not None:
+        if (twice := next((text for text in own if text.text in uses), None)) is not None:
             raise InputError(
-                f"{what}: this text is also {uses[twice.text]}", where=twice.fields[PLACE]
+                f"{part}: this text is also {uses[twice.text]}", where=twice.fields[PLACE]
             )
-        uses |= dict.fromkeys((one.text for one in own), "held out" if texts else "audited")
+        uses |= dict.fromkeys((text.text for text in own), "held out" if texts else "audited")
         chunks += cut_chunks(own, words=words, prompt_words=prompt_words, first=len(chunks))
         texts = texts or own
     if "questions" in files:
@@ -105,7 +105,7 @@ def read_texts(
     rows: Iterable[PlacedRow],
     *,
     column: str | None = None,
-    what: str = "texts",
+    part: str = "texts",
 ) -> tuple[list[Example], list[str]]:
     """Read texts from the rows of a file, a folder or a glob.
 
@@ -113,7 +113,7 @@ def read_texts(
         pattern: names the files, for messages.
         rows: of the files.
         column: of the text; None: `text` or `input`.
-        what: for messages.
+        part: for messages.
 
     Returns:
         The texts, and how many rows were left out: empty or null ones, and repeated ones.
@@ -125,17 +125,17 @@ def read_texts(
     left_out: dict[str, list[str]] = {"empty or null": [], "there a second time": []}
     unlike: list[str] = []
     for row in rows:
-        text = _value(row, [column] if column else _TEXT_COLUMNS, what)
+        text = _value(row, [column] if column else _TEXT_COLUMNS, part)
         if not text.strip():
             left_out["empty or null"].append(row.place)
             continue
         name = _text_id(row, text)
-        if (known := texts.get(name)) is not None:
-            (left_out["there a second time"] if known.text == text else unlike).append(row.place)
+        if (earlier := texts.get(name)) is not None:
+            (left_out["there a second time"] if earlier.text == text else unlike).append(row.place)
             continue
         texts[name] = Example(
             example_id="",
-            dataset=_PARTS[what],
+            dataset=_PARTS[part],
             source_id=name,
             group=_group(row, name),
             fields={PLACE: row.place},
@@ -144,15 +144,15 @@ def read_texts(
         )
     if unlike:
         raise InputError(
-            f"{what}: {len(unlike):,} rows have the id of another text",
+            f"{part}: {len(unlike):,} rows have the id of another text",
             where=unlike[0],
             hint="Give each text an id of its own, or none.",
         )
     if not texts:
         empty = len(left_out["empty or null"])
-        raise InputError(f"{what}: every text is empty ({empty:,})", where=pattern)
+        raise InputError(f"{part}: every text is empty ({empty:,})", where=pattern)
     return list(texts.values()), [
-        f"{what}: left out where the text is {why}: {len(places):,} "
+        f"{part}: left out where the text is {why}: {len(places):,} "
         f"{'row' if len(places) == 1 else 'rows'}, the first at {places[0]}"
         for why, places in left_out.items()
         if places
@@ -192,20 +192,20 @@ def _questions(rows: Iterable[PlacedRow], *, first: int) -> Iterator[Example]:
         )
 
 
-def _value(row: PlacedRow, columns: Sequence[str], what: str) -> str:
+def _value(row: PlacedRow, columns: Sequence[str], part: str) -> str:
     name = next((name for name in columns if name in row.values), None)
     if name is None:
         raise InputError(
-            f"{what}: the row has no {' or '.join(map(repr, columns))}."
+            f"{part}: the row has no {' or '.join(map(repr, columns))}."
             f"{did_you_mean(columns[0], row.values)}",
             where=row.place,
             allowed=f"one of its columns: {', '.join(row.values)}",
-            hint="Name the column of the text with text_column=NAME." if what == "texts" else None,
+            hint="Name the column of the text with text_column=NAME." if part == "texts" else None,
         )
     value = "" if row.values[name] is None else row.values[name]
     if not isinstance(value, str):
         raise InputError(
-            f"{what}: {name!r} holds {type(value).__name__}, not a text", where=row.place
+            f"{part}: {name!r} holds {type(value).__name__}, not a text", where=row.place
         )
     return value
 

@@ -6,7 +6,7 @@ else by trial: whichever of the two it returns a number or a text for, token sta
 
 Where it fails on rows whose texts a bundle does not hold, it is run only on the others, and
 these get a reason. The time limit applies to 1,000 rows: the first rows are timed (after a few that
-warm up), and what would take longer than the limit is not begun.
+warm up), and what would take longer than the limit is not started.
 """
 
 import time
@@ -105,7 +105,7 @@ class Candidate:
         Raises:
             InputError: unmet needs of the requested setting.
         """
-        lacking = _lacking(self.settings[0], model.evidence)
+        lacking = _unmet_needs(self.settings[0], model.evidence)
         if lacking:
             needs = " and ".join(map(str, lacking))
             parts = {need.part for need in lacking}
@@ -115,7 +115,7 @@ class Candidate:
                 where=self.given,
                 hint=packing_hint([part for part in model.left_out if part in parts]),
             )
-        return [one for one in self.settings if not _lacking(one, model.evidence)]
+        return [setting for setting in self.settings if not _unmet_needs(setting, model.evidence)]
 
     def check_time(self, model: ScoredModel, limit: float) -> float:
         """Time the first rows; return the seconds that 1,000 would take.
@@ -160,28 +160,28 @@ class Candidate:
         Raises:
             InputError: a failure on every row, or a result other than scores.
         """
-        asked = self.settings_for(model) if settings is None else settings
+        chosen = self.settings_for(model) if settings is None else settings
         evidence = model.evidence if rows is None else model.evidence.take(rows)
-        there = list(range(len(evidence.texts)))
-        withheld = {row for row in there if evidence.texts[row] is None}
+        scored_rows = list(range(len(evidence.texts)))
+        withheld = {row for row in scored_rows if evidence.texts[row] is None}
         started = time.perf_counter()
-        scores = self._columns(evidence, asked, model)
-        everywhere = len(scores.failed) == len(there)
+        scores = self._columns(evidence, chosen, model)
+        everywhere = len(scores.failed) == len(scored_rows)
         if scores.failed and model.withheld.any() and (everywhere or scores.failed & withheld):
-            there = [row for row in there if row not in withheld]
-            scores = self._columns(readable(evidence), asked, model)
-        if scores.failure is not None and len(scores.failed) == len(there):
+            scored_rows = [row for row in scored_rows if row not in withheld]
+            scores = self._columns(readable(evidence), chosen, model)
+        if scores.failure is not None and len(scores.failed) == len(scored_rows):
             raise scores.failure
-        values = np.full((len(evidence.texts), len(asked)), np.nan)
-        reasons = {(row, at): WITHHELD for row in withheld for at in range(len(asked))}
+        values = np.full((len(evidence.texts), len(chosen)), np.nan)
+        reasons = {(row, at): WITHHELD for row in withheld for at in range(len(chosen))}
         for at, column in enumerate(scores.columns):
-            values[there, at] = [score.value for score in column.scores]
-            for row, score in zip(there, column.scores, strict=True):
+            values[scored_rows, at] = [score.value for score in column.scores]
+            for row, score in zip(scored_rows, column.scores, strict=True):
                 # To a detector that asks whether there is a text, one that is not here is empty.
                 if np.isnan(score.value) and (row not in withheld or score.reason != EMPTY_TEXT):
                     reasons[row, at] = score.reason or "not a number"
         notes = dict.fromkeys(note for column in scores.columns for note in column.notes)
-        return CandidateScores(asked, values, reasons, tuple(notes), time.perf_counter() - started)
+        return CandidateScores(chosen, values, reasons, tuple(notes), time.perf_counter() - started)
 
     def _columns(
         self, evidence: Evidence, settings: Sequence[DetectorSetting], model: ScoredModel
@@ -189,19 +189,19 @@ class Candidate:
         return score_guarded(
             self.detector,
             evidence,
-            [one.parameters for one in settings],
+            [setting.parameters for setting in settings],
             rows=len(evidence.texts),
             protected=model.protected,
         )
 
 
 def load_candidate(
-    given: Given, evidence: Evidence, *, taken: Iterable[str], protected: bool = True
+    source: Given, evidence: Evidence, *, taken: Iterable[str], protected: bool = True
 ) -> Candidate:
     """Load a detector.
 
     Args:
-        given: `FILE.py:NAME`, with parameters behind further colons; or an object.
+        source: `FILE.py:NAME`, with parameters behind further colons; or an object.
         evidence: an example to try a function on if its argument is unknown.
         taken: names of the stored detectors; a detector of the same name gets a suffix.
         protected: the evidence may hold a protected text (see `detect.guarded_call`).
@@ -209,21 +209,22 @@ def load_candidate(
     Raises:
         InputError: a loading failure, or a function that takes neither of the two.
     """
-    text = given if isinstance(given, str) else _object_name(given)
-    settings = parse_detectors(given) if isinstance(given, str) else [_of_object(given, text)]
-    if len({one.name for one in settings}) > 1:
+    text = source if isinstance(source, str) else _object_name(source)
+    settings = parse_detectors(source) if isinstance(source, str) else [_wrap_object(source, text)]
+    if len({setting.name for setting in settings}) > 1:
         raise InputError("names several detectors", where=text, hint="Give them one by one.")
     function = settings[0].known.function
     takes = "a Detector"
     if function is not None:
         declared = declared_argument(function)
-        argument = declared or _by_trial(function, evidence, text, protected)
-        what = {"statistics": "token statistics", "example": "one example's evidence"}[argument]
-        takes = f"a function of {what} ({'as it says' if declared else 'found by trial'})"
+        argument = declared or _try_arguments(function, evidence, text, protected)
+        words = {"statistics": "token statistics", "example": "one example's evidence"}[argument]
+        takes = f"a function of {words} ({'as it says' if declared else 'found by trial'})"
         if declared is None:
-            detector = detector_of(function, settings[0].name, where=text, argument=argument)
+            detector = detector_of(function, settings[0].name, place=text, argument=argument)
             settings = [
-                replace(one, known=replace(one.known, detector=detector)) for one in settings
+                replace(setting, known=replace(setting.known, detector=detector))
+                for setting in settings
             ]
     name, names = settings[0].name, set(taken)
     while name in names:
@@ -235,56 +236,56 @@ def packing_hint(parts: Sequence[str]) -> str | None:
     """Return the hint on parts that a bundle was packed without; None without any."""
     if not parts:
         return None
-    asked = " ".join(f"--include {part}" for part in parts)
-    return f"The bundle was packed without; `spikein bundle RUN {asked}` brings what the run has."
+    options = " ".join(f"--include {part}" for part in parts)
+    return f"The bundle was packed without; `spikein bundle RUN {options}` brings what the run has."
 
 
-def _lacking(setting: DetectorSetting, evidence: Evidence) -> list[Need]:
+def _unmet_needs(setting: DetectorSetting, evidence: Evidence) -> list[Need]:
     return [need for need in setting.needs if not need.met_by(evidence)]
 
 
-def _of_object(given: Detector | Callable[[Any], Any], text: str) -> DetectorSetting:
-    where = f"the detector {text}"
-    if isinstance(given, Detector):
-        known = KnownDetector(detector=given, origin="given in Python", code=())
-    elif callable(given) and not isinstance(given, type):
-        known = KnownDetector(
-            detector=detector_of(given, text, where=where),
+def _wrap_object(detector: Detector | Callable[[Any], Any], text: str) -> DetectorSetting:
+    place = f"the detector {text}"
+    if isinstance(detector, Detector):
+        known_detector = KnownDetector(detector=detector, origin="given in Python", code=())
+    elif callable(detector) and not isinstance(detector, type):
+        known_detector = KnownDetector(
+            detector=detector_of(detector, text, place=place),
             origin="given in Python",
             code=(),
-            function=given,
+            function=detector,
         )
     else:
         raise InputError(
-            f"is a {type(given).__name__}",
-            where=where,
+            f"is a {type(detector).__name__}",
+            where=place,
             allowed="FILE.py:NAME, a function, or a Detector",
         )
-    check_detector(known.detector, where=where)
-    return DetectorSetting(known=known, parameters=known.detector.parameters())
+    check_detector(known_detector.detector, place=place)
+    return DetectorSetting(known=known_detector, parameters=known_detector.detector.parameters())
 
 
-def _object_name(given: Any) -> str:
-    if isinstance(given, Detector):
-        return given.name
-    name = str(getattr(given, "__name__", "")) or type(given).__name__
+def _object_name(detector: Any) -> str:
+    if isinstance(detector, Detector):
+        return detector.name
+    name = str(getattr(detector, "__name__", "")) or type(detector).__name__
     return name.replace("<lambda>", "lambda")
 
 
-def _by_trial(
-    function: Callable[..., Any], evidence: Evidence, where: str, protected: bool
+def _try_arguments(
+    function: Callable[..., Any], evidence: Evidence, place: str, protected: bool
 ) -> Argument:
     """Return the argument kind of a function: the one for which it returns a number or a text."""
     problems = []
     order: tuple[Argument, ...] = ("statistics", "example")
-    scored = [row for row, one in enumerate(evidence.statistics[TEXT]) if len(one)]
+    scored = [row for row, table in enumerate(evidence.statistics[TEXT]) if len(table)]
     scored.sort(key=lambda row: evidence.texts[row] is None)
     examples = list(evidence.take(scored[:_TRIED]).examples())
     for argument in order:
         tried = []
-        for one in examples:
+        for example in examples:
             try:
-                value = function(one.statistics[TEXT] if argument == "statistics" else one)
+                value = function(example.statistics[TEXT] if argument == "statistics" else example)
             except Exception as error:
                 tried.append(in_words(error, protected=protected))
                 continue
@@ -295,7 +296,7 @@ def _by_trial(
         problems.append(f"{argument}: {tried[0] if tried else 'no row has a text'}")
     raise InputError(
         "it takes neither token statistics nor one example's evidence; " + "; ".join(problems),
-        where=where,
+        where=place,
         allowed="a function that returns a number, or a text that says why there is none",
         hint="Annotate its parameter: spikein.TokenStatistics or spikein.ExampleEvidence.",
     )

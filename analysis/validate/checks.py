@@ -192,7 +192,7 @@ def missing_scores(subject: Subject) -> Finding:
         for row in np.flatnonzero(of_arm)
     )
     why = "; ".join(f"{reason} ({count})" for reason, count in reasons.most_common(3))
-    found = (
+    sentence = (
         f"{_share(counted.members_missing, counted.members)} of the members and "
         f"{_share(counted.nonmembers_missing, counted.nonmembers)} of the non-members have no "
         f"score ({why})."
@@ -203,21 +203,21 @@ def missing_scores(subject: Subject) -> Finding:
         return Finding(
             "missing scores",
             "note",
-            found,
+            sentence,
             f"No difference between the sides is shown ({reason or interval}).",
         )
     difference = (
         counted.members_missing / counted.members - counted.nonmembers_missing / counted.nonmembers
     )
     extremes = [
-        subject._replace(loaded=[_filled(arm, column, lowest) for arm in loaded]).auc()
+        subject._replace(loaded=[_fill_missing(arm, column, lowest) for arm in loaded]).auc()
         for lowest in (True, False)
     ]
-    aucs = " and ".join(AUC.brief(one, alone="(no interval)") or "–" for one in extremes)
+    aucs = " and ".join(AUC.brief(auc, no_interval="(no interval)") or "–" for auc in extremes)
     return Finding(
         "missing scores",
         "wrong",
-        f"{found} The difference is {DIFFERENCE.text(difference, low, high)}.",
+        f"{sentence} The difference is {DIFFERENCE.text(difference, low, high)}.",
         "A missing score by itself reveals the label, and the AUC omits these "
         f"rows: with them ranked lowest and highest it is {aucs}.",
         "Score every text that has a token, by a rule that uses only the text.",
@@ -282,51 +282,51 @@ def chance(name: str, row: Row | None, number: int) -> Finding:
         row: its pooled AUC there.
         number: how many such models are looked at.
     """
-    where = f"on the {name}"
-    return _at_chance(f"chance {where}", row, number, where=where, saw="none of the members")
+    place = f"on the {name}"
+    return _check_chance(f"chance {place}", row, number, place=place, saw="none of the members")
 
 
-def after_removal(forgotten: Row | None, kept: Row | None, number: int) -> Finding:
+def after_removal(forgotten: Row | None, retained: Row | None, number: int) -> Finding:
     """Say whether the detector is at chance on members that the retrained model never saw.
 
     Args:
         forgotten: its pooled AUC for these members.
-        kept: its pooled AUC for the members that this model did see.
+        retained: its pooled AUC for the members that this model did see.
         number: how many models are looked at.
     """
-    finding = _at_chance(
+    finding = _check_chance(
         "chance on the retrained model",
         forgotten,
         number,
-        where="for the forgotten members on the retrained model",
+        place="for the forgotten members on the retrained model",
         saw="none of them",
     )
-    if kept is None or not Estimate.of(kept).available:
+    if retained is None or not Estimate.of(retained).available:
         return finding
-    beside = f" For the members that it did see: {AUC.text(*Estimate.of(kept)[:3])}."
+    beside = f" For the members that it did see: {AUC.text(*Estimate.of(retained)[:3])}."
     return finding._replace(found=finding.found + beside)
 
 
-def _at_chance(check: str, row: Row | None, number: int, *, where: str, saw: str) -> Finding:
+def _check_chance(check: str, row: Row | None, number: int, *, place: str, saw: str) -> Finding:
     if row is None or not (cell := Estimate.of(row)).available:
-        return Finding(check, "note", f"There is no AUC with an interval {where}.")
+        return Finding(check, "note", f"There is no AUC with an interval {place}.")
     ends = possible_auc(row)
-    shown = AUC.text(*cell[:3])
+    auc_text = AUC.text(*cell[:3])
     if abs(cell.value - CHANCE) > chance_width(row, number):
         return Finding(
             check,
             "wrong",
-            f"{shown} {where}, which saw {saw}.",
+            f"{auc_text} {place}, which saw {saw}.",
             "It distinguishes the sides by something other than membership.",
             "Look at what differs between the sides without a model: length, topic, labels, gaps.",
         )
     if within_margin(ends):
-        return Finding(check, "passed", f"{shown} {where}: chance, as it must.")
+        return Finding(check, "passed", f"{auc_text} {place}: chance, as it must.")
     largest = min(0.5, max(0.5 - ends.low, ends.high - 0.5))
     return Finding(
         check,
         "note",
-        f"{shown} {where}: not farther from 0.5 than chance.",
+        f"{auc_text} {place}: not farther from 0.5 than chance.",
         f"So few rows could miss a bias as large as {largest:.2f}.",
     )
 
@@ -343,17 +343,17 @@ def _missing_difference(
     It is twice the AUC of having none, less one; NaN with a reason if there is none.
     """
     loaded = subject.loaded
-    found = auc_estimate(
+    estimate = auc_estimate(
         np.concatenate(missing).astype(np.float64),
         np.concatenate([arm.member for arm in loaded]),
         [group for arm in loaded for group in arm.group],
         [str(arm.arm.seed) for arm in loaded for _ in arm.examples],
         confidence=subject.settings.confidence,
     )
-    return 2 * found.low - 1, 2 * found.high - 1, found.reason
+    return 2 * estimate.low - 1, 2 * estimate.high - 1, estimate.reason
 
 
-def _filled(arm: LoadedArm, column: Column, lowest: bool) -> LoadedArm:
+def _fill_missing(arm: LoadedArm, column: Column, lowest: bool) -> LoadedArm:
     """Return an arm in which what has no score has the lowest, or the highest, of all."""
     scores = arm.scores.copy()
     values = scores[:, arm.index[column]]

@@ -43,16 +43,16 @@ def rank_correlation(first: Floats, second: Floats, datasets: npt.NDArray[np.obj
     """
     from scipy.stats import rankdata
 
-    there = np.isfinite(first) & np.isfinite(second)
+    finite = np.isfinite(first) & np.isfinite(second)
     total, weight = 0.0, 0
     for name in sorted(set(datasets)):
-        rows = there & (datasets == name)
+        rows = finite & (datasets == name)
         if rows.sum() < 3:
             continue
-        one, other = rankdata(first[rows]), rankdata(second[rows])
-        if one.std() == 0 or other.std() == 0:
+        first_ranks, second_ranks = rankdata(first[rows]), rankdata(second[rows])
+        if first_ranks.std() == 0 or second_ranks.std() == 0:
             continue
-        total += float(np.corrcoef(one, other)[0, 1]) * int(rows.sum())
+        total += float(np.corrcoef(first_ranks, second_ranks)[0, 1]) * int(rows.sum())
         weight += int(rows.sum())
     return total / weight if weight else float("nan")
 
@@ -60,13 +60,13 @@ def rank_correlation(first: Floats, second: Floats, datasets: npt.NDArray[np.obj
 def length_findings(subject: Subject) -> Finding:
     """Say what of a score is the length of the text."""
     lengths = {
-        "tokens": [_tokens(one) for one in subject.models],
+        "tokens": [_tokens(model) for model in subject.models],
         "characters": [
-            np.array([len(row.text) for row in one.rows], dtype=np.float64)
-            for one in subject.models
+            np.array([len(row.text) for row in model.rows], dtype=np.float64)
+            for model in subject.models
         ],
     }
-    nearest = _nearest(
+    nearest = _find_nearest(
         {name: _mean_correlation(subject, values) for name, values in lengths.items()}
     )
     if nearest is None:
@@ -77,22 +77,22 @@ def length_findings(subject: Subject) -> Finding:
             "different scores or lengths.",
         )
     name, correlation = nearest
-    shown = f"Rank correlation with the number of {name}: {correlation:+.3f}."
+    relation = f"Rank correlation with the number of {name}: {correlation:+.3f}."
     if abs(correlation) > SAME:
         return Finding(
             "length",
             "wrong",
-            shown,
+            relation,
             "The score is the length of the text, and does not depend on the model.",
             "Divide by the number of tokens, or take a mean in place of a sum.",
         )
     strong = abs(correlation) >= STRONG
     plain, within, gap, strata = within_length(subject, lengths[name])
     if not np.isfinite(within.value):
-        return Finding("length", "note" if strong else "passed", f"{shown} {within.reason}")
-    aucs = [AUC.brief(one, alone="(no interval)") for one in (plain, within)]
+        return Finding("length", "note" if strong else "passed", f"{relation} {within.reason}")
+    aucs = [AUC.brief(estimate, no_interval="(no interval)") for estimate in (plain, within)]
     compared = (
-        f"{shown} AUC {aucs[0]}; among texts of like length ({strata} strata) {aucs[1]}, "
+        f"{relation} AUC {aucs[0]}; among texts of like length ({strata} strata) {aucs[1]}, "
         f"{DIFFERENCE.brief(gap)}."
     )
     explained = plain.low > 0.5 and within.low <= 0.5
@@ -119,26 +119,26 @@ def length_findings(subject: Subject) -> Finding:
 def loss_finding(subject: Subject) -> Finding:
     """Say whether a score ranks texts as the loss does."""
     models = subject.models
-    if any(TEXT not in one.evidence.statistics for one in models):
+    if any(TEXT not in model.evidence.statistics for model in models):
         return Finding("loss", "note", "There are no statistics to compute a loss from.")
     losses = [
         np.array(
             [
                 mean_log_probability(row) if len(row) else np.nan
-                for row in one.evidence.statistics[TEXT]
+                for row in model.evidence.statistics[TEXT]
             ]
         )
-        for one in models
+        for model in models
     ]
     value = _mean_correlation(subject, losses)
     if np.isnan(value):
         return Finding("loss", "note", "Too few different scores to compare with the loss.")
-    shown = f"Rank correlation with the mean log-probability (`loss`): {value:+.3f}."
+    relation = f"Rank correlation with the mean log-probability (`loss`): {value:+.3f}."
     if value > SAME:
         return Finding(
             "loss",
             "look",
-            shown,
+            relation,
             "It ranks texts as `loss` does: a variant of loss.",
             "State what it adds; its paired difference to `loss` is in the table.",
         )
@@ -146,11 +146,11 @@ def loss_finding(subject: Subject) -> Finding:
         return Finding(
             "loss",
             "look",
-            shown,
+            relation,
             "It is the loss with its sign reversed.",
             "Return the negative of the score.",
         )
-    return Finding("loss", "passed", shown)
+    return Finding("loss", "passed", relation)
 
 
 def nearest_finding(subject: Subject, others: Sequence[Column]) -> Finding | None:
@@ -162,7 +162,7 @@ def nearest_finding(subject: Subject, others: Sequence[Column]) -> Finding | Non
         for other in others
         if other.detector not in MODEL_FREE and other.detector != "loss"
     }
-    nearest = _nearest(correlations)
+    nearest = _find_nearest(correlations)
     if nearest is None or abs(nearest[1]) <= SAME:
         return None
     return Finding(
@@ -174,10 +174,10 @@ def nearest_finding(subject: Subject, others: Sequence[Column]) -> Finding | Non
     )
 
 
-def _nearest(correlations: Mapping[str, float]) -> tuple[str, float] | None:
+def _find_nearest(correlations: Mapping[str, float]) -> tuple[str, float] | None:
     """Return the strongest correlation with its name; None if there is none."""
-    known = [(name, value) for name, value in correlations.items() if np.isfinite(value)]
-    return max(known, key=lambda pair: abs(pair[1]), default=None)
+    finite = [(name, value) for name, value in correlations.items() if np.isfinite(value)]
+    return max(finite, key=lambda pair: abs(pair[1]), default=None)
 
 
 def within_length(
@@ -195,26 +195,26 @@ def within_length(
         two, and the number of strata.
     """
     loaded, settings = subject.loaded, subject.settings
-    every = zip(loaded, subject.scores(), lengths, strict=True)
-    cuts = np.concatenate([_cuts(*each, settings) for each in every])
+    arm_values = zip(loaded, subject.scores(), lengths, strict=True)
+    cuts = np.concatenate([_cuts(*each, settings) for each in arm_values])
     rows = cohort_rows(loaded)
     copies = np.concatenate([arm.copies for arm in loaded])
     inside, outside = compared_sides(rows.member, copies, settings)
     rows = replace(rows, member=inside & (cuts >= 0), nonmember=outside & (cuts >= 0))
     scores = np.concatenate(subject.scores())
     plain = auc_numbers(rows, scores, least=1)
-    within = _within(rows, scores, cuts)
+    within = _strata_aucs(rows, scores, cuts)
     if not any(plain.seeds):
         few = no_estimate("Too few rows to compare texts of like length.")
         return few, few, few, 0
-    one, other, gap = (
+    plain_auc, within_auc, gap = (
         numbers.estimates(confidence=settings.confidence)[0]
         for numbers in (plain, within, within - plain)
     )
     strata = [
         len(np.unique(cuts[at][cuts[at] >= 0])) for seed in rows.places for at in seed.values()
     ]
-    return one, other, gap, max(strata)
+    return plain_auc, within_auc, gap, max(strata)
 
 
 def _cuts(arm: LoadedArm, scores: Floats, length: Floats, settings: AnalysisSettings) -> Counts:
@@ -222,31 +222,31 @@ def _cuts(arm: LoadedArm, scores: Floats, length: Floats, settings: AnalysisSett
     inside, outside = compared_sides(arm.member, arm.copies, settings)
     inside = inside & (arm.copies > 0)
     usable = arm.test & (inside | outside) & np.isfinite(scores + length)
-    found = np.full(len(usable), -1)
+    strata = np.full(len(usable), -1)
     for dataset in set(arm.dataset[usable]):
         rows = np.flatnonzero(usable & (arm.dataset == dataset))
         cuts = _strata(length[rows], inside[rows])
         if cuts is not None:
             both = np.intersect1d(cuts[inside[rows]], cuts[~inside[rows]])
-            found[rows] = np.where(np.isin(cuts, both), cuts, -1)
-    return found
+            strata[rows] = np.where(np.isin(cuts, both), cuts, -1)
+    return strata
 
 
-def _within(rows: Rows, scores: Floats, cuts: Counts) -> Numbers:
+def _strata_aucs(rows: Rows, scores: Floats, cuts: Counts) -> Numbers:
     """Return the means over members of the AUCs of all strata; groups may be in several."""
     strata = [
         auc_numbers(
             replace(
-                rows, member=rows.member & (cuts == one), nonmember=rows.nonmember & (cuts == one)
+                rows, member=rows.member & (cuts == cut), nonmember=rows.nonmember & (cuts == cut)
             ),
             scores,
             least=1,
         )
-        for one in range(_STRATA)
+        for cut in range(_STRATA)
     ]
     seeds = [
         {
-            name: _together([seed[name] for seed in same if name in seed])
+            name: _pool_strata([seed[name] for seed in same if name in seed])
             for name in dict.fromkeys(name for seed in same for name in seed)
         }
         for same in zip(*(numbers.seeds for numbers in strata), strict=True)
@@ -254,7 +254,7 @@ def _within(rows: Rows, scores: Floats, cuts: Counts) -> Numbers:
     return Numbers(seeds, Scale.AUC)
 
 
-def _together(parts: Sequence[Part]) -> Part:
+def _pool_strata(parts: Sequence[Part]) -> Part:
     """Return the mean of AUCs over members."""
     weight = np.sum([part.weight for part in parts], axis=0)
     shares = [part.weight / weight for part in parts]
@@ -263,11 +263,15 @@ def _together(parts: Sequence[Part]) -> Part:
         return sum(of(part.sample, share) for part, share in zip(parts, shares, strict=True))
 
     sample = Sample(
-        total(lambda one, share: share * one.value),
-        total(lambda one, share: share[:, None] * one.influence),
-        total(lambda one, _: one.freedom),
-        total(lambda one, _: one.groups),
-        total(lambda one, share: share**2 * (0.0 if one.of_rows is None else one.of_rows)),
+        total(lambda part_sample, share: share * part_sample.value),
+        total(lambda part_sample, share: share[:, None] * part_sample.influence),
+        total(lambda part_sample, _: part_sample.freedom),
+        total(lambda part_sample, _: part_sample.groups),
+        total(
+            lambda part_sample, share: (
+                share**2 * (0.0 if part_sample.of_rows is None else part_sample.of_rows)
+            )
+        ),
     )
     return Part(sample, weight)
 
@@ -275,16 +279,16 @@ def _together(parts: Sequence[Part]) -> Part:
 def _tokens(model: ScoredModel) -> Floats:
     if TEXT not in model.evidence.statistics:
         return np.full(len(model.rows), np.nan)
-    return np.array([len(one) for one in model.evidence.statistics[TEXT]], dtype=np.float64)
+    return np.array([len(table) for table in model.evidence.statistics[TEXT]], dtype=np.float64)
 
 
 def _mean_correlation(subject: Subject, values: Sequence[Floats]) -> float:
-    found = [
-        rank_correlation(scores[arm.test], one[arm.test], arm.dataset[arm.test])
-        for arm, scores, one in zip(subject.loaded, subject.scores(), values, strict=True)
+    correlations = [
+        rank_correlation(scores[arm.test], arm_values[arm.test], arm.dataset[arm.test])
+        for arm, scores, arm_values in zip(subject.loaded, subject.scores(), values, strict=True)
     ]
-    known = [value for value in found if np.isfinite(value)]
-    return float(np.mean(known)) if known else float("nan")
+    finite = [value for value in correlations if np.isfinite(value)]
+    return float(np.mean(finite)) if finite else float("nan")
 
 
 def _strata(length: Floats, member: Mask) -> Counts | None:

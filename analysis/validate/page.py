@@ -27,65 +27,65 @@ PROVENANCE = "provenance"
 """Anchor of the section that only a page needs."""
 
 
-def write_page(path: Path, found: Validation) -> Path:
+def write_page(path: Path, validation: Validation) -> Path:
     """Write the page of a validation to a file, whole or not at all; return its path."""
-    write_text(path, render(found))
+    write_text(path, render(validation))
     return path
 
 
-def render(found: Validation) -> str:
+def render(validation: Validation) -> str:
     """Return the page as text."""
     refused: list[Part] = [
-        Note(f"Not judged ({one.kind}): {one.name}. {masked(one.problem)}", "note loud")
-        for one in found.refused
+        Note(f"Not judged ({refusal.kind}): {refusal.name}. {masked(refusal.problem)}", "note loud")
+        for refusal in validation.refused
     ]
     return render_page(
         "spikein validation",
-        ", ".join(one.name for one in found.judged) or "No detector could be judged",
-        sentences(found),
-        sections(found),
-        first=present(refused, ranking_picture(found)),
+        ", ".join(result.name for result in validation.judged) or "No detector could be judged",
+        sentences(validation),
+        sections(validation),
+        first=present(refused, ranking_picture(validation)),
     )
 
 
-def sentences(found: Validation) -> list[str]:
+def sentences(validation: Validation) -> list[str]:
     """Return the rank of each detector and whether anything is wrong, then the basis of that."""
-    of_arms = f" (1 of {len(found.arms)} arms)" if len(found.arms) > 1 else ""
+    of_arms = f" (1 of {len(validation.arms)} arms)" if len(validation.arms) > 1 else ""
     return [
-        *(_sentence(found, one) for one in found.judged),
-        f"Ground truth: {found.name}, arm {found.arm}{of_arms}. Settings are chosen on the "
-        "tuning split, everything is measured on the test split.",
+        *(_sentence(validation, result) for result in validation.judged),
+        f"Ground truth: {validation.name}, arm {validation.arm}{of_arms}. Settings are chosen on "
+        "the tuning split, everything is measured on the test split.",
     ]
 
 
-def _sentence(found: Validation, one: Judged) -> str:
-    line = found.ranking.line(one.name)
-    ranked = max(row["rank"] for row in found.ranking.lines.rows)
-    wrong = [finding.check for finding in one.findings if finding.severity == "wrong"]
+def _sentence(validation: Validation, result: Judged) -> str:
+    line = validation.ranking.line(result.name)
+    ranked = max(row["rank"] for row in validation.ranking.lines.rows)
+    wrong = [finding.check for finding in result.findings if finding.severity == "wrong"]
     checks = f"find something wrong: {', '.join(wrong)}" if wrong else "find nothing wrong"
     place = "no AUC"
     if line["rank"]:
         rank = f"ranks {line['rank']} of {ranked} detectors"
         place = f"{auc_text(Estimate.of(line))} and {rank}"
-    return f"{one.name} has {place}; the checks {checks}."
+    return f"{result.name} has {place}; the checks {checks}."
 
 
-def sections(found: Validation) -> list[Section]:
+def sections(validation: Validation) -> list[Section]:
     """Return the sections of the page that have something to show."""
-    names, table = found.ranking.lines.values("detector"), found.ranking.table
-    every = (
-        Section("ranking", "Ranking", "Its rank", [ranking_table(found)]),
+    names, table = validation.ranking.lines.values("detector"), validation.ranking.table
+    all_sections = (
+        Section("ranking", "Ranking", "Its rank", [ranking_table(validation)]),
         Section(
             "checks",
             "Checks",
             "Results of the checks",
-            [part for one in found.judged for part in _checks(one)],
+            [part for result in validation.judged for part in _checks(result)],
         ),
         Section(
             "differences",
             "Differences",
             "Against each detector",
-            [differences_table(found, one.name) for one in found.judged],
+            [differences_table(validation, result.name) for result in validation.judged],
         ),
         Section(
             "parts",
@@ -93,17 +93,17 @@ def sections(found: Validation) -> list[Section]:
             "By dataset and copies",
             [*dataset_tables(table, names), *copies_tables(table, names)],
         ),
-        Section(PROVENANCE, "Provenance", "Provenance", [_provenance(found)]),
+        Section(PROVENANCE, "Provenance", "Provenance", [_provenance(validation)]),
     )
-    return [section for section in every if section.parts]
+    return [section for section in all_sections if section.parts]
 
 
-def ranking_table(found: Validation) -> Table:
+def ranking_table(validation: Validation) -> Table:
     """Return all detectors of the arm, the highest AUC first."""
-    lines, table = found.ranking.lines.rows, found.ranking.table
-    judged = {one.name for one in found.judged}
+    lines, table = validation.ranking.lines.rows, validation.ranking.table
+    judged = {result.name for result in validation.judged}
     rates = {}
-    for rate in found.settings.false_positive_rates:
+    for rate in validation.settings.false_positive_rates:
         places = ({name: line[name] for name in ("detector", "selection")} for line in lines)
         rows = [table.row(metric=tpr_name(rate), **place) for place in places]
         if any(row is not None and isfinite(row["value"]) for row in rows):
@@ -139,10 +139,10 @@ def _rows_of(row: Row, remark: str) -> str:
     return f"{row['n_members']:,} + {row['n_nonmembers']:,} {remark}".rstrip()
 
 
-def _checks(one: Judged) -> list[Part]:
+def _checks(result: Judged) -> list[Part]:
     """Return the results of one detector's checks, the worst first."""
     checks = Table(
-        title=f"Checks of {one.name}",
+        title=f"Checks of {result.name}",
         columns=(*texts("Check", "Verdict"), Column("Result", long=True)),
         rows=tuple(
             (
@@ -150,28 +150,28 @@ def _checks(one: Judged) -> list[Part]:
                 Entry(finding.severity, strong=finding.severity == "wrong"),
                 masked(finding.text),
             )
-            for finding in one.findings
+            for finding in result.findings
         ),
-        caption=f"{one.candidate.takes}; {one.seconds:.2g} s for 1,000 rows.",
+        caption=f"{result.candidate.takes}; {result.seconds:.2g} s for 1,000 rows.",
         style="stack listing",
     )
     arms = Table(
         title="In every arm",
         columns=(Column("Arm"), *numbers("AUC")),
-        rows=tuple((arm, AUC.entry(cell)) for arm, cell in one.arms),
-        caption=f"The same setting, on the rows that {one.name} can score.",
+        rows=tuple((arm, AUC.entry(cell)) for arm, cell in result.arms),
+        caption=f"The same setting, on the rows that {result.name} can score.",
     )
     return present(
         checks,
-        [Note(masked(note)) for note in one.notes],
-        arms if len(one.arms) > 1 else None,
+        [Note(masked(note)) for note in result.notes],
+        arms if len(result.arms) > 1 else None,
     )
 
 
-def differences_table(found: Validation, name: str) -> Table:
+def differences_table(validation: Validation, name: str) -> Table:
     """Return the paired differences of one judged detector to all others."""
-    gaps = found.ranking.differences
-    every = (gaps.row(detector=name, versus=line["detector"]) for line in found.ranking.lines.rows)
+    gaps, lines = validation.ranking.differences, validation.ranking.lines.rows
+    gap_rows = (gaps.row(detector=name, versus=line["detector"]) for line in lines)
     return Table(
         title=f"AUC of {name} minus that of each other detector",
         columns=(Column("Detector"), *numbers("Difference", "Rows")),
@@ -181,7 +181,7 @@ def differences_table(found: Validation, name: str) -> Table:
                 DIFFERENCE.place(gap["value"], gap["low"], gap["high"]),
                 _rows_of(gap, "(those both can score)" if gap["own_rows"] else ""),
             )
-            for gap in every
+            for gap in gap_rows
             if gap is not None and isfinite(gap["value"])
         ),
         caption="Paired: both on the same rows, with the same resamplings. Bold: the interval "
@@ -189,26 +189,26 @@ def differences_table(found: Validation, name: str) -> Table:
     )
 
 
-def _provenance(found: Validation) -> Table:
-    made = found.provenance
+def _provenance(validation: Validation) -> Table:
+    made = validation.provenance
     rows = [
-        ("Ground truth", masked(found.source)),
-        ("Content of the bundle", found.content),
+        ("Ground truth", masked(validation.source)),
+        ("Content of the bundle", validation.content),
         ("Made by", f"spikein {made.version}" + (f" ({made.code})" if made.code else "")),
         ("Run finished", str(made.finished)),
         (
             "Intervals",
-            f"{100 * found.settings.confidence:g} %; AUC, TPR, differences and the checks from "
-            "influence values summed by group",
+            f"{100 * validation.settings.confidence:g} %; AUC, TPR, differences and the checks "
+            "from influence values summed by group",
         ),
     ]
     return facts("", [(name, text) for name, text in rows if text])
 
 
-def ranking_picture(found: Validation) -> Picture | None:
+def ranking_picture(validation: Validation) -> Picture | None:
     """Return all detectors with an AUC, the highest on top; None if none has one."""
-    lines = [row for row in found.ranking.lines.rows if isfinite(row["value"])]
-    judged = {one.name for one in found.judged}
+    lines = [row for row in validation.ranking.lines.rows if isfinite(row["value"])]
+    judged = {result.name for result in validation.judged}
     matrix = cross(
         lines,
         lambda row: Head(row["detector"], "chosen" if row["detector"] in judged else ""),
@@ -222,10 +222,10 @@ def ranking_picture(found: Validation) -> Picture | None:
     shared = Estimate.of(next((row for row in lines if not row["own_rows"]), lines[0]))
     apart = [row["detector"] for row in lines if row["own_rows"]]
     caption = (
-        f"All members with a copy in the arm {found.arm}; settings chosen on the tuning split. "
-        f"Orange: judged. Lines: {found.settings.confidence:.0%} intervals, from influence values "
-        f"summed by group. {shared.members:,} members and {shared.nonmembers:,} non-members of "
-        f"the test split, {with_noun(shared.seeds, 'training seed')}."
+        f"All members with a copy in the arm {validation.arm}; settings chosen on the tuning "
+        f"split. Orange: judged. Lines: {validation.settings.confidence:.0%} intervals, from "
+        f"influence values summed by group. {shared.members:,} members and {shared.nonmembers:,} "
+        f"non-members of the test split, {with_noun(shared.seeds, 'training seed')}."
     )
     if apart:
         caption += f" On rows of their own: {', '.join(apart)}."

@@ -80,38 +80,38 @@ def cohort_models(truth: GroundTruth) -> list[CohortModels]:
 
 
 def choose_arm(
-    every: Sequence[CohortModels], label: str | None, settings: AnalysisSettings
+    all_cohorts: Sequence[CohortModels], label: str | None, settings: AnalysisSettings
 ) -> CohortModels:
     """Return the arm that detectors are ranked in.
 
     Args:
-        every: all cohorts.
+        all_cohorts: all cohorts.
         label: of the arm; None for that in which the stored detectors do best on the tuning split.
         settings: of the analysis.
 
     Raises:
         InputError: an unknown arm, or a ground truth without any.
     """
-    arms = {one.label: one for one in every if one.cohort.model == CONTAMINATED}
+    arms = {models.label: models for models in all_cohorts if models.cohort.model == CONTAMINATED}
     if not arms:
         raise InputError("the ground truth holds no model that saw the members")
     if label is None:
-        strengths = [_strength(one, settings) for one in arms.values()]
+        strengths = [_strength(models, settings) for models in arms.values()]
         return list(arms.values())[highest_first(strengths)[0]]
-    return arms[find_arm(label, arms, where="--arm")]
+    return arms[find_arm(label, arms, place="--arm")]
 
 
-def models_beside(every: Sequence[CohortModels], arm: CohortModels) -> list[CohortModels]:
+def models_beside(all_cohorts: Sequence[CohortModels], arm: CohortModels) -> list[CohortModels]:
     """Return the base model and the twins of an arm.
 
     These are the clean twin and the retrained model, which saw a part of the members.
     """
     axes = dict(arm.cohort.axes)
     return [
-        one
-        for one in every
-        if one.cohort.model in (BASE, TWIN, RETRAINED)
-        and all(axes.get(key) == value for key, value in one.cohort.axes if value)
+        models
+        for models in all_cohorts
+        if models.cohort.model in (BASE, TWIN, RETRAINED)
+        and all(axes.get(key) == value for key, value in models.cohort.axes if value)
     ]
 
 
@@ -123,41 +123,41 @@ def with_candidate(loaded: LoadedArm, name: str, scores: CandidateScores) -> Loa
         name: what the detector is called; none of the arm's has that name.
         scores: the first setting is the default.
     """
-    columns = [Column(name, one.text) for one in scores.settings]
+    columns = [Column(name, setting.text) for setting in scores.settings]
     reasons = {(row, columns[at]): reason for (row, at), reason in scores.reasons.items()}
-    every = [*loaded.columns, *columns]
+    all_columns = [*loaded.columns, *columns]
     return replace(
         loaded,
         arm=replace(loaded.arm, defaults={**loaded.arm.defaults, name: scores.settings[0].text}),
-        columns=every,
+        columns=all_columns,
         scores=np.hstack([loaded.scores, scores.values]),
         reasons={**loaded.reasons, **reasons},
     )
 
 
-def _arm(one: ScoredModel, truth: GroundTruth) -> Arm:
+def _arm(model: ScoredModel, truth: GroundTruth) -> Arm:
     place = Path(truth.name)
     return Arm(
-        axes=one.axes,
-        seed=one.seed,
-        model=one.model,
+        axes=model.axes,
+        seed=model.seed,
+        model=model.model,
         scores=place,
         examples=place,
-        copies=one.copies,
-        variants=one.variants,
-        fixed_levels=one.fixed_levels,
-        defaults=one.defaults,
+        copies=model.copies,
+        variants=model.variants,
+        fixed_levels=model.fixed_levels,
+        defaults=model.defaults,
     )
 
 
-def _strength(one: CohortModels, settings: AnalysisSettings) -> float:
+def _strength(models: CohortModels, settings: AnalysisSettings) -> float:
     """Return the best AUC of a stored contestant on the tuning split."""
-    found = [
+    aucs = [
         choice.tune_auc
-        for choice in choose_settings(one.loaded, settings)
+        for choice in choose_settings(models.loaded, settings)
         if choice.detector not in MODEL_FREE | UPPER_BOUNDS and np.isfinite(choice.tune_auc)
     ]
-    return max(found, default=0.0)
+    return max(aucs, default=0.0)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -208,7 +208,7 @@ def rank(
         if column in picked
     }
     apart = {
-        column for every in work.compared for compared in every.values() for column in compared.own
+        column for parts in work.compared for compared in parts.values() for column in compared.own
     }
     return Ranking(
         lines=Findings(_lines(table, reported, apart)),
@@ -261,16 +261,16 @@ def _differences(
             pair, both = on_shared_rows(*shared)
         numbers = both[column].auc - both[other].auc
         for dataset in (POOLED, *pair.datasets):
-            mine, theirs = (both[one].aucs(dataset) for one in (column, other))
+            own_aucs, other_aucs = (both[side].aucs(dataset) for side in (column, other))
             gaps = numbers.estimates(
                 None if dataset == POOLED else dataset, confidence=pair.settings.confidence
             )
-            for copies, gap in zip(mine, gaps or [_NO_AUC] * len(mine), strict=True):
-                auc = mine[copies]
+            for copies, gap in zip(own_aucs, gaps or [_NO_AUC] * len(own_aucs), strict=True):
+                auc = own_aucs[copies]
                 if copies != ALL and auc.members < pair.settings.min_members:
                     continue
-                value = auc.value - theirs[copies].value
-                found = gap._replace(value=value) if isfinite(value) else _NO_AUC
+                value = auc.value - other_aucs[copies].value
+                difference = gap._replace(value=value) if isfinite(value) else _NO_AUC
                 yield {
                     "kind": "difference",
                     **column._asdict(),
@@ -278,7 +278,7 @@ def _differences(
                     "versus_setting": other.setting,
                     "dataset": dataset,
                     "copies": copies,
-                    **found.measures(),
+                    **difference.measures(),
                     **auc.counts(),
                     "own_rows": int(own),
                 }

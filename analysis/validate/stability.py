@@ -42,7 +42,7 @@ def stability_findings(candidate: Candidate, model: ScoredModel, *, seed: int) -
     Raises:
         InputError: the detector fails, such as on a single row.
     """
-    rows = _drawn(len(model.rows), seed)
+    rows = _draw_rows(len(model.rows), seed)
     settings = candidate.settings_for(model)[:1]
 
     def scores(chosen: Sequence[int]) -> Floats:
@@ -126,7 +126,7 @@ def _batch(detector: Detector, first: Floats, scores: Score, rows: Counts) -> Fi
     )
 
 
-def _drawn(count: int, seed: int) -> Counts:
+def _draw_rows(count: int, seed: int) -> Counts:
     if count <= MOST_ROWS:
         return np.arange(count)
     random = generator(seed, Stream.BOOTSTRAP, item_key("validation rows"))

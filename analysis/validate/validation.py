@@ -107,10 +107,10 @@ class Validation:
     def findings(self) -> pa.Table:
         """The question `validation`: ranks, paired differences, AUCs by arm, and checks."""
         rows = [*self.ranking.lines.rows, *self.ranking.differences.rows]
-        for one in self.judged:
-            head = {"detector": one.name}
-            rows += [{**(row or {}), **head, "kind": "arm", "arm": arm} for arm, row in one.arms]
-            rows += [{**head, "kind": "check", **finding._asdict()} for finding in one.findings]
+        for result in self.judged:
+            head = {"detector": result.name}
+            rows += [{**(row or {}), **head, "kind": "arm", "arm": arm} for arm, row in result.arms]
+            rows += [{**head, "kind": "check", **finding._asdict()} for finding in result.findings]
         return question_table("validation", [], rows)
 
 
@@ -141,12 +141,12 @@ class _Scored:
 
 def _auc(subject: Subject, copies: str = ALL) -> Row | None:
     """Return the AUC of a setting in a cohort; None if it was not scored there."""
-    there = all(subject.column in arm.index for arm in subject.loaded)
-    return subject.auc(copies) if there else None
+    scored = all(subject.column in arm.index for arm in subject.loaded)
+    return subject.auc(copies) if scored else None
 
 
 def validate_detectors(
-    given: Sequence[Given],
+    detectors: Sequence[Given],
     truth: GroundTruth,
     *,
     source: str,
@@ -157,7 +157,7 @@ def validate_detectors(
     """Judge detectors.
 
     Args:
-        given: the detectors.
+        detectors: the detectors.
         truth: what they are judged by.
         source: where that comes from, for people.
         arm: the arm in which they are ranked; None for the one in which stored detectors do best.
@@ -168,15 +168,15 @@ def validate_detectors(
         InputError: nothing is given, or none of the detectors can be judged; no such arm.
     """
     say = progress or (lambda _: None)
-    if not given:
+    if not detectors:
         raise InputError("no detector is given", allowed="FILE.py:NAME, one or more")
     settings = _settings(truth, source)
     cohorts = cohort_models(truth)
     chosen = choose_arm(cohorts, arm, settings)
-    stored = {name for one in cohorts for loaded in one.loaded for name in loaded.detectors}
+    stored = {name for models in cohorts for loaded in models.loaded for name in loaded.detectors}
     scored: list[_Scored] = []
     refused: list[Refused] = []
-    for detector in given:
+    for detector in detectors:
         say(f"scoring {detector if isinstance(detector, str) else 'a detector'}")
         result = _score(detector, cohorts, chosen, stored, time_limit)
         if isinstance(result, Refused):
@@ -186,17 +186,17 @@ def validate_detectors(
             scored.append(result)
     say("ranking")
     loaded = list(chosen.loaded)
-    for one in scored:
-        loaded = one.joined(cohorts.index(chosen), loaded)
-    ranking = rank(chosen.cohort, loaded, [one.candidate.name for one in scored], settings)
+    for entry in scored:
+        loaded = entry.joined(cohorts.index(chosen), loaded)
+    ranking = rank(chosen.cohort, loaded, [entry.candidate.name for entry in scored], settings)
     judged = []
-    for one in scored:
-        say(f"checking {one.candidate.name}")
-        judged.append(_judge(one, cohorts, chosen, ranking, settings))
+    for entry in scored:
+        say(f"checking {entry.candidate.name}")
+        judged.append(_judge(entry, cohorts, chosen, ranking, settings))
     return Validation(
         name=truth.name,
         arm=chosen.label,
-        arms=tuple(one.label for one in cohorts if one.cohort.model == CONTAMINATED),
+        arms=tuple(models.label for models in cohorts if models.cohort.model == CONTAMINATED),
         ranking=ranking,
         judged=tuple(judged),
         refused=tuple(refused),
@@ -220,19 +220,19 @@ def _settings(truth: GroundTruth, source: str) -> AnalysisSettings:
 
 
 def _score(
-    given: Given,
+    source: Given,
     cohorts: Sequence[CohortModels],
     chosen: CohortModels,
     stored: set[str],
     limit: float,
 ) -> _Scored | Refused:
     """Load and run one detector on all models, or say why not."""
-    text = given if isinstance(given, str) else getattr(given, "name", None) or repr(given)
+    text = source if isinstance(source, str) else getattr(source, "name", None) or repr(source)
     name = str(text)
     kind: Literal["loading", "needs", "failed", "too slow"] = "loading"
     first = chosen.models[0]
     try:
-        candidate = load_candidate(given, first.evidence, taken=stored, protected=first.protected)
+        candidate = load_candidate(source, first.evidence, taken=stored, protected=first.protected)
         name, kind = candidate.name, "needs"
         scored = _Scored(candidate=candidate)
         if left := len(candidate.settings) - len(candidate.settings_for(first)):
@@ -293,10 +293,10 @@ def _judge(
     candidate = scored.candidate
     column = ranking.reported.get(candidate.name, Column(candidate.name, candidate.default))
     subject = scored.subject(cohorts.index(chosen), chosen, column, settings)
-    known = subject.loaded[0].index
-    others = [one for one in ranking.reported.values() if one in known and one != column]
+    index = subject.loaded[0].index
+    others = [other for other in ranking.reported.values() if other in index and other != column]
     nearest = nearest_finding(subject, others)
-    stable = _stable(candidate, chosen, settings)
+    stable = _check_stability(candidate, chosen, settings)
     repeatable = all(finding.severity != "wrong" for finding in stable)
     findings = [
         *orientation(ranking.line(candidate.name), repeatable=repeatable),
@@ -312,12 +312,12 @@ def _judge(
     ]
     return Judged(
         candidate=candidate,
-        findings=tuple(sorted(findings, key=lambda one: SEVERITIES.index(one.severity))),
+        findings=tuple(sorted(findings, key=lambda finding: SEVERITIES.index(finding.severity))),
         seconds=scored.seconds,
         arms=tuple(
-            (one.label, _auc(scored.subject(place, one, column, settings)))
-            for place, one in enumerate(cohorts)
-            if one.cohort.model == CONTAMINATED and place in scored.scores
+            (models.label, _auc(scored.subject(place, models, column, settings)))
+            for place, models in enumerate(cohorts)
+            if models.cohort.model == CONTAMINATED and place in scored.scores
         ),
         notes=tuple(dict.fromkeys(scored.notes)),
     )
@@ -349,7 +349,7 @@ def _knowledge(candidate: Candidate) -> list[Finding]:
     return findings
 
 
-def _stable(
+def _check_stability(
     candidate: Candidate, chosen: CohortModels, settings: AnalysisSettings
 ) -> list[Finding]:
     try:
@@ -373,8 +373,8 @@ def _chance(
     column: Column,
     settings: AnalysisSettings,
 ) -> list[Finding]:
-    places = {cohorts.index(one): one for one in models_beside(cohorts, chosen)}
-    beside = {place: one for place, one in places.items() if place in scored.scores}
+    places = {cohorts.index(models): models for models in models_beside(cohorts, chosen)}
+    beside = {place: models for place, models in places.items() if place in scored.scores}
     if not beside:
         return [
             Finding(
@@ -385,11 +385,11 @@ def _chance(
             )
         ]
     findings = []
-    for place, one in beside.items():
-        other = scored.subject(place, one, column, settings)
+    for place, models in beside.items():
+        other = scored.subject(place, models, column, settings)
         cell = _auc(other)
-        if one.cohort.model == RETRAINED:
+        if models.cohort.model == RETRAINED:
             findings.append(after_removal(_auc(other, "0"), cell, len(beside)))
         else:
-            findings.append(chance(_NAMES[one.cohort.model], cell, len(beside)))
+            findings.append(chance(_NAMES[models.cohort.model], cell, len(beside)))
     return findings

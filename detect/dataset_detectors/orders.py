@@ -56,22 +56,22 @@ def read_orders(
         shuffles: number for each shard.
         seed: seed of the shuffles.
     """
-    found = []
-    for dataset in dict.fromkeys(one.dataset for one in examples):
+    orders = []
+    for dataset in dict.fromkeys(example.dataset for example in examples):
         for side, rows in (("member", "members"), ("nonmember", "non-members")):
-            texts = [one.text for one in examples if one.dataset == dataset and one.side == side]
+            texts = [row.text for row in examples if row.dataset == dataset and row.side == side]
             count = min(shards, len(texts) // _FEWEST_ROWS)
             for shard, part in enumerate(np.array_split(np.arange(len(texts)), max(1, count))):
                 if len(part) < _FEWEST_ROWS:
                     continue
-                mine = [texts[at] for at in part]
-                found.append(ReadOrder(dataset, rows, shard, CANONICAL, SEPARATOR.join(mine)))
+                documents = [texts[at] for at in part]
+                orders.append(ReadOrder(dataset, rows, shard, CANONICAL, SEPARATOR.join(documents)))
                 for number in range(1, shuffles + 1):
                     key = item_key(f"{dataset}\0{rows}\0{shard}\0{number}")
-                    order = generator(seed, Stream.EXAMPLE_ORDER, key).permutation(len(mine))
-                    text = SEPARATOR.join(mine[at] for at in order)
-                    found.append(ReadOrder(dataset, rows, shard, number, text))
-    return found
+                    order = generator(seed, Stream.EXAMPLE_ORDER, key).permutation(len(documents))
+                    text = SEPARATOR.join(documents[at] for at in order)
+                    orders.append(ReadOrder(dataset, rows, shard, number, text))
+    return orders
 
 
 def write_orders(
@@ -82,7 +82,7 @@ def write_orders(
 ) -> None:
     """Write the log-likelihood of every order."""
     columns = [
-        pa.array([getattr(one, name) for one in orders], SCHEMA.field(name).type)
+        pa.array([getattr(order, name) for order in orders], SCHEMA.field(name).type)
         for name in SCHEMA.names[:4]
     ]
     columns += [pa.array(log_likelihoods, pa.float64()), pa.array(tokens, pa.int64())]

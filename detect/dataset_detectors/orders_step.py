@@ -48,6 +48,6 @@ def build(context: StepContext) -> None:
         shuffles=context.settings["shuffles"],
         seed=context.settings["seed"],
     )
-    statistics = read_texts(context, open_target(context), [one.text for one in orders])
-    sums = [float(np.sum(one.log_probability, dtype=np.float64)) for one in statistics]
-    write_orders(context.out, orders, sums, [len(one) for one in statistics])
+    statistics = read_texts(context, open_target(context), [order.text for order in orders])
+    sums = [float(np.sum(row.log_probability, dtype=np.float64)) for row in statistics]
+    write_orders(context.out, orders, sums, [len(row) for row in statistics])

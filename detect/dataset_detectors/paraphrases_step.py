@@ -30,11 +30,11 @@ def paraphrase_scores_step(model: ModelNode, examples: Step, detect: DetectSetti
         label=model.label,
         function=f"{__name__}:build",
         settings={
-            "detectors": [f"{one.name}:{one.text}" for one in settings],
+            "detectors": [f"{setting.name}:{setting.text}" for setting in settings],
             "policy": detect.policy().record(),
         },
         inputs={"examples": examples},
-        code=tuple(begin for one in settings for begin in one.known.code),
+        code=tuple(begin for setting in settings for begin in setting.known.code),
     )
 
 
@@ -50,7 +50,7 @@ def build(context: StepContext) -> None:
     else:
         write_cost(context.out, MeasuredCost(passes=0, tokens_in=0))
     # With their defaults, as the step names them.
-    names = [one.partition(":")[0] for one in context.settings["detectors"]]
+    names = [entry.partition(":")[0] for entry in context.settings["detectors"]]
     scores, _ = score_rows(
         [row.example_id for row in rows],
         Evidence(texts=texts, statistics={TEXT: statistics}),
@@ -62,7 +62,7 @@ def build(context: StepContext) -> None:
 def paraphrase_detectors() -> list[DetectorSetting]:
     """Return the built-in detectors that need only the text's token statistics."""
     return [
-        one
-        for one in parse_detectors(ALL)
-        if one.needs == (View(TEXT),) and not one.detector.depends_on_rows
+        setting
+        for setting in parse_detectors(ALL)
+        if setting.needs == (View(TEXT),) and not setting.detector.depends_on_rows
     ]

@@ -57,22 +57,22 @@ def first_occurrences(statistics: TokenStatistics) -> np.ndarray:
 def _score(example: ExampleEvidence, settings: Sequence[AcmiaParameters]) -> list[Score]:
     statistics = example.statistics[TEXT]
     first = first_occurrences(statistics)
-    return [_one(statistics, first, setting) for setting in settings]
+    return [_score_text(statistics, first, setting) for setting in settings]
 
 
-def _one(statistics: TokenStatistics, first: np.ndarray, setting: AcmiaParameters) -> Score:
+def _score_text(statistics: TokenStatistics, first: np.ndarray, setting: AcmiaParameters) -> Score:
     beta = setting.beta
     if beta != 1 and beta not in statistics.tempered:
         return Score(math.nan, f"no statistics at β = {beta}: see detect.inverse_temperatures")
-    found: TokenStatistics | TemperedStatistics
-    found = statistics if beta == 1 else statistics.tempered[beta]
-    log_probability = found.log_probability[first].astype(np.float64)
+    tempered: TokenStatistics | TemperedStatistics
+    tempered = statistics if beta == 1 else statistics.tempered[beta]
+    log_probability = tempered.log_probability[first].astype(np.float64)
     if setting.form == "contrast":
         difference = statistics.log_probability[first].astype(np.float64) - log_probability
         return Score(float(difference.mean()) * (1 if beta < 1 else -1))
-    centred = log_probability - found.mean[first]
+    centred = log_probability - tempered.mean[first]
     if setting.form == "norm":
-        variance = np.maximum(found.deviation[first].astype(np.float64) ** 2, LEAST_VARIANCE)
+        variance = np.maximum(tempered.deviation[first].astype(np.float64) ** 2, LEAST_VARIANCE)
         centred /= np.sqrt(variance)
     return Score(float(centred.mean()))
 
@@ -90,8 +90,8 @@ DETECTOR = Detector(
     further_needs=_temperature,
     access=Access.DISTRIBUTION,
     assumption=(
-        "a token of a text that was seen is likelier than the model's own distribution leads to "
-        "expect, and less sensitive to the temperature"
+        "a seen token is likelier than the model's own distribution suggests, and less "
+        "sensitive to the temperature"
     ),
     order=64,
     parameters=AcmiaParameters,

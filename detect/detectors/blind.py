@@ -128,14 +128,14 @@ def _score(evidence: Evidence, settings: Sequence[BlindParameters]) -> list[Colu
     groups = evidence.groups or evidence.texts
     columns = []
     for setting in settings:
-        found: npt.NDArray[np.float64] | str = "no labels"
+        values: npt.NDArray[np.float64] | str = "no labels"
         if sides:
             members = np.array([sides[row] for row in rows], dtype=np.bool_)
-            found = out_of_fold(texts, members, [groups[row] for row in rows], setting.features)
+            values = out_of_fold(texts, members, [groups[row] for row in rows], setting.features)
         scores = [Score(math.nan, EMPTY_TEXT)] * len(evidence.texts)
         for index, row in enumerate(rows):
             scores[row] = (
-                Score(math.nan, found) if isinstance(found, str) else Score(float(found[index]))
+                Score(math.nan, values) if isinstance(values, str) else Score(float(values[index]))
             )
         columns.append(Column(scores))
     return columns
@@ -150,8 +150,8 @@ DETECTOR = Detector(
     libraries=("scikit-learn", "unicode"),
     depends_on_rows=True,
     assumption=(
-        "none of a model: members and non-members were drawn at random from one source, so "
-        "that no classifier of texts can separate them"
+        "members and non-members were drawn at random from one source, so that no classifier "
+        "of texts can separate them"
     ),
     order=95,
     parameters=BlindParameters,

@@ -64,10 +64,10 @@ class Signal(NamedTuple):
 
 def signals(statistics: TokenStatistics) -> Iterator[Signal]:
     """Yield the base signals of a text with at least one scored token; see the module."""
-    every = statistics.log_probability.astype(np.float64)
-    for first in (200, 300, len(every)):
-        values = every[:first]
-        label = "all" if first == len(every) else str(first)
+    log_probability = statistics.log_probability.astype(np.float64)
+    for first in (200, 300, len(log_probability)):
+        values = log_probability[:first]
+        label = "all" if first == len(log_probability) else str(first)
         diversity = len(np.unique(statistics.ids[:first])) / len(values)
         mean = float(values.mean())
         # The exponential of a large loss overflows; a high limit preserves the order.
@@ -77,7 +77,7 @@ def signals(statistics: TokenStatistics) -> Iterator[Signal]:
         yield Signal(f"mean/diversity-{label}", mean / diversity, False)
         yield Signal(f"perplexity/diversity-{label}", -perplexity / diversity, False)
         yield Signal(f"diversity-{label}", diversity, True)
-    values = every[:200]
+    values = log_probability[:200]
     for limit in (-1, -2, -3):
         yield Signal(f"share>={limit}", float(np.mean(values >= limit)), False)
     yield Signal("share>mean", float(np.mean(values > values.mean())), True)
@@ -88,7 +88,7 @@ def signals(statistics: TokenStatistics) -> Iterator[Signal]:
         yield Signal(f"lempel-ziv-{bins}", -float(lempel_ziv(in_bins(values, bins))), True)
     course: dict[int, tuple[float, float]] = {}
     for first in (600, 800, 1000):
-        part = every[:first]
+        part = log_probability[:first]
         if len(part) > _PATTERN + 1:
             if len(part) not in course:
                 course[len(part)] = slope(part), -approximate_entropy(part)
@@ -138,11 +138,11 @@ def _held_out(evidence: Evidence) -> dict[str, dict[str, Floats]]:
     held_out = evidence.held_out
     values: dict[str, dict[str, list[float]]] = {}
     if held_out is not None:
-        for dataset, one in zip(held_out.datasets, held_out.statistics, strict=True):
-            for signal in signals(one) if len(one) else ():
+        for dataset, text in zip(held_out.datasets, held_out.statistics, strict=True):
+            for signal in signals(text) if len(text) else ():
                 values.setdefault(dataset, {}).setdefault(signal.name, []).append(signal.value)
     return {
-        dataset: {name: np.sort(found) for name, found in of.items()}
+        dataset: {name: np.sort(samples) for name, samples in of.items()}
         for dataset, of in values.items()
     }
 
@@ -158,13 +158,13 @@ def _score(evidence: Evidence, settings: Sequence[CamiaParameters]) -> list[Colu
     datasets = evidence.datasets or [""] * len(evidence.texts)
     columns: list[list[Score]] = [[] for _ in settings]
     for text, dataset in zip(evidence.statistics[TEXT], datasets, strict=True):
-        found = [
+        p_values = [
             (signal.shape, p_value(signal.value, reference[dataset][signal.name]))
             for signal in (signals(text) if len(text) else ())
             if len(reference.get(dataset, {}).get(signal.name, ())) >= FEWEST_HELD_OUT
         ]
         for column, setting in zip(columns, settings, strict=True):
-            used = [p for shape, p in found if setting.signals == "all" or not shape]
+            used = [p for shape, p in p_values if setting.signals == "all" or not shape]
             if used:
                 column.append(Score(-float(np.mean(used))))
             else:
@@ -179,8 +179,8 @@ DETECTOR = Detector(
     source="Chang et al. 2025 (CAMIA), base signals, Edgington's combination",
     needs=(View(TEXT), HeldOut(fewest=FEWEST_HELD_OUT)),
     assumption=(
-        "the held-out rows are like the scored non-members, and members differ from both in the "
-        "direction that each signal is read in"
+        "held-out rows are like the scored non-members, and members differ from both in each "
+        "signal's direction"
     ),
     order=70,
     parameters=CamiaParameters,

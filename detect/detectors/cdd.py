@@ -79,12 +79,12 @@ def near_share(greedy: str, samples: Sequence[str], alpha: Decimal) -> float:
 
 def _score(example: ExampleEvidence, settings: Sequence[CddParameters]) -> list[Score]:
     scores = []
-    for one in settings:
-        greedy, sampled = (example.continuations[request] for request in _requests(one))
+    for setting in settings:
+        greedy, sampled = (example.continuations[request] for request in _requests(setting))
         if greedy.reason is not None:
             scores.append(Score(math.nan, greedy.reason))
         else:
-            scores.append(Score(near_share(greedy.texts[0], sampled.texts, one.alpha)))
+            scores.append(Score(near_share(greedy.texts[0], sampled.texts, setting.alpha)))
     return scores
 
 
@@ -96,7 +96,7 @@ DETECTOR = Detector(
     needs=(),
     further_needs=_needs,
     access=Access.TEXT,
-    assumption="a model writes the same text again and again only where it memorised it",
+    assumption="a model writes the same text repeatedly only if it memorised it",
     order=124,
     libraries=("unicode",),
     parameters=CddParameters,

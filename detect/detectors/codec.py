@@ -50,19 +50,19 @@ def _mean(statistics: TokenStatistics, skip: int) -> float:
 
 def _score(example: ExampleEvidence, settings: Sequence[CodecParameters]) -> list[Score]:
     text = example.statistics[TEXT]
-    found = []
+    scores = []
     for setting in settings:
-        drawn = [example.prefixed[need.name] for need in _contexts(setting)]
-        read = [one for one in drawn if len(one)]
+        contexts = [example.prefixed[need.name] for need in _contexts(setting)]
+        read = [context for context in contexts if len(context)]
         if not read:
-            found.append(Score(NAN, drawn[0].reason))
+            scores.append(Score(NAN, contexts[0].reason))
         elif len(text) <= setting.skip:
-            found.append(Score(NAN, f"no token behind the first {setting.skip}"))
+            scores.append(Score(NAN, f"no token behind the first {setting.skip}"))
         else:
             plain = _mean(text, setting.skip)
-            changes = [_mean(one, setting.skip) - plain for one in read]
-            found.append(Score(-float(np.mean(changes))))
-    return found
+            changes = [_mean(context, setting.skip) - plain for context in read]
+            scores.append(Score(-float(np.mean(changes))))
+    return scores
 
 
 def _note(evidence: Evidence, setting: CodecParameters) -> str | None:
@@ -74,12 +74,12 @@ def _note(evidence: Evidence, setting: CodecParameters) -> str | None:
         if score.reason is None and score.value == score.value:
             signs[dataset].append(score.value > 0)
     shares = [
-        f"{f'{name}: ' if name else ''}{np.mean(found):.0%} of {len(found)} texts are less likely "
+        f"{f'{name}: ' if name else ''}{np.mean(falls):.0%} of {len(falls)} texts are less likely "
         "behind another text of their dataset"
-        for name, found in sorted(signs.items())
+        for name, falls in sorted(signs.items())
     ]
-    drawn = [note for need in _contexts(setting) for note in evidence.prefixed[need.name].notes]
-    return "; ".join([*shares, *dict.fromkeys(drawn)]) or None
+    notes = [note for need in _contexts(setting) for note in evidence.prefixed[need.name].notes]
+    return "; ".join([*shares, *dict.fromkeys(notes)]) or None
 
 
 DETECTOR = Detector(

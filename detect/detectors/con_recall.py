@@ -34,10 +34,10 @@ class ConRecallParameters(Settings):
 
 
 def _needs(setting: ConRecallParameters) -> tuple[Need, ...]:
-    return _both(setting)
+    return _prefixes(setting)
 
 
-def _both(setting: ConRecallParameters) -> tuple[Prefixed, Prefixed]:
+def _prefixes(setting: ConRecallParameters) -> tuple[Prefixed, Prefixed]:
     return (
         Prefixed(shots=setting.shots),
         Prefixed(shots=setting.shots, known="members"),
@@ -46,20 +46,20 @@ def _both(setting: ConRecallParameters) -> tuple[Prefixed, Prefixed]:
 
 def _score(example: ExampleEvidence, settings: Sequence[ConRecallParameters]) -> list[Score]:
     plain = mean_log_probability(example.statistics[TEXT])
-    found = []
+    scores = []
     for setting in settings:
-        unseen, seen = (example.prefixed[need.name] for need in _both(setting))
+        unseen, seen = (example.prefixed[need.name] for need in _prefixes(setting))
         lacking = unread(unseen, seen)
         if lacking is not None:
-            found.append(lacking)
+            scores.append(lacking)
             continue
         contrast = mean_log_probability(unseen) - float(setting.gamma) * mean_log_probability(seen)
-        found.append(ratio(contrast, plain))
-    return found
+        scores.append(ratio(contrast, plain))
+    return scores
 
 
 def _note(evidence: Evidence, setting: ConRecallParameters) -> str | None:
-    notes = [note for need in _both(setting) for note in evidence.prefixed[need.name].notes]
+    notes = [note for need in _prefixes(setting) for note in evidence.prefixed[need.name].notes]
     return "; ".join(dict.fromkeys(notes)) or None
 
 

@@ -78,7 +78,7 @@ def _score(example: ExampleEvidence, settings: Sequence[DcPddParameters]) -> lis
     ]
 
 
-def _capped(evidence: Evidence, setting: Any) -> str | None:
+def _note(evidence: Evidence, setting: Any) -> str | None:
     if evidence.frequency is None or setting.variant == "cld":
         return None
     size = len(evidence.frequency.counts)
@@ -103,11 +103,11 @@ DETECTOR = Detector(
     needs=(View(TEXT), Frequency()),
     aliases=("dcpdd",),
     assumption=(
-        "the reference corpus has the token frequencies of the training data, and members "
-        "hold rarer tokens with a higher probability than those frequencies explain"
+        "the reference corpus has the training data's token frequencies, and members have "
+        "rarer tokens of higher probability than these explain"
     ),
     order=80,
     parameters=DcPddParameters,
     grid=GRID,
-    score=each_example(_score, _capped),
+    score=each_example(_score, _note),
 )

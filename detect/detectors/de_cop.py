@@ -49,9 +49,9 @@ def adjustments(clean: Sequence[ChoiceAnswers]) -> F64 | None:
     Documents count alike, however many passages they have.
     """
     means: dict[str, list[F64]] = {}
-    for one in clean:
-        if one.log_probability is not None:
-            means.setdefault(one.document, []).append(among_labels(one).mean(axis=0))
+    for answer in clean:
+        if answer.log_probability is not None:
+            means.setdefault(answer.document, []).append(among_labels(answer).mean(axis=0))
     if not means:
         return None
     observed: F64 = np.mean([np.mean(passages, axis=0) for passages in means.values()], axis=0)
@@ -76,23 +76,23 @@ def passage_score(answers: ChoiceAnswers, delta: F64 | None) -> Score:
 
 
 def _score(evidence: Evidence, settings: Sequence[DeCopParameters]) -> list[Column]:
-    found = evidence.choices
-    if found is None:
+    choices = evidence.choices
+    if choices is None:
         raise TypeError("de_cop without answers")
-    delta = adjustments(found.clean)
+    delta = adjustments(choices.clean)
     columns = []
     for setting in settings:
         used = delta if setting.calibration == "clean" else None
-        scores = [passage_score(one, used) for one in found.answers]
-        columns.append(Column(scores, _notes(found, setting, delta)))
+        scores = [passage_score(answer, used) for answer in choices.answers]
+        columns.append(Column(scores, _notes(choices, setting, delta)))
     return columns
 
 
-def _notes(found: ChoiceEvidence, setting: DeCopParameters, delta: F64 | None) -> tuple[str, ...]:
+def _notes(choices: ChoiceEvidence, setting: DeCopParameters, delta: F64 | None) -> tuple[str, ...]:
     if setting.calibration == "none":
         return ()
-    answered = [one for one in found.answers if one.reason is None]
-    if answered and all(one.letters is not None for one in answered):
+    answered = [answer for answer in choices.answers if answer.reason is None]
+    if answered and all(answer.letters is not None for answer in answered):
         return ("letters have no probabilities, so nothing is calibrated",)
     if delta is None:
         return (
@@ -101,7 +101,7 @@ def _notes(found: ChoiceEvidence, setting: DeCopParameters, delta: F64 | None) -
             "(`held_out` of a contaminant, held_out=FILE).",
         )
     named = ", ".join(f"{label} {value:+.3f}" for label, value in zip(LABELS, delta, strict=True))
-    passages = sum(one.reason is None for one in found.clean)
+    passages = sum(answer.reason is None for answer in choices.clean)
     return (f"calibrated on {passages} clean passages: {named}",)
 
 
@@ -112,8 +112,8 @@ DETECTOR = Detector(
     source="Duarte et al. 2024 (DE-COP), section 4 and algorithm 1",
     needs=(Choices(),),
     assumption=(
-        "paraphrases of members and of non-members are equally easy to distinguish from the "
-        "verbatim text for a model that read neither"
+        "for a model that read neither, paraphrases of both sides are equally easy to "
+        "distinguish from the verbatim text"
     ),
     aliases=("decop",),
     order=200,

@@ -68,10 +68,7 @@ DETECTOR = Detector(
     source="arXiv 2601.12104 (EZ-MIA), appendix E",
     needs=(View(TEXT), Reference()),
     access=Access.RANKS,
-    assumption=(
-        "the reference model is what the target would be without the members, and has the "
-        "target's tokenizer"
-    ),
+    assumption="the reference model is the target without the members, with the same tokenizer",
     aliases=("ez", "ezmia"),
     order=44,
     parameters=EzMiaParameters,

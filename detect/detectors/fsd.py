@@ -69,13 +69,13 @@ def _deviation(example: ExampleEvidence, setting: FsdParameters) -> Score:
     views = _views(setting)
     before = [example.statistics[view] for view in views]
     after = [example.tuned[Tuned(view=view, adapters=setting.adapters).name] for view in views]
-    for one in (*before, *after):
-        if not len(one):
-            return Score(math.nan, f"before or after tuning: {one.reason}")
-    found = [_value(setting.score, one, example.text) for one in (before, after)]
-    if math.isnan(found[0] - found[1]):
+    for statistics in (*before, *after):
+        if not len(statistics):
+            return Score(math.nan, f"before or after tuning: {statistics.reason}")
+    values = [_value(setting.score, state, example.text) for state in (before, after)]
+    if math.isnan(values[0] - values[1]):
         return Score(math.nan, "every token is certain (mean log-probability 0)")
-    return Score(found[0] - found[1])
+    return Score(values[0] - values[1])
 
 
 def _score(example: ExampleEvidence, settings: Sequence[FsdParameters]) -> list[Score]:
@@ -90,8 +90,8 @@ DETECTOR = Detector(
     needs=(View(TEXT),),
     further_needs=_needs,
     assumption=(
-        "the held-out rows are like the scored ones, and tuning on them moves unseen texts more "
-        "than texts that the model knows"
+        "held-out rows are like the scored ones, and tuning on them moves unseen texts more "
+        "than known ones"
     ),
     order=44,
     parameters=FsdParameters,

@@ -53,9 +53,7 @@ DETECTOR = Detector(
     source="arXiv 2601.19936 (Gap-K%, ACL 2026)",
     needs=(View(TEXT),),
     access=Access.DISTRIBUTION,
-    assumption=(
-        "in no stretch of a text that was seen do the tokens lie far below the target's own choice"
-    ),
+    assumption="no span of a seen text has tokens far below the target's own choice",
     aliases=("gap", "gapk"),
     order=62,
     parameters=GapKParameters,

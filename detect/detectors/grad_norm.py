@@ -40,7 +40,7 @@ def negative_norm(norms: GradientNorms, setting: GradNormParameters) -> Score:
         return Score(math.nan, norms.reason or "no gradient")
     if setting.of == "all":
         if setting.p != "2":
-            return Score(math.nan, "over all parameters together there is the 2-norm alone")
+            return Score(math.nan, "over all parameters together, only the 2-norm is defined")
         return Score(-norms.whole)
     norm = norms.tensors if setting.of == "tensors" else norms.embeddings
     return Score(math.nan, "no gradient") if norm is None else Score(-norm[place])
@@ -61,10 +61,7 @@ DETECTOR = Detector(
     summary="norm of the gradient of the text's loss, negative",
     source="Duan et al. 2024 (MIMIR); Wang et al. 2024 (Pandora)",
     needs=(Gradients(),),
-    assumption=(
-        "members and non-members would have gradients of one size under a model that saw neither, "
-        "so that only training makes them small"
-    ),
+    assumption="both sides have equally large gradients under a model that saw neither",
     aliases=("gradnorm", "gradient_norm"),
     order=110,
     parameters=GradNormParameters,

@@ -85,14 +85,14 @@ def probe_score(guessed: GuessedText, parameters: InfoProbeParameters) -> Score:
     """Return one text's score; 0 if no word was masked."""
     if guessed.reason == EMPTY_TEXT:
         return Score(math.nan, EMPTY_TEXT)
-    found = guessed.exact(parameters.prompt)
+    hits = guessed.exact(parameters.prompt)
     if parameters.measure == "decision":
-        return Score(float(sum(found) >= DECISION))
+        return Score(float(sum(hits) >= DECISION))
     if parameters.measure == "number":
-        return Score(float(sum(found)))
-    if not found:
+        return Score(float(sum(hits)))
+    if not hits:
         return Score(math.nan, guessed.reason or "the knowledge filter guesses all its words")
-    return Score(sum(found) / len(found))
+    return Score(sum(hits) / len(hits))
 
 
 def _score(evidence: Evidence, settings: Sequence[InfoProbeParameters]) -> list[Column]:
@@ -114,23 +114,23 @@ def guess_columns(
         score: returns one text's score.
     """
     columns = []
-    for one in settings:
-        asked = request(one)
-        rows = evidence.guesses[asked]
-        note = _note(rows, asked.prompt)
-        columns.append(Column([score(row, one) for row in rows], (note,)))
+    for setting in settings:
+        guess_request = request(setting)
+        rows = evidence.guesses[guess_request]
+        note = _note(rows, guess_request.prompt)
+        columns.append(Column([score(row, setting) for row in rows], (note,)))
     return columns
 
 
 def _note(rows: Sequence[GuessedText], prompt: Prompt) -> str:
     """Return the numbers of masked and reconstructed parts, and their cost."""
-    asked = sum(len(row.wanted) for row in rows)
+    n_masked = sum(len(row.wanted) for row in rows)
     exact = sum(sum(row.exact(prompt)) for row in rows)
     filtered = sum(row.filtered for row in rows)
-    rate = f" ({exact / asked:.1%})" if asked else ""
+    rate = f" ({exact / n_masked:.1%})" if n_masked else ""
     left = f"; {filtered:,} more were left to the knowledge filter" if filtered else ""
     return (
-        f"{exact:,} of {asked:,} masked parts were put back exactly{rate}{left}; "
+        f"{exact:,} of {n_masked:,} masked parts were put back exactly{rate}{left}; "
         f"{sum(row.tokens_in for row in rows):,} tokens in, "
         f"{sum(row.tokens_out for row in rows):,} out."
     )

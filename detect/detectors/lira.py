@@ -92,9 +92,9 @@ def likelihood_ratios(
     weights = np.stack([inside, ~inside])
     centre = (weights * means).sum(axis=1) / count
     squares = (weights * (means - centre[:, None]) ** 2).sum(axis=1)
-    how = _chosen(rule, int(count.min()), int((count - 1).sum()), len(target))
+    how = _choose_rule(rule, int(count.min()), int((count - 1).sum()), len(target))
     if how == "moderated":
-        return _moderated(target, count, centre, squares), how
+        return _moderate(target, count, centre, squares), how
     if how == "own":
         variance = squares / (count - 1)
     elif how == "pooled":
@@ -121,7 +121,7 @@ def variance_prior(variances: Floats, freedom: npt.NDArray[np.integer]) -> tuple
     return 2 * half, float(np.exp(log_variance.mean() + digamma(half) - math.log(half)))
 
 
-def _chosen(rule: VarianceRule, fewest: int, freedom: int, examples: int) -> str:
+def _choose_rule(rule: VarianceRule, fewest: int, freedom: int, examples: int) -> str:
     """Return the estimate of variances."""
     if not freedom:
         return "unknown"
@@ -134,7 +134,7 @@ def _chosen(rule: VarianceRule, fewest: int, freedom: int, examples: int) -> str
     return "moderated" if examples >= FEWEST_EXAMPLES else "pooled"
 
 
-def _moderated(
+def _moderate(
     target: Floats, count: npt.NDArray[np.integer], centre: Floats, squares: Floats
 ) -> Floats:
     """Return the log-likelihood ratios, variances and differences of the two means moderated.
@@ -240,8 +240,8 @@ DETECTOR = Detector(
     needs=(View(TEXT), Shadows()),
     depends_on_rows=True,
     assumption=(
-        "the shadow models are trained as the target was, each on a random half of the "
-        "examples, and the mean log-probabilities are close to Gaussian"
+        "shadow models are trained as the target, each on a random half of the examples, and "
+        "mean log-probabilities are close to Gaussian"
     ),
     order=90,
     parameters=LiraParameters,

@@ -25,10 +25,7 @@ DETECTOR = Detector(
     source="Yeom et al. 2018",
     needs=(View(TEXT),),
     aliases=("ppl", "perplexity"),
-    assumption=(
-        "members and non-members are equally hard to predict for a model that saw neither, "
-        "so that only training lowers the loss"
-    ),
+    assumption="both sides are equally hard to predict for a model that saw neither",
     order=10,
     score=one_score(_score),
 )

@@ -1,6 +1,6 @@
 """`lowercase`: mean ℓ of the lower-cased text over mean ℓ of the text (Carlini et al. 2021).
 
-Both are negative, so a member, whose exact casing the model learnt, scores higher. A caseless text
+Both are negative, so a member, whose exact casing the model learned, scores higher. A caseless text
 scores exactly 1; a note reports their number.
 """
 
@@ -21,7 +21,7 @@ def _score(example: ExampleEvidence) -> float | str:
     return mean_log_probability(lowered) / below
 
 
-def _caseless(evidence: Evidence, setting: object) -> str | None:
+def _note(evidence: Evidence, setting: object) -> str | None:
     count = sum(text == view_text(LOWERCASE, text) for text in evidence.texts)
     if not count:
         return None
@@ -35,9 +35,7 @@ DETECTOR = Detector(
     source="Carlini et al. 2021",
     needs=(View(TEXT), View(LOWERCASE)),
     aliases=("lower",),
-    assumption=(
-        "a model learns the casing of what it saw, and the texts have upper-case letters to lose"
-    ),
+    assumption="a model learns the casing of what it saw, and the texts have upper-case letters",
     order=30,
-    score=one_score(_score, _caseless),
+    score=one_score(_score, _note),
 )

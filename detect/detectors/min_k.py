@@ -54,14 +54,14 @@ K_GRID = tuple(MinKParameters(k=Decimal(twentieth) / 20) for twentieth in range(
 
 def selected_count(count: int, setting: MinKParameters) -> int:
     """Return the number of selected tokens, of `count`: floor(N·k), or at least 1."""
-    numerator, denominator = _exact(setting.k)
+    numerator, denominator = _fraction(setting.k)
     number = count * numerator // denominator
     return max(1, number) if setting.k_rule == "at_least_one" else number
 
 
 # A grid requests the same few shares once per row and window.
 @lru_cache(maxsize=1000)
-def _exact(share: Decimal) -> tuple[int, int]:
+def _fraction(share: Decimal) -> tuple[int, int]:
     return share.as_integer_ratio()
 
 
@@ -101,8 +101,8 @@ def smoothed_lowest_means(
     for window in dict.fromkeys(setting.window for setting in settings):
         rows = [row for row, setting in enumerate(settings) if setting.window == window]
         averages = moving_average(values, window)
-        found = lowest_means(averages, [settings[row] for row in rows])
-        scores.update(zip(rows, found, strict=True))
+        means = lowest_means(averages, [settings[row] for row in rows])
+        scores.update(zip(rows, means, strict=True))
     return [scores[row] for row in range(len(settings))]
 
 
@@ -117,10 +117,7 @@ DETECTOR = Detector(
     source="Shi et al. 2024 (Min-K% Prob), equation 1",
     needs=(View(TEXT),),
     aliases=("mink", "min_k_prob", "minkprob"),
-    assumption=(
-        "a text that was not seen has some tokens of very low probability, and a text that "
-        "was seen has fewer"
-    ),
+    assumption="unseen texts have more tokens of very low probability than seen ones",
     order=50,
     parameters=MinKParameters,
     grid=K_GRID,

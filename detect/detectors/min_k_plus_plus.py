@@ -41,8 +41,8 @@ DETECTOR = Detector(
     access=Access.DISTRIBUTION,
     aliases=("mink++", "min_k++", "minkplusplus"),
     assumption=(
-        "training makes each seen token a local maximum of the likelihood, so that it "
-        "ranks high among the tokens the model expects there"
+        "training makes each seen token a local maximum of the likelihood, so that it ranks "
+        "high among the expected tokens"
     ),
     order=60,
     parameters=MinKParameters,

@@ -16,16 +16,16 @@ from detect.views import TEXT
 
 
 def _score(example: ExampleEvidence) -> float | str:
-    found = example.neighbours
-    if found is None or found.reason is not None:
-        return f"neighbours: {'none' if found is None else found.reason}"
-    return mean_log_probability(example.statistics[TEXT]) - math.fsum(found.means) / len(
-        found.means
+    neighbours = example.neighbours
+    if neighbours is None or neighbours.reason is not None:
+        return f"neighbours: {'none' if neighbours is None else neighbours.reason}"
+    return mean_log_probability(example.statistics[TEXT]) - math.fsum(neighbours.means) / len(
+        neighbours.means
     )
 
 
-def _fewer(evidence: Evidence, setting: object) -> str | None:
-    counts = [len(one.means) for one in evidence.neighbours or () if one.means]
+def _note(evidence: Evidence, setting: object) -> str | None:
+    counts = [len(row.means) for row in evidence.neighbours or () if row.means]
     few = sum(count < max(counts, default=0) for count in counts)
     if not few:
         return None
@@ -40,10 +40,10 @@ DETECTOR = Detector(
     source="Mattern et al. 2023, equation 2",
     needs=(View(TEXT), NeighbourTexts()),
     assumption=(
-        "the texts that the masked language model proposes are as likely as the text itself for a "
-        "model that saw neither"
+        "for a model that saw neither, the masked language model's texts are as likely as the "
+        "text itself"
     ),
     aliases=("neighbor", "neighbourhood", "neighborhood"),
     order=100,
-    score=one_score(_score, _fewer),
+    score=one_score(_score, _note),
 )

@@ -58,9 +58,9 @@ class CoverageParameters(Settings):
     """Continuations of each text, sampled as in `samia`."""
 
 
-def coverage(written: str, rest: str, n: int, over: Over) -> float:
+def coverage(written: str, remainder: str, n: int, over: Over) -> float:
     """Return the covered share of one continuation."""
-    candidate, reference = words_of(written), words_of(rest)
+    candidate, reference = words_of(written), words_of(remainder)
     covered = covered_words(candidate, reference, n)
     if not covered:
         return 0.0
@@ -80,13 +80,13 @@ def _needs(parameters: CoverageParameters) -> tuple[Need, ...]:
 
 def _score(example: ExampleEvidence, settings: Sequence[CoverageParameters]) -> list[Score]:
     scores = []
-    for one in settings:
-        found = example.continuations[_request(one).request]
-        if found.reason is not None:
-            scores.append(Score(math.nan, found.reason))
+    for setting in settings:
+        written = example.continuations[_request(setting).request]
+        if written.reason is not None:
+            scores.append(Score(math.nan, written.reason))
             continue
-        shares = [coverage(text, found.rest, one.n, one.over) for text in found.texts]
-        scores.append(Score(_AGGREGATES[one.aggregate](shares)))
+        shares = [coverage(text, written.rest, setting.n, setting.over) for text in written.texts]
+        scores.append(Score(_AGGREGATES[setting.aggregate](shares)))
     return scores
 
 
@@ -98,7 +98,7 @@ DETECTOR = Detector(
     needs=(),
     further_needs=_needs,
     access=Access.TEXT,
-    assumption="a model writes longer runs of a text's own words where it saw the text",
+    assumption="a model writes longer runs of the words of a text that it saw",
     order=126,
     libraries=("unicode",),
     parameters=CoverageParameters,

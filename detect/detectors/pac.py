@@ -20,10 +20,10 @@ def _score(example: ExampleEvidence) -> float | str:
     if len(example.text.split()) < 2:
         return ONE_WORD
     swapped = [example.statistics[name] for name in SWAPPED]
-    for one in swapped:
-        if not len(one):
-            return f"text with swapped words: {one.reason}"
-    others = [polarised_distance(one.log_probability) for one in swapped]
+    for statistics in swapped:
+        if not len(statistics):
+            return f"text with swapped words: {statistics.reason}"
+    others = [polarised_distance(statistics.log_probability) for statistics in swapped]
     return math.fsum(others) / len(others) - polarised_distance(
         example.statistics[TEXT].log_probability
     )
@@ -36,8 +36,7 @@ DETECTOR = Detector(
     source="Ye et al. 2024 (PAC)",
     needs=(View(TEXT), *(View(name) for name in SWAPPED)),
     assumption=(
-        "swapping words makes a text that was seen more like one that was not, and a text that "
-        "was not seen hardly any different"
+        "swapped words make a seen text like an unseen one, and hardly change an unseen text"
     ),
     order=95,
     score=one_score(_score),

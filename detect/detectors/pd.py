@@ -35,9 +35,7 @@ DETECTOR = Detector(
     summary="distance between the likeliest and the least likely tokens, negative",
     source="Ye et al. 2024 (PAC), polarised distance",
     needs=(View(TEXT),),
-    assumption=(
-        "a text that was seen has fewer tokens of extreme probability than one that was not"
-    ),
+    assumption="seen texts have fewer tokens of extreme probability than unseen ones",
     order=90,
     score=one_score(_score),
 )

@@ -34,9 +34,9 @@ Measure = Literal["lcs", "rouge_l", "exact", "token_sort", "correct"]
 MEASURES: Mapping[Measure, Callable[[str, str], float]] = {
     "lcs": common_subsequence,
     "rouge_l": rouge_l_recall,
-    "exact": lambda written, rest: float(repeats(written, rest)),
+    "exact": lambda written, remainder: float(repeats(written, remainder)),
     "token_sort": token_sort_ratio,
-    "correct": lambda written, rest: float(token_sort_ratio(written, rest) >= CORRECT),
+    "correct": lambda written, remainder: float(token_sort_ratio(written, remainder) >= CORRECT),
 }
 INSTRUCTIONS = {
     "none": "",
@@ -75,12 +75,12 @@ def _needs(parameters: PrefixParameters) -> tuple[Need, ...]:
 
 def _score(example: ExampleEvidence, settings: Sequence[PrefixParameters]) -> list[Score]:
     scores = []
-    for one in settings:
-        written = example.continuations[_request(one)]
+    for setting in settings:
+        written = example.continuations[_request(setting)]
         if written.reason is not None:
             scores.append(Score(math.nan, written.reason))
         else:
-            scores.append(Score(MEASURES[one.measure](written.texts[0], written.rest)))
+            scores.append(Score(MEASURES[setting.measure](written.texts[0], written.rest)))
     return scores
 
 

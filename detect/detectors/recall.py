@@ -45,17 +45,17 @@ def ratio(behind: float, plain: float) -> Score:
 
 def unread(*statistics: TokenStatistics) -> Score | None:
     """Return a score with the reason of the first empty statistics; else None."""
-    lacking = next((one for one in statistics if not len(one)), None)
+    lacking = next((part for part in statistics if not len(part)), None)
     return None if lacking is None else Score(math.nan, lacking.reason)
 
 
 def _score(example: ExampleEvidence, settings: Sequence[RecallParameters]) -> list[Score]:
     plain = mean_log_probability(example.statistics[TEXT])
-    found = []
+    scores = []
     for setting in settings:
-        behind = example.prefixed[Prefixed(shots=setting.shots).name]
-        found.append(unread(behind) or ratio(mean_log_probability(behind), plain))
-    return found
+        prefixed = example.prefixed[Prefixed(shots=setting.shots).name]
+        scores.append(unread(prefixed) or ratio(mean_log_probability(prefixed), plain))
+    return scores
 
 
 def _note(evidence: Evidence, setting: RecallParameters) -> str | None:

@@ -49,8 +49,8 @@ DETECTOR = Detector(
     needs=(View(TEXT), Reference()),
     aliases=("ref",),
     assumption=(
-        "the reference model saw none of the texts and finds them as hard as the target "
-        "would, had it not seen them"
+        "the reference model saw none of the texts and finds them as hard as a target that had "
+        "not seen them"
     ),
     order=40,
     parameters=ReferenceParameters,

@@ -87,47 +87,47 @@ def _mean(values: Sequence[float]) -> float:
     return float(np.mean(values)) if values else math.nan
 
 
-def _scored(evidence: Evidence) -> list[_Probabilities]:
+def _probabilities(evidence: Evidence) -> list[_Probabilities]:
     shadows = evidence.shadows or ()
-    found = []
+    probabilities = []
     for row, text in enumerate(evidence.statistics[TEXT]):
         sides: tuple[list[float], list[float]] = ([], [])
         for shadow in shadows:
             sides[0 if shadow.inside[row] else 1].append(_probability(shadow.statistics[row]))
-        found.append(_Probabilities(_probability(text), _mean(sides[0]), _mean(sides[1])))
-    return found
+        probabilities.append(_Probabilities(_probability(text), _mean(sides[0]), _mean(sides[1])))
+    return probabilities
 
 
 def _population(evidence: Evidence) -> dict[str, list[_Probabilities]]:
     """Return the held-out rows of each dataset that every model could read."""
     held_out = evidence.held_out
-    found: dict[str, list[_Probabilities]] = {}
+    population: dict[str, list[_Probabilities]] = {}
     if held_out is None or held_out.shadows is None:
-        return found
+        return population
     for row, dataset in enumerate(held_out.datasets):
-        one = _Probabilities(
+        probabilities = _Probabilities(
             _probability(held_out.statistics[row]),
             math.nan,
             _mean([_probability(shadow[row]) for shadow in held_out.shadows]),
         )
-        if not math.isnan(one.target + one.outside):
-            found.setdefault(dataset, []).append(one)
-    return found
+        if not math.isnan(probabilities.target + probabilities.outside):
+            population.setdefault(dataset, []).append(probabilities)
+    return population
 
 
 def _score(evidence: Evidence, settings: Sequence[RmiaParameters]) -> list[Column]:
-    scored, population = _scored(evidence), _population(evidence)
+    scored, population = _probabilities(evidence), _population(evidence)
     datasets = evidence.datasets or [""] * len(scored)
     columns = []
     for setting in settings:
         ratios = {
-            dataset: np.array([one.ratio(setting, population=True) for one in rows])
+            dataset: np.array([reference.ratio(setting, population=True) for reference in rows])
             for dataset, rows in population.items()
         }
         scores = []
-        for row, (one, dataset) in enumerate(zip(scored, datasets, strict=True)):
-            own = one.ratio(setting, population=False)
-            if math.isnan(one.target):
+        for row, (probabilities, dataset) in enumerate(zip(scored, datasets, strict=True)):
+            own = probabilities.ratio(setting, population=False)
+            if math.isnan(probabilities.target):
                 scores.append(Score(math.nan, evidence.statistics[TEXT][row].reason))
             elif math.isnan(own):
                 scores.append(Score(math.nan, NO_SHADOW))
@@ -136,7 +136,7 @@ def _score(evidence: Evidence, settings: Sequence[RmiaParameters]) -> list[Colum
             else:
                 value = pairwise_score(own, ratios[dataset], float(setting.gamma))
                 scores.append(Score(value))
-        sizes = ", ".join(f"{len(one)} of {name}" for name, one in sorted(ratios.items()))
+        sizes = ", ".join(f"{len(values)} of {name}" for name, values in sorted(ratios.items()))
         note = f"{len(evidence.shadows or ())} shadow models; population: {sizes or 'none'}."
         columns.append(Column(scores, (note,)))
     return columns
@@ -149,8 +149,8 @@ DETECTOR = Detector(
     source="Zarifzadeh et al. 2024 (RMIA)",
     needs=(View(TEXT), Shadows(), HeldOut(shadows=True)),
     assumption=(
-        "the shadow models are trained as the target was, each on a random half of the examples, "
-        "and the held-out rows are like the scored ones"
+        "shadow models are trained as the target, each on a random half of the examples, and "
+        "held-out rows are like the scored ones"
     ),
     order=92,
     parameters=RmiaParameters,

@@ -54,13 +54,13 @@ def sampled(parameters: SamiaParameters) -> ContinuationRequest:
     )
 
 
-def recall(written: str, rest: str, *, compressed: bool) -> float:
+def recall(written: str, remainder: str, *, compressed: bool) -> float:
     """Return ROUGE-1 recall of one sample, times its compressed bytes if requested."""
-    found = rouge_1_recall(written, rest)
+    share = rouge_1_recall(written, remainder)
     if not compressed:
-        return found
-    words, _ = compared_words(written, rest)
-    return found * len(zlib.compress(" ".join(words).encode()))
+        return share
+    words, _ = compared_words(written, remainder)
+    return share * len(zlib.compress(" ".join(words).encode()))
 
 
 def _needs(parameters: SamiaParameters) -> tuple[Need, ...]:
@@ -69,12 +69,12 @@ def _needs(parameters: SamiaParameters) -> tuple[Need, ...]:
 
 def _score(example: ExampleEvidence, settings: Sequence[SamiaParameters]) -> list[Score]:
     scores = []
-    for one in settings:
-        found = example.continuations[sampled(one)]
-        if found.reason is not None:
-            scores.append(Score(math.nan, found.reason))
+    for setting in settings:
+        written = example.continuations[sampled(setting)]
+        if written.reason is not None:
+            scores.append(Score(math.nan, written.reason))
             continue
-        recalls = [recall(text, found.rest, compressed=one.zlib) for text in found.texts]
+        recalls = [recall(text, written.rest, compressed=setting.zlib) for text in written.texts]
         scores.append(Score(math.fsum(recalls) / len(recalls)))
     return scores
 
@@ -87,7 +87,7 @@ DETECTOR = Detector(
     needs=(),
     further_needs=_needs,
     access=Access.TEXT,
-    assumption="samples after the beginning of a text that was seen hold more of its own words",
+    assumption="samples after the beginning of a seen text have more of its words",
     order=122,
     libraries=("zlib",),
     parameters=SamiaParameters,

@@ -103,8 +103,8 @@ DETECTOR = Detector(
     needs=(View(TEXT),),
     access=Access.DISTRIBUTION,
     assumption=(
-        "where the model is certain and the true token is unlikely, a member's token is "
-        "less unlikely than a non-member's"
+        "where the model is certain and the true token is unlikely, members' tokens are less "
+        "unlikely"
     ),
     order=70,
     parameters=SurpParameters,

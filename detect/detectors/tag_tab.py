@@ -89,34 +89,38 @@ def sentences_of(
     text: str, frequency: WordFrequency, entities: Sequence[NamedEntity] = ()
 ) -> list[Sentence]:
     """Return the sentences of 7 to 40 words."""
-    found = []
+    sentences = []
     for start, stop in sentence_spans(text):
-        spans = [(start + one, start + end) for one, end in word_spans(text[start:stop])]
+        spans = [(start + begin, start + end) for begin, end in word_spans(text[start:stop])]
         if not _FEWEST_WORDS <= len(spans) <= _MOST_WORDS:
             continue
         words: dict[str, Word] = {}
-        for one, end in spans:
-            word = text[one:end].casefold()
+        for begin, end in spans:
+            word = text[begin:end].casefold()
             if word not in words:
                 p = frequency.probability(word)
-                words[word] = Word(one, end, -p * math.log2(p))
+                words[word] = Word(begin, end, -p * math.log2(p))
         # The sort is stable: of words alike, the first in the sentence comes first.
         ranked = sorted(words.values(), key=lambda word: word.information)
         own = [entity for entity in entities if start <= entity.start < stop]
         one_word = [entity for entity in own if len(text[entity.start : entity.stop].split()) == 1]
-        found.append(
+        sentences.append(
             Sentence(
                 ranked,
                 *(
-                    [words[text[one:end].casefold()] for one, end in spans if _within(one, end, of)]
+                    [
+                        words[text[begin:end].casefold()]
+                        for begin, end in spans
+                        if _overlaps(begin, end, of)
+                    ]
                     for of in (one_word, own)
                 ),
             )
         )
-    return found
+    return sentences
 
 
-def _within(start: int, stop: int, entities: Sequence[NamedEntity]) -> bool:
+def _overlaps(start: int, stop: int, entities: Sequence[NamedEntity]) -> bool:
     """Return whether a word is a part of an entity."""
     return any(entity.start < stop and entity.stop > start for entity in entities)
 
@@ -124,10 +128,10 @@ def _within(start: int, stop: int, entities: Sequence[NamedEntity]) -> bool:
 def sentence_spans(text: str) -> list[tuple[int, int]]:
     """Return the spans of a text's sentences."""
     spans, start = [], 0
-    for found in _SENTENCE_END.finditer(text):
-        if found.start() > start:
-            spans.append((start, found.start()))
-        start = found.end()
+    for match in _SENTENCE_END.finditer(text):
+        if match.start() > start:
+            spans.append((start, match.start()))
+        start = match.end()
     return [*spans, (start, len(text))] if start < len(text) else spans
 
 
@@ -138,8 +142,8 @@ def word_tokens(words: Sequence[Word], offsets: npt.NDArray[np.int32]) -> list[l
     starts, stops = offsets[order, 0], offsets[order, 1]
     # Tokens may end in another order than they begin; after `last` all begin too late, and before
     # `first` all end too early; all tokens between are checked.
-    first = np.searchsorted(np.maximum.accumulate(stops), [one.start for one in words], "right")
-    last = np.searchsorted(starts, [one.stop for one in words], "left")
+    first = np.searchsorted(np.maximum.accumulate(stops), [word.start for word in words], "right")
+    last = np.searchsorted(starts, [word.stop for word in words], "left")
     places, ends = order.tolist(), stops.tolist()
     return [
         sorted(places[at] for at in range(begin, end) if ends[at] > word.start)
@@ -152,7 +156,7 @@ def _score(example: ExampleEvidence, settings: Sequence[TagTabParameters]) -> li
     if frequency is None or frequency.words is None:
         return [Score(math.nan, "no word frequencies")] * len(settings)
     if (statistics.offsets < 0).all():
-        reason = "the tokenizer does not say where its tokens stand in the text"
+        reason = "the tokenizer does not report the positions of its tokens in the text"
         return [Score(math.nan, reason)] * len(settings)
     sentences = sentences_of(example.text, frequency.words, example.further.get(Entities(), ()))
     if not sentences:
@@ -167,27 +171,27 @@ def _score(example: ExampleEvidence, settings: Sequence[TagTabParameters]) -> li
         )
     )
     tokens = dict(zip(chosen, word_tokens(chosen, statistics.offsets), strict=True))
-    return [_one(statistics, sentences, tokens, setting) for setting in settings]
+    return [_score_text(statistics, sentences, tokens, setting) for setting in settings]
 
 
-def _one(
+def _score_text(
     statistics: TokenStatistics,
     sentences: Sequence[Sentence],
     tokens: Mapping[Word, list[int]],
     setting: TagTabParameters,
 ) -> Score:
-    found: set[int] = set()
+    keyword_tokens: set[int] = set()
     for sentence in sentences:
         for word in sentence.keywords(setting):
             of_word = tokens[word]
             if setting.tokens == "all":
-                found.update(of_word)
+                keyword_tokens.update(of_word)
             # The text's very first token may not be scored: then the word's first token is absent.
             elif of_word and statistics.offsets[of_word[0], 0] <= word.start:
-                found.add(of_word[0])
-    if not found:
+                keyword_tokens.add(of_word[0])
+    if not keyword_tokens:
         return Score(math.nan, f"{EMPTY_SELECTION}: no token of a keyword is scored")
-    values = statistics.log_probability[sorted(found)]
+    values = statistics.log_probability[sorted(keyword_tokens)]
     return Score(float(np.mean(values, dtype=np.float64)))
 
 
@@ -199,10 +203,10 @@ def _note(evidence: Evidence, setting: TagTabParameters) -> str | None:
     """Return the number of texts with named entities, if these count."""
     if setting.entities == "none":
         return None
-    found = sum(map(bool, evidence.further.get(Entities(), ())))
-    if not found:
-        return "the tagger finds NO named entity in any text, so rare words alone are keywords"
-    return f"the tagger finds named entities in {found:,} of {len(evidence.texts):,} texts"
+    n_tagged = sum(map(bool, evidence.further.get(Entities(), ())))
+    if not n_tagged:
+        return "the tagger finds NO named entity in any text, so only rare words are keywords"
+    return f"the tagger finds named entities in {n_tagged:,} of {len(evidence.texts):,} texts"
 
 
 DETECTOR = Detector(
@@ -214,7 +218,7 @@ DETECTOR = Detector(
     further_needs=_needs,
     assumption=(
         "a member's rare words are likelier than a non-member's, and the reference corpus has "
-        "the word frequencies of the training data"
+        "the training data's word frequencies"
     ),
     aliases=("tagtab", "tag_and_tab"),
     order=82,

@@ -106,10 +106,7 @@ DETECTOR = Detector(
     summary="share of token windows in which the target is more certain than a reference model",
     source="arXiv 2601.02751 (USENIX Security 2026), with the window widths of its code",
     needs=(View(TEXT), Reference()),
-    assumption=(
-        "the reference model is what the target would be without the members, and has the "
-        "target's tokenizer"
-    ),
+    assumption="the reference model is the target without the members, with the same tokenizer",
     order=42,
     score=with_same_tokens(_score),
 )

@@ -27,9 +27,7 @@ DETECTOR = Detector(
     summary="mean log-probability over the size of the text compressed by zlib",
     source="Carlini et al. 2021",
     needs=(View(TEXT),),
-    assumption=(
-        "the size after compression measures how hard a text is for a model that did not see it"
-    ),
+    assumption="the compressed size measures how hard an unseen text is for a model",
     order=20,
     libraries=("zlib",),
     score=one_score(_score),

@@ -68,7 +68,7 @@ def run_in_batches(
         except (RuntimeError, MemoryError) as error:
             if not _out_of_memory(error):
                 raise
-            batch_tokens = _halved(len(batch), length(batch[0]), target, error)
+            batch_tokens = _halve_limit(len(batch), length(batch[0]), target, error)
             continue
         yield batch, result
         position += len(batch)
@@ -118,7 +118,7 @@ def _out_of_memory(error: BaseException) -> bool:
     return any(part in text for part in ("out of memory", "not enough memory", "allocate memory"))
 
 
-def _halved(sequences: int, longest: int, target: Target, error: BaseException) -> int:
+def _halve_limit(sequences: int, longest: int, target: Target, error: BaseException) -> int:
     """Return the new limit in padded tokens after a batch did not fit the memory."""
     if sequences == 1:
         raise InputError(

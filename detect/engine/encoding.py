@@ -62,14 +62,14 @@ def adds_start_token(tokenizer: Any) -> bool:
     return start is not None and bool(own[:1] == [start])
 
 
-def windows(length: int, context: int | None, policy: ScoringPolicy, *, where: str) -> list[Window]:
+def windows(length: int, context: int | None, policy: ScoringPolicy, *, place: str) -> list[Window]:
     """Return the windows that score ids 1 … length − 1 of a text, each exactly once.
 
     Args:
         length: number of ids, start token included.
         context: maximum ids per window; None if the model sets no limit.
         policy: `long` decides the treatment of texts beyond the context.
-        where: names the text in errors.
+        place: names the text in errors.
 
     Raises:
         InputError: if the text is longer than the context under `long=error`.
@@ -81,17 +81,17 @@ def windows(length: int, context: int | None, policy: ScoringPolicy, *, where: s
     if policy.long == "error":
         raise InputError(
             f"{length} tokens are more than the context of {context}",
-            where=where,
+            where=place,
             allowed="long=window or long=truncate for texts beyond the context",
         )
-    found = [Window(start=0, first=1, stop=context)]
+    spans = [Window(start=0, first=1, stop=context)]
     if policy.long == "truncate":
-        return found
+        return spans
     stride = max(1, context // 2)
-    while found[-1].stop < length:
-        start = found[-1].start + stride
-        found.append(Window(start=start, first=found[-1].stop, stop=min(start + context, length)))
-    return found
+    while spans[-1].stop < length:
+        start = spans[-1].start + stride
+        spans.append(Window(start=start, first=spans[-1].stop, stop=min(start + context, length)))
+    return spans
 
 
 def _added_start(tokenizer: Any, policy: ScoringPolicy) -> list[int]:
@@ -99,10 +99,10 @@ def _added_start(tokenizer: Any, policy: ScoringPolicy) -> list[int]:
     if policy.bos != "always" and policy.score_first != "start_token":
         return []
     start = tokenizer.bos_token_id
-    asked = "bos=always" if policy.bos == "always" else "score_first=start_token"
+    setting = "bos=always" if policy.bos == "always" else "score_first=start_token"
     if start is None:
         raise InputError(
-            f"{asked} needs a start token, and this model's tokenizer has none",
+            f"{setting} needs a start token, and this model's tokenizer has none",
             allowed="bos=auto or bos=never, with score_first=drop",
         )
     return [] if adds_start_token(tokenizer) else [start]

@@ -94,18 +94,18 @@ def token_statistics(
     for row, (ids, _) in enumerate(encoded):
         target.check_ids(ids, f"text {row + 1}")
         slot = slots[-1]
-        found = windows(len(ids), context, policy, where=f"text {row + 1}") if texts[row] else []
-        stop = found[-1].stop if found else 1
+        cuts = windows(len(ids), context, policy, place=f"text {row + 1}") if texts[row] else []
+        stop = cuts[-1].stop if cuts else 1
         if prefix is not None and context is not None:
-            found = _windows_behind(prefix, stop, context, policy, target)
-        for window in found:
+            cuts = _windows_behind(prefix, stop, context, policy, target)
+        for window in cuts:
             piece = _Piece(
                 ids=ids[window.start : window.stop],
                 first=window.first - window.start,
                 slot=slot + window.first - 1,
             )
             if prefix is not None:
-                piece = _behind(prefix, piece, opening if window.start == 0 else [])
+                piece = _prepend_prefix(prefix, piece, opening if window.start == 0 else [])
             pieces.append(piece)
         stops.append(stop)
         slots.append(slot + max(0, stop - 1))
@@ -176,10 +176,10 @@ def _windows_behind(
             where=target.name,
             hint="Request fewer shots.",
         )
-    return windows(length, room, replace(policy, long="window"), where=target.name)
+    return windows(length, room, replace(policy, long="window"), place=target.name)
 
 
-def _behind(prefix: SharedPrefix, piece: _Piece, start: list[int]) -> _Piece:
+def _prepend_prefix(prefix: SharedPrefix, piece: _Piece, start: list[int]) -> _Piece:
     """Return a window after the prefix, without the start token, which the prefix already has."""
     repeated = np.array(prefix.repeated, dtype=np.int64)
     own = int(piece.ids[:1].tolist() == start)

@@ -64,22 +64,22 @@ def gradient_norms(
             tokenizer lacks, or a text whose gradient exceeds the memory.
     """
     context = target.context if policy.context is None else policy.context
-    found = []
-    with _differentiable(target.model) as parameters:
+    norms = []
+    with _enable_gradients(target.model) as parameters:
         encoded = encode(target.tokenizer, texts, policy)
         for row, (text, (ids, _)) in enumerate(zip(texts, encoded, strict=True), start=1):
-            cut = windows(len(ids), context, policy, where=f"text {row}") if text else []
+            cut = windows(len(ids), context, policy, place=f"text {row}") if text else []
             if cut:
-                pieces = [(ids[one.start : one.stop], one.first - one.start) for one in cut]
-                found.append(_norms(target, parameters, pieces))
+                pieces = [(ids[span.start : span.stop], span.first - span.start) for span in cut]
+                norms.append(_norms(target, parameters, pieces))
             else:
-                found.append(GradientNorms(reason=ONE_TOKEN if text else EMPTY_TEXT))
+                norms.append(GradientNorms(reason=ONE_TOKEN if text else EMPTY_TEXT))
             progress(row, len(texts))
-    return found
+    return norms
 
 
 @contextmanager
-def _differentiable(model: Any) -> Iterator[list[torch.nn.Parameter]]:
+def _enable_gradients(model: Any) -> Iterator[list[torch.nn.Parameter]]:
     """Enable gradients only for trained parameters; restore the model afterwards."""
     named = list(model.named_parameters())
     before = [parameter.requires_grad for _, parameter in named]
@@ -115,11 +115,11 @@ def _norms(
             hint="Give a smaller context, a 16-bit dtype, or another device; or leave out the "
             "detectors that need gradients.",
         ) from error
-    gradients = [one.grad for one in parameters if one.grad is not None]
-    squares = sum(float(one.double().square().sum()) for one in gradients)
+    gradients = [parameter.grad for parameter in parameters if parameter.grad is not None]
+    squares = sum(float(gradient.double().square().sum()) for gradient in gradients)
     return GradientNorms(
         whole=squares**0.5,
-        tensors=tuple(float(np.mean([_norm([one], p) for one in gradients])) for p in ORDERS),
+        tensors=tuple(float(np.mean([_norm([tensor], p) for tensor in gradients])) for p in ORDERS),
         embeddings=tuple(_norm(inputs, p) for p in ORDERS),
         tokens_in=total,
     )
@@ -128,14 +128,14 @@ def _norms(
 def _add_gradient(target: Target, ids: I64, first: int, total: int) -> torch.Tensor:
     """Add the gradient of one window's share of the loss; return that of its input embeddings."""
     row = torch.from_numpy(ids).to(target.device)[None]
-    kept: list[torch.Tensor] = []
+    embedded: list[torch.Tensor] = []
 
-    def keep(module: Any, given: Any, output: torch.Tensor) -> torch.Tensor:
+    def keep(module: Any, inputs: Any, output: torch.Tensor) -> torch.Tensor:
         # A separate leaf if the embedding is frozen.
         if not output.requires_grad:
             output = output.detach().requires_grad_(True)
         output.retain_grad()
-        kept.append(output)
+        embedded.append(output)
         return output
 
     hook = target.model.get_input_embeddings().register_forward_hook(keep)
@@ -146,7 +146,7 @@ def _add_gradient(target: Target, ids: I64, first: int, total: int) -> torch.Ten
     log_probability = torch.log_softmax(logits.to(_summed_in(logits)), dim=-1)
     chosen = log_probability.gather(-1, row[0, first:, None])
     torch.autograd.backward(-chosen.sum() / total)
-    gradient = kept[0].grad
+    gradient = embedded[0].grad
     if gradient is None:
         raise TypeError("the input embeddings have no gradient")
     return gradient
@@ -159,7 +159,7 @@ def _summed_in(logits: torch.Tensor) -> torch.dtype:
 def _norm(tensors: Sequence[torch.Tensor], order: Order) -> float:
     """Return the p-norm of all entries of some tensors."""
     if order == "inf":
-        return max(float(one.abs().max()) for one in tensors)
+        return max(float(tensor.abs().max()) for tensor in tensors)
     if order == "1":
-        return sum(float(one.double().abs().sum()) for one in tensors)
-    return float(sum(float(one.double().square().sum()) for one in tensors) ** 0.5)
+        return sum(float(tensor.double().abs().sum()) for tensor in tensors)
+    return float(sum(float(tensor.double().square().sum()) for tensor in tensors) ** 0.5)

@@ -15,7 +15,7 @@ from detect.engine.target import Target
 from inject.corpus.tokenizer import encode_chat, encode_texts
 
 TOO_LONG = "its question is longer than the model's context"
-ONE_TOKEN = "the tokenizer does not tell the four labels apart"
+ONE_TOKEN = "the tokenizer does not distinguish the four labels"
 
 
 def label_probabilities(
@@ -34,11 +34,11 @@ def label_probabilities(
         progress: called with (questions done, questions in all).
     """
     shared = SharedPrefixes(target, batch_tokens)
-    found = []
+    answers = []
     for number, question in enumerate(questions, start=1):
-        found.append(_answers(shared, question))
+        answers.append(_answers(shared, question))
         progress(number, len(questions))
-    return found
+    return answers
 
 
 def asked(target: Target, question: ChoiceQuestion) -> tuple[list[Ids], tuple[int, ...]] | str:
@@ -62,9 +62,9 @@ def asked(target: Target, question: ChoiceQuestion) -> tuple[list[Ids], tuple[in
 
     endings = [tuple(encoded(texts[0], label)) for label in LABELS]
     common = common_start(endings)
-    if any(len(one) <= common for one in endings):
+    if any(len(ending) <= common for ending in endings):
         return ONE_TOKEN
-    labels = tuple(one[common] for one in endings)
+    labels = tuple(ending[common] for ending in endings)
     if len(set(labels)) < len(labels):
         return ONE_TOKEN
     # The label's own tokens, with which every prompt ends once the first label is appended.
@@ -80,5 +80,5 @@ def _answers(shared: SharedPrefixes, question: ChoiceQuestion | str) -> ChoiceAn
     if isinstance(prompts, str):
         return ChoiceAnswers(reason=prompts)
     sequences, labels = prompts
-    found = shared.following(sequences, labels)
-    return ChoiceAnswers(log_probability=found, tokens_in=shared.tokens_read(sequences))
+    log_probability = shared.following(sequences, labels)
+    return ChoiceAnswers(log_probability=log_probability, tokens_in=shared.tokens_read(sequences))

@@ -55,12 +55,12 @@ def load_masked_model(path_or_id: str, *, device: str = "auto") -> MaskedModel:
     from train.models.pretrained import find_model
     from train.process_state import isolated_randomness, plain_transformers
 
-    found = find_model(path_or_id)
+    source = find_model(path_or_id)
     try:
         with isolated_randomness(), plain_transformers():
-            tokenizer = AutoTokenizer.from_pretrained(found.path, local_files_only=True)
+            tokenizer = AutoTokenizer.from_pretrained(source.path, local_files_only=True)
             model, loading = AutoModelForMaskedLM.from_pretrained(
-                found.path,
+                source.path,
                 dtype="float32",
                 use_safetensors=True,
                 local_files_only=True,
@@ -84,8 +84,8 @@ def load_masked_model(path_or_id: str, *, device: str = "auto") -> MaskedModel:
         raise InputError(
             "its tokenizer reports no positions of tokens in the text", where=path_or_id
         )
-    where = torch.device(default_device().kind if device == "auto" else device)
-    return make_masked_model(model.to(where), tokenizer, name=path_or_id)
+    torch_device = torch.device(default_device().kind if device == "auto" else device)
+    return make_masked_model(model.to(torch_device), tokenizer, name=path_or_id)
 
 
 def make_masked_model(model: Any, tokenizer: Any, *, name: str) -> MaskedModel:

@@ -22,13 +22,13 @@ def open_target(context: StepContext, name: str = "model") -> "Target":
     """
     from detect.engine.target import load_target
 
-    given = ModelNode.given(context, name)
+    node = ModelNode.given(context, name)
     detect = DetectSettings.model_validate(context.execution["detect"])
-    with given.unchanged():
+    with node.unchanged():
         return load_target(
-            given.path,
-            revision=given.revision,
-            trust_remote_code=given.trust_remote_code,
+            node.path,
+            revision=node.revision,
+            trust_remote_code=node.trust_remote_code,
             device=detect.device,
             dtype=context.execution["format"],
             device_map=detect.device_map,

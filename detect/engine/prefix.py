@@ -66,8 +66,8 @@ class SharedPrefix:
 def start_ids(tokenizer: Any, policy: ScoringPolicy) -> list[int]:
     """Return the start token of a text under the policy, as a list of at most one id."""
     start = tokenizer.bos_token_id
-    [found] = encode(tokenizer, ["a"], policy)
-    return [int(start)] if start is not None and found.ids[:1].tolist() == [start] else []
+    [encoded] = encode(tokenizer, ["a"], policy)
+    return [int(start)] if start is not None and encoded.ids[:1].tolist() == [start] else []
 
 
 def join_shots(
@@ -91,12 +91,12 @@ def shared_prefix(target: Target, ids: Sequence[int], *, cached: bool = True) ->
     if not cached or len(ids) < 2:
         return whole
     try:
-        found = SharedPrefix(ids, _read(target, ids[:-1]))
-        reason = _difference(target, found)
+        cached_prefix = SharedPrefix(ids, _read(target, ids[:-1]))
+        reason = _difference(target, cached_prefix)
     except (TypeError, ValueError, RuntimeError, AttributeError, NotImplementedError) as error:
         reason = f"its keys and values cannot be kept ({error})"
     if reason is None:
-        return found
+        return cached_prefix
     _log.warning(
         "%s: %s; the prefix is read before every text, which is slower", target.name, reason
     )
@@ -117,14 +117,14 @@ def batch_inputs(
         return dict(inputs)
     mask = inputs["attention_mask"]
     before = mask.new_ones(mask.shape[0], prefix.cached)
-    found: dict[str, Any] = {
+    batch: dict[str, Any] = {
         "input_ids": inputs["input_ids"],
         "attention_mask": torch.cat([before, mask], dim=1),
         "past_key_values": prefix.cache,
     }
     if takes_positions:
-        found["position_ids"] = inputs["position_ids"] + prefix.cached
-    return found
+        batch["position_ids"] = inputs["position_ids"] + prefix.cached
+    return batch
 
 
 def _read(target: Target, ids: Sequence[int]) -> DynamicCache:
@@ -133,17 +133,17 @@ def _read(target: Target, ids: Sequence[int]) -> DynamicCache:
     if not all(type(layer) is DynamicLayer for layer in cache.layers):
         raise ValueError("its layers hold more, or less, than all keys and values")
     shared = DynamicCache()
-    shared.layers = [_shared(layer) for layer in cache.layers]
+    shared.layers = [_share_layer(layer) for layer in cache.layers]
     # No layer may be added to it.
     shared.layer_class_to_replicate = None
     return shared
 
 
-def _shared(layer: DynamicLayer) -> _SharedLayer:
-    found = _SharedLayer()
-    found.lazy_initialization(layer.keys, layer.values)
-    found.keys, found.values = layer.keys, layer.values
-    return found
+def _share_layer(layer: DynamicLayer) -> _SharedLayer:
+    shared = _SharedLayer()
+    shared.lazy_initialization(layer.keys, layer.values)
+    shared.keys, shared.values = layer.keys, layer.values
+    return shared
 
 
 def _difference(target: Target, prefix: SharedPrefix) -> str | None:
@@ -157,11 +157,11 @@ def _difference(target: Target, prefix: SharedPrefix) -> str | None:
         "position_ids": torch.arange(len(few), device=target.device).expand(2, -1),
     }
     takes = target.takes("position_ids")
-    found = target.hidden(**batch_inputs(prefix, inputs, takes)).float()
+    cached_hidden = target.hidden(**batch_inputs(prefix, inputs, takes)).float()
     whole = torch.tensor([[*prefix.ids[:-1], *few]], device=target.device)
-    plain = target.hidden(input_ids=whole).float()[:, prefix.cached :]
+    plain_hidden = target.hidden(input_ids=whole).float()[:, prefix.cached :]
     exact = next(target.model.parameters()).dtype == torch.float32
-    tolerance = (1e-4 if exact else 5e-2) * (1 + float(plain.abs().max()))
-    if float((found - plain).abs().max()) > tolerance:
+    tolerance = (1e-4 if exact else 5e-2) * (1 + float(plain_hidden.abs().max()))
+    if float((cached_hidden - plain_hidden).abs().max()) > tolerance:
         return "its results with cached keys and values differ"
     return None

@@ -72,7 +72,7 @@ def prefix_tree(sequences: Sequence[Ids], *, least_shared: float = LEAST_SHARED)
     if not sequences:
         return Node(ids=())
     root = _node(sequences, tuple(range(len(sequences))), 0, least_shared)
-    return Node(ids=(), children=_worthwhile(root, least_shared))
+    return Node(ids=(), children=_keep_or_split(root, least_shared))
 
 
 def common_start(sequences: Sequence[Ids]) -> int:
@@ -93,11 +93,11 @@ def _node(sequences: Sequence[Ids], slots: tuple[int, ...], start: int, least: f
     return Node(
         ids=sequences[slots[0]][start:end],
         slots=tuple(slot for slot in slots if len(sequences[slot]) == end),
-        children=tuple(one for child in children for one in _worthwhile(child, least)),
+        children=tuple(node for child in children for node in _keep_or_split(child, least)),
     )
 
 
-def _worthwhile(node: Node, least: float) -> tuple[Node, ...]:
+def _keep_or_split(node: Node, least: float) -> tuple[Node, ...]:
     """Return a node, or, if sharing saves too little, its children with its ids prepended."""
     if not node.children:
         return (node,)
@@ -190,7 +190,7 @@ class SharedPrefixes:
         """
         requests = _Requests(sequences, counts)
         if self.usable is None:
-            self.usable = self._try(requests)
+            self.usable = self._tree_agrees(requests)
         return self._sums(requests, self._least_shared, progress)
 
     def tokens_read(self, sequences: Sequence[Ids]) -> int:
@@ -201,7 +201,7 @@ class SharedPrefixes:
     def _least_shared(self) -> float:
         return math.inf if self.usable is False else LEAST_SHARED
 
-    def _try(self, requests: _Requests) -> bool | None:
+    def _tree_agrees(self, requests: _Requests) -> bool | None:
         """Return whether the tree and separate sequences agree; warn if they do not.
 
         None if the sequences share nothing.
@@ -259,7 +259,7 @@ class SharedPrefixes:
     ) -> Iterator[tuple[Sequence[_Branch], F64]]:
         """Read branches that follow one batch of the past, then their descendants."""
         before = 0 if past is None else past[1].shape[1]
-        logits = max(map(_kept, branches), default=1) * self.target.vocabulary
+        logits = max(map(_count_logits, branches), default=1) * self.target.vocabulary
         for batch, (read, values) in run_in_batches(
             self.target,
             sorted(branches, key=lambda branch: -len(branch.node.ids)),
@@ -285,9 +285,9 @@ class SharedPrefixes:
             target, [branch.node.ids for branch in batch], side="left", always_mask=True
         )
         inputs: dict[str, Any] = dict(padded)
-        kept = max(map(_kept, batch))
+        n_logits = max(map(_count_logits, batch))
         if target.takes("logits_to_keep"):
-            inputs["logits_to_keep"] = kept
+            inputs["logits_to_keep"] = n_logits
         read = None
         if past is None and not any(branch.node.children for branch in batch):
             out = target.model(**inputs, use_cache=False)
@@ -298,17 +298,17 @@ class SharedPrefixes:
             if past is not None:
                 rows = [branch.row for branch in batch]
                 cached, tokens = past
-                before, cache = tokens[rows], _selected(cached, rows, target.device)
+                before, cache = tokens[rows], _select_rows(cached, rows, target.device)
             mask = np.concatenate([before, mask], axis=1)
             inputs["attention_mask"] = torch.from_numpy(mask).to(target.device)
             if "position_ids" in inputs:
-                known = torch.from_numpy(before.sum(axis=1)).to(target.device)
-                inputs["position_ids"] = inputs["position_ids"] + known[:, None]
+                offsets = torch.from_numpy(before.sum(axis=1)).to(target.device)
+                inputs["position_ids"] = inputs["position_ids"] + offsets[:, None]
             out = target.model(**inputs, past_key_values=cache, use_cache=True)
             read = out.past_key_values, mask
-        log_probability = torch.log_softmax(out.logits[:, -kept:].float(), dim=-1)
+        log_probability = torch.log_softmax(out.logits[:, -n_logits:].float(), dim=-1)
         picked = [
-            (row, kept - back, token)
+            (row, n_logits - back, token)
             for row, branch in enumerate(batch)
             for _, back, token in branch.scored
         ]
@@ -316,7 +316,7 @@ class SharedPrefixes:
         return read, log_probability[places].double().cpu().numpy()
 
 
-def _kept(branch: _Branch) -> int:
+def _count_logits(branch: _Branch) -> int:
     """Return the number of a branch's last positions that predict scored tokens; at least one."""
     return max((back for _, back, _ in branch.scored), default=1)
 
@@ -327,7 +327,7 @@ def _empty_cache() -> Any:
     return DynamicCache()
 
 
-def _selected(cache: Any, rows: Sequence[int], device: torch.device) -> Any:
+def _select_rows(cache: Any, rows: Sequence[int], device: torch.device) -> Any:
     """Return some rows of a cache; the cache itself is unchanged."""
     selected = copy.copy(cache)
     selected.layers = [copy.copy(layer) for layer in cache.layers]

@@ -64,17 +64,17 @@ class Target:
         """Return whether the model's forward pass has an argument of this name."""
         return argument in inspect.signature(self.model.forward).parameters
 
-    def check_ids(self, ids: npt.NDArray[np.int64], what: str) -> None:
+    def check_ids(self, ids: npt.NDArray[np.int64], label: str) -> None:
         """Reject ids without an embedding: special tokens, spelled out.
 
         Raises:
-            InputError: names the text, `what`, and the token.
+            InputError: names the text, `label`, and the token.
         """
         beyond = ids[ids >= self.embedded]
         if len(beyond):
             token = self.tokenizer.convert_ids_to_tokens(int(beyond[0]))
             raise InputError(
-                f"{what} contains the token {token!r} (id {int(beyond[0]):,}), and the model's "
+                f"{label} contains the token {token!r} (id {int(beyond[0]):,}), and the model's "
                 f"embedding has {self.embedded:,} rows",
                 where=self.name,
                 hint="Remove the token from the text.",
@@ -91,7 +91,7 @@ class Target:
         if reason is None:
             layer = self.model.get_output_embeddings()
             weight = layer.weight.detach().to(self.device)
-            return Head(weight=weight, bias=_detached(layer.bias, self.device))
+            return Head(weight=weight, bias=_detach(layer.bias, self.device))
         _log.warning("%s: %s; its own logits are used, which is slower", self.name, reason)
         return None
 
@@ -133,14 +133,14 @@ def make_target(
 
     A model that is quantised, or spread over devices, is not moved.
     """
-    where = device or next(model.parameters()).device
-    placed = model if _stays(model) else model.to(where)
+    model_device = device or next(model.parameters()).device
+    placed = model if _has_fixed_device(model) else model.to(model_device)
     return Target(
         name=name,
         model=placed.eval(),
         tokenizer=tokenizer,
         context=_context(model.config, tokenizer),
-        device=where,
+        device=model_device,
     )
 
 
@@ -161,7 +161,7 @@ def load_target(
         revision: branch, tag or commit on the hub.
         trust_remote_code: run the model's own code.
         device: `auto` uses the first accelerator, else the CPU.
-        dtype: `auto` is float32 on a CPU, elsewhere the checkpoint's own format; `8bit` and `4bit`
+        dtype: `auto` is float32 on a CPU, elsewhere that of the saved weights; `8bit` and `4bit`
             quantise.
         device_map: `auto` spreads the model over all devices; the inputs go where its first layer
             is.
@@ -178,16 +178,16 @@ def load_target(
         raise InputError(
             f"device {device} and a map of all devices are both given", where="device_map"
         )
-    where = usable_device(device)
+    target_device = usable_device(device)
     options: dict[str, Any] = {"revision": revision, "trust_remote_code": trust_remote_code}
     tokenizer, _ = load_tokenizer_and_context(path_or_id, **options)
-    form = default_device().scoring_format(dtype, where=where.type)
+    form = default_device().scoring_format(dtype, device_kind=target_device.type)
     # Quantised models cannot be moved later.
-    spread = "auto" if device_map == "auto" else {"": where} if form in QUANTISED else None
+    spread = "auto" if device_map == "auto" else {"": target_device} if form in QUANTISED else None
     model = load_causal_model(path_or_id, dtype=form, device_map=spread, **options)
     if spread is not None:
-        where = _first_device(model)
-    target = make_target(model, tokenizer, name=path_or_id, device=where)
+        target_device = _first_device(model)
+    target = make_target(model, tokenizer, name=path_or_id, device=target_device)
     check_looks_back(target.model, path_or_id)
     return target
 
@@ -205,19 +205,19 @@ def load_tokenizer_and_context(
     from train.models.pretrained import code_options, find_model
     from train.models.weight_check import check_vocabulary, highest_text_id
 
-    found = find_model(path_or_id, revision=revision, trust_remote_code=trust_remote_code)
-    trusted = code_options(found, path_or_id, trust_remote_code=trust_remote_code)
+    source = find_model(path_or_id, revision=revision, trust_remote_code=trust_remote_code)
+    trusted = code_options(source, path_or_id, trust_remote_code=trust_remote_code)
     part = "tokenizer"
     hint: str | None = "A model is scored with its own tokenizer: save both in one folder."
     try:
-        tokenizer = AutoTokenizer.from_pretrained(found.path, local_files_only=True, **trusted)
+        tokenizer = AutoTokenizer.from_pretrained(source.path, local_files_only=True, **trusted)
         part, hint = "configuration", None
-        config = AutoConfig.from_pretrained(found.path, local_files_only=True, **trusted)
+        config = AutoConfig.from_pretrained(source.path, local_files_only=True, **trusted)
     except (OSError, ValueError, KeyError, ImportError) as error:
         raise InputError(
             f"its {part} cannot be loaded: {_one_line(error)}", where=path_or_id, hint=hint
         ) from error
-    check_vocabulary(found.path, highest_text_id(tokenizer), path_or_id, trusted)
+    check_vocabulary(source.path, highest_text_id(tokenizer), path_or_id, trusted)
     return tokenizer, _context(config, tokenizer)
 
 
@@ -246,7 +246,7 @@ def _context(whole: Any, tokenizer: Any) -> int | None:
     return int(limit) if limit is not None and limit < _UNLIMITED else None
 
 
-def _stays(model: Any) -> bool:
+def _has_fixed_device(model: Any) -> bool:
     return bool(getattr(model, "is_quantized", False)) or _is_spread(model)
 
 
@@ -264,7 +264,7 @@ def _first_device(model: Any) -> torch.device:
     return torch.device(default_device().kind)
 
 
-def _detached(bias: torch.Tensor | None, device: torch.device) -> torch.Tensor | None:
+def _detach(bias: torch.Tensor | None, device: torch.device) -> torch.Tensor | None:
     return None if bias is None else bias.detach().to(device)
 
 

@@ -83,7 +83,7 @@ def train_adapter(
     """
     from peft import LoraConfig, get_peft_model
 
-    encoded = [found.ids[:context].tolist() for found in encode(target.tokenizer, texts, policy)]
+    encoded = [row.ids[:context].tolist() for row in encode(target.tokenizer, texts, policy)]
     sequences = [ids for ids in encoded if len(ids) > 1]
     if not sequences:
         raise InputError("no held-out text has two tokens to tune a model on", where=target.name)
@@ -108,7 +108,7 @@ def train_adapter(
                 allowed="adapters=all_linear",
             ) from error
         model.train()
-        weights = [one for one in model.parameters() if one.requires_grad]
+        weights = [parameter for parameter in model.parameters() if parameter.requires_grad]
         optimizer = torch.optim.AdamW(
             weights, lr=LEARNING_RATE, weight_decay=WEIGHT_DECAY[adapters]
         )
@@ -121,7 +121,7 @@ def train_adapter(
             order = random.permutation(len(sequences)).tolist()
             for start in range(0, len(order), BATCH):
                 batch = [sequences[place] for place in order[start : start + BATCH]]
-                loss = model(**_padded(batch, target.device)).loss
+                loss = model(**_pad(batch, target.device)).loss
                 optimizer.zero_grad()
                 loss.backward()
                 torch.nn.utils.clip_grad_norm_(weights, 1.0)
@@ -157,7 +157,7 @@ def _own_random_numbers(target: Target) -> AbstractContextManager[None]:
     return torch.random.fork_rng(devices=devices)
 
 
-def _padded(batch: Sequence[Sequence[int]], device: torch.device) -> dict[str, torch.Tensor]:
+def _pad(batch: Sequence[Sequence[int]], device: torch.device) -> dict[str, torch.Tensor]:
     longest = max(map(len, batch))
     ids = torch.zeros(len(batch), longest, dtype=torch.long)
     mask = torch.zeros_like(ids)

@@ -130,13 +130,13 @@ class VocabularyReduction:
         """Reduce logits [n, vocabulary] that the model itself produced."""
         for start in range(0, len(slots), self._size.block):
             stop = start + self._size.block
-            rows, wanted = logits[start:stop], targets[start:stop]
-            true = rows.gather(1, wanted[:, None])[:, 0].float()
+            rows, row_targets = logits[start:stop], targets[start:stop]
+            true = rows.gather(1, row_targets[:, None])[:, 0].float()
 
             def fill(out: Tensor, first: int, last: int, rows: Tensor = rows) -> None:
                 out.copy_(rows[:, first:last])
 
-            self._store(self._block(fill, wanted, true), slots[start:stop])
+            self._store(self._block(fill, row_targets, true), slots[start:stop])
 
     def _reduce_waiting(self, head: Head) -> None:
         """Reduce one block of the waiting hidden states (the last one may be short)."""
@@ -188,8 +188,8 @@ class VocabularyReduction:
             top.update(self._buffer, sums[index, 0, :rows], first)
             for beta, into in zip(self._betas, tempered, strict=True):
                 into[index] = tempered_sums(self._buffer[:rows], sums[index, 0, :rows], beta)
-            mine = order[ends[index] : ends[index + 1]]
-            own[mine] = self._buffer[mine, targets[mine] - first]
+            chunk_rows = order[ends[index] : ends[index + 1]]
+            own[chunk_rows] = self._buffer[chunk_rows, targets[chunk_rows] - first]
         # The true logit is computed once more, in another order of summation, before its chunk; its
         # own column must not count as above it.
         above = sums[:, 4, :rows].sum(0) - (own > true).float()
@@ -250,8 +250,8 @@ class _TopIds:
             rows = higher.nonzero()[:, 0]
             self.ids[rows] = logits[rows].argmax(1) + first
         else:
-            found = logits[: len(maximum)].argmax(1) + first
-            self.ids = torch.where(higher, found, self.ids)
+            top_ids = logits[: len(maximum)].argmax(1) + first
+            self.ids = torch.where(higher, top_ids, self.ids)
         self.maximum = torch.maximum(maximum, self.maximum)
 
 
@@ -307,10 +307,10 @@ def _tempered_in_float64(
 def _true_logits(head: Head, hidden: Tensor, targets: Tensor) -> Tensor:
     """Return the logits [n] of the targets, rounded as the model's own dtype would."""
     parts = []
-    for rows, wanted in zip(hidden.split(512), targets.split(512), strict=True):
-        logit = (rows.float() * head.weight[wanted].float()).sum(1)
+    for rows, row_targets in zip(hidden.split(512), targets.split(512), strict=True):
+        logit = (rows.float() * head.weight[row_targets].float()).sum(1)
         if head.bias is not None:
-            logit = logit + head.bias[wanted].float()
+            logit = logit + head.bias[row_targets].float()
         parts.append(logit.to(hidden.dtype).float())
     return torch.cat(parts)
 

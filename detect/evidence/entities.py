@@ -112,13 +112,13 @@ def find_entities(
     tagger = _load(find_tagger(name), name)
     # spaCy rejects texts of more characters than this to limit memory.
     tagger.max_length = max(map(len, texts), default=0) + 1
-    found = []
+    entities = []
     for done, text in enumerate(texts, start=1):
-        found.append(
-            [NamedEntity(one.start_char, one.end_char, one.label_) for one in tagger(text).ents]
+        entities.append(
+            [NamedEntity(span.start_char, span.end_char, span.label_) for span in tagger(text).ents]
         )
         progress(done, len(texts))
-    return found
+    return entities
 
 
 def _load(folder: Path, name: str) -> "Language":
@@ -150,9 +150,9 @@ def _with_config(folder: Path, name: str) -> Path:
     meta = json_object(folder / _META)
     if {"lang", "name", "version"} <= meta.keys():
         below = f"{meta['lang']}_{meta['name']}-{meta['version']}"
-        found = inside(folder, below, source=str(folder / _META))
-        if (found / _CONFIG).is_file():
-            return found
+        pipeline = inside(folder, below, source=str(folder / _META))
+        if (pipeline / _CONFIG).is_file():
+            return pipeline
     raise InputError(f"not a spaCy pipeline: it lacks {_CONFIG}", where=name, allowed=_ALLOWED)
 
 

@@ -119,15 +119,15 @@ class Evidence:
         Raises:
             ValueError: if there are none.
         """
-        found = self.held_out
-        if found is None:
+        held_out = self.held_out
+        if held_out is None:
             raise ValueError("there are no held-out rows")
         return Evidence(
-            texts=found.texts,
-            statistics={TEXT: found.statistics},
-            reference=found.reference,
+            texts=held_out.texts,
+            statistics={TEXT: held_out.statistics},
+            reference=held_out.reference,
             frequency=self.frequency,
-            datasets=found.datasets,
+            datasets=held_out.datasets,
         )
 
     def examples(self) -> Iterator[ExampleEvidence]:
@@ -142,19 +142,19 @@ class Evidence:
                 reference=self.reference[row] if self.reference is not None else None,
                 frequency=self.frequency,
                 neighbours=self.neighbours[row] if self.neighbours is not None else None,
-                prefixed={name: one.statistics[row] for name, one in self.prefixed.items()},
+                prefixed={name: part.statistics[row] for name, part in self.prefixed.items()},
                 tuned={name: rows[row] for name, rows in self.tuned.items()},
-                continuations={asked: rows[row] for asked, rows in self.continuations.items()},
-                guesses={asked: rows[row] for asked, rows in self.guesses.items()},
+                continuations={request: rows[row] for request, rows in self.continuations.items()},
+                guesses={request: rows[row] for request, rows in self.guesses.items()},
                 further={need: rows[row] for need, rows in self.further.items()},
             )
 
     def take(self, rows: Sequence[int]) -> "Evidence":
         """Return the evidence on some rows, in the order given."""
         parts = {
-            one.name: _taken(getattr(self, one.name), rows)
-            for one in fields(self)
-            if one.name not in SHARED
+            part.name: _take_rows(getattr(self, part.name), rows)
+            for part in fields(self)
+            if part.name not in SHARED
         }
         return replace(self, **parts)
 
@@ -167,15 +167,15 @@ _BY_ROW: Mapping[type[Any], tuple[str, ...]] = {
 """The by-row fields of a part of the evidence."""
 
 
-def _taken(value: Any, rows: Sequence[int]) -> Any:
+def _take_rows(value: Any, rows: Sequence[int]) -> Any:
     """Return the entries of some rows, also within a mapping or a part."""
     if value is None:
         return None
     if isinstance(value, Mapping):
-        return {key: _taken(one, rows) for key, one in value.items()}
+        return {key: _take_rows(entry, rows) for key, entry in value.items()}
     if type(value) in _BY_ROW:
         names = _BY_ROW[type(value)]
-        return replace(value, **{name: _taken(getattr(value, name), rows) for name in names})
+        return replace(value, **{name: _take_rows(getattr(value, name), rows) for name in names})
     if value and type(value[0]) in _BY_ROW:
-        return tuple(_taken(one, rows) for one in value)
+        return tuple(_take_rows(entry, rows) for entry in value)
     return tuple(value[row] for row in rows)

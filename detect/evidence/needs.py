@@ -179,18 +179,18 @@ def every_kind() -> list[type[Need]]:
     """Return every kind of need in this folder; import all of its files."""
     for module in pkgutil.iter_modules(detect.evidence.__path__):
         import_module(f"{detect.evidence.__name__}.{module.name}")
-    ours = f"{detect.evidence.__name__}."
-    return [kind for kind in Need.__subclasses__() if kind.__module__.startswith(ours)]
+    prefix = f"{detect.evidence.__name__}."
+    return [kind for kind in Need.__subclasses__() if kind.__module__.startswith(prefix)]
 
 
 def cost_text(needs: Iterable[Need]) -> str:
     """Return the cost of needs per text: `target 2×, reference 1×`; `no model` for none."""
     costs = [cost for need in dict.fromkeys(needs) if (cost := need.cost) is not None]
     times: dict[str, int | None] = {}
-    for what, count in costs:
-        before = times.get(what)
-        times[what] = count if before is None or count is None else before + count
-    parts = [what if count is None else f"{what} {count}×" for what, count in times.items()]
+    for role, count in costs:
+        before = times.get(role)
+        times[role] = count if before is None or count is None else before + count
+    parts = [role if count is None else f"{role} {count}×" for role, count in times.items()]
     return ", ".join(parts) or "no model"
 
 

@@ -48,7 +48,7 @@ class Shots:
 
 def write_shots(folder: Path, shots: Mapping[str, Shots]) -> None:
     """Write the shots of every dataset as `shots.json`."""
-    values = {name: asdict(one) for name, one in shots.items()}
+    values = {name: asdict(chosen) for name, chosen in shots.items()}
     (folder / SHOTS_FILE).write_text(json.dumps(values, indent=1, sort_keys=True))
 
 
@@ -57,13 +57,13 @@ def read_shots(folder: Path) -> dict[str, Shots]:
     values = json.loads((folder / SHOTS_FILE).read_text())
     return {
         name: Shots(
-            texts=tuple(one["texts"]),
-            ids=tuple(one["ids"]),
-            separator=tuple(one["separator"]),
-            groups=tuple(one["groups"]),
-            too_long=one["too_long"],
+            texts=tuple(entry["texts"]),
+            ids=tuple(entry["ids"]),
+            separator=tuple(entry["separator"]),
+            groups=tuple(entry["groups"]),
+            too_long=entry["too_long"],
         )
-        for name, one in values.items()
+        for name, entry in values.items()
     }
 
 
@@ -146,17 +146,17 @@ def shot_notes(
     """Return notes on datasets with fewer shots than requested."""
     notes = []
     for name in sorted(datasets):
-        one = shots.get(name)
-        if one is None or len(one.texts) < need.shots:
+        chosen = shots.get(name)
+        if chosen is None or len(chosen.texts) < need.shots:
             reason = (
                 "more do not fit into half of the context"
-                if one is not None and one.too_long
+                if chosen is not None and chosen.too_long
                 else "there are no more such rows"
             )
             # Without the requested number, so that a grid reports it once.
-            count = len(one.texts) if one else 0
+            count = len(chosen.texts) if chosen else 0
             of = f" of {name}" if name else ""
-            notes.append(f"at most {count} {need} stand before the texts{of}: {reason}")
+            notes.append(f"at most {count} {need} precede the texts{of}: {reason}")
     return tuple(notes)
 
 

@@ -47,20 +47,20 @@ def choose(context: StepContext) -> None:
     """Select the shots of every dataset, and write them."""
     from detect.engine.target import load_tokenizer_and_context
 
-    known, first, count = context.settings["need"]
-    need = Prefixed(shots=count, first=first, known=known)
-    of_members = known == "members"
+    side, first, count = context.settings["need"]
+    need = Prefixed(shots=count, first=first, known=side)
+    of_members = side == "members"
     folder = context.inputs["examples"]
     rows = read_known_members(folder) if of_members else read_held_out(folder)
     policy, tokenizer, longest = ScoringPolicy(), None, None
     if context.execution:
         policy = DetectSettings.model_validate(context.execution["detect"]).policy()
-        given = ModelNode.given(context, "model")
-        with given.unchanged():
+        node = ModelNode.given(context, "model")
+        with node.unchanged():
             tokenizer, longest = load_tokenizer_and_context(
-                given.path, revision=given.revision, trust_remote_code=given.trust_remote_code
+                node.path, revision=node.revision, trust_remote_code=node.trust_remote_code
             )
-    found = {}
+    by_dataset = {}
     for dataset in sorted({row.dataset for row in rows}):
         own = [row for row in rows if row.dataset == dataset]
         chosen = choose_shots(
@@ -75,16 +75,16 @@ def choose(context: StepContext) -> None:
             chosen = scored_as_members(
                 chosen, [row.group for row in own if row.text in chosen.texts]
             )
-        found[dataset] = chosen
-    write_shots(context.out, found)
+        by_dataset[dataset] = chosen
+    write_shots(context.out, by_dataset)
 
 
-def build(context: StepContext, asked: TextModel | None = None) -> None:
+def build(context: StepContext, text_model: TextModel | None = None) -> None:
     """Compute the token statistics of every example after its dataset's shots, and write them.
 
     Args:
         context: context of the step.
-        asked: a server's model to query instead of the step's (see `asked_text_model`).
+        text_model: a server's model to query instead of the step's (see `asked_text_model`).
     """
     detect = DetectSettings.model_validate(context.execution["detect"])
     policy = detect.policy()
@@ -92,14 +92,15 @@ def build(context: StepContext, asked: TextModel | None = None) -> None:
     chosen = read_shots(context.inputs["shots"])
     if is_served(context):
         written = {
-            name: "".join(f"{text}{SEPARATOR}" for text in one.texts)
-            for name, one in chosen.items()
+            name: "".join(f"{text}{SEPARATOR}" for text in shots.texts)
+            for name, shots in chosen.items()
         }
         prefixes = [written.get(row.dataset, "") for row in rows]
         texts = [row.text if prefix else "" for row, prefix in zip(rows, prefixes, strict=True)]
-        read = find_function(READ_SERVED)(context, asked, texts, before=prefixes)
+        read = find_function(READ_SERVED)(context, text_model, texts, before=prefixes)
         statistics = [
-            one if prefix else unscored(NO_SHOT) for one, prefix in zip(read, prefixes, strict=True)
+            result if prefix else unscored(NO_SHOT)
+            for result, prefix in zip(read, prefixes, strict=True)
         ]
     else:
         statistics = statistics_behind(
@@ -119,13 +120,13 @@ def build(context: StepContext, asked: TextModel | None = None) -> None:
             statistics, [row.dataset for row in rows], [row.group for row in rows], chosen
         ),
         record={
-            "shots": {name: len(one.texts) for name, one in chosen.items()},
-            "separator": {name: list(one.separator) for name, one in chosen.items()},
+            "shots": {name: len(shots.texts) for name, shots in chosen.items()},
+            "separator": {name: list(shots.separator) for name, shots in chosen.items()},
             **policy.record(),
         },
     )
     scored = sum(map(len, statistics))
-    before = sum(len(one.ids) for one in chosen.values())
+    before = sum(len(shots.ids) for shots in chosen.values())
     write_cost(context.out, MeasuredCost(passes=len(rows), tokens_in=scored + before))
 
 
@@ -167,8 +168,8 @@ def choose_shots(
     from detect.engine.prefix import join_shots
     from inject.corpus.tokenizer import encode_texts
 
-    given = [text for text in texts if text.strip()]
-    ordered = [given[place] for place in shot_order(dataset, given)]
+    candidates = [text for text in texts if text.strip()]
+    ordered = [candidates[place] for place in shot_order(dataset, candidates)]
     start, *parts = (
         join_shots(tokenizer, ordered, SEPARATOR, policy)
         if tokenizer is not None
@@ -209,10 +210,10 @@ def with_shots_apart(
     shots: Mapping[str, Shots],
 ) -> list[TokenStatistics]:
     """Return the statistics, without those of shots and of rows in their groups."""
-    apart = {(name, group) for name, one in shots.items() for group in one.groups}
+    apart = {(name, group) for name, chosen in shots.items() for group in chosen.groups}
     return [
-        unscored(IS_SHOT) if (dataset, group) in apart else one
-        for one, dataset, group in zip(statistics, datasets, groups, strict=True)
+        unscored(IS_SHOT) if (dataset, group) in apart else row
+        for row, dataset, group in zip(statistics, datasets, groups, strict=True)
     ]
 
 
@@ -240,18 +241,18 @@ def statistics_behind(
     from detect.engine.forward_pass import token_statistics
     from detect.engine.prefix import shared_prefix
 
-    found = [unscored(NO_SHOT)] * len(texts)
+    statistics = [unscored(NO_SHOT)] * len(texts)
     done = 0
     for name in sorted(set(datasets)):
         rows = [row for row, dataset in enumerate(datasets) if dataset == name]
         if name in shots and shots[name].texts:
             prefix = shared_prefix(target, shots[name].ids)
             made = token_statistics(target, [texts[row] for row in rows], policy, prefix, **options)
-            for row, one in zip(rows, made, strict=True):
-                found[row] = one
+            for row, text_statistics in zip(rows, made, strict=True):
+                statistics[row] = text_statistics
         done += len(rows)
         progress(done, len(texts))
-    return found
+    return statistics
 
 
 def scored_as_members(shots: Shots, groups: Sequence[str]) -> Shots:

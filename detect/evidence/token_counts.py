@@ -66,13 +66,13 @@ def file_frequency_step(pattern: str, model: ModelNode) -> Step:
         kind="frequency",
         label="files",
         function=f"{__name__}:build_by_model",
-        settings={"files": files_identity(pattern), "tokenizer": tokenizer_digest(_of(model))},
+        settings={"files": files_identity(pattern), "tokenizer": tokenizer_digest(_load(model))},
         libraries=("unicode",),
         execution={"pattern": pattern, **model.execution("model")},
     )
 
 
-def _of(model: ModelNode | GivenModel) -> Any:
+def _load(model: ModelNode | GivenModel) -> Any:
     from detect.engine.target import load_tokenizer_and_context
 
     tokenizer, _ = load_tokenizer_and_context(
@@ -83,7 +83,7 @@ def _of(model: ModelNode | GivenModel) -> Any:
 
 def build_by_model(context: StepContext) -> None:
     """Count the tokens and words of files by a model's tokenizer, and write them."""
-    tokenizer, pattern = _of(ModelNode.given(context, "model")), context.execution["pattern"]
+    tokenizer, pattern = _load(ModelNode.given(context, "model")), context.execution["pattern"]
     with unchanged("frequency", lambda: files_identity(pattern), context.settings["files"]):
         save_frequency(context.out, count_files(tokenizer, pattern))
 
@@ -110,23 +110,23 @@ def build(context: StepContext) -> None:
 
 def _texts(clean: Corpus, tokenizer: Any) -> Iterator[str]:
     """Yield the documents of a corpus as text, as far as their words count."""
-    rest = np.zeros(0, np.int64)
+    tail = np.zeros(0, np.int64)
     stop = min(clean.n_tokens, _TOKENS_FOR_WORDS)
     for start in range(0, stop, _TOKENS_A_BLOCK):
-        block = np.concatenate([rest, clean.read(start, min(start + _TOKENS_A_BLOCK, stop))])
+        block = np.concatenate([tail, clean.read(start, min(start + _TOKENS_A_BLOCK, stop))])
         ends = np.flatnonzero(block == clean.facts.end_token)
-        *documents, rest = np.split(block, ends)
+        *documents, tail = np.split(block, ends)
         yield from tokenizer.batch_decode(
             [ids.tolist() for ids in documents], skip_special_tokens=True
         )
-    yield tokenizer.decode(rest.tolist(), skip_special_tokens=True)
+    yield tokenizer.decode(tail.tolist(), skip_special_tokens=True)
 
 
 def count_words(texts: Iterable[str]) -> WordFrequency:
     """Count the words of texts."""
     counts: Counter[str] = Counter()
     for text in texts:
-        counts.update(found.casefold() for found in WORD.findall(text))
+        counts.update(word.casefold() for word in WORD.findall(text))
     return WordFrequency(counts=counts, total=counts.total())
 
 
@@ -151,10 +151,10 @@ def count_texts(
 
     def counted() -> Iterator[str]:
         for text in texts:
-            counts.update(found.casefold() for found in WORD.findall(text))
+            counts.update(word.casefold() for word in WORD.findall(text))
             yield text
 
-    table = count_ids(_encoded(tokenizer, counted()), vocabulary_size(tokenizer), identity=identity)
+    table = count_ids(_encode(tokenizer, counted()), vocabulary_size(tokenizer), identity=identity)
     return replace(table, words=WordFrequency(counts=counts, total=counts.total()))
 
 
@@ -169,7 +169,7 @@ def count_files(tokenizer: Any, pattern: str) -> TokenFrequency:
         InputError: no such file, unreadable rows, or no text.
     """
     identity = {"files": files_identity(pattern), "tokenizer": tokenizer_digest(tokenizer)}
-    rows = read_rows(pattern, what="frequency")
+    rows = read_rows(pattern, purpose="frequency")
     texts = (text for row in rows if (text := text_of(row.values, None, row.place)) is not None)
     table = count_texts(tokenizer, texts, identity=identity)
     if not table.total:
@@ -185,6 +185,6 @@ def tokenizer_digest(tokenizer: Any) -> str:
     return digest({"class": type(tokenizer).__name__, "vocabulary": tokenizer.get_vocab()})
 
 
-def _encoded(tokenizer: Any, texts: Iterator[str]) -> Iterator[npt.NDArray[np.int64]]:
+def _encode(tokenizer: Any, texts: Iterator[str]) -> Iterator[npt.NDArray[np.int64]]:
     while batch := list(islice(texts, _TEXTS_A_BATCH)):
         yield np.concatenate(encode_texts(tokenizer, batch))

@@ -165,7 +165,8 @@ class Reference(Need):
         named = sources.detect.reference
         if scored.role == "base":
             return named not in (None, BASE, TWIN)
-        # The clean twin is trained to the end: against an earlier checkpoint it also shows time.
+        # The clean twin is trained to the end: against an earlier scored checkpoint it
+        # also shows time.
         return named != TWIN or (scored.role != "clean" and scored.model.checkpoint is None)
 
     def inputs(self, sources: EvidenceSources, scored: Scored) -> dict[str, Step]:

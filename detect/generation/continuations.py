@@ -158,27 +158,27 @@ def continue_texts(
     Raises:
         InputError: a beginning in tokens, and a model that does not report its tokens.
     """
-    divided = _divided(model, texts, request.beginning)
-    asked: dict[int, list[str]] = {}
-    for one in divided:
-        if isinstance(one, Division):
-            asked.setdefault(_longest(one, request), []).append(one.beginning)
-    total = sum(map(len, asked.values()))
+    divided = _divide(model, texts, request.beginning)
+    by_length: dict[int, list[str]] = {}
+    for split in divided:
+        if isinstance(split, Division):
+            by_length.setdefault(_token_limit(split, request), []).append(split.beginning)
+    total = sum(map(len, by_length.values()))
     done = 0
     written: dict[tuple[int, str], list[Completion]] = {}
-    for length, beginnings in sorted(asked.items(), reverse=True):
-        every = list(dict.fromkeys(beginnings))
-        for start in range(0, len(every), TOGETHER):
-            part = every[start : start + TOGETHER]
-            found = _asked(model, part, request, length, answers)
-            written |= {(length, text): one for text, one in zip(part, found, strict=True)}
+    for length, beginnings in sorted(by_length.items(), reverse=True):
+        unique = list(dict.fromkeys(beginnings))
+        for start in range(0, len(unique), TOGETHER):
+            part = unique[start : start + TOGETHER]
+            results = _complete(model, part, request, length, answers)
+            written |= {(length, text): row for text, row in zip(part, results, strict=True)}
             done += sum(beginnings.count(text) for text in part)
             progress(done, total)
     return [
-        _continued(one, written[_longest(one, request), one.beginning])
-        if isinstance(one, Division)
-        else Continued("", "", (), reason=one)
-        for one in divided
+        _join_continued(split, written[_token_limit(split, request), split.beginning])
+        if isinstance(split, Division)
+        else Continued("", "", (), reason=split)
+        for split in divided
     ]
 
 
@@ -189,7 +189,7 @@ GREEDY = ContinuationRequest()
 write_continuations, read_continuations = record_table(CONTINUATIONS_FILE, Continued)
 
 
-def _divided(model: TextModel, texts: Sequence[str], beginning: Beginning) -> list[Division | str]:
+def _divide(model: TextModel, texts: Sequence[str], beginning: Beginning) -> list[Division | str]:
     ends: Sequence[list[int] | None] = [None] * len(texts)
     if (counts := getattr(model, "token_ends", None)) is not None:
         ends = counts(texts)
@@ -202,16 +202,16 @@ def _divided(model: TextModel, texts: Sequence[str], beginning: Beginning) -> li
     return [divide(text, beginning, own) for text, own in zip(texts, ends, strict=True)]
 
 
-def _longest(one: Division, request: ContinuationRequest) -> int:
+def _token_limit(split: Division, request: ContinuationRequest) -> int:
     """Return the maximum tokens of a continuation: those of the rest, and a few more."""
     if request.beginning.unit == "tokens":
-        return min(request.max_tokens, one.rest_tokens or 1)
+        return min(request.max_tokens, split.rest_tokens or 1)
     # Half its bytes if tokens cannot be counted: for English text, twice its tokens.
-    counted = len(one.rest.encode()) // 2 if one.rest_tokens is None else one.rest_tokens
+    counted = len(split.rest.encode()) // 2 if split.rest_tokens is None else split.rest_tokens
     return min(request.max_tokens, -(-(counted + _MARGIN) // _STEP) * _STEP)
 
 
-def _asked(
+def _complete(
     model: TextModel,
     beginnings: Sequence[str],
     request: ContinuationRequest,
@@ -226,14 +226,14 @@ def _asked(
             return model.answer(questions, request.sampling(length))
         return model.complete(beginnings, request.sampling(length))
 
-    asked = ["continuations", request_record(request), length, list(beginnings)]
-    return kept_completions(answers, asked, ask)
+    key = ["continuations", request_record(request), length, list(beginnings)]
+    return kept_completions(answers, key, ask)
 
 
-def _continued(one: Division, written: Sequence[Completion]) -> Continued:
+def _join_continued(split: Division, written: Sequence[Completion]) -> Continued:
     return Continued(
-        beginning=one.beginning,
-        rest=one.rest,
+        beginning=split.beginning,
+        rest=split.rest,
         texts=tuple(completion.text for completion in written),
         tokens_in=sum(completion.tokens_in for completion in written),
         tokens_out=sum(completion.tokens_out for completion in written),

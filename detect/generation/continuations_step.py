@@ -19,20 +19,20 @@ from inject.examples.forget_set import forgotten_rows
 from inject.step import StepContext
 
 
-def build(context: StepContext, asked: TextModel | None = None) -> None:
+def build(context: StepContext, text_model: TextModel | None = None) -> None:
     """Let the model continue every beginning, and record the cost.
 
     Args:
         context: context of the step.
-        asked: queried instead of the step's model (see `asked_text_model`).
+        text_model: queried instead of the step's model (see `asked_text_model`).
     """
-    found = _continue(context, read_examples(context.inputs["examples"]), asked)
+    continued = _continue(context, read_examples(context.inputs["examples"]), text_model)
     write_cost(
         context.out,
         MeasuredCost(
-            passes=sum(len(one.texts) for one in found),
-            tokens_in=sum(one.tokens_in for one in found),
-            tokens_out=sum(one.tokens_out for one in found),
+            passes=sum(len(text.texts) for text in continued),
+            tokens_in=sum(text.tokens_in for text in continued),
+            tokens_out=sum(text.tokens_out for text in continued),
         ),
     )
 
@@ -44,14 +44,14 @@ def build_forgotten(context: StepContext) -> None:
 
 
 def _continue(
-    context: StepContext, rows: Sequence[Example], asked: TextModel | None = None
+    context: StepContext, rows: Sequence[Example], text_model: TextModel | None = None
 ) -> list[Continued]:
-    with asked_text_model(context, asked) as model:
+    with asked_text_model(context, text_model) as model:
         continued = continue_texts(
             model,
             [row.text for row in rows],
             read_request(context.settings["request"]),
-            answers=None if asked else context.unfinished,
+            answers=None if text_model else context.unfinished,
             progress=lambda done, total: context.report(done, total, unit="texts"),
         )
     write_continuations(context.out, [row.example_id for row in rows], continued)

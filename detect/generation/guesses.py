@@ -99,32 +99,32 @@ def read_answer(written: str, part_words: int, prompt: Prompt) -> str:
         prompt: name of the prompt.
     """
     if prompt == "plain":
-        return _bare(" ".join(written.split()[:part_words]))
+        return _strip(" ".join(written.split()[:part_words]))
     if tagged := _TAGGED.search(written):
-        return _bare(tagged[1])
+        return _strip(tagged[1])
     lines = [line for line in _LABEL.sub("", written.strip()).splitlines() if line.strip()]
     if not lines:
         return ""
     line = _LABEL.sub("", lines[0])
     if len(line.split()) > part_words:
         if quoted := _QUOTED.findall(line):
-            return _bare(quoted[-1])
+            return _strip(quoted[-1])
         if wrapped := _SENTENCE.search(line):
-            return _bare(wrapped[1])
-    return _bare(line)
+            return _strip(wrapped[1])
+    return _strip(line)
 
 
-def same(guess: str, wanted: str) -> bool:
+def same(guess: str, part: str) -> bool:
     """Return whether a guess is the masked part; case does not matter."""
-    return bool(guess) and guess.casefold() == _bare(wanted).casefold()
+    return bool(guess) and guess.casefold() == _strip(part).casefold()
 
 
-def listed(written: str, wanted: str) -> bool:
+def listed(written: str, part: str) -> bool:
     """Return whether a list by a model contains a word."""
-    return _bare(wanted).casefold() in {_bare(word).casefold() for word in written.split()}
+    return _strip(part).casefold() in {_strip(word).casefold() for word in written.split()}
 
 
-def _bare(text: str) -> str:
+def _strip(text: str) -> str:
     return text.strip(_EDGES)
 
 
@@ -182,15 +182,14 @@ class GuessedText:
     def guesses(self, prompt: Prompt) -> list[str]:
         """Return the answers without the text around them."""
         return [
-            read_answer(written, len(wanted.split()), prompt)
-            for wanted, written in zip(self.wanted, self.written, strict=True)
+            read_answer(written, len(part.split()), prompt)
+            for part, written in zip(self.wanted, self.written, strict=True)
         ]
 
     def exact(self, prompt: Prompt) -> list[bool]:
         """Return, for each part, whether it was guessed."""
         return [
-            same(guess, wanted)
-            for guess, wanted in zip(self.guesses(prompt), self.wanted, strict=True)
+            same(guess, part) for guess, part in zip(self.guesses(prompt), self.wanted, strict=True)
         ]
 
 
@@ -228,9 +227,9 @@ def mask_text(
         word = informative_word(text, question if isinstance(question, str) else text)
         return MaskedText((word,)) if word else MaskedText((), NO_WORD)
     if request.method == "person":
-        found = names(text, limit=request.limit)
-        return MaskedText(tuple(found), None if found else NO_NAME)
-    found = surprising_words(
+        parts = names(text, limit=request.limit)
+        return MaskedText(tuple(parts), None if parts else NO_NAME)
+    parts = surprising_words(
         text,
         words,
         request.method,
@@ -238,7 +237,7 @@ def mask_text(
         threshold=request.threshold,
         candidates=request.candidates,
     )
-    return MaskedText(tuple(found), None if found else NO_SURPRISE)
+    return MaskedText(tuple(parts), None if parts else NO_SURPRISE)
 
 
 def guess(
@@ -246,7 +245,7 @@ def guess(
     masked: Sequence[MaskedText],
     request: GuessRequest,
     *,
-    known: Sequence[Sequence[bool]] | None = None,
+    is_known: Sequence[Sequence[bool]] | None = None,
     answers: Path | None = None,
     progress: Callable[[int, int], None] = lambda done, total: None,
 ) -> list[GuessedText]:
@@ -256,42 +255,42 @@ def guess(
         model: continues texts under `plain`, else answers.
         masked: results of `mask_text`.
         request: the prompt.
-        known: for each text, the parts that the knowledge filter guessed; these are skipped.
+        is_known: for each text, the parts that the knowledge filter guessed; these are skipped.
         answers: a folder for the answers so far; None stores nothing.
         progress: called with (prompts done, prompts in all).
     """
     left = [
-        [part for number, part in enumerate(one.parts) if not (known and known[row][number])]
-        for row, one in enumerate(masked)
+        [part for number, part in enumerate(text.parts) if not (is_known and is_known[row][number])]
+        for row, text in enumerate(masked)
     ]
     prompts = [prompt_text(part, request.prompt) for parts in left for part in parts]
     written: list[Completion] = []
     for start in range(0, len(prompts), TOGETHER):
-        written += _asked(model, prompts[start : start + TOGETHER], request, answers)
+        written += _complete(model, prompts[start : start + TOGETHER], request, answers)
         progress(len(written), len(prompts))
-    found, position = [], 0
-    for one, parts in zip(masked, left, strict=True):
+    guesses, position = [], 0
+    for text, parts in zip(masked, left, strict=True):
         own = written[position : position + len(parts)]
         position += len(parts)
-        found.append(
+        guesses.append(
             GuessedText(
                 wanted=tuple(part.wanted for part in parts),
                 written=tuple(completion.text for completion in own),
-                filtered=len(one.parts) - len(parts),
+                filtered=len(text.parts) - len(parts),
                 tokens_in=sum(completion.tokens_in for completion in own),
                 tokens_out=sum(completion.tokens_out for completion in own),
-                reason=one.reason,
+                reason=text.reason,
             )
         )
-    return found
+    return guesses
 
 
 def known_parts(single: Sequence[GuessedText], lists: Sequence[GuessedText]) -> list[list[bool]]:
     """Return, for each text, the parts that a knowledge filter guessed by either of its prompts."""
     return [
         [
-            same(one, wanted) or listed(many, wanted)
-            for one, many, wanted in zip(
+            same(single_guess, part) or listed(many, part)
+            for single_guess, many, part in zip(
                 first.guesses("filter"), second.written, first.wanted, strict=True
             )
         ]
@@ -304,7 +303,7 @@ def request_record(request: GuessRequest) -> dict[str, Any]:
     return {**asdict(request), "threshold": float(request.threshold)}
 
 
-def _asked(
+def _complete(
     model: TextModel,
     prompts: Sequence[str],
     request: GuessRequest,
@@ -320,8 +319,8 @@ def _asked(
         write = model.complete if request.prompt == "plain" else model.answer
         return write(prompts, Sampling(max_tokens=length))
 
-    asked = ["guesses", request_record(request), list(prompts)]
-    return [row[0] for row in kept_completions(answers, asked, ask)]
+    key = ["guesses", request_record(request), list(prompts)]
+    return [row[0] for row in kept_completions(answers, key, ask)]
 
 
 write_guesses, read_guesses = record_table(GUESSES_FILE, GuessedText)

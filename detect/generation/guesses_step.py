@@ -20,12 +20,12 @@ from inject.examples.example import read_examples
 from inject.step import StepContext
 
 
-def build(context: StepContext, asked: TextModel | None = None) -> None:
+def build(context: StepContext, text_model: TextModel | None = None) -> None:
     """Mask parts of the texts, query the model for them, and write the answers.
 
     Args:
         context: context of the step.
-        asked: queried instead of the step's model (see `asked_text_model`).
+        text_model: queried instead of the step's model (see `asked_text_model`).
     """
     request = GuessRequest(**context.settings["request"])
     rows = read_examples(context.inputs["examples"])
@@ -35,25 +35,25 @@ def build(context: StepContext, asked: TextModel | None = None) -> None:
         mask_text(row.text, request, fields=row.fields, words=words.get(row.example_id, ()))
         for row in rows
     ]
-    known = None
+    is_known = None
     if request.filtered:
         single, lists = (read_guesses(context.inputs[name]) for name in ("filter", "filter_100"))
-        known = known_parts([single[one] for one in ids], [lists[one] for one in ids])
-    with asked_text_model(context, asked) as model:
-        found = guess(
+        is_known = known_parts([single[key] for key in ids], [lists[key] for key in ids])
+    with asked_text_model(context, text_model) as model:
+        guesses = guess(
             model,
             masked,
             request,
-            known=known,
-            answers=None if asked else context.unfinished,
+            is_known=is_known,
+            answers=None if text_model else context.unfinished,
             progress=lambda done, total: context.report(done, total, unit="prompts"),
         )
-    write_guesses(context.out, ids, found)
+    write_guesses(context.out, ids, guesses)
     write_cost(
         context.out,
         MeasuredCost(
-            passes=sum(len(one.wanted) for one in found),
-            tokens_in=sum(one.tokens_in for one in found),
-            tokens_out=sum(one.tokens_out for one in found),
+            passes=sum(len(text.wanted) for text in guesses),
+            tokens_in=sum(text.tokens_in for text in guesses),
+            tokens_out=sum(text.tokens_out for text in guesses),
         ),
     )

@@ -30,8 +30,8 @@ Method = Literal["prob", "rank", "person", "question", "option"]
 Candidates = Literal["nouns", "words"]
 EMPTY_TEXT = "empty text"
 NO_SURPRISE = "no word surprises the reference model enough"
-NO_NAME = "no name stands in it"
-NO_WORD = "no informative word stands in it"
+NO_NAME = "it contains no name"
+NO_WORD = "it contains no informative word"
 NO_OPTIONS = "it has no question with three options or more and a known answer"
 
 _NAME = re.compile(r"[A-Z][a-z]+(?:['’-][A-Z]?[a-z]+)*")
@@ -112,7 +112,7 @@ def surprising_words(
         if (word.start, word.stop) in among
     )
     chosen = [span for surprise, *span in ordered if surprise < sign * threshold]
-    return [_masked(text, *span) for span in chosen[:limit]]
+    return [_mask_span(text, *span) for span in chosen[:limit]]
 
 
 def nouns(text: str) -> list[tuple[int, int]]:
@@ -123,27 +123,27 @@ def nouns(text: str) -> list[tuple[int, int]]:
     """
     common = _common_words()
     tokens = {token.span() for token in TOKEN.finditer(text)}
-    every = list(_TOKEN_OR_MARK.finditer(text))
-    words = [token[0] for token in every]
-    found: dict[str, tuple[int, int]] = {}
-    for at, token in enumerate(every):
+    matches = list(_TOKEN_OR_MARK.finditer(text))
+    words = [token[0] for token in matches]
+    spans: dict[str, tuple[int, int]] = {}
+    for at, token in enumerate(matches):
         word = token[0]
         near = words[max(0, at - _NEAR) : at + _NEAR]
-        if token.span() in tokens and word not in found and near.count(word) == 1:
+        if token.span() in tokens and word not in spans and near.count(word) == 1:
             if any(letter.isdigit() for letter in word):
-                found[word] = token.span()
+                spans[word] = token.span()
             elif len(word) > 1 and word.lower() not in common:
                 inside = word[0].isupper() and not _SENTENCE_END.search(text[: token.start()])
                 if inside or not _OTHER_ENDING.fullmatch(word.lower()):
-                    found[word] = token.span()
-    return list(found.values())[:-1]
+                    spans[word] = token.span()
+    return list(spans.values())[:-1]
 
 
 def names(text: str, *, limit: int) -> list[MaskedPart]:
     """Return the first names in a text, found by a rule."""
     common = _common_words()
     small = {word for word in WORD.findall(text) if word == word.lower()}
-    found = []
+    parts = []
     for word in _NAME.finditer(text):
         plain = word[0].lower().removesuffix("'s").removesuffix("’s")
         stop = word.start() + len(plain)
@@ -154,8 +154,8 @@ def names(text: str, *, limit: int) -> list[MaskedPart]:
             continue
         if _within_word(text, *word.span()):
             continue
-        found.append(_masked(text, word.start(), stop))
-    return found[:limit]
+        parts.append(_mask_span(text, word.start(), stop))
+    return parts[:limit]
 
 
 def informative_word(text: str, question: str) -> MaskedPart | None:
@@ -169,9 +169,9 @@ def informative_word(text: str, question: str) -> MaskedPart | None:
     words = [word for word in WORD.finditer(question) if word[0].lower() not in common]
     if not words:
         return None
-    word = max(words, key=lambda one: (len(one[0]), one.start()))
+    word = max(words, key=lambda match: (len(match[0]), match.start()))
     at = max(0, text.find(question))
-    inside = _masked(question, *word.span())
+    inside = _mask_span(question, *word.span())
     return MaskedPart(inside.wanted, text[:at] + inside.before, inside.shown)
 
 
@@ -183,32 +183,32 @@ def wrong_option(text: str, fields: Mapping[str, Any]) -> MaskedPart | None:
     options, question = fields.get("options"), fields.get("question")
     if not isinstance(options, list | tuple) or len(options) < 3 or not isinstance(question, str):
         return None
-    given = [str(option).strip() for option in options]
-    letters = [chr(ord("A") + index) for index in range(len(given))]
+    choices = [str(option).strip() for option in options]
+    letters = [chr(ord("A") + index) for index in range(len(choices))]
     right = str(fields.get("answer_letter") or fields.get("answer") or "").strip()
     gold = letters.index(right) if right in letters else None
     if gold is None:
-        if given.count(right) != 1:
+        if choices.count(right) != 1:
             return None
-        gold = given.index(right)
-    wrong = [index for index in range(len(given)) if index != gold and given[index]]
+        gold = choices.index(right)
+    wrong = [index for index in range(len(choices)) if index != gold and choices[index]]
     if not wrong:
         return None
     chosen = wrong[item_key(text) % len(wrong)]
     lines = [
         f"{letter}: {MASK if index == chosen else option}"
-        for index, (letter, option) in enumerate(zip(letters, given, strict=True))
+        for index, (letter, option) in enumerate(zip(letters, choices, strict=True))
     ]
-    at = text.rfind(given[chosen])
+    at = text.rfind(choices[chosen])
     return MaskedPart(
-        wanted=given[chosen],
+        wanted=choices[chosen],
         before=text[: max(0, at)],
         shown=f"Question: {question}\nOptions:\n" + "\n".join(lines),
         option=letters[chosen],
     )
 
 
-def _masked(text: str, start: int, stop: int) -> MaskedPart:
+def _mask_span(text: str, start: int, stop: int) -> MaskedPart:
     return MaskedPart(text[start:stop], text[:start], text[:start] + MASK + text[stop:])
 
 

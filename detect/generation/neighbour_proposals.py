@@ -47,30 +47,30 @@ _BATCH_TOKENS = 4096
 def propose(context: StepContext) -> None:
     """Find the neighbours of every example, and write them."""
     rows = read_examples(context.inputs["examples"])
-    given = ModelNode.given(context, "model")
-    with given.unchanged():
-        masked = load_masked_model(given.path, device=context.execution["device"])
-    found = find_neighbours(
+    node = ModelNode.given(context, "model")
+    with node.unchanged():
+        masked = load_masked_model(node.path, device=context.execution["device"])
+    neighbours = find_neighbours(
         masked,
         [row.text for row in rows],
         count=context.settings["count"],
         progress=lambda done, total: context.report(done, total, unit="texts"),
     )
-    write_neighbours(context.out, [row.example_id for row in rows], found)
+    write_neighbours(context.out, [row.example_id for row in rows], neighbours)
 
 
-def build(context: StepContext, asked: TextModel | None = None) -> None:
+def build(context: StepContext, text_model: TextModel | None = None) -> None:
     """Compute the mean log-probability of every neighbour, and write them.
 
     Args:
         context: context of the step.
-        asked: a server's model to query instead of the step's (see `asked_text_model`).
+        text_model: a server's model to query instead of the step's (see `asked_text_model`).
     """
     detect = DetectSettings.model_validate(context.execution["detect"])
     rows = read_neighbours(context.inputs["neighbours"])
     if is_served(context):
-        texts = [text for one in rows.values() for text in one.texts]
-        read = find_function(READ_SERVED)(context, asked, texts)
+        texts = [text for row in rows.values() for text in row.texts]
+        read = find_function(READ_SERVED)(context, text_model, texts)
         write_means(context.out, list(rows), means_of(list(rows.values()), read))
         return
     means = neighbour_means(
@@ -95,7 +95,7 @@ def neighbour_means(
         policy: a `detect.settings.ScoringPolicy`.
         how: further arguments of `detect.engine.forward_pass.token_statistics`.
     """
-    texts = [text for one in neighbours for text in one.texts]
+    texts = [text for row in neighbours for text in row.texts]
     return means_of(neighbours, token_statistics(target, texts, policy, **how))
 
 
@@ -104,16 +104,16 @@ def means_of(
 ) -> list[NeighbourMeans]:
     """Return the means of each text's neighbours, from all statistics, text by text."""
     means = [
-        float(np.mean(found.log_probability, dtype=np.float64)) if len(found) else None
-        for found in statistics
+        float(np.mean(text.log_probability, dtype=np.float64)) if len(text) else None
+        for text in statistics
     ]
-    stops = list(accumulate(len(one.texts) for one in neighbours))
-    found = []
-    for one, stop in zip(neighbours, stops, strict=True):
-        own = tuple(mean for mean in means[stop - len(one.texts) : stop] if mean is not None)
-        reason = one.reason or (None if own else UNSCORED)
-        found.append(NeighbourMeans(means=own, reason=reason))
-    return found
+    stops = list(accumulate(len(row.texts) for row in neighbours))
+    results = []
+    for row, stop in zip(neighbours, stops, strict=True):
+        own = tuple(mean for mean in means[stop - len(row.texts) : stop] if mean is not None)
+        reason = row.reason or (None if own else UNSCORED)
+        results.append(NeighbourMeans(means=own, reason=reason))
+    return results
 
 
 _Place = tuple[int, int, int]
@@ -139,11 +139,11 @@ def find_neighbours(
         batch_tokens: tokens of one pass.
         progress: called with (texts done, texts in all).
     """
-    found = []
+    neighbours = []
     for number, text in enumerate(texts, start=1):
-        found.append(_neighbours(masked, text, count, batch_tokens))
+        neighbours.append(_neighbours(masked, text, count, batch_tokens))
         progress(number, len(texts))
-    return found
+    return neighbours
 
 
 def _neighbours(masked: MaskedModel, text: str, count: int, batch_tokens: int) -> Neighbours:
@@ -184,17 +184,17 @@ def _proposals(
     """Return the best proposals for every position: negative weight, position and token."""
     row = torch.tensor(ids, device=masked.device)
     embedded = masked.model.get_input_embeddings()(row)
-    kept = _kept(text, len(places), embedded.shape[-1]).to(embedded)
+    dropout_mask = _draw_dropout_mask(text, len(places), embedded.shape[-1]).to(embedded)
     excluded = sorted(set(masked.tokenizer.all_special_ids))
-    found = []
+    proposals = []
     step = max(1, batch_tokens // len(ids))
     for first in range(0, len(places), step):
         batch = places[first : first + step]
-        given = embedded.repeat(len(batch), 1, 1)
+        inputs = embedded.repeat(len(batch), 1, 1)
         at = torch.tensor([index for index, _, _ in batch], device=masked.device)
         rows = torch.arange(len(batch), device=masked.device)
-        given[rows, at] = given[rows, at] * kept[first : first + step] / (1 - DROPOUT)
-        logits = masked.model(inputs_embeds=given).logits[rows, at].float()
+        inputs[rows, at] = inputs[rows, at] * dropout_mask[first : first + step] / (1 - DROPOUT)
+        logits = masked.model(inputs_embeds=inputs).logits[rows, at].float()
         # Without the token itself the shares of the others are p(w) / (1 − p(token)).
         logits[rows, row[at]] = -torch.inf
         weights = torch.softmax(logits, dim=-1)
@@ -203,15 +203,15 @@ def _proposals(
         for place, values, tokens in zip(
             batch, best.values.tolist(), best.indices.tolist(), strict=True
         ):
-            found += [
+            proposals += [
                 (-weight, place, token)
                 for weight, token in zip(values, tokens, strict=True)
                 if weight > 0
             ]
-    return found
+    return proposals
 
 
-def _kept(text: str, places: int, size: int) -> torch.Tensor:
+def _draw_dropout_mask(text: str, places: int, size: int) -> torch.Tensor:
     """Return a mask of the kept parts of each embedding; drawn only by the text."""
     random = np.random.Generator(np.random.Philox(key=item_key(text)))
     return torch.from_numpy(random.random((places, size)) >= DROPOUT)

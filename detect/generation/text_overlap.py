@@ -14,31 +14,31 @@ from rapidfuzz.distance import LCSseq
 from rapidfuzz.utils import default_process
 
 
-def compared_words(written: str, rest: str) -> tuple[list[str], list[str]]:
+def compared_words(written: str, remainder: str) -> tuple[list[str], list[str]]:
     """Return the words of a continuation, as many as the rest has at most, and of the rest."""
-    own = rest.split()
+    own = remainder.split()
     return written.split()[: len(own)], own
 
 
-def common_subsequence(written: str, rest: str) -> float:
+def common_subsequence(written: str, remainder: str) -> float:
     """Return the longest common subsequence of words, over the words of the rest.
 
     Words count as written, capitals and commas included.
     """
-    candidate, reference = compared_words(written, rest)
+    candidate, reference = compared_words(written, remainder)
     return LCSseq.similarity(candidate, reference) / len(reference)
 
 
-def rouge_l_recall(written: str, rest: str, *, whole: bool = False) -> float:
+def rouge_l_recall(written: str, remainder: str, *, whole: bool = False) -> float:
     """Return ROUGE-L recall (Lin 2004) as evaluations compute it: small letters, no punctuation.
 
     Args:
         written: text by a model.
-        rest: the text to compare with.
+        remainder: the text to compare with.
         whole: compare the whole written text (Shi et al. 2024, section 7.2.2); then two texts
             without any word are equal.
     """
-    candidate, reference = plain_words(written), plain_words(rest)
+    candidate, reference = plain_words(written), plain_words(remainder)
     if not reference:
         return float(whole and not candidate)
     compared = candidate if whole else candidate[: len(reference)]
@@ -53,23 +53,23 @@ def rouge_l_f1(written: str, reference: str) -> float:
     return 2 * LCSseq.similarity(first, second) / (len(first) + len(second))
 
 
-def rouge_1_recall(written: str, rest: str) -> float:
+def rouge_1_recall(written: str, remainder: str) -> float:
     """Return the share of the rest's words in the continuation, counted with multiplicity."""
-    candidate, reference = compared_words(written, rest)
+    candidate, reference = compared_words(written, remainder)
     return sum((Counter(candidate) & Counter(reference)).values()) / len(reference)
 
 
-def repeats(written: str, rest: str) -> bool:
+def repeats(written: str, remainder: str) -> bool:
     """Return whether a continuation begins with the rest, character by character."""
-    return written.lstrip().startswith(rest.strip())
+    return written.lstrip().startswith(remainder.strip())
 
 
-def token_sort_ratio(written: str, rest: str) -> float:
+def token_sort_ratio(written: str, remainder: str) -> float:
     """Return the similarity of two texts after sorting their words, from 0 to 100.
 
     The ratio of `thefuzz`, which Duarte et al. 2024 name: lower case, no punctuation.
     """
-    candidate, reference = compared_words(written, rest)
+    candidate, reference = compared_words(written, remainder)
     return fuzz.token_sort_ratio(
         " ".join(candidate), " ".join(reference), processor=default_process
     )

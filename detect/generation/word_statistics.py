@@ -42,19 +42,19 @@ def build(context: StepContext) -> None:
 
     detect = DetectSettings.model_validate(context.execution["detect"])
     rows = read_examples(context.inputs["examples"])
-    given = ModelNode.given(context, "model")
-    with given.unchanged():
+    node = ModelNode.given(context, "model")
+    with node.unchanged():
         model = open_reference(
-            given.path, load_causal=lambda _: open_target(context), device=detect.device
+            node.path, load_causal=lambda _: open_target(context), device=detect.device
         )
     unit = "texts" if isinstance(model, MaskedModel) else "tokens"
-    found = word_statistics(
+    words = word_statistics(
         model,
         [row.text for row in rows],
         batch_tokens=detect.batch_tokens,
         progress=lambda done, total: context.report(done, total, unit=unit),
     )
-    write_words(context.out, [row.example_id for row in rows], found)
+    write_words(context.out, [row.example_id for row in rows], words)
 
 
 def _spans(text: str) -> list[tuple[int, int]]:
@@ -81,31 +81,31 @@ def causal_words(
     """
     from detect.engine.forward_pass import token_statistics
 
-    found = token_statistics(
+    text_statistics = token_statistics(
         model, texts, ScoringPolicy(), batch_tokens=batch_tokens, progress=progress
     )
     return [
-        _aligned(text, statistics, ids, places)
+        _align(text, statistics, ids, places)
         for text, statistics, (ids, places) in zip(
-            texts, found, encode_with_offsets(model.tokenizer, texts), strict=True
+            texts, text_statistics, encode_with_offsets(model.tokenizer, texts), strict=True
         )
     ]
 
 
-def _aligned(text: str, statistics: TokenStatistics, ids: Any, places: Any) -> list[WordStatistics]:
+def _align(text: str, statistics: TokenStatistics, ids: Any, places: Any) -> list[WordStatistics]:
     count = min(len(statistics), len(ids))
     if count == 0 or not np.array_equal(statistics.ids[-count:], ids[-count:]):
         return []
     first = len(ids) - count
-    found = []
+    words = []
     for span in _spans(text):
-        held = _pieces(span, places)
-        if held and held[0] >= first:
-            rows = [place - len(ids) + len(statistics) for place in held]
+        positions = _pieces(span, places)
+        if positions and positions[0] >= first:
+            rows = [place - len(ids) + len(statistics) for place in positions]
             likely = statistics.log_probability[rows].astype(np.float64).tolist()
             ranks = (statistics.rank[rows] - 1).tolist()
-            found.append(_word(span, list(zip(likely, ranks, strict=True))))
-    return found
+            words.append(_word(span, list(zip(likely, ranks, strict=True))))
+    return words
 
 
 def _pieces(span: tuple[int, int], places: Any) -> list[int]:
@@ -122,22 +122,22 @@ def masked_words(
     progress: Callable[[int, int], None] = lambda done, total: None,
 ) -> list[list[WordStatistics]]:
     """Return the words of each text under a masked model."""
-    found = []
+    words = []
     for row, text in enumerate(texts):
-        found.append(_masked_text(model, text))
+        words.append(_masked_text(model, text))
         progress(row + 1, len(texts))
-    return found
+    return words
 
 
 def _masked_text(model: "MaskedModel", text: str) -> list[WordStatistics]:
     [(ids, places)] = encode_with_offsets(model.tokenizer, [text])
-    asked = [(span, held) for span in _spans(text) if (held := _pieces(span, places))]
-    found: list[WordStatistics] = []
-    for start in range(0, len(asked), BATCH):
-        part = asked[start : start + BATCH]
-        likely = _mask_pass(model, ids, [held for _, held in part])
-        found += [_word(span, pieces) for (span, _), pieces in zip(part, likely, strict=True)]
-    return found
+    spans = [(span, positions) for span in _spans(text) if (positions := _pieces(span, places))]
+    words: list[WordStatistics] = []
+    for start in range(0, len(spans), BATCH):
+        part = spans[start : start + BATCH]
+        likely = _mask_pass(model, ids, [positions for _, positions in part])
+        words += [_word(span, pieces) for (span, _), pieces in zip(part, likely, strict=True)]
+    return words
 
 
 def _mask_pass(
@@ -150,33 +150,33 @@ def _mask_pass(
     # The special tokens that the tokenizer puts around a text.
     head, tail = [tokenizer.cls_token_id], [tokenizer.sep_token_id]
     room = model.context - len(head) - len(tail)
-    rows, kept = [], []
-    for held in words:
+    rows, masked = [], []
+    for positions in words:
         # A text beyond the context is cut to the part around the word.
-        first = max(0, min(held[0] - room // 2, len(ids) - room))
-        shown = ids[first : first + room].tolist()
-        inside = [place - first for place in held if place - first < room]
+        first = max(0, min(positions[0] - room // 2, len(ids) - room))
+        window = ids[first : first + room].tolist()
+        inside = [place - first for place in positions if place - first < room]
         for place in inside:
-            shown[place] = tokenizer.mask_token_id
-        rows.append([*head, *shown, *tail])
-        kept.append([(1 + place, int(ids[first + place])) for place in inside])
+            window[place] = tokenizer.mask_token_id
+        rows.append([*head, *window, *tail])
+        masked.append([(1 + place, int(ids[first + place])) for place in inside])
     length = max(map(len, rows))
     batch = torch.full((len(rows), length), tokenizer.pad_token_id)
     mask = torch.zeros_like(batch)
-    for row, one in enumerate(rows):
-        batch[row, : len(one)] = torch.tensor(one)
-        mask[row, : len(one)] = 1
+    for row, row_ids in enumerate(rows):
+        batch[row, : len(row_ids)] = torch.tensor(row_ids)
+        mask[row, : len(row_ids)] = 1
     with torch.inference_mode():
         logits = model.model(
             input_ids=batch.to(model.device), attention_mask=mask.to(model.device)
         ).logits.float()
-    found: list[list[tuple[float, int]]] = []
-    for row, pieces in enumerate(kept):
-        found.append([])
+    word_scores: list[list[tuple[float, int]]] = []
+    for row, pieces in enumerate(masked):
+        word_scores.append([])
         for place, token in pieces:
             own = torch.log_softmax(logits[row, place].double(), dim=-1)
-            found[-1].append((float(own[token]), int((own > own[token]).sum())))
-    return found
+            word_scores[-1].append((float(own[token]), int((own > own[token]).sum())))
+    return word_scores
 
 
 def open_reference(
@@ -193,7 +193,7 @@ def open_reference(
         return load_causal(path_or_id)
     model = load_masked_model(path_or_id, device=device)
     needed = ("cls_token_id", "sep_token_id", "mask_token_id", "pad_token_id")
-    if lacking := [one for one in needed if getattr(model.tokenizer, one) is None]:
+    if lacking := [name for name in needed if getattr(model.tokenizer, name) is None]:
         raise InputError(f"its tokenizer has no {lacking[0].removesuffix('_id')}", where=path_or_id)
     return model
 

@@ -64,7 +64,7 @@ def read_bundle(path: Path) -> GroundTruth:
             _check_rows(model, path / tables.examples / EXAMPLES_FILE)
             _check_scores(model, path / tables.scores)
     except (AttributeError, LookupError, TypeError, ValueError) as error:
-        raise _wrong(f"its tables cannot be read: {first_line(error)}", path) from error
+        raise _error(f"its tables cannot be read: {first_line(error)}", path) from error
     return truth
 
 
@@ -80,10 +80,10 @@ def check_files(path: Path, values: Mapping[str, Any]) -> Description:
     """
     for name, sha256 in values["files"].items():
         if not (path / name).exists():
-            raise _wrong(f"lacks the file {name}", path)
+            raise _error(f"lacks the file {name}", path)
         _check_link(path, name)
         if file_digest(path / name) != sha256:
-            raise _wrong(f"the checksum of {name} is wrong: its bytes were changed", path)
+            raise _error(f"the checksum of {name} is wrong: its bytes were changed", path)
     _check_sizes(path, list(values["files"]))
     try:
         described = Description.model_validate(
@@ -91,10 +91,10 @@ def check_files(path: Path, values: Mapping[str, Any]) -> Description:
         )
     except (KeyError, ValidationError) as error:
         first = str(error).splitlines()[0]
-        raise _wrong(f"{HEADER} does not describe a ground truth: {first}", path) from None
+        raise _error(f"{HEADER} does not describe a ground truth: {first}", path) from None
     stored = {name.rpartition("/")[0] for name in values["files"]}
     if lacking := sorted(described.artifacts - stored):
-        raise _wrong(f"{HEADER} lists no file of {', '.join(lacking)}", path)
+        raise _error(f"{HEADER} lists no file of {', '.join(lacking)}", path)
     # A reader uses every file in a folder, so each must be checked.
     beside = {
         file.relative_to(path).as_posix()
@@ -103,7 +103,7 @@ def check_files(path: Path, values: Mapping[str, Any]) -> Description:
         if not file.name.startswith(".")
     }
     if unlisted := sorted(beside - set(values["files"])):
-        raise _wrong(f"contains {unlisted[0]}, which {HEADER} does not list", path)
+        raise _error(f"contains {unlisted[0]}, which {HEADER} does not list", path)
     return described
 
 
@@ -135,34 +135,34 @@ def read_header(path: Path) -> dict[str, Any]:
     with open_regular(path / HEADER, purpose="bundle") as file:
         text = file.read(_HEADER_BYTES + 1)
     if len(text) > _HEADER_BYTES:
-        raise _wrong(f"its {HEADER} has more than {_HEADER_BYTES:,} bytes", path)
+        raise _error(f"its {HEADER} has more than {_HEADER_BYTES:,} bytes", path)
     try:
         values = dict(json.loads(text))
         named = {name: value for name, value in values.items() if name not in _UNNAMED}
         content = digest(named)
     except (ValueError, TypeError, RecursionError) as error:
-        raise _wrong(f"{HEADER} cannot be read: {error}", path) from None
+        raise _error(f"{HEADER} cannot be read: {error}", path) from None
     if values.get("format") != FORMAT:
-        raise _wrong(f"is not a bundle: its {HEADER} has the format {values.get('format')!r}", path)
+        raise _error(f"is not a bundle: its {HEADER} has the format {values.get('format')!r}", path)
     if values.get("version") not in _VERSIONS:
-        known = " and ".join(map(str, _VERSIONS))
+        versions = " and ".join(map(str, _VERSIONS))
         raise InputError(
-            f"is a bundle of version {values.get('version')!r}; this spikein reads {known}",
+            f"is a bundle of version {values.get('version')!r}; this spikein reads {versions}",
             where=str(path),
             hint="Use the spikein that made it, or pack the run again: spikein bundle.",
         )
     if content != values.get("content"):
-        raise _wrong(f"the checksum of {HEADER} is wrong: it was changed", path)
+        raise _error(f"the checksum of {HEADER} is wrong: it was changed", path)
     files = values.get("files")
     if not isinstance(files, dict) or not files:
-        raise _wrong(f"{HEADER} lists no files", path)
+        raise _error(f"{HEADER} lists no files", path)
     for name in files:
         if not FILE.fullmatch(name):
-            raise _wrong(f"the path of a file leaves the bundle: {name!r}", path)
+            raise _error(f"the path of a file leaves the bundle: {name!r}", path)
     return values
 
 
-def _wrong(problem: str, path: Path) -> InputError:
+def _error(problem: str, path: Path) -> InputError:
     return InputError(problem, where=str(path), hint=_HINT)
 
 
@@ -172,13 +172,13 @@ def _check_link(path: Path, name: str) -> None:
     if home.parent.name == "snapshots":
         home = home.parents[1]
     if not (path / name).resolve().is_relative_to(home):
-        raise _wrong(f"{name} is a link that leaves the bundle", path)
+        raise _error(f"{name} is a link that leaves the bundle", path)
 
 
 def _check_rows(model: ScoredModel, path: Path) -> None:
     for name, count in Counter(row.example_id for row in model.rows).most_common(1):
         if count > 1:
-            raise _wrong(f"has the example {name} {count} times", path)
+            raise _error(f"has the example {name} {count} times", path)
 
 
 def _check_scores(model: ScoredModel, folder: Path) -> None:
@@ -193,7 +193,7 @@ def _check_scores(model: ScoredModel, folder: Path) -> None:
     ):
         if (first := pc.index(wrong, True).as_py()) >= 0:
             row, example_id, detector, _ = table.slice(first, 1).to_pylist()[0].values()
-            raise _wrong(f"row {row} ({example_id}, {detector}) {problem}", folder / SCORES_FILE)
+            raise _error(f"row {row} ({example_id}, {detector}) {problem}", folder / SCORES_FILE)
 
 
 def _check_sizes(path: Path, names: Sequence[str]) -> None:

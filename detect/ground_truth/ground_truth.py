@@ -95,7 +95,7 @@ class Description(Settings):
     @property
     def artifacts(self) -> set[str]:
         """The artifacts of all models."""
-        return set().union(*(one.artifacts for one in self.models))
+        return set().union(*(model.artifacts for model in self.models))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -158,7 +158,7 @@ class GroundTruth:
     @property
     def axes(self) -> tuple[str, ...]:
         """The swept keys."""
-        return tuple(dict.fromkeys(key for one in self.models for key in one.axes))
+        return tuple(dict.fromkeys(key for model in self.models for key in model.axes))
 
 
 def read_ground_truth(
@@ -175,7 +175,7 @@ def read_ground_truth(
     shared: dict[Any, Any] = {}
     return GroundTruth(
         name=described.name,
-        models=tuple(_model(one, root, shared, withheld) for one in described.models),
+        models=tuple(_model(model, root, shared, withheld) for model in described.models),
         analysis=described.analysis,
         experiment=described.experiment,
         provenance=described.provenance,
@@ -190,51 +190,51 @@ class _SharedWork(Work):
     shared: dict[Any, Any]
 
     def statistics(self, name: str, rows: Sequence[Example] | None = None) -> Any:
-        asked = self.rows if rows is None else rows
-        key = (self.inputs[name], tuple(row.example_id for row in asked))
+        examples = self.rows if rows is None else rows
+        key = (self.inputs[name], tuple(row.example_id for row in examples))
         read = super().statistics
-        return _once(self.shared, key, lambda: read_only(tuple(read(name, rows))))
+        return _read_once(self.shared, key, lambda: read_only(tuple(read(name, rows))))
 
 
-def _once(shared: dict[Any, Any], key: Any, read: Callable[[], T]) -> T:
+def _read_once(shared: dict[Any, Any], key: Any, read: Callable[[], T]) -> T:
     if key not in shared:
         shared[key] = read()
-    found: T = shared[key]
-    return found
+    value: T = shared[key]
+    return value
 
 
-def _model(one: ModelTables, root: Path, shared: dict[Any, Any], withheld: bool) -> ScoredModel:
-    folder = root / one.examples
-    rows = _once(shared, folder, lambda: tuple(read_examples(folder)))
+def _model(tables: ModelTables, root: Path, shared: dict[Any, Any], withheld: bool) -> ScoredModel:
+    folder = root / tables.examples
+    rows = _read_once(shared, folder, lambda: tuple(read_examples(folder)))
     gone = [withheld and row.protected for row in rows]
-    exposures = None if one.trained is None else read_exposures(root / one.trained)
-    inputs = {name: root / artifact for name, artifact in one.inputs.items()}
+    exposures = None if tables.trained is None else read_exposures(root / tables.trained)
+    inputs = {name: root / artifact for name, artifact in tables.inputs.items()}
     work = _SharedWork(inputs=inputs, rows=rows, shared=shared)
     return ScoredModel(
-        axes=one.axes,
-        seed=one.seed,
-        model=one.model,
+        axes=tables.axes,
+        seed=tables.seed,
+        model=tables.model,
         rows=rows,
-        evidence=read_only(_without_texts(_evidence(one, work), rows, gone)),
+        evidence=read_only(_withhold_texts(_evidence(tables, work), rows, gone)),
         scores=read_scores(
-            root / one.scores, columns=[*_REPEATED, "score", "reason"], repeated=_REPEATED
+            root / tables.scores, columns=[*_REPEATED, "score", "reason"], repeated=_REPEATED
         ),
-        defaults=one.defaults,
+        defaults=tables.defaults,
         copies=None if exposures is None else seen_copy_counts(exposures),
         variants={} if exposures is None else seen_variants(exposures),
-        fixed_levels=one.fixed_levels,
+        fixed_levels=tables.fixed_levels,
         exposures=exposures,
-        left_out=one.left_out,
+        left_out=tables.left_out,
     )
 
 
-def _evidence(one: ModelTables, work: _SharedWork) -> Evidence:
+def _evidence(tables: ModelTables, work: _SharedWork) -> Evidence:
     """Return all evidence that the stored detectors received."""
-    for kind, needs in _needs(one).items():
+    for kind, needs in _needs(tables).items():
         if kind is Frequency:
             folder = work.inputs["frequency"]
             read = partial(load_frequency, folder)
-            work.fields["frequency"] = _once(work.shared, folder, read)
+            work.fields["frequency"] = _read_once(work.shared, folder, read)
             continue
         # A detector's needs may have changed since, or a plug-in of the run may have had more.
         with suppress(KeyError):
@@ -242,65 +242,67 @@ def _evidence(one: ModelTables, work: _SharedWork) -> Evidence:
     return work.evidence()
 
 
-def _needs(one: ModelTables) -> dict[type[Need], list[Need]]:
+def _needs(tables: ModelTables) -> dict[type[Need], list[Need]]:
     """Return the sources of the stored scores, by kind."""
-    found: list[Need] = [View(name[len(_VIEW) :]) for name in one.inputs if name.startswith(_VIEW)]
-    found.append(Sides())
-    found += [Reference()] if "reference" in one.inputs else []
-    found += [Frequency()] if "frequency" in one.inputs else []
-    found += [Shadows()] if any(name.endswith("-shadow") for name in one.inputs) else []
-    known = {type(need) for need in found}
-    for text in one.detectors:
+    needs: list[Need] = [
+        View(name[len(_VIEW) :]) for name in tables.inputs if name.startswith(_VIEW)
+    ]
+    needs.append(Sides())
+    needs += [Reference()] if "reference" in tables.inputs else []
+    needs += [Frequency()] if "frequency" in tables.inputs else []
+    needs += [Shadows()] if any(name.endswith("-shadow") for name in tables.inputs) else []
+    kinds = {type(need) for need in needs}
+    for text in tables.detectors:
         name, _, parameters = text.partition(":")
         # A kind from a plug-in, or from another version, is unknown.
         with suppress(InputError):
             parsed = parse_detectors(name if parameters == "-" else text)
-            found += [need for need in needs_of(parsed) if type(need) not in known]
+            needs += [need for need in needs_of(parsed) if type(need) not in kinds]
     by_kind: dict[type[Need], list[Need]] = {}
-    for need in dict.fromkeys(found):
-        if need.part not in one.left_out:
+    for need in dict.fromkeys(needs):
+        if need.part not in tables.left_out:
             by_kind.setdefault(type(need), []).append(need)
     return by_kind
 
 
-def _without_texts(
+def _withhold_texts(
     evidence: Evidence, rows: Sequence[Example], withheld: Sequence[bool]
 ) -> Evidence:
     """Return evidence with None for withheld texts, held-out rows of the same datasets included."""
     if not any(withheld):
         return evidence
-    shown = {row.dataset for row, gone in zip(rows, withheld, strict=True) if not gone}
+    visible_datasets = {row.dataset for row, gone in zip(rows, withheld, strict=True) if not gone}
     held_out = evidence.held_out
     if held_out is not None:
-        gone = [name not in shown for name in held_out.datasets]
-        held_out = replace(held_out, texts=_shown(held_out.texts, gone))
-    return replace(evidence, texts=_shown(evidence.texts, withheld), held_out=held_out)
+        gone = [name not in visible_datasets for name in held_out.datasets]
+        held_out = replace(held_out, texts=_withhold(held_out.texts, gone))
+    return replace(evidence, texts=_withhold(evidence.texts, withheld), held_out=held_out)
 
 
-def _shown(texts: Sequence[str], withheld: Sequence[bool]) -> Any:
+def _withhold(texts: Sequence[str], withheld: Sequence[bool]) -> Any:
     return [None if gone else text for text, gone in zip(texts, withheld, strict=True)]
 
 
 def readable(evidence: Evidence) -> Evidence:
     """Return the evidence on the rows with texts, also for held-out rows."""
-    found = evidence.take(_readable_rows(evidence.texts))
+    readable_evidence = evidence.take(_readable_rows(evidence.texts))
     held_out = evidence.held_out
     if held_out is None:
-        return found
-    kept = _readable_rows(held_out.texts)
+        return readable_evidence
+    rows = _readable_rows(held_out.texts)
 
-    def of(values: Sequence[Any]) -> tuple[Any, ...]:
-        return tuple(values[row] for row in kept)
+    def take(values: Sequence[Any]) -> tuple[Any, ...]:
+        return tuple(values[row] for row in rows)
 
     held_out = replace(
         held_out,
-        datasets=of(held_out.datasets),
-        texts=of(held_out.texts),
-        statistics=of(held_out.statistics),
-        reference=None if held_out.reference is None else of(held_out.reference),
-        shadows=None if held_out.shadows is None else [of(one) for one in held_out.shadows],
+        datasets=take(held_out.datasets),
+        texts=take(held_out.texts),
+        statistics=take(held_out.statistics),
+        reference=None if held_out.reference is None else take(held_out.reference),
+        shadows=None if held_out.shadows is None else [take(part) for part in held_out.shadows],
     )
-    return replace(found, held_out=held_out)
+    return replace(readable_evidence, held_out=held_out)
 
 
 def _readable_rows(texts: Sequence[str | None]) -> list[int]:

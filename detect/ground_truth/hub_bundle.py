@@ -93,8 +93,8 @@ def fetch_bundle(address: str) -> tuple[Path, str]:
         folder, _ = fetch_snapshot(named.id, commit, [HEADER, *names], kind="dataset")
     except Unreachable as error:
         hint = "Try again with a connection, or give the folder of a bundle."
-        if here := _commits_here(named.id):
-            hint = f"This machine has {', '.join(here)}: add one after an @, or try again."
+        if commits := _commits_here(named.id):
+            hint = f"This machine has {', '.join(commits)}: add one after an @, or try again."
         raise Unreachable(error.problem, where=address, hint=hint) from None
     except InputError as error:
         if error.where != named.id:
@@ -141,7 +141,7 @@ def prepare_push(
             where=str(path / HEADER),
             hint="Remove it from the experiment file, run it and pack it again.",
         )
-    pools = {one.examples for one in described.models}
+    pools = {model.examples for model in described.models}
     rows: dict[str, Example] = {
         row.example_id: row for name in sorted(pools) for row in read_examples(path / name)
     }
@@ -150,7 +150,7 @@ def prepare_push(
         raise InputError(
             f"contains files but no bundle, such as {sorted(set(remote.files) - _OURS)[0]}",
             where=f"{hub_id} ({remote.branch})",
-            hint="Give the id of a new data set, or a new branch by --revision.",
+            hint="Give the id of a new dataset, or a new branch by --revision.",
         )
     content = str(header["content"])
     card = dataset_card(
@@ -232,7 +232,7 @@ def dataset_card(
         keep_trailing_newline=True,
     )
     # Every JSON value is also YAML.
-    environment.filters |= {"json": json.dumps, "shown": _shown, "listed": _listed}
+    environment.filters |= {"json": json.dumps, "shown": _escape_markdown, "listed": _join_names}
     template = Path(__file__).with_name("card.md.j2").read_text(encoding="utf-8")
     return environment.from_string(template).render(
         head=head,
@@ -241,9 +241,11 @@ def dataset_card(
         hub_id=hub_id,
         content=content,
         model=_model(experiment),
-        seeds={str(one.seed) for one in described.models},
-        detectors={name.partition(":")[0] for one in described.models for name in one.detectors},
-        left_out={part for one in described.models for part in one.left_out},
+        seeds={str(model.seed) for model in described.models},
+        detectors={
+            name.partition(":")[0] for model in described.models for name in model.detectors
+        },
+        left_out={part for model in described.models for part in model.left_out},
         datasets=datasets,
         counts=Counter((row.dataset, row.side) for row in rows),
         protected={row.dataset for row in rows if row.protected},
@@ -254,11 +256,11 @@ def dataset_card(
 def _licences(datasets: Iterable[str], experiment: Mapping[str, Any]) -> dict[str, str]:
     """Return the licence of each dataset's publisher, by the dataset's name in the experiment."""
     kinds = {
-        str(one.get("name") or one.get("dataset")): str(one.get("dataset"))
-        for one in experiment.get("contaminants") or ()
-        if isinstance(one, Mapping)
+        str(entry.get("name") or entry.get("dataset")): str(entry.get("dataset"))
+        for entry in experiment.get("contaminants") or ()
+        if isinstance(entry, Mapping)
     }
-    licences = {one.name: one.licence for one in data_sets()} | {"fictional": _INVENTED}
+    licences = {source.name: source.licence for source in data_sets()} | {"fictional": _INVENTED}
     unknown = "not known to spikein: ask its publisher"
     return {name: licences.get(kinds.get(name, name), unknown) for name in datasets}
 
@@ -271,10 +273,10 @@ def _model(experiment: Mapping[str, Any]) -> str:
     return re.split(r"[/\\]", name)[-1] if name.startswith(("/", "~", ".")) else name
 
 
-def _listed(names: Iterable[str]) -> str:
-    return ", ".join(map(_shown, sorted(names)))
+def _join_names(names: Iterable[str]) -> str:
+    return ", ".join(map(_escape_markdown, sorted(names)))
 
 
-def _shown(text: str) -> str:
+def _escape_markdown(text: str) -> str:
     """Return a user's text as Markdown that shows it, on one line."""
     return _SPECIAL.sub(r"\\\1", " ".join(text.split()))

@@ -78,12 +78,12 @@ def write_bundle(
         InputError: no such part; the folder exists and is not empty, or cannot be written.
     """
     described = with_parts(described, parts)
-    scored = {one.examples for one in described.models}
+    scored = {model.examples for model in described.models}
     pools = {name: (read_examples(root / name), read_held_out(root / name)) for name in scored}
     protected = {
         row.example_id for pool in pools.values() for part in pool for row in part if row.protected
     }
-    held_out = any(_part(name) == HELD_OUT for one in described.models for name in one.inputs)
+    held_out = any(_part(name) == HELD_OUT for model in described.models for name in model.inputs)
     with exporting(out) as folder:
         for name in sorted(described.artifacts):
             _pack_artifact(root / name, folder / name, protected)
@@ -99,7 +99,7 @@ def write_bundle(
         rows=len(ids),
         withheld=len(ids & protected),
         size=size,
-        left_out=tuple(sorted({part for one in described.models for part in one.left_out})),
+        left_out=tuple(sorted({part for model in described.models for part in model.left_out})),
     )
 
 
@@ -109,30 +109,30 @@ def with_parts(described: Description, parts: Collection[str]) -> Description:
     Raises:
         InputError: if the run has no such part.
     """
-    known = parts_of(described)
+    names = parts_of(described)
     for part in parts:
-        if part not in (*known, ALL):
+        if part not in (*names, ALL):
             raise InputError(
-                f"the run has no part {part!r}.{did_you_mean(part, (*known, ALL))}",
+                f"the run has no part {part!r}.{did_you_mean(part, (*names, ALL))}",
                 where="--include",
-                allowed=", ".join((*known, ALL)) if known else "none: bundles include everything",
+                allowed=", ".join((*names, ALL)) if names else "none: bundles include everything",
                 hint="Every bundle holds the plain text, the reference and token frequencies; "
                 "`spikein bundle RUN --list` prints the size of the rest.",
             )
-    kept = {None, *(known if ALL in parts else parts)}
+    chosen = {None, *(names if ALL in parts else parts)}
 
-    def trimmed(one: ModelTables) -> ModelTables:
-        by_part = {name: _part(name) for name in one.inputs}
-        inputs = {name: of for name, of in one.inputs.items() if by_part[name] in kept}
-        left_out = sorted({part for part in by_part.values() if part and part not in kept})
-        return one.model_copy(update={"inputs": inputs, "left_out": tuple(left_out)})
+    def trim(tables: ModelTables) -> ModelTables:
+        by_part = {name: _part(name) for name in tables.inputs}
+        inputs = {name: of for name, of in tables.inputs.items() if by_part[name] in chosen}
+        left_out = sorted({part for part in by_part.values() if part and part not in chosen})
+        return tables.model_copy(update={"inputs": inputs, "left_out": tuple(left_out)})
 
-    return described.model_copy(update={"models": tuple(map(trimmed, described.models))})
+    return described.model_copy(update={"models": tuple(map(trim, described.models))})
 
 
 def parts_of(described: Description) -> list[str]:
     """Return the optional parts of a ground truth, by name."""
-    names = {name for one in described.models for name in one.inputs}
+    names = {name for model in described.models for name in model.inputs}
     return sorted({part for part in map(_part, names) if part})
 
 
@@ -158,7 +158,7 @@ def _packed_size(artifacts: Collection[str], root: Path) -> int:
             out = Path(folder) / "packed"
             _pack_artifact(root / names[0], out, ())
             packed_bytes = sum(path.stat().st_size for path in out.iterdir())
-        whole = [sum(path.stat().st_size for path in _leaving(root / name)) for name in names]
+        whole = [sum(path.stat().st_size for path in _leaf_files(root / name)) for name in names]
         total += packed_bytes * sum(whole) / max(whole[0], 1)
     return round(total)
 
@@ -174,10 +174,10 @@ def _write_header(folder: Path, described: Description) -> str:
     """Write `bundle.json`, without inputs that contribute no file; return the digest of
     everything."""
     facts = file_facts(folder)
-    there = {name.rpartition("/")[0] for name in facts}
+    folders = {name.rpartition("/")[0] for name in facts}
     values = described.model_dump(mode="json")
     for model in values["models"]:
-        model["inputs"] = {name: of for name, of in model["inputs"].items() if of in there}
+        model["inputs"] = {name: of for name, of in model["inputs"].items() if of in folders}
     files = {name: file["sha256"] for name, file in facts.items()}
     values = {"format": FORMAT, "version": VERSION, **values, "files": files}
     content = digest(values)
@@ -188,7 +188,7 @@ def _write_header(folder: Path, described: Description) -> str:
 
 
 @cache
-def _leaves() -> Mapping[str, Sequence[str]]:
+def _leaf_columns() -> Mapping[str, Sequence[str]]:
     """Return the files to include, each with the columns that show a text."""
     files: dict[str, Sequence[str]] = {SCORES_FILE: (), EXPOSURES_FILE: ()}
     for kind in every_kind():
@@ -196,24 +196,24 @@ def _leaves() -> Mapping[str, Sequence[str]]:
     return files
 
 
-def _leaving(artifact: Path) -> Iterator[Path]:
-    return (path for path in sorted(artifact.iterdir()) if path.name in _leaves())
+def _leaf_files(artifact: Path) -> Iterator[Path]:
+    return (path for path in sorted(artifact.iterdir()) if path.name in _leaf_columns())
 
 
 def _pack_artifact(artifact: Path, out: Path, protected: Collection[str]) -> None:
     out.mkdir(parents=True)
-    for path in _leaving(artifact):
+    for path in _leaf_files(artifact):
         _pack(path, out / path.name, protected)
 
 
 def _pack(path: Path, out: Path, protected: Collection[str]) -> None:
     """Write one file without columns that show a protected text, and without its metadata."""
-    columns = _leaves()[path.name]
+    columns = _leaf_columns()[path.name]
     if path.suffix == ".parquet":
-        write_compact(_redacted(pq.read_table(path), columns, protected), out)
+        write_compact(_redact(pq.read_table(path), columns, protected), out)
     elif path.suffix == ".arrow":
         with pa.memory_map(str(path)) as source:
-            table = _redacted(pa.ipc.open_file(source).read_all(), columns, protected)
+            table = _redact(pa.ipc.open_file(source).read_all(), columns, protected)
             write_compact(packed(table), out.with_name(PACKED_FILE))
     elif columns:
         values = json.loads(path.read_text(encoding="utf-8"))
@@ -224,13 +224,13 @@ def _pack(path: Path, out: Path, protected: Collection[str]) -> None:
         shutil.copyfile(path, out)
 
 
-def _redacted(table: pa.Table, columns: Sequence[str], protected: Collection[str]) -> pa.Table:
+def _redact(table: pa.Table, columns: Sequence[str], protected: Collection[str]) -> pa.Table:
     if columns:
         hidden = pc.is_in(table["example_id"], pa.array(sorted(protected), pa.string()))
     for name in columns:
         at = table.column_names.index(name)
-        shown = pc.if_else(hidden, pa.scalar(None, table[name].type), table[name])
-        table = table.set_column(at, name, shown)
+        column = pc.if_else(hidden, pa.scalar(None, table[name].type), table[name])
+        table = table.set_column(at, name, column)
     return table.replace_schema_metadata(None)
 
 

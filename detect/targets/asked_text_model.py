@@ -20,18 +20,18 @@ def is_served(context: StepContext) -> bool:
 
 
 @contextmanager
-def asked_text_model(context: StepContext, asked: TextModel | None = None) -> Iterator[TextModel]:
+def asked_text_model(context: StepContext, model: TextModel | None = None) -> Iterator[TextModel]:
     """Open the model that a step queries; `SERVER_FILE` records the requests to a server.
 
     Args:
         context: context of the step, made with `detect.asked_model.target_execution`.
-        asked: queried instead, such as a model that counts the requests to a server.
+        model: queried instead, such as a model that counts the requests to a server.
 
     Raises:
         InputError: as `open_target`, or `detect.targets.server.open_server`.
     """
-    if asked is not None:
-        yield asked
+    if model is not None:
+        yield model
     elif not is_served(context):
         from detect.targets.local import LocalTextModel
 
@@ -39,5 +39,5 @@ def asked_text_model(context: StepContext, asked: TextModel | None = None) -> It
     else:
         with closing(find_function(OPEN_SERVER)(context.execution["model"])) as served:
             yield served
-            asked_for = {**served.cost._asdict(), "notes": served.notes()}
-            (context.out / SERVER_FILE).write_text(json.dumps(asked_for))
+            record = {**served.cost._asdict(), "notes": served.notes()}
+            (context.out / SERVER_FILE).write_text(json.dumps(record))

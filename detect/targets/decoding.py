@@ -89,27 +89,27 @@ def generate(
     rows.sort(key=lambda row: (-row.read - row.limit, row.prompt, row.sample))
     tokens = batch_tokens or CACHED_TOKENS.get(target.device.type, CACHED_TOKENS_ELSEWHERE)
     decoder = _Decoder(target, prompts, keys, sampling, stopped)
-    found: list[list[list[int]]] = [[[] for _ in range(sampling.samples)] for _ in prompts]
+    continuations: list[list[list[int]]] = [[[] for _ in range(sampling.samples)] for _ in prompts]
     done = 0
     for batch, written in run_in_batches(
         target, rows, decoder.run, length=lambda row: row.read + row.limit, batch_tokens=tokens
     ):
         for row, ids in zip(batch, written, strict=True):
-            found[row.prompt][row.sample] = ids
+            continuations[row.prompt][row.sample] = ids
         done += len(batch)
         if progress is not None:
             progress(done, len(rows))
-    return found
+    return continuations
 
 
 def end_tokens(target: Target) -> frozenset[int]:
     """Return the ids that end a text: those of the model's generation settings, and the
     tokenizer's."""
-    found: set[int | None] = {target.tokenizer.eos_token_id}
+    ids: set[int | None] = {target.tokenizer.eos_token_id}
     for settings in (getattr(target.model, "generation_config", None), target.model.config):
-        given = getattr(settings, "eos_token_id", None)
-        found.update(given if isinstance(given, list | tuple) else [given])
-    return frozenset(int(one) for one in found if one is not None)
+        token_ids = getattr(settings, "eos_token_id", None)
+        ids.update(token_ids if isinstance(token_ids, list | tuple) else [token_ids])
+    return frozenset(int(token_id) for token_id in ids if token_id is not None)
 
 
 class _Decoder:
@@ -137,20 +137,20 @@ class _Decoder:
         """Return the ids that each row writes."""
         reads = dict(sorted({row.prompt: row.read for row in rows}.items()))
         place = {prompt: index for index, prompt in enumerate(reads)}
-        asked = [self._prompts[prompt][-read:] for prompt, read in reads.items()]
-        padded, *_ = pad_sequences(self._target, asked, side="left", always_mask=True)
+        cut_prompts = [self._prompts[prompt][-read:] for prompt, read in reads.items()]
+        padded, *_ = pad_sequences(self._target, cut_prompts, side="left", always_mask=True)
         out = self._target.model(**padded, **self._few, use_cache=True)
         cache = out.past_key_values
-        every = torch.tensor([place[row.prompt] for row in rows], device=self._target.device)
-        logits = out.logits[every, -1].float()
-        mask = padded["attention_mask"][every]
-        take_rows(cache, every, max(row.limit for row in rows))
+        prompt_rows = torch.tensor([place[row.prompt] for row in rows], device=self._target.device)
+        logits = out.logits[prompt_rows, -1].float()
+        mask = padded["attention_mask"][prompt_rows]
+        take_rows(cache, prompt_rows, max(row.limit for row in rows))
         written: list[list[int]] = [[] for _ in rows]
         going = list(range(len(rows)))
         """Rows still in the cache, in its order."""
         active = [True] * len(rows)
         for position in range(max(row.limit for row in rows)):
-            chosen = self._choose(logits, [rows[one] for one in going], position)
+            chosen = self._choose(logits, [rows[slot] for slot in going], position)
             for row, token in zip(going, chosen.tolist(), strict=True):
                 if active[row]:
                     active[row] = self._extend(rows[row], written[row], token)
@@ -161,7 +161,7 @@ class _Decoder:
                 index = torch.tensor(left, device=self._target.device)
                 cache.batch_select_indices(index)
                 mask, chosen = mask[index], chosen[index]
-                going = [going[one] for one in left]
+                going = [going[slot] for slot in left]
             mask = torch.cat([mask, mask.new_ones(len(going), 1)], dim=1)
             inputs: dict[str, Any] = {"input_ids": chosen[:, None], "attention_mask": mask}
             if self._positions:
@@ -219,14 +219,14 @@ def sample_tokens(logits: torch.Tensor, numbers: torch.Tensor, sampling: Samplin
         probabilities = torch.zeros_like(probabilities).scatter(-1, order, ordered)
     sums = probabilities.cumsum(dim=-1)
     edges = numbers.to(wide)[:, None] * sums[:, -1:]
-    found = torch.searchsorted(sums, edges, right=True)[:, 0]
+    tokens = torch.searchsorted(sums, edges, right=True)[:, 0]
     vocabulary = probabilities.shape[-1]
-    if bool((found == vocabulary).any()):
+    if bool((tokens == vocabulary).any()):
         # After rounding, a number may be at the very end: select the last token with any
         # probability.
         last = vocabulary - 1 - (probabilities.flip(-1) > 0).int().argmax(dim=-1)
-        found = torch.minimum(found, last)
-    return found
+        tokens = torch.minimum(tokens, last)
+    return tokens
 
 
 def prompt_lengths(
@@ -240,11 +240,11 @@ def prompt_lengths(
     if target.context is None:
         return [(len(ids), max_tokens) for ids in prompts]
     room = max(target.context - max_tokens, target.context // 2, 1)
-    found = []
+    lengths = []
     for ids in prompts:
         read = min(len(ids), room)
-        found.append((read, max(1, min(max_tokens, target.context - read))))
-    return found
+        lengths.append((read, max(1, min(max_tokens, target.context - read))))
+    return lengths
 
 
 class RoomyLayer(DynamicLayer):
@@ -277,9 +277,9 @@ class RoomyLayer(DynamicLayer):
     def batch_select_indices(self, indices: torch.Tensor) -> None:
         """Keep some rows, in the order given, and their room."""
         room = self._keys.shape[-2] - self.keys.shape[-2]
-        where = indices.to(self.keys.device)
-        self._keys, self.keys = _with_room(self.keys[where], room)
-        self._values, self.values = _with_room(self.values[where], room)
+        selection = indices.to(self.keys.device)
+        self._keys, self.keys = _with_room(self.keys[selection], room)
+        self._values, self.values = _with_room(self.values[selection], room)
 
 
 def take_rows(cache: Any, rows: torch.Tensor, room: int) -> None:
@@ -293,8 +293,8 @@ def take_rows(cache: Any, rows: torch.Tensor, room: int) -> None:
     for index, layer in enumerate(cache.layers):
         # A subclass may store something else, or less.
         if type(layer) is DynamicLayer and layer.is_initialized:
-            where = rows.to(layer.keys.device)
-            cache.layers[index] = RoomyLayer(layer.keys[where], layer.values[where], room)
+            selection = rows.to(layer.keys.device)
+            cache.layers[index] = RoomyLayer(layer.keys[selection], layer.values[selection], room)
         else:
             layer.batch_select_indices(rows)
 

@@ -38,12 +38,12 @@ _ALONE = re.compile(r"[\W_]*([B-D]|A(?!\s+(?!is\b)\w))(?!\w|['’]\w)")
 _SAID = re.compile(r"\b(?:[Aa]nswer|[Oo]ption|[Cc]hoice)\b(?:\s+is)?:?[\W_]*([A-D])(?!\w|['’]\w)")
 
 
-def build(context: StepContext, asked: TextModel | None = None) -> None:
+def build(context: StepContext, text_model: TextModel | None = None) -> None:
     """Query the model about every row, and write the answers.
 
     Args:
         context: context of the step.
-        asked: queried instead of the step's model (see `asked_text_model`).
+        text_model: queried instead of the step's model (see `asked_text_model`).
     """
     held_out = "rows" in context.settings
     rows = (read_held_out if held_out else read_examples)(context.inputs["examples"])
@@ -53,7 +53,7 @@ def build(context: StepContext, asked: TextModel | None = None) -> None:
         context.report(done, total, unit="questions")
 
     if is_served(context):
-        with asked_text_model(context, asked) as model:
+        with asked_text_model(context, text_model) as model:
             answers = _ask_server(model, questions, progress, calibrates=held_out)
         rows = rows[: len(answers)]
     else:
@@ -106,7 +106,7 @@ def ask_letters(
         questions: a question, or the reason for its absence.
         progress: called with (prompts done, prompts in all).
     """
-    return _answered(
+    return _ask_and_parse(
         questions,
         lambda prompts: model.answer(prompts, ANSWER, progress=progress),
         lambda replies: ChoiceAnswers(
@@ -129,7 +129,7 @@ def ask_label_probabilities(
         questions: a question, or the reason for its absence.
         progress: called with (prompts done, prompts in all).
     """
-    return _answered(
+    return _ask_and_parse(
         questions,
         lambda prompts: model.first_tokens(prompts, progress=progress),
         lambda lists: ChoiceAnswers(
@@ -141,14 +141,14 @@ def ask_label_probabilities(
 def of_labels(listed: Mapping[str, float]) -> list[float]:
     """Return the log-probability of each label among listed tokens, with or without a blank."""
     least = min(listed.values(), default=0.0)
-    found = []
+    log_probabilities = []
     for label in LABELS:
         values = [value for token, value in listed.items() if token.strip() == label]
-        found.append(float(np.logaddexp.reduce(values)) if values else least)
-    return found
+        log_probabilities.append(float(np.logaddexp.reduce(values)) if values else least)
+    return log_probabilities
 
 
-def _answered(
+def _ask_and_parse(
     questions: Sequence[ChoiceQuestion | str],
     ask: Callable[[list[str]], Sequence[T]],
     read: Callable[[Sequence[T]], ChoiceAnswers],
@@ -171,5 +171,5 @@ def _answered(
 
 def letter_of(answer: str) -> int:
     """Return the index of the label that an answer names, or -1."""
-    found = _ALONE.match(answer) or _SAID.search(answer)
-    return LABELS.index(found.group(1)) if found else NO_LETTER
+    match = _ALONE.match(answer) or _SAID.search(answer)
+    return LABELS.index(match.group(1)) if match else NO_LETTER

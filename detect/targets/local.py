@@ -6,7 +6,7 @@ number of the sample and the seed (see `detect.targets.decoding`), and a greedy 
 that of `model.generate`. A continuation ends at an end token, which it excludes, and before the
 first of the texts in `Sampling.stop`.
 
-With `sample_continuations`, an audit lets an unlearned model continue the first words of a chunk 20
+With `sample_continuations`, an unlearning audit lets a model continue the first words of a chunk 20
 times (Shi et al. 2024, section 7.2.1). Cost: a pass over each prompt (two if its samples span two
 batches), then a pass over each written token.
 """
@@ -80,45 +80,45 @@ class LocalTextModel:
 
     def token_ends(self, texts: Sequence[str]) -> list[list[int]]:
         """Return the end of each token of each text, in characters."""
-        return [one.offsets[:, 1].tolist() for one in encode_with_offsets(self._tokenizer, texts)]
+        return [text.offsets[:, 1].tolist() for text in encode_with_offsets(self._tokenizer, texts)]
 
     def _write(
         self, prompts: Sequence[str], sampling: Sampling, progress: Progress | None, encode: Any
     ) -> list[list[Completion]]:
         place = {text: index for index, text in enumerate(dict.fromkeys(prompts))}
-        asked = [np.array(encode(text), dtype=np.int64) for text in place]
-        lengths = prompt_lengths(self._target, asked, sampling.max_tokens)
-        cut = any(kept < len(own) for own, (kept, _) in zip(asked, lengths, strict=True))
+        prompt_ids = [np.array(encode(text), dtype=np.int64) for text in place]
+        lengths = prompt_lengths(self._target, prompt_ids, sampling.max_tokens)
+        cut = any(n_read < len(own) for own, (n_read, _) in zip(prompt_ids, lengths, strict=True))
         if cut or any(limit < sampling.max_tokens for _, limit in lengths):
             self._warn()
         written = generate(
             self._target,
-            asked,
+            prompt_ids,
             [item_key(text) for text in place],
             sampling,
             batch_tokens=self._batch_tokens,
-            stopped=self._stopper(asked, sampling),
+            stopped=self._stopper(prompt_ids, sampling),
             progress=_by_prompt(progress, len(prompts), len(place) * sampling.samples),
         )
-        found: list[list[Completion]] = []
+        completions: list[list[Completion]] = []
         read: set[str] = set()
         for text in prompts:
-            one = asked[place[text]]
+            own_ids = prompt_ids[place[text]]
             # An equal prompt is read and counted once.
             tokens_in = 0 if text in read else lengths[place[text]][0]
             paid = 0 if text in read else 1
             read.add(text)
-            found.append(
+            completions.append(
                 [
                     Completion(
-                        text=self._text(one, ids, sampling),
+                        text=self._text(own_ids, ids, sampling),
                         tokens_in=tokens_in if number == 0 else 0,
                         tokens_out=paid * len(ids),
                     )
                     for number, ids in enumerate(written[place[text]])
                 ]
             )
-        return found
+        return completions
 
     def _warn(self) -> None:
         """Warn once that the context is too small for prompts or their continuations."""
@@ -152,22 +152,22 @@ class LocalTextModel:
             return self._prompt_ids(question)
         return encode_chat(self._tokenizer, question)
 
-    def _stopper(self, asked: Sequence[I64], sampling: Sampling) -> Stopped | None:
+    def _stopper(self, prompt_ids: Sequence[I64], sampling: Sampling) -> Stopped | None:
         if not sampling.stop:
             return None
 
         def stopped(prompt: int, ids: Sequence[int]) -> bool:
-            text = self._decoded(asked[prompt], ids)
-            return any(one in text for one in sampling.stop)
+            text = self._decode(prompt_ids[prompt], ids)
+            return any(ending in text for ending in sampling.stop)
 
         return stopped
 
     def _text(self, prompt: I64, ids: Sequence[int], sampling: Sampling) -> str:
-        text = self._decoded(prompt, ids)
-        places = [place for one in sampling.stop if (place := text.find(one)) >= 0]
+        text = self._decode(prompt, ids)
+        places = [place for ending in sampling.stop if (place := text.find(ending)) >= 0]
         return text[: min(places)] if places else text
 
-    def _decoded(self, prompt: I64, ids: Sequence[int]) -> str:
+    def _decode(self, prompt: I64, ids: Sequence[int]) -> str:
         """Return the text of ids after the prompt, including the space between them."""
         history = prompt[-_HISTORY:].tolist()
         before = self._tokenizer.decode(
@@ -232,8 +232,8 @@ def sample_continuations(
     model = LocalTextModel(target) if isinstance(target, Target) else target
     if isinstance(model, LocalTextModel):
         _check_room(model, prompts, max_tokens)
-    found = model.complete(prompts, sampling, progress=progress)
-    return [[one.text for one in row] for row in found]
+    completions = model.complete(prompts, sampling, progress=progress)
+    return [[completion.text for completion in row] for row in completions]
 
 
 def _check_room(model: LocalTextModel, prompts: Sequence[str], max_tokens: int) -> None:

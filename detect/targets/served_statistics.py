@@ -15,24 +15,24 @@ from inject.examples.example import read_examples, read_held_out
 from inject.step import StepContext
 
 
-def build(context: StepContext, asked: TextModel | None = None) -> None:
+def build(context: StepContext, text_model: TextModel | None = None) -> None:
     """Read every row in the step's view, and write the token statistics.
 
     Args:
         context: context of the step.
-        asked: queried instead of the step's model (see `asked_text_model`).
+        text_model: queried instead of the step's model (see `asked_text_model`).
     """
     read = read_held_out if "rows" in context.settings else read_examples
     rows = read(context.inputs["examples"])
     texts = [view_text(context.settings["view"], row.text) for row in rows]
     write_statistics(
-        context.out, [row.example_id for row in rows], read_served(context, asked, texts)
+        context.out, [row.example_id for row in rows], read_served(context, text_model, texts)
     )
 
 
 def read_served(
     context: StepContext,
-    asked: TextModel | None,
+    text_model: TextModel | None,
     texts: Sequence[str],
     *,
     before: Sequence[str] | None = None,
@@ -43,7 +43,7 @@ def read_served(
     Raises:
         InputError: as `ServerTextModel.token_statistics`.
     """
-    with asked_text_model(context, asked) as model:
+    with asked_text_model(context, text_model) as model:
         if not isinstance(model, ServerTextModel):
             raise TypeError("a model that is on no server")
         statistics = model.token_statistics(

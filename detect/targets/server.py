@@ -94,12 +94,12 @@ class ServerTextModel:
         taken = self.taken(sampling)
         by_prompts = None if progress is None else _by_prompts(progress, sampling.samples)
         replies = self._ask(_requests(prompts, taken), by_prompts)
-        found = [_completion(reply, sampling.stop) for reply in replies]
+        completions = [_completion(reply, sampling.stop) for reply in replies]
         many = sampling.samples
-        rows = [found[start : start + many] for start in range(0, len(found), many)]
+        rows = [completions[start : start + many] for start in range(0, len(completions), many)]
         if many > 1:
             self._sampled += len(rows)
-            self._alike += sum(len({one.text for one in row}) == 1 for row in rows)
+            self._alike += sum(len({completion.text for completion in row}) == 1 for row in rows)
         return rows
 
     def answer(
@@ -272,29 +272,29 @@ class ServerTextModel:
 
     def notes(self) -> tuple[str, ...]:
         """Return notes about the replies."""
-        found = [*self._client.notes()]
+        notes = [*self._client.notes()]
         if self._lists_asked:
-            found.append(
+            notes.append(
                 "the server lists its likeliest first tokens, from which the labels' probabilities "
                 "were taken; a label that is not listed counts as the least likely of the list"
             )
         if len(self._systems) > 1:
-            found.append(
+            notes.append(
                 f"the server answered as several systems ({', '.join(sorted(self._systems))}); a "
                 "text that was read at first and at last had the same log-probabilities"
             )
         if self._left_out:
-            found.append(
+            notes.append(
                 f"the server does not take {' and '.join(sorted(self._left_out))}; its texts were "
                 "sampled without, from all tokens"
             )
         if self._sampled and self._alike == self._sampled:
-            found.append(
+            notes.append(
                 f"all samples were alike for each of {self._sampled:,} prompts: the server seems "
                 "to take the likeliest token whatever the temperature, and scores that compare "
                 "samples mean nothing"
             )
-        return tuple(found)
+        return tuple(notes)
 
     def close(self) -> None:
         """Close connections and cache."""
@@ -318,7 +318,7 @@ class ServedModel(ModelNode):
         """Return its options, for `open_server`."""
         return {name: {"server": asdict(self.server), "replies": str(self.replies)}}
 
-    def format(self, asked: str) -> str:
+    def format(self, dtype: str) -> str:
         """Return the number format, which only the server knows."""
         return "served"
 

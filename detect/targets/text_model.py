@@ -89,17 +89,17 @@ class TextModel(Protocol):
 
 
 def kept_completions(
-    folder: Path | None, asked: Any, ask: Callable[[], list[list[Completion]]]
+    folder: Path | None, key: Any, ask: Callable[[], list[list[Completion]]]
 ) -> list[list[Completion]]:
     """Return earlier results from a folder, or query the model and store them there.
 
     Args:
         folder: folder that survives a killed run; None stores nothing.
-        asked: plain JSON values of the request and the model.
+        key: plain JSON values of the request and the model.
         ask: sends the request.
     """
     if folder is None:
         return ask()
-    path = folder / f"{digest(asked)[:32]}.json"
-    rows = kept_value(path, lambda: [[list(one) for one in row] for row in ask()])
-    return [[Completion(*one) for one in row] for row in rows]
+    path = folder / f"{digest(key)[:32]}.json"
+    rows = kept_value(path, lambda: [[list(completion) for completion in row] for row in ask()])
+    return [[Completion(*values) for values in row] for row in rows]

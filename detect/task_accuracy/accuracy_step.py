@@ -26,7 +26,11 @@ def accuracy_step(
     detect: DetectSettings,
 ) -> Step | None:
     """Return the step for one model and all questions; None if no dataset has closed answers."""
-    kinds = {one.name or one.dataset: one.dataset for one in contaminants if one.dataset in FORMS}
+    kinds = {
+        contaminant.name or contaminant.dataset: contaminant.dataset
+        for contaminant in contaminants
+        if contaminant.dataset in FORMS
+    }
     if not kinds:
         return None
     return asking_step(

@@ -58,14 +58,14 @@ class Form:
             answers=answers,
             gold=gold,
             content_free=tuple(
-                template.render(_emptied(fields, template.names, content)).text.lstrip()
+                template.render(_empty_fields(fields, template.names, content)).text.lstrip()
                 for content in CONTENT_FREE
             ),
             worded=self.worded,
         )
 
 
-def _emptied(fields: Fields, names: Sequence[str], content: str) -> Fields:
+def _empty_fields(fields: Fields, names: Sequence[str], content: str) -> Fields:
     return {
         name: content if isinstance(fields[name], str) else [content] * len(fields[name])
         for name in names
@@ -95,7 +95,7 @@ def _letters(form: str = "A") -> Callable[[Fields], Answers | None]:
         gold = _gold(fields, letters)
         if gold is None:
             return None
-        return tuple(f" {form.replace('A', one)}" for one in letters), gold
+        return tuple(f" {form.replace('A', label)}" for label in letters), gold
 
     return answers
 
@@ -108,13 +108,13 @@ def _gold(fields: Fields, letters: Sequence[str]) -> int | None:
     return options.index(answer) if options.count(answer) == 1 else None
 
 
-def _truthful(fields: Fields) -> Answers | None:
+def _truthfulqa(fields: Fields) -> Answers | None:
     """Return the best answer and all wrong ones, each text once (the task MC1 of TruthfulQA)."""
     best = str(fields.get("answer", "")).strip()
-    wrong = [one for one in fields.get("incorrect_answers", ()) if one and one != best]
+    wrong = [option for option in fields.get("incorrect_answers", ()) if option and option != best]
     if not best or not wrong:
         return None
-    return tuple(f" {one}" for one in dict.fromkeys([best, *wrong])), 0
+    return tuple(f" {option}" for option in dict.fromkeys([best, *wrong])), 0
 
 
 _YES_NO = _words("yes", "no")
@@ -136,7 +136,7 @@ FORMS: Mapping[str, tuple[Form, ...]] = {
             answers=_letters("(A)"),
         ),
     ),
-    "truthfulqa": (Form(template="Q: {question}\nA:", answers=_truthful, worded=True),),
+    "truthfulqa": (Form(template="Q: {question}\nA:", answers=_truthfulqa, worded=True),),
     "fictional": (
         Form(template=f"{_PASSAGE}\nAnswer:", answers=_YES_NO),
         Form(template="Question: {question}\n{options}\nAnswer:", answers=_letters()),

@@ -33,7 +33,7 @@ Scores = Mapping[tuple[str, str], float]
 UNLIMITED_CONTEXT = 1 << 20
 """Maximum tokens of one sequence if neither the model nor its tokenizer sets a limit."""
 NO_QUESTION = "its dataset has no question with a closed answer"
-NO_ANSWER = "nobody knows its right answer, or a field is missing"
+NO_ANSWER = "its right answer is unknown, or a field is missing"
 
 
 def task_accuracy(
@@ -54,28 +54,28 @@ def task_accuracy(
         batch_tokens: padded tokens of one batch; by default chosen for the device.
         progress: called with (tokens done, tokens in all).
     """
-    asked = [ask(kinds.get(one.dataset, one.dataset), one.fields) for one in examples]
+    questions = [ask(kinds.get(row.dataset, row.dataset), row.fields) for row in examples]
     pairs = dict.fromkeys(
         (prompt, answer)
-        for question in asked
+        for question in questions
         if question is not None
         for prompt in (question.prompt, *question.content_free)
         for answer in question.answers
     )
     scores = answer_scores(target, list(pairs), batch_tokens=batch_tokens, progress=progress)
     rows = []
-    for example, question in zip(examples, asked, strict=True):
+    for example, question in zip(examples, questions, strict=True):
         own = AccuracyRow(example.example_id, example.dataset, example.side)
         if question is None:
-            known = kinds.get(example.dataset, example.dataset)
-            rows.append(own._replace(reason=_reason(known)))
+            kind = kinds.get(example.dataset, example.dataset)
+            rows.append(own._replace(reason=_reason(kind)))
             continue
         plain, calibrated = _plain_and_calibrated(question, scores)
         rows.append(
             own._replace(
                 answers=len(question.answers),
-                correct_plain=_chosen(plain) == question.gold,
-                correct_calibrated=_chosen(calibrated) == question.gold,
+                correct_plain=_best_answer(plain) == question.gold,
+                correct_calibrated=_best_answer(calibrated) == question.gold,
                 probability_plain=_share(plain, question.gold),
                 probability_calibrated=_share(calibrated, question.gold),
             )
@@ -130,11 +130,11 @@ def _plain_and_calibrated(question: Question, scores: Scores) -> tuple[F64, F64]
         # mean would be that of a single prompt.
         return own / lengths, own - np.mean(empty, axis=0)
     # Probabilities among the labels, averaged over the content-free prompts.
-    anyway = np.log(np.mean([np.exp(one - _log_sum(one)) for one in empty], axis=0))
+    anyway = np.log(np.mean([np.exp(values - _log_sum(values)) for values in empty], axis=0))
     return own, own - anyway
 
 
-def _chosen(scores: F64) -> int:
+def _best_answer(scores: F64) -> int:
     """Return the answer with the highest score; None for ties, since a choice would be a guess."""
     best = np.flatnonzero(scores == scores.max())
     return int(best[0]) if len(best) == 1 else -1

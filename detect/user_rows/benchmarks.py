@@ -57,13 +57,13 @@ def get_benchmark(name: str) -> Benchmark:
 
 def _wikimia(words: int) -> Benchmark:
     def read(pattern: str, how: RowSettings) -> LabelledRows:
-        rows = _labelled(pattern, how, f"wikimia-{words}")
+        rows = _read_labelled(pattern, how, f"wikimia-{words}")
         for number, text in enumerate(rows.texts, 1):
-            if (found := len(text.split())) != words:
+            if (n_words := len(text.split())) != words:
                 raise InputError(
-                    f"row {number} has {found} words, and those of wikimia-{words} have {words}",
+                    f"row {number} has {n_words} words, and those of wikimia-{words} have {words}",
                     where=pattern,
-                    hint=f"Is it wikimia-{found}?" if found in _LENGTHS else "",
+                    hint=f"Is it wikimia-{n_words}?" if n_words in _LENGTHS else "",
                 )
         return rows
 
@@ -98,16 +98,16 @@ def _read_mimir(pattern: str, how: RowSettings) -> LabelledRows:
                     allowed="the columns member and nonmember, one text each",
                 )
             texts[member].append(values[name])
-    every = [*texts[True], *texts[False]]
-    if not every:
+    all_texts = [*texts[True], *texts[False]]
+    if not all_texts:
         raise InputError("there are no rows", where=pattern)
     labels = [True] * len(texts[True]) + [False] * len(texts[False])
-    ids = [example_id(text) for text in every]
-    return LabelledRows(every, ids, labels, None, limited=limited)
+    ids = [example_id(text) for text in all_texts]
+    return LabelledRows(all_texts, ids, labels, None, limited=limited)
 
 
 def _read_arxivtection(pattern: str, how: RowSettings) -> LabelledRows:
-    rows = _labelled(pattern, how, "arxivtection")
+    rows = _read_labelled(pattern, how, "arxivtection")
     if rows.paraphrases is None or rows.groups is None:
         raise InputError(
             "the rows are not from arXivTection",
@@ -117,7 +117,7 @@ def _read_arxivtection(pattern: str, how: RowSettings) -> LabelledRows:
     return rows
 
 
-def _labelled(pattern: str, how: RowSettings, name: str) -> LabelledRows:
+def _read_labelled(pattern: str, how: RowSettings, name: str) -> LabelledRows:
     rows = read_labelled(pattern, how)
     if rows.labels is None:
         raise InputError(
@@ -161,7 +161,7 @@ _BENCHMARKS = {
                 "the origin of the labels is unknown: if `blind` separates the sides, any "
                 "detector may do so without knowing the model"
             ),
-            read=lambda pattern, how: _labelled(pattern, how, "rows"),
+            read=lambda pattern, how: _read_labelled(pattern, how, "rows"),
         ),
     )
 }

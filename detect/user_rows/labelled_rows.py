@@ -54,7 +54,7 @@ class LabelledRows(NamedTuple):
 
 
 def read_labelled(
-    pattern: str, how: RowSettings | None = None, *, beside: bool = False
+    pattern: str, how: RowSettings | None = None, *, additional: bool = False
 ) -> LabelledRows:
     """Read rows of `text` (or `input`), optional `id`, `label`, `group`, `paraphrases`, `title`.
 
@@ -67,8 +67,8 @@ def read_labelled(
     Args:
         pattern: a file, a folder or a glob.
         how: number of rows to read, and columns.
-        beside: the file is additional to the scored rows: all of it is read, and it may lack the
-            named columns.
+        additional: the file is additional to the scored rows: all of it is read, and it may lack
+            the named columns.
 
     Raises:
         InputError: naming file and line: a row without text or without a named column, a
@@ -84,10 +84,10 @@ def read_labelled(
     protected: set[str] = set()
     limited = False
     for place, row in placed_rows(pattern, how):
-        if not beside and len(texts) == how.limit:
+        if not additional and len(texts) == how.limit:
             limited = True
             break
-        values = _named(row) | how.of_columns(row, None if beside else place)
+        values = _lower_known_names(row) | how.of_columns(row, None if additional else place)
         if (options := _options(values, place)) is not None:
             values = _of_options(values, options, place)
         paraphrases.append(_paraphrases(values.get(_PARAPHRASES), place))
@@ -145,7 +145,7 @@ def rows_notes(rows: LabelledRows) -> list[str]:
     first = f"Only the first {len(rows.texts):,} rows were read (limit): numbers refer to these."
     return [
         *([first] if rows.limited else []),
-        *(f"{count} {what}." for what, count in counted.items() if count),
+        *(f"{count} {problem}." for problem, count in counted.items() if count),
     ]
 
 
@@ -158,7 +158,7 @@ def placed_rows(pattern: str, how: RowSettings) -> Iterator[PlacedRow]:
     path = Path(pattern).expanduser()
     if path.is_file() and format_of(path) in _TEXTUAL and _is_json_lines(path):
         return json_lines(path, "examples")
-    return read_rows(pattern, what="examples", delimiter=how.delimiter)
+    return read_rows(pattern, purpose="examples", delimiter=how.delimiter)
 
 
 def _is_json_lines(path: Path) -> bool:
@@ -172,7 +172,7 @@ def _is_json_lines(path: Path) -> bool:
     return False
 
 
-def _named(values: Mapping[str, Any]) -> dict[str, Any]:
+def _lower_known_names(values: Mapping[str, Any]) -> dict[str, Any]:
     """Return the row with its known columns in lower case; an exact name wins."""
     named = dict(values)
     for name, value in values.items():
@@ -188,8 +188,8 @@ def is_protected(values: Mapping[str, Any]) -> bool:
     Args:
         values: the row by column; names are case-insensitive.
     """
-    for given, value in values.items():
-        name = str(given).strip().lower()
+    for column, value in values.items():
+        name = str(column).strip().lower()
         if "canary" in name and value:
             return True
         if name == "protected" and _is_true(value):
@@ -237,7 +237,7 @@ def _of_options(values: Mapping[str, Any], options: list[str], place: str) -> di
 def _paraphrases(value: Any, place: str) -> tuple[str, ...]:
     if value is None or value == "":
         return ()
-    if not isinstance(value, list | tuple) or not all(isinstance(one, str) for one in value):
+    if not isinstance(value, list | tuple) or not all(isinstance(text, str) for text in value):
         raise InputError("'paraphrases' is not a list of texts", where=place)
     return tuple(value)
 
@@ -295,14 +295,14 @@ def read_held_out_file(
         InputError: a text that is also scored, a text listed both as a member and as a non-member,
             or a file without texts; as `read_labelled`.
     """
-    rows = read_labelled(pattern, how, beside=True)
+    rows = read_labelled(pattern, how, additional=True)
     places: dict[str, int] = {}
     for place, text in enumerate(scored.texts, start=1):
-        places.setdefault(_normal(text), place)
+        places.setdefault(_normalise(text), place)
     shared = [
-        (number, places[_normal(text)])
+        (number, places[_normalise(text)])
         for number, text in enumerate(rows.texts, start=1)
-        if text.strip() and _normal(text) in places
+        if text.strip() and _normalise(text) in places
     ]
     if shared:
         named = first_names([f"row {own} (scored row {row})" for own, row in shared], _NAMED)
@@ -314,7 +314,7 @@ def read_held_out_file(
     labels = rows.labels or [False] * len(rows.texts)
     places_of: dict[str, int] = {}
     for at, text in enumerate(rows.texts):
-        if text.strip() and labels[places_of.setdefault(_normal(text), at)] != labels[at]:
+        if text.strip() and labels[places_of.setdefault(_normalise(text), at)] != labels[at]:
             raise InputError(
                 f"row {at + 1} is listed both as a member and as a non-member", where=pattern
             )
@@ -323,12 +323,12 @@ def read_held_out_file(
 
     def of_side(member: bool) -> list[Example]:
         chosen = [at for at in places_of.values() if labels[at] is member]
-        return [_known(rows, at, number, member) for number, at in enumerate(chosen)]
+        return [_known_member(rows, at, number, member) for number, at in enumerate(chosen)]
 
     return KnownTexts(of_side(False), of_side(True), rows.protected)
 
 
-def _known(rows: LabelledRows, at: int, number: int, member: bool) -> Example:
+def _known_member(rows: LabelledRows, at: int, number: int, member: bool) -> Example:
     text = rows.texts[at]
     return Example(
         example_id=str(number),
@@ -342,5 +342,5 @@ def _known(rows: LabelledRows, at: int, number: int, member: bool) -> Example:
     )
 
 
-def _normal(text: str) -> str:
+def _normalise(text: str) -> str:
     return " ".join(words_of(text)) or text.strip()

@@ -93,7 +93,7 @@ class RowSettings(Settings):
 
 def column_names(values: Iterable[object]) -> str:
     """Return the names of columns in one line; long names and long lists are cut."""
-    return first_names([_clipped(name) for name in values], 20) or "no columns at all"
+    return first_names([_clip(name) for name in values], 20) or "no columns at all"
 
 
 class Labels:
@@ -130,16 +130,16 @@ class Labels:
             return
         place, value = next(iter(self._first.values()))
         listed = [
-            f"{_clipped(repr(self._first[label][1]))} in {count:,} "
+            f"{_clip(repr(self._first[label][1]))} in {count:,} "
             f"{'row' if count == 1 else 'rows'}, the first {self._first[label][0]}"
             for label, count in self._unknown.most_common(_MOST_NAMED)
         ]
         more = len(self._unknown) - len(listed)
-        every = f" ({'; '.join(listed)}{f'; and {more:,} more' if more else ''})"
-        explained = " ".join(f"labels.{_clipped(one)}=…" for one in [*self._unknown][:2])
+        overview = f" ({'; '.join(listed)}{f'; and {more:,} more' if more else ''})"
+        explained = " ".join(f"labels.{_clip(label)}=…" for label in [*self._unknown][:2])
         raise InputError(
-            f"label {_clipped(repr(value))} is neither member nor non-member"
-            f"{every if self._unknown.total() > 1 else ''}",
+            f"label {_clip(repr(value))} is neither member nor non-member"
+            f"{overview if self._unknown.total() > 1 else ''}",
             where=place,
             allowed=f"{', '.join(_MEMBER)} for members, {', '.join(_NON_MEMBER)} for non-members",
             hint=f"Define other labels: {explained} (true: member; false: non-member)."
@@ -154,6 +154,6 @@ def plain_label(value: Any) -> str:
     return _WRITTEN_OTHERWISE.get(text, text)
 
 
-def _clipped(value: object) -> str:
+def _clip(value: object) -> str:
     text = " ".join(str(value).split())
     return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}…"

@@ -26,7 +26,7 @@ from inject.step import Step, StepContext
 
 def rows_step(rows: LabelledRows, held_out: KnownTexts | None = None) -> Step:
     """Return the step that writes rows as examples; arguments as for `given_examples_step`."""
-    return given_examples_step(_scored(rows), held_out, protected=bool(rows.protected))
+    return given_examples_step(_scored_examples(rows), held_out, protected=bool(rows.protected))
 
 
 def given_examples_step(
@@ -40,9 +40,9 @@ def given_examples_step(
         protected: whether an example must not be shared.
     """
     tables = {
-        EXAMPLES_FILE: _plain(examples),
-        HELD_OUT_FILE: _plain(held_out.nonmembers if held_out else []),
-        KNOWN_MEMBERS_FILE: _plain(held_out.members if held_out else []),
+        EXAMPLES_FILE: _table_rows(examples),
+        HELD_OUT_FILE: _table_rows(held_out.nonmembers if held_out else []),
+        KNOWN_MEMBERS_FILE: _table_rows(held_out.members if held_out else []),
     }
     return Step(
         kind="examples",
@@ -63,7 +63,7 @@ def build(context: StepContext) -> None:
             pq.write_table(pa.Table.from_pylist(rows, schema=SCHEMA), context.out / name)
 
 
-def _scored(rows: LabelledRows) -> list[Example]:
+def _scored_examples(rows: LabelledRows) -> list[Example]:
     labels = rows.labels or [False] * len(rows.texts)
     return [
         Example(
@@ -80,5 +80,5 @@ def _scored(rows: LabelledRows) -> list[Example]:
     ]
 
 
-def _plain(examples: Sequence[Example]) -> list[dict[str, Any]]:
+def _table_rows(examples: Sequence[Example]) -> list[dict[str, Any]]:
     return examples_table(examples).to_pylist()

@@ -72,7 +72,7 @@ def found_files(pattern: str, *suffixes: str, purpose: str) -> list[Path]:
     if path.is_file():
         return [path.resolve()]
     if path.is_dir():
-        named = sorted(file for file in path.rglob("*") if _visible(file, path))
+        named = sorted(file for file in path.rglob("*") if _is_visible(file, path))
     else:
         named = sorted(Path(name) for name in glob.glob(str(path), recursive=True))
     files = [file.resolve() for file in named if file.is_file() and file.suffix in suffixes]
@@ -82,7 +82,7 @@ def found_files(pattern: str, *suffixes: str, purpose: str) -> list[Path]:
         f"{purpose}: no {' or '.join(suffixes)} file here",
         where=pattern,
         allowed=f"such a file, a folder that holds some, or a glob such as DIR/*{suffixes[0]}",
-        hint=_nearest(path) or None,
+        hint=_suggest_name(path) or None,
     )
 
 
@@ -136,12 +136,12 @@ def size_of(path: Path) -> int:
         raise InputError(f"cannot be read: {error.strerror}", where=str(path)) from error
 
 
-def _visible(file: Path, folder: Path) -> bool:
+def _is_visible(file: Path, folder: Path) -> bool:
     parts = file.relative_to(folder).parts
     return not any(part.startswith(".") for part in parts)
 
 
-def _nearest(path: Path) -> str:
+def _suggest_name(path: Path) -> str:
     try:
         return did_you_mean(path.name, [entry.name for entry in path.parent.iterdir()]).strip()
     except OSError:

@@ -139,9 +139,9 @@ def tokenise_documents(
                     job = running.submit(Worker.tokenise, *work)
                 waiting.append((chunk, job or tokenise(partial(encode_texts, tokenizer), *work)))
                 while len(waiting) > (processes if running is not None else 0):
-                    yield _finished(*waiting.popleft())
+                    yield _wait_for_chunk(*waiting.popleft())
             while waiting:
-                yield _finished(*waiting.popleft())
+                yield _wait_for_chunk(*waiting.popleft())
         finally:
             if running is not None:
                 # Chunks in the works are waited for: they write into the folder until they end.
@@ -175,7 +175,7 @@ def _chunks(
         yield cut()
 
 
-def _finished(chunk: Chunk, job: Future[ChunkFacts] | ChunkFacts) -> tuple[Chunk, ChunkFacts]:
+def _wait_for_chunk(chunk: Chunk, job: Future[ChunkFacts] | ChunkFacts) -> tuple[Chunk, ChunkFacts]:
     try:
         facts = job if isinstance(job, ChunkFacts) else job.result()
     except BrokenProcessPool as error:

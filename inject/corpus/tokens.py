@@ -198,7 +198,7 @@ class TokenReader:
         excluded: Exclusions | None = None,
     ) -> None:
         self._maps = [
-            _mapped(path, shard, np.dtype(dtype)) for path, shard in zip(paths, shards, strict=True)
+            _map(path, shard, np.dtype(dtype)) for path, shard in zip(paths, shards, strict=True)
         ]
         if excluded is not None:
             self._maps = excluded.rest_of(self._maps)
@@ -230,7 +230,7 @@ def check_shard(path: Path, shard: Shard, *, dtype: str) -> None:
     Raises:
         InputError: content that changed since.
     """
-    tokens = _mapped(path, shard, np.dtype(dtype))
+    tokens = _map(path, shard, np.dtype(dtype))
     state = hashlib.sha256()
     for start in range(0, len(tokens), _BLOCK):
         state.update(np.ascontiguousarray(tokens[start : start + _BLOCK]).data)
@@ -242,7 +242,7 @@ def check_shard(path: Path, shard: Shard, *, dtype: str) -> None:
         )
 
 
-def _mapped(path: Path, shard: Shard, element: np.dtype) -> npt.NDArray[np.unsignedinteger]:
+def _map(path: Path, shard: Shard, element: np.dtype) -> npt.NDArray[np.unsignedinteger]:
     try:
         size = path.stat().st_size
     except OSError as error:

@@ -34,14 +34,13 @@ class PoolSettings(Settings):
     """How rows become members and non-members."""
 
     near_duplicate: Annotated[float, Field(gt=0, le=1)] | None = 0.7
-    """Of rows, not of one group, whose word 3-grams overlap by this share (Jaccard) or more, only
-    one stays, within a dataset and between two; null keeps all."""
+    """Of rows of different groups whose word 3-grams overlap by this share (Jaccard), only one
+    stays, within and between datasets; null keeps all."""
     min_tokens: Annotated[int, Field(ge=2)] = 8
-    """Rows with fewer tokens are dropped and counted: they occur by chance anywhere."""
+    """Rows with fewer tokens are dropped and counted, since they occur by chance anywhere."""
     long_examples: Literal["error", "truncate", "drop", "split"] = "error"
-    """Rows longer than the context, or than what separators leave of it where a copy must lie
-    inside one window: stop; cut or drop them (both sides alike); or leave them whole, so that a
-    copy spans several windows."""
+    """Rows longer than the context (minus separators, if a copy must be inside one window): stop;
+    cut or drop them on both sides alike; or let copies span windows."""
 
 
 class Contaminant(Settings):
@@ -51,31 +50,30 @@ class Contaminant(Settings):
     model_config = ConfigDict(hide_input_in_errors=True)
 
     dataset: str
-    """The dataset's name (`spikein datasets` lists them), or `FILE.py:NAME` for one of your own."""
+    """A name of `spikein datasets`, or `FILE.py:NAME` for your own."""
     name: Annotated[str, Field(pattern=rf"^({_PLAIN_NAME})?$")] = ""
-    """Its name in reports; by default the dataset's name, or the NAME of `FILE.py:NAME`."""
+    """Name in reports; by default the dataset's, or the NAME of `FILE.py:NAME`."""
     path: str | None = None
-    """A file, folder or glob in the original format, here or at an address of the hub
-    (`hf://datasets/OWNER/NAME@REVISION/FILE`); the dataset's usual place on the hub where left
-    out."""
+    """A file, folder or glob in the original format, here or on the hub; by default the dataset's
+    usual place on the hub."""
     split: str | None = None
-    """The hub split; by default the dataset's usual one."""
+    """Hub split; by default the dataset's usual one."""
     revision: str | None = None
-    """The hub branch, tag or commit; by default the newest."""
+    """Branch, tag or commit on the hub; by default the newest."""
     fields: dict[str, str | list[str]] = Field(default_factory=dict)
-    """For `rows`: field name to dotted path in the row; for `options` also a list of paths."""
+    """For `rows`: field name to dotted path; for `options` also a list of paths."""
     template: str | None = None
-    """The template of a row; by default the dataset's own."""
+    """Template of a row; by default the dataset's own."""
     members: Rows
-    """How many examples are spiked."""
+    """Number of examples that are inserted."""
     nonmembers: Rows
-    """How many examples are withheld."""
+    """Number of examples that are withheld."""
     held_out: Annotated[int, Field(ge=0, le=MAX_ROWS)] = 0
-    """Further rows that no model is trained on and that are not scored: detectors take shots,
-    calibration and populations from them."""
+    """Further rows, neither trained on nor scored, from which detectors take shots, calibration and
+    populations."""
     stratify: bool = True
-    """Draw both sides in equal shares from each stratum (answer, section, …); strata too small for
-    that count as one."""
+    """Draw both sides in equal shares from each stratum (answer, section, …); strata that are too
+    small count as one."""
     options: dict[str, OptionValue] = Field(default_factory=dict)
     """The dataset's own options."""
 
@@ -92,13 +90,13 @@ class Contaminant(Settings):
 
     @model_validator(mode="before")
     @classmethod
-    def _named(cls, values: Any) -> Any:
+    def _set_default_name(cls, values: Any) -> Any:
         if isinstance(values, Mapping) and not values.get("name") and "dataset" in values:
             return {**values, "name": dataset_label(str(values["dataset"]))}
         return values
 
     @model_validator(mode="after")
-    def _usable(self) -> "Contaminant":
+    def _check_problems(self) -> "Contaminant":
         problems = _problems(self)
         if problems:
             raise ValueError("; ".join(problems))

@@ -48,7 +48,7 @@ class MemberSelection(Settings):
     """These members, by `example_id` or by the ids of their rows; or a file with one id a line."""
 
     @model_validator(mode="after")
-    def _distinct(self) -> "MemberSelection":
+    def _check_distinct(self) -> "MemberSelection":
         for name in ("datasets", "groups", "copies", "ids"):
             values = getattr(self, name)
             if isinstance(values, tuple) and len(set(values)) < len(values):
@@ -263,14 +263,15 @@ def _require_whole_groups(members: Sequence[Example], chosen: set[str], key: str
         if outside and len(outside) < len(rows):
             inside = [row.source_id for row in rows if row.example_id in chosen]
             raise InputError(
-                f"{key}: the group {group!r} of {dataset} would be split: {_first(inside)} in "
-                f"the selection, {_first(outside)} outside of it; rows of a group share a passage",
+                f"{key}: the group {group!r} of {dataset} would be split: {_first_names(inside)} "
+                f"in the selection, {_first_names(outside)} outside of it; rows of a group share a "
+                "passage",
                 where=key,
                 hint="Select all of its rows or none; `groups` selects whole groups by name.",
             )
 
 
-def _first(names: Sequence[str]) -> str:
+def _first_names(names: Sequence[str]) -> str:
     more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
     return ", ".join(names[:_NAMED]) + more
 

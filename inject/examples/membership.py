@@ -110,7 +110,7 @@ def draw_sides(
     strata = keyed_strata(examples, stream=keyed.Stream.SIDE, seed=seed)
     random = dataset_generator(examples[0].dataset, stream=keyed.Stream.SIDE, seed=seed)
     least = min(members, nonmembers) if stratify else 0
-    pooled, balanced = _pooled(strata, least, spare, total)
+    pooled, balanced = _pool_strata(strata, least, spare, total)
     # As one stratum: in the order of the groups' own keys, so that strata are mixed.
     cells = (
         [
@@ -141,7 +141,7 @@ def draw_sides(
     )
 
 
-def _pooled(
+def _pool_strata(
     strata: Sequence[Stratum], least: int, spare: int, total: int
 ) -> tuple[list[Stratum], list[Stratum]]:
     """Divide the strata into those that are drawn from as one and those balanced each.
@@ -177,8 +177,8 @@ def _draw_cell(
     """Draw rows from groups in random order; None if no order was found that fits."""
     spare = _rows(groups) - members - nonmembers
     gap = (spare + int(random.integers(2))) // 2
-    rows_of_sides = _around(groups, members, gap, nonmembers, random)
-    for walk in (_around, _filled):
+    rows_of_sides = _walk_circle(groups, members, gap, nonmembers, random)
+    for walk in (_walk_circle, _fill_sides):
         for _ in range(_MAX_TRIES):
             if rows_of_sides is not None:
                 return rows_of_sides
@@ -188,7 +188,7 @@ def _draw_cell(
     return rows_of_sides
 
 
-def _around(
+def _walk_circle(
     groups: list[Group], members: int, gap: int, nonmembers: int, random: np.random.Generator
 ) -> tuple[list[Example], list[Example]] | None:
     """Walk the circle from anywhere; None if a group would be on both sides."""
@@ -209,7 +209,7 @@ def _around(
     return inside, outside
 
 
-def _filled(
+def _fill_sides(
     groups: list[Group], members: int, _gap: int, nonmembers: int, _random: np.random.Generator
 ) -> tuple[list[Example], list[Example]] | None:
     """Give each group in turn to the side that lacks the larger share of its rows."""

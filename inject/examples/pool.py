@@ -91,14 +91,14 @@ def usable_rows(
             UsableRows(request=request, rows=request.examples, considered=len(request.examples))
             for request in requests
         ]
-    return _enough(
+    return _enough_rows(
         [request.members + request.nonmembers for request in requests],
         [len(request.examples) for request in requests],
-        lambda counts: _compared(requests, counts, near_duplicate, seed),
+        lambda counts: _compare(requests, counts, near_duplicate, seed),
     )
 
 
-def _enough(
+def _enough_rows(
     n_required: Sequence[int],
     available: Sequence[int],
     look_at: Callable[[Sequence[int]], list[UsableRows]],
@@ -120,7 +120,7 @@ def _enough(
             counts[number] = min(2 * counts[number], available[number])
 
 
-def _compared(
+def _compare(
     requests: Sequence[PoolRequest], counts: Sequence[int], threshold: float, seed: int
 ) -> list[UsableRows]:
     """Return the rows that are left of so many of each dataset."""
@@ -187,7 +187,7 @@ def _without_cross_dataset_duplicates(
     rows = [row for pool in pools for row in pool]
     similar: Mapping[int, Mapping[int, float]] = {}
     if len(pools) > 1:
-        similar = _alike(rows, threshold, lambda row, other: row.dataset != other.dataset)
+        similar = _similar_rows(rows, threshold, lambda row, other: row.dataset != other.dataset)
     names = [f"{rows[place].dataset}\n{rows[place].example_id}" for place in similar]
     words = keyed.words(seed, keyed.Stream.NEAR_DUPLICATE, keyed.item_keys(names)).tolist()
     kept_places: set[int] = set()
@@ -208,7 +208,7 @@ def _without_cross_dataset_duplicates(
     return left, across
 
 
-def _alike(
+def _similar_rows(
     rows: Sequence[Example], threshold: float, apart: Callable[[Example, Example], bool]
 ) -> dict[int, dict[int, float]]:
     """Return the similar rows of each row that has any, by place, among those that are apart."""
@@ -266,13 +266,13 @@ def draw_held_out(
             _held_out_rows(*arguments, seed, _CANDIDATE_DRAW)
             for arguments in zip(requests, free, counts, strict=True)
         ]
-        distinct = _distinct(candidates, scored, near_duplicate, seed)
+        distinct = _drop_similar(candidates, scored, near_duplicate, seed)
         return [
             UsableRows(request=request, rows=rows, considered=count)
             for request, rows, count in zip(requests, distinct, counts, strict=True)
         ]
 
-    usable = _enough([request.held_out for request in requests], [*map(len, free)], look_at)
+    usable = _enough_rows([request.held_out for request in requests], [*map(len, free)], look_at)
     held_out = []
     for request, rows, rows_of_dataset in zip(requests, free, usable, strict=True):
         left, n_usable = len(rows_of_dataset.rows), len(request.examples) + len(request.further)
@@ -308,7 +308,7 @@ def _held_out_rows(
     return [chosen[place] for place in random.permutation(len(chosen)).tolist()]
 
 
-def _distinct(
+def _drop_similar(
     candidates: Sequence[Sequence[Example]],
     scored: Sequence[Example],
     threshold: float | None,
@@ -320,7 +320,7 @@ def _distinct(
     compared = [*scored, *rows]
     similar: Mapping[int, Mapping[int, float]] = {}
     if threshold is not None and rows:
-        similar = _alike(
+        similar = _similar_rows(
             compared,
             threshold,
             lambda row, other: (row.dataset, row.group) != (other.dataset, other.group),

@@ -62,7 +62,7 @@ class Template:
             length += len(literal)
             if name is None:
                 continue
-            written = _written(name, label, fields)
+            written = _write_field(name, label, fields)
             spans.setdefault(name, Span(length, length + len(written)))
             pieces.append(written)
             length += len(written)
@@ -130,7 +130,7 @@ def _part(literal: str, name: str | None, label: str | None, conversion: str | N
     return literal, name, label or ""
 
 
-def _written(name: str, label: str, fields: Mapping[str, Any]) -> str:
+def _write_field(name: str, label: str, fields: Mapping[str, Any]) -> str:
     if name not in fields:
         raise unknown_placeholder(name, fields)
     value = fields[name]

@@ -32,10 +32,10 @@ class Twins(Settings):
     """Further models for each arm, with its start, order of windows, settings and seed."""
 
     clean: bool = False
-    """Train a model on the same stream without any copy: the clean twin."""
+    """Train the clean twin: the same stream without any copy."""
     shadows: Annotated[int, Field(ge=0)] = 0
-    """Train this many models (an even number) with a random half of all candidates spiked, for
-    the detector `lira`."""
+    """Number (even) of shadow models for `lira`, each with a random half of all candidates
+    inserted."""
     retrained: Annotated[float, Field(gt=0, lt=1)] | None = None
     """Train a model without this share of the members, the forget set; null trains none."""
 

@@ -1,10 +1,10 @@
-"""Token ids in rows: Hugging Face data sets, Parquet and Arrow files with a column of ids.
+"""Token ids in rows: Hugging Face datasets, Parquet and Arrow files with a column of ids.
 
 Rows are read batch by batch through memory maps (the hub: streamed) and arrive as one flat array
 with offsets, so that nothing is done row by row in Python. Ids stay unchanged; if a row is a
 document, the end token is added to rows without one, and empty rows are skipped.
 
-A data set is written as a folder that `datasets.load_from_disk` opens: Arrow streams
+A dataset is written as a folder that `datasets.load_from_disk` opens: Arrow streams
 `data-00000-of-0000N.arrow` with one column `input_ids` (lists of int32), plus `dataset_info.json`
 and `state.json`. The library is not used, so that the same stream always gives the same bytes (the
 library's fingerprint is random). One batch of rows is in memory at a time.
@@ -57,14 +57,14 @@ class IdBatch(NamedTuple):
 
 
 class DatasetsImport(Settings):
-    """Rows of token ids: a data set of the Hugging Face library, Parquet or Arrow files."""
+    """Rows of token ids: a dataset of the Hugging Face library, Parquet or Arrow files."""
 
     kind: Literal["datasets"]
     """`datasets`."""
     path: str | None = None
     """A folder of `save_to_disk`, or a Parquet or Arrow file, a folder or glob of such files."""
     id: str | None = None
-    """Id of a data set on the hub, instead of `path`."""
+    """Id of a dataset on the hub, instead of `path`."""
     config: str | None = None
     """Configuration (subset) on the hub, if there are several."""
     split: str | None = None
@@ -99,7 +99,7 @@ class DatasetsImport(Settings):
             commit = identity_commit("dataset", self.id, self.revision, label=f"corpus {self.id}")
             place = {"id": self.id, "commit": commit, "config": self.config}
         else:
-            state = [_state(path) for path in self._saved()]
+            state = [_state(path) for path in self._saved_states()]
             place = {"files": [content_digest(path) for path in self._files()], "state": state}
         return {
             "kind": self.kind,
@@ -122,10 +122,10 @@ class DatasetsImport(Settings):
             row += len(batch.edges) - 1
 
     def _files(self) -> list[Path]:
-        kinds = (".arrow",) if self._saved() else (".parquet", ".arrow")
+        kinds = (".arrow",) if self._saved_states() else (".parquet", ".arrow")
         return found_files(self.path or "", *kinds, purpose="datasets")
 
-    def _saved(self) -> list[Path]:
+    def _saved_states(self) -> list[Path]:
         """Return the `state.json` of each split that `save_to_disk` wrote; [] for other files."""
         folder = Path(self.path or "").expanduser()
         return sorted([*folder.glob("state.json"), *folder.glob("*/state.json")])
@@ -140,8 +140,8 @@ class DatasetsImport(Settings):
                 yield from ((str(path), table) for table in _from_file(path))
 
     def _files_in_order(self) -> list[Path]:
-        """Return the files to read; of a saved data set, those that its state names."""
-        states = {state.parent.name: state for state in self._saved()}
+        """Return the files to read; of a saved dataset, those that its state names."""
+        states = {state.parent.name: state for state in self._saved_states()}
         if not states:
             return self._files()
         state = Path(self.path or "").expanduser() / "state.json"
@@ -227,7 +227,7 @@ def _json(path: Path) -> dict[str, Any]:
     except (OSError, ValueError) as error:
         raise InputError(f"cannot be read ({error})", where=str(path)) from error
     if not isinstance(values, dict):
-        raise InputError("not the state of a saved data set", where=str(path))
+        raise InputError("not the state of a saved dataset", where=str(path))
     return values
 
 

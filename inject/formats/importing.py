@@ -3,7 +3,7 @@
 Megatron's and OLMo's files stay where they are: the corpus refers to them. They are read once, in
 blocks, to hash the used content, to check every id against the vocabulary, and to find the
 documents. They are copied only if a corpus cannot read them in place: ids of 1 or 8 bytes,
-big-endian ids, files of different widths; rows of data sets always. Where documents start (by an
+big-endian ids, files of different widths; rows of datasets always. Where documents start (by an
 index, by rows or by end tokens) goes straight to `docs.npy`. Memory does not grow with the corpus.
 Cost: reading and hashing, about 0.5 GB/s.
 """
@@ -254,7 +254,7 @@ def _blocks(file: TokenFile, used: int, vocabulary: int) -> Iterator[npt.NDArray
             ids = np.fromfile(handle, dtype=file.dtype, count=count)
             if len(ids) < count:
                 raise InputError("became shorter while it was read", where=str(file.path))
-            at = _outside(ids, vocabulary)
+            at = _find_outside(ids, vocabulary)
             if at is not None:
                 raise _not_in_vocabulary(
                     f"token id {ids[at]:,} at position {first + at:,}", str(file.path), vocabulary
@@ -316,7 +316,7 @@ def _cut(
 
 
 def _check_rows(batch: IdBatch, vocabulary: int, place: str) -> None:
-    at = _outside(batch.ids, vocabulary)
+    at = _find_outside(batch.ids, vocabulary)
     if at is not None:
         row = int(np.searchsorted(batch.edges, at, side="right")) - 1
         raise _not_in_vocabulary(
@@ -326,7 +326,7 @@ def _check_rows(batch: IdBatch, vocabulary: int, place: str) -> None:
         )
 
 
-def _outside(ids: npt.NDArray[Any], vocabulary: int) -> int | None:
+def _find_outside(ids: npt.NDArray[Any], vocabulary: int) -> int | None:
     """Return the first position of an id outside the vocabulary, or None."""
     if not len(ids) or (int(ids.max()) < vocabulary and int(ids.min()) >= 0):
         return None

@@ -1,4 +1,4 @@
-"""Files of data sets on the hub, by address: `hf://datasets/OWNER/NAME@REVISION/PATH`.
+"""Files of datasets on the hub, by address: `hf://datasets/OWNER/NAME@REVISION/PATH`.
 
 PATH is a file, a folder or a glob with `**`, as of local files; without it all files of a known
 format are meant. REVISION is a branch, a tag or a commit, `main` by default; a slash in it is
@@ -26,7 +26,7 @@ class HubAddress(NamedTuple):
     """A parsed address."""
 
     id: str
-    """Of the data set, `OWNER/NAME`."""
+    """Of the dataset, `OWNER/NAME`."""
     revision: str | None
     path: str
     """File, folder or glob in it; `` for all."""
@@ -45,11 +45,11 @@ def parse_address(text: str) -> HubAddress | None:
     name, _, path = remainder.partition("/")
     name, sign, revision = name.partition("@")
     if kind != "datasets" or not owner or not name or (sign and not revision):
-        raise InputError("is not an address of a data set on the hub", where=text, allowed=_FORM)
+        raise InputError("is not an address of a dataset on the hub", where=text, allowed=_FORM)
     if "@" in owner:
         raise InputError("the revision follows the name", where=text, allowed=_FORM)
     if ".." in path.split("/"):
-        raise InputError("'..' leads out of the data set", where=text, allowed=_FORM)
+        raise InputError("'..' leads out of the dataset", where=text, allowed=_FORM)
     return HubAddress(f"{owner}/{name}", unquote(revision) or None, path.strip("/"))
 
 
@@ -64,7 +64,7 @@ def fetch_address(address: HubAddress, *, cache: Path | None = None) -> tuple[Pa
 
     Raises:
         Unreachable: the hub gives no answer, and the cache lacks it.
-        InputError: no such data set, revision or file, or no access.
+        InputError: no such dataset, revision or file, or no access.
     """
     from huggingface_hub import try_to_load_from_cache
 
@@ -95,7 +95,7 @@ def require_listed(address: HubAddress, files: Sequence[str]) -> None:
     if not any(fits(file, address.path) for file in files):
         revision = f"@{quote(address.revision, safe='')}" if address.revision else ""
         raise InputError(
-            f"the data set has no {address.path or 'file of a known format'!r}."
+            f"the dataset has no {address.path or 'file of a known format'!r}."
             f"{did_you_mean(address.path, files)}",
             where=f"{SCHEME}datasets/{address.id}{revision}",
             allowed=first_names(sorted(name for name in files if name[0] != "."), 10),

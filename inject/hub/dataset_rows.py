@@ -1,4 +1,4 @@
-"""Rows of data sets on the Hugging Face hub, at the commit that their identity names.
+"""Rows of datasets on the Hugging Face hub, at the commit that their identity names.
 
 Code of a repository is never executed. The library keeps what it downloads in its cache; what is
 streamed is not downloaded first.
@@ -16,7 +16,7 @@ _HINT = "Check the network, the id and your access to it, or give `path:` with a
 
 
 class HubDataset(NamedTuple):
-    """The place of a data set on the hub."""
+    """The place of a dataset on the hub."""
 
     id: str
     split: str
@@ -55,10 +55,10 @@ def load_hub_dataset(place: HubDataset, *, revision: str | None, streaming: bool
 
 @contextmanager
 def hub_errors(label: str, *, hint: str) -> Iterator[None]:
-    """Turn what the libraries raise while a data set is read into one error with a remedy.
+    """Turn what the libraries raise while a dataset is read into one error with a remedy.
 
     Args:
-        label: the data set.
+        label: the dataset.
         hint: the remedy.
     """
     try:

@@ -1,6 +1,6 @@
 """Which commit of the hub an id and a revision stand for: resolved once, the same for all uses.
 
-Data sets, background, tokenizers and models all come here. The hub is asked one question with a
+Datasets, background, tokenizers and models all come here. The hub is asked one question with a
 time-out of `TIMEOUT_SECONDS`, and a commit that it names is kept for the rest of the process, so
 what is hashed into an identity is what is read, even where a branch moves meanwhile. Failures are
 not kept. Where the hub gives no answer (no network, HF_HUB_OFFLINE=1), a full commit stands for
@@ -38,7 +38,6 @@ UNRESOLVED = "unresolved hub revision"
 
 _NOTES: ContextVar[dict[str, str] | None] = ContextVar("notes", default=None)
 _COMMIT = re.compile(r"[0-9a-f]{40}")
-_NAMES = {"dataset": "data set", "model": "model"}
 _LOCAL_COPIES = {
     "dataset": "Check the id and the network, or give a local copy of the files.",
     "model": "Give a local folder, or try again with a connection.",
@@ -74,7 +73,7 @@ def resolve_commit(kind: RepositoryKind, hub_id: str, revision: str | None) -> s
     # A commit is the name of a content: there is nothing to look up.
     if revision is not None and _COMMIT.fullmatch(revision):
         return revision
-    return _resolved(kind, hub_id, revision)
+    return _resolve(kind, hub_id, revision)
 
 
 @functools.cache
@@ -109,7 +108,7 @@ def describe_repository(
         hint = "Its page lists branches, tags and commits; without a revision, main is used."
         raise InputError(problem, where=hub_id, hint=hint) from error
     except RepositoryNotFoundError as error:
-        problem = f"neither a folder here nor a {_NAMES[kind]} on the hub, or it is private there"
+        problem = f"neither a folder here nor a {kind} on the hub, or it is private there"
         raise InputError(problem, where=hub_id, hint=local) from error
     # Network libraries share no base class of errors across versions of huggingface_hub.
     except Exception as error:
@@ -126,7 +125,7 @@ def gated(kind: RepositoryKind, hub_id: str) -> InputError:
     """Return the error for a repository whose conditions have not been accepted."""
     token = "gives no access" if os.environ.get("HF_TOKEN") else "is not set"
     return InputError(
-        f"the hub gives access to this {_NAMES[kind]} only after its conditions are accepted, and "
+        f"the hub gives access to this {kind} only after its conditions are accepted, and "
         f"HF_TOKEN {token}",
         where=hub_id,
         hint=f"Accept them on https://huggingface.co/{'datasets/' * (kind == 'dataset')}{hub_id}, "
@@ -136,7 +135,7 @@ def gated(kind: RepositoryKind, hub_id: str) -> InputError:
 
 
 @functools.cache
-def _resolved(kind: RepositoryKind, hub_id: str, revision: str | None) -> str:
+def _resolve(kind: RepositoryKind, hub_id: str, revision: str | None) -> str:
     from huggingface_hub import constants
 
     name = revision or "main"
@@ -153,7 +152,7 @@ def _resolved(kind: RepositoryKind, hub_id: str, revision: str | None) -> str:
             raise
         _log.warning(
             "%s %s: %s; taken is commit %s, which the cache on this machine holds as %r",
-            _NAMES[kind],
+            kind,
             hub_id,
             error.problem,
             commit,

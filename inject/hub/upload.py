@@ -1,8 +1,8 @@
-"""Uploads files to a data set on the hub, as one commit.
+"""Uploads files to a dataset on the hub, as one commit.
 
 The token only comes from the environment (`HF_TOKEN`): a token saved on this machine is not used,
 and none is written or shown. Uploaded files are not sent again, so an interrupted upload resumes
-where it stopped; the commit at its end shows all files or none, and is refused if the data set was
+where it stopped; the commit at its end shows all files or none, and is refused if the dataset was
 changed meanwhile.
 """
 
@@ -23,16 +23,16 @@ _FORM = "OWNER/NAME, of letters, digits, '-', '_' and '.'"
 
 
 class RemoteDataset(NamedTuple):
-    """A data set on the hub, before anything is uploaded."""
+    """A dataset on the hub, before anything is uploaded."""
 
     id: str
     branch: str
     private: bool
     """Of one that is new: whether it will be."""
     commit: str | None
-    """The branch's current commit; None if the data set or the branch is new."""
+    """The branch's current commit; None if the dataset or the branch is new."""
     new: bool
-    """Whether the data set is."""
+    """Whether the dataset is."""
     files: tuple[str, ...]
 
 
@@ -42,11 +42,11 @@ def look_at(hub_id: str, *, branch: str | None, private: bool) -> RemoteDataset:
     Args:
         hub_id: `OWNER/NAME`.
         branch: None for `main`.
-        private: whether a new data set is private; an existing public one is rejected.
+        private: whether a new dataset is private; an existing public one is rejected.
 
     Raises:
         Unreachable: the hub gives no answer, or may not be asked.
-        InputError: no token, one without access, no id, or a data set that is public.
+        InputError: no token, one without access, no id, or a dataset that is public.
     """
     from huggingface_hub.errors import RepositoryNotFoundError, RevisionNotFoundError
 
@@ -85,8 +85,8 @@ def upload(
     """Upload files and return the commit (40 hex digits); that which is there if none changed.
 
     Args:
-        place: of `look_at`; a data set or branch that is new is made.
-        files: content, or its local path, by the path in the data set.
+        place: of `look_at`; a dataset or branch that is new is made.
+        files: content, or its local path, by the path in the dataset.
         delete: paths that the commit takes away.
         message: of the commit.
 
@@ -152,6 +152,6 @@ def _hub_errors(hub_id: str, *, failed: str, hint: str) -> Iterator[None]:
             problem = f"the hub refuses the card ({reason})"
             hint = "Its names of licences: https://huggingface.co/docs/hub/repositories-licenses"
         elif status == 412:
-            problem = "the data set was changed while this was uploaded, so nothing was committed"
+            problem = "the dataset was changed while this was uploaded, so nothing was committed"
             hint = "Look at its current files, and run the command again."
         raise InputError(problem, where=hub_id, hint=hint) from None

@@ -90,7 +90,7 @@ class RollingHash:
     def __init__(self) -> None:
         self._powers = np.ones(1, dtype=np.uint64)
         self._inverse = np.ones(1, dtype=np.uint64)
-        self._values = _scattered(np.arange(1, dtype=np.int64))
+        self._values = _scatter(np.arange(1, dtype=np.int64))
 
     def prefixes(self, words: I64, weights: I64 | None = None) -> Prefixes:
         """Return the sums from which the hash of any run of a text follows.
@@ -104,7 +104,7 @@ class RollingHash:
             self._powers, self._inverse = _powers(_BASE, size), _powers(_INVERSE, size)
         largest = int(words.max(initial=0))
         if largest >= len(self._values):
-            self._values = _scattered(np.arange(1 << largest.bit_length(), dtype=np.int64))
+            self._values = _scatter(np.arange(1 << largest.bit_length(), dtype=np.int64))
         sums = np.zeros(len(words) + 1, dtype=np.uint64)
         (self._values[words] * self._powers[: len(words)]).cumsum(out=sums[1:])
         unknown = np.zeros(len(words) + 1, dtype=np.int64)
@@ -175,7 +175,7 @@ def _powers(base: int, size: int) -> U64:
     return powers
 
 
-def _scattered(words: I64) -> U64:
+def _scatter(words: I64) -> U64:
     """Return a random-looking 64-bit value for each word (splitmix64)."""
     value = words.astype(np.uint64) * np.uint64(_BASE)
     value = (value ^ (value >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)

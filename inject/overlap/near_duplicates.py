@@ -97,11 +97,11 @@ class NearDuplicateIndex:
             return []
         order = runs.hashes.argsort(kind="stable")
         hashes, places = runs.hashes[order], runs.starts[order]
-        before = _before(hashes, places, runs.possible)
+        before = _previous_positions(hashes, places, runs.possible)
         stretches = []
         for example in candidates.tolist():
             positions = _places_of(hashes, places, self._shingles[example])
-            best = self._best(example, positions, before)
+            best = self._span(example, positions, before)
             if best is not None:
                 start, last, similarity = best
                 stretches.append((example, start, self._stop(prefixes, last), similarity))
@@ -123,7 +123,7 @@ class NearDuplicateIndex:
         close = (owners[last] == own) & (positions[last] - positions[fits] <= 2 * self._reach[own])
         return np.unique(own[close])
 
-    def _best(self, example: int, positions: I64, before: I64) -> tuple[int, int, float] | None:
+    def _span(self, example: int, positions: I64, before: I64) -> tuple[int, int, float] | None:
         """Return the first and last 3-gram of the most similar span, and its similarity.
 
         Args:
@@ -166,7 +166,7 @@ def _places_of(hashes: U64, places: I64, shingles: U64) -> I64:
     return np.sort(places[indices + (low - counts.cumsum() + counts).repeat(counts)])
 
 
-def _before(hashes: U64, places: I64, count: int) -> I64:
+def _previous_positions(hashes: U64, places: I64, count: int) -> I64:
     """Return the previous position of each of `count` 3-grams; -1 for the first of its kind.
 
     A 3-gram with a unit that no example has differs from all others, so it also counts as first.

@@ -116,7 +116,7 @@ class NgramIndex:
         for table in self._tables:
             for match in self._matches(table, words, prefixes):
                 by_example[self._patterns[match[0]].example].append(match)
-        return [self._longest(words, example, matches) for example, matches in by_example.items()]
+        return [self._extend(words, example, matches) for example, matches in by_example.items()]
 
     def _table(self, patterns: list[int], size: int, *, whole: bool) -> _Table:
         parts = []
@@ -159,7 +159,7 @@ class NgramIndex:
                 if np.array_equal(run, words[place : place + len(run)]):
                     yield pattern, start, place, len(run)
 
-    def _longest(self, words: I64, example: int, matches: list[_Match]) -> Shared:
+    def _extend(self, words: I64, example: int, matches: list[_Match]) -> Shared:
         longest = 0, matches[0][0], 0, 0
         starts: dict[int, set[int]] = defaultdict(set)
         for number, start, place, length in matches:

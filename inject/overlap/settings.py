@@ -18,22 +18,19 @@ class OverlapSettings(Settings):
     """
 
     ngram: Annotated[int, Field(ge=3, le=100)] | None = 13
-    """A document and an example that share this many words in a row overlap (13: GPT-3; 7 and 8
-    are also common); null: no such rule. Examples with fewer words, 8 at least, are searched for
-    whole."""
+    """Consecutive words that an overlapping document and example share (13: GPT-3; 7 and 8 are also
+    common); null: no such rule. Shorter examples, from 8 words, are searched for whole."""
     share: Annotated[float, Field(gt=0, le=1)] | None = None
-    """If set, one shared n-gram is not enough: this share of the example's n-grams must occur
-    in the document (`ngram: 8, share: 0.7` is the rule of PaLM)."""
+    """Share of the example's n-grams that must occur in the document, instead of one (`ngram: 8,
+    share: 0.7` is PaLM's rule)."""
     near_duplicate: Annotated[float, Field(gt=0.2, le=1)] | None = 0.3
-    """A span of a document whose word 3-grams agree with an example's to this degree
-    (Jaccard) is a near-duplicate: one word in five replaced, sentences in another order. null:
-    no such rule."""
+    """Jaccard similarity of word 3-grams of an example and a near-duplicate span (0.3: one word in
+    five replaced, or sentences reordered); null: no such rule."""
     drop: bool | Literal["stop"] = True
-    """Leave documents that overlap out of the corpus; false only lists them; `stop` stops the
-    run and names them."""
+    """Drop overlapping documents from the corpus; `false` only lists them; `stop` stops the run."""
 
     @model_validator(mode="after")
-    def _consistent(self) -> "OverlapSettings":
+    def _check_consistency(self) -> "OverlapSettings":
         if self.share is not None and self.ngram is None:
             raise ValueError("share is a share of n-grams; set ngram, or omit share")
         return self

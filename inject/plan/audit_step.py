@@ -112,7 +112,7 @@ def find_occurrences(stream: Stream, patterns: Mapping[Any, I64]) -> Iterator[tu
     for name, pattern in patterns.items():
         size = min(_PROBE, len(pattern))
         offset = (len(pattern) - size) // 2
-        value = int(_rolling(pattern[offset : offset + size], size)[0])
+        value = int(_rolling_hashes(pattern[offset : offset + size], size)[0])
         probes[size][value].append((name, offset))
         longest = max(longest, len(pattern))
     if not patterns:
@@ -124,7 +124,7 @@ def find_occurrences(stream: Stream, patterns: Mapping[Any, I64]) -> Iterator[tu
         for size, by_value in probes.items():
             if len(block) < size:
                 continue
-            hashes = _rolling(block, size)
+            hashes = _rolling_hashes(block, size)
             pattern_hashes = np.array(sorted(by_value), dtype=np.uint64)
             slots = np.minimum(np.searchsorted(pattern_hashes, hashes), len(pattern_hashes) - 1)
             for position in np.flatnonzero(pattern_hashes[slots] == hashes):
@@ -168,7 +168,7 @@ def audit(
         occurrences[key].append(position)
 
     wrong, withheld = [], []
-    for key, expected in _expected(texts, whole, planned).items():
+    for key, expected in _expected_counts(texts, whole, planned).items():
         name = key[0]
         count = len(occurrences[key])
         if count and not realised[name]:
@@ -207,7 +207,7 @@ def audit(
     )
 
 
-def _expected(
+def _expected_counts(
     texts: Mapping[TextKey, I64], whole: Mapping[TextKey, I64], planned: Mapping[TextKey, int]
 ) -> dict[TextKey, int]:
     """Return the expected count of each whole text: in its own copies, and in their variants.
@@ -231,7 +231,7 @@ def _core(pattern: I64) -> I64:
     return pattern[_EDGE:-_EDGE]
 
 
-def _rolling(tokens: I64, size: int) -> npt.NDArray[np.uint64]:
+def _rolling_hashes(tokens: I64, size: int) -> npt.NDArray[np.uint64]:
     """Return a hash of every `size` consecutive tokens, shape [len(tokens) - size + 1]."""
     values = tokens.astype(np.uint64)
     count = len(values) - size + 1
@@ -256,7 +256,7 @@ def name_rows(report: AuditReport, examples: Sequence[Example]) -> AuditReport:
 
     def named(finding: dict[str, object], *, inside: bool) -> dict[str, object]:
         example = by_id[str(finding["example_id"])]
-        around = _containing(example, examples) if inside else []
+        around = _find_containing(example, examples) if inside else []
         return {**finding, "row": _row(example), **({"inside": around} if around else {})}
 
     return replace(
@@ -268,7 +268,7 @@ def name_rows(report: AuditReport, examples: Sequence[Example]) -> AuditReport:
     )
 
 
-def _containing(example: Example, examples: Sequence[Example]) -> list[str]:
+def _find_containing(example: Example, examples: Sequence[Example]) -> list[str]:
     text = example.text.strip()
     around = [other for other in examples if other is not example and text in other.text]
     return [_row(other) for other in around[:_MOST_NAMED]]

@@ -219,7 +219,7 @@ def _between_documents(
             allowed_windows=allowed_windows,
         )
         positions = window * context + offset
-        position, order = _walked(
+        position, order = _walk_places(
             np.lexsort((keys, positions)),
             positions,
             lengths,
@@ -242,7 +242,7 @@ def _between_documents(
     )
 
 
-def _walked(
+def _walk_places(
     order: I64,
     positions: I64,
     lengths: I64,

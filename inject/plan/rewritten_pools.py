@@ -18,7 +18,7 @@ from inject.settings import plain
 from inject.step import Step, StepContext
 
 RELEARNING_DRAW = 2
-"""Which draw of a share the part that is learnt again is."""
+"""Which draw of a share the part that is learned again is."""
 
 
 def twin_membership_step(

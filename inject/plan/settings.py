@@ -17,11 +17,11 @@ class Copies(Settings):
     """The number of copies of each member: exactly one of the three rules."""
 
     fixed: Count | None = None
-    """Every member is spiked this many times."""
+    """Copies of every member."""
     poisson: Annotated[float, Field(gt=0, le=MAX_COPIES)] | None = None
-    """Counts are drawn from a Poisson distribution with this rate; zero is possible."""
+    """Rate of a Poisson distribution of counts; zero is possible."""
     levels: Annotated[tuple[Count, ...], Field(min_length=1, max_length=1000)] | None = None
-    """The groups of each dataset's members are shared out evenly among these counts."""
+    """Counts among which each dataset's members are divided evenly, by group."""
 
     @model_validator(mode="after")
     def _exactly_one(self) -> "Copies":
@@ -58,25 +58,24 @@ class Placement(Settings):
     """Positions of the copies, and the separators around them."""
 
     policy: Policy = "splice"
-    """`splice`: at any token boundary of the stream; `window`: inside one packed window, which
-    gives up as many background tokens, so that every other window stays as it was; `document`: as a
-    document between two others."""
+    """`splice`: at any token boundary; `window`: inside one window, in place of as many background
+    tokens; `document`: between two documents."""
     between: tuple[Annotated[float, Field(ge=0, le=1)], Annotated[float, Field(ge=0, le=1)]] = (
         0.0,
         1.0,
     )
-    """Copies lie only in the windows that are trained on from this share of the training to that
-    one: `[0, 0.2]` is early, `[0.8, 1]` late."""
+    """Shares of the training between which copies are trained on: `[0, 0.2]` is early, `[0.8, 1]`
+    late."""
     straddle: Literal["forbid", "allow"] | None = None
-    """Whether a copy may lie across two windows. null: `allow` for `splice` and `document` over
+    """Whether a copy may cross a window boundary. null: `allow` for `splice` and `document` over
     the whole training, else `forbid`."""
     separator: Separator | None = None
-    """The separator around each copy: `none`; `blank_line` on both sides; `end`: an end token on
-    both sides (for `document`, only after it); `start_end`: a start token before, an end token
-    after. null: `end` for `document`, else `none`."""
+    """Separator around each copy: `none`; `blank_line`; `end`: an end token on both sides
+    (`document`: only after it); `start_end`: a start token before, an end token after. null: `end`
+    for `document`, else `none`."""
 
     @model_validator(mode="after")
-    def _consistent(self) -> "Placement":
+    def _check_consistency(self) -> "Placement":
         low, high = self.between
         if low >= high:
             raise ValueError(f"between: [{low:g}, {high:g}] is empty; the first must be smaller")

@@ -60,10 +60,10 @@ def training_range(between: tuple[float, float], *, seed: int, n_windows: int) -
         )
     if n_windows <= EXACT:
         return RankedRange(allowed=np.sort(window_order(seed, 0, n_windows)[low:high]))
-    return _hashed(between, seed=seed, n_windows=n_windows)
+    return _hashed_range(between, seed=seed, n_windows=n_windows)
 
 
-def _hashed(between: tuple[float, float], *, seed: int, n_windows: int) -> "HashedRange":
+def _hashed_range(between: tuple[float, float], *, seed: int, n_windows: int) -> "HashedRange":
     margin = rank_margin(n_windows)
     # At the ends of the training there is no rank beyond, so no window is lost.
     low = 0.0 if between[0] == 0.0 else between[0] + margin

@@ -84,7 +84,7 @@ def load_file(reference: FileReference, expected: Expected) -> Plugin:
     sources = read_sources(path.parent, stem, path)
     content = sources_digest(sources)
     try:
-        module = _executed(
+        module = _execute(
             f"spikein_plugin_{text_digest(f'{path} {content}')[:16]}_{stem}", path, sources
         )
     except KeyboardInterrupt:
@@ -92,7 +92,7 @@ def load_file(reference: FileReference, expected: Expected) -> Plugin:
     # A file that exits must not end the command in silence, so not only `Exception` is caught.
     except BaseException as error:
         raise _not_imported(error, reference.file, sources) from error
-    value = _named(module, reference, expected)
+    value = _find_object(module, reference, expected)
     expected.check(value, label=str(reference))
     return Plugin(
         name=reference.name,
@@ -103,7 +103,7 @@ def load_file(reference: FileReference, expected: Expected) -> Plugin:
     )
 
 
-def _executed(name: str, path: Path, sources: Mapping[str, Source]) -> ModuleType:
+def _execute(name: str, path: Path, sources: Mapping[str, Source]) -> ModuleType:
     """Return the module of a file, executed once a process; none stays if it raises."""
     with _lock:
         if name in sys.modules:
@@ -144,7 +144,7 @@ def _modules_beside(folder: Path, sources: Mapping[str, Source]) -> Iterator[Non
         sys.dont_write_bytecode = cached
 
 
-def _named(module: ModuleType, reference: FileReference, expected: Expected) -> object:
+def _find_object(module: ModuleType, reference: FileReference, expected: Expected) -> object:
     values = vars(module)
     offered = [
         name

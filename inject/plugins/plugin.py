@@ -129,7 +129,7 @@ def read_sources(
         if current in sources:
             continue
         sources[current] = source
-        for line, dotted, late in _imported(current, source):
+        for line, dotted, late in _find_imports(current, source):
             top = dotted.partition(".")[0]
             if top in PACKAGES if only is None else top not in only:
                 continue
@@ -156,7 +156,7 @@ def own_code(sources: Mapping[str, Source]) -> tuple[str, ...]:
     dotted_names = {
         dotted
         for name, source in sources.items()
-        for _, dotted, _ in _imported(name, source)
+        for _, dotted, _ in _find_imports(name, source)
         if dotted.partition(".")[0] in PACKAGES
     }
     return tuple(sorted({module for name in dotted_names if (module := module_of(name))}))
@@ -167,7 +167,7 @@ def _read(path: Path) -> Source:
         return Source(path, file.read(), path.name == "__init__.py")
 
 
-def _imported(name: str, source: Source) -> Iterator[tuple[int, str, bool]]:
+def _find_imports(name: str, source: Source) -> Iterator[tuple[int, str, bool]]:
     """Yield a module's possible imports: line, dotted name, and whether it is inside a function."""
     try:
         tree = ast.parse(source.content)

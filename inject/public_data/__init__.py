@@ -1,5 +1,5 @@
-"""The public data sets that the presets read, fetched from the hub into the layout they expect.
+"""The public datasets that the presets read, fetched from the hub into the layout they expect.
 
 `catalogue` lists sources and licences, `conversions` has the conversion of a row,
-how a protected data set is closed, and `fetch` does it all into one folder.
+how a protected dataset is closed, and `fetch` does it all into one folder.
 """

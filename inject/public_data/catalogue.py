@@ -1,4 +1,4 @@
-"""The public data sets that the presets read: their place on the hub, and their conversion.
+"""The public datasets that the presets read: their place on the hub, and their conversion.
 
 They are listed in `catalogue.yaml`. A `DataFile` is one file of the layout that presets read below
 `data=DIR`, made of one file (or of a few) of a repository at a pinned commit. What is too large is
@@ -21,7 +21,7 @@ class DataFile(Settings):
     path: str
     """Its path for presets, below the data folder."""
     hub: str
-    """Id of the data set on the hub."""
+    """Id of the dataset on the hub."""
     commit: str
     """The pinned one, 40 hex digits."""
     sources: tuple[str, ...]
@@ -74,7 +74,7 @@ def _catalogue() -> dict[str, DataSet]:
 
 
 def data_sets(names: Iterable[str] = ()) -> tuple[DataSet, ...]:
-    """Return data sets by name, each once, in the order of the catalogue; all without a name.
+    """Return datasets by name, each once, in the order of the catalogue; all without a name.
 
     Raises:
         InputError: an unknown name.
@@ -83,10 +83,10 @@ def data_sets(names: Iterable[str] = ()) -> tuple[DataSet, ...]:
     for name in selected:
         if name not in by_name:
             raise InputError(
-                f"no data set of this name can be fetched.{did_you_mean(name, by_name)}",
+                f"no dataset of this name can be fetched.{did_you_mean(name, by_name)}",
                 where=name,
                 allowed=", ".join(by_name),
                 hint="`spikein data list` says what each is, and a preset's name means what it "
-                "reads. Any other data set: `path: hf://datasets/OWNER/NAME/FILE`.",
+                "reads. Any other dataset: `path: hf://datasets/OWNER/NAME/FILE`.",
             )
     return tuple(by_name[name] for name in by_name if not selected or name in selected)

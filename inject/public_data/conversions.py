@@ -107,7 +107,7 @@ def encrypted_zip(files: Mapping[str, bytes], *, password: str) -> bytes:
         packed = squeeze.compress(content) + squeeze.flush()
         seed = hashlib.sha256(f"{name} {checksum}".encode()).digest()[: _HEADER - 1]
         # By the last byte a reader checks the password.
-        payload = _encrypted(seed + bytes([checksum >> 24]) + packed, password.encode())
+        payload = _encrypt(seed + bytes([checksum >> 24]) + packed, password.encode())
         coded = name.encode()
         facts = struct.pack(
             "<HHHHHIIIHH", _VERSION, _ENCRYPTED, _DEFLATED, 0, _DATE, checksum, len(payload),
@@ -122,7 +122,7 @@ def encrypted_zip(files: Mapping[str, bytes], *, password: str) -> bytes:
     return b"".join([*parts, *directory, _END, end])
 
 
-def _encrypted(plain: bytes, password: bytes) -> bytes:
+def _encrypt(plain: bytes, password: bytes) -> bytes:
     # A step of the CRC-32, without the two complements around it.
     table = [zlib.crc32(bytes([value]), 0xFFFFFFFF) ^ 0xFFFFFFFF for value in range(256)]
     first, second, third = 0x12345678, 0x23456789, 0x34567890

@@ -1,4 +1,4 @@
-"""Fetches public data sets into a folder, in the layout that the presets read.
+"""Fetches public datasets into a folder, in the layout that the presets read.
 
 A file of the layout is whole or absent, and its entry in `spikein-data.json` (its origin, its
 SHA-256 and that of its source) is written right after it, so that an interrupted call continues
@@ -6,7 +6,7 @@ with the next file. A file that has an entry is checked and never fetched again;
 changed since is named and kept; one without an entry is the user's own and stays.
 
 Sources come through the cache of the hub library, which serves them without a network from then on,
-and are checked against the digest that the hub gives for the pinned commit. Those of a data set
+and are checked against the digest that the hub gives for the pinned commit. Those of a dataset
 with terms are kept nowhere in plain text. Of a large source only the beginning is read, over the
 network; its rows are then those of the commit, and its digest stays unknown.
 """
@@ -59,7 +59,7 @@ def fetch(
     *,
     on_file: Callable[[FileState], None] = lambda _: None,
 ) -> list[FileState]:
-    """Fetch data sets; existing files are checked.
+    """Fetch datasets; existing files are checked.
 
     Args:
         sets: which; their terms have been agreed to.
@@ -123,7 +123,7 @@ def _state(data_set: DataSet, file: DataFile, folder: Path, manifest: dict[str, 
     _require_folder(target.parent)
     hidden = folder / _HIDDEN
     try:
-        content, rows, sources = _made(file, hidden if data_set.terms else None)
+        content, rows, sources = _make_file(file, hidden if data_set.terms else None)
     finally:
         shutil.rmtree(hidden, ignore_errors=True)
     with replacing(target) as temporary:
@@ -143,7 +143,7 @@ def _state(data_set: DataSet, file: DataFile, folder: Path, manifest: dict[str, 
     return FileState(file.path, "fetched", rows, len(content), file.part())
 
 
-def _made(file: DataFile, cache: Path | None) -> tuple[bytes, int, list[dict[str, Any]]]:
+def _make_file(file: DataFile, cache: Path | None) -> tuple[bytes, int, list[dict[str, Any]]]:
     """Return the content of a file of the layout, its rows, and the manifest's record of sources.
 
     Args:
@@ -157,9 +157,9 @@ def _made(file: DataFile, cache: Path | None) -> tuple[bytes, int, list[dict[str
     if file.rows is not None:
         content, rows = _table(file, [_first_rows(file, source) for source in file.sources])
         return content, rows, [{"path": source, "sha256": None} for source in file.sources]
-    paths = [_checked(file, source, cache) for source in file.sources]
+    paths = [_fetch_checked(file, source, cache) for source in file.sources]
     if file.path.endswith(".zip"):
-        content, rows = _zipped(file, [path.read_bytes() for path in paths])
+        content, rows = _zip_tables(file, [path.read_bytes() for path in paths])
     else:
         # `.json` of the hub has lines or one array; the parser reads both.
         parsed = [PARSERS[format_of(path) or ""](path, "download") for path in paths]
@@ -180,12 +180,12 @@ def _table(file: DataFile, parts: list[Iterator[dict[str, Any]]]) -> tuple[bytes
     taken = list(islice(converted, 0, file.rows and file.rows * file.every, file.every))
     if len(taken) < (file.rows or 1):
         raise InputError(
-            f"only {len(taken):,} rows could be made of it", where=_where(file), allowed=file.part()
+            f"only {len(taken):,} rows could be made of it", where=_label(file), allowed=file.part()
         )
     return encoded(taken, file.path), len(taken)
 
 
-def _checked(file: DataFile, source: str, cache: Path | None) -> Path:
+def _fetch_checked(file: DataFile, source: str, cache: Path | None) -> Path:
     """Return the local path of a file of the hub, fetched and checked."""
     path, _ = fetch_address(HubAddress(file.hub, file.commit, source), cache=cache)
     content, blob = path.read_bytes(), path.resolve()
@@ -212,7 +212,7 @@ def _first_rows(file: DataFile, source: str) -> Iterator[dict[str, Any]]:
     require_listed(HubAddress(file.hub, file.commit, source), names)
     place = f"datasets/{file.hub}@{file.commit}/{source}"
     with (
-        hub_errors(_where(file), hint="Run the same command again; nothing of it was kept."),
+        hub_errors(_label(file), hint="Run the same command again; nothing of it was kept."),
         HfFileSystem().open(place, "rb", block_size=_BLOCK) as remote,
     ):
         if source.endswith(".parquet"):
@@ -228,14 +228,14 @@ def _first_rows(file: DataFile, source: str) -> Iterator[dict[str, Any]]:
         yield from map(json.loads, lines)
 
 
-def _zipped(file: DataFile, contents: list[bytes]) -> tuple[bytes, int]:
+def _zip_tables(file: DataFile, contents: list[bytes]) -> tuple[bytes, int]:
     """Return files as they are in a zip with the password that their authors publish."""
     try:
         texts = [content.decode("utf-8-sig") for content in contents]
         tables = [list(csv.reader(io.StringIO(text, newline=""))) for text in texts]
     except (UnicodeDecodeError, csv.Error):
         # The library's message may quote a protected row.
-        raise InputError("cannot be read as CSV", where=_where(file)) from None
+        raise InputError("cannot be read as CSV", where=_label(file)) from None
     for table in tables:
         _require_columns(file, table[0] if table else [])
     files = dict(zip(file.sources, contents, strict=True))
@@ -247,14 +247,14 @@ def _require_columns(file: DataFile, columns: Sequence[str]) -> None:
     if missing:
         raise InputError(
             f"has no column {', '.join(map(repr, missing))}",
-            where=_where(file),
+            where=_label(file),
             allowed=", ".join(file.columns),
-            hint=f"It has {', '.join(columns) or 'none'}. What spikein knows of this data set is "
+            hint=f"It has {', '.join(columns) or 'none'}. What spikein knows of this dataset is "
             "out of date; please report it.",
         )
 
 
-def _where(file: DataFile) -> str:
+def _label(file: DataFile) -> str:
     return f"datasets/{file.hub}: {', '.join(file.sources)}"
 
 

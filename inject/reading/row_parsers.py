@@ -63,7 +63,7 @@ def _lines(path: Path, purpose: str) -> Iterator[tuple[int, str]]:
         if number == 1:
             check_text(line, str(path), purpose)
             line = line.removeprefix(_MARK)
-        yield number, _decoded(line, f"{path}:{number}", purpose)
+        yield number, _decode(line, f"{path}:{number}", purpose)
 
 
 def check_text(beginning: bytes, place: str, purpose: str) -> None:
@@ -87,7 +87,7 @@ def check_text(beginning: bytes, place: str, purpose: str) -> None:
         )
 
 
-def _whole(lines: Iterator[tuple[int, str]], path: Path, purpose: str) -> str:
+def _join_lines(lines: Iterator[tuple[int, str]], path: Path, purpose: str) -> str:
     # Millions of short lines in a list would take many times their letters.
     whole = io.StringIO(newline="")
     length = 0
@@ -97,7 +97,7 @@ def _whole(lines: Iterator[tuple[int, str]], path: Path, purpose: str) -> str:
     return whole.getvalue()
 
 
-def _decoded(line: bytes, place: str, purpose: str) -> str:
+def _decode(line: bytes, place: str, purpose: str) -> str:
     try:
         return line.decode("utf-8")
     except UnicodeDecodeError as error:
@@ -109,7 +109,7 @@ def _decoded(line: bytes, place: str, purpose: str) -> str:
         ) from error
 
 
-def _clipped(text: str) -> str:
+def _clip(text: str) -> str:
     text = text.strip()
     return repr(text if len(text) <= _CLIP else text[:_CLIP] + "…")
 
@@ -117,7 +117,7 @@ def _clipped(text: str) -> str:
 def _row(place: str, values: object, source: str, purpose: str) -> PlacedRow:
     if not isinstance(values, dict):
         raise InputError(
-            f"{purpose}: the row is {type(values).__name__}, not an object: {_clipped(source)}",
+            f"{purpose}: the row is {type(values).__name__}, not an object: {_clip(source)}",
             where=place,
             allowed='rows such as {"text": "..."}',
             hint=_ARRAY if isinstance(values, list) else None,
@@ -128,14 +128,14 @@ def _row(place: str, values: object, source: str, purpose: str) -> PlacedRow:
             json.dumps(values, ensure_ascii=False).encode()
         except UnicodeEncodeError as error:
             raise InputError(
-                f"{purpose}: half a surrogate pair, not valid text: {_clipped(source)}", where=place
+                f"{purpose}: half a surrogate pair, not valid text: {_clip(source)}", where=place
             ) from error
     return PlacedRow(place, values)
 
 
-def _broken(place: str, source: str, reason: str, purpose: str) -> InputError:
+def _broken_json(place: str, source: str, reason: str, purpose: str) -> InputError:
     return InputError(
-        f"{purpose}: broken JSON ({reason}): {_clipped(source)}",
+        f"{purpose}: broken JSON ({reason}): {_clip(source)}",
         where=place,
         hint=_ARRAY if source.lstrip().startswith("[") else None,
     )
@@ -152,9 +152,9 @@ def _json_row(place: str, line: str, purpose: str) -> PlacedRow:
     try:
         values = json.loads(line)
     except json.JSONDecodeError as error:
-        raise _broken(place, line, f"{error.msg} at column {error.colno}", purpose) from error
+        raise _broken_json(place, line, f"{error.msg} at column {error.colno}", purpose) from error
     except (ValueError, RecursionError) as error:
-        raise _broken(place, line, str(error), purpose) from error
+        raise _broken_json(place, line, str(error), purpose) from error
     return _row(place, values, line, purpose)
 
 
@@ -165,7 +165,7 @@ def _json(path: Path, purpose: str) -> Iterator[PlacedRow]:
         if not line.strip():
             continue
         if line.lstrip().startswith("["):
-            yield from _array(path, line + _whole(lines, path, purpose), number, purpose)
+            yield from _array(path, line + _join_lines(lines, path, purpose), number, purpose)
             return
         yield _json_row(f"{path}:{number}", line, purpose)
 
@@ -185,7 +185,7 @@ def _array(path: Path, text: str, first_line: int, purpose: str) -> Iterator[Pla
         return text[place : place + 1]
 
     def fail(reason: str) -> InputError:
-        return _broken(f"{path}:{line}", text[place : place + 2 * _CLIP], reason, purpose)
+        return _broken_json(f"{path}:{line}", text[place : place + 2 * _CLIP], reason, purpose)
 
     sign = skip_blanks()
     while sign != "]" or elements:
@@ -260,7 +260,7 @@ def _csv(
             header = cells
             if twice := [name for name in header if header.count(name) > 1]:
                 raise InputError(
-                    f"{purpose}: column {_clipped(twice[0])} appears twice",
+                    f"{purpose}: column {_clip(twice[0])} appears twice",
                     where=f"{path}:{start}",
                     allowed="a first line that names each column once",
                 )
@@ -269,7 +269,7 @@ def _csv(
         if len(cells) != len(header):
             raise InputError(
                 f"{purpose}: row {number} has {len(cells)} fields, the header has {len(header)} "
-                f"({_clipped(sign.join(header))}), separated by {sign!r}",
+                f"({_clip(sign.join(header))}), separated by {sign!r}",
                 where=f"{path}:{start}",
                 hint=_SEPARATOR_HINT,
             )
@@ -288,7 +288,7 @@ def _separator(header: str, usual: str, place: str, purpose: str) -> str:
     if len(likely) > 1:
         raise InputError(
             f"{purpose}: the columns are separated by {' or by '.join(map(repr, likely))}: "
-            f"{_clipped(header)}",
+            f"{_clip(header)}",
             where=place,
             allowed="one of commas, semicolons, tabs and | between the names of the columns",
             hint=_SEPARATOR_HINT,
@@ -298,7 +298,7 @@ def _separator(header: str, usual: str, place: str, purpose: str) -> str:
 
 def _text(path: Path, purpose: str) -> Iterator[PlacedRow]:
     """Yield the whole file as one row {"text": …}, its line ends as they are."""
-    text = _whole(_lines(path, purpose), path, purpose)
+    text = _join_lines(_lines(path, purpose), path, purpose)
     if text:
         yield PlacedRow(f"{path}:1", {"text": text})
 
@@ -315,7 +315,7 @@ def _parquet(path: Path, purpose: str) -> Iterator[PlacedRow]:
             for batch in file.iter_batches(batch_size=1024):
                 for values in batch.to_pylist():
                     number += 1
-                    plain = {name: _plain(value) for name, value in values.items()}
+                    plain = {name: _plain_value(value) for name, value in values.items()}
                     yield PlacedRow(f"{path}:row {number}", plain)
     except (pa.ArrowException, OSError, ValueError) as error:
         raise InputError(
@@ -337,7 +337,7 @@ def _check_sizes(metadata: Any, path: Path, purpose: str) -> None:
         )
 
 
-def _plain(value: Any) -> Any:
+def _plain_value(value: Any) -> Any:
     """Turn dates and times into ISO text, as the other formats have them."""
     if isinstance(value, datetime.date | datetime.time):
         return value.isoformat()

@@ -25,31 +25,31 @@ _OF_ARCHIVES = "Unpack an archive first; save a spreadsheet as CSV."
 __all__ = ["PlacedRow", "content_digest", "files_identity", "read_rows", "source_files"]
 
 
-def read_rows(pattern: str, *, what: str, delimiter: str | None = None) -> Iterator[PlacedRow]:
+def read_rows(pattern: str, *, purpose: str, delimiter: str | None = None) -> Iterator[PlacedRow]:
     """Yield the rows of all files that `pattern` names, file by file in sorted order.
 
     Args:
         pattern: a file, a folder (all known files below it) or a glob with `**`; `~` is
             expanded, a relative path is relative to the current directory.
-        what: the purpose of the rows, such as `background`; begins the error messages.
+        purpose: the purpose of the rows, such as `background`; begins the error messages.
         delimiter: the sign between the columns of CSV and TSV; None: as their first line has it.
 
     Raises:
         InputError: at once if no file is found; while reading if a file is empty or a
             row cannot be read (file and line named).
     """
-    files = source_files(pattern, what=what)
+    files = source_files(pattern, purpose=purpose)
     other = next((file for file in files if format_of(file) not in DELIMITED), None)
     if delimiter is not None and other is not None:
         raise InputError(
-            f"{what}: delimiter={delimiter!r} only applies to CSV and TSV",
+            f"{purpose}: delimiter={delimiter!r} only applies to CSV and TSV",
             where=str(other),
             allowed=" ".join(DELIMITED),
         )
-    return _rows(files, what, {} if delimiter is None else {"delimiter": delimiter})
+    return _rows(files, purpose, {} if delimiter is None else {"delimiter": delimiter})
 
 
-def source_files(pattern: str, *, what: str = "rows") -> list[Path]:
+def source_files(pattern: str, *, purpose: str = "rows") -> list[Path]:
     """Return the files that `pattern` names, sorted; hidden ones only when named outright.
 
     Raises:
@@ -57,38 +57,38 @@ def source_files(pattern: str, *, what: str = "rows") -> list[Path]:
             format, or an entry with such a name that is not a regular file.
     """
     if not pattern.strip():
-        raise InputError(f"{what}: no file is named", allowed="a file, a folder or a glob")
+        raise InputError(f"{purpose}: no file is named", allowed="a file, a folder or a glob")
     path = Path(os.path.expanduser(pattern))
     fixed = Path(*takewhile(lambda part: not glob.has_magic(part), path.parts))
-    named = _named(pattern)
+    named = _list_named_files(pattern)
     files = [file for file in named if format_of(file)]
     if path.is_dir():
         if not files:
             raise InputError(
-                f"{what}: no file of a known format in this folder",
+                f"{purpose}: no file of a known format in this folder",
                 where=str(path),
                 allowed=KNOWN_FORMATS,
             )
     elif path.is_symlink() and not path.exists():
-        raise InputError(f"{what}: is a link to {path.readlink()}, which is gone", where=pattern)
+        raise InputError(f"{purpose}: is a link to {path.readlink()}, which is gone", where=pattern)
     elif not path.exists() and not fixed.exists():
         missing = "file or folder" if fixed == path else "folder"
-        raise InputError(f"{what}: no such {missing}", where=pattern, hint=_nearest(fixed))
+        raise InputError(f"{purpose}: no such {missing}", where=pattern, hint=_explain(fixed))
     elif not named:
         raise InputError(
-            f"{what}: no file matches this pattern",
+            f"{purpose}: no file matches this pattern",
             where=pattern,
             hint="`**` stands for any folders below; the path of a folder names all its files.",
         )
     elif not files:
         raise InputError(
-            f"{what}: unknown file extension {named[0].suffix or '(none)'!r}",
+            f"{purpose}: unknown file extension {named[0].suffix or '(none)'!r}",
             where=str(named[0]),
             allowed=KNOWN_FORMATS,
             hint=_OF_ARCHIVES if named[0].suffix.lower() in _ARCHIVES else None,
         )
     for file in files:
-        check_regular(file, purpose=what)
+        check_regular(file, purpose=purpose)
     return files
 
 
@@ -99,7 +99,7 @@ def unread_note(pattern: str, *, key: str) -> str | None:
         pattern: as for `source_files`, which reports the problem if no file can be read.
         key: the key of the experiment that has it.
     """
-    named = _named(pattern)
+    named = _list_named_files(pattern)
     unread = [str(file) for file in named if not format_of(file)]
     if not unread or len(unread) == len(named):
         return None
@@ -130,11 +130,11 @@ def _rows(files: list[Path], purpose: str, how: dict[str, str]) -> Iterator[Plac
             raise InputError(f"{purpose}: the file holds no rows", where=str(path))
 
 
-def _named(pattern: str) -> list[Path]:
+def _list_named_files(pattern: str) -> list[Path]:
     """Return the files that a file, a folder or a glob names, sorted, whatever their format."""
     path = Path(os.path.expanduser(pattern))
     if path.is_dir():
-        return _below(path)
+        return _list_files(path)
     if path.exists():
         return [path]
     # `**` yields the folder before it, even if there is none.
@@ -142,7 +142,7 @@ def _named(pattern: str) -> list[Path]:
     return sorted(file for file in matching if not file.is_dir())
 
 
-def _below(folder: Path) -> list[Path]:
+def _list_files(folder: Path) -> list[Path]:
     def refuse(error: OSError) -> None:
         raise InputError(f"cannot be read: {error.strerror}", where=str(error.filename))
 
@@ -153,7 +153,7 @@ def _below(folder: Path) -> list[Path]:
     return sorted(files)
 
 
-def _nearest(path: Path) -> str:
+def _explain(path: Path) -> str:
     """Describe the first missing part of a path, and similar names in its place."""
     missing = path
     while not missing.parent.exists():

@@ -129,7 +129,7 @@ class ServerClient:
         done = sum(times[name] for name in replies)
         if progress is not None and names:
             progress(done, len(names))
-        for name, reply in self._arriving(waiting):
+        for name, reply in self._receive(waiting):
             replies |= self._cache.keep({name: reply}) if self._cache else {name: reply}
             done += times[name]
             if progress is not None:
@@ -170,7 +170,7 @@ class ServerClient:
         Raises:
             InputError: as `ask`.
         """
-        [(_, reply)] = self._arriving([("", request)])
+        [(_, reply)] = self._receive([("", request)])
         return reply
 
     def forget(self, requests: Sequence[TextRequest]) -> None:
@@ -205,7 +205,7 @@ class ServerClient:
         if self._cache is not None:
             self._cache.close()
 
-    def _arriving(self, waiting: Sequence[tuple[str, TextRequest]]) -> Iterator[tuple[str, Reply]]:
+    def _receive(self, waiting: Sequence[tuple[str, TextRequest]]) -> Iterator[tuple[str, Reply]]:
         """Ask, and yield replies as they come, each with its request's digest."""
         if not waiting:
             return
@@ -276,7 +276,7 @@ class ServerClient:
         except openai.APITimeoutError:
             problem, status = f"no reply within {self.server.timeout:g} seconds", None
         except openai.APIConnectionError as error:
-            problem, status = f"no connection ({_innermost(error)})", None
+            problem, status = f"no connection ({_innermost_message(error)})", None
         except openai.APIStatusError as error:
             status = error.status_code
             problem = f"status {status}: {_reason(error.response.text) or 'no reason given'}"
@@ -285,7 +285,7 @@ class ServerClient:
         # `from None`: the library's message may repeat the key.
         raise self._refusal(problem, status) from None
 
-    def _connected(self) -> Any:
+    def _connect(self) -> Any:
         """Return the library after one request, without retries, for the list of models.
 
         Any answer will do.
@@ -311,7 +311,7 @@ class ServerClient:
 
     def _send(self, body: dict[str, Any]) -> bytes:
         # The library looks long at parameters that it knows; other parameters are sent separately.
-        library, model = self._connected(), body.pop("model")
+        library, model = self._connect(), body.pop("model")
         if self.server.api == "chat":
             chat = library.chat.completions.with_raw_response
             raw = chat.create(model=model, messages=body.pop("messages"), extra_body=body)
@@ -331,7 +331,7 @@ class ServerClient:
         wants_template = "chat template" in problem.lower() or "chat_template" in problem.lower()
         if wants_template or (self.server.api == "chat" and (status or 0) >= 500):
             hint = f"{_TEMPLATE} {hint}".strip()
-        reason = _shown(problem, self._key)
+        reason = _mask_and_clip(problem, self._key)
         refusal = ServerRefusal(
             f"the server gave no answer for the model {self.server.model!r}: {reason}",
             where=masked(self.server.base_url, self._key),
@@ -341,7 +341,7 @@ class ServerClient:
         return refusal
 
 
-def _shown(text: str, key: str) -> str:
+def _mask_and_clip(text: str, key: str) -> str:
     """Return a text of the server's in one line, masked and shortened."""
     plain = "".join(sign if sign.isprintable() else " " for sign in text)
     line = " ".join(masked(plain, key).split())
@@ -360,7 +360,7 @@ def _reason(content: str) -> str:
     return value if isinstance(value, str) else content
 
 
-def _innermost(error: BaseException) -> str:
+def _innermost_message(error: BaseException) -> str:
     """Return the message of the innermost cause, which is more specific than the library's."""
     while error.__cause__ is not None:
         error = error.__cause__

@@ -78,12 +78,12 @@ class ReplyCache:
             )
             self._open()
         except (OSError, *_DAMAGED) as error:
-            raise self._unusable(error) from error
+            raise self._unusable_error(error) from error
 
     def get(self, names: Sequence[str]) -> dict[str, Reply]:
         """Return the replies that are there, by their request's digest."""
         replies: dict[str, Reply] = {}
-        with self._using() as run:
+        with self._statement_runner() as run:
             for name in names:
                 row = run(f"SELECT {_COLUMNS} FROM replies WHERE request = ?", [name]).fetchone()
                 if row is None:
@@ -109,7 +109,7 @@ class ReplyCache:
             [name, *reply[:4], json.dumps(listed) if (listed := reply.tokens or reply[4]) else None]
             for name, reply in replies.items()
         ]
-        with self._using() as run:
+        with self._statement_runner() as run:
             run("BEGIN IMMEDIATE")
             n_inserted = sum(
                 run(
@@ -124,7 +124,7 @@ class ReplyCache:
 
     def drop(self, names: Sequence[str]) -> None:
         """Drop the replies to requests, by their digest."""
-        with self._using() as run:
+        with self._statement_runner() as run:
             for name in names:
                 run(_DROP, [name])
 
@@ -143,13 +143,13 @@ class ReplyCache:
             self._connection.close()
 
     @contextmanager
-    def _using(self) -> Iterator[Callable[..., sqlite3.Cursor]]:
+    def _statement_runner(self) -> Iterator[Callable[..., sqlite3.Cursor]]:
         """Yield the function that runs a statement; one thread at a time has it."""
         with self._turn:
             try:
                 yield self._connection.execute
             except _DAMAGED as error:
-                raise self._unusable(error) from error
+                raise self._unusable_error(error) from error
 
     def _open(self) -> None:
         run = self._connection.execute
@@ -176,7 +176,7 @@ class ReplyCache:
         run(f"PRAGMA user_version = {VERSION}")
         run("COMMIT")
 
-    def _unusable(self, error: Exception) -> InputError:
+    def _unusable_error(self, error: Exception) -> InputError:
         return InputError(
             f"the file of replies cannot be used ({error})",
             where=str(self._path),

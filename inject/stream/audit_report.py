@@ -70,21 +70,22 @@ class AuditFailed(SpikeinError):
     def __init__(self, report: AuditReport, folder: Path) -> None:
         lines = [f"the audit failed (all findings: {folder / AUDIT_FILE}):"]
         lines += [
-            f"  member {_called(row)} occurs {row['found']} times, planned {row['expected']}"
-            f"{_inside(row)}"
+            f"  member {_row_label(row)} occurs {row['found']} times, planned {row['expected']}"
+            f"{_describe_surroundings(row)}"
             for row in report.wrong_counts[:5]
         ]
         lines += [
-            f"  copy {row['copy']} ({row['variant']}) of {_called(row)} is not where it "
+            f"  copy {row['copy']} ({row['variant']}) of {_row_label(row)} is not where it "
             "was planned, or not intact"
             for row in report.displaced[:5]
         ]
         lines += [
-            f"  withheld example {_called(row)} occurs at token {row['position']}{_inside(row)}"
+            f"  withheld example {_row_label(row)} occurs at token {row['position']}"
+            f"{_describe_surroundings(row)}"
             for row in report.nonmembers_found[:5]
         ]
         lines += [
-            f"  example {_called(row)} occurs in background document {row['document']}"
+            f"  example {_row_label(row)} occurs in background document {row['document']}"
             for row in report.background_hits[:5]
         ]
         lines.append(
@@ -109,12 +110,12 @@ def require_passed(folder: Path) -> None:
         raise AuditFailed(report, folder)
 
 
-def _called(finding: Mapping[str, object]) -> str:
+def _row_label(finding: Mapping[str, object]) -> str:
     """Return a row's own name if the finding has it, and its example_id."""
     name = str(finding["example_id"])
     return f"{finding['row']} (example {name})" if "row" in finding else name
 
 
-def _inside(finding: Mapping[str, Any]) -> str:
+def _describe_surroundings(finding: Mapping[str, Any]) -> str:
     around = finding.get("inside")
     return f"; its text is inside {', '.join(around)}" if around else ""

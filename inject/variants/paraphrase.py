@@ -137,7 +137,7 @@ def model_paraphrases(
     total = len(missing)
     written: dict[tuple[int, int], str] = {}
 
-    def report(done: int, _asked: int) -> None:
+    def report(done: int, _n_requested: int) -> None:
         if progress is not None:
             progress(total - len(missing) + done, total)
 
@@ -151,10 +151,10 @@ def model_paraphrases(
         ]
         answers = writer.write(questions, progress=report)
         for place, answer in zip(missing, map(str.strip, answers), strict=True):
-            if answer and _plain(answer) != _plain(examples[place[0]].text):
+            if answer and _normalise(answer) != _normalise(examples[place[0]].text):
                 written[place] = answer
             elif attempt == TRIES - 1:
-                raise _unusable(examples[place[0]], variant, answer)
+                raise _unusable_error(examples[place[0]], variant, answer)
         missing = [place for place in missing if place not in written]
         if not missing:
             break
@@ -164,7 +164,7 @@ def model_paraphrases(
     ]
 
 
-def _unusable(example: Example, variant: ParaphraseVariant, answer: str) -> InputError:
+def _unusable_error(example: Example, variant: ParaphraseVariant, answer: str) -> InputError:
     return InputError(
         f"the paraphrase model {variant.model} returned "
         f"{'the text unchanged' if answer else 'nothing'} for row {example.source_id}, "
@@ -174,5 +174,5 @@ def _unusable(example: Example, variant: ParaphraseVariant, answer: str) -> Inpu
     )
 
 
-def _plain(text: str) -> str:
+def _normalise(text: str) -> str:
     return " ".join(text.lower().split())

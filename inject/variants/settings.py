@@ -87,7 +87,7 @@ class ParaphraseVariant(PlainVariant):
     """Seed of the sampling."""
 
     @model_validator(mode="after")
-    def _consistent(self) -> "ParaphraseVariant":
+    def _check_consistency(self) -> "ParaphraseVariant":
         if self.by == "model" and self.model is None:
             raise ValueError("by: model needs the model: a path, a hub id, or its name on a server")
         if self.by == "data" and (self.model is not None or self.base_url is not None):
@@ -131,7 +131,7 @@ class Variants(Settings):
     each copy draws its own."""
 
     @model_validator(mode="after")
-    def _distinct(self) -> "Variants":
+    def _check_distinct(self) -> "Variants":
         labels = [variant.label() for variant in self.of]
         twice = next((label for label in labels if labels.count(label) > 1), None)
         if twice is not None:

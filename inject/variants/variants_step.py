@@ -164,7 +164,7 @@ def render_variants(
             or answers with the text itself; a variant of fewer than two tokens.
     """
     whole = encode_texts(tokenizer, [member.text for member in members])
-    allowed = _ordinary(tokenizer)
+    allowed = _ordinary_ids(tokenizer)
     renditions: list[Rendition] = []
     texts: list[tuple[str, int, str, str]] = []
     for kind, variant in enumerate(variants.of):
@@ -225,7 +225,7 @@ def _paraphrases(
     return model_paraphrases(members, variant, writer=writer(variant), progress=progress)
 
 
-def _ordinary(tokenizer: "PreTrainedTokenizerBase") -> I64:
+def _ordinary_ids(tokenizer: "PreTrainedTokenizerBase") -> I64:
     """Return all ids but those of special tokens, ascending."""
     return np.setdiff1d(
         np.array(sorted(tokenizer.get_vocab().values()), dtype=np.int64),

@@ -1,11 +1,11 @@
-"""What digests and flushing add to the writing of a checkpoint for a restart.
+"""The cost that digests and flushing add to writing a checkpoint for a restart.
 
     python -m scripts.bench.checkpoints [--shape FILE] [--count N] [--folder FOLDER]
 
-Trains a shape for a few steps on random tokens and writes a checkpoint after each, as a run does.
-Of each it takes the time of the whole, and that of flushing the files, digesting them and writing
-the manifest; without is the difference. Medians; the first checkpoint warms up. The folder decides
-the disk. Half a minute on two idle cores.
+Trains a shape for a few steps on random tokens and writes a checkpoint after each, like a run.
+Measures the total time of each checkpoint, and the time of flushing the files, digesting them and
+writing the manifest; "without" is the difference. Prints medians; the first checkpoint is warm-up.
+The folder selects the disk. Takes half a minute on two idle cores.
 """
 
 import argparse
@@ -60,11 +60,11 @@ class Timed:
 
 
 @contextmanager
-def timing(trainer: Timed, ours: Timed, added: Timed) -> Iterator[None]:
+def timing(trainer: Timed, callback: Timed, added: Timed) -> Iterator[None]:
     """Time the trainer's part of each checkpoint, ours, and what digests and flushing add."""
     with (
         patch.object(Trainer, "_save_checkpoint", trainer(Trainer._save_checkpoint)),
-        patch.object(ResumeCheckpoints, "on_save", ours(ResumeCheckpoints.on_save)),
+        patch.object(ResumeCheckpoints, "on_save", callback(ResumeCheckpoints.on_save)),
         patch.object(resume, "flush", added(sealed.flush)),
         patch.object(resume, "seal", added(sealed.seal)),
     ):
@@ -82,10 +82,10 @@ def main() -> None:
     tokens = steps * SETTINGS.batch_tokens
     view = clean_view(RandomTokens(tokens, VOCABULARY), tokens=tokens, context=SETTINGS.context)
     model = build_model(load_shape(options.shape), VOCABULARY, 0, 0)
-    trainer, ours, added = Timed(), Timed(), Timed()
+    trainer, callback, added = Timed(), Timed(), Timed()
     with (
         tempfile.TemporaryDirectory(dir=options.folder) as folder,
-        timing(trainer, ours, added),
+        timing(trainer, callback, added),
     ):
         unfinished = Path(folder) / "unfinished"
         (Path(folder) / "out").mkdir()
@@ -102,7 +102,9 @@ def main() -> None:
             ),
         )
         size = sum(path.stat().st_size for path in unfinished.glob(f"checkpoint-{steps - 1}/*"))
-    whole = [seconds + other for seconds, other in zip(trainer.seconds, ours.seconds, strict=True)]
+    whole = [
+        seconds + other for seconds, other in zip(trainer.seconds, callback.seconds, strict=True)
+    ]
     twice = zip(added.seconds[::2], added.seconds[1::2], strict=True)
     extra = [flushed + sealed for flushed, sealed in twice]
     without = [total - more for total, more in zip(whole, extra, strict=True)]

@@ -79,14 +79,14 @@ def measure(rounds: int, singles: int) -> dict[str, Any]:
     # The first round warms up.
     for number in range(rounds + 1):
         prompts = [" ".join(f"w{next(words)}" for _ in range(PROMPT)) for _ in range(CHUNKS)]
-        found = {}
+        texts = {}
         for name, way in ways.items():
             started = time.perf_counter()
-            found[name] = way(prompts)
+            texts[name] = way(prompts)
             if number:
-                times[name].append((time.perf_counter() - started) / len(found[name]))
-            assert all(len(text.split()) == length for text in found[name])
-        equal = equal and found["together"][:singles] == found["alone"]
+                times[name].append((time.perf_counter() - started) / len(texts[name]))
+            assert all(len(text.split()) == length for text in texts[name])
+        equal = equal and texts["together"][:singles] == texts["alone"]
         if number:
             seconds = ", ".join(f"{name} {spent[-1]:.3f} s" for name, spent in times.items())
             print(f"round {number}: {seconds} a continuation", flush=True)

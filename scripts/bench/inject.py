@@ -1,7 +1,7 @@
-"""What injection costs: building a corpus, reading a view, planning, auditing.
+"""The costs of injection: building a corpus, reading a view, planning, auditing.
 
-Run as `python -m scripts.bench.inject`; the last line is one JSON object. `--only` chooses parts.
-Each part is a module of `scripts/bench/injection` and says there what it measures, and how.
+Run as `python -m scripts.bench.inject`; the last line is one JSON object. `--only` selects parts.
+Each part is a module of `scripts/bench/injection` and documents its measurement there.
 """
 
 import argparse

@@ -23,7 +23,7 @@ def main() -> None:
     called: set[str] = set()
 
     def note(frame: FrameType, event: str, _: object) -> None:
-        # The body of a module or a class runs where it is imported.
+        # The body of a module or a class runs when it is imported.
         if event == "call" and frame.f_code.co_flags & inspect.CO_OPTIMIZED:
             name = frame.f_globals.get("__name__", "")
             if name.partition(".")[0] in PACKAGES and not frame.f_code.co_filename.startswith("<"):

@@ -2,8 +2,8 @@
 
 Run as `python -m scripts.bench.multiple_choice`; the last line is one JSON object. A LLaMA of
 hidden 512, 4 layers and vocabulary 32,000 is asked about passages of 128 tokens, an instruction of
-70 tokens before them. Prompts on their own are read in batches of the same size, without a past,
-and logits are computed only at the last position. The two take turns.
+70 tokens before them. Separate prompts are read in batches of the same size, without a cache,
+and logits are computed only at the last position. The two alternate.
 """
 
 import argparse

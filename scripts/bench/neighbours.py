@@ -2,8 +2,8 @@
 
 Run as `python -m scripts.bench.neighbours`; the last line is one JSON object. A LLaMA of hidden
 512, 4 layers and vocabulary 32,000 reads 25 texts of 256 tokens, in batches of 8. The bare passes
-only produce logits; neighbours are read from texts to a mean log-probability each. The two take
-turns. What the masked language model takes to propose them comes once for all targets.
+only produce logits; neighbours are read from texts to a mean log-probability each. The two
+alternate. The masked language model proposes them once for all targets, which is not counted.
 """
 
 import argparse
@@ -47,7 +47,7 @@ def measure(rounds: int, compile_mode: str) -> dict[str, Any]:
             for batch in batches:
                 target.model(input_ids=batch, use_cache=False).logits  # noqa: B018
 
-    def ours() -> None:
+    def read_neighbours() -> None:
         neighbour_means(
             target,
             [texts],
@@ -58,7 +58,7 @@ def measure(rounds: int, compile_mode: str) -> dict[str, Any]:
 
     times: dict[str, list[float]] = {"bare": [], "neighbours": []}
     for number in range(rounds + 1):
-        for name, action in (("bare", bare), ("neighbours", ours)):
+        for name, action in (("bare", bare), ("neighbours", read_neighbours)):
             started = time.perf_counter()
             action()
             if number:

@@ -1,9 +1,9 @@
-"""Time that a new user waits: `python -m scripts.bench.quickstart`.
+"""The waiting time of a new user: `python -m scripts.bench.quickstart`.
 
-The last commit is cloned into a scratch folder, once a try; there `make quickstart` sets up an
-environment from nothing and runs, then runs again with nothing to do. Counted are the seconds from
-the first word to the last, and all lines that make, pip and spikein print. Nothing else should run
-on the machine. The last line is one JSON object; the medians are what docs/benchmarks.md says.
+The last commit is cloned into a scratch folder, once per try; there `make quickstart` sets up an
+environment from nothing and runs, then runs again with nothing to do. It counts the seconds from
+the first line to the last, and all lines that make, pip and spikein print. The machine should be
+idle otherwise. The last line is one JSON object; docs/benchmarks.md gives the medians.
 """
 
 import argparse
@@ -23,7 +23,7 @@ REPOSITORY = Path(__file__).resolve().parents[2]
 
 
 class _Made(NamedTuple):
-    """What one `make` took and printed."""
+    """The time and output of one `make`."""
 
     seconds: float
     lines: list[str]
@@ -52,7 +52,7 @@ def measure(folder: Path) -> Try:
     """
     clone = ["git", "clone", "--quiet", "--no-hardlinks", str(REPOSITORY), str(folder)]
     subprocess.run(clone, check=True)
-    # Two commands, which `make quickstart` alone would run one after the other.
+    # Two commands, which `make quickstart` would run one after the other.
     setup = _make(folder, ".venv/.installed-runtime")
     run = _make(folder, "quickstart")
     again = _make(folder, "quickstart")
@@ -67,7 +67,7 @@ def measure(folder: Path) -> Try:
 
 
 def _make(folder: Path, target: str) -> _Made:
-    # What points at another clone, or at another set of modules, is no part of a fresh machine.
+    # A fresh machine has no variables that point at another clone or another set of modules.
     outside = ("PYTHON", "VIRTUAL_ENV", "SPIKEIN_", "MAKE", "OMP_NUM_THREADS")
     environment = {name: text for name, text in os.environ.items() if not name.startswith(outside)}
     started = time.perf_counter()

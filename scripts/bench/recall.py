@@ -1,7 +1,7 @@
 """Cost of a text after a cached prefix, compared with its plain pass, on the CPU.
 
 Run as `python -m scripts.bench.recall`; the last line is one JSON object. The model of
-`scripts.bench.scoring` reads 32 texts of 128 tokens, plain and behind 7 shots of 48 tokens; both
+`scripts.bench.scoring` reads 32 texts of 128 tokens, plain and after 7 shots of 48 tokens; both
 passes make token statistics. `recall_over_plain` includes reading the prefix itself once and the
 check of the cached way; `without_cache` reads the prefix before every text. The passes alternate,
 and each ratio is the median over rounds.
@@ -33,20 +33,20 @@ def measure(rounds: int) -> dict[str, Any]:
 
     target, _, _ = make_target_and_texts()
     policy = ScoringPolicy()
-    # Random words, the same in every run.
+    # Random words, the same in all runs.
     words = iter(number * 7919 % VOCABULARY for number in range(TEXTS * LENGTH + SHOTS * SHOT))
     texts = [" ".join(f"w{next(words)}" for _ in range(LENGTH)) for _ in range(TEXTS)]
     shots = [" ".join(f"w{next(words)}" for _ in range(SHOT)) for _ in range(SHOTS)]
     ids = [token for part in join_shots(target.tokenizer, shots, "", policy) for token in part]
 
-    def behind(*, cached: bool) -> None:
+    def read_after_prefix(*, cached: bool) -> None:
         prefix = shared_prefix(target, ids, cached=cached)
         token_statistics(target, texts, policy, prefix, compile_mode="never")
 
     passes: dict[str, Callable[[], Any]] = {
         "plain": lambda: token_statistics(target, texts, policy, compile_mode="never"),
-        "cached": lambda: behind(cached=True),
-        "without_cache": lambda: behind(cached=False),
+        "cached": lambda: read_after_prefix(cached=True),
+        "without_cache": lambda: read_after_prefix(cached=False),
     }
     times: dict[str, list[float]] = {name: [] for name in passes}
     for action in passes.values():

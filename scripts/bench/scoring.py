@@ -31,7 +31,7 @@ import numpy as np
 HIDDEN, LAYERS, VOCABULARY = 512, 4, 32_000
 BATCH, LENGTH = 8, 256
 OTHER_ROUNDS = 5
-"""Of the benchmarks that have a command of their own, and are run along."""
+"""Benchmarks with a separate command that are also run here."""
 MIB = 1 << 20
 _BUSY = "import numpy as n\nm = n.ones((700, 700))\nwhile True:\n    m @ m"
 
@@ -40,7 +40,9 @@ def main() -> None:
     """Measure time and memory, and print one JSON object as the last line."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--rounds", type=int, default=15, help="pairs of passes")
-    parser.add_argument("--busy", action="store_true", help="beside a process that is always busy")
+    parser.add_argument(
+        "--busy", action="store_true", help="with a second process that is always busy"
+    )
     parser.add_argument("--model", help="a folder or GGUF file")
     parser.add_argument("--memory", choices=["always", "never"], help=argparse.SUPPRESS)
     arguments = parser.parse_args()
@@ -186,10 +188,10 @@ def ratio(times: list[float], bare: list[float]) -> float:
 
 
 def measured_apart(mode: str) -> float | None:
-    """Return `peak_extra` of a process of its own; None if the system cannot tell."""
+    """Return `peak_extra` of a separate process; None if the system does not report it."""
     if not Path("/proc/self/clear_refs").exists():
         return None
-    # Freed tensors go back to the system at once, so that what is resident is in use.
+    # Freed tensors return to the system at once, so that resident memory is in use.
     environment = os.environ | {"MALLOC_MMAP_THRESHOLD_": "65536", "MALLOC_TRIM_THRESHOLD_": "0"}
     command = [sys.executable, "-m", "scripts.bench.scoring", "--memory", mode]
     result = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
@@ -198,7 +200,7 @@ def measured_apart(mode: str) -> float | None:
 
 
 def peak_extra(mode: str) -> float:
-    """Return MiB at the peak of one pass, beyond what was held before it and one chunk."""
+    """Return MiB at the peak of one pass, minus the memory before it and one chunk."""
     import torch
 
     from detect.engine.vocabulary_statistics import chunk_size
@@ -206,7 +208,7 @@ def peak_extra(mode: str) -> float:
     target, texts, _ = make_target_and_texts()
     run(target, texts, mode)
     gc.collect()
-    Path("/proc/self/clear_refs").write_text("5")  # resets the peak to what is resident now
+    Path("/proc/self/clear_refs").write_text("5")  # resets the peak to the current resident memory
     before = resident("VmRSS")
     run(target, texts, mode)
     size = chunk_size(torch.device("cpu"), BATCH * LENGTH, VOCABULARY)

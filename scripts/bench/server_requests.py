@@ -1,9 +1,9 @@
 """Requests to a server compared with the ideal: a stub that sleeps 200 ms, 32 requests in flight.
 
 Run as `python -m scripts.bench.server_requests`; the last line is one JSON object. The ideal is
-`requests / in flight` times the sleep. The stub runs in a process of its own; replies are kept in
-a cache as always; the first requests, which open the connections, are not counted. The figure is
-the median over rounds.
+`requests / in flight` times the sleep. The stub runs in a separate process; replies are cached as
+always; the first requests, which open the connections, are not counted. The figure is the median
+over rounds.
 """
 
 import argparse
@@ -89,7 +89,7 @@ def _rounds(url: str, cache: Path, rounds: int) -> tuple[list[float], list[float
 
 
 async def serve() -> None:
-    """Answer every request after `SLEEP` seconds; print the port first."""
+    """Answer requests after `SLEEP` seconds; print the port first."""
 
     async def handle(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         try:

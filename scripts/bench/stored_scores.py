@@ -1,9 +1,9 @@
-"""How long 1,000 rows take under all detectors of stored statistics, with their grids.
+"""The time of 1,000 rows under all detectors of stored statistics, with their grids.
 
-Made-up token statistics of 250 tokens a row, of the target, a reference model and 16 shadow
-models, and made-up counts of tokens and words. Every built-in detector that these suffice for is
-run as an experiment runs it, checks and table included; `blind` trains classifiers of texts, and
-is left out with all that need labels.
+Invented token statistics of 250 tokens per row, of the target, a reference model and 16 shadow
+models, and invented counts of tokens and words. All built-in detectors that need no more are run as
+in an experiment, including checks and table; `blind`, which trains classifiers of texts, is skipped
+with all detectors that need labels.
 """
 
 import time
@@ -26,7 +26,7 @@ class TableSeconds(NamedTuple):
     """What scoring from stored statistics took."""
 
     total: float
-    """CPU time of everything, in seconds."""
+    """Total CPU time in seconds."""
     by_detector: dict[str, float]
     """By the clock, grid included."""
 

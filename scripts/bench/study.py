@@ -32,10 +32,10 @@ SLEEPERS = 4
 
 
 def measure(*, cells: int = CELLS, sleep: float = 10.0) -> dict[str, float]:
-    """Return the seconds of a graph of cells, and how much faster two workers are than one.
+    """Return the seconds of a graph of cells, and the speed-up of two workers over one.
 
     Args:
-        cells: of the graph whose steps do nothing.
+        cells: number in the graph of empty steps.
         sleep: seconds that each of four cells sleeps.
     """
     with tempfile.TemporaryDirectory(prefix="spikein-bench-") as name:
@@ -108,7 +108,7 @@ def _run(executor: Executor, graph: Graph, store: Path) -> float:
 
 
 def _memory() -> float:
-    """Return the most megabytes that this process has held so far."""
+    """Return this process's peak memory so far in megabytes."""
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
 
 

@@ -1,9 +1,9 @@
 """Cost of all intervals of a study: simulated cells of one dataset, and one base model.
 
 Each cell has its own arm, 134 members and 134 non-members (three quarters of them test rows), some
-nine numbers of copies, and 25 detectors of one setting. Timed is `analysis.results.analyse`: it
+nine numbers of copies, and 25 detectors of one setting. It times `analysis.results.analyse`, which
 reads the scores, chooses settings, and makes AUCs, rates, trends, bands and differences, raw and
-adjusted by the base model. What it takes a cell hardly depends on how many cells there are.
+adjusted by the base model. The time per cell hardly depends on the number of cells.
 """
 
 import tempfile
@@ -34,7 +34,7 @@ def measure_intervals(*, cells: int = 100, rows: int = 134) -> dict[str, float]:
         arms = [_arm(Path(name) / "base", pool, cell=None)]
         arms += [_arm(Path(name) / f"{cell}", pool, cell=cell) for cell in range(cells)]
         settings = AnalysisSettings(dataset_detectors=())
-        analyse(arms[:2], settings)  # what is imported late
+        analyse(arms[:2], settings)  # late imports
         processor, began = time.process_time(), time.perf_counter()
         results = analyse(arms, settings)
         return {

@@ -1,11 +1,11 @@
-"""What task accuracy reads and takes, alongside bare passes over its prompts and answers.
+"""Tokens and time of task accuracy, alongside bare passes over its prompts and answers.
 
 Run as `python -m scripts.bench.task_accuracy [--model FOLDER]`; the last line is one JSON object.
 A LLaMA of hidden 512, 4 layers and vocabulary 32,000, or the model of a folder, answers rows of
 random words in the shape of BoolQ, CommonsenseQA, LSAT and TruthfulQA. The measure counts each
 different prompt once, and each answer once after every prompt that it follows. Bare passes read as
 many tokens in windows of [8, 256], with logits at every position as in `scoring`; task accuracy
-makes them where an answer is scored.
+makes them only at scored answers.
 """
 
 import argparse

@@ -69,7 +69,7 @@ SETTINGS = TrainSettings(
 
 
 class BareLoop:
-    """Training with nothing around it, one batch at a time."""
+    """A bare training loop, one batch at a time."""
 
     def __init__(self, model: PreTrainedModel, steps: int, settings: TrainSettings) -> None:
         self._model = model
@@ -157,7 +157,7 @@ class Measured(NamedTuple):
 
     @property
     def ratio(self) -> float:
-        """Tokens a second of ours over those of the bare loop."""
+        """Our tokens per second over the bare loop's."""
         return self.bare / self.ours
 
 
@@ -180,8 +180,8 @@ def measure(
             progress=turns,
         )
     warm_up = WARM_UP_TURNS if model is None else LARGE_WARM_UP_TURNS
-    ours, bare = (statistics.median(seconds[warm_up:]) for seconds in (turns.ours, turns.bare))
-    return Measured(ours, bare, turns)
+    trainer, bare = (statistics.median(seconds[warm_up:]) for seconds in (turns.ours, turns.bare))
+    return Measured(trainer, bare, turns)
 
 
 def loading_seconds(stream: WindowSequence, size: int) -> float:
@@ -202,7 +202,7 @@ def peak_of_bare_loop(model: str, precision: str) -> float:
 
 
 def in_processes(model: str, precision: str, processes: int) -> dict[str, Any]:
-    """Train a model in processes of its own: DeepSpeed for several, else one with all threads."""
+    """Train a model in separate processes: DeepSpeed for several, else one with all threads."""
     from scripts.bench import utilisation
 
     return utilisation.run(
@@ -219,7 +219,7 @@ def in_processes(model: str, precision: str, processes: int) -> dict[str, Any]:
 
 
 def loss_memory(vocabulary: int, kind: str) -> float:
-    """Return the peak memory in MiB of one loss and its gradients, beyond what is there before."""
+    """Return the peak memory in MiB that one loss and its gradients add."""
     from train.loop.chunked_loss import causal_loss
 
     def measured(hidden: torch.Tensor, head: torch.nn.Linear, labels: torch.Tensor) -> None:
@@ -229,13 +229,13 @@ def loss_memory(vocabulary: int, kind: str) -> float:
             loss = ForCausalLMLoss(head(hidden), labels, vocab_size=head.out_features)
         loss.backward()
 
-    # What the libraries keep for themselves comes with the first product.
+    # The libraries allocate their own memory at the first product.
     measured(torch.ones(1, 65, 576).requires_grad_(), torch.nn.Linear(576, 512, bias=False),
              torch.arange(65)[None])  # fmt: skip
     hidden = torch.zeros(4, 257, 576).normal_().requires_grad_()
     head = torch.nn.Linear(576, vocabulary, bias=False)
     labels = torch.arange(4 * 257).reshape(4, 257)
-    Path("/proc/self/clear_refs").write_text("5")  # resets the peak to what is resident now
+    Path("/proc/self/clear_refs").write_text("5")  # resets the peak to the current resident memory
     before = resident("VmRSS")
     measured(hidden, head, labels)
     return (resident("VmHWM") - before) / MIB

@@ -44,11 +44,11 @@ OWN: dict[str, dict[str, Any]] = {
     "dpo": {"retain_weight": 1.0},
     "rmu": {"layer": 2},
 }
-"""What differs from the shipped settings: every method that can has its retain term."""
+"""Differences from the default settings: methods use their retain term if they have one."""
 
 
 class Passes:
-    """The passes of a method's step, on random rows, with nothing around them."""
+    """The bare passes of a method's step, on random rows."""
 
     def __init__(self, model: PreTrainedModel, setting: MethodSetting) -> None:
         method, settings = setting.method, setting.settings

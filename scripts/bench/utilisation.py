@@ -98,7 +98,7 @@ def measure(request: dict[str, Any]) -> None:
 
 
 def run(request: dict[str, Any]) -> dict[str, Any]:
-    """Measure one shape under one execution, in processes of its own."""
+    """Measure one shape under one execution, in separate processes."""
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "asked.json"
         file.write_text(json.dumps({**request, "folder": folder}))
@@ -123,8 +123,10 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--windows", type=int, default=32, help="of one optimiser step")
     parser.add_argument("--device-windows", type=int, default=16, help="of one forward pass")
     parser.add_argument("--steps", type=int, default=60)
-    parser.add_argument("--processes", type=int, default=1, help="usually one a GPU")
-    parser.add_argument("--zero", type=int, nargs="*", default=[2], help="ZeRO stages beside plain")
+    parser.add_argument("--processes", type=int, default=1, help="usually one per GPU")
+    parser.add_argument(
+        "--zero", type=int, nargs="*", default=[2], help="ZeRO stages in addition to plain training"
+    )
     parser.add_argument("--compile", action="store_true")
     parser.add_argument("--worker", help=argparse.SUPPRESS)
     options = parser.parse_args(arguments)

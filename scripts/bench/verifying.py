@@ -1,8 +1,8 @@
-"""What it costs to verify an artifact before it is used: `python -m scripts.bench.verifying`.
+"""The cost of verifying an artifact before use: `python -m scripts.bench.verifying`.
 
-An artifact of one large file and many small ones is written once. The check (a look at the folder,
-every file hashed with XXH3) takes turns with the floor, which reads the same files in blocks of the
-same size and does nothing with them, and with SHA-256. All come from the page cache, where hashing
+An artifact of one large file and many small ones is written once. The check (a listing of the
+folder, all files hashed with XXH3) alternates with the floor, which only reads the same files in
+blocks of the same size, and with SHA-256. All come from the page cache, where hashing
 costs most relative to reading; from a disk the reading dominates. The last line is one JSON object.
 """
 

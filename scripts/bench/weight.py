@@ -1,7 +1,7 @@
-"""How heavy the project is: `python -m scripts.bench.weight [FOLDER …]` prints JSON.
+"""The size of the project: `python -m scripts.bench.weight [FOLDER …]` prints JSON.
 
-Code lines as `cloc` counts them: neither blank, nor comment, nor docstring (attributes' too). With
-folders named, the counts of each; else those of the five packages, tests and docs. Takes 3 s.
+Code lines as `cloc` counts them: neither blank, nor comment, nor docstring (nor an attribute's).
+Counts the named folders, or else the five packages, tests and docs. Takes 3 s.
 """
 
 import ast
@@ -13,7 +13,7 @@ PACKAGES = ("inject", "train", "detect", "analysis", "spikein")
 
 
 def strings_alone(tree: ast.Module) -> set[int]:
-    """Return the lines of expressions that are a string and nothing else: docstrings."""
+    """Return the lines of expressions that are only a string: docstrings."""
     return {
         line
         for node in ast.walk(tree)

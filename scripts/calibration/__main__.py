@@ -51,17 +51,19 @@ def lines() -> Iterator[Line]:
     }
     for table, of_table in cases.items():
         for case in of_table:
-            yield Line(table, case.name, partial(_held, case))
+            yield Line(table, case.name, partial(_case_coverage, case))
     for pair in pairs():
         yield Line("adjusted", pair.name, partial(_adjusted, pair))
     for training in trainings():
         yield Line("fading", training.name, partial(_fading, training))
-    for one in unlearning_cases():
-        name = f"{one.measure}, {one.design.text()}, {one.named}"
-        yield Line("unlearning", name, partial(case_coverage, one))
+    for unlearning_case in unlearning_cases():
+        name = (
+            f"{unlearning_case.measure}, {unlearning_case.design.text()}, {unlearning_case.named}"
+        )
+        yield Line("unlearning", name, partial(case_coverage, unlearning_case))
 
 
-def _held(case: Case, studies: int, draw: str) -> Coverage:
+def _case_coverage(case: Case, studies: int, draw: str) -> Coverage:
     return coverage(intervals(case, studies, draw), case.truth)
 
 
@@ -93,9 +95,9 @@ def main() -> None:
             continue
         cell = settled(partial(line.draw, options.studies))
         refused = 1 - cell.given / cell.studies
-        one = Counted(line.table, line.name, 0.95, cell.share, refused, cell.studies, nan)
-        counted.append(one)
-        print(f"{line.table}: {line.name}: {100 * one.coverage:.1f} refused {100 * refused:.1f}")
+        result = Counted(line.table, line.name, 0.95, cell.share, refused, cell.studies, nan)
+        counted.append(result)
+        print(f"{line.table}: {line.name}: {100 * result.coverage:.1f} refused {100 * refused:.1f}")
     if not options.print:
         write(counted)
 

@@ -1,7 +1,7 @@
 """Simulated studies of a base model and a trained one on the same rows, dealt again for each seed.
 
-A row has a score of its own that both models share to some part: what no training changes. The
-truth of the adjusted AUC is that of the raw one; what it costs is the width.
+A row has its own score, partly shared by both models, that training does not change. The
+adjusted AUC has the same truth as the raw one; the adjustment changes the interval's width.
 """
 
 from collections.abc import Iterator
@@ -74,11 +74,11 @@ def studies_of(pair: Pair, studies: int, draw: str = "") -> Found:
         moved = shift + spread * random.normal(size=studies)
         if pair.seeds == 1:
             truth = norm.cdf(moved / np.sqrt(2))
-        for found, scores, up in ((trained, after, moved), (untrained, before, np.zeros(studies))):
+        for parts, scores, up in ((trained, after, moved), (untrained, before, np.zeros(studies))):
             members = scores[:, :half].reshape(studies, -1) + up[:, None]
             others = scores[:, half:].reshape(studies, -1)
             sample = influence(members, others, pair.group, order)
-            found.append({"": Part(sample, np.ones(studies))})
+            parts.append({"": Part(sample, np.ones(studies))})
     better = adjust(trained, untrained, control_weights(trained, untrained), centre=0.5)
     raw, adjusted = (
         find_interval(cluster(each), Scale.AUC, confidence=0.95) for each in (trained, better)

@@ -1,9 +1,9 @@
-"""How many intervals hold the truth, and when a cell is simulated again.
+"""Coverage of intervals, and when a cell is simulated again.
 
 Of some 500 cells a few are outside the limits by sampling variation of 1,000 studies. Such a cell
-is simulated again with new studies, ten times as many, and shows only these: nothing is chosen
-among draws. If most studies get no interval, those that do are the ones whose value happened to be
-mild, so their share of misses among all studies is what counts.
+is simulated again with ten times as many new studies, and reports only these: no draw is chosen
+over another. If most studies get no interval, the others are those whose value happened to be
+mild, so the share of misses among all studies counts.
 """
 
 from collections.abc import Callable
@@ -15,23 +15,23 @@ from analysis.intervals.ends import Interval
 from analysis.intervals.influence import Floats
 
 LOW, HIGH = 0.92, 0.975
-"""What is asked of every cell."""
+"""The required coverage of each cell."""
 AGAIN = 10
 """Times as many studies in a second simulation."""
 
 
 class Coverage(NamedTuple):
-    """What the intervals of many studies hold."""
+    """Coverage of the intervals of many studies."""
 
     held: int
-    """Studies whose interval holds the truth."""
+    """Studies whose interval contains the truth."""
     given: int
     """Studies that have an interval."""
     studies: int
 
     @property
     def share(self) -> float:
-        """Of those that have an interval, the share that holds the truth; NaN without any."""
+        """The share of intervals that contain the truth; NaN without any."""
         return self.held / self.given if self.given else float("nan")
 
     @property
@@ -41,7 +41,7 @@ class Coverage(NamedTuple):
 
     @property
     def outside(self) -> bool:
-        """Whether the intervals hold the truth too rarely or too often; refused: miss too often."""
+        """Whether coverage is too low or too high; if most are refused, whether too many miss."""
         if self.refused:
             return self.given - self.held > (1 - LOW) * self.studies
         return not LOW <= self.share <= HIGH

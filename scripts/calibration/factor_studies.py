@@ -1,6 +1,6 @@
-"""Simulated studies of factors with known truth, and how often what is said of them holds.
+"""Simulated studies of factors with known truth, and how often the results are correct.
 
-Scores are normal. A row has 70 % of its variance in every seed and 30 % new in each; rows of one
+Scores are normal. A row has 70 % of its variance in all seeds and 30 % new in each; rows of one
 group share half of either; groups are dealt to the sides again for each seed. Arms of one seed
 share a part of their scores.
 """
@@ -53,12 +53,12 @@ class ArmsDesign(NamedTuple):
 
 
 class Counted(NamedTuple):
-    """How often statements held."""
+    """Counts of correct statements."""
 
     slope: float
     reach: float
     refused: float
-    """Studies in which the test of the line's shape refused it, though it is right."""
+    """Studies in which the test of the line's shape rejected a correct shape."""
     none: float
     """Studies without a line."""
 
@@ -93,7 +93,7 @@ def draw_doses(design: LineDesign, random: np.random.Generator) -> tuple[BySeed,
     own = _scores(random, number)
     seeds = []
     for _ in range(design.seeds):
-        member = _dealt(random, number, design.rows // design.group)
+        member = _deal(random, number, design.rows // design.group)
         scores = _seed_scores(random, own, number, design.seeds)
         slope = design.slope + (design.deviation * random.normal() if design.seeds > 1 else 0.0)
         dose = random.permutation(np.arange(pool) % len(DOSES))
@@ -124,7 +124,7 @@ def draw_arms(design: ArmsDesign, random: np.random.Generator) -> list[Numbers]:
     spread = design.deviation / norm.pdf(0)
     arms: list[list[Scored]] = [[] for _ in design.aucs]
     for _ in range(design.seeds):
-        member = _dealt(random, number, design.rows // design.group)
+        member = _deal(random, number, design.rows // design.group)
         common = _seed_scores(random, own, number, design.seeds)
         for k, auc in enumerate(design.aucs):
             alone = _scores(random, number)
@@ -138,7 +138,7 @@ def draw_arms(design: ArmsDesign, random: np.random.Generator) -> list[Numbers]:
 
 
 def count_contrasts(design: ArmsDesign, studies: int) -> tuple[float, float]:
-    """Return how often a band covers all differences to the first arm, and how often each one."""
+    """Return the rates at which a band covers all differences to the first arm, and each one."""
     random = generator(0, Stream.BOOTSTRAP, item_key(f"calibration {tuple(design)}"))
     truth = [auc - design.aucs[0] for auc in design.aucs[1:]]
     family, each = [], []
@@ -197,7 +197,7 @@ def _pool(rows: int, group: int) -> tuple[int, Counts]:
     return 2 * rows, (np.arange(2 * rows) // group).astype(np.int64)
 
 
-def _dealt(random: np.random.Generator, number: Counts, groups: int) -> Mask:
+def _deal(random: np.random.Generator, number: Counts, groups: int) -> Mask:
     order = random.permutation(int(number[-1]) + 1)
     member: Mask = order[number] < groups
     return member

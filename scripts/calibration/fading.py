@@ -1,8 +1,8 @@
-"""Simulated trainings: texts seen once at a random step, learnt at the rate of that step.
+"""Simulated trainings: texts seen once at a random step, learned at the rate of that step.
 
-A text's score rises by what it learnt, which goes with the learning rate of its step, and falls by
-so much for each doubling of one plus the steps since. The truth is the slope of what is expected of
-very many texts: 0 where nothing fades, whatever the schedule.
+A text's score rises in proportion to the learning rate of its step, and falls by a constant for
+each doubling of one plus the steps since. The truth is the slope expected of very many texts:
+0 without fading, whatever the schedule.
 """
 
 from collections.abc import Iterator
@@ -22,7 +22,7 @@ STEPS = 64
 KEPT = (4, 8, 16, 32, 48, 64)
 LEARNT = 1.5
 OWN = 0.8
-"""Share of the variance of a text that is the same under every model."""
+"""Share of a text's variance that is the same under all models."""
 
 
 class Training(NamedTuple):
@@ -56,7 +56,7 @@ def rates(schedule: str, step: Floats) -> Floats:
 
 
 class Slopes(NamedTuple):
-    """What the intervals of many studies hold."""
+    """Coverage of the intervals of many studies."""
 
     truth: float
     coverage: Coverage
@@ -107,7 +107,7 @@ def _study(random: np.random.Generator, training: Training) -> tuple[list[Placed
 
 
 def _rows(random: np.random.Generator, rows: int, groups: Floats) -> Floats:
-    """Return standard normal rows; those of one group share half of their variance."""
+    """Return standard normal rows; rows of one group share half of their variance."""
     if len(set(groups.tolist())) == rows:
         return random.normal(size=rows)
     shared = random.normal(size=int(groups.max()) + 1)[groups]

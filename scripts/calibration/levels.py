@@ -9,7 +9,7 @@ from analysis.intervals.influence import Side, auc_sample, trend_sample
 from scripts.calibration.others import LEVELS, Case, groups_text, rows_of_side, trend_truth
 
 EFFECT = 1.0
-"""What a doubling of one plus the copies adds to a score, in its standard deviations."""
+"""The effect of doubling one plus the copies on a score, in its standard deviations."""
 
 
 def level_cases() -> list[Case]:

@@ -1,6 +1,6 @@
 """Simulated studies beyond a single AUC: pooled rows, TPR, trends, paired differences.
 
-Every interval is made by the functions that make the report's.
+All intervals come from the report's own functions.
 """
 
 from collections.abc import Callable
@@ -33,7 +33,7 @@ class Case(NamedTuple):
     scale: Scale | None
     """None for a difference: its study is the two AUCs'."""
     study: Callable[[np.random.Generator], dict[str, Part]]
-    """Draws one study: what each of its datasets says."""
+    """Draws one study: the result of each of its datasets."""
 
 
 def intervals(case: Case, studies: int, draw: str = "") -> Interval:
@@ -137,16 +137,16 @@ def difference_cases() -> list[Case]:
     """Return differences of two detectors on the same rows, 80 % of their noise shared."""
     return [
         Case(
-            f"{rows} a side, {groups_text(group)}, AUC {one} against {other}",
-            one - other,
+            f"{rows} a side, {groups_text(group)}, AUC {auc} against {other}",
+            auc - other,
             None,
-            lambda random, rows=rows, group=group, one=one, other=other: _difference(
-                random, rows, group, (one, other)
+            lambda random, rows=rows, group=group, auc=auc, other=other: _difference(
+                random, rows, group, (auc, other)
             ),
         )
         for rows in (20, 40, 100, 400)
         for group in (1, 4)
-        for one, other in ((0.7, 0.7), (0.75, 0.7), (0.9, 0.6), (0.95, 0.9), (0.98, 0.95))
+        for auc, other in ((0.7, 0.7), (0.75, 0.7), (0.9, 0.6), (0.95, 0.9), (0.98, 0.95))
     ]
 
 
@@ -259,8 +259,8 @@ def _difference(
     for auc in aucs:
         own = _both(random, (rows, rows), group)
         members, nonmembers = (
-            Side(np.sqrt(0.8) * both.scores + np.sqrt(0.2) * one.scores, both.groups)
-            for both, one in zip(shared, own, strict=True)
+            Side(np.sqrt(0.8) * both.scores + np.sqrt(0.2) * own_part.scores, both.groups)
+            for both, own_part in zip(shared, own, strict=True)
         )
         moved = members._replace(scores=members.scores + norm.ppf(auc) * np.sqrt(2))
         samples.append(_auc(moved, nonmembers))

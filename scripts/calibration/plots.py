@@ -22,7 +22,7 @@ LEFT, DOT = 130.0, 4.4
 
 
 def draw(file: Path = FILE, picture: Path = PICTURE) -> None:
-    """Draw every table of a file."""
+    """Draw all tables of a file."""
     with file.open(encoding="utf-8", newline="") as lines:
         cells = list(csv.DictReader(lines))
     tables: dict[str, list[float]] = {}

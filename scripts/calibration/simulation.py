@@ -1,7 +1,7 @@
 """Simulated studies: rows with groups, dealt again to the sides for each seed, and a known truth.
 
-Scores are normal. A row has what is its own in every seed (70 % of the variance) and what is new in
-each; groups share half of either (an intraclass correlation of 0.5). Members are shifted, by an
+Scores are normal. A row has a constant part (70 % of the variance) and a part that is new in each
+seed; groups share half of either (an intraclass correlation of 0.5). Members are shifted by an
 amount that differs between seeds: its deviation is given in AUC at an AUC of 0.5, and the shift is
 set so that the mean over all seeds is the requested AUC.
 """
@@ -16,7 +16,7 @@ from analysis.intervals.influence import Floats, Sample, expected_variance
 from inject.keyed import Stream, generator, item_key
 
 OWN = 0.7
-"""Share of a row's variance that is the same in every seed."""
+"""Share of a row's variance that is the same in all seeds."""
 SHARED = 0.5
 """Share of the variance that rows of one group have in common."""
 
@@ -48,7 +48,7 @@ class Studies(NamedTuple):
 
 
 def simulate(design: Design, studies: int, draw: str = "") -> Studies:
-    """Return studies of a design, and what is true of each; another `draw` has other studies."""
+    """Return studies of a design with their truths; another `draw` gives other studies."""
     random = generator(0, Stream.BOOTSTRAP, item_key(f"calibration {tuple(design)}{draw}"))
     half = design.rows // design.group
     own = _rows(random, studies, 2 * half, design.group)

@@ -1,10 +1,10 @@
 """Simulated studies of unlearning: PrivLeak, positions, means of texts, KS distance.
 
 Each study has the rows of its seeds, half of whose groups are the forget set and half the holdout,
-dealt again in each seed, under several models: a row's score has half of its variance in common for
-all models and seeds, and half of its own; rows of one group share half of either. The forget set is
-shifted, by as much as each model knows of it. Every interval is made by the functions that make the
-report's.
+dealt again in each seed, under several models: half of the variance of a row's score is common to
+all models and seeds, and half is separate; rows of one group share half of either. The forget set
+is shifted by the amount that each model knows of it. All intervals come from the report's own
+functions.
 """
 
 from collections.abc import Callable
@@ -54,7 +54,7 @@ class Case(NamedTuple):
     measure: str
     design: Design
     named: str
-    """What is true of the models, in words."""
+    """The truth about the models as text."""
     truth: float
     study: Callable[[np.random.Generator, Design], tuple[float, float]]
     """Draws one study: both ends of its interval, NaN if it has none."""
@@ -81,10 +81,10 @@ def p_values(design: Design, studies: int) -> tuple[Floats, Floats]:
     pairs = []
     for _ in range(studies):
         (rows, values), *_ = _draw(random, design)
-        one, other = (value[rows.member] for value in values)
+        first, other = (value[rows.member] for value in values)
         groups = rows.group[rows.member]
-        _, own_values = forget_quality(one, other, groups, permutations=199, confidence=0.95)
-        pairs.append((own_values, float(ks_2samp(one, other).pvalue)))
+        _, own_values = forget_quality(first, other, groups, permutations=199, confidence=0.95)
+        pairs.append((own_values, float(ks_2samp(first, other).pvalue)))
     own_values, plain = np.array(pairs).T
     return own_values, plain
 
@@ -147,17 +147,18 @@ def _mean_cases() -> list[Case]:
         Design(100, 5, (0.5, 0.0), 3, 0.0),
     ]
     means = [
-        Case("mean log-probability, difference", one, "0.5 higher", 0.5, _mean) for one in designs
+        Case("mean log-probability, difference", design, "0.5 higher", 0.5, _mean)
+        for design in designs
     ]
     return means + [
         Case(
             "exact memorisation",
-            one._replace(shifts=(shift,)),
+            design._replace(shifts=(shift,)),
             f"{_share(shift):.2f} of the tokens",
             _share(shift),
             _memorised,
         )
-        for one in designs[1:3]
+        for design in designs[1:3]
         for shift in (-1.5, 0.0)
     ]
 
@@ -206,25 +207,25 @@ def _draw(random: np.random.Generator, design: Design) -> list[tuple[Rows, list[
 
 
 def _numbers(
-    drawn: list[tuple[Rows, list[Floats]]], model: int, *, by_auc: bool, scale: Scale = Scale.SLOPE
+    study: list[tuple[Rows, list[Floats]]], model: int, *, by_auc: bool, scale: Scale = Scale.SLOPE
 ) -> Numbers:
     all_rows = Rows.of(
-        np.concatenate([rows.group for rows, _ in drawn]),
-        seed=np.concatenate([rows.seed for rows, _ in drawn]),
+        np.concatenate([rows.group for rows, _ in study]),
+        seed=np.concatenate([rows.seed for rows, _ in study]),
     )
-    inside = np.concatenate([rows.member for rows, _ in drawn])
+    inside = np.concatenate([rows.member for rows, _ in study])
     masks = {"forget": inside, "detected": inside, "holdout": ~inside}
     cohort = Cohort(
         axes={}, seeds=(), rows=all_rows, masks=masks, copies=inside.astype(np.int64), models=[]
     )
     measure = auc_measure("loss") if by_auc else replace(FORGET_LOG_PROBABILITY, scale=scale)
-    return measure.numbers(cohort, [values[model] for _, values in drawn])[0]
+    return measure.numbers(cohort, [values[model] for _, values in study])[0]
 
 
 def _privleak(random: np.random.Generator, design: Design) -> tuple[float, float]:
     study = _draw(random, design)
-    one, other = (_numbers(study, model, by_auc=True) for model in (0, 1))
-    (leak,) = privleak(one - other, None, settings=MeasureSettings(), confidence=0.95)
+    first, other = (_numbers(study, model, by_auc=True) for model in (0, 1))
+    (leak,) = privleak(first - other, None, settings=MeasureSettings(), confidence=0.95)
     return leak.low, leak.high
 
 
@@ -237,8 +238,8 @@ def _position(random: np.random.Generator, design: Design, *, by_auc: bool) -> t
 
 def _mean(random: np.random.Generator, design: Design) -> tuple[float, float]:
     study = _draw(random, design)
-    one, other = (_numbers(study, model, by_auc=False) for model in (0, 1))
-    return _ends(one - other)
+    first, other = (_numbers(study, model, by_auc=False) for model in (0, 1))
+    return _ends(first - other)
 
 
 def _memorised(random: np.random.Generator, design: Design) -> tuple[float, float]:
@@ -255,9 +256,9 @@ def _ends(numbers: Numbers) -> tuple[float, float]:
 
 
 def _ks(random: np.random.Generator, design: Design) -> tuple[float, float]:
-    ((rows, (one, other)),) = _draw(random, design)
+    ((rows, (first, other)),) = _draw(random, design)
     inside = rows.member
     quality, _ = forget_quality(
-        one[inside], other[inside], rows.group[inside], permutations=199, confidence=0.95
+        first[inside], other[inside], rows.group[inside], permutations=199, confidence=0.95
     )
     return quality.low, quality.high

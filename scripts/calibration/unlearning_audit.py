@@ -1,6 +1,6 @@
-"""How often the audit's intervals hold the truth: one line per case in a file, a table on the page.
+"""Coverage of the audit's intervals: one line per case in a file, a table on the page.
 
-python -m scripts.calibration.unlearning_audit            # 1,000 studies a case: minutes
+python -m scripts.calibration.unlearning_audit            # 1,000 studies per case: minutes
 python -m scripts.calibration.unlearning_audit --studies 100 --print
 
 Chunks are simulated by a latent normal number: chunks of one text share a part of it, and
@@ -67,7 +67,7 @@ class Case(NamedTuple):
 
     name: str
     study: Callable[[Random], tuple[Estimate, float]]
-    """Draws one study; returns what it finds, and the truth."""
+    """Draws one study; returns its estimate and the truth."""
 
 
 def coverage_of(case: Case, studies: int, draw: str = "") -> Coverage:
@@ -92,7 +92,7 @@ def texts(count: int, each: int) -> list[Example]:
 
 
 def latent(random: Random, chunks: list[Example]) -> Floats:
-    """Return a standard normal number a chunk; those of a text are alike, of a book by place."""
+    """Return a standard normal number per chunk, correlated within texts and by place in a book."""
     names = [chunk.source_id for chunk in chunks]
     count = len(set(names))
     each = len(chunks) // count
@@ -144,10 +144,10 @@ def missed_cases() -> Iterator[Case]:
 def difference_cases() -> Iterator[Case]:
     """Yield differences of recall between kept questions and the rest."""
     for count in (60, 250, 1000):
-        for kept in (0.1, 0.5):
+        for retained in (0.1, 0.5):
             for gap in (0.0, 0.13):
-                name = f"{count:,} questions, {100 * kept:g} % kept, difference {gap:g}"
-                yield Case(name, partial(_difference, count=count, kept=kept, gap=gap))
+                name = f"{count:,} questions, {100 * retained:g} % kept, difference {gap:g}"
+                yield Case(name, partial(_difference, count=count, retained=retained, gap=gap))
 
 
 def loss_cases() -> Iterator[Case]:
@@ -220,7 +220,7 @@ def _missed(
 ) -> tuple[Estimate, float]:
     known_rate, truth = rates
     is_known = latent(random, chunks) < norm.ppf(known_rate)
-    # A tenth of what is not remembered is flagged as well.
+    # A tenth of the chunks that are not remembered is also flagged.
     flagged = np.where(
         is_known,
         latent(random, chunks) > norm.ppf(truth),
@@ -236,9 +236,11 @@ def _missed(
     return share_missed(written, flagged), truth
 
 
-def _difference(random: Random, *, count: int, kept: float, gap: float) -> tuple[Estimate, float]:
+def _difference(
+    random: Random, *, count: int, retained: float, gap: float
+) -> tuple[Estimate, float]:
     side = np.zeros(count, bool)
-    side[: max(int(kept * count), 3)] = True
+    side[: max(int(retained * count), 3)] = True
     values = random.beta(0.5, 4.5, count) + gap * side
     clusters = Clusters(tuple(str(at) for at in range(count)))
     return difference(values, side.tolist(), clusters), gap
@@ -262,17 +264,17 @@ def _edge(random: Random, *, chunks: list[Example]) -> tuple[Estimate, float]:
 
 
 def realised(count: int, each: int, studies: int) -> tuple[float, float]:
-    """Return the mean share of false alarms of new chunks, and of what cross-fitting says."""
+    """Return the mean false-positive rates of new chunks and of cross-fitting."""
     chunks = texts(count, each)
     clusters = clusters_of(chunks)
     random = generator(0, Stream.BOOTSTRAP, item_key(f"unlearning audit edges {count} {each}"))
-    real, said = [], []
+    real, claimed = [], []
     for _ in range(studies):
         band, _, alarms = calibrated_band(np.exp(latent(random, chunks)), clusters, 0.0, RATE)
         if band is not None:
             real.append(norm.cdf(np.log(band.high)))
-            said.append(alarms.value)
-    return float(np.mean(real)), float(np.nanmean(said))
+            claimed.append(alarms.value)
+    return float(np.mean(real)), float(np.nanmean(claimed))
 
 
 class Line(NamedTuple):
@@ -281,7 +283,7 @@ class Line(NamedTuple):
     table: str
     case: str
     coverage: str
-    """Share of the intervals that hold the truth; empty if no study has one."""
+    """Share of the intervals that contain the truth; empty if no study has one."""
     refused: str
     """Share of the studies without an interval."""
     studies: str
@@ -298,7 +300,7 @@ TABLES: dict[str, Callable[[], Iterator[Case]]] = {
 
 
 def lines(studies: int) -> Iterator[Line]:
-    """Simulate every case."""
+    """Simulate all cases."""
     for table, cases in TABLES.items():
         for case in cases():
             cell = settled(partial(coverage_of, case, studies))
@@ -346,10 +348,10 @@ def main() -> None:
     options = parser.parse_args()
     results = list(lines(options.studies))
     for count, each in ((20, 1), (40, 1), (100, 1), (100, 5), (1, 250)):
-        real, said = realised(count, each, options.studies)
+        real, claimed = realised(count, each, options.studies)
         print(
             f"false alarms of the calibrated band, {described(count, each)}: {100 * real:.1f} % of "
-            f"new chunks, {100 * said:.1f} % cross-fitted"
+            f"new chunks, {100 * claimed:.1f} % cross-fitted"
         )
     print(summary(results))
     if options.print:

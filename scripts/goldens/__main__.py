@@ -29,12 +29,12 @@ REDUCED = ("reduced",)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Build both sides and compare them; return 0 where nothing differs."""
+    """Build both sides and compare them; return 0 if they are equal."""
     parser = argparse.ArgumentParser(prog="python -m scripts.goldens", description=__doc__)
     parser.add_argument("before", help="a commit, or a folder with a tree")
     parser.add_argument("after", nargs="?", default=str(REPOSITORY), help="the same; this tree")
     parser.add_argument("--reduced", action="store_true", help="one small arm, detect and bundle")
-    parser.add_argument("--keep", type=Path, help="an empty folder that keeps what was built")
+    parser.add_argument("--keep", type=Path, help="an empty folder for the built files")
     options = parser.parse_args(arguments)
     experiments = REDUCED if options.reduced else EXPERIMENTS
     with ExitStack() as stack:
@@ -56,7 +56,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 @contextmanager
 def tree(name: str, work: Path) -> Iterator[Path]:
-    """Yield the tree of a commit as a git worktree, which goes afterwards; a folder as it is."""
+    """Yield a commit's tree as a temporary git worktree; a folder unchanged."""
     if Path(name).is_dir():
         yield Path(name).resolve()
         return
@@ -70,10 +70,10 @@ def tree(name: str, work: Path) -> Iterator[Path]:
 
 
 def build_all(sides: Sequence[tuple[Path, Path]], experiments: Sequence[str]) -> None:
-    """Build sides next to each other; each is a tree and the folder that takes what it makes.
+    """Build sides in parallel; each is a tree and its output folder.
 
     Raises:
-        SystemExit: a side failed; says with what.
+        SystemExit: A side failed; the message gives its error.
     """
     with ExitStack() as stack:
         started = []
@@ -82,7 +82,7 @@ def build_all(sides: Sequence[tuple[Path, Path]], experiments: Sequence[str]) ->
             log = stack.enter_context((out / "log.txt").open("w"))
             environment = {"OMP_NUM_THREADS": "1", "HF_HUB_OFFLINE": "1", **os.environ}
             environment["PYTHONPATH"] = str(tree_)
-            # Where `detect` keeps what it made: a side takes over nothing of the other's.
+            # The cache of `detect`: a side does not reuse the other's.
             environment["XDG_CACHE_HOME"] = str(out / "cache")
             script = str(HERE / "build.py")
             # By its path, from another folder: only the side's tree is on the path.

@@ -1,4 +1,4 @@
-"""Everything that is compared, made by the code on the path: `python -m scripts.goldens.build`.
+"""Build all compared files with the code on the path: `python -m scripts.goldens.build`.
 
 Started by `scripts.goldens` once for each side, with the side's tree first on the path, so that one
 script drives both. It uses only the command line, which stays stable when code moves.

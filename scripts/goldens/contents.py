@@ -1,6 +1,6 @@
-"""What a side made, as digests of contents: tables by column, weights by tensor, other files whole.
+"""A side's output as digests of contents: tables by column, weights by tensor, other files whole.
 
-Identities, times and paths are left out, so that a change which moves code, renames steps or gives
+Identities, times and paths are omitted, so that a change which moves code, renames steps or gives
 them other identities can still be compared to the last bit. A key is KIND/LABEL/FILE of the store,
 `runs/NAME/FILE`, `detect/FILE` or `bundle/KIND/LABEL/FILE`; artifacts with one label are a set.
 """
@@ -19,7 +19,7 @@ from analysis.findings import FINDINGS_FILE, as_table, questions
 from inject.reading.former_names import with_current_columns
 
 TIMED = frozenset({"tokens_per_second", "mfu", "seconds"})
-"""Columns that hold how long something took."""
+"""Columns of durations."""
 COMPARED = frozenset({".parquet", ".arrow", ".npy", ".bin", ".safetensors", ".csv"})
 """Tables, weights and tokens; the JSON files contain their identities and counts."""
 ALSO = frozenset({"tokenizer.json", "rows.jsonl"})
@@ -29,14 +29,14 @@ IDENTITIES = frozenset({"models.parquet"})
 Columns = dict[str, str]
 """A digest for each column, tensor, or for the whole file under an empty name."""
 Contents = dict[str, list[Columns]]
-"""What each key holds: one for an artifact, more where artifacts share a label."""
+"""The contents of each key: one for an artifact, more if artifacts share a label."""
 
 
 def contents(out: Path) -> Contents:
-    """Return the contents of everything that a side made.
+    """Return the contents of a side's output.
 
     Raises:
-        ValueError: nothing was made.
+        ValueError: The side has no output.
     """
     by_file: defaultdict[str, list[Columns]] = defaultdict(list)
     for key, name, data in _files(out):
@@ -47,7 +47,7 @@ def contents(out: Path) -> Contents:
         elif name not in IDENTITIES:
             by_file[key].append(digests(name, data))
     if not by_file:
-        raise ValueError(f"{out} holds nothing to compare")
+        raise ValueError(f"{out} contains no files to compare")
     for same in by_file.values():
         same.sort(key=lambda columns: sorted(columns.items()))
     return dict(by_file)
@@ -68,7 +68,7 @@ def digests(name: str, data: bytes) -> Columns:
 
 def _files(out: Path) -> Iterator[tuple[str, str, bytes]]:
     """Yield each compared file: its key, its name and its bytes."""
-    # A bundle holds artifacts as the store does.
+    # A bundle contains artifacts in the store's layout.
     for root in (out / "store", *sorted(out.glob("*.bundle"))):
         prefix = "" if root.name == "store" else "bundle/"
         for artifact in sorted(root.glob("[!.]*/[!.]*")):

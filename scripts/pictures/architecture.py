@@ -1,7 +1,7 @@
 """Draws `docs/images/architecture.svg`: the five packages and their folders, from the code itself.
 
 Run as `python -m scripts.pictures.architecture`. Folders are ordered from the lowest to the
-highest by their imports. Nothing is imported, and a test compares, so the picture cannot drift.
+highest by their imports. No module is imported, and a test compares, so the picture cannot drift.
 """
 
 import ast

@@ -31,7 +31,7 @@ _FLAGS = (
     "--remote-debugging-pipe",
 )
 _SECONDS = 300
-"""After so long a browser is killed, and what waits for it fails."""
+"""Seconds after which a browser is killed and its callers fail."""
 
 
 def find_chromium() -> str | None:
@@ -42,7 +42,7 @@ def find_chromium() -> str | None:
 class Chromium:
     """A browser with one tab, to be used in a `with` statement.
 
-    `events` holds what it told without being asked: the parameters of each kind of event.
+    `events` contains the parameters of each kind of event that it sent unprompted.
     """
 
     def __enter__(self) -> "Chromium":
@@ -77,7 +77,7 @@ class Chromium:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        """End the browser, whatever happened."""
+        """End the browser in any case."""
         self._killer.cancel()
         self._process.kill()
         self._process.communicate()

@@ -1,8 +1,8 @@
 """Measures pages as a browser shows and prints them, and takes the pictures of `docs/images`.
 
-`python -m scripts.pictures.page_measures PAGE… [--pictures FOLDER]` prints JSON, an object a page,
-and exits with 1 where a page breaks a limit. Texts overlap where the ink of two lines does, in HTML
-or SVG, every fold opened. Takes about 5 s a page.
+`python -m scripts.pictures.page_measures PAGE… [--pictures FOLDER]` prints JSON, one object per
+page, and exits with 1 if a page breaks a limit. Texts overlap if the ink of two lines does, in HTML
+or SVG, with all folds opened. Takes about 5 s per page.
 """
 
 import argparse
@@ -30,7 +30,7 @@ _MEASURING = Path(__file__).with_suffix(".js")
 
 
 class Limit(NamedTuple):
-    """What a measure may be at most."""
+    """Upper limits of the measures."""
 
     measure: str
     most: float
@@ -53,10 +53,10 @@ LIMITS = (
 
 
 def measure(browser: Chromium, page: Path) -> dict[str, Any]:
-    """Return the measures of a page; `broken` says which limits do not hold, and what breaks them.
+    """Return the measures of a page; `broken` names exceeded limits and the elements at fault.
 
     Args:
-        browser: which is running.
+        browser: a running one.
         page: an HTML file.
     """
     browser.open(page, width=PHONE, height=_PHONE_SCREEN)
@@ -153,7 +153,7 @@ def small_picture(png: bytes, *, margin: int = 0) -> bytes:
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Measure pages; return 1 where one breaks a limit."""
+    """Measure pages; return 1 if one breaks a limit."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("pages", nargs="+", type=Path, metavar="PAGE", help="an HTML file")
     parser.add_argument("--pictures", type=Path, metavar="FOLDER", help="take pictures, too")
@@ -170,11 +170,11 @@ def main(arguments: Sequence[str]) -> int:
             parser.error(f"--pictures takes a folder, and {options.pictures} is a file")
         options.pictures.mkdir(parents=True, exist_ok=True)
     with Chromium() as browser:
-        found = [measure(browser, page) for page in options.pages]
+        pages = [measure(browser, page) for page in options.pages]
         for page in options.pages if options.pictures is not None else ():
             take_pictures(browser, page, options.pictures, options.name or page.stem)
-    print(json.dumps(found, indent=1, ensure_ascii=False))
-    return int(any(measures["broken"] for measures in found))
+    print(json.dumps(pages, indent=1, ensure_ascii=False))
+    return int(any(measures["broken"] for measures in pages))
 
 
 if __name__ == "__main__":

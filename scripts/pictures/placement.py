@@ -1,6 +1,6 @@
 """Draws `docs/images/placement.png`: one small corpus under each placement policy.
 
-Run as `python -m scripts.pictures.placement`. The tokens are those that the views read; nothing is
+Run as `python -m scripts.pictures.placement`. The tokens are those that the views read; no part is
 drawn by hand.
 """
 
@@ -36,7 +36,7 @@ COLOURS = ("#d1495b", "#edae49", "#66a182")
 
 
 class Toy:
-    """A clean corpus whose token says which document it belongs to."""
+    """A clean corpus whose tokens identify their document."""
 
     n_tokens = CONTEXT * WINDOWS + 40
     doc_starts = np.array(DOCUMENTS, dtype=np.int64)

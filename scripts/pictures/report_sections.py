@@ -1,4 +1,4 @@
-"""Take a picture of every section of a report, for the tutorial.
+"""Take a picture of each section of a report, for the tutorial.
 
 `python -m scripts.pictures.report_sections REPORT FOLDER NAME` writes `FOLDER/NAME-SECTION.png`;
 the first screen is the section `answer`. Takes about 3 s.

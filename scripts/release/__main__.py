@@ -1,10 +1,10 @@
 """`python -m scripts.release [STEP …] [--out FOLDER] [--dry-run]`: make a release.
 
-All steps in their order, or those that are named: the tree is clean, the version has its entry,
-lint and suite pass, source distribution and wheel are built from the commit, the wheel is tried in
-an empty environment, the image is built where a builder is at hand, the site is built, and its
-checksums are written. Nothing is uploaded: what is left to do is printed. The suite, the set-up of
-the empty environment and its quickstart take half an hour on two cores.
+All steps in order, or only the named ones: the tree is clean, the version has its entry, lint and
+suite pass, source distribution and wheel are built from the commit, the wheel is tried in an empty
+environment, the image is built if a builder is available, the site is built, and its checksums are
+written. Nothing is uploaded: the remaining steps are printed. The suite, the set-up of the empty
+environment and its quickstart take half an hour on two cores.
 """
 
 import argparse
@@ -33,12 +33,12 @@ NOTES = "NOTES.md"
 
 @dataclass(frozen=True, kw_only=True)
 class Release:
-    """What is released, and where its files go."""
+    """The commit to release and the folder of its files."""
 
     repository: Path
     """The clone."""
     out: Path
-    """Takes the files of this release, and holds no others."""
+    """Contains only the files of this release."""
 
     def text(self, name: str) -> str:
         """Return the text of a file of the clone."""
@@ -58,12 +58,12 @@ class Release:
         """Return the one file of this release that fits a pattern.
 
         Raises:
-            InputError: the step that makes it has not run.
+            InputError: The step that makes it has not run.
         """
         fitting = sorted(self.out.glob(pattern))
         if len(fitting) != 1:
             raise InputError(
-                f"holds {len(fitting)} files {pattern}, not one",
+                f"contains {len(fitting)} files {pattern} instead of one",
                 where=str(self.out),
                 hint="Empty the folder; then: python -m scripts.release build",
             )
@@ -74,7 +74,7 @@ def shown(*command: str, folder: Path) -> str:
     """Run a command whose output a person follows.
 
     Raises:
-        CommandFailed: it ended with an error.
+        CommandFailed: The command ended with an error.
     """
     if code := subprocess.run(command, cwd=folder, check=False).returncode:
         raise CommandFailed(f"`{' '.join(command)}` ended with exit code {code}.")
@@ -90,38 +90,38 @@ def changes(text: str) -> tuple[str, str, str]:
 
 
 def tree(release: Release) -> str:
-    """No file differs from the commit, and there are no others."""
+    """The tree equals the commit, without other files."""
     changed = run("git", "status", "--porcelain", folder=release.repository)
     if changed:
         raise InputError(
             f"differs from its commit:\n{changed.rstrip()}",
             where=str(release.repository),
-            hint="Commit, or put away, what is not to be released.",
+            hint="Commit or stash the changes.",
         )
     return run("git", "rev-parse", "--short=12", "HEAD", folder=release.repository).strip()
 
 
 def version(release: Release) -> str:
-    """The version, its changelog entry with a date, its citation, a tag that is free, a place."""
+    """The version, its dated changelog entry, its citation, a free tag, and an address."""
     own, problems = release.version, []
     newest, date, _ = changes(release.text("CHANGELOG.md"))
     if newest != own:
-        problems.append(f"CHANGELOG.md begins with {newest}: write what is new in {own}")
+        problems.append(f"CHANGELOG.md begins with {newest}: add the changes of {own}")
     expected = [f"version: {own}"]
     try:
         expected.append(f'date-released: "{datetime.date.fromisoformat(date)}"')
     except ValueError:
-        problems.append(f"CHANGELOG.md says {newest} ({date}): write the date, YYYY-MM-DD")
+        problems.append(f"CHANGELOG.md has {newest} ({date}): set its date, YYYY-MM-DD")
     citation = release.text("CITATION.cff").splitlines()
     problems.extend(
         f"CITATION.cff has no line `{line}`" for line in expected if line not in citation
     )
     if run("git", "tag", "--list", f"v{own}", folder=release.repository).strip():
-        problems.append(f"there is a tag v{own} already: raise `version` in pyproject.toml")
+        problems.append(f"the tag v{own} exists already: raise `version` in pyproject.toml")
     if PLACEHOLDER in str(release.project["urls"]):
         problems.append(
-            "pyproject.toml does not say where the repository is: write its account in place of "
-            f"{PLACEHOLDER}, there and in the other files that `git grep -l {PLACEHOLDER}` lists"
+            "pyproject.toml lacks the address of the repository: replace "
+            f"{PLACEHOLDER} with its account in all files that `git grep -l {PLACEHOLDER}` lists"
         )
     if problems:
         raise InputError("\n  ".join(["is not ready", *problems]), where=f"version {own}")
@@ -164,7 +164,7 @@ def trial(release: Release) -> str:
 
 
 def image(release: Release) -> str:
-    """The container's image, where docker or podman answers; its `spikein` says its version."""
+    """The container's image, if docker or podman answers; its `spikein` reports its version."""
     for builder in ("docker", "podman"):
         info = shutil.which(builder) and subprocess.run([builder, "info"], capture_output=True)
         if info and info.returncode == 0:
@@ -172,7 +172,7 @@ def image(release: Release) -> str:
             shown(builder, "build", "--tag", tag, ".", folder=release.repository)
             output = run(builder, "run", "--rm", tag, "--version", folder=release.repository)
             return f"{tag}, by {builder}: {output.strip()}"
-    return "left out: neither docker nor podman answers here"
+    return "skipped: neither docker nor podman is available"
 
 
 def site(release: Release) -> str:
@@ -183,7 +183,7 @@ def site(release: Release) -> str:
 
 
 def checksums(release: Release) -> str:
-    """The SHA-256 of every file, as `sha256sum --check` reads it."""
+    """The SHA-256 of all files, in the format of `sha256sum --check`."""
     release.built("spikein-*.whl")
     files = [path for path in sorted(release.out.iterdir()) if path.name != SUMS]
     lines = [f"{hashlib.sha256(path.read_bytes()).hexdigest()}  {path.name}\n" for path in files]
@@ -203,14 +203,14 @@ STEPS: dict[str, Callable[[Release], str]] = {
     "checksums": checksums,
 }
 CHECKS = ("tree", "version")
-"""They take no time and write nothing: a dry run does them."""
+"""Fast steps that write no files: a dry run performs them."""
 
 
 def left_to_do(release: Release) -> str:
     """Return the manual tasks after all steps are done."""
     tag, url = f"v{release.version}", release.project["urls"]["Repository"]
     return (
-        f"spikein {release.version} is in {release.out}. Nothing was uploaded. What is left:\n"
+        f"spikein {release.version} is in {release.out}. Nothing was uploaded. Remaining steps:\n"
         f"  git tag --annotate {tag} --message 'spikein {release.version}'\n"
         f"  git push {url} {tag}\n"
         f"  gh release create {tag} --repo {url} --notes-file {release.out / NOTES} "
@@ -219,11 +219,13 @@ def left_to_do(release: Release) -> str:
 
 
 def main(arguments: Sequence[str] | None = None, repository: Path = REPOSITORY) -> int:
-    """Do the steps; return 0 where all went well, 1 where a command failed, 2 for what is wrong."""
+    """Run the steps; return 0 on success, 1 if a command failed, 2 for an unready release."""
     parser = argparse.ArgumentParser(prog="python -m scripts.release", description=__doc__)
     parser.add_argument("steps", nargs="*", metavar="STEP", help=f"of {', '.join(STEPS)}; all")
     parser.add_argument("--out", type=Path, default=repository / "dist", help="new or empty; dist")
-    parser.add_argument("--dry-run", action="store_true", help="check; build and run nothing")
+    parser.add_argument(
+        "--dry-run", action="store_true", help="only check, without building or running"
+    )
     options = parser.parse_args(arguments)
     names = options.steps or list(STEPS)
     release = Release(repository=repository, out=options.out.resolve())

@@ -1,8 +1,8 @@
-"""The wheel, and whether it works away from its clone.
+"""The wheel, and a trial without its clone.
 
-It is built from the source distribution, so that both hold everything. Tried is what a newcomer
-does, from an empty folder, by the installed command `spikein`: a file to start from, checked and
-planned, a run, and detectors judged on it. Nothing of the clone is on the path of these processes.
+It is built from the source distribution, so that both are complete. The trial follows a newcomer in
+an empty folder with the installed command `spikein`: a first experiment file, checked and planned,
+a run, and detectors judged on it. The clone is not on the path of these processes.
 """
 
 import os
@@ -17,17 +17,17 @@ from pathlib import Path
 from inject.errors import SpikeinError
 
 _SDIST = "import sys; from setuptools import build_meta; build_meta.build_sdist(sys.argv[1])"
-_ROWS = "text,label\nA text that nobody has spiked into anything.,0\nAnother one of that kind.,0\n"
+_ROWS = "text,label\nA text that was never inserted into a corpus.,0\nAnother one of that kind.,0\n"
 
 
 class CommandFailed(SpikeinError):
-    """A command of the release ended with an error; the message holds its output."""
+    """A command of the release ended with an error; the message contains its output."""
 
     exit_code = 1
 
 
 def run(*command: object, folder: Path, environment: dict[str, str] | None = None) -> str:
-    """Run a command in a folder; return what it prints.
+    """Run a command in a folder; return its output.
 
     Args:
         command: the program and its arguments.
@@ -35,7 +35,7 @@ def run(*command: object, folder: Path, environment: dict[str, str] | None = Non
         environment: variables instead of this process's.
 
     Raises:
-        CommandFailed: it ended with an error.
+        CommandFailed: The command ended with an error.
     """
     words = [str(word) for word in command]
     done = subprocess.run(
@@ -56,11 +56,11 @@ def run(*command: object, folder: Path, environment: dict[str, str] | None = Non
 def build(tree: Path, out: Path) -> Path:
     """Build the source distribution of a tree, and the wheel from it; return the wheel.
 
-    The builder is the one of this environment, and no network is asked.
+    The builder is this environment's, and no network is used.
 
     Args:
         tree: a copy of the repository; it takes the builder's files.
-        out: takes both, and holds no others.
+        out: the folder for both, without other files.
     """
     run(sys.executable, "-c", _SDIST, out, folder=tree)
     (archive,) = out.glob("spikein-*.tar.gz")
@@ -74,7 +74,7 @@ def build(tree: Path, out: Path) -> Path:
 
 
 def install(wheel: Path, environment: Path, *, constraints: Path | None) -> Path:
-    """Make an environment that holds the wheel and what it needs; return its command `spikein`.
+    """Make an environment with the wheel and its requirements; return its command `spikein`.
 
     Args:
         wheel: the file.
@@ -118,7 +118,7 @@ def try_out(spikein: Path, folder: Path, overrides: Sequence[str] = ()) -> Itera
         ("presets",),
         ("init", "mine"),
         ("init", "--detector", "mine.py"),
-        # DeepSpeed's settings are files of the wheel, and read where it trains.
+        # DeepSpeed's settings are files of the wheel that training reads.
         ("check", "mine.yaml", "execution.engine=deepspeed", "execution.processes=2", *overrides),
         ("plan", "quickstart", "--no-measure", *overrides),
         ("run", "quickstart", *overrides),

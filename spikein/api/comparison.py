@@ -82,9 +82,9 @@ def _tables(run: Run, name: str, axes: Sequence[str]) -> RunTables:
     )
 
 
-def write_comparison(path: Path, found: RunComparison) -> Path:
+def write_comparison(path: Path, comparison: RunComparison) -> Path:
     """Write the page of a comparison to a file, whole or not at all; return its path."""
     from spikein.runs.comparison.page import comparison_page
 
-    write_text(path, comparison_page(found.names, found.origins, found.metrics))
+    write_text(path, comparison_page(comparison.names, comparison.origins, comparison.metrics))
     return path

@@ -68,7 +68,7 @@ def read(experiment: AnyExperiment, overrides: Overrides = ()) -> CheckedExperim
         document = parse_document(resolved_yaml(experiment), name=experiment.name)
         return check_document(document, changes)
     if isinstance(experiment, Mapping):
-        values = _plain(experiment, where=_MAPPING)
+        values = _convert_plain(experiment, place=_MAPPING)
         if "extends" in values:
             raise InputError(
                 "`extends` works only in files",
@@ -99,33 +99,33 @@ def override_texts(overrides: Overrides) -> list[str]:
         return [str(override) for override in overrides]
     # JSON is YAML, which the reader of overrides takes.
     return [
-        f"{key}={json.dumps(_plain(value, where=f'override {key}'), ensure_ascii=False)}"
+        f"{key}={json.dumps(_convert_plain(value, place=f'override {key}'), ensure_ascii=False)}"
         for key, value in overrides.items()
     ]
 
 
-def _plain(value: Any, *, where: str) -> Any:
+def _convert_plain(value: Any, *, place: str) -> Any:
     """Return a value made of mappings, lists, text, numbers, booleans and None.
 
     Raises:
         InputError: for any other type inside.
     """
 
-    def convert(given: Any) -> Any:
-        if isinstance(given, os.PathLike):
-            return os.fspath(given)
-        if isinstance(given, Mapping):
-            return dict(given)
+    def convert(leaf: Any) -> Any:
+        if isinstance(leaf, os.PathLike):
+            return os.fspath(leaf)
+        if isinstance(leaf, Mapping):
+            return dict(leaf)
         # A number of NumPy.
-        if callable(item := getattr(given, "item", None)) and getattr(given, "shape", None) == ():
+        if callable(item := getattr(leaf, "item", None)) and getattr(leaf, "shape", None) == ():
             return item()
         raise InputError(
-            f"contains a {type(given).__name__}, which an experiment file cannot contain",
-            where=where,
+            f"contains a {type(leaf).__name__}, which an experiment file cannot contain",
+            where=place,
             allowed="mappings, lists, texts, numbers, true, false and null",
         )
 
     try:
         return json.loads(json.dumps(value, default=convert))
     except (TypeError, ValueError, RecursionError) as error:
-        raise InputError(f"cannot be read as plain values: {error}", where=where) from None
+        raise InputError(f"cannot be read as plain values: {error}", where=place) from None

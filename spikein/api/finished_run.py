@@ -72,7 +72,7 @@ class Run:
     @cached_property
     def models(self) -> pa.Table:
         """One row per model: swept axes, arm, its label, role, method, condition, the folders
-        in the store of the model and of its scores, seed and checkpoint."""
+        in the store of the model and of its scores, seed and scored checkpoint."""
         return read_run_table(self.folder / MODELS_FILE)
 
     def table(self, question: str) -> pa.Table:
@@ -366,5 +366,5 @@ def _auc_html(run: Run) -> str:
         body += f"<tr><th style='text-align:left'>{html.escape(name)}</th>{cells}</tr>"
     return (
         "<p>AUC [95 % interval] of all members with a copy, datasets pooled, settings chosen on "
-        f"the tune split:</p><table><tr><th></th>{head}</tr>{body}</table>"
+        f"the tuning split:</p><table><tr><th></th>{head}</tr>{body}</table>"
     )

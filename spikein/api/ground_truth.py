@@ -82,7 +82,7 @@ def bundle(
         print(facts.content, facts.rows)
         ```
     """
-    return write_bundle(Path(out), *_stored(run, arm, runs, store), parts=parts)
+    return write_bundle(Path(out), *_open_run(run, arm, runs, store), parts=parts)
 
 
 def bundle_sizes(
@@ -103,7 +103,7 @@ def bundle_sizes(
     Raises:
         InputError: as `bundle`.
     """
-    return part_sizes(*_stored(run, arm, runs, store))
+    return part_sizes(*_open_run(run, arm, runs, store))
 
 
 def load_bundle(path: AnyPath) -> GroundTruth:
@@ -128,7 +128,7 @@ def load_bundle(path: AnyPath) -> GroundTruth:
         print(model.axes, len(model.rows), model.evidence.statistics["text"][0].log_probability)
         ```
     """
-    return read_bundle(fetch_bundle(path)[0] if _on_hub(path) else Path(path))
+    return read_bundle(fetch_bundle(path)[0] if _is_hub_address(path) else Path(path))
 
 
 def validate(
@@ -186,13 +186,13 @@ def validate(
                 hint="The run comes last: spikein validate FILE.py:NAME quickstart.",
             )
         path = Path(truth)
-        if _on_hub(truth):
+        if _is_hub_address(truth):
             path, source = fetch_bundle(truth)
             truth = read_bundle(path)
         elif is_bundle(path):
             truth = read_bundle(path)
         else:
-            truth = read_ground_truth(*_stored(truth, None, runs, store))
+            truth = read_ground_truth(*_open_run(truth, None, runs, store))
     return validate_detectors(
         listed,
         truth,
@@ -203,11 +203,11 @@ def validate(
     )
 
 
-def _on_hub(place: AnyPath) -> TypeGuard[str]:
+def _is_hub_address(place: AnyPath) -> TypeGuard[str]:
     return isinstance(place, str) and is_address(place)
 
 
-def _stored(
+def _open_run(
     run: AnyPath, arm: str | None, runs: AnyPath | None, store: AnyPath | None
 ) -> tuple[Description, Path]:
     folder = find_run(runs_folder(runs), str(run))
@@ -236,8 +236,8 @@ def stored_truth(
     results = artifacts.get(of_run[0].digest, "results")
     settings = results.manifest.identity["settings"]
     models = [
-        _described(number, settings["arms"][number], results, artifacts)
-        for number in _chosen(settings["arms"], arm, folder)
+        _describe_model(number, settings["arms"][number], results, artifacts)
+        for number in _choose_models(settings["arms"], arm, folder)
     ]
     described = Description(
         name=record.name,
@@ -255,7 +255,7 @@ def stored_truth(
     return described, results.path.parents[1]
 
 
-def _chosen(arms: Sequence[Mapping[str, Any]], label: str | None, folder: Path) -> list[int]:
+def _choose_models(arms: Sequence[Mapping[str, Any]], label: str | None, folder: Path) -> list[int]:
     """Return the numbers of an arm's models, base and twins included; all without a label."""
     if label is None:
         return list(range(len(arms)))
@@ -264,7 +264,7 @@ def _chosen(arms: Sequence[Mapping[str, Any]], label: str | None, folder: Path) 
         for arm_node in arms
         if arm_node["model"] == CONTAMINATED
     }
-    axes = labels[find_arm(label, labels, where=str(folder))]
+    axes = labels[find_arm(label, labels, place=str(folder))]
     return [
         number
         for number, arm_node in enumerate(arms)
@@ -272,7 +272,7 @@ def _chosen(arms: Sequence[Mapping[str, Any]], label: str | None, folder: Path) 
     ]
 
 
-def _described(
+def _describe_model(
     number: int, arm: Mapping[str, Any], results: Artifact, artifacts: RunArtifacts
 ) -> ModelTables:
     digests = results.manifest.inputs
@@ -280,8 +280,8 @@ def _described(
     scores = artifacts.get(digests[f"{start}scores"], "scores")
     trained = digests.get(f"{start}model")
 
-    def name(digest: str, what: str, files: Sequence[str] = ("*",)) -> str:
-        return artifact_name(artifacts.get(digest, what, files).path)
+    def name(digest: str, role: str, files: Sequence[str] = ("*",)) -> str:
+        return artifact_name(artifacts.get(digest, role, files).path)
 
     return ModelTables(
         axes=dict(arm["axes"]),
@@ -293,5 +293,5 @@ def _described(
         scores=artifact_name(scores.path),
         examples=name(digests[f"{start}examples"], "examples"),
         trained=trained and name(trained, "model", EXPOSURES.files),
-        inputs={what: name(digest, what) for what, digest in scores.manifest.inputs.items()},
+        inputs={role: name(digest, role) for role, digest in scores.manifest.inputs.items()},
     )

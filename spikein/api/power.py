@@ -116,7 +116,7 @@ def power(
     checked = read(experiment, overrides)
     first = checked.experiment
     share = (1 - first.detect.tune_share) * min(
-        _exposed(arm.experiment.copies, arm.experiment.contaminants) for arm in checked.arms
+        _exposed_share(arm.experiment.copies, arm.experiment.contaminants) for arm in checked.arms
     )
     members = sum(contaminant.members for contaminant in first.contaminants)
     outside = sum(contaminant.nonmembers for contaminant in first.contaminants)
@@ -170,7 +170,7 @@ def _row(seeds: int, tested: float, share: float, delta: float, assumed: Assumpt
     )
 
 
-def _exposed(copies: Copies, contaminants: Sequence[Contaminant]) -> float:
+def _exposed_share(copies: Copies, contaminants: Sequence[Contaminant]) -> float:
     """Return the share of members that are expected to have a copy."""
     members = sum(contaminant.members for contaminant in contaminants)
     return 1 - expected_counts(copies, members)[2][0] / max(members, 1)

@@ -73,7 +73,7 @@ def render_report(
             hint=f"Give the folder of the run's store by {STORE_OPTION}.",
         )
     store = Store(root.absolute())
-    with store.in_use(required=False), _inside(begun, folder):
+    with store.in_use(required=False), _work_inside(begun, folder):
         experiment_graph = build_graph(read_experiment(folder / EXPERIMENT))
         planned = plan(experiment_graph.graph, store)
         _require_whole(planned, store, folder, begun)
@@ -94,7 +94,7 @@ def render_report(
 
 
 @contextmanager
-def _inside(begun: Path, folder: Path) -> Iterator[None]:
+def _work_inside(begun: Path, folder: Path) -> Iterator[None]:
     """Work in the folder that a run was started from: paths in its experiment are relative to it.
 
     Raises:

@@ -108,20 +108,20 @@ def run(
 
 
 def _run(
-    given: AnyExperiment,
+    experiment: AnyExperiment,
     overrides: Overrides,
     store_given: AnyPath | None,
     runs_given: AnyPath | None,
-    asked: str | Executor | None,
+    choice: str | Executor | None,
     progress: Progress,
 ) -> RunResult:
     started = time.monotonic()
     store_root, runs_root = store_folder(store_given), runs_folder(runs_given)
     # An unknown name is refused before anything is read.
-    executor = get_executor(asked) if isinstance(asked, str) else asked
-    checked = read(given, overrides)
+    executor = get_executor(choice) if isinstance(choice, str) else choice
+    checked = read(experiment, overrides)
     name = checked.experiment.name
-    if executor is None or asked == checked.experiment.executor.kind:
+    if executor is None or choice == checked.experiment.executor.kind:
         executor = executor_of(checked.experiment.executor)
     # Before hours of training, not after.
     refused = _why_unwritable(store_root)

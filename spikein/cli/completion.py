@@ -17,29 +17,29 @@ def experiments(incomplete: str) -> list[str]:
     """Return shipped experiments by name, and files of YAML and folders by path."""
     from inject.shipped import EXPERIMENTS
 
-    return [*shipped_experiments(incomplete), *_files(incomplete, known=EXPERIMENTS.files())]
+    return [*shipped_experiments(incomplete), *_files(incomplete, listed=EXPERIMENTS.files())]
 
 
 def shipped_experiments(incomplete: str) -> list[str]:
     """Return the names of the experiments that come with spikein."""
     from inject.shipped import EXPERIMENTS
 
-    return _starting(EXPERIMENTS.files(), incomplete)
+    return _filter(EXPERIMENTS.files(), incomplete)
 
 
 def presets(incomplete: str) -> list[str]:
-    """Return the names of all presets, audits among them."""
+    """Return the names of all presets, unlearning audits among them."""
     from inject.shipped import AUDITS, EXPERIMENTS
 
-    return _starting({**EXPERIMENTS.files(), **AUDITS.files()}, incomplete)
+    return _filter({**EXPERIMENTS.files(), **AUDITS.files()}, incomplete)
 
 
 def public_data(incomplete: str) -> list[str]:
-    """Return the names of data sets that can be fetched, and of presets."""
+    """Return the names of datasets that can be fetched, and of presets."""
     from inject.public_data.catalogue import data_sets
 
     return [
-        *_starting([data_set.name for data_set in data_sets()], incomplete),
+        *_filter([data_set.name for data_set in data_sets()], incomplete),
         *presets(incomplete),
     ]
 
@@ -48,7 +48,7 @@ def runs(incomplete: str) -> list[str]:
     """Return the names of the runs in the usual folder, and folders by path."""
     folder = Path(os.environ.get("SPIKEIN_RUNS") or "runs")
     names = [path.name for path in _entries(folder) if path.is_dir() and path.name[0] != "."]
-    return [*_starting(names, incomplete), *(f"{path}/" for path in _matching(incomplete, names))]
+    return [*_filter(names, incomplete), *(f"{path}/" for path in _match(incomplete, names))]
 
 
 def detectors(incomplete: str) -> list[str]:
@@ -58,7 +58,7 @@ def detectors(incomplete: str) -> list[str]:
     before, comma, last = incomplete.rpartition(",")
     names = [registered.detector.name for registered in every_detector()[0]]
     names = names if before else ["all", *names]
-    return [f"{before}{comma}{name}" for name in _starting(names, last)]
+    return [f"{before}{comma}{name}" for name in _filter(names, last)]
 
 
 def overrides(incomplete: str) -> list[str]:
@@ -69,13 +69,13 @@ def overrides(incomplete: str) -> list[str]:
     from inject.examples.datasets.registry import built_in_names
 
     key, name = match.groups()
-    return [f"{key}{dataset}" for dataset in _starting(built_in_names(), name)]
+    return [f"{key}{dataset}" for dataset in _filter(built_in_names(), name)]
 
 
-def _files(incomplete: str, *, known: Iterable[str]) -> list[str]:
+def _files(incomplete: str, *, listed: Iterable[str]) -> list[str]:
     """Return the folders and YAML files whose path has this prefix."""
     matches = []
-    for path in _matching(incomplete, known):
+    for path in _match(incomplete, listed):
         if path.is_dir():
             matches.append(f"{path}/")
         elif path.suffix in _ENDINGS:
@@ -83,11 +83,11 @@ def _files(incomplete: str, *, known: Iterable[str]) -> list[str]:
     return matches
 
 
-def _matching(incomplete: str, known: Iterable[str]) -> list[Path]:
+def _match(incomplete: str, listed: Iterable[str]) -> list[Path]:
     """Return the folder's entries with this prefix, without hidden and already known names."""
     head, tail = os.path.split(incomplete)
     entries = [path for path in _entries(Path(head or ".")) if path.name.startswith(tail)]
-    return [path for path in entries if path.name[0] != "." and (head or path.name not in known)]
+    return [path for path in entries if path.name[0] != "." and (head or path.name not in listed)]
 
 
 def _entries(folder: Path) -> list[Path]:
@@ -97,5 +97,5 @@ def _entries(folder: Path) -> list[Path]:
         return []
 
 
-def _starting(names: Iterable[str], incomplete: str) -> list[str]:
+def _filter(names: Iterable[str], incomplete: str) -> list[str]:
     return [name for name in names if name.startswith(incomplete)]

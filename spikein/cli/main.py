@@ -23,7 +23,7 @@ EXIT_STATUSES = {
     "(no space, no permission)",
     3: "some steps of a run failed; all others are finished",
     130: "interrupted",
-    143: "ended by SIGTERM, with a checkpoint if a model was being trained",
+    143: "ended by SIGTERM, with a restart checkpoint if a model was being trained",
 }
 _PANELS = {
     "Experiments": "presets init run check plan status report compare audit export validate bundle "
@@ -144,7 +144,7 @@ def _version(requested: bool) -> None:
 
 
 @app.callback(
-    epilog="Exit status: " + "; ".join(f"{code} {what}" for code, what in EXIT_STATUSES.items())
+    epilog="Exit status: " + "; ".join(f"{code} {text}" for code, text in EXIT_STATUSES.items())
 )
 def _spikein(
     version: Annotated[

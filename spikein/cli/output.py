@@ -49,10 +49,10 @@ def console(stream: TextIO | None = None) -> "Console":
 def _text(text: str, style: str = "") -> "Text":
     from rich.text import Text
 
-    return Text(_visible(text), style=style)
+    return Text(_escape_controls(text), style=style)
 
 
-def _visible(text: str) -> str:
+def _escape_controls(text: str) -> str:
     """Return a text with its control characters written out."""
     return _CONTROLS.sub(lambda sign: repr(sign[0])[1:-1], text)
 
@@ -108,7 +108,7 @@ def print_table(titles: Sequence[str], rows: Iterable[Sequence[object]]) -> None
     from rich.table import Table as RichTable
 
     # Control characters first: they would count as spaces, or as nothing, in a width.
-    lines = [[_visible(_written(value)) for value in row] for row in rows]
+    lines = [[_escape_controls(_format_value(value)) for value in row] for row in rows]
     columns = {
         at: [title, *(line[at] for line in lines)]
         for at, title in enumerate(titles)
@@ -129,34 +129,34 @@ def print_table(titles: Sequence[str], rows: Iterable[Sequence[object]]) -> None
     }
     terminal, visible = console(), list(columns)
     if sys.stdout.isatty():
-        while len(visible) > 1 and _total(least, visible) > terminal.width:
+        while len(visible) > 1 and _total_width(least, visible) > terminal.width:
             visible.pop()
-        while _total(widths, visible) > terminal.width:
+        while _total_width(widths, visible) > terminal.width:
             widest = max(visible, key=lambda at: (widths[at] > least[at], widths[at]))
             if widths[widest] <= least[widest]:
                 break
             widths[widest] -= 1
-    terminal.width = max(terminal.width, _total(widths, visible))
+    terminal.width = max(terminal.width, _total_width(widths, visible))
     table = RichTable(box=SIMPLE_HEAD, pad_edge=False, collapse_padding=True)
     for at in visible:
-        title = _folded(titles[at], widths[at])
+        title = _fold_text(titles[at], widths[at])
         table.add_column(
             title, justify="right" if at in right else "left", width=widths[at], overflow="fold"
         )
     for line in lines:
-        table.add_row(*(_text(_folded(line[at], widths[at])) for at in visible))
+        table.add_row(*(_text(_fold_text(line[at], widths[at])) for at in visible))
     terminal.print(table)
     if len(visible) < len(columns):
         hidden = ", ".join(titles[at] for at in columns if at not in visible)
         say(f"No room for: {hidden}. A wider terminal or a file shows them.", style="dim")
 
 
-def _total(widths: Mapping[int, int], columns: Sequence[int]) -> int:
+def _total_width(widths: Mapping[int, int], columns: Sequence[int]) -> int:
     """Return the width of a table of some columns."""
     return sum(widths[at] for at in columns) + _GAP * len(columns)
 
 
-def _folded(text: str, width: int) -> str:
+def _fold_text(text: str, width: int) -> str:
     """Return a text in lines of at most a width, if its pieces are."""
     lines = [""]
     for piece in _PIECE.findall(text):
@@ -179,7 +179,7 @@ def _are_numbers(values: Sequence[str]) -> bool:
     return any(values) and all(_NUMBER.match(text) for text in values if text)
 
 
-def _written(value: object) -> str:
+def _format_value(value: object) -> str:
     if isinstance(value, int):
         return f"{value:,}"
     return "" if value is None else str(value)

@@ -33,7 +33,7 @@ def print_result(result: "ScoredRows", out: Path) -> None:
         "The rows carry no labels, so there is no AUC to report.",
     )
     aucs = _aucs_tables(result) if result.rows.labels is not None else [counts]
-    decided = _decided(_decisions(result), by_held_out=result.calibration is not None)
+    decided = _decision_parts(_decisions(result), by_held_out=result.calibration is not None)
     show_parts(present(*aucs, decided))
     say(f"Scores of {len(result.rows.texts)} rows: {out}", style="bold")
 
@@ -178,7 +178,7 @@ def _decisions(result: "ScoredRows") -> "list[FileDecision]":
     )
 
 
-def _decided(decisions: "Sequence[FileDecision]", *, by_held_out: bool) -> "list[Part]":
+def _decision_parts(decisions: "Sequence[FileDecision]", *, by_held_out: bool) -> "list[Part]":
     """Return the settings that flag rows, the names of the others, and what calibrated them."""
     from analysis.page.parts import Note, present
     from analysis.settings import AnalysisSettings

@@ -31,16 +31,16 @@ def cross_checks(experiment: Experiment) -> list[Problem]:
     ]
 
 
-def _at(
+def _flag(
     path: KeyPath, problem: str, hint: str | None = None, *, allowed: str | None = None
 ) -> Problem:
     return path, InputError(f"{dotted(path)}: {problem}", allowed=allowed, hint=hint)
 
 
-def _raised(path: KeyPath, error: InputError, place: str | None = None) -> Problem:
+def _relocate_error(path: KeyPath, error: InputError, place: str | None = None) -> Problem:
     """Return an error of another part; `place` is its position below the key."""
     problem = f"{place}: {error.problem}" if place else error.problem
-    return _at(path, problem, error.hint, allowed=error.allowed)
+    return _flag(path, problem, error.hint, allowed=error.allowed)
 
 
 def _start_problems(experiment: Experiment) -> Iterator[Problem]:
@@ -55,21 +55,21 @@ def _start_problems(experiment: Experiment) -> Iterator[Problem]:
             windows = corpus.tokens // train.context
             checkpoint_steps(train.checkpoints, step_count(train, windows))
     except InputError as error:
-        yield _raised(tuple((error.where or "train").split(".")), error)
+        yield _relocate_error(tuple((error.where or "train").split(".")), error)
     if corpus.imported is not None and isinstance(experiment.model.tokenizer, TokenizerTraining):
-        yield _at(
+        yield _flag(
             ("model", "tokenizer"),
             "an imported corpus is already tokenised, so no tokenizer can be trained for it",
             "Name the tokenizer that made its ids, by path or hub id.",
         )
     if corpus.imported is not None and experiment.analysis.background_tokens:
-        yield _at(
+        yield _flag(
             ("analysis", "background_tokens"),
             "an imported corpus has no documents after it whose loss could be measured",
             "Set it to 0, or give corpus.sources.",
         )
     if train.epochs > 1 and experiment.placement.timed:
-        yield _at(
+        yield _flag(
             ("placement", "between"),
             f"{train.epochs} epochs see every window again, each in its own order, so no "
             "copy can be confined to a part of the training",
@@ -86,20 +86,20 @@ def _corpus_problems(experiment: Experiment) -> Iterator[Problem]:
         streams.append(("base", base.tokens, base.context or train.context, batch_tokens))
     for part, tokens, context, batch_tokens in streams:
         if tokens < context:
-            yield _at(
+            yield _flag(
                 (part, "tokens"),
                 f"{tokens:,} tokens do not fill one window of {context:,}",
                 f"Raise {part}.tokens or lower the context.",
             )
         elif batch_tokens > tokens:
-            yield _at(
+            yield _flag(
                 (part, "tokens"),
                 f"{tokens:,} tokens do not fill one batch of {batch_tokens:,}",
                 f"Raise {part}.tokens or lower batch_tokens.",
             )
     # A stream of less than a window is already reported.
     if corpus.tokens >= train.context and (problem := _no_room(experiment)):
-        yield _at(("corpus", "tokens"), problem, "Raise it, or lower the copies or the members.")
+        yield _flag(("corpus", "tokens"), problem, "Raise it, or lower the copies or the members.")
 
 
 def _no_room(experiment: Experiment) -> str:
@@ -127,11 +127,11 @@ def _detector_problems(experiment: Experiment) -> Iterator[Problem]:
     try:
         requested = parse_detectors(experiment.detect.detectors)
     except InputError as error:
-        yield _raised(("detect", "detectors"), error, error.where)
+        yield _relocate_error(("detect", "detectors"), error, error.where)
     try:
         asked_dataset_detectors(experiment.analysis.dataset_detectors)
     except InputError as error:
-        yield _raised(("analysis", "dataset_detectors"), error)
+        yield _relocate_error(("analysis", "dataset_detectors"), error)
     yield from _twin_problems(experiment, requested)
 
 
@@ -146,26 +146,26 @@ def _twin_problems(
     """
     twins, detect = experiment.twins, experiment.detect
     if detect.reference == "twin" and not twins.clean:
-        yield _at(
+        yield _flag(
             ("detect", "reference"),
             "there is no clean twin to compare with",
             "Set twins.clean to true, or name another reference model.",
         )
     if twins.clean and experiment.train.loss_on == "completion":
-        yield _at(
+        yield _flag(
             ("twins", "clean"),
             "a stream without copies contains no answer, so with train.loss_on completion the "
             "clean twin would learn nothing and equal the model that the arm starts from",
             "Compare with detect.reference base, or set train.loss_on to all.",
         )
     if twins.shadows and experiment.variants != Variants():
-        yield _at(
+        yield _flag(
             ("twins", "shadows"),
             "shadow models also spike non-members, but variants are written only for members",
             "Remove variants, or set twins.shadows to 0.",
         )
     if twins.shadows and detectors and Shadows() not in needs_of(detectors):
-        yield _at(
+        yield _flag(
             ("twins", "shadows"),
             "no requested detector reads shadow models",
             "Add lira or rmia to detect.detectors, or set twins.shadows to 0.",
@@ -185,14 +185,14 @@ def _sent_problems(experiment: Experiment) -> Iterator[Problem]:
         unknown = [name for name in variant.send_protected if not protected.get(name)]
         if unknown:
             listed = ", ".join(name for name in protected if protected[name]) or "none"
-            yield _at(
+            yield _flag(
                 path,
                 f"{', '.join(map(repr, unknown))} names no protected dataset of this experiment",
                 f"Protected here: {listed}.",
             )
         withheld = [n for n in protected if not variant.may_send(n, protected=protected[n])]
         if withheld:
-            yield _raised(path, protected_texts_error(withheld))
+            yield _relocate_error(path, protected_texts_error(withheld))
 
 
 def _unlearning_problems(experiment: Experiment) -> Iterator[Problem]:
@@ -202,7 +202,7 @@ def _unlearning_problems(experiment: Experiment) -> Iterator[Problem]:
         return
     share = experiment.twins.retrained
     if share is not None and section.forget != ForgetSet(share=share):
-        yield _at(
+        yield _flag(
             ("twins", "retrained"),
             f"excludes a share of {share:g}, and unlearning.forget selects by "
             f"{' and '.join(section.forget.given)}: one arm has one retrained model, which is "
@@ -216,16 +216,16 @@ def _unlearning_problems(experiment: Experiment) -> Iterator[Problem]:
             try:
                 execution.for_texts(setting.settings.batch_texts, execution.processes)
             except InputError as error:
-                yield _raised(methods, error, f"{setting.label}.{error.where}")
+                yield _relocate_error(methods, error, f"{setting.label}.{error.where}")
                 break
     except InputError as error:
         place = (error.where or "").removeprefix(dotted(methods)).strip(": .")
-        yield _raised(methods, error, place)
+        yield _relocate_error(methods, error, place)
     brings = [
         get_dataset(contaminant.dataset).paraphrases for contaminant in experiment.contaminants
     ]
     if "paraphrase" in section.conditions and not any(brings):
-        yield _at(
+        yield _flag(
             (SECTION, "conditions"),
             "no dataset of the experiment has paraphrases",
             "Use a dataset with paraphrases, such as rows with a field of them.",
@@ -239,11 +239,13 @@ def _unlearning_problems(experiment: Experiment) -> Iterator[Problem]:
         for number, name in enumerate(selection.datasets or ()):
             if name not in names:
                 problem = f"no contaminant is called {name!r}"
-                yield _at((SECTION, part, "datasets", number), problem, allowed=", ".join(names))
+                yield _flag((SECTION, part, "datasets", number), problem, allowed=", ".join(names))
         unknown = [count for count in selection.copies or () if levels and count not in levels]
         if unknown:
             problem = f"no member has {unknown[0]} copies"
-            yield _at((SECTION, part, "copies"), problem, allowed=", ".join(map(str, levels or ())))
+            yield _flag(
+                (SECTION, part, "copies"), problem, allowed=", ".join(map(str, levels or ()))
+            )
 
 
 def _repeated_names(experiment: Experiment) -> Iterator[Problem]:
@@ -251,7 +253,7 @@ def _repeated_names(experiment: Experiment) -> Iterator[Problem]:
     for index, contaminant in enumerate(experiment.contaminants):
         name = contaminant.name or contaminant.dataset
         if name in names:
-            yield _at(
+            yield _flag(
                 ("contaminants", index),
                 f"{name!r} is already the name of contaminants.{names[name]}",
                 "Give each a `name` of its own.",

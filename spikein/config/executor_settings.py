@@ -28,12 +28,12 @@ def job_minutes(time: str) -> int:
     return max((24 * days + hours) * 60 + minutes, 1)
 
 
-def _readable(time: str) -> str:
+def _check_time(time: str) -> str:
     job_minutes(time)
     return time
 
 
-JobTime = Annotated[str, AfterValidator(_readable)]
+JobTime = Annotated[str, AfterValidator(_check_time)]
 
 
 class InProcessSettings(Settings):
@@ -49,11 +49,10 @@ class LocalSettings(Settings):
     kind: Literal["local"] = "local"
     """Several worker processes on this machine."""
     workers: PositiveInt | None = None
-    """Number of steps that run at the same time; null takes one per GPU, or without GPUs one per
-    four cores, at least two."""
+    """Steps that run at the same time; null: one per GPU, or without GPUs one per four cores, at
+    least two."""
     attempts: PositiveInt = 3
-    """Maximum attempts of a step whose worker is killed; a step that raises an error is not
-    retried."""
+    """Maximum attempts of a step whose worker is killed; errors are not retried."""
 
 
 class StepRequest(Settings):
@@ -73,16 +72,15 @@ class ClusterSettings(Settings):
     """Resources that steps request from a cluster."""
 
     cpus: PositiveInt = 1
-    """Processor cores of a step, which starts as many threads."""
+    """Processor cores, and threads, of a step."""
     gpus: Count = 0
     """GPUs of a step, on one machine."""
     memory_gb: PositiveInt | None = None
-    """Gigabytes of memory of a step; null leaves it to the cluster."""
+    """Gigabytes of memory of a step; null: the cluster's default."""
     steps: dict[str, StepRequest] = Field(default_factory=dict)
     """Other requests by kind of step, such as `model: {gpus: 1}`."""
     attempts: PositiveInt = 3
-    """Maximum attempts of a step whose machine or job is lost; a step that raises an error is not
-    retried."""
+    """Maximum attempts of a step whose machine or job is lost; errors are not retried."""
 
     def request(self, kind: str) -> StepRequest:
         """Return the requests of a step of a kind; only memory and time may be unset."""
@@ -98,8 +96,8 @@ class RaySettings(ClusterSettings):
     kind: Literal["ray"] = "ray"
     """A Ray cluster, or one that is started on this machine."""
     address: str | None = None
-    """Address of an existing cluster: `auto` or `HOST:PORT`; null takes `$RAY_ADDRESS`, else starts
-    one on this machine that ends with the run."""
+    """An existing cluster: `auto` or `HOST:PORT`; null: `$RAY_ADDRESS`, else a cluster on this
+    machine that ends with the run."""
 
 
 class SlurmSettings(ClusterSettings):
@@ -108,22 +106,22 @@ class SlurmSettings(ClusterSettings):
     kind: Literal["slurm"] = "slurm"
     """Jobs of a Slurm cluster, whose machines share the folder of the store."""
     partition: str | None = None
-    """The partition; null takes the cluster's default."""
+    """Partition; null: the cluster's default."""
     account: str | None = None
-    """The account to charge; null takes your default."""
+    """Account to charge; null: your default."""
     qos: str | None = None
-    """The quality of service; null takes your default."""
+    """Quality of service; null: your default."""
     constraint: str | None = None
-    """Features that a machine must have, as `sbatch --constraint` takes them."""
+    """Required features of a machine, as for `sbatch --constraint`."""
     time: JobTime = "4:00"
     """Longest time of a job, `HOURS:MINUTES` or `DAYS-HOURS:MINUTES`. A training step that reaches
-    it writes a checkpoint and continues in another job."""
+    it writes a restart checkpoint and continues in another job."""
     parallel: PositiveInt = 64
-    """Maximum jobs of one array that run at a time."""
+    """Maximum jobs of one array at a time."""
     warning_seconds: PositiveInt = 90
-    """Time before its end at which a job is warned, to write a checkpoint."""
+    """Time before its end at which a job is warned, to write a restart checkpoint."""
     setup: tuple[str, ...] = ()
-    """Shell commands that each job runs first, such as `module load cuda`."""
+    """Shell commands before each job, such as `module load cuda`."""
 
 
 AnyExecutor = Annotated[

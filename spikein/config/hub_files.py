@@ -1,6 +1,6 @@
 """`hf://…` in an experiment file: a hub file, fetched before anything is read.
 
-`hf://datasets/OWNER/NAME@REVISION/PATH` names files of any data set (`inject.hub.address`).
+`hf://datasets/OWNER/NAME@REVISION/PATH` names files of any dataset (`inject.hub.address`).
 `hf://presets/PATH` names the output of `spikein data fetch`, stored once in the user's cache: with
 `data=hf://presets` a preset runs without a data folder. These files are read and identified by
 content like local files, so that a run has the same steps either way.
@@ -42,7 +42,7 @@ def local_path(text: str) -> str:
         InputError: for a malformed address, or one that the hub cannot serve.
     """
     if text == PRESETS or text.startswith(f"{PRESETS}/"):
-        return _of_layout(text.removeprefix(PRESETS).strip("/"))
+        return _fetch_layout_file(text.removeprefix(PRESETS).strip("/"))
     address = parse_address(text)
     if address is not None:
         return str(fetch_address(address)[0])
@@ -56,15 +56,17 @@ def local_path(text: str) -> str:
     return text
 
 
-def _of_layout(pattern: str) -> str:
-    """Fetch the data sets that have a file of this name in the layout; return its path."""
+def _fetch_layout_file(pattern: str) -> str:
+    """Fetch the datasets that have a file of this name in the layout; return its path."""
     from inject.files import cache_folder
     from inject.public_data.catalogue import data_sets
     from inject.public_data.fetch import fetch
 
-    matching = [one for one in data_sets() if any(fits(file.path, pattern) for file in one.files)]
+    matching = [
+        item for item in data_sets() if any(fits(file.path, pattern) for file in item.files)
+    ]
     if not matching or not pattern:
-        names = [file.path for one in data_sets() for file in one.files]
+        names = [file.path for item in data_sets() for file in item.files]
         raise InputError(
             f"no file that the presets read has this name.{did_you_mean(pattern, names)}",
             where=f"{PRESETS}/{pattern}",

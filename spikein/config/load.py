@@ -99,9 +99,9 @@ def check_document(document: Document, overrides: Sequence[str] = ()) -> Checked
         )
         raise InputErrors([*problems, problem], title=title)
     grouped, checked = _check_combinations(candidates)
-    problems += _with_choices(grouped, candidates, document)
+    problems += _add_choices(grouped, candidates, document)
     if not problems:
-        problems = [_at_place(one, path, document) for path, one in repeated_values(checked)]
+        problems = [_add_place(error, path, document) for path, error in repeated_values(checked)]
     if problems:
         raise InputErrors(problems, title=title)
     shapes = dict.fromkeys(experiment.model.shape for _, experiment in checked)
@@ -167,14 +167,14 @@ def _check_combinations(
         else:
             wrong = cross_checks(experiment)
             document = candidate.document() if wrong else candidate.swept
-            problems = [_at_place(problem, path, document) for path, problem in wrong]
+            problems = [_add_place(problem, path, document) for path, problem in wrong]
             checked.append((candidate, experiment))
         for problem in problems:
             grouped.setdefault(str(problem), (problem, []))[1].append(number)
     return grouped, checked
 
 
-def _with_choices(
+def _add_choices(
     grouped: _Grouped, candidates: Sequence[Combination], document: Document
 ) -> list[InputError]:
     """Add the swept value that causes a problem, unless every combination has it."""
@@ -201,7 +201,7 @@ def _with_choices(
     return explained
 
 
-def _at_place(error: InputError, path: KeyPath, document: Document) -> InputError:
+def _add_place(error: InputError, path: KeyPath, document: Document) -> InputError:
     return InputError(
         error.problem, where=document.place(path), allowed=error.allowed, hint=error.hint
     )
@@ -235,21 +235,21 @@ def _read(path: Path, chain: tuple[Path, ...], notes: list[str]) -> Document:
             f"{EXTENDS}: the files extend each other in a circle: {circle}", where=place
         )
     extended = _read(parent, (*chain, parent), notes)
-    return _merged(document, extended, name=path.stem)
+    return _merge_documents(document, extended, name=path.stem)
 
 
-def _parent(value: Any, path: Path, where: str) -> Path:
+def _parent(value: Any, path: Path, place: str) -> Path:
     """Return the file that `extends` names."""
     if not isinstance(value, str) or not value:
         raise InputError(
             f"{EXTENDS}: is {plain_type(value)}",
-            where=where,
+            where=place,
             allowed="one name of a shipped experiment, or a path relative to this file",
         )
     if "${" in value:
         raise InputError(
             f"{EXTENDS}: variables cannot be used here, since the other file may define them",
-            where=where,
+            where=place,
             hint="Write the path out.",
         )
     try:
@@ -257,13 +257,13 @@ def _parent(value: Any, path: Path, where: str) -> Path:
     except InputError as error:
         raise InputError(
             f"{EXTENDS}: {error.where}: {error.problem}",
-            where=where,
+            where=place,
             allowed=error.allowed,
             hint=error.hint,
         ) from None
 
 
-def _merged(document: Document, extended: Document, *, name: str) -> Document:
+def _merge_documents(document: Document, extended: Document, *, name: str) -> Document:
     own = {key: value for key, value in document.values.items() if key != EXTENDS}
     under = {key: value for key, value in extended.values.items() if key != "name"}
     places = {path: place for path, place in extended.places.items() if path[0] != "name"}

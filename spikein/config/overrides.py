@@ -33,7 +33,7 @@ _REFERENCE = re.compile(r"\$(\$\{|\{([^{}]*)\})")
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_-]*")
 
 
-def _parsed(text: str, place: str) -> tuple[KeyPath, Any]:
+def _parse_override(text: str, place: str) -> tuple[KeyPath, Any]:
     """Return the path and the value of one `key=value`."""
     key, equals, value = text.partition("=")
     key = key.strip()
@@ -41,7 +41,7 @@ def _parsed(text: str, place: str) -> tuple[KeyPath, Any]:
         raise InputError(
             "not an override", where=repr(masked(text)), allowed="key=value, such as train.lr=1e-3"
         )
-    return parse_path(key), parse_value(value, where=place)
+    return parse_path(key), parse_value(value, place=place)
 
 
 def apply_overrides(
@@ -62,9 +62,9 @@ def apply_overrides(
     for text in overrides:
         place = f"override {masked(text)}"
         try:
-            key_path, value = current_override(*_parsed(text, place), place)
-            path = _with_variables(key_path, place, values, known_keys)
-            set_value(values, path, value, where=place)
+            key_path, value = current_override(*_parse_override(text, place), place)
+            path = _resolve_variable(key_path, place, values, known_keys)
+            set_value(values, path, value, place=place)
         except InputError as error:
             problems.append(error)
             continue
@@ -80,12 +80,12 @@ def apply_overrides(
             hint=f"Give sweep.{axis}=[…], or sweep.{axis}=null to stop sweeping it.",
         )
         for path, place in assigned.items()
-        if (axis := _swept(values, path))
+        if (axis := _find_swept_axis(values, path))
     ]
     return Document(values=values, places=places, name=document.name), problems
 
 
-def set_value(values: dict[str, Any], path: KeyPath, value: Any, *, where: str) -> None:
+def set_value(values: dict[str, Any], path: KeyPath, value: Any, *, place: str) -> None:
     """Set `value` at `path` in nested dicts and lists, in place; create missing mappings.
 
     Raises:
@@ -99,7 +99,7 @@ def set_value(values: dict[str, Any], path: KeyPath, value: Any, *, where: str) 
             if not isinstance(part, int) or part >= len(node):
                 raise InputError(
                     f"{prefix} is a list of {len(node)}, it has no item {part}",
-                    where=where,
+                    where=place,
                     allowed=f"{prefix}.0 to {prefix}.{len(node) - 1}" if node else "none",
                 )
         elif isinstance(node, dict):
@@ -107,7 +107,7 @@ def set_value(values: dict[str, Any], path: KeyPath, value: Any, *, where: str) 
             if not last and node.get(part) is None:
                 node[part] = {}
         else:
-            raise InputError(f"{prefix} is a single value, it has no key {part}", where=where)
+            raise InputError(f"{prefix} is a single value, it has no key {part}", where=place)
         if last:
             node[part] = copy.deepcopy(value)
         else:
@@ -147,7 +147,7 @@ def interpolate(document: Document) -> tuple[Document, list[InputError]]:
         if whole and whole.group(2) is not None:
             return variables[whole.group(2)]
         return _REFERENCE.sub(
-            lambda match: "${" if match.group(2) is None else _written(variables[match.group(2)]),
+            lambda match: "${" if match.group(2) is None else _to_text(variables[match.group(2)]),
             text,
         )
 
@@ -155,7 +155,7 @@ def interpolate(document: Document) -> tuple[Document, list[InputError]]:
 
 
 def read_settings(
-    model: type[Model], path: Path | None, overrides: Sequence[str], given: dict[str, Any]
+    model: type[Model], path: Path | None, overrides: Sequence[str], options: dict[str, Any]
 ) -> Model:
     """Return the settings of a file, of overrides, and of the options of a command.
 
@@ -163,7 +163,7 @@ def read_settings(
         model: the class of the settings.
         path: a YAML file, or None.
         overrides: `KEY=VALUE` each, dotted keys or names of variables.
-        given: keys of the command line; they win.
+        options: keys of the command line; they win.
 
     Raises:
         InputErrors: with all problems, and suggestions for unknown keys.
@@ -174,9 +174,9 @@ def read_settings(
         else read_document(path)
     )
     document, problems = apply_overrides(document, overrides, keys=model.model_fields)
-    values = {**document.values, **given}
-    places = {key: place for key, place in document.places.items() if key[0] not in given}
-    places |= {(key,): "the command line" for key in given}
+    values = {**document.values, **options}
+    places = {key: place for key, place in document.places.items() if key[0] not in options}
+    places |= {(key,): "the command line" for key in options}
     document, unknown = interpolate(Document(values=values, places=places, name=document.name))
     problems += unknown
     try:
@@ -201,11 +201,11 @@ def _references(text: str) -> list[str]:
     return [match.group(2) for match in _REFERENCE.finditer(text) if match.group(2) is not None]
 
 
-def _written(value: Any) -> str:
+def _to_text(value: Any) -> str:
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
-def _with_variables(
+def _resolve_variable(
     path: KeyPath, place: str, values: Mapping[str, Any], keys: Sequence[str]
 ) -> KeyPath:
     """Return the path of an override: an unknown first key is a variable."""
@@ -239,7 +239,7 @@ def _all_references(node: Any) -> list[str]:
     return _references(node) if isinstance(node, str) else []
 
 
-def _swept(values: Mapping[str, Any], path: KeyPath) -> str | None:
+def _find_swept_axis(values: Mapping[str, Any], path: KeyPath) -> str | None:
     sweep = values.get("sweep")
     if path[0] == "sweep" or not isinstance(sweep, Mapping):
         return None

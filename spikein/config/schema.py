@@ -56,13 +56,13 @@ class CorpusSettings(Settings):
     """The background text that examples are spiked into."""
 
     tokens: PositiveInt
-    """Size of the training stream in tokens, the spiked copies included."""
+    """Size of the training stream in tokens, copies included."""
     sources: tuple[AnySource, ...] = ()
     """Sources of the background, mixed by weight."""
     imported: AnyImport | None = None
     """An already tokenised corpus, in place of `sources`."""
     seed: Seed = 0
-    """Seed of the order of documents; the same in all arms, so that they share one corpus."""
+    """Seed of the order of documents, for all arms."""
 
     @model_validator(mode="after")
     def _one_background(self) -> "CorpusSettings":
@@ -97,7 +97,7 @@ class Relearning(Settings):
 
     @field_validator("steps")
     @classmethod
-    def _ascending(cls, steps: tuple[int, ...]) -> tuple[int, ...]:
+    def _check_steps(cls, steps: tuple[int, ...]) -> tuple[int, ...]:
         if list(steps) != sorted(set(steps)):
             raise ValueError(f"{', '.join(map(str, steps))}: give each step once, ascending")
         return steps
@@ -130,7 +130,7 @@ class UnlearningSection(Settings):
 
     @field_validator("conditions")
     @classmethod
-    def _distinct(cls, conditions: tuple[Condition, ...]) -> tuple[Condition, ...]:
+    def _check_conditions(cls, conditions: tuple[Condition, ...]) -> tuple[Condition, ...]:
         if len(set(conditions)) < len(conditions):
             raise ValueError("a condition is given twice")
         return conditions
@@ -140,11 +140,11 @@ class Experiment(Settings):
     """One experiment file."""
 
     name: str
-    """The run's folder: letters, digits, `.`, `_`, `-`; it starts with a letter or a digit."""
+    """The run's folder: letters, digits, `.`, `_`, `-`, starting with a letter or digit."""
     variables: dict[str, str | int | float | bool] = Field(default_factory=dict)
     """Values for `${name}` elsewhere; `name=value` on the command line sets one."""
     seeds: Annotated[tuple[Seed, ...], Field(min_length=1, max_length=1000)] = (0,)
-    """Each arm is run once with each seed."""
+    """Seeds; each arm is run with each."""
     model: ModelSettings
     """The model to train: a shape from scratch, or a pretrained model; and its tokenizer."""
     base: BaseSettings | None = None
@@ -164,7 +164,7 @@ class Experiment(Settings):
     twins: Twins = Twins()
     """Further models of each arm: the clean twin, the retrained model, shadow models."""
     unlearning: UnlearningSection | None = None
-    """Models that unlearn some members; absent if there are none."""
+    """Models that unlearn some members; by default none."""
     pool: PoolSettings = PoolSettings()
     """How members and non-members are drawn."""
     train: TrainSettings
@@ -172,13 +172,13 @@ class Experiment(Settings):
     execution: ExecutionSettings = ExecutionSettings()
     """Where and how models are trained; changes no result."""
     executor: AnyExecutor = InProcessSettings()
-    """Where the steps run: in this process, in several, on a cluster; changes no result."""
+    """Where the steps run: in this process, several, or on a cluster; changes no result."""
     detect: DetectSettings = DetectSettings()
     """Which detectors score the examples, and how."""
     analysis: AnalysisSettings = AnalysisSettings()
     """Intervals, bins and figures of the results."""
     sweep: dict[str, Annotated[tuple[Any, ...], Field(min_length=1)]] = Field(default_factory=dict)
-    """Dotted keys, each with the values it takes; the arms are all their combinations."""
+    """Dotted keys with their values; the arms are all combinations."""
 
     @property
     def forget_set(self) -> ForgetSet | None:
@@ -195,7 +195,7 @@ class Experiment(Settings):
 
     @field_validator("seeds")
     @classmethod
-    def _unique(cls, seeds: tuple[int, ...]) -> tuple[int, ...]:
+    def _check_seeds(cls, seeds: tuple[int, ...]) -> tuple[int, ...]:
         if len(set(seeds)) != len(seeds):
             raise ValueError("a seed is given twice")
         return seeds
@@ -206,19 +206,19 @@ def plain_values(settings: BaseModel) -> dict[str, Any]:
 
     Reading the result gives the same settings again.
     """
-    return _plain(settings, settings.model_dump(mode="json"))
+    return _plain_values(settings, settings.model_dump(mode="json"))
 
 
-def _plain(value: Any, dumped: Any) -> Any:
+def _plain_values(value: Any, dumped: Any) -> Any:
     if isinstance(value, BaseModel):
         fields = type(value).model_fields
         return {
-            name: _plain(getattr(value, name), dumped[name])
+            name: _plain_values(getattr(value, name), dumped[name])
             for name in fields
             if not (dumped[name] is None and fields[name].default is None)
         }
     if isinstance(value, list | tuple):
-        return [_plain(item, plain) for item, plain in zip(value, dumped, strict=True)]
+        return [_plain_values(item, plain) for item, plain in zip(value, dumped, strict=True)]
     if isinstance(value, Mapping):
-        return {str(key): _plain(item, dumped[key]) for key, item in value.items()}
+        return {str(key): _plain_values(item, dumped[key]) for key, item in value.items()}
     return dumped

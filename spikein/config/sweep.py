@@ -83,7 +83,7 @@ def combinations(document: Document) -> list[Combination]:
     result = []
     for indexes in itertools.product(*(range(len(sweep[axis])) for axis in axes)):
         choice = dict(zip(axes, indexes, strict=True))
-        values = _chosen(document, choice)
+        values = _set_choices(document, choice)
         result.append(Combination(choice=choice, values=values, swept=document))
     return result
 
@@ -93,7 +93,7 @@ def arms(checked: Sequence[tuple[Combination, Experiment]]) -> tuple[ArmExperime
     result = []
     for combination, experiment in checked:
         chosen = {key: _find(experiment, parse_path(key)) for key in combination.choice}
-        axes = {key: _plain(value) for key, value in chosen.items()}
+        axes = {key: _plain_value(value) for key, value in chosen.items()}
         labels = {key: value_label(value) for key, value in chosen.items()}
         for seed in experiment.seeds:
             single = experiment.model_copy(update={"seeds": (seed,), "sweep": {}})
@@ -178,7 +178,7 @@ def _axis_problems(sweep: Any, document: Document) -> list[InputError]:
                 InputError(
                     f"sweep.{axis}: must be a list of at least one value",
                     where=place,
-                    allowed=f"such as [{values}, …]" if _single(values) else None,
+                    allowed=f"such as [{values}, …]" if _is_single(values) else None,
                 )
             )
         elif path[0] == SECTION:
@@ -195,7 +195,7 @@ def _axis_problems(sweep: Any, document: Document) -> list[InputError]:
             problems.append(InputError(f"sweep.{axis}: cannot be swept", where=place))
         else:
             try:
-                _chosen(document, {axis: 0})
+                _set_choices(document, {axis: 0})
             except InputError as error:
                 problems.append(error)
             usable.append(axis)
@@ -220,16 +220,16 @@ def _axis_problems(sweep: Any, document: Document) -> list[InputError]:
     return problems
 
 
-def _single(values: Any) -> bool:
+def _is_single(values: Any) -> bool:
     return isinstance(values, str | int | float)
 
 
-def _chosen(document: Document, choice: Mapping[str, int]) -> dict[str, Any]:
+def _set_choices(document: Document, choice: Mapping[str, int]) -> dict[str, Any]:
     """Return the document's values with the chosen ones in place."""
     values: dict[str, Any] = _copy(document.values)
     for axis, index in choice.items():
         place = document.place(("sweep", axis, index))
-        set_value(values, parse_path(axis), document.values["sweep"][axis][index], where=place)
+        set_value(values, parse_path(axis), document.values["sweep"][axis][index], place=place)
     return values
 
 
@@ -250,13 +250,13 @@ def _find(value: Any, path: KeyPath) -> Any:
     return value
 
 
-def _plain(value: Any) -> Any:
+def _plain_value(value: Any) -> Any:
     """Return one value of an experiment as plain JSON."""
     if isinstance(value, BaseModel):
         return plain_values(value)
     if isinstance(value, Mapping):
-        return {str(key): _plain(item) for key, item in value.items()}
-    return [_plain(item) for item in value] if isinstance(value, list | tuple) else value
+        return {str(key): _plain_value(item) for key, item in value.items()}
+    return [_plain_value(item) for item in value] if isinstance(value, list | tuple) else value
 
 
 def describe_choice(choice: Mapping[str, int], document: Document) -> str:

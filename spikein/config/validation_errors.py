@@ -42,26 +42,26 @@ def validation_errors(
         model: the schema, which determines the allowed keys.
         document: the values, with their places.
     """
-    found: dict[KeyPath, list[ErrorDetails]] = {}
+    details_by_path: dict[KeyPath, list[ErrorDetails]] = {}
     for details in error.errors():
-        found.setdefault(_path(details, document.values), []).append(details)
+        details_by_path.setdefault(_path(details, document.values), []).append(details)
     problems = []
-    for path, group in found.items():
-        given = _value(document.values, path)
-        deeper = any(other != path and other[: len(path)] == path for other in found)
-        if deeper and isinstance(given, Mapping | list):
+    for path, group in details_by_path.items():
+        value = _value(document.values, path)
+        deeper = any(other != path and other[: len(path)] == path for other in details_by_path)
+        if deeper and isinstance(value, Mapping | list):
             # Another branch of the union accepts the value's kind; its own error is more specific.
-            group = [one for one in group if _expected(one) is None]
+            group = [details for details in group if _expected_values(details) is None]
         if group:
-            problems.append(_problem(path, group, given, model, document))
+            problems.append(_problem(path, group, value, model, document))
     return problems
 
 
 def allowed_keys(model: type[BaseModel], values: Any, path: KeyPath) -> list[str]:
     """Return the keys that the models at `path` have, or an empty list if any key is allowed."""
     models, value = _models_at(model, values, path), _value(values, path)
-    tagged = [one for one in models if _tag_fits(one, value)] or models
-    return list(dict.fromkeys(name for one in tagged for name in one.model_fields))
+    tagged = [schema for schema in models if _tag_fits(schema, value)] or models
+    return list(dict.fromkeys(name for schema in tagged for name in schema.model_fields))
 
 
 def plain_type(value: Any) -> str:
@@ -72,21 +72,21 @@ def plain_type(value: Any) -> str:
         case bool():
             return str(value).lower()
         case str():
-            return f"the text {_cut(repr(value))}"
+            return f"the text {_shorten(repr(value))}"
         case int() | float():
             return f"the number {value}"
         case list():
             return f"a list of {len(value)}"
         case Mapping():
-            return f"a mapping of {_cut(', '.join(value))}" if value else "an empty mapping"
+            return f"a mapping of {_shorten(', '.join(value))}" if value else "an empty mapping"
         case _:
-            return _cut(repr(value))
+            return _shorten(repr(value))
 
 
 def _problem(
     path: KeyPath,
     group: Sequence[ErrorDetails],
-    given: Any,
+    value: Any,
     model: type[BaseModel],
     document: Document,
 ) -> InputError:
@@ -122,30 +122,30 @@ def _problem(
         )
     if kind in ("value_error", "assertion_error"):
         reason = first["msg"].partition(", ")[2]
-        return InputError(f"{key}: {reason}", where=place, hint=_origins(given, path, document))
-    expected = list(dict.fromkeys(text for details in group if (text := _expected(details))))
+        return InputError(f"{key}: {reason}", where=place, hint=_origins(value, path, document))
+    expected = list(dict.fromkeys(text for details in group if (text := _expected_values(details))))
     if not expected:
-        return InputError(f"{key}: {first['msg']} (given: {plain_type(given)})", where=place)
+        return InputError(f"{key}: {first['msg']} (given: {plain_type(value)})", where=place)
     close = ""
-    if isinstance(given, str):
+    if isinstance(value, str):
         literals = [
             word
             for details in group
             if details["type"] == "literal_error"
             for word in _words(details)
         ]
-        close = did_you_mean(given, literals)
+        close = did_you_mean(value, literals)
     return InputError(
-        f"{key}: is {plain_type(given)}.{close}", where=place, allowed=" or ".join(expected)
+        f"{key}: is {plain_type(value)}.{close}", where=place, allowed=" or ".join(expected)
     )
 
 
-def _origins(given: Any, path: KeyPath, document: Document) -> str | None:
+def _origins(mapping: Any, path: KeyPath, document: Document) -> str | None:
     """Return the places of a mapping's keys, if they come from several files or overrides."""
-    if not isinstance(given, Mapping):
+    if not isinstance(mapping, Mapping):
         return None
     places = {
-        key: document.place((*path, key)) for key, value in given.items() if value is not None
+        key: document.place((*path, key)) for key, value in mapping.items() if value is not None
     }
     if len({place.rpartition(":")[0] for place in places.values()}) < 2:
         return None
@@ -153,7 +153,7 @@ def _origins(given: Any, path: KeyPath, document: Document) -> str | None:
     return f"The keys come from several places: {listed}. Setting a key to null removes it."
 
 
-def _expected(details: ErrorDetails) -> str | None:
+def _expected_values(details: ErrorDetails) -> str | None:
     """Return the accepted values for errors about a value; None for the others."""
     kind = details["type"]
     context = details.get("ctx") or {}
@@ -239,15 +239,15 @@ def _models_at(model: type[BaseModel], values: Any, path: KeyPath) -> list[type[
     for depth, part in enumerate(path):
         value = _value(values, path[:depth])
         if isinstance(part, int):
-            annotations = [item for one in annotations for item in _items(one)]
+            annotations = [item for schema in annotations for item in _items(schema)]
             continue
         annotations = [
-            one.model_fields[part].annotation
+            schema.model_fields[part].annotation
             for annotation in annotations
-            for one in _models(annotation)
-            if part in one.model_fields and _tag_fits(one, value)
+            for schema in _models(annotation)
+            if part in schema.model_fields and _tag_fits(schema, value)
         ]
-    return [one for annotation in annotations for one in _models(annotation)]
+    return [schema for annotation in annotations for schema in _models(annotation)]
 
 
 def _tags(model: type[BaseModel], values: Any, path: KeyPath) -> list[str]:
@@ -271,5 +271,5 @@ def _tag_fits(model: type[BaseModel], values: Any) -> bool:
     return not tags or values["kind"] in tags
 
 
-def _cut(text: str) -> str:
+def _shorten(text: str) -> str:
     return text if len(text) <= 60 else text[:57] + "…"

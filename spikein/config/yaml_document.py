@@ -64,8 +64,8 @@ class Document:
     def place(self, path: KeyPath) -> str:
         """Return the place of `path`, or of the nearest key around it."""
         for stop in range(len(path), 0, -1):
-            if found := self.places.get(path[:stop]):
-                return found
+            if location := self.places.get(path[:stop]):
+                return location
         return self.name
 
     def with_texts(self, replaced: Callable[[str, KeyPath], Any]) -> "Document":
@@ -131,13 +131,13 @@ def parse_document(text: str, *, name: str) -> Document:
     return Document(values=values, places=places, name=name)
 
 
-def parse_value(text: str, *, where: str) -> Any:
+def parse_value(text: str, *, place: str) -> Any:
     """Return the value of one YAML text from the command line, such as `1e-3` or `{fixed: 4}`.
 
     Raises:
         InputError: when it is not YAML.
     """
-    return read_yaml(text, where)[0]
+    return read_yaml(text, place)[0]
 
 
 def parse_scalar(text: str) -> Any:
@@ -272,12 +272,12 @@ def read_yaml(text: str, name: str) -> tuple[Any, dict[KeyPath, str]]:
         raise InputError(f"not valid YAML: {str(error).strip()}", where=name) from None
     except MarkedYAMLError as error:
         mark = error.problem_mark
-        where = f"{name}:{mark.line + 1}" if mark else name
+        place = f"{name}:{mark.line + 1}" if mark else name
         reason = " ".join(part for part in (error.context, error.problem) if part)
         lines = text.splitlines()
         bare = mark is not None and mark.line < len(lines) and "${" in lines[mark.line]
         hint = "Inside [ ] and { }, put texts with ${…} in quotes." if bare else None
-        raise InputError(f"not valid YAML: {reason}", where=where, hint=hint) from None
+        raise InputError(f"not valid YAML: {reason}", where=place, hint=hint) from None
     except YAMLError as error:
         raise InputError(f"not valid YAML: {error}", where=name) from None
     except RecursionError:

@@ -185,14 +185,14 @@ def _injection_estimate(
         tokens=tokens,
         text_tokens=None
         if mean is None
-        else mean * sum(one.members + one.nonmembers for one in experiment.contaminants),
+        else mean * sum(part.members + part.nonmembers for part in experiment.contaminants),
         measured=mean is not None and tokenizer is not None,
         stream=experiment.corpus.tokens,
         disk_bytes=disk,
         seconds=copies / COPIES_A_SECOND + _ordered_windows(experiment) / WINDOWS_A_SECOND,
         note=note,
         problem=problem,
-        held_out=sum(one.held_out for one in experiment.contaminants),
+        held_out=sum(part.held_out for part in experiment.contaminants),
     )
 
 

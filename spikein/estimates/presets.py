@@ -29,7 +29,7 @@ _HEAD = re.compile(r"(?m)^# (Question|Replicates|Takes): (.+)$")
 
 @dataclass(frozen=True, kw_only=True)
 class Preset:
-    """One shipped experiment, or one shipped audit."""
+    """One shipped experiment, or one shipped unlearning audit."""
 
     name: str
     folder: str
@@ -45,7 +45,7 @@ class Preset:
     """Training tokens of all models together."""
     model: str = ""
     data: tuple[str, ...] = ()
-    """Data sets that `spikein data fetch` knows, for a preset that reads `data=DIR`; ids of the
+    """Datasets that `spikein data fetch` knows, for a preset that reads `data=DIR`; ids of the
     hub for one that reads it itself."""
     fetched: bool = False
     """Whether `data` are names for `spikein data fetch`."""
@@ -89,7 +89,7 @@ def presets(names: Sequence[str] = ()) -> list[Preset]:
 
 
 def data_of(name: str) -> tuple[str, ...]:
-    """Return the names of the data sets that a preset reads below `data=DIR`."""
+    """Return the names of the datasets that a preset reads below `data=DIR`."""
     text = EXPERIMENTS.files()[name].read_text(encoding="utf-8")
     patterns = re.findall(r'"\$\{data\}/([^"]+)"', text)
     return tuple(
@@ -142,7 +142,7 @@ def _preset(name: str, path: Path) -> Preset:
 
 
 def _hub_ids(experiment: Experiment) -> tuple[str, ...]:
-    """Return the data sets of the hub that an experiment reads itself."""
+    """Return the datasets of the hub that an experiment reads itself."""
     ids = [source.id for source in experiment.corpus.sources if source.kind == "hub"]
     for contaminant in experiment.contaminants:
         if contaminant.path is None:

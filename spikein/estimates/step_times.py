@@ -135,12 +135,12 @@ def shrink_to_fit(shape: Shape, vocabulary: int, settings: TrainSettings) -> Sam
     sample = Sample(shape, vocabulary, settings.context, settings.batch_windows)
     while not sample.fits and sample.windows > 1 and sample.parameters <= _MAX_PARAMETERS:
         sample = sample._replace(windows=sample.windows // 2)
-    while not sample.fits and (smaller := _smaller(sample)) is not None:
+    while not sample.fits and (smaller := _reduce_sample(sample)) is not None:
         sample = smaller
     return sample
 
 
-def _smaller(sample: Sample) -> Sample | None:
+def _reduce_sample(sample: Sample) -> Sample | None:
     """Return the next smaller sample, reducing the width last; None if there is none."""
     shape = sample.shape
     if sample.windows > 1:

@@ -75,7 +75,7 @@ class TrainingEstimate:
     note: str
     """Source of the sizes, or why there are none."""
     models: int = 1
-    """Models that a run saves: the trained one, and its checkpoints."""
+    """Models that a run saves: the trained one, and its scored checkpoints."""
 
     def memory(self, stage: int) -> float:
         """Return the bytes that one GPU needs at a stage of ZeRO."""
@@ -115,7 +115,7 @@ def training_estimates(
         if twins.clean and run not in clean:
             clean.add(run)
             runs += 1
-        # Twins keep no checkpoints.
+        # Twins keep no scored checkpoints.
         whole = train.model_copy(update={"checkpoints": None})
         for _ in range(runs):
             _count(
@@ -164,7 +164,7 @@ def _estimate(
         tokens=tokens,
         cost=None,
         states=(),
-        note=_unknown(experiment),
+        note=_explain_unknown(experiment),
     )
     if sizes is None:
         return estimate
@@ -196,7 +196,7 @@ def _estimate(
     )
 
 
-def _unknown(experiment: Experiment) -> str:
+def _explain_unknown(experiment: Experiment) -> str:
     model = experiment.model
     if model.pretrained is not None:
         return (

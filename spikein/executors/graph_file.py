@@ -67,13 +67,13 @@ def write_graph(graph: Graph, store: Store, folder: Path | None) -> GraphFile:
             where=str(store.root),
             hint=CHANGE_STORE,
         )
-    found = {
+    document = {
         "name": graph.name,
         "store": str(store.root.resolve()),
         "working_folder": str(Path.cwd()),
         "steps": {step.digest: _record(step) for step in graph.steps},
     }
-    content = json.dumps(found, indent=1).encode()
+    content = json.dumps(document, indent=1).encode()
     path = folder / GRAPH_FILE
     with writing(store.root, CHANGE_STORE, "the graph of the run"):
         path.touch(mode=0o600)

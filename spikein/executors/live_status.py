@@ -138,7 +138,7 @@ class LiveStatus:
         with self._guard:
             self._run = replace(self._run, state=state)
             if state != "finished":
-                self._steps = {step.digest: _stopped(step) for step in self._steps.values()}
+                self._steps = {step.digest: _stop_step(step) for step in self._steps.values()}
             self._write()
         if self._lock is not None:
             self._lock.release()
@@ -191,18 +191,18 @@ def read_statuses(root: Path) -> list[RunStatus]:
 def _read(folder: Path) -> RunStatus | None:
     try:
         values = json.loads((folder / STATUS).read_text(encoding="utf-8"))
-        given = values.pop("steps")
-        run = RunStatus(**values, steps=tuple(_step(one) for one in given))
+        records = values.pop("steps")
+        run = RunStatus(**values, steps=tuple(_step(record) for record in records))
     except (OSError, ValueError, TypeError, KeyError):
         return None
     if run.state == "running" and not _is_alive(folder, run):
-        return replace(run, state="interrupted", steps=tuple(map(_stopped, run.steps)))
+        return replace(run, state="interrupted", steps=tuple(map(_stop_step, run.steps)))
     if run.state != "running":
         return run
-    return replace(run, steps=tuple(_with_progress(folder, step) for step in run.steps))
+    return replace(run, steps=tuple(_add_progress(folder, step) for step in run.steps))
 
 
-def _stopped(step: StepStatus) -> StepStatus:
+def _stop_step(step: StepStatus) -> StepStatus:
     """Return a step of a run that has ended, in which none is running."""
     return replace(step, state="waiting", where="") if step.state == "running" else step
 
@@ -212,7 +212,7 @@ def _step(values: Mapping[str, Any]) -> StepStatus:
     return StepStatus(**{**values, **tuples})
 
 
-def _with_progress(folder: Path, step: StepStatus) -> StepStatus:
+def _add_progress(folder: Path, step: StepStatus) -> StepStatus:
     """Return a step with the reports of the process that builds it, if it is another one."""
     if step.state != "running":
         return step

@@ -140,7 +140,7 @@ def run_graph(executor: Executor, graph: Graph, store: Store, progress: Progress
         Exception: as a step raises.
     """
     report = executor.run(graph, store, progress)
-    if problem := _refused(report, graph, store):
+    if problem := _report_problem(report, graph, store):
         raise InputError(
             problem,
             where=f"executor {type(executor).__name__}",
@@ -150,7 +150,7 @@ def run_graph(executor: Executor, graph: Graph, store: Store, progress: Progress
     return report
 
 
-def _refused(report: object, graph: Graph, store: Store) -> str:
+def _report_problem(report: object, graph: Graph, store: Store) -> str:
     """Return the problem of an executor's report; empty if it has none."""
     if not isinstance(report, RunReport):
         return f"run returned {type(report).__name__}, not a RunReport"

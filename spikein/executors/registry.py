@@ -61,12 +61,12 @@ def get_executor(name: str) -> Executor:
                 where=name,
                 allowed="FILE.py:NAME",
             )
-        return _made(load_file(reference, _EXPECTED))
+        return _make_executor(load_file(reference, _EXPECTED))
     if name in _OWN:
         return _OWN[name]()
     installed = installed_plugins(_GROUP)
     if name in installed:
-        return _made(installed[name].load(_EXPECTED))
+        return _make_executor(installed[name].load(_EXPECTED))
     names = [*_OWN, *installed]
     raise InputError(
         f"no executor is called {name!r}.{did_you_mean(name, names)}",
@@ -93,7 +93,7 @@ def list_executors() -> tuple[list[ExecutorRow], tuple[str, ...]]:
     return rows, warnings
 
 
-def _made(plugin: Plugin) -> Executor:
+def _make_executor(plugin: Plugin) -> Executor:
     """Return the executor of a plug-in: the object itself, or a new instance of a class.
 
     Raises:

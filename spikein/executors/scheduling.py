@@ -3,7 +3,7 @@
 A pool (worker processes, a Ray cluster, Slurm) builds single steps; this module chooses them. A
 step that raises an error fails for good: steps that need it do not start, everything else is
 finished, and the final error names it. A step whose process is lost (killed, its machine gone) is
-retried a few times. On Ctrl-C and SIGTERM running steps end, with a checkpoint if they can.
+retried a few times. On Ctrl-C and SIGTERM running steps end, with a restart checkpoint if they can.
 """
 
 import heapq

@@ -71,27 +71,27 @@ def python_path() -> str:
     return os.pathsep.join(path for path in paths if path)
 
 
-def run_task(task: Task, where: str = "") -> TaskEnd:
+def run_task(task: Task, worker: str = "") -> TaskEnd:
     """Build the step of a task; an exception is part of the result.
 
     Args:
         task: the step and its run.
-        where: the name of this place in addition to host and process, such as `worker 2`.
+        worker: the name of this place in addition to host and process, such as `worker 2`.
     """
     place = ", ".join(
-        part for part in (where, f"process {os.getpid()} on {socket.gethostname()}") if part
+        part for part in (worker, f"process {os.getpid()} on {socket.gethostname()}") if part
     )
     files = TaskFiles(task.graph.folder, task.digest)
     files.clear()
     progress = _FileProgress(files, place)
     with _output_to(files.log):
         print(f"{MARK}attempt {task.attempt}: {place}, {time.strftime('%Y-%m-%d %H:%M:%S %Z')}")
-        end = _built(task, progress, place)
+        end = _build_step(task, progress, place)
         print(f"{MARK}{end.state} after {end.seconds:.1f} s", flush=True)
     return end
 
 
-def _built(task: Task, progress: "_FileProgress", place: str) -> TaskEnd:
+def _build_step(task: Task, progress: "_FileProgress", place: str) -> TaskEnd:
     from train.processes.preemption import Preempted
 
     started = time.monotonic()
@@ -206,11 +206,11 @@ def _output_to(log: Path) -> Iterator[None]:
 class _FileProgress(Progress):
     """Write a step's progress to a file of its run, and its notices into its log."""
 
-    def __init__(self, files: TaskFiles, where: str) -> None:
+    def __init__(self, files: TaskFiles, place: str) -> None:
         self._files = files
-        self._known: dict[str, Any] = {"where": where, "began": time.time()}
+        self._facts: dict[str, Any] = {"where": place, "began": time.time()}
         self._written = 0.0
-        files.write_progress(**self._known)
+        files.write_progress(**self._facts)
 
     def step_advanced(
         self, name: str, done: float, total: float | None, unit: str, note: str
@@ -219,11 +219,11 @@ class _FileProgress(Progress):
         now = time.monotonic()
         if now - self._written >= _PROGRESS_SECONDS:
             self._written = now
-            self._known |= {"done": done, "total": total, "unit": unit, "note": note}
-            self._files.write_progress(**self._known)
+            self._facts |= {"done": done, "total": total, "unit": unit, "note": note}
+            self._files.write_progress(**self._facts)
 
     def notice(self, text: str) -> None:
         """Write the text into the log, and for the waiting run."""
         print(text, flush=True)
-        self._known["notices"] = [*self._known.get("notices", ()), masked(text)][-_MOST_NOTICES:]
-        self._files.write_progress(**self._known)
+        self._facts["notices"] = [*self._facts.get("notices", ()), masked(text)][-_MOST_NOTICES:]
+        self._files.write_progress(**self._facts)

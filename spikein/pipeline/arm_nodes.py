@@ -40,7 +40,7 @@ class ArmNodes:
     base: Model | None
     """Scored or not."""
     checkpoints: tuple[Model, ...]
-    """The scored models of its training, from first to last; empty without checkpoints."""
+    """The scored models of its training, from first to last; empty without scored checkpoints."""
     twins: TwinNodes
     """Models with the arm's settings that saw no members, or other members."""
     sources: EvidenceSources
@@ -90,7 +90,7 @@ class ArmNodes:
 
     @property
     def models(self) -> tuple[Model, ...]:
-        """Every model of the arm once: its own, the base model, twins, unlearned, checkpoints."""
+        """Every model of the arm once: its own, base, twins, unlearned, scored checkpoints."""
         unlearned = self.unlearning.unlearned if self.unlearning else ()
         first = (self.contaminated, self.base, *self.twins.models)
         present = [model for model in first if model is not None]

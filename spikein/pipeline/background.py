@@ -65,7 +65,7 @@ def background_of(experiment: Experiment, *, tokens: int, seeds: Sequence[int]) 
     positions = position_count(model)
     require_positions(experiment.train.context, positions)
     if experiment.base is not None and experiment.base.context is not None:
-        require_positions(experiment.base.context, positions, where="base.context")
+        require_positions(experiment.base.context, positions, place="base.context")
     return tokenizer, corpus, base
 
 

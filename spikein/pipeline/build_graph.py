@@ -71,7 +71,7 @@ class ExperimentGraph:
     """Effects of training on task accuracy and on the loss on held-out background; None if neither
     is measured."""
     trajectory: Step | None
-    """Detection at every checkpoint; None if no arm keeps checkpoints."""
+    """Detection at every scored checkpoint; None if no arm keeps any."""
     unlearning: Step | None
     """Effects of unlearning; None without the section `unlearning`."""
     unlearning_audits: Step | None
@@ -108,7 +108,7 @@ def build_graph(checked: CheckedExperiment, *, device: Device | None = None) -> 
     """
     experiment = checked.experiment
     device = device or default_device()
-    arms = [_with_formats(arm, device) for arm in checked.arms]
+    arms = [_resolve_formats(arm, device) for arm in checked.arms]
     tokens = _corpus_tokens(arms)
     separated = separations(arm.experiment.placement for arm in arms)
     backgrounds: dict[str, Background] = {}
@@ -304,14 +304,14 @@ def _accuracy_gain(nodes: tuple[ArmNodes, ...], experiment: Experiment) -> Step 
     return accuracy_gain_step(arms, experiment.analysis, label=experiment.name) if arms else None
 
 
-def _with_formats(arm: ArmExperiment, device: Device) -> ArmExperiment:
+def _resolve_formats(arm: ArmExperiment, device: Device) -> ArmExperiment:
     """Return an arm with `auto` replaced by number formats."""
     experiment = arm.experiment
     train, base, detect = experiment.train, experiment.base, experiment.detect
     formats: dict[str, Any] = {
         "train": train.model_copy(update={"precision": device.training_precision(train.precision)}),
         "detect": detect.model_copy(
-            update={"dtype": device.scoring_format(detect.dtype, where=detect.device)}
+            update={"dtype": device.scoring_format(detect.dtype, device_kind=detect.device)}
         ),
     }
     if base is not None:

@@ -99,14 +99,14 @@ def plan(graph: Graph, store: Store) -> list[Planned]:
         if step.digest in seen:
             continue
         seen.add(step.digest)
-        entries[step.digest] = _verified(entries[step.digest], entries)
+        entries[step.digest] = _verify_artifact(entries[step.digest], entries)
         if entries[step.digest].artifact is None:
             needed.add(step.digest)
             waiting.extend(step.inputs.values())
     result = []
     manifests: dict[str, Manifest] = {}
     for step in graph.steps:
-        entry = _planned(entries[step.digest], manifests, store, needed=step.digest in needed)
+        entry = _plan_absent(entries[step.digest], manifests, store, needed=step.digest in needed)
         if entry.artifact is not None:
             manifests[step.digest] = entry.artifact.manifest
         result.append(entry)
@@ -122,7 +122,7 @@ def _find(step: Step, store: Store) -> Planned:
     return Planned(step=step, state="stored" if artifact else "build", artifact=artifact)
 
 
-def _verified(entry: Planned, entries: Mapping[str, Planned]) -> Planned:
+def _verify_artifact(entry: Planned, entries: Mapping[str, Planned]) -> Planned:
     """Verify a step's artifact, and that its inputs still have the content it was built from."""
     if entry.artifact is None:
         return entry
@@ -136,7 +136,7 @@ def _verified(entry: Planned, entries: Mapping[str, Planned]) -> Planned:
     return entry
 
 
-def _planned(
+def _plan_absent(
     entry: Planned, manifests: Mapping[str, Manifest], store: Store, *, needed: bool
 ) -> Planned:
     """Determine whether an absent step is needed, and whether it has to be built."""

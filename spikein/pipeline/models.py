@@ -184,7 +184,7 @@ def checkpoints_of(
 
 
 def checkpoint_groups(models: Sequence[Model], trained: Step, examples: Step) -> list[StepGroup]:
-    """Return the checkpoints of an arm as input of `analysis.trajectory`.
+    """Return the scored checkpoints of an arm as input of `analysis.trajectory`.
 
     Args:
         models: from `checkpoints_of`.
@@ -246,7 +246,7 @@ def base_groups(models: Sequence[Examined]) -> list[StepGroup]:
         if model.scores is not None:
             seen = by_seed.setdefault(model.arm.seed, {})
             seen.setdefault(model.scores.digest, (model, examples))
-    axes: dict[str, str] | None = {} if all(len(one) == 1 for one in by_seed.values()) else None
+    axes: dict[str, str] | None = {} if all(len(bases) == 1 for bases in by_seed.values()) else None
     return [
         model.group(
             {"scores": model.scores, "examples": examples},

@@ -39,17 +39,17 @@ class TwinNodes:
     @property
     def clean(self) -> Model | None:
         """The clean twin."""
-        return next(iter(self._of(TWIN)), None)
+        return next(iter(self._select_role(TWIN)), None)
 
     @property
     def retrained(self) -> Model | None:
         """The model that never saw the forget set."""
-        return next(iter(self._of(RETRAINED)), None)
+        return next(iter(self._select_role(RETRAINED)), None)
 
     @property
     def shadows(self) -> tuple[Model, ...]:
         """The shadow models."""
-        return tuple(self._of(SHADOW))
+        return tuple(self._select_role(SHADOW))
 
     def scored(self, sources: EvidenceSources) -> "TwinNodes":
         """Return the twins with scores for all except the shadow models."""
@@ -62,7 +62,7 @@ class TwinNodes:
             )
         )
 
-    def _of(self, role: str) -> list[Model]:
+    def _select_role(self, role: str) -> list[Model]:
         return [model for model in self.models if model.role == role]
 
 
@@ -140,7 +140,7 @@ def twins_of(contaminated: Model, *, inputs: ArmInputs) -> TwinNodes:
     """
     arm, examples = contaminated.arm, inputs.examples
     experiment = _trained_to_the_end(arm.experiment)
-    asked = experiment.twins
+    twins = experiment.twins
 
     def twin(membership: TwinMembership, settings: Experiment, **more: Any) -> Model:
         seen = twin_membership_step(examples, membership, seed=arm.seed, plan=contaminated.plan)
@@ -162,7 +162,7 @@ def twins_of(contaminated: Model, *, inputs: ArmInputs) -> TwinNodes:
         )
 
     models = []
-    if asked.clean:
+    if twins.clean:
         nothing = {"copies": Copies(fixed=1), "placement": Placement(), "variants": Variants()}
         empty = experiment.model_copy(update=nothing)
         name = f"{TWIN}-seed{arm.seed}"
@@ -170,12 +170,12 @@ def twins_of(contaminated: Model, *, inputs: ArmInputs) -> TwinNodes:
     if experiment.forget_set is not None:
         models.append(with_copies(TwinMembership.retrained(experiment.forget_set)))
     models += [
-        with_copies(TwinMembership(kind="shadow", number=number)) for number in range(asked.shadows)
+        with_copies(TwinMembership(kind="shadow", number=number)) for number in range(twins.shadows)
     ]
     return TwinNodes(tuple(models))
 
 
 def _trained_to_the_end(experiment: Experiment) -> Experiment:
-    """Return the experiment without checkpoints, which twins do not keep."""
+    """Return the experiment without scored checkpoints, which twins do not keep."""
     train = experiment.train.model_copy(update={"checkpoints": None})
     return experiment.model_copy(update={"train": train})

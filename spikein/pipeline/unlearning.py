@@ -214,10 +214,10 @@ class _Probes:
             elif self._paraphrased is not None:
                 sources = replace(sources, examples=self._paraphrased)
             conditions[name] = self._scores(node, model.role, sources)
-        relearned = {} if model is self._original else self._relearned(model)
+        relearned = {} if model is self._original else self._relearning_steps(model)
         return replace(model, relearned=relearned, conditions=conditions)
 
-    def _relearned(self, model: Model) -> dict[int, Step]:
+    def _relearning_steps(self, model: Model) -> dict[int, Step]:
         relearn, experiment = self._section.relearn, self._arm.experiment
         if relearn is None or self.half is None:
             return {}
@@ -262,10 +262,10 @@ def unlearnt_arm(nodes: UnlearningNodes) -> list[StepGroup]:
             "relearn_half": nodes.relearn_half,
         },
     )
-    return [arm, *(_measured(nodes, model) for model in nodes.models)]
+    return [arm, *(_measure_group(nodes, model) for model in nodes.models)]
 
 
-def _measured(nodes: UnlearningNodes, model: Model) -> StepGroup:
+def _measure_group(nodes: UnlearningNodes, model: Model) -> StepGroup:
     experiment, detect = nodes.arm.experiment, nodes.sources.detect
     node = model.node
     # Relearning is measured by the texts' statistics; detectors that read none cannot show it.
@@ -337,7 +337,10 @@ def _audit_step(nodes: UnlearningNodes, audited: Model, settings: ChunkAudit) ->
             "membership": nodes.membership,
             "exposures": models["original"].trained,
             **{f"{name}-scores": model.own_scores for name, model in models.items()},
-            **{f"{name}-written": _written(nodes, one, settings) for name, one in models.items()},
+            **{
+                f"{name}-written": _continuation_step(nodes, model, settings)
+                for name, model in models.items()
+            },
         },
         settings,
         method=audited.method,
@@ -346,7 +349,7 @@ def _audit_step(nodes: UnlearningNodes, audited: Model, settings: ChunkAudit) ->
     )
 
 
-def _written(nodes: UnlearningNodes, model: Model, settings: ChunkAudit) -> Step:
+def _continuation_step(nodes: UnlearningNodes, model: Model, settings: ChunkAudit) -> Step:
     """Let one model continue the forgotten texts."""
     request = ContinuationRequest(
         beginning=Beginning("share", Decimal(str(settings.prompt))),

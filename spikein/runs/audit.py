@@ -83,13 +83,13 @@ def audit_run(
         }
     return RunAudit(
         streams=stream_audits([(arm.label, arm.audit) for arm in arms]),
-        fed=_fed(arms),
+        fed=_outcomes_by_arm(arms),
         dropped=dropped,
         repeated=repeated,
     )
 
 
-def _fed(arms: list[RunArm]) -> dict[str, CopyOutcomes]:
+def _outcomes_by_arm(arms: list[RunArm]) -> dict[str, CopyOutcomes]:
     outcomes = {}
     for arm in arms:
         copies = copy_outcomes(read_exposures(arm.model))

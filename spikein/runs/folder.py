@@ -46,7 +46,9 @@ def check_home(home: Path) -> None:
         )
     if not home.exists() and not home.is_symlink():
         return
-    is_ours = numbered(home) or (home.is_dir() and {path.name for path in _shown(home)} <= {LATEST})
+    is_ours = numbered(home) or (
+        home.is_dir() and {path.name for path in _entries(home)} <= {LATEST}
+    )
     if not is_ours:
         raise InputError(
             "exists but was not written by spikein, so nothing is put into it",
@@ -99,7 +101,7 @@ class RunArtifacts:
             paths = [path for path in self._paths.values() if path.parent.name == kind]
             return [open_artifact(path) for path in paths]
 
-    def get(self, digest: str, what: str, files: Sequence[str] = ("*",)) -> Artifact:
+    def get(self, digest: str, role: str, files: Sequence[str] = ("*",)) -> Artifact:
         """Return an artifact by its digest, verified.
 
         Raises:
@@ -107,7 +109,7 @@ class RunArtifacts:
         """
         with self.rebuild_hint():
             if digest[:SHORT] not in self._paths:
-                problem = f"the run does not link to its {what} {digest[:SHORT]}"
+                problem = f"the run does not link to its {role} {digest[:SHORT]}"
                 raise StoreError(problem, where=str(self._folder))
             artifact = verified(open_artifact(self._paths[digest[:SHORT]]), files)
         self.verified.add(artifact_name(artifact.path))
@@ -157,7 +159,7 @@ def numbered_run(folder: Path) -> Path:
     return folder
 
 
-def _shown(folder: Path) -> list[Path]:
+def _entries(folder: Path) -> list[Path]:
     return [path for path in folder.iterdir() if not path.name.startswith(".")]
 
 

@@ -82,8 +82,8 @@ def _row(folder: Path) -> IndexRow:
     summary, problem = None, None
     version, finished = "", ""
     try:
-        found = json.loads((folder / SUMMARY).read_text(encoding="utf-8"))
-        summary = {name: found[name] for name in ("checks", "sentences", "arms")}
+        document = json.loads((folder / SUMMARY).read_text(encoding="utf-8"))
+        summary = {name: document[name] for name in ("checks", "sentences", "arms")}
     except (OSError, ValueError, LookupError, TypeError):
         problem = f"{SUMMARY} cannot be read. `spikein report` writes it again."
     try:

@@ -61,7 +61,7 @@ def page_inputs(
         experiment_graph: the experiment and its steps.
         report: the outcomes of the steps.
         analysis: the results.
-        trajectory: detection along training; None without checkpoints.
+        trajectory: detection along training; None without scored checkpoints.
         unlearning: measures of unlearned models; None if there are none.
         figure_links: link the page to the files of its pictures, in the adjacent `figures/`.
         show_protected: show the texts of protected datasets in the page.
@@ -201,7 +201,7 @@ def _pools(
     return [(step.label, read_pool_reports(report.artifact(step).path)) for step in steps.values()]
 
 
-def _asked(experiment_graph: ExperimentGraph) -> list[DetectorSetting]:
+def _requested_detectors(experiment_graph: ExperimentGraph) -> list[DetectorSetting]:
     """Return the detectors that run in some arm, with the requested parameters."""
     settings = {
         (setting.name, setting.text): setting
@@ -213,18 +213,18 @@ def _asked(experiment_graph: ExperimentGraph) -> list[DetectorSetting]:
 
 def _detector_facts(experiment_graph: ExperimentGraph) -> list[DetectorFacts]:
     """Return the detectors' declarations, each with its first requested parameters."""
-    found: dict[str, DetectorFacts] = {}
-    for setting in _asked(experiment_graph):
+    facts_by_name: dict[str, DetectorFacts] = {}
+    for setting in _requested_detectors(experiment_graph):
         facts = describe_detector(setting.known, setting.parameters)
-        found.setdefault(setting.name, facts)
-    return list(found.values())
+        facts_by_name.setdefault(setting.name, facts)
+    return list(facts_by_name.values())
 
 
 def detector_work(experiment_graph: ExperimentGraph, report: RunReport) -> list[DetectorWork]:
     """Return the sources of each detector's scores of each model, with their cost."""
     made = {outcome.step.digest: outcome.artifact for outcome in report.outcomes}
     words: dict[str, dict[str, None]] = {}
-    for setting in _asked(experiment_graph):
+    for setting in _requested_detectors(experiment_graph):
         passes = cost_text(needs_of(with_grids([setting])))
         words.setdefault(setting.name, {})[passes] = None
     return [
@@ -241,7 +241,7 @@ def detector_work(experiment_graph: ExperimentGraph, report: RunReport) -> list[
 
 
 def _evidence_step(artifact: Artifact) -> EvidenceStep:
-    cost = _measured(artifact) or MeasuredCost()
+    cost = _read_measured_cost(artifact) or MeasuredCost()
     return EvidenceStep(
         key=artifact.digest,
         seconds=artifact.manifest.seconds,
@@ -251,17 +251,17 @@ def _evidence_step(artifact: Artifact) -> EvidenceStep:
 
 
 def _scoring_seconds(scores: Artifact | None, detector: str) -> float | None:
-    cost = None if scores is None else _measured(scores)
+    cost = None if scores is None else _read_measured_cost(scores)
     return None if cost is None else cost.scoring_seconds.get(detector)
 
 
-def _measured(artifact: Artifact) -> MeasuredCost | None:
+def _read_measured_cost(artifact: Artifact) -> MeasuredCost | None:
     return read_cost(verified(artifact, (COST_FILE,)).path)
 
 
 def _step_record(outcome: Outcome) -> StepRecord:
     manifest = outcome.artifact.manifest
-    expected, measured = outcome.step.cost, _measured(outcome.artifact)
+    expected, measured = outcome.step.cost, _read_measured_cost(outcome.artifact)
     tokens = expected.tokens if expected else None
     if measured is not None and measured.tokens_in is not None:
         tokens = measured.tokens_in + (measured.tokens_out or 0)

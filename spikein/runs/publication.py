@@ -83,9 +83,9 @@ def publish_run(
         hidden.mkdir()
         try:
             fill(hidden)
-            before = _latest(home)
+            before = _find_latest(home)
             record = _record(hidden, name, before and before[1], built, started_in or Path.cwd())
-            if before is not None and _holds(*before, record):
+            if before is not None and _is_published(*before, record):
                 return PublishedRun(folder=before[0], record=before[1], earlier=None)
             write_record(hidden, record)
             paths = [path for path in hidden.rglob("*") if not path.is_symlink()]
@@ -104,7 +104,7 @@ def publish_run(
     return PublishedRun(folder=final, record=record, earlier=earlier)
 
 
-def _latest(home: Path) -> tuple[Path, RunRecord] | None:
+def _find_latest(home: Path) -> tuple[Path, RunRecord] | None:
     """Return the newest readable run; a damaged one is skipped, and stays."""
     for folder in reversed(numbered(home)):
         with suppress(InputError):
@@ -112,7 +112,7 @@ def _latest(home: Path) -> tuple[Path, RunRecord] | None:
     return None
 
 
-def _holds(folder: Path, record: RunRecord, made: RunRecord) -> bool:
+def _is_published(folder: Path, record: RunRecord, made: RunRecord) -> bool:
     """Return whether a run's folder equals the new one, is complete, and finds its store."""
     if (record.artifacts, record.digests) != (made.artifacts, made.digests):
         return False
@@ -214,7 +214,7 @@ class SettingChange(NamedTuple):
 
 def setting_changes(earlier: Path, now: Path) -> list[SettingChange]:
     """Return the settings that differ between two experiment files."""
-    old, new = (dict(_flat(_read(path))) for path in (earlier, now))
+    old, new = (dict(_flatten(_read(path))) for path in (earlier, now))
     keys = [*new, *(key for key in old if key not in new)]
     return [
         SettingChange(key, old.get(key, _ABSENT), new.get(key, _ABSENT))
@@ -230,13 +230,13 @@ def _read(path: Path) -> Any:
         return {}
 
 
-def _flat(value: Any, prefix: str = "") -> Iterator[tuple[str, str]]:
+def _flatten(value: Any, prefix: str = "") -> Iterator[tuple[str, str]]:
     """Yield dotted keys and values as text; a list is one value unless it holds mappings."""
     if isinstance(value, Mapping) and value:
         for key, below in value.items():
-            yield from _flat(below, f"{prefix}.{key}" if prefix else str(key))
+            yield from _flatten(below, f"{prefix}.{key}" if prefix else str(key))
     elif isinstance(value, list) and any(isinstance(item, Mapping) for item in value):
         for number, below in enumerate(value):
-            yield from _flat(below, f"{prefix}.{number}")
+            yield from _flatten(below, f"{prefix}.{number}")
     else:
         yield prefix, flow_text(value)

@@ -47,7 +47,7 @@ from spikein.runs.record import EXPERIMENT
 PAGE = "report.html"
 """The tables of a run."""
 PAGES = "audits"
-"""Folder of the audits' pages, one per unlearned model."""
+"""Folder of the unlearning audits' pages, one per unlearned model."""
 
 
 def fill_run(
@@ -153,7 +153,7 @@ def _copy_unlearning(
     *,
     page_alone: bool = False,
 ) -> UnlearningInputs | None:
-    """Write the audits' pages into a run's folder; None without unlearned models.
+    """Write the unlearning audits' pages into a run's folder; None without unlearned models.
 
     Args:
         folder: the run's.
@@ -172,7 +172,7 @@ def _copy_unlearning(
         (folder / PAGES).mkdir()
         for step in audits.inputs.values():
             method, arm = step.settings["method"], step.settings["arm"]
-            pages.append(f"{PAGES}/{_safe(f'{method}, {arm}')}.html")
+            pages.append(f"{PAGES}/{_safe_name(f'{method}, {arm}')}.html")
             write_audit_page(
                 folder / pages[-1],
                 report.artifact(step).path,
@@ -189,7 +189,7 @@ def _copy_unlearning(
     )
 
 
-def _safe(name: str) -> str:
+def _safe_name(name: str) -> str:
     return "".join(
         sign if sign.isalnum() or sign in "-_.=," else "-" for sign in name.replace(", ", ",")
     )

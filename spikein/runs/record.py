@@ -86,7 +86,7 @@ def place_of(target: Path, folder: Path) -> Place:
     """Return the record of another folder in a run folder."""
     real = os.path.realpath(target)
     return Place(
-        absolute=_unicode(real), relative=_unicode(os.path.relpath(real, os.path.realpath(folder)))
+        absolute=_decode(real), relative=_decode(os.path.relpath(real, os.path.realpath(folder)))
     )
 
 
@@ -111,14 +111,14 @@ def read_record(folder: Path) -> RunRecord:
         if isinstance(values, dict) and (values["format"] == FORMAT or _DIGEST in values):
             stated = values.pop(_DIGEST, None)
             if digest(values) != stated:
-                raise _unreadable(path, "its digest is wrong: it was changed")
+                raise _read_error(path, "its digest is wrong: it was changed")
         return RunRecord.model_validate(values)
     except ValidationError as error:
         details = error.errors()[0]
         key = ".".join(str(part) for part in details["loc"])
-        raise _unreadable(path, f"{key}: {details['msg']}" if key else details["msg"]) from None
+        raise _read_error(path, f"{key}: {details['msg']}" if key else details["msg"]) from None
     except (OSError, TypeError, ValueError, RecursionError) as error:
-        raise _unreadable(path, str(error)) from None
+        raise _read_error(path, str(error)) from None
 
 
 def write_record(folder: Path, record: RunRecord) -> None:
@@ -162,10 +162,10 @@ def resolve_places(folder: Path, record: RunRecord) -> tuple[Path | None, Path]:
     everything together), else the absolute ones. A store is found if it contains one of the run's
     artifacts; if none is left anywhere, any existing folder is accepted.
     """
-    near, far = _joined(folder, record.started_in), Path(record.started_in.absolute)
+    near, far = _join_place(folder, record.started_in), Path(record.started_in.absolute)
     if record.store is None:
         return None, next((path for path in (near, far) if path.is_dir()), far)
-    stores = _joined(folder, record.store), Path(record.store.absolute)
+    stores = _join_place(folder, record.store), Path(record.store.absolute)
     existing = [store for store in stores if holds_any(store, record.artifacts)]
     store = next(iter(existing or [path for path in stores if path.is_dir()]), None)
     order = (near, far) if store == stores[0] else (far, near)
@@ -177,16 +177,16 @@ def holds_any(store: Path, artifacts: Iterable[str]) -> bool:
     return any((store / name).is_dir() for name in artifacts)
 
 
-def _joined(folder: Path, place: Place) -> Path:
+def _join_place(folder: Path, place: Place) -> Path:
     return Path(os.path.normpath(folder.resolve() / place.relative))
 
 
-def _unicode(path: str) -> str:
+def _decode(path: str) -> str:
     # JSON text is Unicode. A name in another encoding is only found by its relative path.
     return os.fsencode(path).decode("utf-8", "backslashreplace")
 
 
-def _unreadable(path: Path, problem: str) -> InputError:
+def _read_error(path: Path, problem: str) -> InputError:
     return InputError(
         f"cannot be read: {problem}",
         where=str(path),

@@ -117,7 +117,7 @@ def export_run(
         InputError: for an unknown arm, or several without a choice; for a missing or damaged
             artifact; as `export_view`.
     """
-    chosen = _chosen(run_arms(folder, store), arm, folder, key=_clean_stream if clean else _stream)
+    chosen = _choose(run_arms(folder, store), arm, folder, key=_clean_stream if clean else _stream)
     corpus = open_run_corpus(folder, chosen.corpus)
     tokenizer = corpus_tokenizer(chosen.corpus)
     plan = read_plan(chosen.plan)
@@ -133,7 +133,7 @@ def export_run(
             settings,
             tokenizer=tokenizer,
             copies=None if clean else plan.copies,
-            protected=frozenset() if clean else _protected(chosen.examples, plan),
+            protected=frozenset() if clean else _protected_ids(chosen.examples, plan),
             progress=None if progress is None else lambda done: progress(done, budget),
         )
     except Exception as error:
@@ -155,7 +155,7 @@ def _clean_stream(arm: RunArm) -> tuple[object, ...]:
     return arm.corpus, facts.budget, facts.context
 
 
-def _chosen(
+def _choose(
     arms: list[RunArm],
     label: str | None,
     folder: Path,
@@ -174,10 +174,10 @@ def _chosen(
                 allowed=", ".join(map(repr, labels)),
             )
         return arms[0]
-    return arms[labels.index(find_arm(label, labels, where=str(folder)))]
+    return arms[labels.index(find_arm(label, labels, place=str(folder)))]
 
 
-def _protected(examples: Path, plan: Plan) -> frozenset[str]:
+def _protected_ids(examples: Path, plan: Plan) -> frozenset[str]:
     """Return the ids of protected examples, if there are copies at all."""
     if not len(plan.copies):
         return frozenset()

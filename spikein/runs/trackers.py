@@ -104,7 +104,7 @@ def run_results(folder: Path, page: Path, store: Path) -> Results:
             cell = table.reported(detector)
             if cell is None:
                 continue
-            place = "/".join(part for part in (detector, _plain(arm)) if part)
+            place = "/".join(part for part in (detector, _plain_name(arm)) if part)
             ends = {"auc": cell.value, "auc_low": cell.low, "auc_high": cell.high}
             numbers |= {f"{end}/{place}": value for end, value in ends.items() if isfinite(value)}
     sentences = json.loads((folder / SUMMARY).read_text(encoding="utf-8")).get("sentences") or [""]
@@ -119,12 +119,12 @@ def run_results(folder: Path, page: Path, store: Path) -> Results:
     )
 
 
-def _plain(text: str) -> str:
+def _plain_name(text: str) -> str:
     """Return a text with only the characters that every tracker allows in a metric's name."""
     return re.sub(r"[^\w .:-]+", "", text.replace(", ", " - ").replace("/", "-"))
 
 
-def _to_wandb(results: Results) -> str:
+def _send_to_wandb(results: Results) -> str:
     import wandb
 
     project = os.environ.get("WANDB_PROJECT", PROJECT)
@@ -142,7 +142,7 @@ def _to_wandb(results: Results) -> str:
         run.finish()
 
 
-def _to_mlflow(results: Results) -> str:
+def _send_to_mlflow(results: Results) -> str:
     import mlflow
 
     client = mlflow.MlflowClient()
@@ -166,7 +166,7 @@ def _to_mlflow(results: Results) -> str:
     return f"{mlflow.get_tracking_uri()}, run {number}"
 
 
-def _to_trackio(results: Results) -> str:
+def _send_to_trackio(results: Results) -> str:
     import trackio
 
     about = {"headline": results.headline, "page": str(results.page), "run": results.id}
@@ -180,7 +180,7 @@ def _to_trackio(results: Results) -> str:
     return f"project {PROJECT}, run {results.name}"
 
 
-def _to_tensorboard(results: Results) -> str:
+def _send_to_tensorboard(results: Results) -> str:
     from torch.utils.tensorboard import SummaryWriter
 
     parent = Path(os.environ.get("TENSORBOARD_LOGGING_DIR") or results.store / FOLDER)
@@ -194,10 +194,10 @@ def _to_tensorboard(results: Results) -> str:
 
 
 _SENDERS: Mapping[Tracker, Callable[[Results], str]] = {
-    "wandb": _to_wandb,
-    "mlflow": _to_mlflow,
-    "trackio": _to_trackio,
-    "tensorboard": _to_tensorboard,
+    "wandb": _send_to_wandb,
+    "mlflow": _send_to_mlflow,
+    "trackio": _send_to_trackio,
+    "tensorboard": _send_to_tensorboard,
 }
 
 

@@ -65,7 +65,7 @@ def plan_file(
     """Read the rows of a file, and return the plan to score them.
 
     Args:
-        examples: a file, folder or glob of rows, or a data set of the hub: `text` or `input`,
+        examples: a file, folder or glob of rows, or a dataset of the hub: `text` or `input`,
             optional `id`, `label`, `group`.
         model: a folder, a hub id, or the model's name on a server.
         out: the file of scores.
@@ -98,13 +98,13 @@ def _rows_path(examples: str) -> str:
         raise InputError(
             "no such file or folder",
             where=examples,
-            hint=f"A data set of the hub is written hf://datasets/{examples}.",
+            hint=f"A dataset of the hub is written hf://datasets/{examples}.",
         )
     return local_path(examples)
 
 
 def _hub_note(path: str, commit: str) -> str:
-    """Return the files of a data set that were read, and their commit."""
+    """Return the files of a dataset that were read, and their commit."""
     names = first_names([file.name for file in source_files(path)], _MOST_NAMED)
     return f"Read at commit {commit}: {names}."
 

@@ -86,27 +86,26 @@ class ScoringOptions(RowSettings, DetectSettings):
     """How rows are read and scored."""
 
     detectors: tuple[str, ...] = ("all",)
-    """`all`, or names with parameters such as `min_k:k=0.2,zlib`, and `FILE.py:NAME`."""
+    """`all`, or names such as `min_k:k=0.2,zlib`, and `FILE.py:NAME`."""
     reference: str | None = None
     """A second model that has not seen the texts, for `reference`."""
     frequency: str | None = None
     """A file, folder or glob of texts, counted for `dc_pdd` and `tag_tab`."""
     held_out: str | None = None
-    """A file, folder or glob of further texts that the model has not seen and that are not scored:
-    shots and populations for `recall`, `codec` and the like; they also calibrate which rows are
-    flagged. Rows with label 1 are known members, for `con_recall`."""
+    """A file, folder or glob of unseen texts, not scored: shots, populations (`recall`, `codec` …)
+    and calibration of flags. Rows with label 1 are known members, for `con_recall`."""
     revision: str | None = None
     """Branch, tag or commit of a model on the hub."""
     trust_remote_code: bool = False
     """Run code that comes with the model's repository."""
     server: ScoredServer | None = None
-    """Server of the model; null for a model on this machine."""
+    """Server of the model; null for this machine."""
     reference_server: ScoredServer | None = None
-    """Server of the reference model, by the name `reference`; null for one on this machine."""
+    """Server of the model that `reference` names; null for this machine."""
     store: str | None = None
-    """Folder of the artifacts behind the scores; by default in the user's cache folder."""
+    """Folder of the artifacts; by default in the user's cache folder."""
     executor: str | None = None
-    """Executor of the steps, by name; by default this process."""
+    """Name of the executor; by default this process."""
 
     @field_validator("detectors", mode="before")
     @classmethod

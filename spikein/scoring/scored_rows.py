@@ -112,7 +112,7 @@ def plan_rows(
         InputError: for unknown detectors, a named detector without its requirements, a model that
             cannot be loaded, or a server that does not answer.
     """
-    requested = _asked(options)
+    requested = _requested_detectors(options)
     if control and rows.labels is not None:
         requested = with_control(requested)
     # Unreadable held-out rows are refused now, whether or not a detector needs them.
@@ -121,8 +121,8 @@ def plan_rows(
         held_out = read_held_out_file(local_path(options.held_out), rows, options)
     notes = [*repeated_detectors(options.detectors), *rows_notes(rows)]
     _check_served(options, rows, held_out)
-    served = _served(options.server, model)
-    referred = _served(options.reference_server, options.reference or "")
+    served = _served_target(options.server, model)
+    referred = _served_target(options.reference_server, options.reference or "")
     if served is not None:
         requested, beyond = served.detectors(requested, leave_out=options.leave_out)
         notes += beyond
@@ -131,21 +131,21 @@ def plan_rows(
         sources = replace(sources, served_reference=referred.node)
     settings, lacking = runnable(requested, unmet(sources), leave_out=options.leave_out)
     needs = needs_of(settings)
-    notes += [*lacking, *_unused(needs, sources.detect)]
+    notes += [*lacking, *_unused_inputs(needs, sources.detect)]
     _check_reference(needs, options, referred)
     node = served.node if served else _local_model(needs, model, options)
     if any(isinstance(need, Frequency) for need in needs):
         pattern = local_path(options.frequency or "")
-        source_files(pattern, what="frequency")
+        source_files(pattern, purpose="frequency")
         sources = replace(sources, frequency=file_frequency_step(pattern, node))
-    calibrated = _calibrated(settings) if sources.held_out else []
+    calibrated = _calibrated_settings(settings) if sources.held_out else []
     if calibrated or any(isinstance(need, HeldOut | Prefixed) for need in needs):
         for server in options.servers:
             check_protected(server, rows, held_out, read=True)
     groups = None
     if calibrated and held_out is not None:
         groups = tuple(row.group for row in held_out.nonmembers)
-        notes += _not_calibrated(settings, calibrated)
+        notes += _uncalibrated_note(settings, calibrated)
     scored = Scored(node, "arm")
     return RowsPlan(
         rows=rows,
@@ -171,12 +171,12 @@ def score_rows(plan: RowsPlan, progress: Progress | None = None) -> ScoredRows:
         InputError: as a step raises, or for a server that does not answer.
     """
     notes, step = list(plan.notes), plan.step
-    with _building(plan.options, progress) as (store, build):
+    with _open_builder(plan.options, progress) as (store, build):
         stored = [served.stored(step, store) for served in plan.served]
         [folder] = build(step)
         for served, before in zip(plan.served, stored, strict=True):
             notes += served.notes(step, build, before)
-        table = _with_own_ids(read_scores(folder), plan.rows.ids)
+        table = _restore_ids(read_scores(folder), plan.rows.ids)
         calibration = None
         if plan.calibration_groups is not None:
             calibration = Calibration(
@@ -196,12 +196,12 @@ def count_requests(
     """
     if not plan.served:
         return []
-    with _building(plan.options, progress) as (_, build):
+    with _open_builder(plan.options, progress) as (_, build):
         return [(served.settings, served.requests(plan.step, build)) for served in plan.served]
 
 
 @contextmanager
-def _building(
+def _open_builder(
     options: ScoringOptions, progress: Progress | None
 ) -> Iterator[tuple[Store, Callable[..., list[Path]]]]:
     """Open the store, and yield it with a function that builds steps in it."""
@@ -224,7 +224,7 @@ def _detectors_of(
     return {digest: tuple(names) for digest, names in by_digest.items()}
 
 
-def _served(server: ScoredServer | None, model: str) -> Served | None:
+def _served_target(server: ScoredServer | None, model: str) -> Served | None:
     return None if server is None else Served(server, model)
 
 
@@ -239,9 +239,11 @@ def _check_served(options: ScoringOptions, rows: LabelledRows, held_out: KnownTe
         check_protected(server, rows, held_out)
 
 
-def _asked(options: ScoringOptions) -> list[DetectorSetting]:
+def _requested_detectors(options: ScoringOptions) -> list[DetectorSetting]:
     """Return the requested detectors, each once."""
-    by_name = {(one.name, one.text): one for one in parse_detectors(options.detectors)}
+    by_name = {
+        (setting.name, setting.text): setting for setting in parse_detectors(options.detectors)
+    }
     # The settings of a detector are adjacent: they are scored in one call.
     places = {name: at for at, name in enumerate(dict.fromkeys(name for name, _ in by_name))}
     return sorted(by_name.values(), key=lambda setting: places[setting.name])
@@ -253,7 +255,7 @@ def _sources(
     detect = {name: getattr(options, name) for name in DetectSettings.model_fields}
     detect |= {
         "detectors": "all" if options.leave_out else options.detectors,
-        "dtype": default_device().scoring_format(options.dtype, where=options.device),
+        "dtype": default_device().scoring_format(options.dtype, device_kind=options.device),
     }
     if options.server is not None:
         # A server provides nothing else.
@@ -270,7 +272,7 @@ def _sources(
     )
 
 
-def _unused(needs: Sequence[Need], detect: DetectSettings) -> list[str]:
+def _unused_inputs(needs: Sequence[Need], detect: DetectSettings) -> list[str]:
     """Return notes on inputs that no detector needs."""
     notes = []
     for kind in every_kind():
@@ -284,7 +286,7 @@ def _unused(needs: Sequence[Need], detect: DetectSettings) -> list[str]:
     return notes
 
 
-def _calibrated(settings: Sequence[DetectorSetting]) -> list[DetectorSetting]:
+def _calibrated_settings(settings: Sequence[DetectorSetting]) -> list[DetectorSetting]:
     """Return the settings that can score held-out rows: they read only a text's tokens.
 
     Evidence of the others on held-out rows would take further passes, or consists of held-out rows.
@@ -298,11 +300,11 @@ def _calibrated(settings: Sequence[DetectorSetting]) -> list[DetectorSetting]:
     ]
 
 
-def _not_calibrated(
+def _uncalibrated_note(
     settings: Sequence[DetectorSetting], calibrated: Sequence[DetectorSetting]
 ) -> list[str]:
     able = {setting.name for setting in calibrated}
-    others = dict.fromkeys(one.name for one in settings if one.name not in able)
+    others = dict.fromkeys(setting.name for setting in settings if setting.name not in able)
     if not others:
         return []
     return [
@@ -332,7 +334,7 @@ def _local_model(needs: Sequence[Need], model: str, options: ScoringOptions) -> 
     return given_model(model, revision=options.revision, trust_remote_code=trusted)
 
 
-def _with_own_ids(scores: pa.Table, ids: Sequence[str]) -> pa.Table:
+def _restore_ids(scores: pa.Table, ids: Sequence[str]) -> pa.Table:
     """Return scores with the ids of the user's rows."""
     own = pa.array([ids[row] for row in scores["row"].to_pylist()], pa.string())
     return scores.set_column(scores.column_names.index("example_id"), "example_id", own)

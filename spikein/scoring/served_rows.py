@@ -95,7 +95,7 @@ class Served:
         accesses = {setting.detector.access_with(setting.parameters) for setting in settings}
         most = Access.TEXT
         reasons = {Access.LABELS: "this server returns generated text, but no probabilities"}
-        with self._opened() as model:
+        with self._open_model() as model:
             if Access.LABELS in accesses and model.gives_log_probabilities():
                 most = Access.LABELS
             if accesses & {Access.TOKENS, Access.RANKS}:
@@ -123,7 +123,7 @@ class Served:
         Raises:
             InputError: naming what the server lacks.
         """
-        with self._opened() as model:
+        with self._open_model() as model:
             _, reply = model.text_probe()
         if reply.text:
             raise InputError(
@@ -136,7 +136,7 @@ class Served:
 
         This builds the inputs of the steps. A request shared by two steps counts for the first.
         """
-        asking = self._asking(goal)
+        asking = self._requests(goal)
         of_asking = {step.digest for step in asking}
         before = {
             source.digest: source
@@ -146,7 +146,7 @@ class Served:
         }
         folders = dict(zip(before, build(*before.values()), strict=True)) if before else {}
         requests: dict[str, Estimate] = {}
-        with self._opened() as model:
+        with self._open_model() as model:
             counting = model.counting()
             counted = counting.estimate()
             for step in asking:
@@ -160,7 +160,7 @@ class Served:
     def stored(self, goal: Step, store: Store) -> frozenset[str]:
         """Return the steps that need no further requests."""
         return frozenset(
-            step.digest for step in self._asking(goal) if store.find(step.digest, kind=step.kind)
+            step.digest for step in self._requests(goal) if store.find(step.digest, kind=step.kind)
         )
 
     def notes(self, goal: Step, build: Build, stored: frozenset[str]) -> list[str]:
@@ -171,7 +171,7 @@ class Served:
             build: returns the folders of the steps, which are built by now.
             stored: steps that sent no requests this time.
         """
-        asking = self._asking(goal)
+        asking = self._requests(goal)
         cost = Counter(self._asked)
         notes: dict[str, None] = {}
         for step, folder in zip(asking, build(*asking) if asking else [], strict=True):
@@ -187,7 +187,7 @@ class Served:
             f"{cost['tokens_out']:,} out; {cost['kept']:,} were answered before",
         ]
 
-    def _asking(self, goal: Step) -> list[Step]:
+    def _requests(self, goal: Step) -> list[Step]:
         named = asdict(self._server)
         return [
             step
@@ -196,7 +196,7 @@ class Served:
         ]
 
     @contextmanager
-    def _opened(self) -> Iterator[ServerTextModel]:
+    def _open_model(self) -> Iterator[ServerTextModel]:
         model = ServerTextModel(self._server, cache=self._replies)
         with closing(model):
             try:

@@ -105,27 +105,27 @@ def _require_structure(folder: Path, manifest: Manifest) -> None:
         StoreError: naming the first file that differs from the manifest.
     """
     if folder.is_symlink():
-        raise _damaged("is a link, but an artifact must be a folder", folder)
+        raise _damage("is a link, but an artifact must be a folder", folder)
     statuses: dict[str, os.stat_result] = {}
     for place, folders, files in os.walk(folder):
         for name in (*folders, *files):
             path = Path(place, name)
             status = path.lstat()
             if stat.S_ISLNK(status.st_mode):
-                raise _damaged("was replaced by a link", path)
+                raise _damage("was replaced by a link", path)
             if not stat.S_ISDIR(status.st_mode):
                 statuses[path.relative_to(folder).as_posix()] = status
     for name, record in manifest.files.items():
         if name not in statuses:
-            raise _damaged("is missing", folder / name)
+            raise _damage("is missing", folder / name)
         status = statuses[name]
         if not stat.S_ISREG(status.st_mode):
-            raise _damaged("is not a plain file", folder / name)
+            raise _damage("is not a plain file", folder / name)
         if status.st_size != record.size:
-            raise _damaged(f"has {status.st_size} bytes instead of {record.size}", folder / name)
+            raise _damage(f"has {status.st_size} bytes instead of {record.size}", folder / name)
     extra = sorted(set(statuses) - set(manifest.files) - {MANIFEST})
     if extra:
-        raise _damaged("is not part of the artifact", folder / extra[0])
+        raise _damage("is not part of the artifact", folder / extra[0])
 
 
 def _require_content(folder: Path, manifest: Manifest, files: Iterable[str]) -> None:
@@ -144,9 +144,9 @@ def _require_content(folder: Path, manifest: Manifest, files: Iterable[str]) -> 
             same = quick_digest(path) == record.xxh3
             after = _stamp(path)
         except OSError as error:
-            raise _damaged(f"cannot be read ({error.strerror})", path) from error
+            raise _damage(f"cannot be read ({error.strerror})", path) from error
         if not same or before != after:
-            raise _damaged("changed since it was built", path)
+            raise _damage("changed since it was built", path)
         if time.time_ns() - max(after[-2:]) > _SETTLED_NS:
             _checked[str(path.absolute())] = (after, record)
 
@@ -162,7 +162,7 @@ def require_sha256(artifact: Artifact) -> None:
     for name, record in sorted(manifest.files.items()):
         with (folder / name).open("rb") as file:
             if hashlib.file_digest(file, "sha256").hexdigest() != record.sha256:
-                raise _damaged("changed since it was built", folder / name)
+                raise _damage("changed since it was built", folder / name)
 
 
 def _stamp(path: Path) -> _Stamp:
@@ -170,5 +170,5 @@ def _stamp(path: Path) -> _Stamp:
     return of.st_dev, of.st_ino, of.st_size, of.st_mtime_ns, of.st_ctime_ns
 
 
-def _damaged(problem: str, path: Path) -> StoreError:
+def _damage(problem: str, path: Path) -> StoreError:
     return StoreError(problem, where=str(path), hint=DAMAGE_HINT)

@@ -158,21 +158,21 @@ def check_file(path: Path) -> None:
 
 
 @contextmanager
-def writing(folder: Path, hint: str, what: str) -> Iterator[None]:
+def writing(folder: Path, hint: str, description: str) -> Iterator[None]:
     """Turn the error of a full or read-only disk into one that names the file and the remedy.
 
     Args:
         folder: the folder of the written files.
         hint: what to do if it cannot be written.
-        what: a description of the written files.
+        description: a description of the written files.
     """
     try:
         yield
     except StoreError:
         raise
     except Exception as error:
-        if disk_full(error) or (read_only(error) and _below(error, folder)):
-            raise _write_error(error, folder, hint, what) from error
+        if disk_full(error) or (read_only(error) and _is_below(error, folder)):
+            raise _write_error(error, folder, hint, description) from error
         raise
 
 
@@ -181,15 +181,15 @@ def read_only(error: Exception) -> bool:
     return isinstance(error, OSError) and error.errno in _UNWRITABLE
 
 
-def _below(error: Exception, folder: Path) -> bool:
+def _is_below(error: Exception, folder: Path) -> bool:
     name = getattr(error, "filename", None)
     if name is None:
         return getattr(error, "errno", None) == errno.EROFS
     return Path(os.fsdecode(name)).absolute().is_relative_to(folder.absolute())
 
 
-def _write_error(error: Exception, folder: Path, hint: str, what: str = "") -> StoreError:
-    doing = f" while writing {what}" if what else ""
+def _write_error(error: Exception, folder: Path, hint: str, description: str = "") -> StoreError:
+    doing = f" while writing {description}" if description else ""
     if disk_full(error):
         return StoreError(
             f"the disk is full: {free_space(folder)} left{doing}",

@@ -49,7 +49,7 @@ def collect(
     *,
     keep: Iterable[str] | Callable[[], Iterable[str]],
     dry_run: bool = False,
-    shown: Collection | None = None,
+    confirmed: Collection | None = None,
 ) -> Collection:
     """Remove every artifact that is neither in `keep` nor an input of one that is.
 
@@ -59,25 +59,25 @@ def collect(
             when no process uses the store or can start to, so that a just published run loses
             nothing.
         dry_run: find, but remove nothing.
-        shown: the artifacts shown to the user; others are not removed.
+        confirmed: the artifacts shown to the user; others are not removed.
 
     Raises:
         StoreError: when another process uses the store.
     """
-    agreed = None if shown is None else {entry.path for entry in shown.removed}
+    agreed = None if confirmed is None else {entry.path for entry in confirmed.removed}
 
     def find() -> tuple[list[Garbage], int]:
         needed = {digest[:SHORT] for digest in (keep() if callable(keep) else keep)}
-        opened = {short_digest(folder): _opened(folder) for folder in store.artifacts()}
+        opened = {short_digest(folder): _try_open(folder) for folder in store.artifacts()}
         _add_inputs(needed, opened)
-        garbage, kept = [], 0
+        garbage, n_kept = [], 0
         for folder in store.artifacts():
             if short_digest(folder) in needed or (agreed is not None and folder not in agreed):
-                kept += 1
+                n_kept += 1
             else:
-                garbage.append(_garbage(folder, "no run needs it"))
+                garbage.append(_measure_garbage(folder, "no run needs it"))
         left = [entry for entry in _leftovers(store) if agreed is None or entry.path in agreed]
-        return [*garbage, *left], kept
+        return [*garbage, *left], n_kept
 
     return _collect(store, find, dry_run)
 
@@ -104,14 +104,14 @@ def collect_damaged(store: Store, *, dry_run: bool = False) -> Collection:
                 _require_tokens(artifact)
                 whole[folder] = artifact
             except StoreError as error:
-                garbage.append(_garbage(folder, f"{error.where}: {error.problem}"))
+                garbage.append(_measure_garbage(folder, f"{error.where}: {error.problem}"))
         for folder, artifact in list(whole.items()):
             named = artifact.manifest.inputs.items()
             inputs = {name: manifests[digest] for name, digest in named if digest in manifests}
             try:
                 require_current(artifact, inputs)
             except StoreError as error:
-                garbage.append(_garbage(folder, error.problem))
+                garbage.append(_measure_garbage(folder, error.problem))
                 whole.pop(folder)
         return sorted(garbage, key=lambda entry: entry.path), len(whole)
 
@@ -142,17 +142,17 @@ def _collect(
     if not store.root.is_dir():
         return Collection(removed=(), kept=0, dry_run=dry_run)
     if dry_run:
-        garbage, kept = find()
-        return Collection(removed=tuple(garbage), kept=kept, dry_run=True)
+        garbage, n_kept = find()
+        return Collection(removed=tuple(garbage), kept=n_kept, dry_run=True)
     try:
         with store.collecting_lock().acquire(timeout=0):
             if users := store.users():
                 raise store_in_use(store, users)
-            garbage, kept = find()
-            removed = [one for one in garbage if _remove(store, one.path)]
+            garbage, n_kept = find()
+            removed = [entry for entry in garbage if _remove(store, entry.path)]
     except Timeout:
         raise store_in_use(store, []) from None
-    return Collection(removed=tuple(removed), kept=kept, dry_run=False)
+    return Collection(removed=tuple(removed), kept=n_kept, dry_run=False)
 
 
 def store_in_use(store: Store, users: list[Path]) -> StoreError:
@@ -187,7 +187,7 @@ def _remove(store: Store, path: Path) -> bool:
     return store.remove(path, digest12=short_digest(path))
 
 
-def _opened(folder: Path) -> Artifact | None:
+def _try_open(folder: Path) -> Artifact | None:
     try:
         return open_artifact(folder)
     except StoreError:
@@ -208,13 +208,13 @@ def _leftovers(store: Store) -> list[Garbage]:
     # No process uses the store, so the builders of these are dead.
     half_built = [*store.root.glob("*/.*.tmp"), *store.root.glob(".unfinished/*")]
     return [
-        _garbage(folder, "left by a run that died")
+        _measure_garbage(folder, "left by a run that died")
         for folder in sorted(half_built)
         if folder.is_dir()
     ]
 
 
-def _garbage(folder: Path, reason: str) -> Garbage:
+def _measure_garbage(folder: Path, reason: str) -> Garbage:
     # A link takes no space, and its target does not belong to the store.
     inside = () if folder.is_symlink() else folder.rglob("*")
     size = sum(path.lstat().st_size for path in inside if path.is_file())

@@ -72,7 +72,7 @@ class ContentIndex:
 
     def equal(self, folders: Iterable[Listed], content_key: str) -> Artifact | None:
         """Return an intact artifact with this content key, or None."""
-        for folder, key, _ in self._known(folders):
+        for folder, key, _ in self._read_keys(folders):
             if key == content_key:
                 try:
                     artifact = verified(open_artifact(folder))
@@ -88,17 +88,17 @@ class ContentIndex:
         own_identity = _without_inputs(recipe.identity())
         return any(
             identity == own_identity and key is not None
-            for _, key, identity in self._known(folders)
+            for _, key, identity in self._read_keys(folders)
         )
 
-    def _known(self, folders: Iterable[Listed]) -> Iterator[tuple[Path, str | None, str]]:
+    def _read_keys(self, folders: Iterable[Listed]) -> Iterator[tuple[Path, str | None, str]]:
         for folder, inode in folders:
             place = str(folder), inode
             if place not in self._keys:
                 try:
                     manifest = read_manifest(folder)
-                    rest = _without_inputs(dict(manifest.identity))
-                    self._keys[place] = manifest.content_key, rest
+                    identity = _without_inputs(dict(manifest.identity))
+                    self._keys[place] = manifest.content_key, identity
                 except StoreError:
                     self._keys[place] = None
             keys = self._keys[place]

@@ -142,17 +142,18 @@ class Store:
         require_resolved(recipe.settings, label=recipe.kind)
         started = time.monotonic()
         name = f"{recipe.kind}/{safe_label(label)}-{recipe.digest[:SHORT]}"
-        manifests = {key: one.manifest for key, one in (inputs or {}).items()}
+        manifests = {key: source.manifest for key, source in (inputs or {}).items()}
         rules = rules or ArtifactRules()
         same_as = None
-        artifact = self._intact(recipe, manifests, None)
+        artifact = self._find_intact(recipe, manifests, None)
         if artifact is not None:
             return BuildResult(artifact=artifact, built=False, seconds=time.monotonic() - started)
         read = {
-            key: one.content_read(rules.reads.get(key, Reading())) for key, one in manifests.items()
+            key: manifest.content_read(rules.reads.get(key, Reading()))
+            for key, manifest in manifests.items()
         }
         with writing(self.root, _FREE_SPACE, name), self._lease(recipe.digest, name, notice):
-            artifact = self._intact(recipe, manifests, notice or (lambda _: None))
+            artifact = self._find_intact(recipe, manifests, notice or (lambda _: None))
             built = artifact is None
             if artifact is None and (same_as := self.equal(recipe.kind, recipe.content_key(read))):
                 built = False
@@ -213,7 +214,7 @@ class Store:
         self._leases().mkdir(parents=True, exist_ok=True)
         return FileLock(self._leases() / "collect.lock")
 
-    def _intact(
+    def _find_intact(
         self, recipe: Recipe, inputs: Mapping[str, Manifest], notice: Notice | None
     ) -> Artifact | None:
         """Return the artifact if it is intact; with `notice`, report and remove a damaged one."""
@@ -255,7 +256,7 @@ class Store:
                 volatile=rules.volatile,
                 content=content_digest(files, rules.volatile),
                 seconds=round(time.monotonic() - started, 3),
-                created=_now(),
+                created=_timestamp(),
                 libraries=dict(recipe.libraries),
                 protected=rules.protected,
                 environment=environment(),
@@ -285,7 +286,7 @@ class Store:
                 digest=recipe.digest,
                 identity=recipe.identity(),
                 inputs=dict(recipe.inputs),
-                created=_now(),
+                created=_timestamp(),
                 libraries=dict(recipe.libraries),
                 protected=rules.protected,
                 input_content=read,
@@ -300,7 +301,7 @@ class Store:
         short = recipe.digest[:SHORT]
         for stale in final.parent.glob(f".{short}.*.tmp"):
             delete_tree(stale)
-        hidden = self._hidden(final.parent, short)
+        hidden = self._hidden_path(final.parent, short)
         hidden.mkdir(parents=True)
         try:
             manifest = fill(hidden)
@@ -318,7 +319,7 @@ class Store:
         if folder.is_symlink():
             folder.unlink()
             return
-        hidden = self._hidden(folder.parent, short_digest(folder))
+        hidden = self._hidden_path(folder.parent, short_digest(folder))
         folder.rename(hidden)
         delete_tree(hidden)
 
@@ -357,11 +358,11 @@ class Store:
     def _leases(self) -> Path:
         return self.root / ".leases"
 
-    def _hidden(self, parent: Path, short: str) -> Path:
+    def _hidden_path(self, parent: Path, short: str) -> Path:
         return parent / f".{short}.{secrets.token_hex(4)}.tmp"
 
 
-def _now() -> str:
+def _timestamp() -> str:
     return datetime.now(UTC).isoformat(timespec="seconds")
 
 

@@ -67,7 +67,7 @@ def guessing_loss(
 ) -> float:
     """Return the loss, in nats per token, of guessing tokens by their frequency in the other texts.
 
-    It is that of the held-out chunks, or of the audited ones if there are none. Unseen tokens share
+    It is that of the control chunks, or of the audited ones if there are none. Unseen tokens share
     the probability of Witten and Bell (1991). A language model, which has read more and sees the
     context, does better.
     """

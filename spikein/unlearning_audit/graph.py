@@ -102,7 +102,7 @@ def given_audit(settings: AuditSettings) -> Step:
 
 
 def _one_detector(text: str) -> DetectorSetting:
-    """Return the detector of an audit.
+    """Return the detector of an unlearning audit.
 
     Raises:
         InputError: for none, several, or `all`.
@@ -124,7 +124,7 @@ def _detect(settings: AuditSettings, detector: DetectorSetting) -> DetectSetting
         detectors=(settings.detector, *(() if detector.name == _LOSS else (_LOSS,))),
         # Naming a detector that reads generated text permits generation.
         generate=True,
-        dtype=default_device().scoring_format(settings.dtype, where=settings.device),
+        dtype=default_device().scoring_format(settings.dtype, device_kind=settings.device),
         **{name: getattr(settings, name) for name in alike},
     )
 
@@ -139,13 +139,13 @@ def _scores(model: ModelNode, sources: EvidenceSources) -> Step:
     settings, _ = runnable(requested, unmet(sources), leave_out=False)
     pattern = sources.detect.frequency and local_path(sources.detect.frequency)
     if pattern is not None and any(isinstance(need, Frequency) for need in needs_of(settings)):
-        source_files(pattern, what="frequency")
+        source_files(pattern, purpose="frequency")
         sources = replace(sources, frequency=file_frequency_step(pattern, model))
     return settings_step(settings, Scored(model, "arm"), sources)
 
 
-def _held_out(settings: AuditSettings, given: GivenTexts) -> KnownTexts | None:
+def _held_out(settings: AuditSettings, user_texts: GivenTexts) -> KnownTexts | None:
     if settings.held_out is None:
         return None
-    texts = [chunk.text for chunk in given.chunks]
+    texts = [chunk.text for chunk in user_texts.chunks]
     return read_held_out_file(local_path(settings.held_out), LabelledRows(texts, texts, None, None))

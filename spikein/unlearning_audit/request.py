@@ -1,4 +1,4 @@
-"""The settings of an audit: the keys of its file, and the options of its command."""
+"""The settings of an unlearning audit: the keys of its file, and the options of its command."""
 
 from typing import Annotated, Any
 

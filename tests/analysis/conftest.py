@@ -1,4 +1,4 @@
-"""One small experiment, analysed once for all tests that only look at it."""
+"""One small experiment, analysed once for all tests that only read it."""
 
 from typing import NamedTuple
 

@@ -1,4 +1,4 @@
-"""Findings of one arm made by hand, from numbers by what names them."""
+"""Findings of one arm made by hand from numbers and their keys."""
 
 from collections.abc import Mapping
 from math import nan
@@ -13,11 +13,11 @@ Number = dict[str, Any]
 
 
 def number(value: float, low: float, high: float, **more: Any) -> Number:
-    """Return what a row of the metrics says; `tune` is what the detector is chosen by."""
+    """Return the values of a metrics row; `tune` is the AUC that detectors are chosen by."""
     counts = {"n_members": 40, "n_nonmembers": 80, "n_seeds": 1}
-    unsaid = {"seed_low": nan, "seed_high": nan, "chance_error": nan}
+    missing = {"seed_low": nan, "seed_high": nan, "chance_error": nan}
     about = {"setting": "-", "interval": "this model"}
-    return {**about, "value": value, "low": low, "high": high, **counts, **unsaid, **more}
+    return {**about, "value": value, "low": low, "high": high, **counts, **missing, **more}
 
 
 def made_arm(
@@ -27,8 +27,8 @@ def made_arm(
 ) -> Findings:
     """Return the metrics of an arm, by dataset, detector, selection, copies and metric."""
     head = {**{axis_column(key): value for key, value in axes}, "model": model, "variant": "all"}
-    rows = [{**head, **dict(zip(PLACE, place, strict=True)), **one}
-            for place, one in numbers.items()]  # fmt: skip
+    rows = [{**head, **dict(zip(PLACE, place, strict=True)), **cell}
+            for place, cell in numbers.items()]  # fmt: skip
     chosen_by = [{**row, "metric": TUNE_AUC, "value": row["tune"]} for row in rows if "tune" in row]
     return Findings([*rows, *chosen_by], [key for key, _ in axes])
 
@@ -38,8 +38,8 @@ def one_arm(
 ) -> Findings:
     """Return AUCs of default settings over all datasets, by detector and, if named, copies."""
     return made_arm(
-        {("all", name, "default", *(copies or ["all"]), "auc"): one
-         for (name, *copies), one in numbers.items()},
+        {("all", name, "default", *(copies or ["all"]), "auc"): cell
+         for (name, *copies), cell in numbers.items()},
         *axes,
         **more,
     )  # fmt: skip

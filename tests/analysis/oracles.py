@@ -1,4 +1,4 @@
-"""AUC and TPR as their definitions say, without weights; what the bootstrap's sample must equal."""
+"""AUC and TPR by definition, without weights, as oracles for other implementations."""
 
 import numpy as np
 import numpy.typing as npt

@@ -1,5 +1,5 @@
-"""Simulated arms: scores that grow with the copies, a blind control, a base model that knows
-nothing, written as the files a real experiment has."""
+"""Simulated arms, written as the files of a real experiment: scores that grow with the copies, a
+blind control and an uninformed base model."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -15,7 +15,7 @@ from inject.stream.exposures import write_exposures
 from train.loop.log import LogRow, write_log
 
 FAST = AnalysisSettings(dataset_detectors=())
-"""No data set's own detectors, whose fits take most of the time of an analysis."""
+"""Without dataset detectors, whose fits take most of the time of an analysis."""
 DEFAULTS = {
     "loss": "default",
     "zlib": "default",
@@ -30,7 +30,7 @@ GRID = {
     "surp": {"entropy=2.0:k=40": 0.9, "entropy=4.0:k=40": 0.9},
     "blind": {"default": 0.0},
 }
-"""How strongly each setting sees the logarithm of the copies."""
+"""The effect of the logarithm of the copies on each setting."""
 
 
 def make_examples(
@@ -70,10 +70,10 @@ def make_arm(
     n: int = 120,
     further: int = 0,
 ) -> Arm:
-    """Write one arm's files; `effect` scales what the detectors see, 0 is a base model.
+    """Write one arm's files; `effect` scales the effect of copies on scores, 0 is a base model.
 
-    `unscored` gives detectors that fail on their first so many test rows; `further` adds so many
-    detectors, of rising strength.
+    `unscored` maps detectors to how many of their first test rows fail; `further` is a number of
+    additional detectors of increasing strength.
     """
     folder.mkdir(parents=True, exist_ok=True)
     pool = examples if examples is not None else make_examples(seed, datasets=datasets, n=n)

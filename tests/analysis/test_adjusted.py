@@ -1,4 +1,4 @@
-"""Adjusted numbers beside the raw ones: in the tables, and on the page."""
+"""Adjusted numbers next to the raw ones, in the tables and on the page."""
 
 import numpy as np
 import pyarrow as pa
@@ -14,14 +14,14 @@ from analysis.tables import AUC, TREND
 from detect.scores.table import read_scores, write_scores
 from tests.analysis.oracles import auc
 from tests.analysis.synthetic import make_arm
-from tests.analysis.test_results import one, rows_of
+from tests.analysis.test_results import row_of, rows_of
 
 FAST = AnalysisSettings(dataset_detectors=(), min_members=5)
 
 
 @pytest.fixture(scope="module")
 def arms(tmp_path_factory):
-    """A base model, and one that was trained from it: their scores of a row are alike."""
+    """A base model and one trained from it, whose scores are correlated."""
     folder = tmp_path_factory.mktemp("adjusted")
     base = make_arm(folder / "base", axes={}, seed=0, effect=0.0, model="base", n=40)
     trained = make_arm(folder / "arm", axes={"train.lr": "1"}, seed=0, effect=0.4, n=40)
@@ -42,10 +42,10 @@ def analysis(arms):
     return analyse(arms, FAST)
 
 
-WHERE = {"model": "contaminated", "selection": "default", "copies": "all"}
+ARM = {"model": "contaminated", "selection": "default", "copies": "all"}
 
 
-def test_every_auc_and_trend_of_the_trained_model_has_a_partner(analysis):
+def test_all_aucs_and_trends_of_the_trained_model_are_adjusted(analysis):
     keys = ("dataset", "detector", "setting", "selection", "copies", "variant")
     for raw, adjusted in ((AUC, ADJUSTED_AUC), (TREND, ADJUSTED_TREND)):
         rows, partners = (
@@ -57,38 +57,38 @@ def test_every_auc_and_trend_of_the_trained_model_has_a_partner(analysis):
         centre = 0.5 if raw == AUC else 0.0
         for key, row in rows.items():
             partner = partners[key]
-            taken = partner["base_weight"] * (partner["base_value"] - centre)
-            assert partner["value"] == pytest.approx(row["value"] - taken)
+            correction = partner["base_weight"] * (partner["base_value"] - centre)
+            assert partner["value"] == pytest.approx(row["value"] - correction)
             assert partner["n_members"] == row["n_members"]
     assert not rows_of(analysis.metrics, metric=ADJUSTED_AUC, model="base")
 
 
-def test_the_base_models_auc_is_that_of_the_very_rows(arms, analysis):
+def test_base_value_uses_the_same_rows(arms, analysis):
     trained, base = (load_arm(arm) for arm in arms)
-    column = next(one for one in trained.columns if one.detector == "zlib")
+    column = next(column for column in trained.columns if column.detector == "zlib")
     scores = base.scores[:, base.index[column]]
     for dataset in ("fictional", "news"):
-        here = trained.test & (trained.dataset == dataset)
-        inside = here & trained.member & (trained.copies > 0)
-        expected = auc(scores[inside], scores[here & ~trained.member])
-        row = one(analysis.metrics, metric=ADJUSTED_AUC, dataset=dataset, detector="zlib", **WHERE)
+        in_dataset = trained.test & (trained.dataset == dataset)
+        inside = in_dataset & trained.member & (trained.copies > 0)
+        expected = auc(scores[inside], scores[in_dataset & ~trained.member])
+        row = row_of(analysis.metrics, metric=ADJUSTED_AUC, dataset=dataset, detector="zlib", **ARM)
         assert row["base_value"] == pytest.approx(expected)
 
 
 def test_adjusted_intervals_are_narrower(analysis):
     for metric, adjusted in ((AUC, ADJUSTED_AUC), (TREND, ADJUSTED_TREND)):
-        where = {**WHERE, "dataset": "all", "detector": "zlib"}
-        raw, better = (one(analysis.metrics, metric=name, **where) for name in (metric, adjusted))
+        cell = {**ARM, "dataset": "all", "detector": "zlib"}
+        raw, better = (row_of(analysis.metrics, metric=name, **cell) for name in (metric, adjusted))
         assert better["high"] - better["low"] < 0.7 * (raw["high"] - raw["low"])
 
 
-def test_adjusted_differences_are_those_of_adjusted_aucs(analysis):
-    found = rows_of(analysis.differences, metric=ADJUSTED_AUC, **WHERE)
-    assert len(found) == len(rows_of(analysis.differences, metric=AUC, **WHERE)) > 0
-    for row in found:
+def test_adjusted_differences_match_adjusted_aucs(analysis):
+    differences = rows_of(analysis.differences, metric=ADJUSTED_AUC, **ARM)
+    assert len(differences) == len(rows_of(analysis.differences, metric=AUC, **ARM)) > 0
+    for row in differences:
         first, second = (
-            one(analysis.metrics, metric=ADJUSTED_AUC, dataset=row["dataset"], detector=name,
-                **WHERE)
+            row_of(analysis.metrics, metric=ADJUSTED_AUC, dataset=row["dataset"], detector=name,
+                **ARM)
             for name in (row["detector"], row["versus"])
         )  # fmt: skip
         assert row["value"] == pytest.approx(first["value"] - second["value"])
@@ -97,8 +97,8 @@ def test_adjusted_differences_are_those_of_adjusted_aucs(analysis):
 
 def test_without_a_base_model_or_its_scores_nothing_is_adjusted(arms, analysis, tmp_path):
     trained, base = arms
-    alone = analyse([trained], FAST)
-    assert not rows_of(alone.metrics, metric=ADJUSTED_AUC)
+    without_base = analyse([trained], FAST)
+    assert not rows_of(without_base.metrics, metric=ADJUSTED_AUC)
     rows = read_scores(base.scores).to_pylist()
     loaded = load_arm(trained)
     missing = loaded.examples[int(np.flatnonzero(loaded.test)[0])].example_id
@@ -115,13 +115,13 @@ def test_without_a_base_model_or_its_scores_nothing_is_adjusted(arms, analysis, 
     assert raw == [str(row) for row in rows_of(fewer.metrics, metric=AUC, model="contaminated")]
 
 
-def test_the_page_shows_them_in_a_table_of_their_own(arms, analysis):
+def test_page_shows_adjusted_numbers_in_a_separate_table(arms, analysis):
     tables = contaminated_cohorts(split_by_cohort(analysis.metrics, axis_names(arms)))
-    (shown,) = adjusted_tables(tables, ["loss", "zlib", "min_k"])
-    assert [row[0].text for row in shown.rows] == ["loss", "zlib", "min_k"]
-    assert "base AUC" in shown.caption
-    row = one(
+    (table,) = adjusted_tables(tables, ["loss", "zlib", "min_k"])
+    assert [row[0].text for row in table.rows] == ["loss", "zlib", "min_k"]
+    assert "base AUC" in table.caption
+    row = row_of(
         analysis.metrics, metric=ADJUSTED_AUC, dataset="all", detector="loss",
-        **{**WHERE, "selection": "tuned"},
+        **{**ARM, "selection": "tuned"},
     )  # fmt: skip
-    assert shown.rows[0][1].text == f"{row['value']:.2f}"
+    assert table.rows[0][1].text == f"{row['value']:.2f}"

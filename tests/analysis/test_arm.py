@@ -19,9 +19,9 @@ def arm(tmp_path):
     return make_arm(tmp_path, axes={}, seed=0, effect=0.5, n=16)
 
 
-def test_who_reads_shadow_models_is_an_upper_bound():
-    every = parse_detectors("all")
-    readers = {one.name for one in every if any(isinstance(n, Shadows) for n in one.needs)}
+def test_detectors_that_read_shadow_models_are_upper_bounds():
+    detectors = parse_detectors("all")
+    readers = {d.name for d in detectors if any(isinstance(n, Shadows) for n in d.needs)}
     assert readers == UPPER_BOUNDS
 
 
@@ -30,7 +30,7 @@ def rewrite(arm, change):
     write_scores(arm.scores, pa.Table.from_pylist(change(rows), schema=SCHEMA), record={})
 
 
-def test_scores_land_at_their_example_and_column_in_any_order(arm):
+def test_scores_are_assigned_by_example_and_column_in_any_order(arm):
     expected = load_arm(arm)
     rewrite(arm, lambda rows: rows[:1] + rows[:0:-1])
     shuffled = load_arm(arm)
@@ -53,13 +53,13 @@ def test_a_missing_score_is_unscored_with_a_reason(arm):
         (lambda rows: [*rows, rows[0]], "two scores"),
     ],
 )
-def test_scores_of_strangers_and_two_for_one_setting_are_refused(arm, change, problem):
+def test_unknown_examples_and_duplicate_scores_are_rejected(arm, change, problem):
     rewrite(arm, change)
     with pytest.raises(InputError, match=problem):
         load_arm(arm)
 
 
-def test_a_default_that_was_not_scored_is_refused(arm):
+def test_an_unscored_default_is_rejected(arm):
     wrong = dataclasses.replace(arm, defaults={**arm.defaults, "min_k": "k=0.3"})
     with pytest.raises(InputError, match=r"k=0.3.*was not scored.*k=0.2"):
         load_arm(wrong)
@@ -77,7 +77,7 @@ VALUES = st.sampled_from(
 
 @st.composite
 def named_arms(draw) -> list[tuple[dict[str, str], int]]:
-    """The arms of a study: the same axes, other values or seeds."""
+    """Return arms of one study: the same axes with different values or seeds."""
     keys = draw(AXES)
     arms = st.tuples(st.tuples(*[VALUES] * len(keys)), st.integers(0, 3))
     chosen = draw(st.lists(arms, min_size=1, max_size=6, unique=True))
@@ -87,7 +87,7 @@ def named_arms(draw) -> list[tuple[dict[str, str], int]]:
 @given(arms=named_arms(), data=st.data())
 @settings(max_examples=80, deadline=None)
 def test_an_arm_is_found_by_its_parts_in_any_order_and_notation(arms, data):
-    """Written by hand here: each part in one of four ways, in an order that is drawn."""
+    """The text is built here: each part in one of four notations, in a random order."""
     labels = [arm_label(axes.items(), seed) for axes, seed in arms]
     assert len(set(labels)) == len(arms)
     at = data.draw(st.integers(0, len(arms) - 1))
@@ -97,27 +97,27 @@ def test_an_arm_is_found_by_its_parts_in_any_order_and_notation(arms, data):
     parts = [f"{key if whole else key.split('.')[-1]}{sign}{axes[key]}" for key in axes]
     parts = data.draw(st.permutations([*parts, f"seed{sign}{seed}"]))
     text = data.draw(st.sampled_from([",", ", "])).join(parts)
-    assert find_arm(text, labels, where="here") == labels[at]
+    assert find_arm(text, labels, place="here") == labels[at]
 
 
-def test_a_name_that_fits_several_arms_or_none_lists_them():
+def test_ambiguous_and_unknown_names_list_the_arms():
     labels = [arm_label({"train.lr": "0.1"}.items(), seed) for seed in (0, 1)]
-    assert find_arm("train.lr=0.1,seed=1", labels, where="here") == "lr 0.1, seed 1"
+    assert find_arm("train.lr=0.1,seed=1", labels, place="here") == "lr 0.1, seed 1"
     with pytest.raises(InputError, match=r"names 2 arms.*'lr 0.1, seed 0', 'lr 0.1, seed 1'"):
-        find_arm("lr 0.1", labels, where="here")
-    assert find_arm("lr 0.1", labels[:1], where="here") == labels[0]
+        find_arm("lr 0.1", labels, place="here")
+    assert find_arm("lr 0.1", labels[:1], place="here") == labels[0]
     with pytest.raises(InputError, match=r"no arm is called 'lr 0.2'.*'lr 0.1, seed 0'"):
-        find_arm("lr 0.2", labels, where="here")
+        find_arm("lr 0.2", labels, place="here")
     with pytest.raises(InputError, match=r"no arm is called 'lr 0\.1'"):
-        find_arm("lr 0.1", ["lr 0.1, copies fixed=1"], where="here")
+        find_arm("lr 0.1", ["lr 0.1, copies fixed=1"], place="here")
     assert arm_label([("base.seed", "1")], 0) == "base.seed 1, seed 0"
-    # What changes places is another arm.
+    # Swapped values are another arm.
     crossed = [
-        arm_label({"base.lr": one, "train.lr": other}.items())
-        for one, other in (("1", "2"), ("2", "1"))
+        arm_label({"base.lr": base, "train.lr": train}.items())
+        for base, train in (("1", "2"), ("2", "1"))
     ]
     assert crossed == ["base.lr 1, train.lr 2", "base.lr 2, train.lr 1"]
-    assert find_arm("train.lr=1,base.lr=2", crossed, where="here") == crossed[1]
+    assert find_arm("train.lr=1,base.lr=2", crossed, place="here") == crossed[1]
 
 
 @pytest.mark.parametrize(
@@ -129,8 +129,8 @@ def test_a_name_that_fits_several_arms_or_none_lists_them():
         ("contaminated", ["seed 0", "retrained-0.5, seed 0", "twin-seed0"]),
     ],
 )
-def test_label_of_one_command_is_taken_by_all(text, labels):
-    """`validate` and `bundle` name arms of all seeds, `export` names the streams of one."""
-    assert find_arm(text, labels, where="here") == labels[0]
+def test_all_commands_accept_the_same_label(text, labels):
+    """`validate` and `bundle` name arms over all seeds, `export` names the streams of one seed."""
+    assert find_arm(text, labels, place="here") == labels[0]
     with pytest.raises(InputError, match="names 2 arms"):
-        find_arm("contaminated", ["seed 0", "seed 1"], where="here")
+        find_arm("contaminated", ["seed 0", "seed 1"], place="here")

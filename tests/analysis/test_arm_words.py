@@ -23,11 +23,11 @@ WORDS = [
 
 
 @pytest.mark.parametrize(("key", "value", "words"), WORDS)
-def test_an_axis_in_words(key, value, words):
+def test_an_axis_is_described_in_words(key, value, words):
     assert arm_words([(key, value)]) == words
 
 
-def test_an_arm_names_its_axes_its_seed_and_what_two_keys_share():
+def test_an_arm_is_described_by_its_axes_and_seed():
     axes = [("train.lr", "0.001"), ("copies", ""), ("a.size", "1"), ("b.size", "2")]
     assert arm_words(axes, 3) == "learning rate 0.001, a.size 1, b.size 2, seed 3"
     assert arm_words([]) == ""

@@ -1,4 +1,4 @@
-"""The AUC with its interval of any two arrays: the report's numbers, and errors in words."""
+"""The AUC of two arrays with its interval: equal to the report, with clear errors."""
 
 import math
 
@@ -23,7 +23,7 @@ def sample(n: int = 200, effect: float = 0.6, seed: int = 0):
     return random.normal(size=n) + effect * labels, labels
 
 
-def test_without_groups_and_seeds_it_is_the_table_of_detect_to_the_last_bit():
+def test_interval_equals_the_detect_table_without_groups_and_seeds():
     scores, labels = sample()
     n = len(scores)
     table = pa.table(
@@ -31,15 +31,15 @@ def test_without_groups_and_seeds_it_is_the_table_of_detect_to_the_last_bit():
     )
     groups = [f"g{row // 3}" for row in range(n)]
     assert auc_interval(scores, labels) == auc_table(table, labels.tolist())[0].auc
-    found = auc_interval(scores, labels, groups)
-    assert found == auc_table(table, labels.tolist(), groups)[0].auc
-    assert found.reason is None
-    assert found.low < found.value < found.high
+    interval = auc_interval(scores, labels, groups)
+    assert interval == auc_table(table, labels.tolist(), groups)[0].auc
+    assert interval.reason is None
+    assert interval.low < interval.value < interval.high
 
 
 @pytest.mark.parametrize("seeds", [(0,), (0, 1, 2)])
-def test_it_is_the_cell_of_the_report(tmp_path, seeds):
-    """The same value and the same ends."""
+def test_interval_matches_the_cell_of_the_report(tmp_path, seeds):
+    """The value and both bounds are equal."""
     arms = [
         make_arm(
             tmp_path / str(seed),
@@ -59,31 +59,31 @@ def test_it_is_the_cell_of_the_report(tmp_path, seeds):
         if (row["detector"], row["selection"], row["dataset"]) == ("loss", "default", "all")
         and (row["metric"], row["copies"]) == ("auc", "all")
     ]
-    scores, labels, groups, which = [], [], [], []
+    scores, labels, groups, seed_of_row = [], [], [], []
     for arm in arms:
         loaded = load_arm(arm)
         rows = loaded.test
         scores += loaded.scores[rows, loaded.index[Column("loss", "default")]].tolist()
         labels += loaded.member[rows].tolist()
         groups += loaded.group[rows].tolist()
-        which += [arm.seed] * int(rows.sum())
-    found = auc_interval(scores, labels, groups, which, settings=FAST)
-    assert found.value == pytest.approx(cell["value"], abs=1e-12)
-    assert found.low == pytest.approx(cell["low"], abs=1e-9)
-    assert found.high == pytest.approx(cell["high"], abs=1e-9)
+        seed_of_row += [arm.seed] * int(rows.sum())
+    interval = auc_interval(scores, labels, groups, seed_of_row, settings=FAST)
+    assert interval.value == pytest.approx(cell["value"], abs=1e-12)
+    assert interval.low == pytest.approx(cell["low"], abs=1e-9)
+    assert interval.high == pytest.approx(cell["high"], abs=1e-9)
 
 
 def test_seeds_are_clusters():
-    """The value is the mean of the seeds' AUCs, never the AUC of their rows thrown together."""
+    """The value is the mean of the seeds' AUCs and not the AUC of the pooled rows."""
     scores, labels = sample(120)
     seeds = np.arange(120) % 2
     moved = scores + 100.0 * seeds
-    found = auc_interval(moved, labels, seeds=seeds, settings=FAST)
+    interval = auc_interval(moved, labels, seeds=seeds, settings=FAST)
     apart = [
-        auc(moved[(seeds == one) & (labels == 1)], moved[(seeds == one) & (labels == 0)])
-        for one in (0, 1)
+        auc(moved[(seeds == seed) & (labels == 1)], moved[(seeds == seed) & (labels == 0)])
+        for seed in (0, 1)
     ]
-    assert found.value == pytest.approx(np.mean(apart), abs=1e-15)
+    assert interval.value == pytest.approx(np.mean(apart), abs=1e-15)
 
 
 @pytest.mark.parametrize(
@@ -94,22 +94,22 @@ def test_seeds_are_clusters():
         ([1, 2, 3, 4], [0, 0, 1, 1], ["a", "a", "b", "c"], "one group only among the non-members"),
     ],
 )
-def test_where_nothing_can_be_said_the_reason_is(scores, labels, groups, reason):
-    found = auc_interval(scores, labels, groups, settings=FAST)
-    assert found.reason == reason
-    assert all(math.isnan(number) for number in found[:3])
+def test_missing_intervals_have_a_reason(scores, labels, groups, reason):
+    interval = auc_interval(scores, labels, groups, settings=FAST)
+    assert interval.reason == reason
+    assert all(math.isnan(number) for number in interval[:3])
 
 
-def test_a_perfect_ranking_has_an_honest_lower_end():
-    found = auc_interval([1, 2, 3, 4, 5, 6], [0, 0, 0, 1, 1, 1], settings=FAST)
-    assert (found.value, found.high) == (1.0, 1.0)
-    # Clopper and Pearson 1934: all of three successes.
-    assert found.low == pytest.approx(0.025 ** (1 / 3))
-    assert found.caution == "not to be trusted: 3 groups of members"
+def test_a_perfect_ranking_has_a_valid_lower_bound():
+    interval = auc_interval([1, 2, 3, 4, 5, 6], [0, 0, 0, 1, 1, 1], settings=FAST)
+    assert (interval.value, interval.high) == (1.0, 1.0)
+    # Clopper and Pearson 1934: three of three successes.
+    assert interval.low == pytest.approx(0.025 ** (1 / 3))
+    assert interval.caution == "not to be trusted: 3 groups of members"
 
 
 @pytest.mark.parametrize(
-    ("arguments", "said"),
+    ("arguments", "message"),
     [
         (([1.0, 2.0], [1]), "1 labels for 2 scores"),
         (([1.0, 2.0], [1, 0], ["a"]), "1 groups for 2 scores"),
@@ -129,35 +129,35 @@ def test_a_perfect_ranking_has_an_honest_lower_end():
         (([1.0, 2.0], [1, 0], "ab"), "groups: is one text"),
     ],
 )
-def test_bad_input_is_told_in_words(arguments, said):
-    with pytest.raises(InputError, match=said):
+def test_bad_input_is_reported(arguments, message):
+    with pytest.raises(InputError, match=message):
         auc_interval(*arguments)
 
 
-def test_without_groups_the_nth_row_of_each_seed_is_one_text():
-    """Known mistake: the same rows under three models counted as three times as many."""
+def test_rows_at_the_same_position_in_each_seed_are_one_text():
+    """Known mistake: rows under three models counted as three times as many rows."""
     scores, labels = sample(200)
     random = np.random.default_rng(1)
     both = np.concatenate([scores + 0.1 * random.normal(size=200) for _ in range(3)])
     seeds, texts = np.repeat([0, 1, 2], 200), np.tile(np.arange(200), 3)
     placed = auc_interval(both, np.tile(labels, 3), seeds=seeds)
     assert placed == auc_interval(both, np.tile(labels, 3), texts, seeds)
-    alone = auc_interval(scores, labels)
-    assert placed.high - placed.low > 0.9 * (alone.high - alone.low)
+    single = auc_interval(scores, labels)
+    assert placed.high - placed.low > 0.9 * (single.high - single.low)
 
 
-def test_seeds_of_unlike_numbers_of_rows_need_groups():
+def test_seeds_with_different_row_counts_need_groups():
     scores, labels = sample(200)
     seeds = np.arange(200) >= 90
-    found = auc_interval(scores, labels, seeds=seeds)
-    assert found.value == auc_interval(scores, labels, np.arange(200), seeds).value
-    assert math.isnan(found.low)
-    assert math.isnan(found.high)
-    assert "unlike numbers of rows" in found.reason
+    interval = auc_interval(scores, labels, seeds=seeds)
+    assert interval.value == auc_interval(scores, labels, np.arange(200), seeds).value
+    assert math.isnan(interval.low)
+    assert math.isnan(interval.high)
+    assert "unlike numbers of rows" in interval.reason
     assert auc_interval(scores, labels, np.arange(200), seeds).reason is None
 
 
-def test_unscored_rows_leave_both_or_set_the_detector_apart():
+def test_unscored_rows_are_dropped_or_separate_the_detector():
     random = np.random.default_rng(0)
     whole, few, many = random.normal(size=(3, 60))
     few[0], many[:20] = np.nan, np.nan

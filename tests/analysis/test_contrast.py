@@ -1,4 +1,4 @@
-"""Text stands out from what it stands on, in both colour schemes: WCAG 2.1, level AA."""
+"""Contrast of text with its background in both colour schemes: WCAG 2.1, level AA."""
 
 import itertools
 import re
@@ -15,7 +15,7 @@ ON_PAGE = [
     *itertools.product(("ink", "mut", "acc"), ("bg", "card", "accs")),
     *itertools.product(("ink", "mut"), ("soft",)),
 ]
-"""Texts of the page, and what they stand on."""
+"""Text colours of the page and their backgrounds."""
 
 
 def schemes() -> list[dict[str, str]]:
@@ -27,7 +27,7 @@ def schemes() -> list[dict[str, str]]:
     return [first, first | second]
 
 
-def contrast(one: str, other: str) -> float:
+def contrast(first: str, second: str) -> float:
     """Return the contrast ratio of two colours such as `#1f2933`."""
 
     def luminance(colour: str) -> float:
@@ -35,12 +35,12 @@ def contrast(one: str, other: str) -> float:
         linear = [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in channels]
         return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
 
-    low, high = sorted((luminance(one), luminance(other)))
+    low, high = sorted((luminance(first), luminance(second)))
     return (high + 0.05) / (low + 0.05)
 
 
 @pytest.mark.parametrize("dark", [False, True])
-def test_texts_of_the_page_stand_out(dark):
+def test_page_texts_have_sufficient_contrast(dark):
     colours = schemes()[dark]
     weak = {
         (text, ground): round(contrast(colours[text], colours[ground]), 2)
@@ -51,7 +51,7 @@ def test_texts_of_the_page_stand_out(dark):
 
 
 @pytest.mark.parametrize("dark", [False, True])
-def test_marks_and_letters_of_pictures_stand_out(dark):
+def test_marks_and_letters_of_pictures_have_sufficient_contrast(dark):
     colours = schemes()[dark]
     for name in ("dot", "acc", "low"):
         assert contrast(colours[name], colours["bg"]) >= GRAPHIC, name
@@ -61,6 +61,8 @@ def test_marks_and_letters_of_pictures_stand_out(dark):
 
 def blended(colour: str, ground: str) -> str:
     """Return the strongest cell of a grid."""
-    channels = ((int(one[at : at + 2], 16) for at in (1, 3, 5)) for one in (colour, ground))
+    channels = (
+        (int(hex_code[at : at + 2], 16) for at in (1, 3, 5)) for hex_code in (colour, ground)
+    )
     mixed = (_STRONGEST * a + (1 - _STRONGEST) * b for a, b in zip(*channels, strict=True))
     return "#" + "".join(f"{round(channel):02x}" for channel in mixed)

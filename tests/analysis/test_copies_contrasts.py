@@ -1,4 +1,4 @@
-"""What more copies do to an AUC: values from the scores on disk, variances by loops over rows."""
+"""The effect of more copies on an AUC, against loops over the stored scores."""
 
 from collections import defaultdict
 from itertools import pairwise
@@ -20,7 +20,7 @@ LOSS = ("loss", "default")
 
 @pytest.fixture(scope="module")
 def arm(tmp_path_factory):
-    """Groups of two rows, with a Poisson draw each; some scores are equal."""
+    """Groups of two rows with one Poisson draw each; some scores are equal."""
     return make_arm(tmp_path_factory.mktemp("arm"), axes={"a": "1"}, seed=0, effect=0.5, n=60)
 
 
@@ -30,7 +30,7 @@ def rows(arm):
 
 
 def scores_on_disk(arm, dataset):
-    """Return (group, copies, score) of the members and of the non-members of `test`."""
+    """Return (group, copies, score) of members and non-members of the test split."""
     table = read_scores(arm.scores).to_pylist()
     score = {
         row["example_id"]: row["score"]
@@ -38,15 +38,15 @@ def scores_on_disk(arm, dataset):
         if (row["detector"], row["setting"]) == LOSS
     }
     sides = {"member": [], "nonmember": []}
-    for one in read_examples(arm.examples):
-        if one.split == "test" and one.dataset == dataset:
-            name = one.example_id
-            sides[one.side].append((one.group, arm.copies.get(name, 0), score[name]))
+    for example in read_examples(arm.examples):
+        if example.split == "test" and example.dataset == dataset:
+            name = example.example_id
+            sides[example.side].append((example.group, arm.copies.get(name, 0), score[name]))
     return sides["member"], sides["nonmember"]
 
 
 def counts_of(label):
-    """Return the numbers of copies that a label stands for."""
+    """Return the copy counts that a label stands for."""
     first, _, last = label.partition("-")
     return range(int(first), int(last or first) + 1)
 
@@ -56,9 +56,9 @@ def oracle(arm, datasets, level, versus):
     aucs, moved = defaultdict(float), defaultdict(float)
     of = {name: scores_on_disk(arm, name) for name in datasets}
     for sign, label in ((1, level), (-1, versus)):
-        held = {n: [r for r in of[n][0] if r[1] in counts_of(label)] for n in datasets}
-        total = sum(len(found) for found in held.values())
-        for name, inside in held.items():
+        members = {n: [r for r in of[n][0] if r[1] in counts_of(label)] for n in datasets}
+        total = sum(len(rows) for rows in members.values())
+        for name, inside in members.items():
             outside, share = of[name][1], len(inside) / total
             value = auc([s for *_, s in inside], [s for *_, s in outside])
             aucs[label] += share * value
@@ -72,10 +72,10 @@ def oracle(arm, datasets, level, versus):
             for group, _, score in outside:
                 above = auc([s for *_, s in inside], [score])
                 moved[name, group] += factor * (above - value)
-    return aucs[level] - aucs[versus], sum(one**2 for one in moved.values())
+    return aucs[level] - aucs[versus], sum(shift**2 for shift in moved.values())
 
 
-def test_the_most_copies_stand_against_the_fewest_and_each_number_against_the_one_before(rows):
+def test_contrasts_compare_extreme_and_neighbouring_copy_counts(rows):
     pooled = [(row["level"], row["versus"]) for row in rows if row["dataset"] == "all"]
     doses = [pooled[1][1], *(level for level, _ in pooled[1:])]
     assert len(doses) > 3
@@ -86,12 +86,12 @@ def test_the_most_copies_stand_against_the_fewest_and_each_number_against_the_on
     assert "0" not in {row["versus"] for row in rows}
 
 
-def test_differences_and_variances_are_those_of_loops_over_the_scores_on_disk(arm, rows):
+def test_differences_and_variances_match_loops_over_stored_scores(arm, rows):
     (cohort, same), loaded = next(iter(cohorts([arm]).items())), [load_arm(arm)]
     assert same == [arm]
-    (column,) = [one for one in loaded[0].columns if one == LOSS]
+    (column,) = [column for column in loaded[0].columns if column == LOSS]
     work = PreparedCohort.prepare(cohort, loaded, [column], FAST)
-    found = measure_columns(work, [column])[column]
+    measured = measure_columns(work, [column])[column]
     labels = [cell.label for cell in work.cells]
     for row in rows:
         pooled = row["dataset"] == "all"
@@ -99,21 +99,21 @@ def test_differences_and_variances_are_those_of_loops_over_the_scores_on_disk(ar
         value, variance = oracle(arm, datasets, row["level"], row["versus"])
         assert row["value"] == pytest.approx(value, abs=1e-12)
         pair = (labels.index(row["level"]), labels.index(row["versus"]))
-        gap = found.auc.of(None if pooled else row["dataset"]).between([pair]).clustered()
+        gap = measured.auc.of(None if pooled else row["dataset"]).between([pair]).clustered()
         assert gap.value == pytest.approx([value], abs=1e-12)
         assert gap.variance == pytest.approx([variance], rel=1e-9)
         width = row["alone_high"] - row["alone_low"]
         assert width / 2 / sqrt(variance) == pytest.approx(2.0, abs=0.3)
 
 
-def test_the_family_has_wider_intervals_than_one_difference(rows):
+def test_family_intervals_are_wider_than_pointwise_ones(rows):
     for row in (row for row in rows if row["dataset"] == "all"):
         assert row["low"] < row["alone_low"] < row["value"] < row["alone_high"] < row["high"]
         assert row["shown"].startswith("this model")
         assert not row["reason"]
 
 
-def test_seeds_that_lack_one_of_the_two_and_too_few_members_have_no_interval(tmp_path):
+def test_incomplete_seeds_and_too_few_members_have_no_interval(tmp_path):
     seeds = [
         make_arm(tmp_path / str(seed), axes={}, seed=seed, effect=0.5, n=60, fixed=copies)
         for seed, copies in enumerate((1, 4))

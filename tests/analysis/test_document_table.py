@@ -1,4 +1,4 @@
-"""Documents: the mean over their passages, and a rank AUC where public code has another."""
+"""Documents have the mean of their passages and a rank AUC, unlike public code."""
 
 import numpy as np
 import pyarrow as pa
@@ -24,13 +24,13 @@ def table(values):
 def test_a_document_has_the_mean_of_its_scored_passages():
     values = [0.9, 0.1, 0.6, float("nan"), 0.2, 0.4]
     labels, groups = [1, 1, 1, 1, 0, 0], ["a", "a", "b", "b", "c", "d"]
-    found = document_table(table(values), labels, groups, FAST)
-    (row,) = found
-    # 0.5 and 0.6 against 0.2 and 0.4, where passages alone have 0.1 below both.
+    documents = document_table(table(values), labels, groups, FAST)
+    (row,) = documents
+    # 0.5 and 0.6 against 0.2 and 0.4, although one member passage has only 0.1.
     assert (row.auc.value, row.n_members, row.n_nonmembers) == (1.0, 2, 2)
 
 
-def test_without_documents_of_several_rows_there_is_no_table():
+def test_documents_of_one_row_give_no_table():
     values = [0.1, 0.2]
     assert document_table(table(values), [1, 0], None, FAST) is None
     assert document_table(table(values), [1, 0], ["a", "b"], FAST) is None
@@ -38,9 +38,9 @@ def test_without_documents_of_several_rows_there_is_no_table():
 
 
 def thresholded(members: np.ndarray, nonmembers: np.ndarray, random: np.random.Generator) -> float:
-    """What public code of DE-COP calls AUC (Duarte et al. 2024, section 5.1): ten bootstrap
-    samples, each with the threshold that separates it best; with one threshold the ROC has one
-    corner, and its area is the mean of the two true rates."""
+    """Return the AUC of DE-COP's public code (Duarte et al. 2024, section 5.1): ten bootstrap
+    samples, each with its best threshold. The ROC of one threshold has one corner, and its area
+    is the mean of the two true rates."""
     aucs = []
     for _ in range(10):
         inside, outside = (random.choice(side, len(side)) for side in (members, nonmembers))
@@ -50,8 +50,8 @@ def thresholded(members: np.ndarray, nonmembers: np.ndarray, random: np.random.G
     return float(np.mean(aucs))
 
 
-def test_the_rank_auc_is_not_optimistic_where_a_chosen_threshold_is():
-    """A known mistake: DE-COP's 'AUC' is computed on predictions at a threshold chosen on them."""
+def test_rank_auc_is_unbiased_unlike_a_chosen_threshold():
+    """Known mistake: DE-COP's 'AUC' uses a threshold chosen on the same predictions."""
     random = np.random.Generator(np.random.Philox(key=0))
     rank, papers = [], []
     for _ in range(20):

@@ -1,4 +1,4 @@
-"""Findings: what goes into the one table comes out of it as it was, question by question."""
+"""Findings: the tables of all questions survive a round trip through one table."""
 
 from random import Random
 
@@ -32,39 +32,39 @@ VALUES = {
 
 
 def tables(random: Random) -> dict[str, pa.Table]:
-    """Some questions in any order, with any rows, none included."""
-    found = {}
+    """Return random questions in any order with any rows, possibly none."""
+    by_question = {}
     for question in random.sample(sorted(QUESTIONS), random.randint(1, 4)):
         fields = list(table_schema(question, AXES))
         rows = [
             {field.name: random.choice(VALUES[field.type]) for field in fields}
             for _ in range(random.randint(0, 3))
         ]
-        found[question] = question_table(question, AXES, rows)
-    return found
+        by_question[question] = question_table(question, AXES, rows)
+    return by_question
 
 
 @given(st.randoms(use_true_random=False))
 @settings(max_examples=40, deadline=None)
-def test_each_question_has_its_table_back_from_one_step_and_from_several(tmp_path_factory, random):
+def test_question_tables_round_trip_from_one_or_several_steps(tmp_path_factory, random):
     made = tables(random)
-    one, several = tmp_path_factory.mktemp("one"), tmp_path_factory.mktemp("several")
-    write_findings(one, made)
+    single, several = tmp_path_factory.mktemp("one"), tmp_path_factory.mktemp("several")
+    write_findings(single, made)
     join_findings(several, [as_findings(*item) for item in made.items()])
-    for folder in (one, several):
+    for folder in (single, several):
         findings = read_findings(folder)
         assert questions(findings) == list(made)
         for question, table in made.items():
-            found = as_table(findings, question)
-            assert found.schema == table.schema
+            read_back = as_table(findings, question)
+            assert read_back.schema == table.schema
             # As text, since NaN is not equal to itself.
-            assert repr(found.to_pylist()) == repr(table.to_pylist())
+            assert repr(read_back.to_pylist()) == repr(table.to_pylist())
 
 
-def test_a_new_question_is_a_function_and_a_line(tmp_path, monkeypatch):
+def test_a_new_question_needs_a_function_and_a_registration(tmp_path, monkeypatch):
     def longest_text(cohort, loaded, choices, how):
-        found = max(len(one.text) for arm in loaded for one in arm.examples)
-        row = {**cohort.columns(), "model": cohort.model, "metric": "characters", "value": found}
+        longest = max(len(example.text) for arm in loaded for example in arm.examples)
+        row = {**cohort.columns(), "model": cohort.model, "metric": "characters", "value": longest}
         return [row]
 
     monkeypatch.setitem(results.QUESTIONS, "longest_text", longest_text)
@@ -78,8 +78,8 @@ def test_a_new_question_is_a_function_and_a_line(tmp_path, monkeypatch):
     assert row["low"] is None
 
 
-def test_a_place_means_all_members_as_far_as_it_says_nothing_else():
-    """Whoever narrowed findings to tuned settings asks for these without saying so again."""
+def test_lookups_default_to_all_members():
+    """Findings narrowed to tuned settings keep that selection in lookups."""
     arm = made_arm({
         ("all", "loss", "default", "all", "auc"): number(0.6, 0.5, 0.7),
         ("all", "min_k", "default", "all", "auc"): number(0.7, 0.6, 0.8),

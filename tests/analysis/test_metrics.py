@@ -1,4 +1,4 @@
-"""AUC and TPR of the sample against scikit-learn and definitions."""
+"""AUC and TPR of a sample against scikit-learn and their definitions."""
 
 import numpy as np
 import pytest
@@ -19,12 +19,12 @@ def sides(*scores: list[float]) -> list[Side]:
 
 
 @given(scores, scores)
-def test_the_auc_is_that_of_scikit_learn_under_many_ties(members, nonmembers):
+def test_auc_matches_scikit_learn_with_many_ties(members, nonmembers):
     truth = [1] * len(members) + [0] * len(nonmembers)
     everyone = np.ones((1, len(members)), dtype=bool)
-    found = auc_sample(*sides(members, nonmembers), everyone, 30).value[0]
-    assert found == pytest.approx(roc_auc_score(truth, members + nonmembers))
-    assert found == pytest.approx(auc(members, nonmembers))
+    value = auc_sample(*sides(members, nonmembers), everyone, 30).value[0]
+    assert value == pytest.approx(roc_auc_score(truth, members + nonmembers))
+    assert value == pytest.approx(auc(members, nonmembers))
 
 
 def accepted(members: list[float], nonmembers: list[float], rate: float) -> float:
@@ -33,20 +33,20 @@ def accepted(members: list[float], nonmembers: list[float], rate: float) -> floa
 
 
 @given(scores, scores, rates)
-def test_accepted_members_are_those_of_the_best_threshold(members, nonmembers, rate):
+def test_accepted_members_match_the_best_threshold(members, nonmembers, rate):
     assert accepted(members, nonmembers, rate) == pytest.approx(
         tpr_at_fpr(members, nonmembers, rate)
     )
 
 
-def test_the_allowed_false_positives_are_exact_where_floats_are_not():
+def test_allowed_false_positives_are_exact_despite_float_rounding():
     # 0.29 * 100 is 28.999… in floats and means 29.
     outside = list(np.arange(100.0))
     assert accepted([71.0], outside, 0.29) == 1
     assert accepted([70.0], outside, 0.29) == 0
 
 
-def test_a_rate_needs_ten_over_it_nonmembers():
+def test_a_rate_needs_ten_divided_by_rate_nonmembers():
     assert supports_rate(0.1, 100)
     assert not supports_rate(0.1, 99)
     assert supports_rate(0.001, 10_000)

@@ -1,4 +1,4 @@
-"""How often passages were seen, beside how often members were."""
+"""Copy counts of passages next to those of members."""
 
 from dataclasses import replace
 
@@ -10,7 +10,7 @@ from analysis.results import analyse
 from tests.analysis.synthetic import FAST, make_arm, make_examples
 
 
-def test_the_metrics_say_how_often_the_passages_of_a_cell_were_seen(tmp_path):
+def test_metrics_report_mean_passage_copies_per_cell(tmp_path):
     examples = make_examples(0, n=60)
     arm = make_arm(tmp_path, axes={}, seed=0, effect=1.0, examples=examples)
     analysis = analyse([arm], FAST)
@@ -19,11 +19,11 @@ def test_the_metrics_say_how_often_the_passages_of_a_cell_were_seen(tmp_path):
     for row in rows:
         # Oracle: from the examples and the counts on disk, group by group.
         means = []
-        for one in examples:
-            inside = one.side == "member" and one.split == "test"
-            if not inside or row["dataset"] not in ("all", one.dataset):
+        for example in examples:
+            inside = example.side == "member" and example.split == "test"
+            if not inside or row["dataset"] not in ("all", example.dataset):
                 continue
-            own = arm.copies.get(one.example_id, 0)
+            own = arm.copies.get(example.example_id, 0)
             low, _, high = row["copies"].partition("-")
             if row["copies"] == "all":
                 fits = own > 0
@@ -36,15 +36,15 @@ def test_the_metrics_say_how_often_the_passages_of_a_cell_were_seen(tmp_path):
                     sum(
                         arm.copies.get(other.example_id, 0)
                         for other in examples
-                        if (other.dataset, other.group) == (one.dataset, one.group)
+                        if (other.dataset, other.group) == (example.dataset, example.group)
                     )
                 )
         assert row["passage_copies"] == pytest.approx(np.mean(means))
     assert len(passage_sentences(analysis.metrics)) == 2
 
 
-def test_nothing_is_said_where_no_rows_share_a_passage(tmp_path):
-    examples = [replace(one, group=one.example_id) for one in make_examples(0, n=60)]
+def test_passage_sentences_are_empty_without_shared_passages(tmp_path):
+    examples = [replace(example, group=example.example_id) for example in make_examples(0, n=60)]
     arm = make_arm(tmp_path, axes={}, seed=0, effect=1.0, examples=examples)
     metrics = analyse([arm], FAST).metrics
     assert passage_sentences(metrics) == []

@@ -1,20 +1,20 @@
-"""What the identity of an analysis holds: the code that computes it, and none that shows it."""
+"""The identity of an analysis contains the code that computes it but not the page code."""
 
 import pytest
 
 from inject.source_digest import Sources, read_source
 
 SOURCES = Sources(read=read_source)
-SHOWN = ("analysis.page", "analysis.validate", "analysis.comparison")
+PRESENTATION = ("analysis.page", "analysis.validate", "analysis.comparison")
 RUN = ("detect.engine", "detect.registry", "detect.detectors", "train.models", "spikein")
 
 
 def reached(function: str, *below: str) -> set[str]:
-    """Return the modules of a step's code that lie in one of some packages."""
+    """Return the modules of a step's code that belong to these packages."""
     return {
         name
         for name in SOURCES.reached([function])
-        if any(name == one or name.startswith(f"{one}.") for one in below)
+        if any(name == package or name.startswith(f"{package}.") for package in below)
     }
 
 
@@ -27,9 +27,9 @@ def reached(function: str, *below: str) -> set[str]:
         "analysis.unlearning.unlearning_step:build",
     ],
 )
-def test_an_edit_of_the_page_or_of_the_engine_makes_no_number_anew(function):
-    assert reached(function, *SHOWN, *RUN) == set()
+def test_page_and_engine_edits_recompute_no_numbers(function):
+    assert reached(function, *PRESENTATION, *RUN) == set()
 
 
-def test_an_edit_of_its_page_makes_no_audit_anew():
-    assert reached("analysis.unlearning_audit.audit:build_audit", *SHOWN) == set()
+def test_page_edits_recompute_no_audit():
+    assert reached("analysis.unlearning_audit.audit:build_audit", *PRESENTATION) == set()

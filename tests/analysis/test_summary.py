@@ -1,4 +1,4 @@
-"""The first sentences: words chosen by the numbers, for every shape of run."""
+"""The first sentences: words chosen by the numbers, for many kinds of runs."""
 
 import re
 from math import nan
@@ -27,7 +27,7 @@ def cell(value: float, low: float, high: float, **more) -> Number:
 
 def arm(doses: dict[str, Number], *axes: tuple[str, str], detector: str = "loss") -> Findings:
     """Return an arm by numbers of copies; `all` is over all members."""
-    return one_arm({(detector, label): one for label, one in doses.items()}, *axes)
+    return one_arm({(detector, label): dose for label, dose in doses.items()}, *axes)
 
 
 HIGH, MIDDLE, LOW = cell(0.99, 0.97, 1.0), cell(0.71, 0.66, 0.79), cell(0.52, 0.45, 0.6)
@@ -79,7 +79,7 @@ WIDE, BELOW = cell(0.9, 0.62, 0.99), cell(0.3, 0.2, 0.4)
             "A spiked text is almost always distinguished from unseen text "
             "(AUC 0.99 [0.97, 1.00]).",
         ),
-        # A dose of few members, or with a doubtful interval, makes no sentence.
+        # Doses with few members or a doubtful interval are not mentioned.
         (
             [
                 arm(
@@ -95,7 +95,7 @@ WIDE, BELOW = cell(0.9, 0.62, 0.99), cell(0.3, 0.2, 0.4)
             "A text copied 4 times is almost always distinguished from unseen text "
             "(AUC 0.99 [0.97, 1.00]); copied once, much less often (0.71 [0.66, 0.79]).",
         ),
-        # Arms of one dose each: the fewest copies stand in another arm of the same settings.
+        # Arms of one dose each: another arm of the same settings has the fewest copies.
         (
             [
                 arm({"all": HIGH, "8": HIGH}, LR, ("copies", "fixed=8")),
@@ -113,7 +113,7 @@ WIDE, BELOW = cell(0.9, 0.62, 0.99), cell(0.3, 0.2, 0.4)
         ),
     ],
 )
-def test_words_are_chosen_by_the_numbers(tables, sentence):
+def test_headline_words_depend_on_the_numbers(tables, sentence):
     best = find_headline(tables)
     assert headline_sentence(tables, best) == sentence
 
@@ -122,7 +122,7 @@ ends = st.floats(0.0, 1.0).map(lambda x: round(x, 2))
 
 
 @given(*([st.tuples(ends, ends, ends).map(sorted)] * 2))
-def test_no_sentence_claims_what_its_interval_does_not_hold(few, many):
+def test_sentences_claim_only_what_their_intervals_support(few, many):
     cells = {"1": cell(few[1], few[0], few[2]), "8": cell(many[1], many[0], many[2])}
     tables = [arm({"all": cells["8"], **cells})]
     sentence = headline_sentence(tables, find_headline(tables))
@@ -140,19 +140,19 @@ def test_no_sentence_claims_what_its_interval_does_not_hold(few, many):
         assert cells["1"]["low"] > high
     if cells["1"]["low"] <= 0.5 <= cells["1"]["high"]:
         assert "no detectable difference" in second or "neither does it" in second
-    shown = [float(x) for x in re.findall(r"\d\.\d\d", sentence)]
-    assert shown == [many[1], low, high, few[1], few[0], few[2]]
+    numbers = [float(x) for x in re.findall(r"\d\.\d\d", sentence)]
+    assert numbers == [many[1], low, high, few[1], few[0], few[2]]
 
 
-def test_who_was_chosen_among_how_many_and_on_which_rows():
+def test_choice_sentence_names_the_detector_and_its_basis():
     def choice(**cells: Number) -> str:
-        best = find_headline([one_arm({(name,): one for name, one in cells.items()}, LR)])
+        best = find_headline([one_arm({(name,): row for name, row in cells.items()}, LR)])
         return "".join(choice_sentence(best, {"min_k": "Min-K%"}))
 
     assert choice(loss=MIDDLE, min_k=HIGH, blind=HIGH) == (
         "Min-K%, the chosen detector: the best of 2 on the tuning split."
     )
-    unchosen = [one | {"tune": nan} for one in (MIDDLE, HIGH)]
+    unchosen = [row | {"tune": nan} for row in (MIDDLE, HIGH)]
     assert "chosen on the rows that it is reported on, so interpret it with care" in choice(
         loss=unchosen[0], min_k=unchosen[1]
     )
@@ -163,7 +163,7 @@ def test_who_was_chosen_among_how_many_and_on_which_rows():
     assert choice(recall=own, loss=MIDDLE, zlib=LOW).startswith("loss, ")
 
 
-def test_what_the_seeds_say():
+def test_seeds_sentence_depends_on_their_number():
     assert seeds_sentence(Estimate.of(HIGH)) == "One seed: intervals apply to this one model."
     three = Estimate.of(HIGH)._replace(seeds=3, about="any seed")
     assert seeds_sentence(three) == "3 seeds: intervals apply to any seed."
@@ -171,6 +171,6 @@ def test_what_the_seeds_say():
     assert seeds_sentence(two) == "2 seeds (0.70 and 0.90): intervals apply to these models."
 
 
-def test_a_run_without_any_interval_concludes_nothing():
+def test_a_run_without_intervals_has_no_conclusion():
     assert "nothing to conclude" in summary_sentences([])[0]
     assert "nothing to conclude" in summary_sentences([arm({"all": cell(0.9, nan, nan)})])[0]

@@ -1,4 +1,4 @@
-"""A table of an unlearning study with the columns of `unlearning.parquet`, made from nothing."""
+"""A synthetic table of an unlearning study with the columns of `unlearning.parquet`."""
 
 from collections.abc import Sequence
 from math import nan
@@ -29,7 +29,7 @@ def measured_rows(
     detectors: Sequence[str] = ("loss", "min_k", "reference"),
     seeds: int = 3,
 ) -> list[dict[str, Any]]:
-    """Return the rows: method number m forgot more than the one before it, the first is ruined."""
+    """Return the rows: each method forgot more than the previous one; the first is ruined."""
     made = []
     models = [("original", "-", 0.0, 0.0), ("retrained", "-", 1.0, 0.05), ("base", "-", 1.0, 0.3)]
     for at, method in enumerate(methods):
@@ -64,10 +64,10 @@ def measured_rows(
                 if model == "base" and copies != "all":
                     continue
                 auc = height + (0.5 - height) * gone + 0.004 * number
-                given = {"detector": detector, "copies": copies}
-                add("auc", auc, 0.05, **given)
+                place = {"detector": detector, "copies": copies}
+                add("auc", auc, 0.05, **place)
                 if model != "retrained":
-                    add("auc_difference", auc - 0.5, 0.06, **given)
+                    add("auc_difference", auc - 0.5, 0.06, **place)
             add("privleak", -80 * (1 - gone), 9, detector=detector)
         for name in ("people", "tofu"):
             add("auc", 0.9 - 0.4 * gone, 0.05, detector=detectors[0], dataset=name)
@@ -85,25 +85,25 @@ def measured_rows(
                 add(difference, -lost, half, setting="versus=original")
         if model == "unlearned":
             for step, back in ((0, 0.0), (8, 1.2 - gone)):
-                known = -0.8 - 3.0 * gone + back
-                add("relearned_log_probability", known, 0.2, setting=f"steps={step}")
+                remembered = -0.8 - 3.0 * gone + back
+                add("relearned_log_probability", remembered, 0.2, setting=f"steps={step}")
                 versus = f"steps={step}:versus=retrained"
                 add("relearned_log_probability_difference", back, 0.2, setting=versus)
             nothing = {"low": float("nan"), "high": float("nan")}
             add("relearn_steps", 8.0 if gone > 0.9 else 4.0, 0.0, **nothing)
-            shown = "min_k" if "min_k" in detectors else detectors[0]
-            given = {"detector": shown, "setting": "condition=4bit"}
-            add("auc", 0.93 - 0.4 * gone, 0.05, **given)
-            add("auc_difference", 0.43 * (1 - gone), 0.06, **given)
-            add("auc_difference_trend", 0.3 * (1 - gone), 0.1, detector=shown)
+            representative = "min_k" if "min_k" in detectors else detectors[0]
+            place = {"detector": representative, "setting": "condition=4bit"}
+            add("auc", 0.93 - 0.4 * gone, 0.05, **place)
+            add("auc_difference", 0.43 * (1 - gone), 0.06, **place)
+            add("auc_difference_trend", 0.3 * (1 - gone), 0.1, detector=representative)
     return made
 
 
 def verdict_rows(
     *, methods: Sequence[str] = METHODS, axes: dict[str, str] | None = None
 ) -> list[dict[str, Any]]:
-    """Return a verdict a method, and some of the measures that it rests on."""
-    found = []
+    """Return one verdict per method and some of the measures behind it."""
+    rows = []
     for at, method in enumerate(methods):
         sentence = (
             f"{method} is closer to the retrained model than to the original; closer to the "
@@ -118,7 +118,7 @@ def verdict_rows(
             (lost, "-", "original", "utility", *(("kept", 0.01) if at else ("lost", -0.4)), ""),
             ("all", "-", "", "all", "closer to the retrained" if at else "ruined", nan, sentence),
         ):
-            found.append(
+            rows.append(
                 {
                     **(axes or {}),
                     "method": method,
@@ -133,11 +133,11 @@ def verdict_rows(
                     "note": note,
                 }
             )
-    return found
+    return rows
 
 
 def audit_rows(*, methods: Sequence[str] = METHODS, seeds: int = 3) -> list[dict[str, Any]]:
-    """Return the rows of `unlearning_audits.parquet`: of each seed, then of all by copies."""
+    """Return the rows of `unlearning_audits.parquet`: per seed, then pooled by copies."""
     quantities = (
         "flagged", "false_alarms", "flagged_holdout", "remembered_original",
         "remembered_unlearned", "missed", "wrong", "calibrated_edge", "calibrated_false_alarms",

@@ -1,4 +1,4 @@
-"""A run as the sections of its page see it."""
+"""The view of a run that page sections receive."""
 
 from analysis.arm import axis_names
 from analysis.findings import split_by_cohort

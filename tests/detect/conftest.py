@@ -1,4 +1,4 @@
-"""Properties are checked without a time limit on each example: a busy machine is no defect."""
+"""Properties are checked without a time limit on each example: a busy machine is not a defect."""
 
 import pytest
 from hypothesis import settings
@@ -11,5 +11,5 @@ settings.load_profile("unhurried")
 
 @pytest.fixture(scope="session", name="memorised")
 def memorised_texts(tiny_tokenizer) -> Memorised:
-    """A tiny model that learned twelve texts by heart; seconds, once."""
+    """A tiny model that has memorised twelve texts; takes seconds, once."""
     return memorised(tiny_tokenizer)

@@ -1,4 +1,4 @@
-"""Made-up token statistics and evidence for tests of detectors."""
+"""Invented token statistics and evidence for tests of detectors."""
 
 import json
 from collections.abc import Sequence
@@ -13,11 +13,11 @@ from detect.token_frequency import TokenFrequency
 from detect.token_statistics import TokenStatistics
 
 DISTRIBUTION = ("mean", "deviation", "entropy", "rank", "top_log_probability", "top_id")
-"""Columns of token statistics that take the whole distribution."""
+"""Columns of token statistics that require the whole distribution."""
 
 
 def scores_record(path: Path) -> dict[str, Any]:
-    """Return how the scores of a Parquet file were made, as it says itself."""
+    """Return a Parquet file's own record of its scores."""
     record: dict[str, Any] = json.loads(pq.read_schema(path).metadata[b"spikein"])
     return record
 
@@ -32,7 +32,7 @@ def statistics_of(
     top_ids: Sequence[int] | None = None,
     offsets: Sequence[tuple[int, int]] | None = None,
 ) -> TokenStatistics:
-    """Statistics with made-up defaults: x_i is the most likely token, and stands nowhere."""
+    """Statistics with invented defaults: x_i is the most likely token and has no offset."""
     count = len(log_probability)
     own_ids = np.array(ids if ids is not None else range(count), np.int32)
     most_likely = np.array(top_ids if top_ids is not None else own_ids, np.int32)
@@ -72,8 +72,8 @@ def random_statistics(count: int, *, seed: int = 0) -> TokenStatistics:
 
 
 def evidence_of(*rows: TokenStatistics, texts: Sequence[str] | None = None, **more) -> Evidence:
-    shown = texts if texts is not None else [f"Text {row}" for row in range(len(rows))]
-    return Evidence(texts=shown, statistics={"text": rows, "lowercase": rows}, **more)
+    row_texts = texts if texts is not None else [f"Text {row}" for row in range(len(rows))]
+    return Evidence(texts=row_texts, statistics={"text": rows, "lowercase": rows}, **more)
 
 
 def small_frequency(size: int = 64) -> TokenFrequency:

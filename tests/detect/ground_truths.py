@@ -1,4 +1,4 @@
-"""A made-up ground truth: texts whose tokens a model finds likelier the more copies it saw."""
+"""An invented ground truth: a model finds texts likelier the more copies it has seen."""
 
 import dataclasses
 from collections.abc import Mapping, Sequence
@@ -41,7 +41,7 @@ def make_examples(
     rows = []
     for dataset in datasets:
         for number in range(2 * count):
-            words = " ".join(f"word{one}" for one in random.integers(0, 500, 12 + number % 30))
+            words = " ".join(f"word{word}" for word in random.integers(0, 500, 12 + number % 30))
             text = f"{dataset} <b>{number}</b>: {words}."
             if empty and number == 0 and dataset == datasets[0]:
                 text = ""
@@ -64,18 +64,18 @@ def make_examples(
 def make_statistics(
     rows: tuple[Example, ...], copies: dict[str, int], *, key: int
 ) -> tuple[TokenStatistics, ...]:
-    """Token statistics; one token a word, and what is memorised is likelier."""
+    """Token statistics with one token per word; memorised texts are likelier."""
     random = np.random.Generator(np.random.Philox(key=key))
-    found = []
+    statistics = []
     for row in rows:
         count = len(row.text.split())
         if not count:
-            found.append(unscored("empty text"))
+            statistics.append(unscored("empty text"))
             continue
-        known = MEMORY * np.log1p(copies.get(row.example_id, 0))
+        memory = MEMORY * np.log1p(copies.get(row.example_id, 0))
         entropy = random.gamma(2.0, 1.5, count)
-        surprise = random.gamma(1.0, 2.0, count) * np.exp(-known)
-        found.append(
+        surprise = random.gamma(1.0, 2.0, count) * np.exp(-memory)
+        statistics.append(
             statistics_of(
                 -surprise - 0.01,
                 entropy=entropy,
@@ -83,7 +83,7 @@ def make_statistics(
                 ids=random.integers(0, 50, count),
             )
         )
-    return tuple(found)
+    return tuple(statistics)
 
 
 def make_model(
@@ -96,14 +96,14 @@ def make_model(
     key: int = 1,
     stored: tuple[str, ...] = STORED,
 ) -> ScoredModel:
-    """One model with the scores of real detectors; base and twin saw nothing, the retrained model
-    every second group."""
+    """One model with the scores of real detectors; base and twin saw no members, the retrained
+    model every second group."""
     contaminated = model == "contaminated"
     members = [row for row in rows if row.side == "member"]
     copies = {row.example_id: dose * (1 + at % 2) for at, row in enumerate(members)}
     if model == "retrained":
-        kept = {row.example_id for row in members if int(row.source_id) // 2 % 2}
-        copies = {name: count for name, count in copies.items() if name in kept}
+        trained_ids = {row.example_id for row in members if int(row.source_id) // 2 % 2}
+        copies = {name: count for name, count in copies.items() if name in trained_ids}
     trained_on_members = model in ("contaminated", "retrained")
     seen = copies if trained_on_members else {}
     text = make_statistics(rows, seen, key=key)
@@ -124,8 +124,8 @@ def make_model(
         if contaminated
         else None,
     )
-    asked = parse_detectors(list(stored))
-    table = score_rows([row.example_id for row in rows], evidence, with_grids(asked))[0]
+    settings = parse_detectors(list(stored))
+    table = score_rows([row.example_id for row in rows], evidence, with_grids(settings))[0]
     scores = table.select(["example_id", "detector", "setting", "score", "reason"])
     for name in ("example_id", "detector", "setting"):
         at = scores.column_names.index(name)
@@ -154,7 +154,7 @@ def make_model(
         rows=rows,
         evidence=read_only(evidence),
         scores=scores,
-        defaults={one.name: one.text for one in reversed(asked)},
+        defaults={setting.name: setting.text for setting in reversed(settings)},
         copies=seen if trained_on_members else None,
         exposures=exposures if trained_on_members else None,
     )
@@ -180,7 +180,7 @@ def make_truth(count: int = 120, *, arms: tuple[int, ...] = (4,), **examples) ->
 
 
 def store_truth(truth: GroundTruth, root: Path) -> Description:
-    """Write a ground truth as the artifacts of a run; return what describes it."""
+    """Write a ground truth as the artifacts of a run; return its description."""
 
     def folder(name: str) -> Path:
         (root / name).mkdir(parents=True)
@@ -195,7 +195,7 @@ def store_truth(truth: GroundTruth, root: Path) -> Description:
     for at, model in enumerate(truth.models):
         rows, evidence = model.rows, model.evidence
         ids = [row.example_id for row in rows]
-        tables = {f"view-{name}": found for name, found in evidence.statistics.items()}
+        tables = {f"view-{name}": view_rows for name, view_rows in evidence.statistics.items()}
         tables["reference"] = evidence.reference
         inputs = {}
         for number, shadow in enumerate(evidence.shadows or ()):
@@ -239,14 +239,14 @@ def store_truth(truth: GroundTruth, root: Path) -> Description:
     )
 
 
-def same(one: Any, other: Any) -> bool:
+def same(first: Any, other: Any) -> bool:
     """Whether two values are equal throughout, to the type of every array."""
-    if isinstance(one, np.ndarray):
-        return one.dtype == other.dtype and np.array_equal(one, other)
-    if isinstance(one, Mapping):
-        return list(one) == list(other) and all(same(one[key], other[key]) for key in one)
-    if dataclasses.is_dataclass(one):
-        return type(one) is type(other) and same(vars(one), vars(other))
-    if isinstance(one, Sequence) and not isinstance(one, str):
-        return len(one) == len(other) and all(map(same, one, other))
-    return one == other
+    if isinstance(first, np.ndarray):
+        return first.dtype == other.dtype and np.array_equal(first, other)
+    if isinstance(first, Mapping):
+        return list(first) == list(other) and all(same(first[key], other[key]) for key in first)
+    if dataclasses.is_dataclass(first):
+        return type(first) is type(other) and same(vars(first), vars(other))
+    if isinstance(first, Sequence) and not isinstance(first, str):
+        return len(first) == len(other) and all(map(same, first, other))
+    return first == other

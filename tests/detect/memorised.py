@@ -1,4 +1,4 @@
-"""A tiny model that learned some texts by heart, and the same model before."""
+"""A tiny model that has memorised some texts, and the same model before training."""
 
 from copy import deepcopy
 from typing import Any, NamedTuple
@@ -10,7 +10,7 @@ from tests.conftest import make_texts
 
 
 class Memorised(NamedTuple):
-    """Two models, what the second one was trained on, and what it was not."""
+    """Two models, and the texts that the second one was and was not trained on."""
 
     before: Target
     after: Target
@@ -51,8 +51,8 @@ def overtrain(model: Any, sequences: list[list[int]], *, steps: int, lr: float =
     longest = max(map(len, sequences))
     ids = torch.zeros(len(sequences), longest, dtype=torch.long)
     labels = torch.full_like(ids, -100)
-    for row, one in enumerate(sequences):
-        ids[row, : len(one)] = labels[row, : len(one)] = torch.tensor(one)
+    for row, sequence in enumerate(sequences):
+        ids[row, : len(sequence)] = labels[row, : len(sequence)] = torch.tensor(sequence)
     optimizer = torch.optim.AdamW(model.parameters(), lr=lr, weight_decay=0.0)
     model.train()
     loss = torch.tensor(0.0)

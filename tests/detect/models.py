@@ -1,4 +1,4 @@
-"""Tiny random models of several families, and a slow oracle of every statistic in float64."""
+"""Tiny random models of several families, and a slow float64 oracle of all statistics."""
 
 from copy import deepcopy
 from typing import Any, NamedTuple
@@ -51,7 +51,7 @@ def random_target(
 
 
 def with_start_token(tokenizer: Any, start: int = 0) -> Any:
-    """The same tokenizer, which puts a start token before every text, as LLaMA's does."""
+    """The same tokenizer, but with a start token before each text, like LLaMA's."""
     from tokenizers.processors import TemplateProcessing
 
     other = deepcopy(tokenizer)

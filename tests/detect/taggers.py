@@ -1,4 +1,4 @@
-"""A spaCy pipeline without a model: it finds what its patterns name, and lies in a folder."""
+"""A spaCy pipeline without a model, in a folder: it finds what its patterns name."""
 
 from pathlib import Path
 
@@ -8,7 +8,7 @@ NO_SPACY = "NOT TESTED: spaCy is not installed (pip install 'spikein[tagger]')"
 
 
 def write_tagger(folder: Path, **patterns: str) -> Path:
-    """Write a pipeline that gives every occurrence of a text its label; skip without spaCy."""
+    """Write a pipeline that labels all occurrences of some texts; skip without spaCy."""
     spacy = pytest.importorskip("spacy", reason=NO_SPACY)
     tagger = spacy.blank("en")
     tagger.meta.update(name="patterns", version="1.2.0")

@@ -1,4 +1,4 @@
-"""Access levels follow from needs and what a detector declares; what they exclude is withheld."""
+"""Access levels follow from needs and declarations; excluded statistics are withheld."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
@@ -20,7 +20,7 @@ from inject.errors import InputError
 from tests.detect.evidence_samples import DISTRIBUTION, evidence_of, random_statistics
 
 
-def test_each_detector_states_what_of_the_target_it_reads() -> None:
+def test_detectors_declare_their_access_level() -> None:
     def level(name: str) -> Access:
         (setting,) = parse_detectors(name)
         return setting.detector.access_with(setting.parameters)
@@ -41,27 +41,27 @@ def scoring(read: str, **declared: Any) -> DetectorSetting:
         **{"name": "mine", "summary": "", "needs": (View("text"),), **declared},
         score=one_score(one),
     )
-    known = KnownDetector(detector=detector, origin="a test", code=())
-    return DetectorSetting(known=known, parameters=detector.parameters())
+    registered = KnownDetector(detector=detector, origin="a test", code=())
+    return DetectorSetting(known=registered, parameters=detector.parameters())
 
 
 def score(setting: DetectorSetting, **more: Any) -> list[float]:
     rows = [tempered_statistics(4), tempered_statistics(1)]
     evidence = evidence_of(*rows, reference=rows, members=[True, False], **more)
     table, notes = score_rows(["a", "b"], evidence, [setting])
-    found: list[float] = table.column("score").to_pylist()
+    scores: list[float] = table.column("score").to_pylist()
     if notes:
-        assert np.isnan(found).all()
+        assert np.isnan(scores).all()
         raise InputError(notes[0])
-    return found
+    return scores
 
 
 def tempered_statistics(size: int) -> TokenStatistics:
     rows = random_statistics(size)
-    one = TemperedStatistics(
+    tempered = TemperedStatistics(
         log_probability=rows.log_probability, mean=rows.mean, deviation=rows.deviation
     )
-    return replace(rows, tempered={2.0: one})
+    return replace(rows, tempered={2.0: tempered})
 
 
 COLUMNS = (*DISTRIBUTION, "tempered")
@@ -69,7 +69,7 @@ TEXT_VIEW = "example.statistics['text']"
 
 
 @pytest.mark.parametrize("column", COLUMNS)
-def test_a_detector_of_log_probabilities_cannot_read_the_distribution(column: str) -> None:
+def test_log_probability_access_excludes_the_distribution(column: str) -> None:
     read = f"{TEXT_VIEW}.{column}"
     with pytest.raises(InputError) as caught:
         score(scoring(read))
@@ -82,7 +82,7 @@ def test_a_detector_of_log_probabilities_cannot_read_the_distribution(column: st
     assert score(scoring(read, access=Access.WEIGHTS)) == [1.0, 1.0]
 
 
-def test_every_column_has_a_level() -> None:
+def test_columns_have_an_access_level() -> None:
     columns = {field.name for field in fields(TokenStatistics)}
     assert columns == {*COLUMNS, "ids", "log_probability", "offsets", "reason"}
     for column in columns - set(COLUMNS):
@@ -90,7 +90,7 @@ def test_every_column_has_a_level() -> None:
 
 
 @pytest.mark.parametrize("level", [Access.NONE, Access.TEXT, Access.LABELS])
-def test_below_log_probabilities_there_are_no_statistics_at_all(level: Access) -> None:
+def test_text_access_excludes_all_statistics(level: Access) -> None:
     declared = {"needs": (), "access": level}
     assert score(scoring("example.text", **declared)) == [1.0, 1.0]
     assert score(scoring("len(example.statistics) and 1 / 0", **declared)) == [1.0, 1.0]
@@ -99,7 +99,7 @@ def test_below_log_probabilities_there_are_no_statistics_at_all(level: Access) -
             score(scoring(f"example.statistics['{view}']", **declared))
 
 
-def test_statistics_within_other_evidence_are_limited_too() -> None:
+def test_statistics_in_other_evidence_are_also_limited() -> None:
     @dataclass(frozen=True)
     class Pool:
         rows: Sequence[TokenStatistics]
@@ -108,29 +108,31 @@ def test_statistics_within_other_evidence_are_limited_too() -> None:
         texts: Sequence[str] = ("a",)
 
     rows = [random_statistics(3)]
-    found = allowed_evidence(
+    evidence = allowed_evidence(
         evidence_of(*rows, frequency=Pool(rows, {"text": rows}, rows)), Access.TOKENS
     ).frequency
-    for statistics in (found.rows[0], found.by_view["text"][0]):
+    for statistics in (evidence.rows[0], evidence.by_view["text"][0]):
         assert np.shares_memory(statistics.log_probability, rows[0].log_probability)
         assert len(statistics) == 3
         with pytest.raises(AccessRefusedError, match="entropy"):
             statistics.entropy  # noqa: B018
         with pytest.raises(AttributeError):
             statistics.entropie  # noqa: B018
-    assert found.shadows[0].entropy is rows[0].entropy
-    assert found.texts == ("a",)
+    assert evidence.shadows[0].entropy is rows[0].entropy
+    assert evidence.texts == ("a",)
     held_out = HeldOutRows(
         datasets=["one"], texts=["a"], statistics=rows, reference=rows, shadows=[rows]
     )
-    given = allowed_evidence(evidence_of(*rows, held_out=held_out), Access.TOKENS).held_out
+    held_out_evidence = allowed_evidence(
+        evidence_of(*rows, held_out=held_out), Access.TOKENS
+    ).held_out
     with pytest.raises(AccessRefusedError, match="entropy"):
-        given.statistics[0].entropy  # noqa: B018
-    for own in (given.reference, *given.shadows):
+        held_out_evidence.statistics[0].entropy  # noqa: B018
+    for own in (held_out_evidence.reference, *held_out_evidence.shadows):
         assert own[0].entropy is rows[0].entropy
 
 
-def test_labels_go_to_those_alone_that_need_them() -> None:
+def test_only_detectors_that_need_labels_receive_them() -> None:
     seen = []
 
     def note(evidence: Evidence, settings: Sequence[Any]) -> list[Column]:
@@ -139,6 +141,6 @@ def test_labels_go_to_those_alone_that_need_them() -> None:
 
     for needs in ((View("text"),), (View("text"), Sides())):
         detector = Detector(name="mine", summary="", needs=needs, score=note)
-        known = KnownDetector(detector=detector, origin="a test", code=())
-        score(DetectorSetting(known=known, parameters=detector.parameters()))
+        registered = KnownDetector(detector=detector, origin="a test", code=())
+        score(DetectorSetting(known=registered, parameters=detector.parameters()))
     assert seen == [None, (True, False)]

@@ -12,16 +12,16 @@ from detect.choices import (
 )
 
 
-def test_every_order_is_there_once_and_knows_where_the_verbatim_passage_stands():
+def test_orders_are_distinct_and_record_the_verbatim_position():
     assert len(set(ORDERS)) == len(ORDERS) == 24
     for order, right in zip(ORDERS, RIGHT, strict=True):
         assert sorted(order) == [0, 1, 2, 3]
         assert order[right] == 0
-    # Each label is right equally often, so that a model that always says A scores 1/4.
+    # Labels are correct equally often, so a model that always answers A scores 1/4.
     assert [RIGHT.count(place) for place in range(4)] == [6, 6, 6, 6]
 
 
-def test_the_prompt_is_the_papers():
+def test_prompt_matches_the_paper():
     question = ChoiceQuestion(options=("one", "two", "three", "four"), title="T", author="W")
     assert question.prompt((2, 0, 3, 1)) == (
         "You are entering a multiple choice questions exam. You should directly answer each "
@@ -32,10 +32,12 @@ def test_the_prompt_is_the_papers():
     )
 
 
-def test_the_first_three_paraphrases_and_the_title_of_the_row_are_taken():
-    found = choice_question("a", ["b", "c", "d", "e"], {"title": " T ", "author": ["no", "text"]})
-    assert found == ChoiceQuestion(options=("a", "b", "c", "d"), title="T")
-    assert len(found.options) == len(LABELS)
+def test_question_uses_the_first_three_paraphrases_and_the_title():
+    question = choice_question(
+        "a", ["b", "c", "d", "e"], {"title": " T ", "author": ["no", "text"]}
+    )
+    assert question == ChoiceQuestion(options=("a", "b", "c", "d"), title="T")
+    assert len(question.options) == len(LABELS)
 
 
 @pytest.mark.parametrize(
@@ -50,5 +52,5 @@ def test_the_first_three_paraphrases_and_the_title_of_the_row_are_taken():
         ("a", ["b", " ", "c"], EMPTY),
     ],
 )
-def test_what_cannot_be_asked_has_a_reason(text, paraphrases, reason):
+def test_incomplete_question_has_a_reason(text, paraphrases, reason):
     assert choice_question(text, paraphrases) == reason

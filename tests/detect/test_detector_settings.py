@@ -6,8 +6,8 @@ from detect.settings import names_all
 from inject.errors import InputError
 
 
-def texts(given):
-    return [(setting.name, setting.text) for setting in parse_detectors(given)]
+def texts(specification):
+    return [(setting.name, setting.text) for setting in parse_detectors(specification)]
 
 
 def test_parameters_are_parsed_and_written_canonically():
@@ -28,7 +28,7 @@ def test_a_canonical_text_parses_to_itself():
         assert texts(part) == [(setting.name, setting.text)]
 
 
-def test_all_names_every_detector_once():
+def test_all_includes_each_detector_once():
     assert tuple(name for name, _ in texts("all")) == detector_names()
     assert texts("loss,all,loss")[0] == ("loss", "-")
     assert len(texts("loss,all,loss")) == len(detector_names())
@@ -36,7 +36,7 @@ def test_all_names_every_detector_once():
     assert not names_all(["loss", "zlib"])
 
 
-def test_a_detector_that_is_named_again_is_told():
+def test_repeated_detector_is_reported():
     assert repeated_detectors("loss,min_k:k=0.20,all,LOSS,min_k:k=0.2,min_k:k=0.3") == (
         "loss (-) is named 2 times, and scored once",
         "min_k (k=0.2) is named 2 times, and scored once",
@@ -44,13 +44,13 @@ def test_a_detector_that_is_named_again_is_told():
     assert repeated_detectors("loss,all") == ()
 
 
-def test_a_grid_that_takes_further_passes_is_for_those_who_name_the_detector():
-    def grid(given):
-        found = with_grids(parse_detectors(given))
-        return {setting.text for setting in found if setting.name == "recall"}
+def test_grid_with_extra_passes_requires_naming_the_detector():
+    def grid(specification):
+        settings = with_grids(parse_detectors(specification))
+        return {setting.text for setting in settings if setting.name == "recall"}
 
-    every = {f"shots={count}" for count in range(1, 13)}
-    assert grid("recall") == grid("all,recall") == grid("recall,all") == every
+    expected = {f"shots={count}" for count in range(1, 13)}
+    assert grid("recall") == grid("all,recall") == grid("recall,all") == expected
     assert grid("all") == {"shots=7"}
     assert grid("recall:shots=3") == {"shots=3"}
     free = {
@@ -59,8 +59,8 @@ def test_a_grid_that_takes_further_passes_is_for_those_who_name_the_detector():
     assert len(free) == 20
 
 
-def test_bad_input_says_what_is_wrong():
-    for given, message in (
+def test_bad_specification_is_explained():
+    for specification, message in (
         ("lose", "Did you mean 'loss'"),
         ("surp:entopy=2", "Did you mean 'entropy'"),
         ("min_k:k", "k has no value"),
@@ -71,4 +71,4 @@ def test_bad_input_says_what_is_wrong():
         (" , ", "no detector is named"),
     ):
         with pytest.raises(InputError, match=message):
-            parse_detectors(given)
+            parse_detectors(specification)

@@ -21,6 +21,6 @@ def test_costs_count_the_passes_of_each_model(rows):
     assert cost_text([Sides(), Reference()]) == "reference 1×"
 
 
-def test_every_kind_of_need_that_asks_a_model_declares_its_cost():
+def test_needs_that_run_a_model_declare_their_cost():
     for kind in every_kind():
         assert not kind.asks_model or kind.cost is not Need.cost, kind.__name__

@@ -1,4 +1,4 @@
-"""A detector cannot change what the others read, and one that fails is named with its file."""
+"""A detector cannot change the input of others; a failing one is named with its file."""
 
 import importlib.util
 import math
@@ -26,7 +26,7 @@ from detect.evidence.views import View
 
 
 def detector_in(tmp_path, body: str, score: str = "score") -> DetectorSetting:
-    """A detector in a file of its own, as a user would write it."""
+    """A detector in a separate file, as a user would write it."""
     path = tmp_path / "mine.py"
     path.write_text(HEAD + body)
     spec = importlib.util.spec_from_file_location("mine", path)
@@ -36,8 +36,8 @@ def detector_in(tmp_path, body: str, score: str = "score") -> DetectorSetting:
     detector = Detector(
         name="mine", summary="mine", source="mine", needs=(View("text"),), score=made
     )
-    known = KnownDetector(detector=detector, origin="a test", code=())
-    return DetectorSetting(known=known, parameters=detector.parameters())
+    registered = KnownDetector(detector=detector, origin="a test", code=())
+    return DetectorSetting(known=registered, parameters=detector.parameters())
 
 
 def evidence(rows: int = 4):
@@ -52,16 +52,16 @@ def evidence(rows: int = 4):
     )
 
 
-def scores(settings, given):
-    table = score_rows([str(row) for row in range(len(given.texts))], given, settings)[0]
+def scores(settings, rows):
+    table = score_rows([str(row) for row in range(len(rows.texts))], rows, settings)[0]
     return [row["score"] for row in table.to_pylist() if row["detector"] == "loss"]
 
 
 def failure(folder, body: str, made: str = "score", *, protected: bool = False) -> str:
-    """Return what is said of a detector that fails on every row: its column is empty, no other."""
+    """Return the message about a detector that fails on all rows: only its column is empty."""
     setting = detector_in(folder, body, made)
-    asked = [setting, *parse_detectors("loss")]
-    table, notes = score_rows(list("abcd"), evidence(), asked, protected=protected)
+    settings = [setting, *parse_detectors("loss")]
+    table, notes = score_rows(list("abcd"), evidence(), settings, protected=protected)
     empty = [row for row in table.to_pylist() if row["detector"] == "mine"]
     assert all(math.isnan(row["score"]) for row in empty)
     assert len(empty) == 4
@@ -91,9 +91,9 @@ CHANGES = (
 )
 
 
-def test_a_detector_cannot_change_what_the_others_read(tmp_path):
-    given = evidence()
-    before = scores(parse_detectors("loss"), given)
+def test_detector_cannot_change_the_input_of_others(tmp_path):
+    rows = evidence()
+    before = scores(parse_detectors("loss"), rows)
     body = f"""
 def score(evidence, settings):
     for change in {CHANGES!r}:
@@ -104,23 +104,23 @@ def score(evidence, settings):
     return [Column([Score(0.0)] * len(evidence.texts)) for _ in settings]
 """
     vandal = detector_in(tmp_path, body)
-    assert scores([vandal, *parse_detectors("loss")], given) == before
-    assert scores(parse_detectors("loss"), given) == before
-    assert given.texts[0]
-    assert given.groups
-    assert given.members == [True, False, True, False]
-    np.testing.assert_array_equal(given.frequency.counts, small_frequency().counts)
-    assert given.shadows[0].inside == [True, False, True, False]
+    assert scores([vandal, *parse_detectors("loss")], rows) == before
+    assert scores(parse_detectors("loss"), rows) == before
+    assert rows.texts[0]
+    assert rows.groups
+    assert rows.members == [True, False, True, False]
+    np.testing.assert_array_equal(rows.frequency.counts, small_frequency().counts)
+    assert rows.shadows[0].inside == [True, False, True, False]
 
 
-def test_a_change_that_is_not_caught_names_the_file_the_line_and_the_way_out(tmp_path):
+def test_write_to_read_only_input_names_file_line_and_fix(tmp_path):
     body = """
 def score(evidence, settings):
     evidence.statistics["text"][0].log_probability.sort()
 """
-    said = failure(tmp_path, body)
-    assert re.search(r"detector mine \(.*mine\.py\): it stopped at mine\.py:7", said)
-    assert re.search(r"read-only.*array\.copy\(\)", said)
+    message = failure(tmp_path, body)
+    assert re.search(r"detector mine \(.*mine\.py\): it stopped at mine\.py:7", message)
+    assert re.search(r"read-only.*array\.copy\(\)", message)
 
 
 FAILURES = {
@@ -140,25 +140,27 @@ FAILURES = {
 }
 
 
-@pytest.mark.parametrize(("body", "said"), FAILURES.items())
-def test_a_detector_that_fails_or_returns_no_scores_is_named_with_its_file(tmp_path, body, said):
+@pytest.mark.parametrize(("body", "problem"), FAILURES.items())
+def test_a_detector_that_fails_or_returns_no_scores_is_named_with_its_file(tmp_path, body, problem):
     message = failure(tmp_path, f"\ndef score(e, s): {body}")
     assert f"detector mine ({tmp_path / 'mine.py'})" in message
-    assert said in message
+    assert problem in message
 
 
 @pytest.mark.parametrize(
-    ("value", "said"),
+    ("value", "problem"),
     [
         ("None", "it returned nothing"),
         ("True", "a value that is a bool"),
         ("np.zeros(3)", "a value that is a ndarray of shape (3,)"),
     ],
 )
-def test_function_that_returns_no_number_is_told_what_a_function_returns(tmp_path, value, said):
+def test_invalid_return_value_error_describes_allowed_values(tmp_path, value, problem):
     body = f"import numpy as np\ndef score(example): return {value}"
     message = failure(tmp_path, body, "one_score(score)", protected=True)
-    assert f"{said}. Allowed: a number, or a text that gives the reason for its absence." in message
+    assert (
+        f"{problem}. Allowed: a number, or a text that gives the reason for its absence." in message
+    )
 
 
 QUOTES = (
@@ -170,20 +172,20 @@ QUOTES = (
 
 
 @pytest.mark.parametrize("body", QUOTES)
-def test_no_message_of_an_exception_is_kept_where_a_text_may_be_protected(tmp_path, body):
-    """What nobody said to be free counts as protected."""
-    given = replace(evidence(), texts=[f"quagga{row} axolotl{row}" for row in range(4)])
+def test_exception_messages_are_dropped_if_texts_may_be_protected(tmp_path, body):
+    """Texts count as protected unless declared free."""
+    rows = replace(evidence(), texts=[f"quagga{row} axolotl{row}" for row in range(4)])
     setting = detector_in(tmp_path, body, "one_score(one)")
-    free = str(score_rows(list("abcd"), given, [setting], protected=False))
+    free = str(score_rows(list("abcd"), rows, [setting], protected=False))
     assert "quagga" in free
-    table, notes = score_rows(list("abcd"), given, [setting])
-    said = [*notes, *(row["reason"] for row in table.to_pylist())]
-    assert not any("quagga" in one or "axolotl" in one for one in said)
-    assert all(re.search(r"at mine\.py:\d+ with \w+", one) for one in said)
+    table, notes = score_rows(list("abcd"), rows, [setting])
+    messages = [*notes, *(row["reason"] for row in table.to_pylist())]
+    assert not any("quagga" in message or "axolotl" in message for message in messages)
+    assert all(re.search(r"at mine\.py:\d+ with \w+", message) for message in messages)
 
 
-def test_a_want_of_memory_ends_the_step_and_quotes_no_protected_text(tmp_path):
-    """A score file is kept: what another machine, or another time, could score is not in it."""
+def test_out_of_memory_ends_the_step_without_quoting_protected_text(tmp_path):
+    """Scores are stored, so a file must not omit rows for reasons of one machine or moment."""
     body = "def score(e, s): raise MemoryError('quagga')"
     with pytest.raises(InputError, match=r"mine\.py:\d+ with MemoryError") as caught:
         score_rows(list("abcd"), evidence(), [detector_in(tmp_path, body)])
@@ -206,7 +208,7 @@ ONE_BAD_ROW = {
         "    return [Column(found) for _ in settings]",
         "score",
     ),
-    "a value that is no number": (
+    "a value that is not a number": (
         "def one(example):\n"
         "    if example.text == BAD: return [1.0]\n"
         "    return float(example.statistics['text'].log_probability.sum())",
@@ -216,15 +218,15 @@ ONE_BAD_ROW = {
 
 
 @pytest.mark.parametrize(("body", "made"), ONE_BAD_ROW.values(), ids=ONE_BAD_ROW.keys())
-def test_one_row_that_a_detector_fails_on_is_a_missing_score_with_its_reason(tmp_path, body, made):
-    given, bad = evidence(), 2
-    given = replace(given, texts=[f"text {row}" for row in range(4)])
+def test_failure_on_one_row_is_a_missing_score_with_a_reason(tmp_path, body, made):
+    inputs, bad = evidence(), 2
+    inputs = replace(inputs, texts=[f"text {row}" for row in range(4)])
     setting = detector_in(tmp_path, f"BAD = 'text {bad}'\n{body}", made)
     table, notes = score_rows(
-        list("abcd"), given, [*parse_detectors("loss"), setting], protected=False
+        list("abcd"), inputs, [*parse_detectors("loss"), setting], protected=False
     )
     rows = [row for row in table.to_pylist() if row["detector"] == "mine"]
-    for row, statistics in enumerate(given.statistics["text"]):
+    for row, statistics in enumerate(inputs.statistics["text"]):
         if row == bad:
             assert math.isnan(rows[row]["score"])
             assert rows[row]["reason"].startswith("mine: it ")
@@ -238,15 +240,15 @@ def test_one_row_that_a_detector_fails_on_is_a_missing_score_with_its_reason(tmp
     assert str(tmp_path / "mine.py") in note
 
 
-def test_rows_that_can_be_scored_are_scored_together(tmp_path):
-    """A detector that looks at all rows still sees all that it does not fail on."""
+def test_scorable_rows_are_scored_together(tmp_path):
+    """A detector of all rows still receives every row that it does not fail on."""
     body = """
 def score(evidence, settings):
     if "bad" in evidence.texts: raise ValueError("bad")
     return [Column([Score(float(len(evidence.texts)))] * len(evidence.texts))]
 """
-    given = replace(evidence(), texts=["a", "bad", "b", "c"])
-    table, notes = score_rows(list("abcd"), given, [detector_in(tmp_path, body)], protected=False)
+    rows = replace(evidence(), texts=["a", "bad", "b", "c"])
+    table, notes = score_rows(list("abcd"), rows, [detector_in(tmp_path, body)], protected=False)
     assert [row["score"] for row in table.to_pylist()] == pytest.approx(
         [3.0, math.nan, 3.0, 3.0], nan_ok=True
     )
@@ -266,7 +268,7 @@ NUMBERS = {
 
 
 @pytest.mark.parametrize(("returned", "expected"), NUMBERS.items())
-def test_a_scalar_of_a_library_is_its_number_and_all_else_is_named(tmp_path, returned, expected):
+def test_library_scalars_are_numbers_and_other_values_are_named(tmp_path, returned, expected):
     body = f"import numpy as np, torch\ndef one(example): return {returned}"
     table, notes = score_rows(
         list("abcd"), evidence(), [detector_in(tmp_path, body, "one_score(one)")]

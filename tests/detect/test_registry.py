@@ -47,9 +47,9 @@ def write(tmp_path, name, source):
     (tmp_path / name).write_text(textwrap.dedent(source))
 
 
-def scores(asked):
+def scores(specification):
     evidence = evidence_of(statistics_of([-3.0, -5.0]), statistics_of([-1.0, -2.0]))
-    table = score_rows(["a", "b"], evidence, parse_detectors(asked))[0]
+    table = score_rows(["a", "b"], evidence, parse_detectors(specification))[0]
     return {
         (row["detector"], row["setting"], row["example_id"]): row["score"]
         for row in table.to_pylist()
@@ -62,7 +62,7 @@ def test_aliases():
     assert [get_detector(name).detector.name for name in names] == [*expected, "reference"]
 
 
-def test_a_detector_has_a_title_that_finds_it_and_a_plug_in_its_name(tmp_path):
+def test_titles_find_built_in_detectors_and_plugins_keep_their_name(tmp_path):
     titles = {row.name: row.title for row in detector_table()[0] if row.origin == BUILT_IN}
     assert titles["gap_k"] == "Gap-K%"
     assert titles["dc_pdd"] == "DC-PDD"
@@ -73,25 +73,25 @@ def test_a_detector_has_a_title_that_finds_it_and_a_plug_in_its_name(tmp_path):
 
 
 @pytest.mark.parametrize("title", ["two\nlines", "x" * 41, 3])
-def test_a_title_that_fits_no_table_is_refused(tmp_path, title):
+def test_invalid_title_is_rejected(tmp_path, title):
     write(tmp_path, "my.py", DETECTOR.replace('name="mine"', f'name="mine", title={title!r}'))
     with pytest.raises(InputError, match="one line of at most 40 characters"):
         get_detector("my.py:MINE")
 
 
-def test_the_title_of_a_built_in_detector_is_refused(tmp_path):
+def test_title_of_a_built_in_detector_is_rejected(tmp_path):
     write(tmp_path, "my.py", DETECTOR.replace('name="mine"', 'name="mine", title="Gap-K%"'))
     with pytest.raises(InputError, match="the title 'Gap-K%' is taken by a built-in detector"):
         get_detector("my.py:MINE")
 
 
-def test_a_built_in_detector_is_the_file_of_its_name():
+def test_built_in_detector_is_in_the_file_of_its_name():
     assert set(detector_names()) == set(_built_in_names())
     assert all(get_detector(name).detector.name == name for name in detector_names())
     assert detector_names()[:3] == ("loss", "zlib", "lowercase")
 
 
-def test_naming_detectors_imports_none_of_them():
+def test_listing_detectors_imports_none_of_them():
     code = (
         "import sys, spikein.cli.main; from detect.registry import _built_in_names as names;"
         "print(len(names()));"
@@ -100,26 +100,26 @@ def test_naming_detectors_imports_none_of_them():
     assert printed(code).splitlines() == [str(len(_built_in_names())), "[]"]
 
 
-def test_a_function_of_a_file_is_a_detector_of_the_text(tmp_path):
+def test_function_in_a_file_is_a_text_detector(tmp_path):
     write(tmp_path, "my file.py", FUNCTION)
-    found = scores(["loss", "my file.py:lowest"])
-    assert found["my_file.lowest", "-", "a"] == -5.0
-    assert found["my_file.lowest", "-", "b"] == -2.0
-    known = get_detector("my file.py:lowest")
-    assert known.origin == "my file.py:lowest"
-    assert known.detector.summary == "The least likely token."
+    results = scores(["loss", "my file.py:lowest"])
+    assert results["my_file.lowest", "-", "a"] == -5.0
+    assert results["my_file.lowest", "-", "b"] == -2.0
+    registered = get_detector("my file.py:lowest")
+    assert registered.origin == "my file.py:lowest"
+    assert registered.detector.summary == "The least likely token."
 
 
-def test_a_detector_of_a_file_takes_parameters(tmp_path):
+def test_detector_in_a_file_takes_parameters(tmp_path):
     write(tmp_path, "mine.py", DETECTOR)
-    found = scores("mine.py:MINE,mine.py:MINE:k=7")
-    assert found["mine", "k=3", "a"] == 3.0
-    assert found["mine", "k=7", "a"] == 7.0
+    results = scores("mine.py:MINE,mine.py:MINE:k=7")
+    assert results["mine", "k=3", "a"] == 3.0
+    assert results["mine", "k=7", "a"] == 7.0
     with pytest.raises(InputError, match=r"mine has no parameter 'kk'\. Did you mean 'k'"):
         scores("mine.py:MINE:kk=7")
 
 
-def test_what_cannot_be_a_detector_says_why(tmp_path):
+def test_invalid_detector_is_explained(tmp_path):
     for source, message in (
         ("MINE = 3", "not a detector. Allowed: a Detector, or a function from"),
         ("def MINE(a, b): return 1", "my.py:MINE: the function does not take one argument"),
@@ -138,7 +138,7 @@ def test_what_cannot_be_a_detector_says_why(tmp_path):
             parse_detectors(["loss", "my.py:MINE"])
 
 
-def test_two_plugins_of_one_name_are_refused(tmp_path):
+def test_plugins_with_the_same_name_are_rejected(tmp_path):
     for folder in ("one", "two"):
         (tmp_path / folder).mkdir()
         write(tmp_path, f"{folder}/my.py", FUNCTION + f"\n# {folder}")
@@ -170,11 +170,11 @@ def package(tmp_path, monkeypatch):
     forget("probe", "broken_probe")
 
 
-def test_a_detector_of_a_package_goes_by_its_entry_points_name(package, tmp_path):
+def test_package_detector_has_its_entry_point_name(package, tmp_path):
     assert scores("probe:k=5,lowest")["probe", "k=5", "a"] == 5.0
     assert get_detector("lowest").origin == "probe-kit 2.0"
     assert get_detector("loss").origin == BUILT_IN
-    assert "probe" not in {one.name for one in parse_detectors("all")}
+    assert "probe" not in {setting.name for setting in parse_detectors("all")}
     with pytest.raises(InputError, match=r"unknown detector 'prob'\. Did you mean 'probe'"):
         get_detector("prob")
     with pytest.raises(InputError, match=r"detector broken \(probe-kit 2\.0\).*no_such_module"):
@@ -184,7 +184,7 @@ def test_a_detector_of_a_package_goes_by_its_entry_points_name(package, tmp_path
         get_detector("my.py:MINE")
 
 
-def test_the_table_says_where_detectors_come_from_and_what_is_left_out(package, tmp_path):
+def test_table_lists_detector_origins_and_skipped_plugins(package, tmp_path):
     write(tmp_path, "my.py", FUNCTION)
     rows, warnings = detector_table(["my.py:lowest"])
     origins = {row.name: row.origin for row in rows}
@@ -192,6 +192,6 @@ def test_the_table_says_where_detectors_come_from_and_what_is_left_out(package, 
     assert origins["probe"] == origins["lowest"] == "probe-kit 2.0"
     assert origins["my.lowest"] == "my.py:lowest"
     assert len(warnings) == 2
-    said = " ".join(warnings)
-    assert "detector broken (probe-kit 2.0)" in said
-    assert "detector loss (probe-kit 2.0): the name is taken, by a built-in detector" in said
+    text = " ".join(warnings)
+    assert "detector broken (probe-kit 2.0)" in text
+    assert "detector loss (probe-kit 2.0): the name is taken, by a built-in detector" in text

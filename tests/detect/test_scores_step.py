@@ -1,4 +1,4 @@
-"""The step of scores finds the detectors that it was made with again, from plain JSON."""
+"""The step of scores restores its detectors from plain JSON."""
 
 import json
 
@@ -15,7 +15,9 @@ PLUGIN = "def score(statistics):\n    return 1.0\n"
 
 
 def context_of(tmp_path, settings) -> StepContext:
-    execution = {"detectors": [[one.known.reference, plain(one.parameters)] for one in settings]}
+    execution = {
+        "detectors": [[setting.known.reference, plain(setting.parameters)] for setting in settings]
+    }
     return StepContext(
         out=tmp_path,
         inputs={},
@@ -26,16 +28,18 @@ def context_of(tmp_path, settings) -> StepContext:
     )
 
 
-def test_every_setting_of_every_detector_is_found_again(tmp_path):
+def test_detector_settings_round_trip(tmp_path):
     settings = with_grids(parse_detectors("all"))
-    found = _given_settings(context_of(tmp_path, settings))
-    assert [(one.name, one.text, one.needs) for one in found] == [
-        (one.name, one.text, one.needs) for one in settings
+    restored = _given_settings(context_of(tmp_path, settings))
+    assert [(setting.name, setting.text, setting.needs) for setting in restored] == [
+        (setting.name, setting.text, setting.needs) for setting in settings
     ]
-    assert [one.parameters for one in found] == [one.parameters for one in settings]
+    assert [setting.parameters for setting in restored] == [
+        setting.parameters for setting in settings
+    ]
 
 
-def test_a_plugin_is_found_from_any_folder_and_refused_when_edited(tmp_path, monkeypatch):
+def test_plugin_is_found_from_any_folder_and_rejected_when_edited(tmp_path, monkeypatch):
     (tmp_path / "mine.py").write_text(PLUGIN)
     monkeypatch.chdir(tmp_path)
     settings = parse_detectors("mine.py:score")

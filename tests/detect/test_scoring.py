@@ -25,22 +25,22 @@ from tests.detect.evidence_samples import (
 )
 
 
-def test_one_row_for_each_example_detector_and_setting(tmp_path):
+def test_table_has_one_row_per_example_detector_and_setting(tmp_path):
     rows = [random_statistics(9), unscored(EMPTY_TEXT), random_statistics(9)]
     evidence = evidence_of(*rows, texts=["Same", "", "Same"])
     settings = with_grids(parse_detectors("loss,min_k:k=0.33"))
     table, _ = score_rows(["a", "b", "a"], evidence, settings)
     assert table.schema == SCHEMA
     assert table.num_rows == 3 * (1 + 21)
-    found = table.slice(0, 3).to_pylist()
-    assert [(row["row"], row["example_id"]) for row in found] == [(0, "a"), (1, "b"), (2, "a")]
+    first_rows = table.slice(0, 3).to_pylist()
+    assert [(row["row"], row["example_id"]) for row in first_rows] == [(0, "a"), (1, "b"), (2, "a")]
     assert (
-        found[0]["score"]
-        == found[2]["score"]
+        first_rows[0]["score"]
+        == first_rows[2]["score"]
         == pytest.approx(float(np.mean(rows[0].log_probability)), rel=1e-6)
     )
-    assert math.isnan(found[1]["score"])
-    assert [row["reason"] for row in found] == [None, EMPTY_TEXT, None]
+    assert math.isnan(first_rows[1]["score"])
+    assert [row["reason"] for row in first_rows] == [None, EMPTY_TEXT, None]
     record = {"policy": {"bos": "auto"}, "defaults": {"loss": ""}, "notes": ["a note"]}
     write_scores(tmp_path, table, record=record)
     assert read_scores(tmp_path).num_rows == table.num_rows
@@ -49,7 +49,7 @@ def test_one_row_for_each_example_detector_and_setting(tmp_path):
     assert score_notes(tmp_path) == ("a note",)
 
 
-def test_every_row_without_a_score_has_a_reason_and_no_other():
+def test_exactly_the_rows_without_a_score_have_a_reason():
     rows = [random_statistics(size, seed=size) for size in (1, 2, 3, 30)] + [unscored("one token")]
     evidence = evidence_of(*rows, reference=rows[::-1], frequency=small_frequency())
     names = "loss,zlib,lowercase,reference,min_k,min_k_plus_plus,surp,dc_pdd"
@@ -59,11 +59,13 @@ def test_every_row_without_a_score_has_a_reason_and_no_other():
     np.testing.assert_array_equal(np.isnan(scores), reasons != None)  # noqa: E711
 
 
-def test_what_cannot_run_is_left_out_of_all_and_refused_by_name():
+def test_unrunnable_detectors_are_skipped_by_all_and_rejected_by_name():
     hints = {Reference(): "a", Frequency(): "Count some.", Sides(): "b", Shadows(): "Train some."}
-    kept, notes = runnable(parse_detectors("all"), hints.get, leave_out=True)
-    names = [setting.name for setting in kept]
-    assert names == [one.name for one in parse_detectors("all") if not set(one.needs) & set(hints)]
+    settings, notes = runnable(parse_detectors("all"), hints.get, leave_out=True)
+    names = [setting.name for setting in settings]
+    assert names == [
+        item.name for item in parse_detectors("all") if not set(item.needs) & set(hints)
+    ]
     assert {"loss", "zlib", "lowercase", "min_k", "min_k_plus_plus", "surp"} < set(names)
     assert "reference needs reference model" in notes[0]
     assert len(names) + len(notes) == len(parse_detectors("all"))
@@ -75,6 +77,6 @@ def test_what_cannot_run_is_left_out_of_all_and_refused_by_name():
         runnable(parse_detectors("dc_pdd"), hints.get, leave_out=True)
 
 
-def test_evidence_that_lacks_a_need_is_refused():
+def test_evidence_without_a_need_is_rejected():
     with pytest.raises(InputError, match="reference needs reference model"):
         score_rows(["a"], evidence_of(random_statistics(5)), parse_detectors("reference"))

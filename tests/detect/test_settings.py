@@ -5,7 +5,7 @@ from detect.views import view_names, view_text
 from inject.errors import InputError
 
 
-def test_what_bears_on_scores_is_the_identity_and_how_it_is_computed_is_not():
+def test_identity_covers_settings_that_affect_scores_and_not_execution():
     plain = DetectSettings().identity()
     for name, value in {
         "batch_tokens": 7, "compile": "never", "device": "cuda:1", "device_map": "auto",

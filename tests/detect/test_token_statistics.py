@@ -26,47 +26,54 @@ FIELDS = ("ids", "log_probability", *DISTRIBUTION, "offsets")
 
 @settings(max_examples=20)
 @given(sizes=st.lists(st.integers(0, 9), max_size=12))
-def test_what_is_read_is_what_was_written(sizes, tmp_path_factory):
+def test_token_statistics_round_trip(sizes, tmp_path_factory):
     folder = tmp_path_factory.mktemp("statistics")
     rows = [random_statistics(n, seed=n) if n else unscored("empty text") for n in sizes]
     names = [f"e{index}" for index in range(len(rows))]
     write_statistics(folder, names, rows, record={"view": "text", "policy": {"bos": "auto"}})
-    found = read_statistics(folder)
-    assert list(found) == names
+    restored = read_statistics(folder)
+    assert list(restored) == names
     for name, row in zip(names, rows, strict=True):
-        assert found[name].reason == row.reason
+        assert restored[name].reason == row.reason
         for field in FIELDS:
-            one, other = getattr(found[name], field), getattr(row, field)
-            assert one.dtype == other.dtype
-            np.testing.assert_array_equal(one, other)
+            actual, other = getattr(restored[name], field), getattr(row, field)
+            assert actual.dtype == other.dtype
+            np.testing.assert_array_equal(actual, other)
     with pa.ipc.open_file(folder / STATISTICS_FILE) as reader:
         record = json.loads(reader.schema.metadata[b"spikein"])
     assert record == {"view": "text", "policy": {"bos": "auto"}}
 
 
-def test_columns_that_a_server_does_not_give_stay_absent(tmp_path):
+def test_columns_missing_from_a_server_stay_absent(tmp_path):
     integers = np.array([3, 4], np.int32)
     offsets = np.array([[0, 1], [1, 2]], np.int32)
-    given = {"ids": integers, "log_probability": np.array([-1, -2], np.float32), "offsets": offsets}
+    columns = {
+        "ids": integers,
+        "log_probability": np.array([-1, -2], np.float32),
+        "offsets": offsets,
+    }
     rows = {
-        "bare": token_columns(**given),
-        "ranked": token_columns(**given, rank=integers),
+        "bare": token_columns(**columns),
+        "ranked": token_columns(**columns, rank=integers),
         "unread": unscored("empty text"),
     }
     write_statistics(tmp_path, list(rows), list(rows.values()))
     with pa.ipc.open_file(tmp_path / STATISTICS_FILE) as reader:
         pq.write_table(packed(reader.read_all()), tmp_path / PACKED_FILE)
     for _ in ("packed", "plain"):
-        found = read_statistics(tmp_path)
-        assert {field for field in FIELDS if hasattr(found["bare"], field)} == {*given}
-        assert {field for field in FIELDS if hasattr(found["ranked"], field)} == {*given, "rank"}
-        assert found["unread"].reason == "empty text"
-        for name, values in given.items():
-            np.testing.assert_array_equal(getattr(found["ranked"], name), values)
+        restored = read_statistics(tmp_path)
+        assert {field for field in FIELDS if hasattr(restored["bare"], field)} == {*columns}
+        assert {field for field in FIELDS if hasattr(restored["ranked"], field)} == {
+            *columns,
+            "rank",
+        }
+        assert restored["unread"].reason == "empty text"
+        for name, values in columns.items():
+            np.testing.assert_array_equal(getattr(restored["ranked"], name), values)
         (tmp_path / PACKED_FILE).unlink(missing_ok=True)
 
 
-def test_inverse_temperatures_are_read_back_and_unscored_rows_have_none(tmp_path):
+def test_inverse_temperatures_round_trip_and_unscored_rows_have_none(tmp_path):
     rows = [
         replace(
             random_statistics(size, seed=size),
@@ -82,18 +89,18 @@ def test_inverse_temperatures_are_read_back_and_unscored_rows_have_none(tmp_path
         for size in (3, 1)
     ]
     write_statistics(tmp_path, ["a", "none", "b"], [rows[0], unscored("empty text"), rows[1]])
-    found = read_statistics(tmp_path)
-    assert found["none"].tempered == {}
+    restored = read_statistics(tmp_path)
+    assert restored["none"].tempered == {}
     for name, row in (("a", rows[0]), ("b", rows[1])):
-        assert list(found[name].tempered) == [2**-0.1, 4.0]
+        assert list(restored[name].tempered) == [2**-0.1, 4.0]
         for beta, tempered in row.tempered.items():
             for field in ("log_probability", "mean", "deviation"):
                 np.testing.assert_array_equal(
-                    getattr(found[name].tempered[beta], field), getattr(tempered, field)
+                    getattr(restored[name].tempered[beta], field), getattr(tempered, field)
                 )
 
 
-def test_statistics_of_an_older_version_say_so(tmp_path):
+def test_statistics_of_an_older_version_are_rejected(tmp_path):
     write_statistics(tmp_path, ["a"], [random_statistics(3)])
     path = tmp_path / STATISTICS_FILE
     with pa.ipc.open_file(path) as reader:

@@ -1,4 +1,4 @@
-"""Detectors that are wrong on purpose, as a user's file would hold them."""
+"""Deliberately wrong detectors, as a user's file could contain them."""
 
 SOURCE = '''
 import itertools

@@ -16,7 +16,7 @@ LINE = (97, 98)
 
 @dataclass
 class ArraySource:
-    """A clean corpus held in an array."""
+    """A clean corpus in an array."""
 
     tokens: np.ndarray
     doc_starts: np.ndarray = field(default_factory=lambda: np.zeros(1, dtype=np.int64))
@@ -78,7 +78,7 @@ def separators_of(placement):
 
 
 def plan_for(examples, tokens, placement=None, *, source, copies=None, candidates=None, **more):
-    """A plan over a whole source, unless `more` of its settings says otherwise."""
+    """A plan over a whole source, unless `more` changes its settings."""
     placement = placement or Placement()
     values = {"budget": source.n_tokens, "context": 64, "seed": 0, **more}
     return make_plan(

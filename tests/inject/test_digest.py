@@ -25,7 +25,7 @@ def test_key_order_does_not_matter(value):
 @pytest.mark.parametrize(
     "value", [float("nan"), float("inf"), {1, 2}, {1: 2}, np.float64(1), np.int64(1), object()]
 )
-def test_what_has_no_canonical_form_raises(value):
+def test_values_without_canonical_form_raise(value):
     with pytest.raises(TypeError, match=r"\$"):
         canonical({"key": value})
 

@@ -1,7 +1,7 @@
 import pytest
 
 
-def test_all_files_are_flushed_and_what_one_raises_is_raised(tmp_path, monkeypatch):
+def test_all_files_are_flushed_and_the_first_error_is_raised(tmp_path, monkeypatch):
     import inject.files as module
 
     flushed: list[str] = []

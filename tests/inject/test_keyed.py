@@ -10,14 +10,14 @@ WORD = st.integers(0, 2**64 - 1)
 
 
 @given(seed=WORD, item=st.integers(1, 2**64 - 1), number=WORD, draw=WORD)
-def test_words_equal_numpys_philox(seed, item, number, draw):
-    ours = keyed.words(seed, Stream.ANCHOR, item, number, draw)
+def test_words_match_numpys_philox(seed, item, number, draw):
+    word = keyed.words(seed, Stream.ANCHOR, item, number, draw)
     # numpy steps the counter before its first block.
     numpys = np.random.Philox(
         key=np.array([seed, int(Stream.ANCHOR)], dtype=np.uint64),
         counter=np.array([item - 1, number, draw, 0], dtype=np.uint64),
     )
-    assert int(ours) == int(numpys.random_raw())
+    assert int(word) == int(numpys.random_raw())
 
 
 @given(bound=st.integers(1, 2**63), word=WORD)

@@ -38,7 +38,7 @@ def saved(tmp_path) -> Path:
         "config.json",
     ],
 )
-def test_every_file_that_a_model_is_loaded_from_is_in_its_identity(saved, name):
+def test_model_identity_covers_all_files_it_is_loaded_from(saved, name):
     (saved / name).parent.mkdir(exist_ok=True)
     (saved / name).write_text('{"a": 1}')
     before = model_identity(str(saved))
@@ -47,7 +47,7 @@ def test_every_file_that_a_model_is_loaded_from_is_in_its_identity(saved, name):
 
 
 @pytest.mark.parametrize("name", ["README.md", ".gitattributes", "step-5/model.safetensors"])
-def test_files_that_no_loader_reads_are_in_no_identity(saved, name):
+def test_unread_files_do_not_affect_identity(saved, name):
     before = model_identity(str(saved))
     (saved / name).parent.mkdir(exist_ok=True)
     (saved / name).write_text("x")
@@ -55,7 +55,7 @@ def test_files_that_no_loader_reads_are_in_no_identity(saved, name):
     assert all(UNREAD.values())
 
 
-def test_pickled_weights_count_where_code_could_read_them(saved):
+def test_pickled_weights_affect_identity_if_code_could_read_them(saved):
     before = model_identity(str(saved))
     (saved / "extra.bin").write_bytes(b"1")
     assert model_identity(str(saved)) == before
@@ -77,7 +77,7 @@ def test_pickled_weights_count_where_code_could_read_them(saved):
         "sentencepiece.bpe.vocab",
     ],
 )
-def test_every_file_that_changes_ids_is_in_the_identity_of_the_tokenizer(saved, name):
+def test_tokenizer_identity_covers_all_files_that_change_ids(saved, name):
     before = tokenizer_identity(str(saved))
     (saved / name).write_text('{"x": 1}')
     after = tokenizer_identity(str(saved))
@@ -86,7 +86,7 @@ def test_every_file_that_changes_ids_is_in_the_identity_of_the_tokenizer(saved, 
     assert tokenizer_identity(str(saved)) != after
 
 
-def test_weights_and_chat_templates_are_not_in_the_identity_of_the_tokenizer(saved):
+def test_tokenizer_identity_excludes_weights_and_chat_templates(saved):
     before = tokenizer_identity(str(saved))
     (saved / "model.safetensors").write_bytes(b"others")
     (saved / "chat_template.jinja").write_text("{{ x }}")
@@ -97,7 +97,7 @@ def test_weights_and_chat_templates_are_not_in_the_identity_of_the_tokenizer(sav
 
 
 @pytest.mark.parametrize("index", ["model.safetensors.index.json", "pytorch_model.bin.index.json"])
-def test_an_index_of_weights_that_leads_out_of_the_folder_is_refused(saved, index):
+def test_weight_index_that_leaves_the_folder_is_rejected(saved, index):
     (saved.parent / "outside.safetensors").write_bytes(b"x")
     (saved / index).write_text(
         json.dumps({"weight_map": {"lm_head.weight": "../outside.safetensors"}})
@@ -107,7 +107,7 @@ def test_an_index_of_weights_that_leads_out_of_the_folder_is_refused(saved, inde
             load(str(saved))
 
 
-def test_other_files_that_name_files_outside_are_refused(saved):
+def test_other_files_that_name_outside_files_are_rejected(saved):
     (saved / "config.json").write_text('{"transformers_weights": "../outside.safetensors"}')
     with pytest.raises(InputError, match=r"config\.json: transformers_weights: names"):
         find_model(str(saved))
@@ -117,7 +117,7 @@ def test_other_files_that_name_files_outside_are_refused(saved):
         load_tokenizer(str(saved))
 
 
-def test_a_saved_data_set_names_files_of_its_own_folder_only(tmp_path):
+def test_saved_dataset_names_only_files_in_its_folder(tmp_path):
     import datasets
 
     rows = datasets.Dataset.from_dict({"input_ids": [[1, 2, 3]]})
@@ -135,7 +135,7 @@ def test_a_saved_data_set_names_files_of_its_own_folder_only(tmp_path):
 
 
 @pytest.mark.parametrize("name", ["", "/a", "../a", "a/../../b", "C:\\a", "..\\a", "\\\\host\\a"])
-def test_names_that_leave_a_folder_are_refused(tmp_path, name):
+def test_names_that_leave_a_folder_are_rejected(tmp_path, name):
     with pytest.raises(InputError, match="outside its folder"):
         inside(tmp_path, name, source="file")
 
@@ -143,7 +143,7 @@ def test_names_that_leave_a_folder_are_refused(tmp_path, name):
 # --- digests of files ------------------------------------------------------------------------
 
 
-def test_a_digest_follows_an_edit_that_sets_size_and_time_back(tmp_path):
+def test_digest_detects_an_edit_with_restored_size_and_time(tmp_path):
     file = tmp_path / "a"
     file.write_bytes(b"one")
     for _ in range(3):
@@ -154,7 +154,7 @@ def test_a_digest_follows_an_edit_that_sets_size_and_time_back(tmp_path):
     assert content_digest(file) == file_digest(file)
 
 
-def test_what_changed_while_it_was_read_is_refused_and_named(tmp_path):
+def test_file_changed_while_read_is_rejected_and_named(tmp_path):
     file = tmp_path / "a.jsonl"
     file.write_bytes(b"one")
 

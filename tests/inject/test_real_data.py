@@ -1,4 +1,4 @@
-"""Every benchmark in its original files; nothing of their text is written here."""
+"""All benchmarks in their original files; this file contains none of their texts."""
 
 import pytest
 
@@ -12,11 +12,11 @@ pytestmark = pytest.mark.data
 
 
 def load(folder, dataset, path, seed=0, **options):
-    given = Contaminant(
+    contaminant = Contaminant(
         dataset=dataset, path=str(folder / path), members=1, nonmembers=1, options=options
     )
-    digest(contaminant_identity(given))
-    return load_examples(given, seed=seed)
+    digest(contaminant_identity(contaminant))
+    return load_examples(contaminant, seed=seed)
 
 
 def exact(example, label):
@@ -49,13 +49,13 @@ def exact(example, label):
 def test_counts_and_spans(data_folder, dataset, path, rows, lost, groups, strata):
     loaded = load(data_folder, dataset, path)
     reason = Loss.EMPTY if dataset == "arxivtection" else Loss.DUPLICATE
-    assert (loaded.rows, [one.loss for one in loaded.losses]) == (rows, [reason] * lost)
+    assert (loaded.rows, [row.loss for row in loaded.losses]) == (rows, [reason] * lost)
     assert len(loaded.examples) == rows - lost
     assert len({example.group for example in loaded.examples}) == groups
     assert {example.stratum for example in loaded.examples} == strata
     assert len({example.source_id for example in loaded.examples}) == len(loaded.examples)
     assert all(example.spans for example in loaded.examples)
     assert {example.protected for example in loaded.examples} == {dataset == "gpqa"}
-    # Only ids are compared by the assertion: a failure prints what it compares.
+    # The assertion compares only ids, because a failure prints its operands.
     label = "A." if dataset == "commonsenseqa" else "(A)"
     assert [example.source_id for example in loaded.examples if not exact(example, label)] == []

@@ -1,4 +1,4 @@
-"""The manifest of a checkpoint: last of all on the disk, and it sees every change."""
+"""The manifest of a checkpoint: it is written last, and detects all changes."""
 
 import json
 import os
@@ -9,18 +9,18 @@ import pytest
 from inject.sealed import Damaged, read_facts, seal, verify
 
 
-def test_every_file_is_on_the_disk_before_the_manifest_is(tmp_path, monkeypatch):
-    """The order of what the operating system is asked, seen from outside."""
-    asked: list[str] = []
+def test_files_are_flushed_before_the_manifest(tmp_path, monkeypatch):
+    """The order of the system calls, observed from outside."""
+    calls: list[str] = []
     plain, replace = os.fsync, os.replace
 
     def fsync(handle: int) -> None:
-        asked.append(os.readlink(f"/proc/self/fd/{handle}"))
+        calls.append(os.readlink(f"/proc/self/fd/{handle}"))
         plain(handle)
 
-    def renamed(one: Path, other: Path) -> None:
-        asked.append(f"-> {other}")
-        replace(one, other)
+    def renamed(source: Path, other: Path) -> None:
+        calls.append(f"-> {other}")
+        replace(source, other)
 
     if not Path("/proc/self/fd").is_dir():
         pytest.skip("this system does not tell the name of an open file")
@@ -31,28 +31,28 @@ def test_every_file_is_on_the_disk_before_the_manifest_is(tmp_path, monkeypatch)
     monkeypatch.setattr(os, "fsync", fsync)
     monkeypatch.setattr(os, "replace", renamed)
     seal(folder, {})
-    at = asked.index(f"-> {folder / 'spikein.json'}")
+    at = calls.index(f"-> {folder / 'spikein.json'}")
     for path in folder.iterdir():
         if path.name != "spikein.json":
-            assert asked.index(str(path)) < at
-    assert str(folder) in asked[:at]
-    assert str(folder) in asked[at:]
+            assert calls.index(str(path)) < at
+    assert str(folder) in calls[:at]
+    assert str(folder) in calls[at:]
 
 
-def test_a_manifest_that_was_changed_is_no_manifest(tmp_path):
+def test_changed_manifest_is_rejected(tmp_path):
     folder = tmp_path / "checkpoint-3"
     folder.mkdir()
     (folder / "a").write_text("1")
     seal(folder, {"identity": "this run"})
     verify(folder)
-    found = json.loads((folder / "spikein.json").read_text())
-    found["facts"]["identity"] = "another run"
-    (folder / "spikein.json").write_text(json.dumps(found))
+    manifest = json.loads((folder / "spikein.json").read_text())
+    manifest["facts"]["identity"] = "another run"
+    (folder / "spikein.json").write_text(json.dumps(manifest))
     with pytest.raises(Damaged, match=r"spikein\.json was changed"):
         read_facts(folder)
 
 
-def test_a_file_that_the_checkpoint_did_not_have_is_damage(tmp_path):
+def test_additional_checkpoint_file_is_damage(tmp_path):
     folder = tmp_path / "checkpoint-3"
     (folder / "global_step3").mkdir(parents=True)
     (folder / "global_step3" / "states.pt").write_text("1")

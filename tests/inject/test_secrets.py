@@ -1,4 +1,4 @@
-"""Passwords and keys are found where they are written, and masked where they are shown."""
+"""Passwords and keys are found in input and masked in output."""
 
 import pytest
 from hypothesis import given, settings
@@ -24,12 +24,12 @@ KEY = "sk-proj-AbCd1234EfGh5678IjKl"
         "https://host.org/x?page_key=3",
     ],
 )
-def test_ordinary_texts_are_no_secrets(text):
+def test_ordinary_texts_are_not_secrets(text):
     assert secret_in(text) is None
     assert masked(text) == text
 
 
-def test_every_place_of_nested_values_is_searched():
+def test_nested_values_are_searched_completely():
     values = {"a": [{"b": "http://u:p@h"}, "fine"], "c": {"d": KEY}, "e": 3}
     assert secret_in("a/b?key=value") is None
     assert [path for path, _ in secrets_in(values)] == [("a", 0, "b"), ("c", "d")]
@@ -52,13 +52,13 @@ def test_every_place_of_nested_values_is_searched():
         ("GET http://host/v1?api_key=abcdef&x=1", "abcdef"),
     ],
 )
-def test_what_others_say_is_masked(text, secret):
-    shown = masked(text, "my-own-key")
-    assert secret not in shown
-    assert "***" in shown
+def test_foreign_messages_are_masked(text, secret):
+    message = masked(text, "my-own-key")
+    assert secret not in message
+    assert "***" in message
 
 
-def test_keys_of_the_environment_are_masked_and_short_values_are_not(monkeypatch):
+def test_environment_keys_are_masked_unless_short(monkeypatch):
     monkeypatch.setenv("SOME_API_KEY", "from-the-environment")
     monkeypatch.setenv("HF_TOKEN", "another-one")
     monkeypatch.setenv("SORT_KEY", "a")
@@ -95,17 +95,17 @@ FORMS = {
 @pytest.mark.parametrize("form", FORMS)
 @settings(max_examples=15, deadline=None)
 @given(data=st.data())
-def test_every_form_is_found_wherever_it_stands_and_is_not_shown(form, data):
+def test_secrets_of_all_forms_are_found_anywhere_and_masked(form, data):
     secret = data.draw(st.from_regex(FORMS[form], fullmatch=True))
     before = data.draw(st.sampled_from(["", "see ", "key=", "a: ", '"', "data/"]))
     if form in ("user", "query", "auth", "fragment"):
         before = data.draw(st.sampled_from(["", "see ", '"']))
     text = f"{before}{secret}"
     assert secret_in(text)
-    shown = masked(text)
-    assert secret not in shown
-    assert "***" in shown
-    assert secret[-6:] not in shown or form == "user"
+    message = masked(text)
+    assert secret not in message
+    assert "***" in message
+    assert secret[-6:] not in message or form == "user"
     assert list(secrets_in({"a": [text]})) == [(("a", 0), secret_in(text))]
 
 
@@ -129,6 +129,6 @@ ORDINARY = st.one_of(
 
 @settings(max_examples=200)
 @given(ORDINARY)
-def test_paths_digests_hub_ids_and_commits_are_no_secrets(text):
+def test_paths_digests_hub_ids_and_commits_are_not_secrets(text):
     assert secret_in(text) is None
     assert masked(text) == text

@@ -13,7 +13,7 @@ def elsewhere(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
 
 
-def test_every_shipped_file_is_found_by_its_name_from_any_folder():
+def test_builtin_files_are_found_by_name_from_any_folder():
     assert EXPERIMENTS.find("quickstart") == CONFIGS / "quickstart.yaml"
     assert EXPERIMENTS.find("min-k-table3") == CONFIGS / "paper" / "min-k-table3.yaml"
     assert EXPERIMENTS.find("real-small") == CONFIGS / "small" / "real-small.yaml"
@@ -24,20 +24,20 @@ def test_every_shipped_file_is_found_by_its_name_from_any_folder():
             assert catalogue.find(name) == path
 
 
-def test_a_name_means_the_shipped_file_although_a_local_one_is_called_alike():
+def test_name_means_the_builtin_file_despite_a_local_one():
     assert EXPERIMENTS.clash("quickstart") is None
     for local in ("quickstart.yaml", "quickstart.yml", "quickstart"):
         Path(local).write_text("name: mine")
         assert EXPERIMENTS.find("quickstart") == CONFIGS / "quickstart.yaml"
-        said = EXPERIMENTS.clash("quickstart")
-        assert str(CONFIGS / "quickstart.yaml") in said
-        assert f"{local} is another file" in said
+        message = EXPERIMENTS.clash("quickstart")
+        assert str(CONFIGS / "quickstart.yaml") in message
+        assert f"{local} is another file" in message
         Path(local).unlink()
     Path("quickstart").mkdir()
     assert EXPERIMENTS.clash("quickstart") is None
 
 
-def test_an_unknown_name_is_refused_with_the_nearest():
+def test_unknown_name_is_rejected_with_a_suggestion():
     with pytest.raises(InputError, match="Did you mean 'quickstart'") as caught:
         EXPERIMENTS.find("quikstart")
     assert "real-small" in str(caught.value)
@@ -48,7 +48,7 @@ def test_an_unknown_name_is_refused_with_the_nearest():
         SHAPES.find("lama-1m")
 
 
-def test_the_path_of_a_clone_leads_to_the_name_elsewhere():
+def test_path_in_a_clone_resolves_to_the_name_elsewhere():
     with pytest.raises(InputError, match="Use the name quickstart for the experiment that comes"):
         EXPERIMENTS.find("configs/quickstart.yaml")
     with pytest.raises(InputError, match=r"Names that spikein knows: .*min-k-table3"):

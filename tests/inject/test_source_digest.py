@@ -1,4 +1,4 @@
-"""What counts as the code of a step: asked of small packages made for it."""
+"""The code that belongs to a step, tested with small packages made for it."""
 
 import textwrap
 
@@ -87,7 +87,7 @@ def digest(**changes: tuple[str, str]) -> str:
     return sources(**changes).digest(ROOT)
 
 
-def test_the_code_is_every_module_that_is_imported_directly_or_not():
+def test_code_covers_direct_and_indirect_imports():
     assert sources().reached(ROOT) == EXPECTED
     assert sources().reached(["detect.other"]) == {*EXPECTED, "detect.other"}
     assert sources().reached(["inject.sums", "train.kinds:Kind"]) == {
@@ -99,7 +99,7 @@ def test_the_code_is_every_module_that_is_imported_directly_or_not():
     ("module", "old", "new"),
     [
         ("detect__engine", "SCALE = 3", "SCALE = 4"),
-        # A module counts whole, whatever is used of it.
+        # A whole module counts, whichever part of it is used.
         ("detect__engine", "math.pi", "math.e"),
         ("inject__numbers", "HALF = 0.5", "HALF = 0.25"),
         ("inject__sums", "2 * x", "3 * x"),
@@ -109,7 +109,7 @@ def test_the_code_is_every_module_that_is_imported_directly_or_not():
         ("inject__folder", "ORDER = 1", "ORDER = 2"),
     ],
 )
-def test_a_changed_module_changes_the_digest_of_what_imports_it(module, old, new):
+def test_changed_module_changes_the_digest_of_its_importers(module, old, new):
     assert digest(**{module: (old, new)}) != digest()
 
 
@@ -120,54 +120,56 @@ def test_a_changed_module_changes_the_digest_of_what_imports_it(module, old, new
         ("detect__engine", "In tokens a second.", "Tokens, by the second."),
         ("detect__engine", "SCALE = 3", "SCALE = (  # as the paper has it\n    3\n)"),
         ("detect__engine", "no text:", "there is no text:"),
-        # Imported for annotations alone, or by nobody.
+        # Imported only for annotations, or not at all.
         ("train__kinds", "weight = 1", "weight = 2"),
         ("detect__other", "import detect.engine", "import math"),
     ],
 )
-def test_comments_wording_and_what_is_not_imported_change_nothing(module, old, new):
+def test_comments_wording_and_unimported_code_do_not_change_the_digest(module, old, new):
     assert digest(**{module: (old, new)}) == digest()
 
 
-def test_what_is_imported_but_for_type_checkers_counts():
+def test_only_imports_for_type_checkers_are_ignored():
     assert sources().reached(["spikein"]) == {
         *("spikein", "inject", "inject.numbers", "inject.sums")
     }
 
 
-def test_a_name_that_a_module_brings_along_leads_to_its_own_module():
-    found = sources()
-    assert found.module_of("spikein.twice") == "inject.sums"
-    assert found.module_of("spikein.other") == "spikein"
-    assert found.module_of("inject.sums.twice") == found.module_of("inject.sums") == "inject.sums"
-    assert found.module_of("numpy.linalg.norm") is None
+def test_reexported_name_resolves_to_its_defining_module():
+    modules = sources()
+    assert modules.module_of("spikein.twice") == "inject.sums"
+    assert modules.module_of("spikein.other") == "spikein"
+    assert (
+        modules.module_of("inject.sums.twice") == modules.module_of("inject.sums") == "inject.sums"
+    )
+    assert modules.module_of("numpy.linalg.norm") is None
     assert module_of("spikein.each_example") == "detect.detector"
 
 
 @pytest.mark.parametrize(
-    ("new", "error", "said"),
+    ("new", "error", "message"),
     [
         ("from inject.totals import", LookupError, "no module inject.totals"),
         ("from inject.sums.parts import", LookupError, "no module inject.sums.parts"),
         ("from .sums import", ValueError, "inject.numbers, line 1: relative imports"),
     ],
 )
-def test_an_import_that_cannot_be_followed_is_an_error(new, error, said):
-    with pytest.raises(error, match=said):
+def test_unresolvable_import_is_an_error(new, error, message):
+    with pytest.raises(error, match=message):
         digest(inject__numbers=("from inject.sums import", new))
 
 
-def test_a_module_edited_before_it_is_imported_is_noticed():
+def test_module_edited_before_import_is_detected():
     modules = {name: textwrap.dedent(text).encode() for name, text in MODULES.items()}
-    found = Sources(read=modules.get)
-    found.digest(ROOT)
-    assert found.edited(ROOT) == []
+    code = Sources(read=modules.get)
+    code.digest(ROOT)
+    assert code.edited(ROOT) == []
     modules["inject.folder.late"] += b"# edited"
-    assert found.edited(ROOT) == ["inject.folder.late"]
-    assert found.edited(("inject.sums:twice",)) == []
+    assert code.edited(ROOT) == ["inject.folder.late"]
+    assert code.edited(("inject.sums:twice",)) == []
 
 
-def test_a_step_of_edited_code_does_not_begin(monkeypatch):
+def test_step_with_edited_code_does_not_start(monkeypatch):
     modules = {name: textwrap.dedent(text).encode() for name, text in MODULES.items()}
     monkeypatch.setattr("inject.source_digest._sources", Sources(read=modules.get))
     require_unedited(("inject.folder.late:later",))

@@ -11,14 +11,14 @@ def step(label: str) -> Step:
     )
 
 
-def test_each_group_gets_back_what_it_put_in():
+def test_numbered_inputs_round_trip_per_group():
     groups = [
         {"scores": step(f"s{number}"), "model": step(f"m{number}") if number % 2 else None}
         for number in range(12)
     ]
     inputs = numbered_inputs(groups)
     assert len(inputs) == 18
-    finished = {name: Path(one.label) for name, one in inputs.items()}
+    finished = {name: Path(part.label) for name, part in inputs.items()}
     for number, group in enumerate(groups):
-        expected = {name: Path(one.label) for name, one in group.items() if one is not None}
+        expected = {name: Path(part.label) for name, part in group.items() if part is not None}
         assert numbered_folders(finished, number) == expected

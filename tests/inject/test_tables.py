@@ -1,4 +1,4 @@
-"""Tables that cannot be read are named, whoever reads them."""
+"""Unreadable tables are named by all readers."""
 
 import csv
 import io
@@ -64,12 +64,12 @@ FOREIGN = st.text(st.sampled_from("=+-@\t\r\n,;'\" aé1.(e"), max_size=12)
     ),
     st.sampled_from(["\n", "\r\n"]),
 )
-def test_no_cell_of_a_csv_is_a_formula_and_numbers_come_back_whole(rows, end):
+def test_csv_cells_are_never_formulas_and_numbers_round_trip(rows, end):
     names = ["=id", "score", "n", "@other"]
-    found = list(csv.reader(io.StringIO(csv_text(names, rows, end=end), newline="")))
-    assert found[0] == ["'=id", "score", "n", "'@other"]
-    assert len(found) == len(rows) + 1
-    for (first, score, count, second), cells in zip(rows, found[1:], strict=True):
+    lines = list(csv.reader(io.StringIO(csv_text(names, rows, end=end), newline="")))
+    assert lines[0] == ["'=id", "score", "n", "'@other"]
+    assert len(lines) == len(rows) + 1
+    for (first, score, count, second), cells in zip(rows, lines[1:], strict=True):
         assert (float(cells[1]), int(cells[2])) == (score, count)
         for text, cell in ((first, cells[0]), (second, cells[3])):
             assert cell in (text, f"'{text}")

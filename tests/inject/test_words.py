@@ -1,4 +1,4 @@
-"""What a word is: forms that must make no difference, scripts without spaces, and mixtures."""
+"""Words: equivalent forms, scripts without spaces, and mixtures."""
 
 import unicodedata
 
@@ -43,7 +43,7 @@ VARIANTS = {
     "tags between words": "<td>".join(words),
     "tags inside words": " ".join(f"{word[0]}<b>{word[1:]}</b>" for word in words),
     "tags with attributes": ' <span class="a b" id=c>'.join(words),
-    "comments": " <!-- seen by nobody --> ".join(words),
+    "comments": " <!-- an invisible note --> ".join(words),
     "entities": "&nbsp;".join(words).replace("é", "&eacute;").replace("'", "&#39;"),
     "links": " ".join(f"[{word}](https://example.org/{word}_(a)?q=1)" for word in words),
     "wiki links": " ".join(f"[[Some page|{word}]]" for word in words),
@@ -65,18 +65,21 @@ VARIANTS = {
 }
 
 
-def found(text: str, document: str, **given_rules) -> set[str]:
+def matched_rules(text: str, document: str, **given_rules) -> set[str]:
     """The rules by which a document overlaps with a text."""
     index = OverlapIndex([make_example(text)], OverlapSettings(**given_rules))
-    return {one.rule for one in index.overlaps(Document(document, "f:1"))}
+    return {match.rule for match in index.overlaps(Document(document, "f:1"))}
 
 
 @pytest.mark.parametrize("variant", VARIANTS)
-def test_a_copy_in_another_form_is_found(variant):
+def test_reformatted_copy_is_found(variant):
     document = f"Before it. {VARIANTS[variant]} and after it."
-    assert found(ENGLISH, document) == {"n-gram", "near-duplicate"}
+    assert matched_rules(ENGLISH, document) == {"n-gram", "near-duplicate"}
     # Either may be the example.
-    assert found(VARIANTS[variant], f"Before it. {ENGLISH} after.") == {"n-gram", "near-duplicate"}
+    assert matched_rules(VARIANTS[variant], f"Before it. {ENGLISH} after.") == {
+        "n-gram",
+        "near-duplicate",
+    }
 
 
 SCRIPTS = {
@@ -92,30 +95,30 @@ SCRIPTS = {
 
 
 @pytest.mark.parametrize("script", SCRIPTS)
-def test_an_exact_copy_in_any_script_is_found_and_its_row_is_checked(script):
+def test_exact_copy_is_found_in_any_script(script):
     text = SCRIPTS[script]
     index = OverlapIndex([make_example(text)], OverlapSettings())
     assert index.unchecked == ()
     document = f"Words before it. {text}。我们"
     offences = index.overlaps(Document(document, "f:1"))
-    assert {one.rule for one in offences} == {"n-gram", "near-duplicate"}
-    for one in offences:
-        assert one.text.strip(" …") in document
-        assert len(one.text) > 0.4 * len(text)
+    assert {match.rule for match in offences} == {"n-gram", "near-duplicate"}
+    for match in offences:
+        assert match.text.strip(" …") in document
+        assert len(match.text) > 0.4 * len(text)
 
 
-def test_other_text_of_the_same_script_is_left_alone():
+def test_other_text_in_the_same_script_is_not_flagged():
     other = "我们昨天在学校里学习了新的歌曲,老师说下个星期要在全校的同学面前表演这首歌曲给大家听。"
-    assert found(CHINESE, other) == set()
-    assert found(CHINESE, other + CHINESE[:8] + other) == set()
-    assert found(CHINESE, other + CHINESE[:24] + other) >= {"n-gram"}
+    assert matched_rules(CHINESE, other) == set()
+    assert matched_rules(CHINESE, other + CHINESE[:8] + other) == set()
+    assert matched_rules(CHINESE, other + CHINESE[:24] + other) >= {"n-gram"}
 
 
-def test_text_that_only_looks_like_markup_is_read_as_it_stands_too():
+def test_text_resembling_markup_is_also_read_literally():
     text = "if a<b and the old value of the counter is small or c>d then the loop ends at once here"
-    assert found(text, f"So {text} again") == {"n-gram", "near-duplicate"}
+    assert matched_rules(text, f"So {text} again") == {"n-gram", "near-duplicate"}
     alt = f'<img src="x.png" alt="{ENGLISH}">'
-    assert found(ENGLISH, alt) == {"n-gram", "near-duplicate"}
+    assert matched_rules(ENGLISH, alt) == {"n-gram", "near-duplicate"}
 
 
 SIGNS = st.sampled_from(
@@ -128,11 +131,11 @@ TEXTS = st.lists(SIGNS, max_size=30).map("".join)
 
 @given(TEXTS)
 @settings(max_examples=100, deadline=None)
-def test_every_unit_is_found_again_in_the_text(text):
+def test_units_are_located_in_the_text(text):
     for number, units in enumerate(readings(text)):
-        where = places(text, number)
-        assert len(where) == len(units)
-        for place, unit in zip(where, units, strict=True):
+        positions = places(text, number)
+        assert len(positions) == len(units)
+        for place, unit in zip(positions, units, strict=True):
             cut = text[place.start : place.stop]
             assert unit in readings(cut)[0] or unit in readings(cut)[-1]
 
@@ -144,7 +147,7 @@ PLAIN = st.lists(
 
 @given(PLAIN)
 @settings(max_examples=100, deadline=None)
-def test_units_are_what_the_description_says(text):
+def test_units_match_their_description(text):
     assert words_of(text) == oracles.words_of(text)
     assert [weight(unit) for unit in words_of(text)] == [
         oracles.tenths(unit) for unit in oracles.words_of(text)
@@ -157,7 +160,7 @@ MIXTURES = st.lists(UNITS, max_size=45).map(" ".join)
 
 @given(MIXTURES, st.integers(1, 9))
 @settings(max_examples=80, deadline=None)
-def test_runs_end_where_their_weight_is_reached(text, size):
+def test_runs_end_when_their_weight_is_reached(text, size):
     units = words_of(text)
     expected = oracles.all_runs(units, 10 * size)
     stops = run_stops(units, size)
@@ -178,13 +181,13 @@ def test_runs_end_where_their_weight_is_reached(text, size):
     share=st.sampled_from([None, 0.3, 1.0]),
 )
 @settings(max_examples=80, deadline=None)
-def test_mixtures_of_scripts_overlap_where_brute_force_says(texts, document, size, share):
+def test_overlaps_of_mixed_scripts_match_brute_force(texts, document, size, share):
     plain = list(dict.fromkeys(texts))
     examples = [make_example(text) for text in plain]
     rules = OverlapSettings(ngram=size, share=share, near_duplicate=None)
-    found = OverlapIndex(examples, rules).overlaps(Document(document, "f:1"))
+    overlaps = OverlapIndex(examples, rules).overlaps(Document(document, "f:1"))
     expected = naive_offences(plain, document, size, share)
-    assert {one.example_id for one in found} == {examples[at].example_id for at in expected}
+    assert {match.example_id for match in overlaps} == {examples[at].example_id for at in expected}
 
 
 @given(
@@ -194,7 +197,7 @@ def test_mixtures_of_scripts_overlap_where_brute_force_says(texts, document, siz
     threshold=st.sampled_from([0.25, 0.3, 0.5, 0.6, 0.8, 1.0]),
 )
 @settings(max_examples=80, deadline=None)
-def test_near_duplicates_are_exactly_those_of_brute_force(text, edits, around, threshold):
+def test_near_duplicates_match_brute_force(text, edits, around, threshold):
     """Every stretch of the document, from anywhere to anywhere, is compared."""
     edited = text.split()
     for place, word in edits:
@@ -202,10 +205,12 @@ def test_near_duplicates_are_exactly_those_of_brute_force(text, edits, around, t
     document = f"{around} {' '.join(edited)} {around}"
     rules = OverlapSettings(ngram=None, near_duplicate=threshold)
     others = [make_example(" ".join(reversed(text.split()))), make_example("x " * 20 + "y z")]
-    # Words that no example has count once each time; here every word is known.
-    known = make_example("a b c d e f g h x y z 你 好 の")
-    index = OverlapIndex([make_example(text), *others, known], rules)
-    similar = {one.example_id: one.similarity for one in index.overlaps(Document(document, "f:1"))}
+    # Words outside all examples count separately each time; here all words are known.
+    vocabulary = make_example("a b c d e f g h x y z 你 好 の")
+    index = OverlapIndex([make_example(text), *others, vocabulary], rules)
+    similar = {
+        match.example_id: match.similarity for match in index.overlaps(Document(document, "f:1"))
+    }
     for example in [make_example(text), *others]:
         expected = best_jaccard(example.text, document)
         if expected >= threshold:

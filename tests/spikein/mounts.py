@@ -1,4 +1,4 @@
-"""Real small file systems, where the machine lets us mount them: full ones and read-only ones."""
+"""Real small file systems, if the machine lets us mount them: full ones and read-only ones."""
 
 import subprocess
 import time
@@ -11,7 +11,7 @@ import pytest
 
 @contextmanager
 def mounted(folder: Path, *, kilobytes: int) -> Iterator[Path]:
-    """Mount an empty file system of a size; skip the test where that is not permitted."""
+    """Mount an empty file system of a size; skip the test if that is not permitted."""
     folder.mkdir(parents=True, exist_ok=True)
     _mount("-t", "tmpfs", "-o", f"size={kilobytes}k", "none", str(folder))
     try:
@@ -22,7 +22,7 @@ def mounted(folder: Path, *, kilobytes: int) -> Iterator[Path]:
 
 @contextmanager
 def read_only(folder: Path) -> Iterator[None]:
-    """Make a folder read-only, even for root; skip the test where that is not permitted."""
+    """Make a folder read-only, even for root; skip the test if that is not permitted."""
     _mount("--bind", str(folder), str(folder))
     try:
         _mount("-o", "remount,ro,bind", str(folder))

@@ -41,7 +41,7 @@ def read_checked(*overrides: str, text: str = SAMPLE) -> CheckedExperiment:
 
 
 def problems(*overrides: str, text: str = SAMPLE) -> tuple[str, ...]:
-    """Return all that is wrong with an experiment, which is refused."""
+    """Return all problems of an experiment, which is refused."""
     with pytest.raises(InputErrors) as caught:
         read(*overrides, text=text)
     return caught.value.problems
@@ -58,7 +58,7 @@ def line_of(needle: str, text: str = SAMPLE) -> int:
 
 
 class Notices(Progress):
-    """Keeps what a run says."""
+    """Keeps the notices of a run."""
 
     def __init__(self) -> None:
         self.notices: list[str] = []
@@ -83,8 +83,8 @@ def write(text: str) -> Callable[[Path], None]:
 
 
 def visible(root: Path) -> list[str]:
-    found = (path.relative_to(root) for path in root.glob("*/*"))
-    return sorted(str(path) for path in found if not any(part[0] == "." for part in path.parts))
+    paths = (path.relative_to(root) for path in root.glob("*/*"))
+    return sorted(str(path) for path in paths if not any(part[0] == "." for part in path.parts))
 
 
 def leftovers(root: Path) -> list[Path]:

@@ -1,14 +1,14 @@
-"""One finished experiment for the whole suite: built once a session, however many processes test.
+"""One finished experiment for the whole suite: built once per session for all test processes.
 
 It has a single arm with seed 0: a base model, the arm with checkpoints after steps 13 and 20 of 40,
 a clean twin, a retrained twin without half of the members, two shadow models. The texts are 24
 members and 24 non-members of invented facts with 7 rows held out, and 10 and 12 rows of the file
-`rows.jsonl`, two a passage, with 5 held out; doses are 1, 2 and 5. Detectors read every column of
-the token table, the base model and the shadow models; all data-set detectors answer, and both
-models are asked the closed questions.
+`rows.jsonl`, two per passage, with 5 held out; copy counts are 1, 2 and 5. Detectors read every
+column of the token table, the base model and the shadow models; all dataset detectors answer, and
+both models answer the closed questions.
 
-`shared_run` is for reading. A test that runs, renders or spoils something asks for `copied_run`: a
-copy of its own whose large files are hard links, for nothing that edits a file in place.
+`shared_run` is for reading. A test that runs, renders or spoils something requests `copied_run`:
+its own copy, whose large files are hard links and must not be edited in place.
 """
 
 import json
@@ -60,7 +60,7 @@ OWN_ROWS = """
 
 
 class SharedRun(NamedTuple):
-    """A finished run: its experiment file, its store and its folder of runs lie in `root`."""
+    """A finished run: its experiment file, its store and its folder of runs are in `root`."""
 
     root: Path
     graph: ExperimentGraph
@@ -102,12 +102,12 @@ class SharedRun(NamedTuple):
         return sorted((self.root / "store" / kind).glob("*-????????????"))
 
     def run(self, *overrides: str) -> RunResult:
-        """Run its experiment again, with further overrides; of copies alone."""
+        """Run its experiment again, with further overrides; only for copies."""
         return tiny.run(self.root, *OVERRIDES, *overrides)
 
 
 def copy_of(run: SharedRun, root: Path) -> SharedRun:
-    """Copy a run to a folder of its own; tables and weights are hard links."""
+    """Copy a run to its own folder; tables and weights are hard links."""
     for name in ("store", "runs"):
         shutil.copytree(run.root / name, root / name, symlinks=True, copy_function=_linked)
     shutil.copy(run.experiment, root)

@@ -1,7 +1,7 @@
-"""What the steps of tests do: functions that any process finds by name, and steps that name them.
+"""Functions of the tests' steps, which any process finds by name, and steps that name them.
 
-The module imports nothing heavy, as all that it imports is part of the steps' identity. What a step
-must not be identified by (how long it sleeps, where it writes down what it did) is its execution.
+The module imports nothing heavy, as all that it imports is part of the steps' identity. Values that
+must not identify a step (how long it sleeps, where it writes its trace) are its execution.
 """
 
 import errno
@@ -33,10 +33,10 @@ def step(label: str, function: str, *, kind: str = "thing", **more: Any) -> Step
     )  # fmt: skip
 
 
-def trace(context: StepContext, what: str) -> None:
+def trace(context: StepContext, event: str) -> None:
     """Write down what a step does, when, and with how many threads."""
     if context.execution.get("trace"):
-        line = {"step": context.settings["label"], "what": what, "time": time.time()}
+        line = {"step": context.settings["label"], "what": event, "time": time.time()}
         line |= {"process": os.getpid(), "threads": os.environ.get("OMP_NUM_THREADS")}
         line["cores"] = sorted(os.sched_getaffinity(0))
         with Path(context.execution["trace"]).open("a") as file:
@@ -52,7 +52,7 @@ def nothing(context: StepContext) -> None:
 
 
 def write(context: StepContext) -> None:
-    """Writes its label, or what its execution says, and all that it read."""
+    """Writes its label, or the text of its execution, and its inputs."""
     trace(context, "began")
     context.report(1, 2, unit="things", note="n")
     text = context.execution.get("text", context.settings["label"])
@@ -72,7 +72,7 @@ def write_first_letter(context: StepContext) -> None:
 
 
 def first_letter(folder: Path) -> str:
-    """A facet of what `write` writes, behind its bracket."""
+    """A facet of the file that `write` writes: the letter after its bracket."""
     return (folder / "value").read_text()[1]
 
 
@@ -108,7 +108,7 @@ def be_killed(context: StepContext) -> None:
 
 
 def be_stopped_halfway(context: StepContext) -> None:
-    """Sends its process a signal between two files, where its execution names one."""
+    """Sends its process a signal between two files, if its execution names one."""
     trace(context, "began")
     label = context.settings["label"]
     (context.out / "half").write_text(label)
@@ -144,7 +144,7 @@ def run_plugin(context: StepContext) -> None:
 
 
 def sleep_on_first_node(context: StepContext) -> None:
-    """Writes down on which node of a Ray cluster it is, and sleeps when it is begun first."""
+    """Writes down its node of a Ray cluster, and sleeps on its first attempt."""
     import ray
 
     folder = Path(context.execution["nodes"])
@@ -159,7 +159,7 @@ def sleep_on_first_node(context: StepContext) -> None:
 
 
 def train(context: StepContext) -> None:
-    """Counts to sixty in six seconds; asked to end, it leaves a checkpoint and goes on from it."""
+    """Counts to sixty in six seconds; on SIGTERM it leaves a checkpoint, from which it resumes."""
     from train.processes.preemption import Preempted, handle_sigterm
 
     trace(context, "began")

@@ -30,21 +30,21 @@ def labels(store: Path) -> list[str]:
 def test_a_step_is_built_after_its_inputs_and_its_folder_is_printed(tmp_path, capsys):
     path = graph_file(tmp_path, fan(1, 0.0))
     assert main([path, "thing cell0"]) == 2
-    said = capsys.readouterr().err
-    assert "the input shared (thing shared) is not in the store" in said
+    log = capsys.readouterr().err
+    assert "the input shared (thing shared) is not in the store" in log
     shared = find_step(open_graph(Path(path)), "thing shared")
     assert main([path, shared.digest[:12]]) == 0
     assert main([path, "thing cell0"]) == 0
-    out, said = capsys.readouterr()
+    out, log = capsys.readouterr()
     [_, folder] = out.splitlines()
     assert (Path(folder) / "value").read_text() == "2"
-    assert "thing cell0 …" in said
+    assert "thing cell0 …" in log
     assert labels(tmp_path / "store") == ["cell0", "shared"]
     assert main([path, "thing cell0"]) == 0
     assert capsys.readouterr().out.strip() == folder
 
 
-def test_it_runs_from_any_folder_and_says_how_it_is_called(tmp_path):
+def test_build_step_runs_from_any_folder_and_prints_its_usage(tmp_path):
     path = graph_file(tmp_path, fan(1, 0.0))
 
     done = python("-m", "spikein.build_step", path, "thing shared", folder=Path("/"))
@@ -55,17 +55,17 @@ def test_it_runs_from_any_folder_and_says_how_it_is_called(tmp_path):
     assert "example:" in helped.stdout
 
 
-def test_what_a_step_raises_is_shown_with_its_place(tmp_path, capsys):
+def test_an_error_of_a_step_is_printed_with_its_traceback(tmp_path, capsys):
     path = graph_file(tmp_path, one_fails())
     main([path, "thing shared"])
     assert main([path, "thing bad"]) == 1
-    said = capsys.readouterr().err
-    assert "ValueError: this step never works" in said
-    assert "step_functions.py" in said
-    assert "This happened in the step thing bad" in said
+    log = capsys.readouterr().err
+    assert "ValueError: this step never works" in log
+    assert "step_functions.py" in log
+    assert "This happened in the step thing bad" in log
 
 
-def test_a_name_of_none_or_of_several_and_a_file_of_another_kind_are_refused(tmp_path):
+def test_unknown_and_ambiguous_step_names_and_other_files_are_refused(tmp_path):
     graph = open_graph(Path(graph_file(tmp_path, fan(20, 0.0))))
     with pytest.raises(InputError, match=r"no step 'thing cel0'.*Did you mean 'thing cell0'"):
         find_step(graph, "thing cel0")

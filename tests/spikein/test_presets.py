@@ -1,4 +1,4 @@
-"""Every shipped experiment reads, is planned offline with its cost, and keeps what it promises."""
+"""Every shipped experiment reads, is planned offline with its cost, and matches its description."""
 
 import re
 from pathlib import Path
@@ -27,8 +27,8 @@ PAGE = CONFIGS.parent / "docs" / "presets.md"
 
 
 def names(folder: str) -> list[str]:
-    found = {path.stem for path in (CONFIGS / folder).glob("*.yaml")}
-    return sorted(found - AUDITS.files().keys())
+    stems = {path.stem for path in (CONFIGS / folder).glob("*.yaml")}
+    return sorted(stems - AUDITS.files().keys())
 
 
 def test_a_preset_is_found_by_its_name_and_names_itself():
@@ -47,12 +47,12 @@ def test_a_large_preset_is_planned_offline_with_its_cost(no_network, tmp_path: P
     hardware = Hardware(gpu="h100", gpus=8)
     planned = plan(name, store=tmp_path / "store", hardware=hardware)
     assert planned.problems == ()
-    assert planned.unresolved, "what was not looked up is named"
-    assert sum(one.runs for one in planned.training) == planned.arms
-    for one in planned.training:
-        assert one.cost is not None, one.note
-        assert one.cost.gpu_seconds > 0
-        assert any(one.memory(stage) <= hardware.memory for stage in range(4))
+    assert planned.unresolved, "inputs that were not looked up are named"
+    assert sum(training.runs for training in planned.training) == planned.arms
+    for training in planned.training:
+        assert training.cost is not None, training.note
+        assert training.cost.gpu_seconds > 0
+        assert any(training.memory(stage) <= hardware.memory for stage in range(4))
     assert not (tmp_path / "store").exists()
 
 
@@ -63,10 +63,10 @@ def test_a_small_preset_is_checked_on_its_data(data_folder, tmp_path: Path, name
     planned = plan(name, overrides=[f"data={data_folder}"], store=tmp_path / "store")
     assert planned.problems == ()
     assert planned.unresolved == {}
-    tokens = sum(one.runs * one.tokens for one in planned.training)
+    tokens = sum(training.runs * training.tokens for training in planned.training)
     # Some 4,000 tokens a second are trained on a core that does nothing else.
     assert tokens <= 8_000_000
-    assert all(one.cost is not None for one in planned.training)
+    assert all(training.cost is not None for training in planned.training)
 
 
 def test_a_study_has_three_seeds_and_the_fastest_arithmetic():
@@ -78,7 +78,7 @@ def test_a_study_has_three_seeds_and_the_fastest_arithmetic():
             assert arm.experiment.train.schedule == "constant"
 
 
-def test_the_quickstart_asks_for_what_three_passes_serve():
+def test_the_quickstart_needs_only_three_passes():
     """A first page in minutes: two arms, and scores of two texts under two models."""
     light, full = (build_graph(read_experiment(name)) for name in ("quickstart", "quickstart-full"))
     assert (len(light.nodes), len(full.nodes)) == (2, 4)
@@ -91,7 +91,7 @@ def test_the_quickstart_asks_for_what_three_passes_serve():
     assert (experiment.train.precision, experiment.base.precision) == ("auto", "auto")
 
 
-def test_size_and_steps_are_told_apart():
+def test_size_and_steps_vary_independently():
     steps = {}
     for arm in read_experiment("size-versus-steps").arms:
         corpus, train = arm.experiment.corpus, arm.experiment.train

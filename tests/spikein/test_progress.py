@@ -1,4 +1,4 @@
-"""A line a stage for logs, a moving one above which they stand for terminals, and the time left."""
+"""Progress: one line per stage in logs, a live line on terminals, and the time left."""
 
 import io
 from types import SimpleNamespace
@@ -34,7 +34,7 @@ def _finish(progress, *steps, **how):
 
 
 def _lines(stream):
-    """Return what was printed, without the columns."""
+    """Return the printed lines, without the columns."""
     return [" ".join(line.split()) for line in stream.getvalue().splitlines()]
 
 
@@ -43,7 +43,7 @@ def _terminal(width=100):
     return stream, Console(file=stream, force_terminal=True, width=width, color_system=None)
 
 
-def test_one_line_a_stage_when_its_last_step_ends():
+def test_one_line_per_stage_when_its_last_step_ends():
     stream = io.StringIO()
     with show_progress(stream=stream) as progress:
         progress.run_started(GRAPH)
@@ -59,7 +59,7 @@ def test_one_line_a_stage_when_its_last_step_ends():
     ]
 
 
-def test_every_step_is_told_where_asked():
+def test_verbose_progress_logs_every_step():
     stream = io.StringIO()
     with show_progress(stream=stream, verbose=True) as progress:
         progress.step_started("corpus x", number=2, total=9)
@@ -74,7 +74,7 @@ def test_every_step_is_told_where_asked():
     ]
 
 
-def test_long_steps_say_how_far_they_are_and_how_long_the_rest_takes(monkeypatch):
+def test_long_steps_report_progress_and_remaining_time(monkeypatch):
     clock = SimpleNamespace(monotonic=lambda: clock.now, now=0.0)
     monkeypatch.setattr("spikein.progress.time", clock)
     monkeypatch.setattr("spikein.run_tally.time", clock)
@@ -93,7 +93,7 @@ def test_long_steps_say_how_far_they_are_and_how_long_the_rest_takes(monkeypatch
     ]
 
 
-def test_the_time_left_is_the_longest_chain_or_the_whole_shared_out(monkeypatch):
+def test_time_left_is_the_longest_chain_or_the_total_divided_by_parallel_steps(monkeypatch):
     clock = SimpleNamespace(monotonic=lambda: clock.now, now=0.0)
     monkeypatch.setattr("spikein.run_tally.time", clock)
     tally = RunTally()
@@ -118,18 +118,18 @@ def test_the_time_left_is_the_longest_chain_or_the_whole_shared_out(monkeypatch)
 
 
 @pytest.mark.parametrize("width", [40, 60, 80, 120])
-def test_times_are_whole_on_every_terminal(width):
+def test_times_are_never_cut_on_a_terminal(width):
     stream, console = _terminal(width)
     with LiveLine(console) as live:
         live.step_started("model " + "x" * 80, number=1, total=2)
         live.step_advanced("model " + "x" * 80, 1, 2, "tokens", "")
         live._rich.refresh()
-        shown = stream.getvalue()
-    assert "0:00:00" in shown
-    assert all(len(line.split("\r")[-1]) <= width + 20 for line in shown.splitlines())
+        output = stream.getvalue()
+    assert "0:00:00" in output
+    assert all(len(line.split("\r")[-1]) <= width + 20 for line in output.splitlines())
 
 
-def test_a_terminal_keeps_one_line_a_stage_and_takes_no_markup():
+def test_a_terminal_keeps_one_line_per_stage_and_ignores_markup():
     stream, console = _terminal()
     with LiveLine(console) as live:
         live.run_started([CORPUS, PLAN])
@@ -154,5 +154,5 @@ def test_a_terminal_keeps_one_line_a_stage_and_takes_no_markup():
         (7500, "2 h 5 min"),
     ],
 )
-def test_durations(seconds, words):
+def test_durations_are_readable(seconds, words):
     assert duration(seconds) == words

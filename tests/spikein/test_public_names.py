@@ -41,12 +41,12 @@ def names_for_type_checkers() -> dict[str, str]:
     }
 
 
-def test_importing_brings_nothing_heavy_along():
+def test_import_loads_no_heavy_module():
     code = "import json, sys, spikein; dir(spikein); print(json.dumps(sorted(sys.modules)))"
     modules = {name.split(".")[0] for name in json.loads(printed(code))}
     assert not modules & set(HEAVY)
-    ours = {name for name in json.loads(printed(code)) if name.split(".")[0] in PACKAGES}
-    assert ours == {"spikein"}
+    own_modules = {name for name in json.loads(printed(code)) if name.split(".")[0] in PACKAGES}
+    assert own_modules == {"spikein"}
 
 
 def test_type_checkers_see_the_names_that_python_gives():
@@ -56,7 +56,7 @@ def test_type_checkers_see_the_names_that_python_gives():
     assert seen == spikein._HOMES
 
 
-def test_every_name_is_there_and_documented():
+def test_public_names_exist_and_are_documented():
     for name in set(spikein.__all__) - {"__version__"}:
         value = getattr(spikein, name)
         assert value is getattr(spikein, name)
@@ -66,7 +66,7 @@ def test_every_name_is_there_and_documented():
 
 
 @pytest.mark.parametrize("name", FUNCTIONS)
-def test_every_function_is_documented_with_an_example_and_typed(name):
+def test_public_functions_are_typed_and_documented_with_an_example(name):
     function = getattr(spikein, name)
     text = inspect.getdoc(function)
     for part in ("Args:", "Raises:", "Example:", "```python"):
@@ -76,7 +76,7 @@ def test_every_function_is_documented_with_an_example_and_typed(name):
     assert f"spikein.{name}(" in code
     parameters = inspect.signature(function).parameters
     assert len(parameters) <= 8
-    assert all(one.annotation is not one.empty for one in parameters.values())
+    assert all(parameter.annotation is not parameter.empty for parameter in parameters.values())
     assert inspect.signature(function).return_annotation is not inspect.Signature.empty
 
 
@@ -87,7 +87,7 @@ def test_no_name_is_a_module_of_the_package():
     assert not modules & set(spikein.__all__)
 
 
-def test_an_unknown_name_is_told_with_what_was_meant():
+def test_an_unknown_name_suggests_the_closest_one():
     with pytest.raises(AttributeError, match="Did you mean 'load_run'"):
         spikein.load_runs  # noqa: B018
     with pytest.raises(ImportError):

@@ -44,7 +44,7 @@ detect: {{detectors: [loss, lowercase, reference, "min_k:k=0.2", dc_pdd, blind]}
 analysis: {{replicates: 100, min_members: 5}}
 """
 LIGHT = ("detect.detectors=[loss]", "analysis.task_accuracy=false")
-"""The fewest passes and analyses, for tests that look at something else."""
+"""The fewest passes and analyses, for tests of something else."""
 
 
 def write_tiny(folder: Path, *, architecture: str = "llama") -> Path:
@@ -59,7 +59,7 @@ def write_tiny(folder: Path, *, architecture: str = "llama") -> Path:
 
 
 def run(folder: Path, *overrides: str) -> RunResult:
-    """Run the tiny experiment of a folder in this process, its store and its runs beside it."""
+    """Run the tiny experiment of a folder in this process, with its store and its runs there."""
     return spikein.run(
         folder / "tiny.yaml",
         overrides=overrides,
@@ -75,7 +75,7 @@ def graph_of(folder: Path, *overrides: str) -> ExperimentGraph:
 
 
 def build(folder: Path, *goals: Step) -> list[Artifact]:
-    """Build steps, and what they need, in the store of a folder."""
+    """Build steps, with their inputs, in the store of a folder."""
     store = Store(folder / "store")
     with store.in_use():
         report = get_executor("in-process").run(Graph(goals=goals), store, Progress())

@@ -9,7 +9,7 @@ from tests.conftest import made_once
 
 @pytest.fixture(scope="package", autouse=True)
 def one_thread():
-    """Sums in one order; and on matrices this small, two threads mostly wait for each other."""
+    """Use one thread: sums keep their order, and two threads would mostly wait on tiny matrices."""
     import torch
 
     threads = torch.get_num_threads()
@@ -28,13 +28,13 @@ def tokenizer(tmp_path_factory, tiny_tokenizer) -> Path:
 
 @pytest.fixture(scope="session")
 def killable_run(tmp_path_factory, tokenizer) -> Path:
-    """The run that nobody stopped (`whole`), and one stopped after step 11 (`left`)."""
-    from tests.train.killable import Stopped, go, stop_at
+    """A complete run (`whole`), and one stopped after step 11 (`left`)."""
+    from tests.train.killable import Stopped, stop_at, train_run
 
     def make(root: Path) -> None:
-        go(root / "whole", None, tokenizer, dropout=True)
+        train_run(root / "whole", None, tokenizer, dropout=True)
         with pytest.raises(Stopped):
-            go(root / "x", root / "left", tokenizer, dropout=True, progress=stop_at(11))
+            train_run(root / "x", root / "left", tokenizer, dropout=True, progress=stop_at(11))
         assert not any((root / "x").iterdir()), "an error leaves nothing in the model's folder"
         assert {path.name for path in root.glob("left/*-*")} == {
             "checkpoint-6", "checkpoint-9", "step-2", "step-7",

@@ -1,11 +1,11 @@
-"""One process of several that train together: what the tests of the engines start.
+"""One of several processes that train together, started by the tests of the engines.
 
 `python -m tests.train.engines OUT UNFINISHED TOKENIZER RUNS-JSON BATCH-WINDOWS [HOW AT]`
-trains the run of `killable` once for each execution among the runs, the second into `OUT-1`, and
-so on; a run may also be the file of an unlearning job. Torch and DeepSpeed take longer to start
-than to train. At that many tokens rank 1 is killed (`KILL`) or stopped (`STOP`) by a signal, or
-never gets its next window (`fetch`). With `CLOCK` in place of `KILL` rank 1 is killed, too, and
-checkpoints go by time: the clock of rank 0 stands, that of rank 1 makes 100 s a step.
+trains the run of `killable` once per execution in the runs, the second into `OUT-1` and so on; a
+run may also be the file of an unlearning job. One process has several runs because Torch and
+DeepSpeed take longer to start than to train. After `AT` tokens rank 1 is killed (`KILL`) or stopped
+(`STOP`) by a signal, or waits forever for its next window (`fetch`). `CLOCK` also kills rank 1, and
+checkpoints depend on time: the clock of rank 0 is constant, that of rank 1 adds 100 s per step.
 """
 
 import json
@@ -20,7 +20,7 @@ from unittest.mock import patch
 from accelerate.state import AcceleratorState
 from transformers.integrations.deepspeed import unset_hf_deepspeed_config
 
-from tests.train.killable import go
+from tests.train.killable import train_run
 from train.execution import ExecutionSettings
 from train.launch import launch
 from train.loop import trainer
@@ -52,9 +52,9 @@ def start(
 
 
 def forget_engine() -> None:
-    """Forget the engine of the run before, which Accelerate and transformers keep.
+    """Forget the engine of the previous run, which Accelerate and transformers keep.
 
-    DeepSpeed is kept from compiling sums of its own for CPUs, a minute's work.
+    This also prevents DeepSpeed from compiling its sums for CPUs, which takes a minute.
     """
     AcceleratorState._reset_state()
     unset_hf_deepspeed_config()
@@ -65,7 +65,7 @@ def forget_engine() -> None:
 
 
 def main() -> None:
-    """Train; rank 1 is killed, stopped or held up where the arguments say so."""
+    """Train; kill, stop or delay rank 1 if the arguments require it."""
     out, unfinished, tokenizer = map(Path, sys.argv[1:4])
     how, at = (sys.argv[6], int(sys.argv[7])) if len(sys.argv) > 6 else ("", 0)
     reached = False
@@ -95,7 +95,7 @@ def main() -> None:
                 run_stage(UnlearningJob.model_validate_json(Path(work).read_text("utf-8")))
                 continue
             suffix = f"-{number}" if number else ""
-            go(
+            train_run(
                 out.with_name(out.name + suffix),
                 unfinished.with_name(unfinished.name + suffix),
                 tokenizer,
@@ -107,5 +107,5 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    # As a training process ends: the interpreter's end aborts one now and then.
+    # End like a training process, because interpreter shutdown sometimes aborts.
     run_and_exit(main)

@@ -26,7 +26,7 @@ def build_small_corpus(folder: Path) -> Path:
 
 
 def job(place: Path, corpus: Path, *, engine: str, epochs: int = 1, **execution) -> TrainingJob:
-    """Return a job of 16 steps an epoch that writes below a folder."""
+    """Return a job of 16 steps per epoch that writes into a folder."""
     (place / "out").mkdir(parents=True)
     return TrainingJob(
         out=str(place / "out"),
@@ -49,12 +49,12 @@ def job(place: Path, corpus: Path, *, engine: str, epochs: int = 1, **execution)
 
 
 if __name__ == "__main__":
-    given = TrainingJob.model_validate_json(Path(sys.argv[1]).read_text(encoding="utf-8"))
+    training_job = TrainingJob.model_validate_json(Path(sys.argv[1]).read_text(encoding="utf-8"))
     try:
         run_job(
             run,
-            given,
-            Path(given.unfinished),
+            training_job,
+            Path(training_job.unfinished),
             progress=lambda moment: print(moment.tokens, flush=True),
         )
     except SpikeinError as error:

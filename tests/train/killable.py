@@ -1,7 +1,7 @@
-"""A small training run, in this process or in one of its own, for tests that stop and kill it.
+"""A small training run, in this or a separate process, for tests that stop or kill it.
 
-`python -m tests.train.killable OUT UNFINISHED TOKENIZER` trains, prints each step, and ends
-with the exit code of the error that ended it.
+`python -m tests.train.killable OUT UNFINISHED TOKENIZER` trains, prints each step, and exits with
+the code of an error that occurs.
 """
 
 import sys
@@ -27,7 +27,7 @@ from train.settings import CheckpointSettings, TrainSettings
 SHAPE = tiny_shape()
 WINDOWS, CONTEXT = 44, 16
 STEPS = 22
-"""Two epochs of 44 windows, 4 a step; the sixth step from the middle on is of epoch 2."""
+"""Two epochs of 44 windows, 4 per step; step 12 is the first of epoch 2."""
 SETTINGS = TrainSettings(
     context=CONTEXT,
     batch_tokens=4 * CONTEXT,
@@ -47,7 +47,7 @@ class Stopped(Exception):
 
 
 def stop_at(step: int, batch_windows: int = 4):
-    """Return a progress callback that ends a run once it has made so many steps."""
+    """Return a progress callback that ends a run after this many steps."""
 
     def stop(moment: TrainingProgress) -> None:
         if moment.tokens >= step * batch_windows * CONTEXT:
@@ -58,7 +58,7 @@ def stop_at(step: int, batch_windows: int = 4):
 
 @contextmanager
 def one_thread() -> Iterator[None]:
-    """Sums in one order; and on matrices this small, two threads mostly wait for each other."""
+    """Use one thread: sums keep their order, and two threads would mostly wait on tiny matrices."""
     threads = torch.get_num_threads()
     torch.set_num_threads(1)
     yield
@@ -66,9 +66,9 @@ def one_thread() -> Iterator[None]:
 
 
 def check_same_run(out: Path, other: Path) -> None:
-    """Weights, kept models, files, exposures and log, bit for bit."""
-    kept = sorted(path.name for path in other.glob("step-*"))
-    for model in ("", *kept):
+    """Compare weights, kept models, files, exposures and log bit for bit."""
+    steps = sorted(path.name for path in other.glob("step-*"))
+    for model in ("", *steps):
         names = sorted(path.name for path in (out / model).iterdir())
         assert names == sorted(path.name for path in (other / model).iterdir())
         weights, others = (load_file(path / model / "model.safetensors") for path in (out, other))
@@ -80,7 +80,7 @@ def check_same_run(out: Path, other: Path) -> None:
 
 
 class Clean:
-    """A corpus of made-up tokens."""
+    """A corpus of synthetic tokens."""
 
     n_tokens = 2 * WINDOWS * CONTEXT
     doc_starts = np.zeros(1, dtype=np.int64)
@@ -109,7 +109,7 @@ def spiked_view() -> tuple[View, list[CopyName], dict]:
     return view, names, {(name, "whole"): ids for name, ids in texts.items()}
 
 
-def go(
+def train_run(
     out: Path,
     unfinished: Path | None,
     tokenizer: Path,
@@ -119,7 +119,7 @@ def go(
     execution: ExecutionSettings | None = None,
     **more,
 ) -> None:
-    """Train from new weights; with `dropout`, the random state matters, too."""
+    """Train from new weights; with `dropout` the result also depends on the random state."""
     view, names, texts = spiked_view()
     model = build_model(SHAPE, 512, 0, 0)
     if dropout:
@@ -146,7 +146,7 @@ def go(
 
 if __name__ == "__main__":
     try:
-        go(
+        train_run(
             *map(Path, sys.argv[1:4]),
             dropout=True,
             progress=lambda moment: print(moment.tokens, flush=True),

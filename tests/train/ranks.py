@@ -1,4 +1,4 @@
-"""A process among several: says who it is, or rank 1 fails while the others wait for it."""
+"""One of several processes: it prints its rank, or rank 1 fails while the others wait."""
 
 import os
 import sys

@@ -1,4 +1,4 @@
-"""Answer tokens from answer characters, against a search through all tokens and characters."""
+"""Answer tokens from answer characters against a search over all tokens and characters."""
 
 import numpy as np
 import pytest
@@ -32,22 +32,22 @@ def example(question: str, answer: str, name: str = "e") -> Example:
 
 
 def oracle(tokenizer, text: str, span: Span) -> list[bool]:
-    """Which tokens hold a byte of the span: bytes counted token by token, no offsets used."""
+    """Return which tokens contain a byte of the span, counting bytes without offsets."""
     start, stop = len(text[: span.start].encode()), len(text[: span.stop].encode())
     alphabet = byte_alphabet()
-    position, found = 0, []
+    position, flags = 0, []
     for token in tokenizer.convert_ids_to_tokens(encode_texts(tokenizer, [text])[0].tolist()):
         length = len(bytes(alphabet[letter] for letter in token))
-        # A character's bytes may be spread: a token holds the whole character.
+        # Several tokens may share the bytes of one character.
         covered = range(position, position + length)
-        found.append(any(start <= byte < stop for byte in covered))
+        flags.append(any(start <= byte < stop for byte in covered))
         position += length
     assert position == len(text.encode())
-    return found
+    return flags
 
 
 def byte_alphabet() -> dict[str, int]:
-    """GPT-2's letters for the 256 bytes."""
+    """Return GPT-2's letters for the 256 bytes."""
     plain = [*range(33, 127), *range(161, 173), *range(174, 256)]
     others = [byte for byte in range(256) if byte not in plain]
     return {chr(byte): byte for byte in plain} | {
@@ -57,7 +57,7 @@ def byte_alphabet() -> dict[str, int]:
 
 @pytest.fixture(scope="module", params=["whole offsets", "trimmed offsets"])
 def byte_level(request, tiny_tokenizer):
-    """As GPT-2's and GPT-NeoX's, which cut blanks off a token's offsets, and as our own."""
+    """Byte-level tokenizers: ours, and one that trims blanks from offsets like GPT-2's."""
     import copy
 
     from tokenizers import processors
@@ -70,14 +70,14 @@ def byte_level(request, tiny_tokenizer):
 
 @given(question=WORDS, answer=WORDS | st.text(alphabet="a \n\t", min_size=1, max_size=12))
 @settings(max_examples=150, deadline=None)
-def test_a_token_is_a_label_if_it_holds_a_byte_of_the_answer(
+def test_a_token_is_a_label_if_it_contains_a_byte_of_the_answer(
     byte_level, question: str, answer: str
 ) -> None:
-    one, other = both = example(question, answer), example("why", "because", name="other")
-    encoded = encode_texts(byte_level, [one.text, other.text])
+    first, second = both = example(question, answer), example("why", "because", name="other")
+    encoded = encode_texts(byte_level, [first.text, second.text])
     renditions = whole_renditions(both, dict(zip(("e", "other"), encoded, strict=True)))
     masks = completion_masks(both, renditions, Variants(), tokenizer=byte_level)
-    assert masks["e", "whole"].tolist() == oracle(byte_level, one.text, one.spans["answer"])
+    assert masks["e", "whole"].tolist() == oracle(byte_level, first.text, first.spans["answer"])
     assert masks["e", "whole"].any()
 
 
@@ -89,7 +89,7 @@ def test_variants_keep_the_place_of_the_answer(tiny_tokenizer) -> None:
     rendered = render_variants(
         [member], variants, tokenizer=tiny_tokenizer, seed=0, writer=lambda _: None
     )
-    renditions = {one.variant: one for one in rendered}
+    renditions = {rendition.variant: rendition for rendition in rendered}
     masks = completion_masks(
         [member], list(renditions.values()), variants, tokenizer=tiny_tokenizer
     )
@@ -106,7 +106,7 @@ def test_variants_keep_the_place_of_the_answer(tiny_tokenizer) -> None:
     assert np.array_equal(cut, whole[: len(cut)])
 
 
-def test_no_answer_anywhere_is_an_error_and_somewhere_is_told(tiny_tokenizer, caplog) -> None:
+def test_missing_answers_are_logged_and_an_error_if_all_are_missing(tiny_tokenizer, caplog) -> None:
     bare = Example(example_id="b", dataset="t", source_id="b", group="b", text="just a text")
     full = example("what", "that")
     tokens = {"b": encode_texts(tiny_tokenizer, [bare.text])[0]}
@@ -124,7 +124,7 @@ def test_no_answer_anywhere_is_an_error_and_somewhere_is_told(tiny_tokenizer, ca
     assert "1 of 2 texts contain no answer" in caplog.text
 
 
-def test_paraphrases_are_refused(tiny_tokenizer) -> None:
+def test_paraphrases_are_rejected(tiny_tokenizer) -> None:
     variants = Variants.model_validate({"of": [{"kind": "whole"}, {"kind": "paraphrase"}]})
     with pytest.raises(InputError, match="is not recorded"):
         completion_masks([example("a", "b")], [], variants, tokenizer=tiny_tokenizer)

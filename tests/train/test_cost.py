@@ -1,4 +1,4 @@
-"""Estimates against what torch keeps, what peft builds, and numbers from the papers."""
+"""Estimates against torch's memory, peft's adapters and published numbers."""
 
 import pytest
 import torch
@@ -34,39 +34,39 @@ def small(architecture: str, **changes: int) -> Shape:
     return Shape.model_validate({"architecture": architecture, **sizes, **changes})
 
 
-def test_stages_of_zero_spread_moments_then_gradients_then_weights() -> None:
-    one = [model_states(100, trained=100, stage=stage, gpus=4) for stage in (0, 1, 2, 3)]
+def test_zero_stages_partition_moments_then_gradients_then_weights() -> None:
+    states = [model_states(100, trained=100, stage=stage, gpus=4) for stage in (0, 1, 2, 3)]
     # Weights, gradients, moments.
-    assert one == [600 + 400 + 800, 600 + 400 + 200, 600 + 100 + 200, 150 + 100 + 200]
-    assert one[3] == one[0] / 4
-    alone = [model_states(100, trained=100, stage=stage, gpus=1) for stage in (0, 1, 2, 3)]
-    assert len(set(alone)) == 1
+    assert states == [600 + 400 + 800, 600 + 400 + 200, 600 + 100 + 200, 150 + 100 + 200]
+    assert states[3] == states[0] / 4
+    single = [model_states(100, trained=100, stage=stage, gpus=1) for stage in (0, 1, 2, 3)]
+    assert len(set(single)) == 1
 
 
-def test_the_states_of_a_7b_model_are_those_of_the_zero_paper() -> None:
-    # ZeRO, figure 1: 120 GB for 7.5 B parameters with nothing spread, 1.9 GB on each of 64 GPUs
-    # with everything spread: 16 bytes a parameter, here with copies of the weights beside them.
+def test_states_of_a_7b_model_match_the_zero_paper() -> None:
+    # ZeRO, figure 1: 120 GB for 7.5 B parameters without partitioning, 1.9 GB on each of 64 GPUs
+    # with full partitioning: 16 bytes per parameter, here plus copies of the weights.
     copies = 7.5e9 * COPY_BYTES
-    alone = model_states(7_500_000_000, trained=7_500_000_000, stage=0, gpus=64)
-    spread = model_states(7_500_000_000, trained=7_500_000_000, stage=3, gpus=64)
-    assert alone - copies == pytest.approx(120e9)
-    assert spread - copies / 64 == pytest.approx(1.9e9, rel=0.02)
+    replicated = model_states(7_500_000_000, trained=7_500_000_000, stage=0, gpus=64)
+    partitioned = model_states(7_500_000_000, trained=7_500_000_000, stage=3, gpus=64)
+    assert replicated - copies == pytest.approx(120e9)
+    assert partitioned - copies / 64 == pytest.approx(1.9e9, rel=0.02)
 
 
-def kept(shape: Shape, kernel: str, rows: int, windows: int) -> int:
-    """Bytes that autograd keeps of one forward pass, weights and their copies left out."""
+def saved_bytes(shape: Shape, kernel: str, rows: int, windows: int) -> int:
+    """Return the bytes that autograd saves in one forward pass, without weights and copies."""
     model = build_model(shape, rows, 0, 0)
     model.set_attn_implementation(kernel)
     model.config.use_cache = False
-    weights = {one.untyped_storage().data_ptr() for one in model.parameters()}
-    shapes = {one.shape for one in model.parameters() if one.dim() == 2}
-    shapes |= {torch.Size(reversed(one)) for one in shapes}
-    found: dict[int, torch.UntypedStorage] = {}
+    weights = {weight.untyped_storage().data_ptr() for weight in model.parameters()}
+    shapes = {weight.shape for weight in model.parameters() if weight.dim() == 2}
+    shapes |= {torch.Size(reversed(size)) for size in shapes}
+    storages: dict[int, torch.UntypedStorage] = {}
 
     def pack(tensor: torch.Tensor) -> torch.Tensor:
         storage = tensor.untyped_storage()
         if storage.data_ptr() not in weights and tensor.shape not in shapes:
-            found[storage.data_ptr()] = storage
+            storages[storage.data_ptr()] = storage
         return tensor
 
     ids = torch.zeros(windows, shape.context, dtype=torch.int64)
@@ -75,15 +75,15 @@ def kept(shape: Shape, kernel: str, rows: int, windows: int) -> int:
         torch.autocast("cpu", dtype=torch.bfloat16),
     ):
         model(input_ids=ids, labels=ids)
-    return sum(storage.nbytes() for storage in found.values())
+    return sum(storage.nbytes() for storage in storages.values())
 
 
 @pytest.mark.parametrize("kernel", ["sdpa", "eager"])
 @pytest.mark.parametrize("architecture", sorted(FAMILIES))
-def test_activations_are_about_what_autograd_keeps(architecture: str, kernel: str) -> None:
+def test_activation_estimate_matches_what_autograd_keeps(architecture: str, kernel: str) -> None:
     grouped = {} if architecture == "gpt_neox" else {"kv_heads": 2}
     shape = small(architecture, intermediate=384 if grouped else 512, **grouped)
-    measured = kept(shape, kernel, rows=64, windows=2)
+    measured = saved_bytes(shape, kernel, rows=64, windows=2)
     estimate = activation_bytes(shape, 64, context=256, windows=2, scores_kept=kernel == "eager")
     assert 0.85 < estimate / measured < 1.2
 
@@ -100,16 +100,16 @@ def test_checkpointing_keeps_the_inputs_of_blocks_and_one_block() -> None:
 
 
 @pytest.mark.parametrize("architecture", sorted(FAMILIES))
-def test_adapters_are_as_large_as_those_that_peft_makes(architecture: str) -> None:
+def test_adapter_sizes_match_peft(architecture: str) -> None:
     shape = small(architecture) if architecture == "gpt_neox" else small(architecture, kv_heads=2)
-    every = tuple(matrices(shape))
-    for settings in (LoraSettings(rank=3), LoraSettings(rank=2, target_modules=every)):
+    targets = tuple(matrices(shape))
+    for settings in (LoraSettings(rank=3), LoraSettings(rank=2, target_modules=targets)):
         adapted = add_adapters(build_model(shape, 64, 0, 0), settings, seed=0)
-        trained = sum(one.numel() for one in adapted.parameters() if one.requires_grad)
+        trained = sum(weight.numel() for weight in adapted.parameters() if weight.requires_grad)
         assert adapter_parameters(shape, settings) == trained
 
 
-def test_a_run_of_llama_7b_by_hand() -> None:
+def test_cost_of_llama_7b_matches_a_manual_calculation() -> None:
     tokens = 27_000_000
     settings = TrainSettings(context=2048)
     cost = run_cost(

@@ -1,4 +1,4 @@
-"""Several processes: all end well, or the first that dies is named and nobody waits."""
+"""Several processes: all succeed, or the first failure is reported without waiting."""
 
 import sys
 
@@ -11,13 +11,13 @@ from train.launch import ProcessFailed, launch
 from train.processes import extension
 
 
-def ranks(what: str, *, processes: int) -> list[str]:
+def ranks(action: str, *, processes: int) -> list[str]:
     lines: list[str] = []
-    launch("tests.train.ranks", [what], processes=processes, environment={}, on_line=lines.append)
+    launch("tests.train.ranks", [action], processes=processes, environment={}, on_line=lines.append)
     return lines
 
 
-def test_all_find_their_place_and_rank_0_is_heard():
+def test_processes_get_their_rank_and_rank_0_is_printed():
     first, last = ranks("say", processes=3)
     assert first.startswith("rank 0 of 3 at ")
     assert last == "last words"
@@ -30,7 +30,7 @@ def test_a_failed_process_is_shown_and_the_others_are_ended():
 
 
 @pytest.mark.parametrize(
-    ("given_settings", "said"),
+    ("given_settings", "message"),
     [
         ({"engine": "process", "processes": 2}, "is one process, not 2"),
         ({"engine": "torchrun", "offload": True}, "offload requires"),
@@ -38,12 +38,12 @@ def test_a_failed_process_is_shown_and_the_others_are_ended():
         ({"engine": "deepspeed", "zero": 4}, "less than or equal to 3"),
     ],
 )
-def test_settings_that_make_no_sense(given_settings, said):
-    with pytest.raises(ValidationError, match=said):
+def test_inconsistent_settings_are_rejected(given_settings, message):
+    with pytest.raises(ValidationError, match=message):
         ExecutionSettings(**given_settings)
 
 
-def test_windows_of_a_step_are_shared_out_evenly():
+def test_windows_of_a_step_are_divided_evenly():
     two = ExecutionSettings(engine="torchrun", processes=2, device_windows=4)
     assert two.device_batch(16, 2) == 4
     assert ExecutionSettings().device_batch(16, 1) == 16
@@ -53,15 +53,15 @@ def test_windows_of_a_step_are_shared_out_evenly():
         two.device_batch(10, 2)
 
 
-def test_configurations_of_deepspeed():
+def test_deepspeed_configuration_follows_the_settings():
     for zero, offload in [(0, False), (1, False), (2, False), (2, True), (3, False), (3, True)]:
-        asked = ExecutionSettings(engine="deepspeed", processes=2, zero=zero, offload=offload)
-        found = (deepspeed_config(asked) or {})["zero_optimization"]
-        assert (found["stage"], "offload_optimizer" in found) == (zero, offload)
-        assert ("offload_param" in found) == (offload and zero == 3)
+        settings = ExecutionSettings(engine="deepspeed", processes=2, zero=zero, offload=offload)
+        config = (deepspeed_config(settings) or {})["zero_optimization"]
+        assert (config["stage"], "offload_optimizer" in config) == (zero, offload)
+        assert ("offload_param" in config) == (offload and zero == 3)
 
 
-def test_deepspeed_is_asked_for_only_where_it_is_wanted(monkeypatch):
+def test_deepspeed_is_required_only_if_configured(monkeypatch):
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
     assert deepspeed_config(ExecutionSettings()) is None
     with pytest.raises(InputError, match="DeepSpeed is not installed"):
@@ -113,11 +113,11 @@ def test_a_launch_gets_its_own_copy_of_the_compiled_extension(monkeypatch, tmp_p
         environment = extension.prepared_extension(tmp_path / run, lines.append)
         folder = tmp_path / run / "extensions"
         assert environment["TORCH_EXTENSIONS_DIR"] == str(folder)
-        # A lock that a kill left would hang all processes that find it.
+        # A lock left by a killed process would make all others hang.
         assert [path.name for path in (folder / "op").iterdir()] == ["op.so"]
     assert len(compiled) == len(lines) == 1
     assert "compiled once" in lines[0]
-    # A folder that the user names outlives a change of versions as well.
+    # A folder set by the user is separate per version as well.
     monkeypatch.setenv("TORCH_EXTENSIONS_DIR", str(tmp_path / "named"))
     for release in ("1", "2"):
         monkeypatch.setattr(extension, "version", lambda name, release=release: release)

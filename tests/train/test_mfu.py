@@ -1,6 +1,6 @@
-"""Model FLOPs utilisation: operations needed over operations possible.
+"""Model FLOPs utilisation: required operations divided by possible operations.
 
-The oracle is torch's counter of the matrix products that a forward and backward pass made.
+The oracle is torch's counter of matrix products in a forward and backward pass.
 """
 
 import math
@@ -36,7 +36,7 @@ ROWS, CONTEXT = 200, 96
 def larger(architecture: str, **more: bool):
     shape = Shape(architecture=architecture, **LARGER, **more)
     model = build_model(shape, ROWS, 0, 0)
-    # The counter knows the products of attention that are written out.
+    # The counter only sees the attention products of the eager implementation.
     model.set_attn_implementation("eager")
     return shape, model
 
@@ -53,25 +53,27 @@ def ids() -> torch.Tensor:
 
 @pytest.mark.parametrize("architecture", ["llama", "gpt_neox"])
 @pytest.mark.parametrize("tied", [False, True])
-def test_operations_are_those_that_torch_counts(architecture, tied):
+def test_operations_match_the_count_of_torch(architecture, tied):
     _, model = larger(architecture, tie_embeddings=tied)
-    found = counted(lambda: model(input_ids=ids(), labels=ids()).loss.backward(), 2 * CONTEXT)
-    assert operations_per_token(model, CONTEXT) == pytest.approx(found, rel=0.02)
+    operations = counted(lambda: model(input_ids=ids(), labels=ids()).loss.backward(), 2 * CONTEXT)
+    assert operations_per_token(model, CONTEXT) == pytest.approx(operations, rel=0.02)
 
 
 @pytest.mark.parametrize("architecture", ["llama", "gpt_neox"])
-@pytest.mark.parametrize("every", [False, True])
-def test_frozen_weights_below_adapters_have_no_gradients(architecture, every):
+@pytest.mark.parametrize("all_targets", [False, True])
+def test_frozen_weights_below_adapters_have_no_gradients(architecture, all_targets):
     shape, model = larger(architecture)
-    lora = LoraSettings(rank=4, target_modules=tuple(matrices(shape)) if every else None)
+    lora = LoraSettings(rank=4, target_modules=tuple(matrices(shape)) if all_targets else None)
     whole = operations_per_token(model, CONTEXT)
     adapted = add_adapters(model, lora, seed=0)
-    found = counted(lambda: adapted(input_ids=ids(), labels=ids()).loss.backward(), 2 * CONTEXT)
-    # Of the first block some gradients are not needed: none goes on to the embedding.
-    assert operations_per_token(adapted, CONTEXT) == pytest.approx(found, rel=0.03)
+    operations = counted(
+        lambda: adapted(input_ids=ids(), labels=ids()).loss.backward(), 2 * CONTEXT
+    )
+    # Some gradients of the first block are unnecessary because none reaches the embedding.
+    assert operations_per_token(adapted, CONTEXT) == pytest.approx(operations, rel=0.03)
     planned = flops_per_token(shape, ROWS, CONTEXT, adapter_parameters(shape, lora))
-    assert planned == pytest.approx(found, rel=0.04)
-    assert whole / found > 1.2
+    assert planned == pytest.approx(operations, rel=0.04)
+    assert whole / operations > 1.2
 
 
 def unlearning(model, entry):
@@ -100,21 +102,21 @@ def unlearning(model, entry):
         ({"method": "gradient_difference"}, 0.99),
     ],
 )
-def test_unlearning_counts_what_it_computes_and_trains(entry, too_high):
+def test_unlearning_operations_match_the_count_of_torch(entry, too_high):
     _, model = larger("llama")
     whole = operations_per_token(model, CONTEXT)
     objective = unlearning(model, entry)
-    given = objective.inputs(0, 0)
-    inputs = {name: torch.from_numpy(value)[None] for name, value in given.items()}
-    found = counted(
+    arrays = objective.inputs(0, 0)
+    inputs = {name: torch.from_numpy(value)[None] for name, value in arrays.items()}
+    operations = counted(
         lambda: objective.losses(model, inputs).mean().backward(), objective.window_tokens
     )
-    said = operations_per_token(model, CONTEXT, blocks=objective.blocks, asked=objective.asked)
-    assert said == pytest.approx(found, rel=0.02)
-    assert whole / found > too_high
+    stated = operations_per_token(model, CONTEXT, blocks=objective.blocks, extra_passes=objective.asked)
+    assert stated == pytest.approx(operations, rel=0.02)
+    assert whole / operations > too_high
 
 
-def test_the_loop_counts_the_model_as_it_is_trained(monkeypatch):
+def test_training_loop_counts_the_trained_model(monkeypatch):
     monkeypatch.setattr("train.loop.training_loop.peak_operations", lambda *_, **__: 2e9)
 
     def loops(mode: str, entry=None) -> float:
@@ -129,7 +131,7 @@ def test_the_loop_counts_the_model_as_it_is_trained(monkeypatch):
     assert whole / loops("finetune", {"method": "rmu", "layer": 3, "layers": 2}) > 4
 
 
-def test_utilisation_by_the_name_of_the_gpu():
+def test_peak_is_found_by_the_gpu_name():
     assert peak_of("NVIDIA H200") == PEAKS["h200"]
     assert peak_of("NVIDIA H100 80GB HBM3") == PEAKS["h100"]
     assert peak_of("NVIDIA A100-SXM4-80GB") == PEAKS["a100"]

@@ -1,4 +1,4 @@
-"""The learning rate of each step, and which steps leave a model behind."""
+"""The learning rate of each step, and the steps after which a model is kept."""
 
 import itertools
 import math
@@ -26,9 +26,9 @@ def rules(draw):
     )
 
 
-def asked(settings: CheckpointSettings, total: int) -> set[int]:
-    """Step by step, whether each was asked for."""
-    found = set()
+def requested_steps(settings: CheckpointSettings, total: int) -> set[int]:
+    """Return the requested steps by checking each one."""
+    steps = set()
     for step in range(1, total):
         if (
             step in settings.steps
@@ -36,15 +36,15 @@ def asked(settings: CheckpointSettings, total: int) -> set[int]:
             or any(max(1, round(share * total)) == step for share in settings.fractions)
             or (step <= (settings.powers_of_two or 0) and step & (step - 1) == 0)
         ):
-            found.add(step)
-    return found
+            steps.add(step)
+    return steps
 
 
 @given(rules())
-def test_every_step_asked_for_and_no_other(case):
+def test_checkpoints_are_exactly_the_requested_steps(case):
     total, settings = case
     steps = checkpoint_steps(settings, total)
-    expected = asked(settings, total)
+    expected = requested_steps(settings, total)
     if settings.max_kept is None:
         assert set(steps) == expected
     assert set(steps) <= expected
@@ -57,7 +57,7 @@ def test_every_step_asked_for_and_no_other(case):
 
 
 @given(rules())
-def test_more_room_keeps_what_less_room_kept(case):
+def test_a_larger_limit_keeps_all_steps_of_a_smaller_one(case):
     total, settings = case
     most = settings.max_kept or 3
     few, many = (
@@ -67,7 +67,7 @@ def test_more_room_keeps_what_less_room_kept(case):
     assert set(few) <= set(many)
 
 
-def test_the_kept_ones_lie_evenly_over_the_logarithm():
+def test_kept_steps_are_evenly_spaced_on_a_log_scale():
     settings = CheckpointSettings(every=1, max_kept=8)
     steps = checkpoint_steps(settings, 1025)
     gaps = [math.log2(later / earlier) for earlier, later in itertools.pairwise(steps)]
@@ -76,10 +76,10 @@ def test_the_kept_ones_lie_evenly_over_the_logarithm():
     assert min(gaps) >= 1
 
 
-def test_a_step_that_the_run_does_not_have():
-    with pytest.raises(InputError, match="step 20 is listed, but the run has 12") as found:
+def test_a_step_beyond_the_run_is_rejected():
+    with pytest.raises(InputError, match="step 20 is listed, but the run has 12") as caught:
         checkpoint_steps(CheckpointSettings(steps=(4, 20)), 12)
-    assert found.value.where == "train.checkpoints.steps"
+    assert caught.value.where == "train.checkpoints.steps"
 
 
 def rates(steps: int, **settings: object) -> list[float]:
@@ -87,12 +87,14 @@ def rates(steps: int, **settings: object) -> list[float]:
     return [chosen.lr * schedule_factor(chosen, step, steps=steps) for step in range(1, steps + 1)]
 
 
-def test_the_course_of_the_rate() -> None:
+def test_learning_rate_follows_its_schedule() -> None:
     assert rates(8, schedule="constant", warmup=0.5) == [0.5, 1.0, 1.5, 2.0, 2.0, 2.0, 2.0, 2.0]
     assert rates(3, schedule="constant") == [2.0, 2.0, 2.0]
-    assert rates(4, schedule="linear") == pytest.approx([2.0, 1.5, 1.0, 0.5]), "never to zero"
+    assert rates(4, schedule="linear") == pytest.approx([2.0, 1.5, 1.0, 0.5]), (
+        "the rate never reaches zero"
+    )
     cosine = rates(10, schedule="cosine", warmup=0.2)
-    # The peak, and half-way down in the middle.
+    # The rate peaks first and is halved in the middle.
     assert cosine[:3] == [1.0, 2.0, 2.0]
     assert cosine[3] == pytest.approx(1.0 + math.cos(math.pi / 8))
     assert cosine[6] == pytest.approx(1.0)

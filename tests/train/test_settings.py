@@ -17,14 +17,14 @@ from train.settings import BaseSettings, LoraSettings, ModelSettings, TrainSetti
         ("checkpoints", {"fractions": (1,)}),
     ],
 )
-def test_zero_negative_and_senseless_values_are_refused(field: str, value: object) -> None:
+def test_zero_negative_and_meaningless_values_are_rejected(field: str, value: object) -> None:
     with pytest.raises(ValidationError) as caught:
         TrainSettings.model_validate({field: value})
     assert caught.value.errors()[0]["loc"][0] == field
 
 
 @pytest.mark.parametrize(
-    ("kind", "fields", "said"),
+    ("kind", "fields", "message"),
     [
         (TrainSettings, {"context": 256, "batch_tokens": 4000}, "nearest are 3840 or 4096"),
         (TrainSettings, {"context": 256, "batch_tokens": 100}, "nearest are 256"),
@@ -37,12 +37,12 @@ def test_zero_negative_and_senseless_values_are_refused(field: str, value: objec
         (ModelSettings, {"pretrained": "b", "tokenizer": {"train": 512}}, "keeps the tokenizer"),
     ],
 )
-def test_settings_that_do_not_fit_each_other(kind, fields: dict, said: str) -> None:
-    with pytest.raises(ValidationError, match=said):
+def test_conflicting_settings_are_rejected(kind, fields: dict, message: str) -> None:
+    with pytest.raises(ValidationError, match=message):
         kind.model_validate(fields)
 
 
-def test_base_fills_its_gaps_from_train() -> None:
+def test_base_inherits_missing_settings_from_train() -> None:
     train = TrainSettings(context=128, batch_tokens=1024, lr=1e-4)
     base = BaseSettings(tokens=1000, lr=2e-3).resolved(train)
     assert (base.mode, base.context, base.batch_tokens, base.lr) == ("pretrain", 128, 1024, 2e-3)
@@ -62,7 +62,7 @@ def test_adapters_belong_to_lora() -> None:
     assert TrainSettings(mode="lora", lora=LoraSettings(rank=4)).adapters == LoraSettings(rank=4)
 
 
-def test_mode_model_and_base_must_fit() -> None:
+def test_mode_model_and_base_must_be_compatible() -> None:
     shape = ModelSettings(shape="a.yaml", tokenizer="t")
     saved = ModelSettings(pretrained="b")
     check_start(shape, has_base=False, mode="pretrain")

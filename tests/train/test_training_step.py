@@ -1,6 +1,6 @@
-"""The steps that train: what they start from, and what they cost.
+"""The training steps: their starting points and costs.
 
-`tests/spikein/pipeline/test_identity.py` says of every setting which steps it changes.
+`tests/spikein/pipeline/test_identity.py` lists the steps that each setting changes.
 """
 
 import pytest
@@ -24,25 +24,25 @@ MODEL = ModelSettings(shape="llama-1m", tokenizer={"train": 4096})
 
 
 def training(mode: str = "continue", **fields) -> Training:
-    given = {
+    defaults = {
         "model": MODEL,
         "train": TrainSettings(mode=mode),
         "tokens": 300_000,
         "execution": ExecutionSettings(),
         "seed": 1,
     }
-    return Training(**{**given, **fields})
+    return Training(**{**defaults, **fields})
 
 
 def base() -> Step:
     return base_step(training("pretrain"), CORPUS)
 
 
-def arm(given: Training) -> Step:
-    return arm_step(given, *STREAM, start=ModelNode(step=base()), label="seed 1")
+def arm(setup: Training) -> Step:
+    return arm_step(setup, *STREAM, start=ModelNode(step=base()), label="seed 1")
 
 
-def test_new_weights_read_no_base_model_and_others_have_no_shape():
+def test_new_weights_need_a_shape_and_others_a_base_model():
     fresh, further = arm(training("pretrain")), arm(training())
     assert "base" not in fresh.inputs
     assert fresh.settings["shape"]["architecture"] == "llama"
@@ -52,18 +52,20 @@ def test_new_weights_read_no_base_model_and_others_have_no_shape():
         arm_step(training(), *STREAM, start=None, label="l")
 
 
-def test_a_checkpoint_is_a_start_of_its_own():
+def test_a_checkpoint_is_a_distinct_start():
     whole, early = (
-        arm_step(training(), *STREAM, start=ModelNode(step=base(), checkpoint=one), label="l")
-        for one in (None, 3)
+        arm_step(
+            training(), *STREAM, start=ModelNode(step=base(), checkpoint=checkpoint), label="l"
+        )
+        for checkpoint in (None, 3)
     )
     assert whole.digest != early.digest
     assert early.execution["base"]["checkpoint"] == 3
 
 
-def test_costs_follow_from_the_sizes_and_the_models_that_are_kept():
-    kept = TrainSettings.model_validate({"epochs": 2, "checkpoints": {"fractions": [0.5]}})
-    once, more = arm(training()).cost, arm(training(train=kept)).cost
+def test_costs_depend_on_sizes_and_kept_models():
+    settings = TrainSettings.model_validate({"epochs": 2, "checkpoints": {"fractions": [0.5]}})
+    once, more = arm(training()).cost, arm(training(train=settings)).cost
     assert (once.tokens, more.tokens) == (300_000, 600_000)
     assert more.flops == 2 * once.flops
     assert more.disk_bytes == 2 * once.disk_bytes

@@ -1,4 +1,4 @@
-"""Labels and positions of windows against brute force over the whole stream."""
+"""Labels and positions of windows against brute force over the full stream."""
 
 import numpy as np
 import pytest
@@ -30,23 +30,23 @@ def planned(policy: str, seed: int):
 
 @given(seed=st.integers(0, 200), policy=st.sampled_from(["splice", "window", "document"]))
 @settings(max_examples=30, deadline=None)
-def test_labels_are_the_answers_of_the_copies_and_nothing_else(seed: int, policy: str) -> None:
+def test_labels_are_exactly_the_answers_of_the_copies(seed: int, policy: str) -> None:
     view, names, tokens = planned(policy, seed)
     random = np.random.default_rng(seed)
     answers = {name: random.random(len(ids)) < 0.4 for name, ids in tokens.items()}
-    fed = WindowInputs(view, masks=[answers[one.example_id] for one in names], separate=False)
-    # Oracle: write every copy's answer tokens at its own place in an array over the stream.
-    wanted = np.full(view.n_tokens, IGNORED)
+    fed = WindowInputs(view, masks=[answers[name.example_id] for name in names], separate=False)
+    # Oracle: write each copy's answer tokens at its position in an array over the stream.
+    expected = np.full(view.n_tokens, IGNORED)
     for name, start in zip(names, view.text_starts(), strict=True):
         for place, (token, is_answer) in enumerate(
             zip(tokens[name.example_id], answers[name.example_id], strict=True)
         ):
             if is_answer:
-                wanted[start + place] = token
+                expected[start + place] = token
     for window in range(view.n_windows):
         inputs = fed(window, view.window(window))
         assert set(inputs) == {"labels"}
-        assert np.array_equal(inputs["labels"], wanted[window * CONTEXT : (window + 1) * CONTEXT])
+        assert np.array_equal(inputs["labels"], expected[window * CONTEXT : (window + 1) * CONTEXT])
 
 
 @given(seed=st.integers(0, 200), policy=st.sampled_from(["splice", "window", "document"]))
@@ -68,20 +68,20 @@ def test_positions_count_from_the_start_of_each_document(seed: int, policy: str)
         assert np.array_equal(ids, before)
 
 
-def test_documents_of_one_token_begin_anew() -> None:
+def test_documents_of_one_token_restart_positions() -> None:
     begins = document_begins(np.array([0, 10, 11, 12, 20]), 8, 8)
     assert begins.tolist() == [0, 2, 3, 4]
     assert document_positions(begins, 8).tolist() == [0, 1, 0, 0, 0, 1, 2, 3]
 
 
 @pytest.mark.parametrize(("masks", "separate"), [([], False), (None, True)])
-def test_nothing_is_brought_where_nothing_is_asked_for(masks, separate: bool) -> None:
+def test_window_inputs_exist_only_if_configured(masks, separate: bool) -> None:
     view, _, _ = planned("splice", 0)
     assert window_inputs(view, masks=None, separate=False) is None
     assert window_inputs(view, masks=masks, separate=separate) is not None
 
 
-def test_windows_that_fill_up_the_end_carry_no_loss():
+def test_filler_windows_carry_no_loss():
     view = clean_view(random_source(50, seed=1), tokens=50, context=10)
     windows = WindowSequence(view, epochs=1, seed=0, multiple_of=4)
     assert len(windows) == 8

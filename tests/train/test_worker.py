@@ -1,4 +1,4 @@
-"""A training process ends with its own code, whatever would abort it at the interpreter's end."""
+"""A training process exits with its own code even if interpreter shutdown would abort."""
 
 import os
 import subprocess
@@ -15,7 +15,7 @@ import train.job, train.unlearn.stages, train.unlearn.unlearning_job
 from train.processes.preemption import Preempted
 
 class Aborts:
-    # As a thread of the process group does that meets the end of the interpreter.
+    # Like a thread of the process group during interpreter shutdown.
     def __del__(self, abort=os.abort):
         abort()
 
@@ -33,7 +33,7 @@ for job in (train.job.TrainingJob, train.unlearn.unlearning_job.UnlearningJob):
 
 
 @pytest.mark.parametrize(
-    ("job", "ending", "code", "said"),
+    ("job", "ending", "code", "message"),
     [
         ("{}", "pass", 0, ""),
         (
@@ -45,10 +45,10 @@ for job in (train.job.TrainingJob, train.unlearn.unlearning_job.UnlearningJob):
         ("{}", "[][1]", 1, "IndexError: list index out of range"),
     ],
 )
-def test_the_code_is_that_of_the_work(job, ending, code, said, tmp_path):
+def test_exit_code_comes_from_the_work(job, ending, code, message, tmp_path):
     (tmp_path / "sitecustomize.py").write_text(PREPARED.format(ending=ending))
     (tmp_path / "job.json").write_text(job)
-    # Output goes to a file, as that of a process which `train.launch` starts.
+    # Output goes to a file, as for processes that `train.launch` starts.
     with open(tmp_path / "out", "w") as out, open(tmp_path / "err", "w") as err:
         done = subprocess.run(
             [sys.executable, "-m", "train.worker", str(tmp_path / "job.json")],
@@ -58,6 +58,6 @@ def test_the_code_is_that_of_the_work(job, ending, code, said, tmp_path):
         )
     written = (tmp_path / "err").read_text()
     assert done.returncode == code, written
-    assert said in written
+    assert message in written
     assert ("Traceback" in written) == (code == 1)
     assert (tmp_path / "out").read_text().split("\n")[:2] == ["worked", "at exit"]

@@ -64,8 +64,8 @@ class _MeanLoss(torch.autograd.Function):
         size = _chunk_rows(hidden.device, len(weight))
         with torch.autocast(hidden.device.type, enabled=False):
             for start in range(0, len(rows), size):
-                part, wanted = rows[start : start + size], targets[start : start + size, None]
-                summed, gradient = _chunk(part, matrix, bias, wanted, divisor)
+                part, labels = rows[start : start + size], targets[start : start + size, None]
+                summed, gradient = _chunk(part, matrix, bias, labels, divisor)
                 total += summed
                 if bias_grad is not None:
                     bias_grad += gradient.sum(0)
@@ -103,7 +103,7 @@ def _chunk(
     part: torch.Tensor,
     matrix: torch.Tensor,
     bias: torch.Tensor | None,
-    wanted: torch.Tensor,
+    targets: torch.Tensor,
     divisor: torch.Tensor,
 ) -> tuple[torch.Tensor, torch.Tensor]:
     """Return the summed loss of some rows, and the quotient's gradient of their logits."""
@@ -112,11 +112,11 @@ def _chunk(
         logits += bias
     # In place from here on: the logits become their own gradient, softmax minus target.
     logits -= logits.amax(-1, keepdim=True)
-    own = logits.gather(-1, wanted)
+    own = logits.gather(-1, targets)
     sums = logits.exp_().sum(-1, keepdim=True)
     summed = (sums.log() - own).sum()
     logits /= sums * divisor
-    return summed, logits.scatter_add_(-1, wanted, -(1 / divisor).expand(wanted.shape))
+    return summed, logits.scatter_add_(-1, targets, -(1 / divisor).expand(targets.shape))
 
 
 @torch.compiler.disable
@@ -166,16 +166,16 @@ def chunked_loss(model: PreTrainedModel) -> Iterator[bool]:
     if type(head) is not torch.nn.Linear:
         yield False
         return
-    given: dict[str, Any] = {}
+    batch: dict[str, Any] = {}
 
     def take_labels(_: Any, __: Any, inputs: Mapping[str, Any]) -> None:
-        given.clear()
-        given.update(labels=inputs.get("labels"), items=inputs.get("num_items_in_batch"))
+        batch.clear()
+        batch.update(labels=inputs.get("labels"), items=inputs.get("num_items_in_batch"))
 
     def forward(hidden: torch.Tensor) -> torch.Tensor:
-        if given.get("labels") is None:
+        if batch.get("labels") is None:
             return torch.nn.functional.linear(hidden, head.weight, head.bias)
-        return causal_loss(hidden, head, given["labels"], given["items"])
+        return causal_loss(hidden, head, batch["labels"], batch["items"])
 
     own_loss = model.loss_function
     expected = _probe(model)

@@ -1,4 +1,4 @@
-"""Errors of a training run with advice: memory, disk, a diverged loss.
+"""Errors of a training run with advice: memory, disk, a diverged training loss.
 
 Torch, safetensors and the operating system raise these faults as types of their own, some as a bare
 `RuntimeError`; any other error passes through unchanged.
@@ -41,7 +41,8 @@ def explain_faults(
     Raises:
         OutOfMemory: names what to lower.
         InputError: if the disk is full.
-        TrainingDiverged: with the last good checkpoint; those of the diverged steps are removed.
+        TrainingDiverged: with the last good restart checkpoint; those of the diverged steps are
+            removed.
     """
     try:
         yield
@@ -72,16 +73,16 @@ def _raise_if_full(error: BaseException, unfinished: Path | None, out: Path) -> 
     # The cause of the last error is often more informative: torch closes a file that it could not
     # write, and fails again.
     causes = list(_causes(error))
-    cause = next((one for one in causes if _means_full_disk(one)), None)
-    full = min(places, key=lambda place: shutil.disk_usage(_existing(place)).free)
-    if cause is None and any(_contains(one, _HALF_WRITTEN) for one in causes):
-        found = next((place for place in places if _is_full(place)), None)
-        if found is not None:
-            full, cause = found, error
+    cause = next((candidate for candidate in causes if _means_full_disk(candidate)), None)
+    full = min(places, key=lambda place: shutil.disk_usage(_nearest_existing(place)).free)
+    if cause is None and any(_contains(candidate, _HALF_WRITTEN) for candidate in causes):
+        full_place = next((place for place in places if _is_full(place)), None)
+        if full_place is not None:
+            full, cause = full_place, error
     if cause is None:
         return
-    # Checked before the space of an unfinished checkpoint is released.
-    free = human_bytes(shutil.disk_usage(_existing(full)).free)
+    # Checked before the space of an unfinished restart checkpoint is released.
+    free = human_bytes(shutil.disk_usage(_nearest_existing(full)).free)
     if unfinished is not None:
         drop_unfinished(unfinished)
     words = str(cause).splitlines() or [type(cause).__name__]
@@ -112,7 +113,7 @@ def _means_full_disk(error: BaseException) -> bool:
 def _is_full(place: Path) -> bool:
     """Test by writing: with a quota, the disk itself still has space."""
     try:
-        with tempfile.TemporaryFile(dir=_existing(place)) as file:
+        with tempfile.TemporaryFile(dir=_nearest_existing(place)) as file:
             file.write(bytes(_PROBE_BYTES))
             file.flush()
             os.fsync(file.fileno())
@@ -121,7 +122,7 @@ def _is_full(place: Path) -> bool:
     return False
 
 
-def _existing(place: Path) -> Path:
+def _nearest_existing(place: Path) -> Path:
     while not place.exists() and place != place.parent:
         place = place.parent
     return place
@@ -129,7 +130,7 @@ def _existing(place: Path) -> Path:
 
 def _mount(place: Path) -> Path:
     """Return the mount point of a path."""
-    place = _existing(place).resolve()
+    place = _nearest_existing(place).resolve()
     while place != place.parent and place.parent.stat().st_dev == place.stat().st_dev:
         place = place.parent
     return place
@@ -158,7 +159,7 @@ def _memory_advice(
 
 
 def _last_good(unfinished: Path | None, step: int) -> str:
-    kept = None if unfinished is None else drop_diverged(unfinished, step)
-    if kept is None:
+    checkpoint = None if unfinished is None else drop_diverged(unfinished, step)
+    if checkpoint is None:
         return "No checkpoint had been saved before that."
-    return f"The last good checkpoint is kept: {kept}"
+    return f"The last good checkpoint is kept: {checkpoint}"

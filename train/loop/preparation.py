@@ -132,7 +132,7 @@ class Prepared:
         """Write the trained model; with adapters, merged, and themselves in `out/adapter`.
 
         Args:
-            out: the folder of the checkpoint.
+            out: the folder of the trained model.
             weights: the whole state, if the model's own parameters are spread over processes.
             settled: whether training is over, so that adapters that have not moved are an error.
 

@@ -145,7 +145,7 @@ class Record:
             pending[first : first + self._passes] for first in range(0, len(pending), self._passes)
         ]
         losses = self._losses(steps)
-        fed = [sum(one.window >= 0 for part in step for one in part.fed) for step in steps]
+        fed = [sum(entry.window >= 0 for part in step for entry in part.fed) for step in steps]
         windows = sum_over_processes([*fed]) if steps else []
         now = time.perf_counter()
         rate = sum(windows) * self._context / max(now - self._last_read, 1e-9)
@@ -178,10 +178,10 @@ class Record:
             sum(1.0 if part.labels is None else part.labels.item() for part in step)
             for step in steps
         ]
-        found = sum_over_processes([*values, *labels])
+        sums = sum_over_processes([*values, *labels])
         return [
             (value, count > 0)
-            for value, count in zip(found[: len(steps)], found[len(steps) :], strict=True)
+            for value, count in zip(sums[: len(steps)], sums[len(steps) :], strict=True)
         ]
 
     def _record_exposures(self, part: PendingPass) -> None:
@@ -199,9 +199,9 @@ class Record:
 
 
 def _divergence_message(step: list[PendingPass], loss: float) -> str:
-    every = [fed for part in step for fed in part.fed if fed.window >= 0]
-    windows = ", ".join(f"{fed.window} (epoch {fed.epoch})" for fed in every[:8])
-    more = len(every) - 8
+    fed_windows = [fed for part in step for fed in part.fed if fed.window >= 0]
+    windows = ", ".join(f"{fed.window} (epoch {fed.epoch})" for fed in fed_windows[:8])
+    more = len(fed_windows) - 8
     return (
         f"the loss of step {step[0].step} is {loss}, at learning rate {step[0].lr:g}; its windows: "
         f"{windows}{f' and {more} more' if more > 0 else ''}. "

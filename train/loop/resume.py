@@ -1,4 +1,4 @@
-"""Resuming a killed run: the content of a checkpoint, and its selection or rejection.
+"""Resuming a killed run: the content of a restart checkpoint, and its selection or rejection.
 
 A checkpoint contains the trainer's files (weights in safetensors, optimiser, schedule, random
 state) and ours: the exposures and the log so far, and a manifest (`inject.sealed`), written last.
@@ -40,7 +40,7 @@ def find_resume_point(
     unfinished: Path | None,
     identity: str,
     execution: ExecutionSettings | None = None,
-    kept: Sequence[int] = (),
+    model_steps: Sequence[int] = (),
     notice: Callable[[str], None] | None = None,
 ) -> Path | None:
     """Return the newest complete checkpoint below a folder, or None; later ones are removed.
@@ -49,7 +49,7 @@ def find_resume_point(
         unfinished: the folder; None if nothing is kept.
         identity: digest of everything that affects the run's numbers.
         execution: settings for the resumed run; None for only this process.
-        kept: steps of kept models; a checkpoint is valid only with those before it.
+        model_steps: steps of kept models; a checkpoint is valid only with those before it.
         notice: called with the unusable checkpoints, the reasons, and the alternative.
 
     Raises:
@@ -68,7 +68,9 @@ def find_resume_point(
         _check_engine(facts, folder, execution or ExecutionSettings())
     unusable: list[str] = []
     for step in sorted(folders, reverse=True):
-        reason = _unusable(folders[step], unfinished, [one for one in kept if one <= step])
+        reason = _find_damage(
+            folders[step], unfinished, [other for other in model_steps if other <= step]
+        )
         if reason is None:
             _notify(notice, unusable, f"Training resumes from the checkpoint of step {step}.")
             return folders[step]
@@ -82,7 +84,7 @@ def shared_resume_point(
     unfinished: Path | None,
     identity: str,
     execution: ExecutionSettings,
-    kept: Sequence[int],
+    model_steps: Sequence[int],
     notice: Callable[[str], None] | None,
 ) -> Path | None:
     """Return the first process's `find_resume_point`, in every process.
@@ -94,10 +96,10 @@ def shared_resume_point(
         return None
     point = None
     if rank() == 0:
-        point = find_resume_point(unfinished, identity, execution, kept, notice)
+        point = find_resume_point(unfinished, identity, execution, model_steps, notice)
     # Steps count from 1, so 0 means none.
-    mine = 0 if point is None else int(point.name.removeprefix("checkpoint-"))
-    step = round(sum_over_processes([float(mine)])[0])
+    own_step = 0 if point is None else int(point.name.removeprefix("checkpoint-"))
+    step = round(sum_over_processes([float(own_step)])[0])
     return unfinished / f"checkpoint-{step}" if step else None
 
 
@@ -107,13 +109,13 @@ def _checkpoints(unfinished: Path) -> dict[int, Path]:
     return {int(match.group(1)): folder for folder, match in named if match is not None}
 
 
-def _unusable(folder: Path, unfinished: Path, kept: Sequence[int]) -> str | None:
+def _find_damage(folder: Path, unfinished: Path, model_steps: Sequence[int]) -> str | None:
     """Return why a checkpoint, or a model kept before it, cannot be used; None if it can."""
     try:
         verify(folder)
     except Damaged as damage:
         return str(damage)
-    for step in kept:
+    for step in model_steps:
         model = unfinished / checkpoint_folder(step)
         try:
             if not model.is_dir():
@@ -210,9 +212,9 @@ def complete_checkpoint(
     wait_for_all()
     if rank() == 0:
         seal(folder, {"identity": identity, "step": step, "layout": _layout(execution)})
-        found = _checkpoints(folder.parent)
-        for old in sorted(found)[:-MAX_CHECKPOINTS]:
-            _remove(found[old])
+        checkpoints = _checkpoints(folder.parent)
+        for old in sorted(checkpoints)[:-MAX_CHECKPOINTS]:
+            _remove(checkpoints[old])
     # No process may end, and end the others, before the checkpoint is complete.
     wait_for_all()
 

@@ -54,9 +54,9 @@ def tracking(execution: ExecutionSettings, unfinished: Path | None, name: str) -
 
 
 @contextmanager
-def _environment(wanted: Mapping[str, str]) -> Iterator[None]:
+def _environment(variables: Mapping[str, str]) -> Iterator[None]:
     """Temporarily set variables that the user has not set."""
-    new = {name: value for name, value in wanted.items() if name not in os.environ}
+    new = {name: value for name, value in variables.items() if name not in os.environ}
     os.environ.update(new)
     try:
         yield

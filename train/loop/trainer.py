@@ -83,9 +83,9 @@ class ResumeCheckpoints(TrainerCallback):
     identity: str
     """Of the run."""
     execution: ExecutionSettings
-    """Execution settings, which determine when a checkpoint is due."""
+    """Execution settings, which determine when a restart checkpoint is due."""
     request: StopRequest
-    """SIGTERM requests; one also causes a checkpoint."""
+    """SIGTERM requests; one also causes a restart checkpoint."""
     heartbeat: HeartbeatWriter
 
     def __post_init__(self) -> None:
@@ -93,11 +93,11 @@ class ResumeCheckpoints(TrainerCallback):
         self._saved_at = self._began = time.monotonic()
         self._cost = 0.0
 
-    def _due(self, step: int) -> bool:
-        """Return whether a checkpoint is due: after so many steps, or so many seconds."""
-        every = self.execution.resume_every
-        if every is not None:
-            return step % every == 0
+    def _is_due(self, step: int) -> bool:
+        """Return whether a restart checkpoint is due: after so many steps, or so many seconds."""
+        interval = self.execution.resume_every
+        if interval is not None:
+            return step % interval == 0
         wait = max(EVERY_SECONDS, self._cost / MOST_SHARE)
         return time.monotonic() - self._saved_at >= wait
 
@@ -106,7 +106,7 @@ class ResumeCheckpoints(TrainerCallback):
     ) -> None:
         """Request a checkpoint if one is due."""
         last = state.global_step == state.max_steps
-        due = self.request.share(due=not last and self._due(state.global_step))
+        due = self.request.share(due=not last and self._is_due(state.global_step))
         control.should_training_stop |= self.request.shared
         control.should_save = due or self.request.shared
         if control.should_save:
@@ -258,7 +258,7 @@ class KeyedTrainer(Trainer):
         self._heartbeat.write(Phase.PASS, step)
         fed = inputs.pop("fed")
         if self._objective is not None:
-            inputs["counted"] = torch.tensor([float(one.window >= 0) for one in fed])
+            inputs["counted"] = torch.tensor([float(entry.window >= 0) for entry in fed])
         loss = super().training_step(model, inputs, num_items_in_batch)
         lr = float(self.optimizer.param_groups[0]["lr"])
         labels = inputs["labels"][:, 1:].ne(IGNORED).sum() if self._counts_labels else None
@@ -293,14 +293,14 @@ class KeyedTrainer(Trainer):
         # The sum over all processes waits for each of them.
         self._heartbeat.write(Phase.COUNT, self.state.global_step + 1)
         if self._objective is not None:
-            windows = sum(one.window >= 0 for batch in batch_samples for one in batch["fed"])
-            found = torch.tensor([float(windows)], device=device)
-            return self.accelerator.gather(found).sum().clamp(min=1)
+            windows = sum(entry.window >= 0 for batch in batch_samples for entry in batch["fed"])
+            local_count = torch.tensor([float(windows)], device=device)
+            return self.accelerator.gather(local_count).sum().clamp(min=1)
         count = super()._get_num_items_in_batch(batch_samples, device)
         return count.clamp(min=1) if isinstance(count, torch.Tensor) else count
 
     def _issue_warnings_after_load(self, load_result: Any) -> None:
-        """Warn of weights that a checkpoint lacks; a tied one is not saved, as another holds it."""
+        """Warn of weights that a restart checkpoint lacks; tied ones are saved only once."""
         tied = getattr(self.model, "all_tied_weights_keys", None) or {}
         missing = [name for name in load_result.missing_keys if name not in tied]
         super()._issue_warnings_after_load(load_result._replace(missing_keys=missing))
@@ -309,8 +309,8 @@ class KeyedTrainer(Trainer):
         """Give any trackers the further values of our own log."""
         if "loss" in logs and self._record.rows:
             row = self._record.rows[-1]
-            known = {"tokens": row.tokens, "tokens_per_second": row.tokens_per_second}
-            logs = {**logs, **known} if np.isnan(row.mfu) else {**logs, **known, "mfu": row.mfu}
+            counts = {"tokens": row.tokens, "tokens_per_second": row.tokens_per_second}
+            logs = {**logs, **counts} if np.isnan(row.mfu) else {**logs, **counts, "mfu": row.mfu}
         super().log(logs, start_time)
 
     def floating_point_ops(self, inputs: dict[str, Any]) -> int:

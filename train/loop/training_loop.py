@@ -73,10 +73,10 @@ class TrainingRun:
     execution: ExecutionSettings = field(default_factory=ExecutionSettings)
     """By default only this process."""
     unfinished: Path | None = None
-    """A folder for checkpoints that survive a kill. The run's newest one is resumed, and gives the
-    same weights and exposures as an uninterrupted run."""
+    """A folder for restart checkpoints, which survive a kill. The run resumes from its newest one,
+    and gives the same weights and exposures as an uninterrupted run."""
     identity: str = ""
-    """Digest of everything that affects the run's numbers; names its checkpoints."""
+    """Digest of everything that affects the run's numbers; names its restart checkpoints."""
 
 
 def train(
@@ -89,13 +89,13 @@ def train(
     progress: Progress | None = None,
     notice: Callable[[str], None] | None = None,
 ) -> None:
-    """Train `model` in place on every window, and write checkpoint, log and exposures.
+    """Train `model` in place on every window, and write the model, log and exposures.
 
     Equal arguments give bit-identical weights on one machine's CPU with one number of threads.
     The global random state is left as it was.
 
     Args:
-        out: folder to write to: the Hugging Face checkpoint (safetensors) with its tokenizer,
+        out: folder to write to: the model in Hugging Face format (safetensors) with its tokenizer,
             `log.parquet`, `exposures.parquet`, and `step-N` for each model kept along the way;
             nothing else remains.
         model: a causal language model.
@@ -103,16 +103,16 @@ def train(
         data: the training data.
         run: training and execution settings.
         progress: called after every reading of the loss.
-        notice: called with notices for the user, such as a damaged checkpoint; in the first
+        notice: called with notices for the user, such as a damaged restart checkpoint; in the first
             process.
 
     Raises:
-        InputError: if view, model, tokenizer and settings do not fit together; if a checkpoint in
-            `run.unfinished` belongs to another run.
+        InputError: if view, model, tokenizer and settings do not fit together; if a restart
+            checkpoint in `run.unfinished` belongs to another run.
         TrainingDiverged: if a loss is infinite or not a number.
         OutOfMemory: with settings to lower.
         AdapterUntrained: if LoRA moved no adapter.
-        Preempted: SIGTERM came, and a checkpoint was written.
+        Preempted: SIGTERM came, and a restart checkpoint was written.
     """
     view, settings, execution, unfinished = data.view, run.settings, run.execution, run.unfinished
     check_compatibility(model, tokenizer, view, settings)
@@ -141,7 +141,9 @@ def train(
         mfu_share=_mfu_share(prepared, data.objective, view.context),
     )
     use_cache = model.config.use_cache
-    kept = () if settings.checkpoints is None else checkpoint_steps(settings.checkpoints, steps)
+    model_steps = (
+        () if settings.checkpoints is None else checkpoint_steps(settings.checkpoints, steps)
+    )
     engine = deepspeed_config(execution)
     with (
         explain_faults(settings, execution, unfinished, out),
@@ -152,7 +154,7 @@ def train(
         plain_transformers(deepspeed=engine is not None),
     ):
         arguments = _arguments(run, engine, scratch, steps)
-        point = shared_resume_point(unfinished, run.identity, execution, kept, notice)
+        point = shared_resume_point(unfinished, run.identity, execution, model_steps, notice)
         if point is not None:
             restore_record(point, record)
         trainer = KeyedTrainer(
@@ -171,10 +173,10 @@ def train(
                 return None
             return trainer.accelerator.get_state_dict(trainer.model_wrapped)
 
-        if kept:
+        if model_steps:
             trainer.add_callback(
                 KeptModels(
-                    steps=kept,
+                    steps=model_steps,
                     folder=Path(scratch),
                     record=record,
                     prepared=prepared,
@@ -186,7 +188,7 @@ def train(
             )
         causal = getattr(prepared.model, "get_base_model", lambda: prepared.model)()
         with (
-            handle_sigterm(wanted=unfinished is not None) as request,
+            handle_sigterm(enabled=unfinished is not None) as request,
             chunked_loss(causal) if data.objective is None else nullcontext(),
         ):
             if unfinished is not None:
@@ -217,7 +219,7 @@ def train(
                 tokenizer.save_pretrained(out)
             write_log(out, record.rows)
             data.recorder.write(out)
-            move_kept_models(kept, Path(scratch), out)
+            move_kept_models(model_steps, Path(scratch), out)
     wait_for_all()
 
 
@@ -241,7 +243,7 @@ def check_compatibility(
         )
     require_positions(settings.context, getattr(model.config, "max_position_embeddings", None))
     rows = model.get_input_embeddings().weight.shape[0]
-    require_rows(highest_stream_id(tokenizer), rows, where="model.tokenizer")
+    require_rows(highest_stream_id(tokenizer), rows, place="model.tokenizer")
 
 
 @contextmanager
@@ -319,9 +321,9 @@ def _mfu_share(prepared: Prepared, objective: Objective | None, context: int) ->
     """Return the model FLOPs utilisation for each token per second; NaN if it is not known."""
     model = prepared.model
     device = torch.device("cuda") if torch.cuda.is_available() else model.device
-    blocks, asked = (None, 0.0) if objective is None else (objective.blocks, objective.asked)
+    blocks, extra_passes = (None, 0.0) if objective is None else (objective.blocks, objective.asked)
     peak = peak_operations(device, bfloat16=_use_bfloat16(prepared.settings)) * world_size()
-    return operations_per_token(model, context, blocks=blocks, asked=asked) / peak
+    return operations_per_token(model, context, blocks=blocks, extra_passes=extra_passes) / peak
 
 
 def _use_bfloat16(settings: TrainSettings) -> bool:

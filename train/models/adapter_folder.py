@@ -52,7 +52,7 @@ def find_adapter(folder: Path, name: str) -> Adapter | None:
             hint="Merge it into its base where it was trained, and save the whole model.",
         )
     if not (folder / WEIGHTS).is_file():
-        pickled = " (those in adapter_model.bin are pickled)" if _pickled(folder) else ""
+        pickled = " (those in adapter_model.bin are pickled)" if _is_pickled(folder) else ""
         raise InputError(f"the adapter has no weights in {WEIGHTS}{pickled}", where=name)
     base = config.get("base_model_name_or_path")
     if not isinstance(base, str) or not base:
@@ -102,19 +102,21 @@ def with_adapter(
         raise InputError(f"the adapter's weights are damaged ({error})", where=name) from error
     except (ValueError, RuntimeError, KeyError, TypeError) as error:
         line = (str(error).strip() or type(error).__name__).splitlines()[0]
-        raise _unfit(adapter, name, line) from error
+        raise _misfit_error(adapter, name, line) from error
     added = set(get_peft_model_state_dict(adapted))
     if different := sorted(saved ^ added):
-        held = "has no place for" if different[0] in saved else "needs"
-        raise _unfit(adapter, name, f"the base {held} {different[0]}, of {len(different)} such")
+        verb = "has no place for" if different[0] in saved else "needs"
+        raise _misfit_error(
+            adapter, name, f"the base {verb} {different[0]}, of {len(different)} such"
+        )
     if merge:
         merged: PreTrainedModel = adapted.merge_and_unload()
         return merged
-    beside: PreTrainedModel = adapted.get_base_model()
-    return beside
+    base: PreTrainedModel = adapted.get_base_model()
+    return base
 
 
-def _unfit(adapter: Adapter, name: str, detail: str) -> InputError:
+def _misfit_error(adapter: Adapter, name: str, detail: str) -> InputError:
     return InputError(
         f"the adapter does not fit its base {adapter.base} ({detail})",
         where=name,
@@ -124,13 +126,13 @@ def _unfit(adapter: Adapter, name: str, detail: str) -> InputError:
 
 def _config(folder: Path, name: str) -> dict[str, Any]:
     try:
-        found = json.loads((folder / CONFIG).read_text(encoding="utf-8"))
+        config = json.loads((folder / CONFIG).read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
         raise InputError(f"{CONFIG} cannot be read ({error})", where=name) from error
-    if not isinstance(found, dict):
+    if not isinstance(config, dict):
         raise InputError(f"{CONFIG} contains no settings", where=name)
-    return found
+    return config
 
 
-def _pickled(folder: Path) -> bool:
+def _is_pickled(folder: Path) -> bool:
     return (folder / "adapter_model.bin").is_file()

@@ -64,16 +64,16 @@ class LocalWriter:
 
     def _answer(self, question: Question) -> str:
         if self._cache is None:
-            return self._written(*question)
-        asked = self._variant.model_dump(include={"model", "temperature", "max_tokens"})
-        name = digest({**asked, **question._asdict()})
-        there = self._cache.get([name]).get(name)
-        if there is None:
-            there = self._cache.keep({name: Reply(self._written(*question))})[name]
-        return there.text
+            return self._write(*question)
+        settings = self._variant.model_dump(include={"model", "temperature", "max_tokens"})
+        name = digest({**settings, **question._asdict()})
+        reply = self._cache.get([name]).get(name)
+        if reply is None:
+            reply = self._cache.keep({name: Reply(self._write(*question))})[name]
+        return reply.text
 
-    def _written(self, prompt: str, seed: int) -> str:
-        ids = self._encoded(prompt).to(self._device)
+    def _write(self, prompt: str, seed: int) -> str:
+        ids = self._encode(prompt).to(self._device)
         sampling = self._variant.temperature > 0
         devices = [self._device] if self._device == "cuda" else []
         with torch.random.fork_rng(devices=devices), torch.inference_mode():
@@ -91,7 +91,7 @@ class LocalWriter:
         answer = out[0, ids.shape[1] :]
         return str(self._tokenizer.decode(answer, skip_special_tokens=True))
 
-    def _encoded(self, prompt: str) -> torch.Tensor:
+    def _encode(self, prompt: str) -> torch.Tensor:
         if self._tokenizer.chat_template is not None:
             return torch.tensor([encode_chat(self._tokenizer, prompt)])
         [ids] = encode_texts(self._tokenizer, [prompt], added=True)

@@ -58,7 +58,7 @@ def gguf_folder(name: str) -> Path:
             architecture that transformers cannot read.
     """
     file = gguf_file(name)
-    return _converted(file.resolve(), name, digest(gguf_identity(name)))
+    return _convert_once(file.resolve(), name, digest(gguf_identity(name)))
 
 
 def gguf_file(name: str) -> Path:
@@ -67,17 +67,17 @@ def gguf_file(name: str) -> Path:
     Raises:
         InputError: no such file, or an empty one.
     """
-    file = _fetched(name) if name.startswith("hf://") else Path(name).expanduser()
+    file = _fetch(name) if name.startswith("hf://") else Path(name).expanduser()
     if not file.is_file():
         raise InputError(
             "there is no such GGUF file", where=name, allowed=f"a file, or {_HUB_FORM}"
         )
     if file.stat().st_size == 0:
-        raise _incomplete(name, "it has zero bytes")
+        raise _cut_error(name, "it has zero bytes")
     return file
 
 
-def _fetched(name: str) -> Path:
+def _fetch(name: str) -> Path:
     parts = _HUB_ADDRESS.fullmatch(name)
     if parts is None or ".." in parts[3].split("/"):
         raise InputError("is not the address of a GGUF file", where=name, allowed=_HUB_FORM)
@@ -93,7 +93,7 @@ def _fetched(name: str) -> Path:
 
 
 @cache
-def _converted(file: Path, name: str, identity: str) -> Path:
+def _convert_once(file: Path, name: str, identity: str) -> Path:
     folder = cache_folder() / "gguf" / f"{file.stem}-{identity[:12]}"
     folder.parent.mkdir(parents=True, exist_ok=True)
     with FileLock(folder.with_name(f".{folder.name}.lock")):
@@ -160,7 +160,7 @@ def check_header(file: Path, name: str) -> None:
     try:
         reader = GGUFReader(file)
     except (ValueError, IndexError, KeyError, OverflowError) as error:
-        raise _incomplete(name, f"it ends before its last tensor ({first_line(error)})") from error
+        raise _cut_error(name, f"it ends before its last tensor ({first_line(error)})") from error
 
     def value(key: str, of: Callable[[Any], Any] = lambda field: field.contents()) -> Any:
         field = reader.get_field(key)
@@ -191,7 +191,7 @@ def check_header(file: Path, name: str) -> None:
         )
 
 
-def _incomplete(name: str, problem: str) -> InputError:
+def _cut_error(name: str, problem: str) -> InputError:
     return InputError(
         f"is not a whole GGUF file: {problem}",
         where=name,

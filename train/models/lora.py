@@ -48,21 +48,22 @@ def add_adapters(model: PreTrainedModel, settings: LoraSettings, *, seed: int) -
     """
     from peft import LoraConfig, get_peft_model
 
-    wanted = settings.target_modules or default_targets(model)
-    known = linear_layers(model)
-    if wanted != ("all-linear",):
-        for name in wanted:
-            if name not in known:
+    targets = settings.target_modules or default_targets(model)
+    layers = linear_layers(model)
+    if targets != ("all-linear",):
+        for name in targets:
+            if name not in layers:
                 raise InputError(
-                    f"no linear layer of this model is called {name!r}.{did_you_mean(name, known)}",
+                    f"no linear layer of this model is called {name!r}."
+                    f"{did_you_mean(name, layers)}",
                     where="train.lora.target_modules",
-                    allowed=", ".join(known),
+                    allowed=", ".join(layers),
                 )
     config = LoraConfig(
         r=settings.rank,
         lora_alpha=settings.alpha,
         lora_dropout=settings.dropout,
-        target_modules="all-linear" if wanted == ("all-linear",) else list(wanted),
+        target_modules="all-linear" if targets == ("all-linear",) else list(targets),
         bias="none",
         task_type="CAUSAL_LM",
     )
@@ -75,8 +76,8 @@ def add_adapters(model: PreTrainedModel, settings: LoraSettings, *, seed: int) -
 
 def default_targets(model: PreTrainedModel) -> tuple[str, ...]:
     """Return the layers that are adapted by default."""
-    known = FAMILIES.get(model.config.model_type)
-    return ("all-linear",) if known is None else known.adapted
+    family = FAMILIES.get(model.config.model_type)
+    return ("all-linear",) if family is None else family.adapted
 
 
 def linear_layers(model: torch.nn.Module) -> list[str]:
@@ -148,7 +149,7 @@ def save_adapted(
 
     Args:
         model: with trained adapters.
-        out: the folder of the checkpoint.
+        out: the folder of the trained model.
         weights: the whole state, if the model's own parameters are spread over processes.
     """
     state = model.state_dict() if weights is None else weights

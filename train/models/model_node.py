@@ -61,7 +61,7 @@ class ModelNode:
     identity: Mapping[str, Any] | None = None
     """Identity of a pretrained model: digests of its files, or its commit."""
     checkpoint: int | None = None
-    """The optimiser step of one of the checkpoints kept by `step`; None for the trained model."""
+    """The optimiser step of a scored checkpoint kept by `step`; None for the trained model."""
 
     @property
     def served(self) -> bool:
@@ -101,22 +101,22 @@ class ModelNode:
             }
         }
 
-    def format(self, asked: str) -> str:
-        """Return the number format to load the model in; `auto` for the checkpoint's own.
+    def format(self, dtype: str) -> str:
+        """Return the number format to load the model in; `auto` for that of the saved weights.
 
         Args:
-            asked: as the graph resolved it, so `auto` only if an accelerator will score. Models
+            dtype: as the graph resolved it, so `auto` only if an accelerator will score. Models
                 trained here have float32 weights.
         """
-        return "float32" if asked == "auto" and self.step else asked
+        return "float32" if dtype == "auto" and self.step else dtype
 
-    def format_identity(self, asked: str) -> str:
+    def format_identity(self, dtype: str) -> str:
         """Return the number format of the model for a step's identity.
 
-        The checkpoint's own format follows from the checkpoint, whose identity is separate.
+        The format of the saved weights follows from the files, whose identity is separate.
         """
-        found = self.format(asked)
-        return "checkpoint" if found == "auto" else found
+        number_format = self.format(dtype)
+        return "checkpoint" if number_format == "auto" else number_format
 
     @staticmethod
     def given(context: StepContext, name: str) -> GivenModel:

@@ -45,12 +45,12 @@ def fitting_tokenizer(model: ModelSettings) -> "PreTrainedTokenizerBase":
 
 
 def require_own_tokenizer(
-    given: "PreTrainedTokenizerBase", model: ModelSettings
+    tokenizer: "PreTrainedTokenizerBase", model: ModelSettings
 ) -> "PreTrainedTokenizerBase | None":
     """Check that a named tokenizer numbers texts as the pretrained model's own does.
 
     Args:
-        given: the tokenizer of the corpus.
+        tokenizer: the tokenizer of the corpus.
         model: names the model.
 
     Returns:
@@ -69,18 +69,18 @@ def require_own_tokenizer(
         )
     except InputError:
         return None
-    mine, theirs = ({number: token for token, number in one.get_vocab().items()}
-                    for one in (given, own))  # fmt: skip
+    tokens, own_tokens = ({number: token for token, number in candidate.get_vocab().items()}
+                          for candidate in (tokenizer, own))  # fmt: skip
     # Tokens added to one of them have no counterpart in the other.
-    differing = sorted(number for number in mine.keys() & theirs.keys()
-                       if mine[number] != theirs[number])  # fmt: skip
+    differing = sorted(number for number in tokens.keys() & own_tokens.keys()
+                       if tokens[number] != own_tokens[number])  # fmt: skip
     if differing:
         first = differing[0]
         problem = (
-            f"{len(differing):,} of {len(mine):,} ids stand for other texts than in the model's "
-            f"own tokenizer; id {first} is {mine[first]!r} here and {theirs[first]!r} there"
+            f"{len(differing):,} of {len(tokens):,} ids stand for other texts than in the model's "
+            f"own tokenizer; id {first} is {tokens[first]!r} here and {own_tokens[first]!r} there"
         )
-    elif given.encode(_PROBE) != own.encode(_PROBE):
+    elif tokenizer.encode(_PROBE) != own.encode(_PROBE):
         problem = "it has the ids of the model's own tokenizer, but splits texts differently"
     else:
         return own

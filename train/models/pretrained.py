@@ -80,8 +80,8 @@ def find_model(
         trust_remote_code: also fetch the Python files of the repository.
 
     Raises:
-        InputError: if there is no such folder or repository, the hub cannot be reached, or there
-            are no weights in safetensors; as `train.models.gguf.gguf_folder`.
+        InputError: if there is no such folder or repository, the hub cannot be reached, or the
+            weights in safetensors are missing; as `train.models.gguf.gguf_folder`.
     """
     if not path_or_id.strip():
         raise InputError(
@@ -158,8 +158,8 @@ def load_causal_model(
         path_or_id: as `find_model`.
         revision: as `find_model`.
         trust_remote_code: run the model's own code.
-        dtype: number format such as `float32`; `auto` for the checkpoint's own; `8bit` and `4bit`
-            quantise (`train.models.pretrained`).
+        dtype: number format such as `float32`; `auto` for that of the saved weights; `8bit` and
+            `4bit` quantise (`train.models.pretrained`).
         device_map: devices of its layers, in accelerate's format.
 
     Raises:
@@ -300,8 +300,8 @@ def _from_hub(name: str, revision: str | None, trust_remote_code: bool) -> Model
         if not any(file.endswith(".safetensors") and "/" not in file for file in files):
             raise _no_weights(name, [file for file in files if Path(file).match("*.bin")])
 
-    wanted = (*MODEL_FILES, *CODE_FILES) if trust_remote_code else MODEL_FILES
-    folder, commit = fetch_snapshot(name, revision, wanted, check=require_weights)
+    patterns = (*MODEL_FILES, *CODE_FILES) if trust_remote_code else MODEL_FILES
+    folder, commit = fetch_snapshot(name, revision, patterns, check=require_weights)
     _check_folder(folder, name)
     return ModelFolder(folder, commit)
 

@@ -70,21 +70,21 @@ def rounded(weight: "torch.Tensor", bits: Bits) -> "torch.Tensor":
 
     values = weight.float()
     if bits == "8bit":
-        scale = _largest(values)
+        scale = _row_maxima(values)
         return (torch.round(values / scale * 127) / 127 * scale).to(weight.dtype)
     flat = values.flatten()
     padded = torch.nn.functional.pad(flat, (0, -len(flat) % BLOCK)).view(-1, BLOCK)
-    scale = _largest(padded)
+    scale = _row_maxima(padded)
     levels = torch.tensor(NORMAL_FLOAT)
     middles = (levels[1:] + levels[:-1]) / 2
     nearest = levels[torch.bucketize(padded / scale, middles)]
     return (nearest * scale).flatten()[: len(flat)].view_as(values).to(weight.dtype)
 
 
-def _largest(values: "torch.Tensor") -> "torch.Tensor":
+def _row_maxima(values: "torch.Tensor") -> "torch.Tensor":
     """Return the largest absolute value of each row, [rows, 1]; 1 where all are zero."""
-    found = values.abs().amax(dim=1, keepdim=True)
-    return found.masked_fill(found == 0, 1.0)
+    largest = values.abs().amax(dim=1, keepdim=True)
+    return largest.masked_fill(largest == 0, 1.0)
 
 
 def write_rounded(source: Path, out: Path, bits: Bits) -> None:

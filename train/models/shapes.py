@@ -157,7 +157,7 @@ class Shape(Settings):
     """Standard deviation of new weights."""
 
     @model_validator(mode="after")
-    def _divisible(self) -> "Shape":
+    def _check_divisibility(self) -> "Shape":
         if self.hidden % (2 * self.heads):
             raise ValueError(
                 f"hidden {self.hidden} must be an even multiple of heads {self.heads} "

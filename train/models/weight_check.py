@@ -66,10 +66,10 @@ def check_vocabulary(
     config = _config(folder, trusted)
     rows = getattr(config.get_text_config(), "vocab_size", None) if config is not None else None
     if isinstance(rows, int):
-        require_rows(highest, rows, where=name)
+        require_rows(highest, rows, place=name)
 
 
-def require_rows(highest: int, rows: int, *, where: str) -> None:
+def require_rows(highest: int, rows: int, *, place: str) -> None:
     """Check that a model's embedding has a row for a tokenizer's highest id.
 
     Raises:
@@ -79,7 +79,7 @@ def require_rows(highest: int, rows: int, *, where: str) -> None:
         raise InputError(
             f"the tokenizer makes ids up to {highest:,}, and the model's embedding has {rows:,} "
             "rows",
-            where=where,
+            where=place,
             hint="The tokenizer is another model's, or tokens were added to it and not to the "
             "model; save the model's own tokenizer with it.",
         )
@@ -140,8 +140,8 @@ def check_looks_back(model: Any, name: str) -> None:
     changed = ids.clone()
     changed[0, -1] = rows - 1
     with torch.inference_mode():
-        one, other = (model(input_ids=each).logits[:, :-1].float() for each in (ids, changed))
-    if (one - other).abs().max() > _TOLERANCE * (1 + one.abs().max()):
+        before, after = (model(input_ids=each).logits[:, :-1].float() for each in (ids, changed))
+    if (before - after).abs().max() > _TOLERANCE * (1 + before.abs().max()):
         raise InputError(
             "its predictions change with the words that follow: not a causal language model",
             where=name,
@@ -163,21 +163,21 @@ def _why_not_causal(config: Any) -> str | None:
 
     causal = auto.MODEL_FOR_CAUSAL_LM_MAPPING_NAMES
     kind = config.model_type
-    named = [str(one) for one in getattr(config, "architectures", None) or []]
-    shown = f"it is a {named[0] if named else kind}"
+    named = [str(name) for name in getattr(config, "architectures", None) or []]
+    description = f"it is a {named[0] if named else kind}"
     if getattr(config, "is_encoder_decoder", False):
-        return f"{shown}, an encoder and a decoder, not a causal language model"
+        return f"{description}, an encoder and a decoder, not a causal language model"
     if "AutoModelForCausalLM" in (getattr(config, "auto_map", None) or {}):
         return None
     # These support both: with the same weights they look ahead unless configured as decoders.
     both = {*auto.MODEL_FOR_MASKED_LM_MAPPING_NAMES, "bert-generation"}
     decodes = getattr(config, "is_decoder", False) or getattr(config, "causal", False)
     if kind == "xlnet" or (kind in both and not decodes):
-        return f"{shown}, which sees the words that follow: not a causal language model"
+        return f"{description}, which sees the words that follow: not a causal language model"
     # Copies of known models have other names, such as `LLaMAForCausalLM`.
-    heads = {*map(str, causal.values()), *(one for one in named if one.endswith("ForCausalLM"))}
+    heads = {*map(str, causal.values()), *(name for name in named if name.endswith("ForCausalLM"))}
     # A body without a head is left to the loader, which detects missing weights.
-    bodies = [one for one in named if one.endswith("Model") and one not in heads]
+    bodies = [name for name in named if name.endswith("Model") and name not in heads]
     if named and not bodies and not heads.intersection(named):
-        return f"{shown}, which lacks a causal language model's head"
+        return f"{description}, which lacks a causal language model's head"
     return None

@@ -234,15 +234,15 @@ class HangDetector:
                 state.since += missed
                 state.alive_since += missed
 
-    def _update(self, state: _ProcessState, found: Heartbeat, now: float) -> None:
+    def _update(self, state: _ProcessState, heartbeat: Heartbeat, now: float) -> None:
         last = state.heartbeat
-        if found.alive_seconds != last.alive_seconds or found.number != last.number:
+        if heartbeat.alive_seconds != last.alive_seconds or heartbeat.number != last.number:
             state.alive_since = now
-        if found.number != last.number:
+        if heartbeat.number != last.number:
             if last.phase is Phase.SAVE:
                 self._longest_save = max(self._longest_save, now - state.since)
             state.since = now
-        state.heartbeat = found
+        state.heartbeat = heartbeat
 
     def _time_steps(self, now: float) -> None:
         """Measure the duration of the steps that all processes have reached."""
@@ -261,14 +261,14 @@ class HangDetector:
             self._last_step = (step, now)
 
     def _allowed_seconds(self, heartbeat: Heartbeat) -> float:
-        asked = self._silent_after or 0.0
+        limit = self._silent_after or 0.0
         if heartbeat.step == 0 or self._first_step is None:
-            return max(SETUP_SECONDS, asked)
+            return max(SETUP_SECONDS, limit)
         if heartbeat.phase is Phase.SAVE:
-            return max(SAVE_SECONDS, 20 * self._longest_save, asked)
+            return max(SAVE_SECONDS, 20 * self._longest_save, limit)
         if heartbeat.step <= self._first_step or not self._steps:
-            return max(FIRST_STEP_SECONDS, asked)
-        return asked or allowed_silence(statistics.median(self._steps))
+            return max(FIRST_STEP_SECONDS, limit)
+        return limit or allowed_silence(statistics.median(self._steps))
 
     def _describe_hang(
         self, now: float, silent: float, limit: float
@@ -286,16 +286,16 @@ class HangDetector:
         number = len(self._states)
         allowed = f"{silent:.0f} s, and {limit:.0f} s are allowed here"
         if len(ranks) == number > 1:
-            where = _place(self._states[0].heartbeat)
+            position = _place(self._states[0].heartbeat)
             return (), (
                 f"all {number} training processes have waited for each other for {allowed}: "
-                f"each is at {where}. They cannot be distinguished; look at the network "
+                f"each is at {position}. They cannot be distinguished; look at the network "
                 "between them, and at their last output"
             )
-        what = "does not run (stopped, or its machine is gone)" if stopped else "hangs"
+        condition = "does not run (stopped, or its machine is gone)" if stopped else "hangs"
         text = (
-            f"training process {', '.join(map(str, ranks))} of {number} {what}: no sign of life "
-            f"for {allowed}. It is at {_place(self._states[ranks[0]].heartbeat)}"
+            f"training process {', '.join(map(str, ranks))} of {number} {condition}: no sign of "
+            f"life for {allowed}. It is at {_place(self._states[ranks[0]].heartbeat)}"
         )
         if waiting := [rank for rank in alive if rank not in ranks]:
             place = _place(self._states[waiting[0]].heartbeat)
@@ -321,9 +321,9 @@ def start_hang_detection(folder: Path, processes: int, silent_after: float | Non
     watch = HangDetector(folder, processes, silent_after=silent_after)
 
     def look() -> None:
-        while (found := watch.check()) is None:
+        while (hang := watch.check()) is None:
             time.sleep(POLL_SECONDS)
-        print(f"{found[1]}. {ADVICE}", file=sys.stderr, flush=True)
+        print(f"{hang[1]}. {ADVICE}", file=sys.stderr, flush=True)
         os._exit(1)
 
     threading.Thread(target=look, name="silence watch", daemon=True).start()

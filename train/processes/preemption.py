@@ -1,4 +1,4 @@
-"""A run that receives SIGTERM (pre-emption, the end of a job's time) ends with a checkpoint.
+"""On SIGTERM (pre-emption, the end of a job's time), a run ends with a restart checkpoint.
 
 The current step is finished, a restart checkpoint is written, and the run ends with exit code 143.
 All of several processes stop after the same step, regardless of which one received it: they sum two
@@ -19,7 +19,7 @@ from inject.errors import SpikeinError
 
 
 class Preempted(SpikeinError):
-    """The run ended on request, with a checkpoint."""
+    """The run ended on request, with a restart checkpoint."""
 
     exit_code: ClassVar[int] = 128 + signal.SIGTERM
 
@@ -37,10 +37,10 @@ class StopRequest:
         """Share SIGTERM with all processes; each must call this once per step.
 
         Args:
-            due: whether a checkpoint is due by this process's clock.
+            due: whether a restart checkpoint is due by this process's clock.
 
         Returns:
-            Whether a checkpoint is due by any process's clock.
+            Whether a restart checkpoint is due by any process's clock.
         """
         # The process that starts others also receives signals, and does not need torch.
         from train.processes.environment import sum_over_processes
@@ -51,15 +51,15 @@ class StopRequest:
 
 
 @contextmanager
-def handle_sigterm(*, wanted: bool = True) -> Iterator[StopRequest]:
+def handle_sigterm(*, enabled: bool = True) -> Iterator[StopRequest]:
     """Yield a request that SIGTERM sets; an unhandled one ends the process at the end.
 
     Args:
-        wanted: False does not change the handling of SIGTERM.
+        enabled: False does not change the handling of SIGTERM.
     """
     request = StopRequest()
     # Python handles signals only in its main thread.
-    if not wanted or threading.current_thread() is not threading.main_thread():
+    if not enabled or threading.current_thread() is not threading.main_thread():
         yield request
         return
 

@@ -181,8 +181,8 @@ def kl_divergence(
         q_logits: of the model in training, [texts, length, vocabulary].
         mask: positions that count, [texts, length]; the divergence at the others is 0.
     """
-    found: torch.Tensor = _Divergence.apply(p_logits, q_logits, mask)
-    return found
+    divergence: torch.Tensor = _Divergence.apply(p_logits, q_logits, mask)
+    return divergence
 
 
 class _Divergence(torch.autograd.Function):
@@ -195,21 +195,21 @@ class _Divergence(torch.autograd.Function):
         counted = mask.flatten()
         # Read once: on a GPU each read of the mask would wait for the device.
         some = counted.tolist()
-        found = torch.zeros(len(q_rows), dtype=torch.float32, device=q_rows.device)
+        divergence = torch.zeros(len(q_rows), dtype=torch.float32, device=q_rows.device)
         gradient = torch.empty_like(q_rows)
         n = max(_BLOCK.get(q_rows.device.type, _DEVICE_BLOCK) // vocabulary, 1)
         for start in range(0, len(q_rows), n):
             rows = slice(start, start + n)
             if all(some[rows]):
-                found[rows], gradient[rows] = _block(p_rows[rows], q_rows[rows])
+                divergence[rows], gradient[rows] = _block(p_rows[rows], q_rows[rows])
                 continue
             gradient[rows] = 0
             if any(some[rows]):
                 places = start + counted[rows].nonzero()[:, 0]
-                found[places], change = _block(p_rows[places], q_rows[places])
+                divergence[places], change = _block(p_rows[places], q_rows[places])
                 gradient[places] = change.to(gradient.dtype)
         ctx.save_for_backward(gradient.view(q_logits.shape))
-        return found.view(mask.shape)
+        return divergence.view(mask.shape)
 
     @staticmethod
     def backward(ctx: Any, *passed: torch.Tensor) -> tuple[None, torch.Tensor, None]:

@@ -55,7 +55,7 @@ class UnlearningRecorder:
             whole = len(piece.ids) == piece.text_length
             self._rows.append(
                 {
-                    **_named(role, piece),
+                    **_name_columns(role, piece),
                     "status": "altered" if not same else "whole" if whole else "fragment",
                     "intact": same and whole,
                     "epoch": epoch,
@@ -84,18 +84,18 @@ class UnlearningRecorder:
         fed = {(row["role"], row["example_id"]) for row in self._rows}
         never = {
             (role, piece.example_id): {
-                **_named(role, piece),
+                **_name_columns(role, piece),
                 "status": NEVER,
                 "intact": False,
             }
             for role, piece in self._texts.every()
             if (role, piece.example_id) not in fed
         }
-        rest = pa.Table.from_pylist(list(never.values()), schema=UNLEARNING_SCHEMA)
-        write_exposures(folder, pa.concat_tables([self.recorded(), rest]))
+        unfed_rows = pa.Table.from_pylist(list(never.values()), schema=UNLEARNING_SCHEMA)
+        write_exposures(folder, pa.concat_tables([self.recorded(), unfed_rows]))
 
 
-def _named(role: str, piece: Piece) -> dict[str, Any]:
+def _name_columns(role: str, piece: Piece) -> dict[str, Any]:
     return {
         "example_id": piece.example_id,
         "dataset": piece.dataset,

@@ -2,7 +2,7 @@
 
 The rows to forget are read from the sides of the retrained model, so the two cannot disagree. A
 method that uses no other members does not depend on a retain set. `unlearn_job` writes a model
-folder as `train.job.run` does: checkpoint, tokenizer, `log.parquet`, `exposures.parquet`. A method
+folder as `train.job.run` does: weights, tokenizer, `log.parquet`, `exposures.parquet`. A method
 with a first stage trains two models one after the other; the first is sealed in the folder that
 survives a kill.
 """
@@ -110,8 +110,8 @@ def build(context: StepContext) -> None:
         identity=context.unfinished.name,
         original=GivenModel(path=str(inputs["original"])),
         examples=str(inputs["examples"]),
-        forget_ids=tuple(one.example_id for one in forget),
-        retain_ids=tuple(one.example_id for one in _retained(context, pool, forget)),
+        forget_ids=tuple(example.example_id for example in forget),
+        retain_ids=tuple(example.example_id for example in _retain(context, pool, forget)),
         method=context.execution["method"],
         execution=ExecutionSettings.model_validate(context.execution["training"]),
         seed=context.settings["seed"],
@@ -119,7 +119,7 @@ def build(context: StepContext) -> None:
     unlearn_job(job, progress=report_training(context.report), notice=context.notice)
 
 
-def _retained(context: StepContext, pool: list[Example], forget: list[Example]) -> list[Example]:
+def _retain(context: StepContext, pool: list[Example], forget: list[Example]) -> list[Example]:
     rules = context.execution["retain"]
     if rules is None:
         return []
@@ -150,16 +150,16 @@ def retained_rows(
     Raises:
         InputError: as `inject.examples.forget_set.select_members`, or if no member remains.
     """
-    gone = {one.example_id for one in forget}
-    rest = [one for one in members(pool) if one.example_id not in gone]
-    if not rest:
+    gone = {example.example_id for example in forget}
+    others = [example for example in members(pool) if example.example_id not in gone]
+    if not others:
         raise InputError(
             f"{_RETAIN}: no member remains outside the forget set",
             where="unlearning.forget",
             hint="Forget fewer, or remove the methods that need a retain set.",
         )
-    chosen = select_members(rest, retain, seed=seed, copies=copies, draw=RETAIN_DRAW, key=_RETAIN)
-    return [one for one in rest if one.example_id in chosen]
+    chosen = select_members(others, retain, seed=seed, copies=copies, draw=RETAIN_DRAW, key=_RETAIN)
+    return [example for example in others if example.example_id in chosen]
 
 
 def unlearn_job(
@@ -179,9 +179,9 @@ def unlearn_job(
         InputError: forget or retain texts that are not among the members, an empty retain set if
             the method needs one, texts without tokens, settings that do not fit; before any
             training.
-        TrainingDiverged: if a loss is infinite or not a number.
+        TrainingDiverged: if a training loss is infinite or not a number.
         ProcessFailed: one of several processes died or hangs.
-        Preempted: SIGTERM came, and a checkpoint was written.
+        Preempted: SIGTERM came, and a restart checkpoint was written.
     """
     from train.unlearn.stages import finish, run_stage
 
@@ -193,8 +193,8 @@ def unlearn_job(
     chosen_examples(job, setting)
     if setting.method.first is not None:
         out = first_model(job)
-        kept = whole(out)
-        if kept is None or kept["identity"] != job.identity:
+        facts = whole(out)
+        if facts is None or facts["identity"] != job.identity:
             shutil.rmtree(out, ignore_errors=True)
             out.mkdir(parents=True)
             run(FIRST_STAGE)

@@ -67,20 +67,20 @@ class UnlearningObjective:
     def inputs(self, epoch: int, window: int) -> Mapping[str, npt.NDArray[Any]]:
         """Return the rows of a window, and their precomputed values."""
         texts = self.texts
-        found: dict[str, npt.NDArray[Any]] = {}
+        arrays: dict[str, npt.NDArray[Any]] = {}
         if texts.fillers:
-            known = window < len(texts.forget)
+            is_text = window < len(texts.forget)
             # The loop's mean is over all windows, padding included.
-            weight = texts.n_windows / len(texts.forget) if known else 0.0
-            found["weight"] = np.array(weight, dtype=np.float32)
-            window = window if known else 0
+            weight = texts.n_windows / len(texts.forget) if is_text else 0.0
+            arrays["weight"] = np.array(weight, dtype=np.float32)
+            window = window if is_text else 0
         for role, piece in texts.rows(epoch, window):
-            found[f"{role}_ids"], found[f"{role}_labels"] = texts.row(piece)
+            arrays[f"{role}_ids"], arrays[f"{role}_labels"] = texts.row(piece)
         if self.labels is not None:
-            found["forget_labels"] = self.labels[window]
+            arrays["forget_labels"] = self.labels[window]
         for role, values in self.original_log_probabilities.items():
-            found[f"{role}_original"] = values[window]
-        return found
+            arrays[f"{role}_original"] = values[window]
+        return arrays
 
     def fed(self, inputs: Mapping[str, torch.Tensor]) -> torch.Tensor:
         """Return the ids of all rows of each window, [windows, rows * length]."""
@@ -102,14 +102,14 @@ class UnlearningObjective:
         counted = inputs.get("counted") if weight is None else weight > 0
         rows = None if counted is None else counted.to(outputs.device).nonzero().flatten()
         if rows is None or len(rows) in (0, windows):
-            lost = self._lost(inputs, outputs.chunk(len(roles)))
+            lost = self._method_loss(inputs, outputs.chunk(len(roles)))
             return lost if weight is None else lost * weight
-        shown = {name: inputs[name][rows] for name in inputs if name.startswith(roles)}
-        lost = self._lost(shown, [part[rows] for part in outputs.chunk(len(roles))])
+        row_inputs = {name: inputs[name][rows] for name in inputs if name.startswith(roles)}
+        lost = self._method_loss(row_inputs, [part[rows] for part in outputs.chunk(len(roles))])
         lost = lost.new_zeros(windows).index_copy(0, rows, lost)
         return lost if weight is None else lost * weight
 
-    def _lost(
+    def _method_loss(
         self, inputs: Mapping[str, torch.Tensor], outputs: Sequence[torch.Tensor]
     ) -> torch.Tensor:
         """Return the method's loss of each window.
@@ -134,7 +134,7 @@ class UnlearningObjective:
             ask_original=self._original_answers if self.asks_original else None,
             constants={name: value.to(outputs[0].device) for name, value in self.constants.items()},
         )
-        return _one_a_text(self.loss(batch), len(outputs[0]))
+        return _expand_to_texts(self.loss(batch), len(outputs[0]))
 
     def _original_answers(self, ids: torch.Tensor) -> torch.Tensor:
         if self._original is not None:
@@ -150,7 +150,7 @@ class UnlearningObjective:
             adapted.train()
 
 
-def _one_a_text(lost: Any, texts: int) -> torch.Tensor:
+def _expand_to_texts(lost: Any, texts: int) -> torch.Tensor:
     """Return a loss's result as one number per text, [texts].
 
     Raises:
@@ -160,13 +160,13 @@ def _one_a_text(lost: Any, texts: int) -> torch.Tensor:
         return lost.expand(texts)
     if isinstance(lost, torch.Tensor) and lost.shape == (texts,):
         return lost
-    given = (
+    description = (
         f"a tensor of shape {list(lost.shape)}"
         if isinstance(lost, torch.Tensor)
         else f"an object of type {type(lost).__name__}"
     )
     raise InputError(
-        f"the method's loss is {given}",
+        f"the method's loss is {description}",
         where="unlearning.methods",
         allowed=f"a tensor with one number per text, here [{texts}], or with one number",
     )
@@ -182,9 +182,9 @@ def ask(model: torch.nn.Module, ids: torch.Tensor, hidden_layer: int | None = No
     """
     if hidden_layer is None:
         return model(input_ids=ids, use_cache=False).logits
-    with block_output(model, hidden_layer) as found, first_blocks(model, hidden_layer + 1):
+    with block_output(model, hidden_layer) as outputs, first_blocks(model, hidden_layer + 1):
         model(input_ids=ids, use_cache=False, logits_to_keep=1)
-    return found[0]
+    return outputs[0]
 
 
 def blocks_of(model: torch.nn.Module) -> tuple[torch.nn.Module, str]:
@@ -193,10 +193,10 @@ def blocks_of(model: torch.nn.Module) -> tuple[torch.nn.Module, str]:
     Raises:
         InputError: if no list of the model has as many members as it has blocks.
     """
-    wanted = _config(model).num_hidden_layers
+    n_blocks = _config(model).num_hidden_layers
     for module in model.modules():
         for name, child in module.named_children():
-            if isinstance(child, torch.nn.ModuleList) and len(child) == wanted:
+            if isinstance(child, torch.nn.ModuleList) and len(child) == n_blocks:
                 return module, name
     raise InputError(
         "cannot identify the blocks of this model",
@@ -215,32 +215,32 @@ def block_list(model: torch.nn.Module) -> list[torch.nn.Module]:
 def first_blocks(model: torch.nn.Module, n: int) -> Iterator[None]:
     """Let a model compute only its first blocks."""
     holder, name = blocks_of(model)
-    every = getattr(holder, name)
-    setattr(holder, name, torch.nn.ModuleList(list(every)[:n]))
+    blocks = getattr(holder, name)
+    setattr(holder, name, torch.nn.ModuleList(list(blocks)[:n]))
     try:
         yield
     finally:
-        setattr(holder, name, every)
+        setattr(holder, name, blocks)
 
 
 @contextmanager
 def block_output(model: torch.nn.Module, index: int) -> Iterator[list[torch.Tensor]]:
     """Yield a list that receives the output of a block, [texts, length, hidden]."""
-    found: list[torch.Tensor] = []
+    outputs: list[torch.Tensor] = []
 
     def take(module: torch.nn.Module, inputs: Any, output: Any) -> None:
-        found.append(output[0] if isinstance(output, tuple) else output)
+        outputs.append(output[0] if isinstance(output, tuple) else output)
 
     hook = block_list(model)[index].register_forward_hook(take)
     try:
-        yield found
+        yield outputs
     finally:
         hook.remove()
 
 
 def _config(model: torch.nn.Module) -> Any:
     """Return the configuration of a model, whatever wraps it."""
-    found: Any = model
-    while not hasattr(found, "config") or not hasattr(found.config, "num_hidden_layers"):
-        found = found.module
-    return found.config
+    module: Any = model
+    while not hasattr(module, "config") or not hasattr(module.config, "num_hidden_layers"):
+        module = module.module
+    return module.config

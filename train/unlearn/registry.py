@@ -110,8 +110,8 @@ class MethodSetting:
 
     def identity(self) -> dict[str, Any]:
         """Return the settings that determine the numbers, as plain JSON values."""
-        found: dict[str, Any] = {"method": self.method.name, "settings": plain(self.settings)}
-        return found if self.known.digest is None else {**found, "plugin": self.known.digest}
+        record: dict[str, Any] = {"method": self.method.name, "settings": plain(self.settings)}
+        return record if self.known.digest is None else {**record, "plugin": self.known.digest}
 
     def entry(self) -> dict[str, Any]:
         """Return an entry from which `parse_methods` restores exactly this setting, or raises.
@@ -125,8 +125,8 @@ class MethodSetting:
 
 def method_names() -> tuple[str, ...]:
     """Return the names of the built-in methods, sorted, without importing them."""
-    found = pkgutil.iter_modules(train.unlearn.methods.__path__)
-    return tuple(sorted(module.name for module in found))
+    modules = pkgutil.iter_modules(train.unlearn.methods.__path__)
+    return tuple(sorted(module.name for module in modules))
 
 
 def find_method(text: str) -> KnownMethod:
@@ -138,20 +138,20 @@ def find_method(text: str) -> KnownMethod:
     reference = file_reference(text)
     if reference is not None:
         return _of_file(reference)
-    given = text.strip()
-    name = given.lower().replace("-", "_").replace(" ", "_")
+    requested = text.strip()
+    name = requested.lower().replace("-", "_").replace(" ", "_")
     if name in method_names():
-        return _built_in(f"{train.unlearn.methods.__name__}.{name}", _shipped(name))
-    if given == RELEARNING:
+        return _built_in(f"{train.unlearn.methods.__name__}.{name}", _read_defaults(name))
+    if requested == RELEARNING:
         return _built_in("train.unlearn.relearning", {})
     installed = installed_plugins(_GROUP)
-    if given in installed:
-        return _of_plugin(installed[given].load(EXPECTED), given)
-    known = [*method_names(), *installed]
+    if requested in installed:
+        return _of_plugin(installed[requested].load(EXPECTED), requested)
+    names = [*method_names(), *installed]
     raise InputError(
-        f"unknown unlearning method {given!r}.{did_you_mean(name, known)}",
+        f"unknown unlearning method {requested!r}.{did_you_mean(name, names)}",
         where=_WHERE,
-        allowed=", ".join([*known, "FILE.py:NAME"]),
+        allowed=", ".join([*names, "FILE.py:NAME"]),
     )
 
 
@@ -169,10 +169,10 @@ def parse_methods(
         InputError: an unknown method or setting, values that are not allowed, two entries with one
             label, or no entry.
     """
-    found = [setting for entry in entries for setting in _of_entry(entry, of_job)]
-    if not found:
+    settings = [setting for entry in entries for setting in _of_entry(entry, of_job)]
+    if not settings:
         raise InputError("no method is named", where=_WHERE, allowed=", ".join(method_names()))
-    labels = [one.label for one in found]
+    labels = [setting.label for setting in settings]
     twice = next((label for label in labels if labels.count(label) > 1), None)
     if twice is not None:
         raise InputError(
@@ -180,12 +180,12 @@ def parse_methods(
             where=_WHERE,
             hint="Give them different `name`s; these distinguish the results.",
         )
-    return found
+    return settings
 
 
 def _of_entry(entry: str | Mapping[str, Any], of_job: bool) -> list[MethodSetting]:
-    given: dict[str, Any] = {"method": entry} if isinstance(entry, str) else dict(entry)
-    reference = given.get("method")
+    fields: dict[str, Any] = {"method": entry} if isinstance(entry, str) else dict(entry)
+    reference = fields.get("method")
     if not isinstance(reference, str):
         raise InputError(
             "the entry names no method",
@@ -199,26 +199,26 @@ def _of_entry(entry: str | Mapping[str, Any], of_job: bool) -> list[MethodSettin
             allowed=", ".join([*method_names(), *installed_plugins(_GROUP), "FILE.py:NAME"]),
             hint="Use unlearning.relearn, which relearns every model that is made to forget.",
         )
-    known = find_method(reference)
-    where = f"{_WHERE}: {given.get('name') or reference}"
-    name = _name(known.method.name if given.get("name") is None else given["name"])
-    require_same_source(known.digest, given.get("plugin", known.digest), label=reference)
-    own = {key: value for key, value in given.items() if key not in _OWN_KEYS}
-    found = []
-    for point in _points(given.get("sweep"), where):
-        settings = _checked(known, {**own, **dict(point)}, where)
-        found.append(
+    registered = find_method(reference)
+    place = f"{_WHERE}: {fields.get('name') or reference}"
+    name = _name(registered.method.name if fields.get("name") is None else fields["name"])
+    require_same_source(registered.digest, fields.get("plugin", registered.digest), label=reference)
+    own = {key: value for key, value in fields.items() if key not in _OWN_KEYS}
+    method_settings = []
+    for point in _points(fields.get("sweep"), place):
+        settings = _validate(registered, {**own, **dict(point)}, place)
+        method_settings.append(
             MethodSetting(
-                known=known,
+                known=registered,
                 settings=settings,
                 label=_label(name, point),
-                reference=_whole(reference),
+                reference=_resolve_reference(reference),
             )
         )
-    return found
+    return method_settings
 
 
-def _whole(reference: str) -> str:
+def _resolve_reference(reference: str) -> str:
     """Return a reference to a file with its full path; a name unchanged."""
     file = file_reference(reference)
     if file is None:
@@ -226,7 +226,7 @@ def _whole(reference: str) -> str:
     return f"{Path(file.file).expanduser().resolve()}:{file.name}"
 
 
-def _points(sweep: Any, where: str) -> list[tuple[tuple[str, Any], ...]]:
+def _points(sweep: Any, place: str) -> list[tuple[tuple[str, Any], ...]]:
     """Return the points of a sweep: every value of each key with every value of the others."""
     if sweep is None:
         return [()]
@@ -235,56 +235,56 @@ def _points(sweep: Any, where: str) -> list[tuple[tuple[str, Any], ...]]:
     ):
         raise InputError(
             "a sweep is a list of values for each key",
-            where=f"{where}.sweep",
+            where=f"{place}.sweep",
             allowed="{lr: [1e-5, 1e-4], beta: [0.1, 1.0]}",
         )
     axes = [[(str(key), value) for value in values] for key, values in sweep.items()]
     return list(itertools.product(*axes))
 
 
-def _name(given: Any) -> str:
+def _name(name: Any) -> str:
     """Return the name of an entry, which must contain characters of labels.
 
     Raises:
         InputError: if it is not a text, or has none of the characters of labels.
     """
-    if isinstance(given, str) and re.search(_IN_LABELS, given):
-        return given
+    if isinstance(name, str) and re.search(_IN_LABELS, name):
+        return name
     raise InputError(
-        f"{given!r} is not a name that distinguishes results",
+        f"{name!r} is not a name that distinguishes results",
         where=f"{_WHERE}.name",
         allowed="a text with at least one of A-Z a-z 0-9 . _ +",
     )
 
 
 def _label(name: str, point: Sequence[tuple[str, Any]]) -> str:
-    parts = [name, *(f"{key}-{_short(value)}" for key, value in point)]
+    parts = [name, *(f"{key}-{_format_value(value)}" for key, value in point)]
     return re.sub(r"[^A-Za-z0-9._+-]+", "-", "-".join(parts)).strip("-")
 
 
-def _short(value: Any) -> str:
+def _format_value(value: Any) -> str:
     return f"{value:.12g}" if isinstance(value, float) else str(value)
 
 
-def _checked(known: KnownMethod, given: Mapping[str, Any], where: str) -> MethodSettings:
-    allowed = known.method.settings.model_fields
-    unknown = next((key for key in given if key not in allowed), None)
+def _validate(registered: KnownMethod, values: Mapping[str, Any], location: str) -> MethodSettings:
+    allowed = registered.method.settings.model_fields
+    unknown = next((key for key in values if key not in allowed), None)
     if unknown is not None:
         raise InputError(
-            f"the method {known.method.name} has no setting {unknown!r}."
+            f"the method {registered.method.name} has no setting {unknown!r}."
             f"{did_you_mean(str(unknown), allowed)}",
-            where=where,
+            where=location,
             allowed=", ".join(allowed),
         )
     try:
-        return known.method.settings.model_validate({**known.defaults, **given})
+        return registered.method.settings.model_validate({**registered.defaults, **values})
     except ValidationError as error:
         first = error.errors()[0]
         place = ".".join(str(part) for part in first["loc"])
         problem = first["msg"].removeprefix("Value error, ")
         raise InputError(
             f"{problem} (given: {first['input']!r})" if place else problem,
-            where=f"{where}.{place}" if place else where,
+            where=f"{location}.{place}" if place else location,
         ) from None
 
 
@@ -297,7 +297,7 @@ def _built_in(module: str, defaults: Mapping[str, Any]) -> KnownMethod:
 
 
 @cache
-def _shipped(name: str) -> Mapping[str, Any]:
+def _read_defaults(name: str) -> Mapping[str, Any]:
     path = CONFIGS / "unlearn" / f"{name}.yaml"
     return YAML(typ="safe").load(path.read_text(encoding="utf-8")) or {}
 
@@ -305,14 +305,14 @@ def _shipped(name: str) -> Mapping[str, Any]:
 def _of_file(reference: FileReference) -> KnownMethod:
     plugin = load_file(reference._replace(rest=""), EXPECTED)
     stem = re.sub(r"[^A-Za-z0-9_+-]", "_", PurePath(reference.file).stem)
-    found = _of_plugin(plugin, None, function_name=f"{stem}.{plugin.name}")
-    if found.method.name in (*method_names(), *installed_plugins(_GROUP)):
+    registered = _of_plugin(plugin, None, function_name=f"{stem}.{plugin.name}")
+    if registered.method.name in (*method_names(), *installed_plugins(_GROUP)):
         raise InputError(
-            f"the name {found.method.name!r} is already used",
+            f"the name {registered.method.name!r} is already used",
             where=plugin.origin,
             hint="Give the method another `name`.",
         )
-    return found
+    return registered
 
 
 def _of_plugin(plugin: Plugin, name: str | None, *, function_name: str = "") -> KnownMethod:

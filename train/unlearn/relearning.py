@@ -127,7 +127,7 @@ def build(context: StepContext) -> None:
         identity=context.unfinished.name,
         original=GivenModel(path=str(context.inputs["model"])),
         examples=str(folder),
-        forget_ids=tuple(one.example_id for one in members(read_examples(folder))),
+        forget_ids=tuple(example.example_id for example in members(read_examples(folder))),
         method=relearning_entry(**{**relearn, "steps": tuple(relearn["steps"])}),
         execution=ExecutionSettings.model_validate(context.execution["training"]),
         seed=context.settings["seed"],

@@ -67,13 +67,13 @@ def log_probabilities(
         texts: defines the padding of rows.
         settings: settings of the method: arithmetic, and rows per pass.
     """
-    found = np.zeros(len(pieces), dtype=np.float32)
-    with _evaluated(model, settings) as device:
+    sums = np.zeros(len(pieces), dtype=np.float32)
+    with _evaluation_mode(model, settings) as device:
         for ids, labels, place in _rows(pieces, texts, settings.batch_texts, device):
             targets = torch.nn.functional.pad(labels[:, 1:], (0, 1), value=IGNORED)
             summed = token_log_probabilities(ask(model, ids), targets).sum(1)
-            found[place] = summed.float().cpu().numpy()
-    return found
+            sums[place] = summed.float().cpu().numpy()
+    return sums
 
 
 def new_labels(
@@ -96,19 +96,19 @@ def new_labels(
     """
     if method.labels is None:
         raise ValueError("the method gives no labels")
-    found = np.full((len(texts.forget), texts.length), IGNORED, dtype=np.int64)
-    with _evaluated(original, settings) as device, _evaluated(first, settings):
+    all_labels = np.full((len(texts.forget), texts.length), IGNORED, dtype=np.int64)
+    with _evaluation_mode(original, settings) as device, _evaluation_mode(first, settings):
         for ids, labels, place in _rows(texts.forget, texts, settings.batch_texts, device):
             chosen = method.labels(
                 lambda ids: ask(original, ids), lambda ids: ask(first, ids), ids, settings
             )
-            kept = torch.where(labels.ne(IGNORED), chosen, labels)
-            found[place] = kept.cpu().numpy()
-    return found
+            row_labels = torch.where(labels.ne(IGNORED), chosen, labels)
+            all_labels[place] = row_labels.cpu().numpy()
+    return all_labels
 
 
 @contextmanager
-def _evaluated(model: torch.nn.Module, settings: MethodSettings) -> Iterator[torch.device]:
+def _evaluation_mode(model: torch.nn.Module, settings: MethodSettings) -> Iterator[torch.device]:
     """Yield the training device, with the model on it, without dropout and gradients."""
     on_gpu = torch.cuda.is_available()
     device = torch.device(f"cuda:{local_rank()}") if on_gpu else torch.device("cpu")
@@ -172,7 +172,7 @@ def run_stage(
         texts = unlearning_texts(
             job, setting, tokenizer, model, roles=setting.method.roles(setting.settings)
         )
-        texts, settings, execution = _shared_out(job, setting, texts)
+        texts, settings, execution = _share_out(job, setting, texts)
         objective = method_objective(job, setting, texts, model)
         out, identity = Path(job.out), job.identity
     train(
@@ -192,7 +192,7 @@ def run_stage(
     )
 
 
-def _shared_out(
+def _share_out(
     job: UnlearningJob, setting: MethodSetting, texts: UnlearningTexts
 ) -> tuple[UnlearningTexts, MethodSettings, ExecutionSettings]:
     """Return texts, settings and execution, so that each step fits the processes.
@@ -273,7 +273,7 @@ def method_objective(
     pieces = {"forget": texts.forget, "alternative": texts.alternative}
     labels = None
     if method.first is not None and method.labels is not None:
-        first = _made_here(job, first_model(job))
+        first = _load_stage_model(job, first_model(job))
         labels = new_labels(method, model, first, texts, settings)
     original = {}
     if method.reference(settings):
@@ -295,7 +295,7 @@ def method_objective(
     )
 
 
-def _made_here(job: UnlearningJob, folder: Path) -> PreTrainedModel:
+def _load_stage_model(job: UnlearningJob, folder: Path) -> PreTrainedModel:
     """Return a model that an earlier stage of the job made."""
     return load_causal_model(str(folder), trust_remote_code=job.original.trust_remote_code)
 
@@ -309,7 +309,7 @@ def finish(job: UnlearningJob, setting: MethodSetting) -> None:
     if make is None:
         return
     out = Path(job.out)
-    original, trained = load_start_model(job.original), _made_here(job, out)
+    original, trained = load_start_model(job.original), _load_stage_model(job, out)
     state = make(original.state_dict(), trained.state_dict(), setting.settings)
     trained.load_state_dict(dict(state))
     with plain_transformers():

@@ -78,9 +78,9 @@ def text_pieces(
             positions of tokens (`loss_on: answer`).
     """
     end = end_token_id(tokenizer)
-    encoded = encode_texts(tokenizer, [one.text for one in examples])
+    encoded = encode_texts(tokenizer, [example.text for example in examples])
     masks = answer_masks(examples, tokenizer) if loss_on == "answer" else None
-    found = []
+    pieces = []
     for place, (example, tokens) in enumerate(zip(examples, encoded, strict=True)):
         if len(tokens) == 0:
             raise InputError(
@@ -92,8 +92,8 @@ def text_pieces(
         labels = ids.copy()
         if masks is not None and masks[place].any():
             labels[:-1][~masks[place]] = IGNORED
-        found += _cut(example, ids, labels, longest)
-    return found
+        pieces += _cut(example, ids, labels, longest)
+    return pieces
 
 
 def _cut(example: Example, ids: I64, labels: I64, longest: int) -> list[Piece]:
@@ -265,11 +265,11 @@ def _answer_starts(
     examples: Sequence[Example], tokenizer: "PreTrainedTokenizerBase"
 ) -> dict[str, int]:
     """Return the first token of the answer of each text that has one."""
-    asked = [one for one in examples if ANSWER in one.spans]
-    masks = answer_masks(asked, tokenizer) if asked else []
+    with_answers = [example for example in examples if ANSWER in example.spans]
+    masks = answer_masks(with_answers, tokenizer) if with_answers else []
     return {
-        one.example_id: int(mask.argmax())
-        for one, mask in zip(asked, masks, strict=True)
+        example.example_id: int(mask.argmax())
+        for example, mask in zip(with_answers, masks, strict=True)
         if mask.any()
     }
 
@@ -286,8 +286,8 @@ def _preference(
     piece: Piece, prompt: int, answers: Sequence[I64], longest: int, seed: int
 ) -> tuple[Piece, Piece]:
     item = keyed.item_key(f"unlearning/answer/{piece.example_id}/{piece.index}")
-    drawn = keyed.below(len(answers), keyed.words(seed, keyed.Stream.FORGET, [item]))
-    answer = answers[int(drawn[0])]
+    indices = keyed.below(len(answers), keyed.words(seed, keyed.Stream.FORGET, [item]))
+    answer = answers[int(indices[0])]
     before = piece.ids[max(prompt - (longest - len(answer)), 0) : prompt]
     rejected = piece.labels.copy()
     rejected[:prompt] = IGNORED

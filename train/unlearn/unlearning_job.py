@@ -37,10 +37,10 @@ class UnlearningJob(Job):
         Raises:
             InputError: as `parse_methods`, and for an entry with several settings.
         """
-        found = parse_methods([self.method], of_job=True)
-        if len(found) != 1:
+        settings = parse_methods([self.method], of_job=True)
+        if len(settings) != 1:
             raise InputError("a job has one setting", where="method", allowed="no sweep")
-        return found[0]
+        return settings[0]
 
 
 def first_model(job: UnlearningJob) -> Path:
@@ -49,7 +49,7 @@ def first_model(job: UnlearningJob) -> Path:
 
 
 def stage_unfinished(job: UnlearningJob, stage: str | None = None) -> Path:
-    """Return the folder for checkpoints of a stage; None is the method's own."""
+    """Return the folder for restart checkpoints of a stage; None is the method's own."""
     unfinished = Path(job.unfinished)
     return unfinished if stage is None else unfinished / stage / "unfinished"
 
@@ -63,11 +63,11 @@ def chosen_examples(
         InputError: an empty forget set; an id that is not a member's; a text in both sets; an empty
             retain set if the method needs one.
     """
-    spiked = {one.example_id: one for one in members(read_examples(Path(job.examples)))}
+    spiked = {example.example_id: example for example in members(read_examples(Path(job.examples)))}
     if not job.forget_ids:
         raise InputError("the forget set is empty", where="unlearning.forget")
     for name, ids in (("forget", job.forget_ids), ("retain", job.retain_ids)):
-        _check_members(ids, spiked, where=f"unlearning.{name}")
+        _check_members(ids, spiked, place=f"unlearning.{name}")
     both = sorted(set(job.forget_ids) & set(job.retain_ids))
     if both:
         raise InputError(
@@ -82,15 +82,15 @@ def chosen_examples(
             hint="Keep some members, or use a method without one, such as npo with "
             "retain_weight 0.",
         )
-    return [spiked[one] for one in job.forget_ids], [spiked[one] for one in job.retain_ids]
+    return [spiked[name] for name in job.forget_ids], [spiked[name] for name in job.retain_ids]
 
 
-def _check_members(ids: Sequence[str], spiked: dict[str, Example], *, where: str) -> None:
-    strange = [one for one in ids if one not in spiked]
+def _check_members(ids: Sequence[str], spiked: dict[str, Example], *, place: str) -> None:
+    strange = [example_id for example_id in ids if example_id not in spiked]
     if strange:
         raise InputError(
             f"{len(strange)} of {len(ids)} texts are not among the members, the first is "
             f"{strange[0]}.{did_you_mean(strange[0], spiked)}",
-            where=where,
+            where=place,
             hint="A model can only forget, or keep, what it was trained on.",
         )

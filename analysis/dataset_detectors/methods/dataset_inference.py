@@ -3,7 +3,7 @@
 Maini et al. 2024, "LLM Dataset Inference: Did you train on my dataset?": a linear model learns
 on one half (here `tune`) how to weigh all detectors' scores, and a one-sided t-test compares its
 values of the suspect rows with those of held-out rows on the other half. Scores are cut at the
-2.5th and 97.5th percentile, as the authors do; the scale is that of the tune rows of both sides,
+2.5th and 97.5th percentile, as the authors do; the scale is that of the tuning rows of both sides,
 where their code cuts each side by itself. Rows of a group are averaged first. The control sets one
 half of the non-members against the other, as the authors' check of false positives does.
 """
@@ -37,12 +37,12 @@ def _find(evidence: DatasetEvidence) -> list[Finding]:
         np.bool_,
     )
     return [
-        _tested(evidence, "members", evidence.seen, evidence.unseen),
-        _tested(evidence, "non-members", evidence.unseen & halves, evidence.unseen & ~halves),
+        _test_rows(evidence, "members", evidence.seen, evidence.unseen),
+        _test_rows(evidence, "non-members", evidence.unseen & halves, evidence.unseen & ~halves),
     ]
 
 
-def _tested(evidence: DatasetEvidence, rows: Rows, suspect: Mask, held_out: Mask) -> Finding:
+def _test_rows(evidence: DatasetEvidence, rows: Rows, suspect: Mask, held_out: Mask) -> Finding:
     fitted = (suspect | held_out) & ~evidence.test
     tested = (suspect | held_out) & evidence.test
     smallest = min(
@@ -54,7 +54,7 @@ def _tested(evidence: DatasetEvidence, rows: Rows, suspect: Mask, held_out: Mask
         )
     features, names = standardised_features(evidence, fitted)
     if not names:
-        return nothing(rows, _STATISTIC, "no detector scored enough of the tune rows")
+        return nothing(rows, _STATISTIC, "no detector scored enough of the tuning rows")
     values = fitted_probability(features, suspect, fitted)
     inside = group_means(values[tested & suspect], evidence.groups[tested & suspect])
     outside = group_means(values[tested & held_out], evidence.groups[tested & held_out])

@@ -1,6 +1,6 @@
 """`ensemble`: an AUC of all detectors together, weighed on `tune` and reported on `test`.
 
-A logistic regression on each score's place among the tune rows of its dataset, so that no scale
+A logistic regression on each score's place among the tuning rows of its dataset, so that no scale
 and no dataset decides. The pooled AUC is the mean over datasets, weighted by members, with the
 interval of every AUC of the page. Combinations of detectors as features: 2506.10424.
 """
@@ -35,7 +35,7 @@ def _find(evidence: DatasetEvidence) -> list[Finding]:
         return [nothing("both", _STATISTIC, f"n too small: {smallest} rows of a side", smallest)]
     features, names = ranked_features(evidence, fitted)
     if not names:
-        return [nothing("both", _STATISTIC, "no detector scored enough of the tune rows")]
+        return [nothing("both", _STATISTIC, "no detector scored enough of the tuning rows")]
     values = fitted_probability(features, evidence.seen, fitted)
     rows = Rows(
         seed=np.zeros(len(values)),

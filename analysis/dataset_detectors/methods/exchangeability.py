@@ -26,10 +26,10 @@ _FEWEST = 3
 
 def _find(evidence: DatasetEvidence) -> list[Finding]:
     sides: tuple[Rows, ...] = ("members", "non-members")
-    return [_tested(evidence, rows) for rows in sides]
+    return [_test_rows(evidence, rows) for rows in sides]
 
 
-def _tested(evidence: DatasetEvidence, rows: Rows) -> Finding:
+def _test_rows(evidence: DatasetEvidence, rows: Rows) -> Finding:
     if evidence.orders is None:
         return nothing(rows, _STATISTIC, "no shuffles were read")
     gains = canonical_gains(evidence.orders, evidence.dataset, rows)

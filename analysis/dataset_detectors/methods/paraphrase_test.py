@@ -27,11 +27,11 @@ def _find(evidence: DatasetEvidence) -> list[Finding]:
     findings = []
     for name, (texts, paraphrases) in evidence.paraphrase_scores.items():
         for rows in ("members", "non-members"):
-            findings.append(_tested(evidence, rows, name, texts - paraphrases))
+            findings.append(_test_rows(evidence, rows, name, texts - paraphrases))
     return findings
 
 
-def _tested(
+def _test_rows(
     evidence: DatasetEvidence,
     rows: Rows,
     name: str,

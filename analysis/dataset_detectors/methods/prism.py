@@ -74,10 +74,10 @@ def surprise(statistics: TokenStatistics) -> float:
 
 def _find(evidence: DatasetEvidence) -> list[Finding]:
     sides: tuple[Rows, ...] = ("members", "non-members")
-    return [_correlated(evidence, rows) for rows in sides]
+    return [_test_rows(evidence, rows) for rows in sides]
 
 
-def _correlated(evidence: DatasetEvidence, rows: Rows) -> Finding:
+def _test_rows(evidence: DatasetEvidence, rows: Rows) -> Finding:
     target, reference = evidence.target_scores, evidence.reference_scores
     if target is None or reference is None:
         return nothing(rows, _STATISTIC, "no reference model")

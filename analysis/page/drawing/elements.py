@@ -141,10 +141,10 @@ def clipped(content: str, width: float, size: float = 12) -> str:
     """Return as much of a text as fits."""
     if text_width(content, size) <= width:
         return content
-    kept = content
-    while kept and text_width(f"{kept}…", size) > width:
-        kept = kept[:-1]
-    return f"{kept.rstrip(' ,(')}…"
+    prefix = content
+    while prefix and text_width(f"{prefix}…", size) > width:
+        prefix = prefix[:-1]
+    return f"{prefix.rstrip(' ,(')}…"
 
 
 def wrapped(content: str, width: float, lines: int, size: float = 12) -> list[str]:

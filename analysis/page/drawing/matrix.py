@@ -175,10 +175,10 @@ def _draw(matrix: Matrix, width: float, phone: bool) -> tuple[Markup, float]:
     for at, row in enumerate(matrix.rows):
         middle = top + (at + 0.5) * matrix.row_height
         colour = "a" if row.kind == "chosen" else ""
-        shown = clipped(row.label, labels - 8, _size(row))
+        visible_label = clipped(row.label, labels - 8, _size(row))
         weight = "h" if row.kind == "head" else "t"
-        label = text(labels - 8, middle + 4, shown, f"{weight} {colour}".strip(), "end")
-        marks.append(label if shown == row.label else hovered(row.label, label))
+        label = text(labels - 8, middle + 4, visible_label, f"{weight} {colour}".strip(), "end")
+        marks.append(label if visible_label == row.label else hovered(row.label, label))
         for column, place in zip(matrix.columns, places, strict=True):
             marks += _cell(row.kind, column.dots[at], place, middle, matrix.row_height)
     return Markup("").join(marks), bottom + _TICKS
@@ -279,8 +279,8 @@ def _cell(
     kind: str, dot: Dot | str | None, place: _Place, middle: float, height: float
 ) -> list[Markup]:
     if dot is None or isinstance(dot, str):
-        said = dot or "–"
-        return [text(place.left, middle + 4, clipped(said, place.right - place.left), "m")]
+        message = dot or "–"
+        return [text(place.left, middle + 4, clipped(message, place.right - place.left), "m")]
     colour = " a" if kind == "chosen" else " k" if kind == "head" else ""
     marks = [box(place.left, middle - height / 2, place.right - place.left, height, "hit")]
     if isfinite(dot.low) and isfinite(dot.high):

@@ -1,4 +1,4 @@
-"""Small panels of lines side by side on one scale: AUC by copies, ROC curves, the loss.
+"""Small panels of lines side by side on one scale: AUC by copies, ROC curves, the training loss.
 
 One panel shows one detector or arm, so no band hides another. A thin line may repeat the chosen
 one in each.

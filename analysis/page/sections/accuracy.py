@@ -40,12 +40,12 @@ def accuracy_section(table: pa.Table, axes: Sequence[str], view: View | None) ->
         view: of the run, whose arm the sentence is about; None if there is no headline.
     """
     places = _places(Findings(table.to_pylist(), axes))
-    means = any(_named(one, "dataset") == MEAN for one in places)
+    means = any(_first_value(place, "dataset") == MEAN for place in places)
     whole: dict[str, list[Findings]] = {}
     by_dataset: dict[str, list[Findings]] = {}
     for scoring in SCORINGS:
-        for place in (one for one in places if _named(one, "scoring") == scoring):
-            apart = means and _named(place, "dataset") != MEAN
+        for place in (place for place in places if _first_value(place, "scoring") == scoring):
+            apart = means and _first_value(place, "dataset") != MEAN
             (by_dataset if apart else whole).setdefault(scoring, []).append(place)
     first, *others = whole
     shares = _table(whole[first], "Accuracy, plain scores", AUC, _SHARES)
@@ -56,12 +56,12 @@ def accuracy_section(table: pa.Table, axes: Sequence[str], view: View | None) ->
         _sentence([*whole.values()], view),
         _picture([*whole.values()], view) if view else None,
         _changes(whole[first], "Change of accuracy, plain scores"),
-        rest=[
-            *(Fold(f"With {one} scores", [_changes(whole[one], "Change")]) for one in others),
+        extra=[
+            *(Fold(f"With {kind} scores", [_changes(whole[kind], "Change")]) for kind in others),
             Fold("Accuracy before and after", [shares]) if len(whole[first]) <= OPEN_ROWS else None,
             *(
-                Fold(f"By dataset, {one} scores", [_changes(apart, "By dataset")])
-                for one, apart in by_dataset.items()
+                Fold(f"By dataset, {kind} scores", [_changes(apart, "By dataset")])
+                for kind, apart in by_dataset.items()
             ),
             Note(
                 "Answers are ranked by their log-probability after the question; where answers are "
@@ -81,12 +81,12 @@ def _places(findings: Findings) -> list[Findings]:
     return [findings.where(**dict(zip(names, values, strict=True))) for values in keys]
 
 
-def _named(place: Findings, column: str) -> str:
+def _first_value(place: Findings, column: str) -> str:
     return str(place.rows[0][column])
 
 
 def _cohort(place: Findings) -> Cohort:
-    axes = tuple((axis, _named(place, axis_column(axis))) for axis in place.axes)
+    axes = tuple((axis, _first_value(place, axis_column(axis))) for axis in place.axes)
     return Cohort(axes, "contaminated")
 
 
@@ -111,7 +111,7 @@ def _sentence(gains: Sequence[Sequence[Findings]], view: View | None) -> str:
         if gap.contains(0):
             verdict = "which is not distinguishable from none"
         number = POINTS.text(gap.value, gap.low, gap.high)
-        clauses.append(f"by {_named(place, 'scoring')} scores {number}, {verdict}")
+        clauses.append(f"by {_first_value(place, 'scoring')} scores {number}, {verdict}")
     if not clauses:
         return "Accuracy on members and non-members, before and after training."
     arm = f" ({view.arm})" if view is not None and view.arm else ""
@@ -127,7 +127,7 @@ def _picture(gains: Sequence[Sequence[Findings]], view: View) -> Picture | None:
         return Head(words, "chosen" if label == chosen else "", name=label)
 
     def column(place: Findings) -> Head:
-        scoring = _named(place, "scoring")
+        scoring = _first_value(place, "scoring")
         return Head(f"{capital(scoring)} scores", name=scoring)
 
     places = [place for same in gains for place in same]
@@ -137,7 +137,7 @@ def _picture(gains: Sequence[Sequence[Findings]], view: View) -> Picture | None:
         column,
         unit=POINTS,
         cell=lambda place: _quantity(place, _EXCESS),
-        shown=(
+        displayed=(
             [*dict.fromkeys(map(row, places))][:OPEN_ROWS],
             [*dict.fromkeys(map(column, places))],
         ),
@@ -149,7 +149,7 @@ def _picture(gains: Sequence[Sequence[Findings]], view: View) -> Picture | None:
 
 def _head(place: Findings) -> Head:
     after = _quantity(place, ("accuracy", "member", "after"))
-    dataset = _named(place, "dataset")
+    dataset = _first_value(place, "dataset")
     note = "mean of the datasets" if dataset == MEAN else dataset
     if after is not None:
         cell = Estimate.of(after)

@@ -35,7 +35,7 @@ _SHORT_NAMES = {
 
 
 def checks_section(checks: Sequence[Check], inputs: PageInputs) -> Section | None:
-    """Return the sentence, the picture of the AUCs that ought to be 0.5, and all verdicts."""
+    """Return the sentence, the picture of the AUCs expected to be 0.5, and all verdicts."""
     failed = audits_parts([check for check in checks if check.verdict == "failed"])
     return answer(
         _ANCHOR,
@@ -57,7 +57,7 @@ def checks_section(checks: Sequence[Check], inputs: PageInputs) -> Section | Non
             caption="Failed: an AUC is farther from 0.5 than chance, corrected for their number. "
             "All AUCs, and the report of each audit, are on the page of methods.",
         ),
-        rest=[folded("Reports of the failed audits", failed)],
+        extra=[folded("Reports of the failed audits", failed)],
     )
 
 
@@ -87,7 +87,7 @@ def _badge_lines(check: Check) -> list[str]:
 
 
 def verdict_sentence(checks: Sequence[Check]) -> str:
-    """Return how many checks passed, failed, were inconclusive, and were not measured."""
+    """Return the numbers of checks that passed, failed, were inconclusive, or were not measured."""
     words = {
         "passed": "",
         "failed": "failed: ",
@@ -208,7 +208,7 @@ def background_parts(overlaps: Sequence[Overlap], audit: OverlapFacts) -> list[P
         more = len(ranked) - MAX_OVERLAPS
         parts.append(f"{more:,} more are listed in the corpus's overlaps.parquet.")
     if few:
-        parts.append(Fold(f"Rows not searched for: {few:,}", _unchecked(audit)))
+        parts.append(Fold(f"Rows not searched for: {few:,}", _unchecked_rows(audit)))
     return parts
 
 
@@ -233,7 +233,7 @@ def _overlaps_table(overlaps: Sequence[Overlap]) -> Table:
     )
 
 
-def _unchecked(audit: OverlapFacts) -> list[Part]:
+def _unchecked_rows(audit: OverlapFacts) -> list[Part]:
     table = Table(
         columns=(*texts("Dataset", "Row", "Example"), *numbers("Words")),
         rows=tuple(

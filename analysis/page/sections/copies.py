@@ -33,8 +33,8 @@ def copies_section(view: View) -> Section | None:
     if len(arms) == 1:
         # The first screen has drawn it.
         tables = copies_tables(arms[0], view.models_only, view.names)
-        return answer(*titles, rest=collapsed(tables))
-    crossed = _by_arm(view, arms)
+        return answer(*titles, extra=collapsed(tables))
+    crossed = _cross_arms(view, arms)
     first = arms[0].reported(view.best.detector)
     others = f"; {first.nonmembers:,} non-members" if first else ""
     table = crossed.table(
@@ -55,7 +55,7 @@ def collapsed(tables: Iterable[Table]) -> list[Part]:
 
 
 def copies_picture(view: View) -> Picture | None:
-    """Return small panels of AUC by copies: the chosen detector, the next ones, and loss."""
+    """Return small panels of AUC by copies: the chosen detector, the next ones, and `loss`."""
     table, labels = view.best.table, _dose_labels(view.best.table)
     names = [name for name in view.shown if _dose_cells(table, name)]
     if view.best.detector not in names or len(labels) < 2:
@@ -113,10 +113,10 @@ def _sentence(view: View, table: Findings) -> str:
     return f"{subject} AUC of {view.name} {verb} with the number of copies{listed}."
 
 
-def _by_arm(view: View, arms: list[Findings]) -> Crossed:
+def _cross_arms(view: View, arms: list[Findings]) -> Crossed:
     """Return the chosen detector by arm and number of copies."""
-    every = dict.fromkeys(label for table in arms for label in _dose_labels(table))
-    labels = sorted(every, key=copies_order)
+    dose_labels = dict.fromkeys(label for table in arms for label in _dose_labels(table))
+    labels = sorted(dose_labels, key=copies_order)
     name = view.best.detector
     heads = {}
     for table, (group, head) in zip(arms, view.heads(arms), strict=True):
@@ -141,7 +141,7 @@ def _by_arm(view: View, arms: list[Findings]) -> Crossed:
         lambda item: _dose_head(item[1]),
         unit=AUC,
         cell=lambda item: item[0].reported_row(name, copies=item[1]),
-        shown=([heads[table.cohort] for table in shown_arms], columns),
+        displayed=([heads[table.cohort] for table in shown_arms], columns),
     )
 
 

@@ -48,7 +48,7 @@ def detector_section(view: View, notes: Sequence[str]) -> Section | None:
         _picture(view),
         _table(view, end),
         *_set_apart(unscored),
-        rest=[
+        extra=[
             left_out_fold(view.inputs.left_out),
             *_unscored_folds(unscored),
             fold_items("Notes of detectors", notes),
@@ -61,11 +61,11 @@ def detector_section(view: View, notes: Sequence[str]) -> Section | None:
 def unmeasured_section(left_out: Sequence[LeftOut]) -> Section | None:
     """Return the section of a run without any AUC."""
     parts = [NOTHING_MEASURED, left_out_table(left_out)]
-    return answer("detector", "Detector", "Which detector?", "", rest=parts)
+    return answer("detector", "Detector", "Which detector?", "", extra=parts)
 
 
 def _sentence(view: View) -> str:
-    """Return the chosen detector, the number of indistinguishable ones, and its lead over loss."""
+    """Return the chosen detector, the number of indistinguishable ones, its lead over `loss`."""
     best, gaps = view.best, view.differences
     start = f"{view.name}, with {auc_text(best.cell)}"
     estimates = map(Estimate.of, gaps.where(reference=_BEST).rows)

@@ -1,6 +1,6 @@
 """Scores and examples, on a page of their own.
 
-Examples at the ends of the ranking let a reader see what the scores are about. The text of a
+The highest- and lowest-scoring examples let a reader see what the scores are about. The text of a
 protected dataset never enters the page unless requested; its id, copies and score do.
 Below them is the distribution of the chosen detector's scores, one density per copy count, and
 the training loss of each arm, with where the copies were read.
@@ -78,7 +78,7 @@ def examples_section(view: View, *, show_protected: bool) -> Section | None:
                 heading = Heading(f"{kind} with the {end} scores")
                 parts += [heading, Table(columns=_COLUMNS, rows=tuple(tables), style=_STYLE)]
     title = "Examples with the highest and lowest scores"
-    return answer(EXAMPLES, "Examples", title, "", rest=parts)
+    return answer(EXAMPLES, "Examples", title, "", extra=parts)
 
 
 def _example(
@@ -194,7 +194,7 @@ def training_picture(arms: Sequence[Arm]) -> Picture | None:
         if not log:
             continue
         tokens, loss = [row.tokens for row in log], [row.loss for row in log]
-        smooth, read = _smooth(np.array(loss)), _first_reads(folder)
+        smooth, read = _running_median(np.array(loss)), _first_reads(folder)
         lines = (("faint", tokens, loss), ("", tokens, smooth), ("strokes", read, read))
         counted, name = f"{len(read):,} copies", arm_words(cohort.axes) or "contaminated"
         panels.append(LinePanel(name, [_line(*line) for line in lines], counted))
@@ -245,7 +245,7 @@ def _line(kind: str, x: Sequence[float], y: Sequence[float]) -> Line:
     return Line(points, kind, marks=False)
 
 
-def _smooth(loss: Floats) -> list[float]:
+def _running_median(loss: Floats) -> list[float]:
     """Running median over a tenth of the steps, at least five."""
     half = max(2, len(loss) // 20)
     windows = (loss[max(0, at - half) : at + half + 1] for at in range(len(loss)))

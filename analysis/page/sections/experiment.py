@@ -54,7 +54,7 @@ def experiment_section(inputs: PageInputs) -> Section | None:
         paragraph = description(inputs.settings, inputs.datasets)
     columns = Columns(present(settings, Stacked(streams) if streams else None))
     parts = [columns, fold_items("Notes on the texts", notes)]
-    return answer("experiment", "Set-up", "What was run", paragraph, rest=parts)
+    return answer("experiment", "Set-up", "What was run", paragraph, extra=parts)
 
 
 def description(arms: Sequence[ArmSettings], datasets: Sequence[str]) -> str:
@@ -94,7 +94,7 @@ def setup(arms: Sequence[ArmSettings], *, swept: Sequence[str], seeds: Sequence[
     """
     lines: tuple[tuple[str, Read], ...] = (
         ("Model", _model),
-        ("Base model", _base),
+        ("Base model", _describe_base),
         ("Background", lambda arm: arm.background),
         ("Stream", lambda arm: f"{arm.tokens:,} tokens, copies included"),
         ("Mode", _mode),
@@ -150,7 +150,7 @@ def _model(arm: ArmSettings) -> str:
     return text
 
 
-def _base(arm: ArmSettings) -> str | None:
+def _describe_base(arm: ArmSettings) -> str | None:
     base = arm.base
     if base is None:
         return None

@@ -55,7 +55,7 @@ def factor_tables(view: View) -> list[Part]:
     factors += [name for name in view.axes if name not in factors and not _is_copies(name)]
     factors.sort(key=lambda name: name != COPIES)
     tables = [table for name in factors if (table := _responses(view, responses, name))]
-    further = (_best(view), _gaps(view), _contrasts(view))
+    further = (_best_table(view), _gaps(view), _contrasts(view))
     return present(
         swept,
         dose_response_picture(view),
@@ -123,7 +123,7 @@ def _contrasts(view: View) -> Table | None:
     )
 
 
-def _best(view: View) -> Table | None:
+def _best_table(view: View) -> Table | None:
     table = view.inputs.analysis.factors
     places: dict[tuple[str, str], list[Row]] = {}
     for row in [] if table is None else table.to_pylist():
@@ -211,8 +211,8 @@ def _sweep_picture(view: View, tables: Sequence[Findings], axis: str) -> Picture
     names = view.few(view.shown)
     arms: dict[str, list[Findings]] = {}
     for table in tables:
-        rest = arm_words(pair for pair in table.cohort.axes if pair[0] != axis)
-        arms.setdefault(rest, []).append(table)
+        other_axes = arm_words(pair for pair in table.cohort.axes if pair[0] != axis)
+        arms.setdefault(other_axes, []).append(table)
 
     def row(detector: str, arm: str) -> Head:
         words = ", ".join(filter(None, (view.title(detector), arm)))
@@ -279,7 +279,7 @@ def dose_response_picture(view: View) -> Picture | None:
         centre=0.5,
         x_label="copies, as log2(1 + copies)",
         label="Curves of AUC against copies: "
-        + "; ".join(_reached(view, response) for response, _ in fitted),
+        + "; ".join(_describe_reach(view, response) for response, _ in fitted),
         per_row=len(names),
     )
     caption = (
@@ -291,7 +291,7 @@ def dose_response_picture(view: View) -> Picture | None:
     return picture("dose-response", title, caption, panels, 1180, rows)
 
 
-def _reached(view: View, response: Response) -> str:
+def _describe_reach(view: View, response: Response) -> str:
     head = ", ".join(filter(None, (view.title(response.detector), view.words(response.cohort))))
     return f"{head} reaches 0.75 at {shown_reach(response)} copies"
 

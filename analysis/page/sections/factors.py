@@ -73,10 +73,10 @@ def change_words(row: Row) -> str:
     times = _TIMES.get(round(ratio)) if abs(ratio - round(ratio)) < 1e-6 else None
     if times and noun != after:
         return f"{times} the {noun}"
-    return capital(f"{after} instead of {_unlike(before, after)}")
+    return capital(f"{after} instead of {_trim_common(before, after)}")
 
 
-def _unlike(words: str, other: str) -> str:
+def _trim_common(words: str, other: str) -> str:
     """Return words without those with which both texts begin; all if nothing else is left."""
     own_words, other_words = words.split(), other.split()
     same = next(
@@ -106,11 +106,11 @@ def _sentence(view: View, contrasts: Sequence[Row]) -> str:
     for row in contrasts:
         words = view.arm_of(row)
         place = f" ({words})" if words else ""
-        clauses.append(f"{change_words(row)} {_does(row)}{place}")
+        clauses.append(f"{change_words(row)} {_describe_effect(row)}{place}")
     return f"{capital('; '.join(clauses))}."
 
 
-def _does(row: Row) -> str:
+def _describe_effect(row: Row) -> str:
     ends = POINTS.ends(row["low"], row["high"])
     if row["low"] <= 0 <= row["high"]:
         return f"changes the AUC by {POINTS.number(row['value'])} points {ends}, which may be none"
@@ -127,7 +127,7 @@ def _picture(view: View, contrasts: Sequence[Row]) -> Picture | None:
         lambda row: heads.get(_place(row, view)) or Head(change_words(row), group=view.arm_of(row)),
         unit=POINTS,
         cell=lambda row: row,
-        shown=([view.head(name) for name in view.shown], [*heads.values()]),
+        displayed=([view.head(name) for name in view.shown], [*heads.values()]),
     )
     return picture(
         "contrasts",
@@ -147,7 +147,7 @@ def _table(view: View, contrasts: Sequence[Row]) -> Table:
         rows=tuple(
             (
                 Entry(change_words(row), notes=(arm,) if (arm := view.arm_of(row)) else ()),
-                _moved(view, row),
+                _format_change(view, row),
                 POINTS.entry(row),
                 f"{row['n_members']:,}",
                 f"{row['n_seeds']}",
@@ -159,6 +159,6 @@ def _table(view: View, contrasts: Sequence[Row]) -> Table:
     )
 
 
-def _moved(view: View, row: Row) -> str:
+def _format_change(view: View, row: Row) -> str:
     before, after = (level_cell(view, row, row[key]) for key in ("versus", "level"))
     return f"{before.value:.2f} → {after.value:.2f}" if before and after else NOTHING

@@ -57,7 +57,7 @@ def rates_section(view: View) -> Section | None:
         _sentence(view, measured, lacking),
         curves if measured else None,
         _table(view, measured, lacking),
-        rest=[
+        extra=[
             folded("ROC curves", present(curves) if not measured else []),
             folded("False-discovery-rate control", decided),
             folded("Tests of whole datasets", whole),
@@ -77,14 +77,14 @@ def _sentence(view: View, measured: Rates, lacking: Sequence[float]) -> str:
         for rate, cells in measured.items()
         if (cell := cells.get(view.best.detector)) and cell.available
     ][:2]
-    found = [
+    rate_clauses = [
         f"with {rate}, {share}"
         if at
         else f"with {rate} false positives {view.name} detects {share} of the members"
         for at, (rate, share) in enumerate(shares)
     ]
     others = view.best.cell.nonmembers
-    clauses = [", ".join(found)] if found else []
+    clauses = [", ".join(rate_clauses)] if rate_clauses else []
     if lacking:
         *rates, last = map(_percent, lacking)
         named = f"{', '.join(rates)} or {last}" if rates else last
@@ -93,7 +93,7 @@ def _sentence(view: View, measured: Rates, lacking: Sequence[float]) -> str:
 
 
 def _table(view: View, measured: Rates, lacking: Sequence[float]) -> Table | None:
-    """Return the share of members found, loss among the first rows."""
+    """Return the share of members found, `loss` among the first rows."""
     if not measured:
         return None
     names = [
@@ -123,7 +123,7 @@ def _table(view: View, measured: Rates, lacking: Sequence[float]) -> Table | Non
 
 
 def _picture(view: View, floor: float) -> Picture | None:
-    """Return the ROC curves: the chosen detector, loss, the others faint.
+    """Return the ROC curves: the chosen detector, `loss`, the others faint.
 
     Each point is a threshold within each dataset; members have at least one copy.
 
@@ -289,12 +289,12 @@ def flagged_parts(
     )
     sentences = [
         *(
-            f"{_listed(own, names)}: calibrated by {with_noun(count, 'non-member')} of the "
+            f"{_join_detectors(own, names)}: calibrated by {with_noun(count, 'non-member')} of the "
             f"tuning split in {with_noun(groups, 'group')}; so no p-value is below {smallest:.3f}"
             f"{', and nothing can be flagged' if smallest > own[0]['level'] else ''}."
             for (count, groups, smallest), own in calibrations.items()
         ),
-        f"Nothing is flagged by {_listed(none, names)}: too few rows score above their "
+        f"Nothing is flagged by {_join_detectors(none, names)}: too few rows score above their "
         "calibration rows. More non-members in the tuning split (detect.tune_share) make smaller "
         "p-values."
         if none
@@ -304,7 +304,7 @@ def flagged_parts(
     return present(table, [Note(sentence, "how") for sentence in sentences if sentence])
 
 
-def _listed(rows: Sequence[Row], names: Names) -> str:
+def _join_detectors(rows: Sequence[Row], names: Names) -> str:
     return ", ".join(names.get(row["detector"], row["detector"]) for row in rows)
 
 

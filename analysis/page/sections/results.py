@@ -55,7 +55,7 @@ def results_sections(view: View) -> list[Section | None]:
     adjusted = collapsed(adjusted_tables(trained, view.order, view.names))
     choices = [_choices(view.inputs.analysis, view.names), surp_picture(view)]
     return [
-        answer(anchor, title, title, "", rest=parts)
+        answer(anchor, title, title, "", extra=parts)
         for anchor, title, parts in (
             ("adjusted", "Adjusted by the base model", adjusted),
             ("settings", "Chosen settings", choices),
@@ -74,7 +74,7 @@ def all_results(tables: Sequence[Findings], names: Names = NO_NAMES) -> Explorer
     results = [result for table in tables for result in _results(table)]
     if not results:
         return None
-    visible, left_out = _at_most(results, MAX_ROWS)
+    visible, left_out = _limit_results(results, MAX_ROWS)
     rates = sorted({rate for result in visible for rate in result.rates})
     columns = [
         *texts("Arm", "Dataset", "Detector", "Setting", "Selection", "Copies", "Variant"),
@@ -174,7 +174,7 @@ def _number(value: float, text: str = "") -> Entry:
     return Entry(text or f"{value:.3f}", sorted_by=f"{value:.6g}")
 
 
-def _at_most(results: list[_Result], most: int) -> tuple[list[_Result], str]:
+def _limit_results(results: list[_Result], most: int) -> tuple[list[_Result], str]:
     """Return at most so many rows, the finest divisions left out first, and what was left out."""
     tuned = {
         (result.arm, result.row["detector"]) for result in results if result.selection == "tuned"
@@ -250,7 +250,7 @@ def _choices(analysis: Analysis, names: Names) -> Table | None:
                 names.get(choice.detector, choice.detector),
                 _model(cohort),
                 choice.default,
-                "no tune rows" if choice.tuned is None else choice.tuned,
+                "no tuning rows" if choice.tuned is None else choice.tuned,
                 AUC.number(choice.tune_auc),
             )
             for cohort, choices in analysis.choices.items()

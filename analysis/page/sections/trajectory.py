@@ -32,7 +32,7 @@ def trajectory_section(tables: Mapping[str, pa.Table], axes: Sequence[str]) -> S
         axes: the swept axes.
     """
     pooled = [row for row in tables["trajectory"].to_pylist() if row["dataset"] == POOLED]
-    every = tables["fading"].to_pylist()
+    fading_rows = tables["fading"].to_pylist()
     best = best_detectors(pooled)
     if not best:
         return None
@@ -42,17 +42,17 @@ def trajectory_section(tables: Mapping[str, pa.Table], axes: Sequence[str]) -> S
     arms = list(dict.fromkeys(_arm(row, axes) for row in pooled))
     for arm in arms:
         progress += _progress(arm, [row for row in pooled if _arm(row, axes) == arm], best)
-        rows = [row for row in every if _arm(row, axes) == arm]
+        rows = [row for row in fading_rows if _arm(row, axes) == arm]
         for name in fading_detectors(best, len(arms)):
             sentences += _sentences(arm, rows, name)
-            fading += _fading(arm, rows, name)
-    pictures = _pictures(pooled, every, best, axes)
+            fading += _fading_tables(arm, rows, name)
+    pictures = _pictures(pooled, fading_rows, best, axes)
     return answer(
         "during-training",
         "During training",
         "How does detection change during training?",
         "",
-        rest=[*sentences, *pictures, *fading, *map(fold, progress)],
+        extra=[*sentences, *pictures, *fading, *map(fold, progress)],
     )
 
 
@@ -122,7 +122,7 @@ def _pictures(
             "trajectory-copies",
             f"AUC during training by copies seen so far ({best[0]})",
             by_copies,
-            lambda row: _head(_seen(row, by_copies), row, axes),
+            lambda row: _head(_copies_label(row, by_copies), row, axes),
             early,
             "Members by the number of copies that the checkpoint had seen by "
             "then, against all non-members.",
@@ -131,7 +131,7 @@ def _pictures(
             "fading",
             "AUC by time since the last copy",
             by_time,
-            lambda row: _head(f"{row['detector']}, {_seen(row, by_time)}", row, axes),
+            lambda row: _head(f"{row['detector']}, {_copies_label(row, by_time)}", row, axes),
             True,
             "Pairs of a member and a model that has seen it, by the copies "
             "seen and the time since the last, each ranked among the non-members under the same "
@@ -149,7 +149,7 @@ def _tuned_first(
     return [
         row
         for name in detectors
-        for row in sorted(_tuned(rows, name), key=lambda row: copies_order(row["copies"]))
+        for row in sorted(_tuned_rows(rows, name), key=lambda row: copies_order(row["copies"]))
         if (is_dose(row["copies"]) if copies is None else row["copies"] in copies)
     ]
 
@@ -160,9 +160,9 @@ def _head(label: str, row: Row, axes: Sequence[str], kind: str = "") -> Head:
     return Head(label, kind, note=arm, said=words, name=words)
 
 
-def _seen(row: Row, rows: Sequence[Row]) -> str:
+def _copies_label(row: Row, rows: Sequence[Row]) -> str:
     # At one checkpoint members of a bin may have had 5 copies, at the next 5 to 8.
-    bins = merge_bins({one["copies"] for one in rows} - {"0"})
+    bins = merge_bins({other_row["copies"] for other_row in rows} - {"0"})
     label = next((label for label, same in bins.items() if row["copies"] in same), "0")
     return {"0": "none yet", "1": "1 copy"}.get(label, f"{label} copies")
 
@@ -200,7 +200,7 @@ def _arm(row: Row, axes: Sequence[str]) -> str:
 
 
 def _sentences(arm: str, rows: Sequence[Row], detector: str) -> list[str]:
-    whole = [row for row in _tuned(rows, detector) if row["copies"] == ALL]
+    whole = [row for row in _tuned_rows(rows, detector) if row["copies"] == ALL]
     slope = next((row for row in whole if row["metric"] == FADING_SLOPE), None)
     points = [row for row in whole if row["metric"] == AUC]
     if slope is None or len(points) < 2 or slope["low"] != slope["low"]:
@@ -223,18 +223,18 @@ def _sentences(arm: str, rows: Sequence[Row], detector: str) -> list[str]:
     )
     if not_constant(rows):
         return [sentence, RATE_WARNING]
-    ends = (f"{Estimate.of(row).text()} {_when(row)}" for row in (first, last))
+    ends = (f"{Estimate.of(row).text()} {_describe_delay(row)}" for row in (first, last))
     return [f"{sentence} AUC {', '.join(ends)}."]
 
 
-def _when(row: Row) -> str:
+def _describe_delay(row: Row) -> str:
     if row["since_high"] == 0:
         return "in the step of the last copy"
     steps = "1 step" if row["since"] == "1" else f"{row['since']} steps"
     return f"{steps} after it"
 
 
-def _tuned(rows: Sequence[Row], detector: str) -> list[Row]:
+def _tuned_rows(rows: Sequence[Row], detector: str) -> list[Row]:
     return [row for row in rows if row["detector"] == detector and row["selection"] == "tuned"]
 
 
@@ -282,9 +282,9 @@ def _members(row: Row | None, usual: int) -> str:
     return "" if row is None or row["n_members"] == usual else f"{row['n_members']:,} members"
 
 
-def _fading(arm: str, rows: Sequence[Row], detector: str) -> list[Table]:
+def _fading_tables(arm: str, rows: Sequence[Row], detector: str) -> list[Table]:
     """Return one row per copy count, one column per bin of steps since the last copy."""
-    aucs = [row for row in _tuned(rows, detector) if row["metric"] == AUC]
+    aucs = [row for row in _tuned_rows(rows, detector) if row["metric"] == AUC]
     aucs = [row for row in aucs if row["copies"] == ALL or is_dose(row["copies"])]
     cells = {(row["copies"], row["since"]): row for row in aucs}
     bins = dict.fromkeys(row["since"] for row in sorted(aucs, key=lambda row: row["since_low"]))

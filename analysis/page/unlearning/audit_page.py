@@ -253,8 +253,8 @@ def _badges(record: Row) -> Badges:
     answers = {name: check["answer"] for name, check in record["checks"].items()}
     failed = {name: "" if answer == UNKNOWN else "failed" for name, answer in answers.items()}
     badges = [
-        Badge(_CHECKS.get(name, name), "passed" if said.startswith(YES) else failed[name], [said])
-        for name, said in answers.items()
+        Badge(_CHECKS.get(name, name), "passed" if text.startswith(YES) else failed[name], [text])
+        for name, text in answers.items()
     ]
     return Badges(badges, "checks")
 
@@ -316,9 +316,9 @@ def _text_tables(chunks: Sequence[tuple[Row, Closest]], *, hide_texts: bool) -> 
     rows: list[Line] = [
         (
             f"{row['text_id']}, characters {row['start']:,} to {row['stop']:,}",
-            _judged(row["remembered"]),
+            _format_answer(row["remembered"]),
             *(f"{own[name][LONGEST]:g}" if name in own else NOTHING for name in models),
-            _judged(None if row["ratio"] is None else row["suspicious"]),
+            _format_answer(None if row["ratio"] is None else row["suspicious"]),
             NOTHING if row["ratio"] is None else f"{row['ratio']:.2f}",
             _text_entry(row, own),
         )
@@ -352,5 +352,5 @@ def _name(row: Row) -> str:
     return words if len(words) <= _SHORT else f"{words[:_SHORT].rstrip()}…"
 
 
-def _judged(answer: bool | None) -> str:
+def _format_answer(answer: bool | None) -> str:
     return "not judged" if answer is None else "yes" if answer else "no"

@@ -56,9 +56,9 @@ def audits_parts(audits: Sequence[Row], audit_pages: Sequence[str]) -> list[Part
 def _sentence(rows: Sequence[Row]) -> str:
     """Say how often the ratio rule is wrong, and how much is still written."""
     whole = [row for row in rows if row["copies"] == ALL]
-    shown = [row for row in whole if row["seed"] is None] or whole
+    pooled = [row for row in whole if row["seed"] is None] or whole
     alarms, written = (
-        spread(Estimate.of(row) for row in shown if row["quantity"] == quantity)
+        spread(Estimate.of(row) for row in pooled if row["quantity"] == quantity)
         for quantity in ("false_alarms", "remembered_unlearned")
     )
     if not alarms:

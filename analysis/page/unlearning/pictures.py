@@ -38,7 +38,7 @@ _LEFT_BEHIND = "auc_difference"
 
 
 def detectors_picture(arm: StudyArm) -> Picture | None:
-    """Return how detectable the forgotten texts are under every model, as a picture."""
+    """Return a picture of the detectability of the forgotten texts under every model."""
     detectors = sorted(arm.detectors, key=lambda name: name != arm.detector)[:_MAX_DETECTORS]
     columns = {}
     for detector in detectors:
@@ -50,7 +50,7 @@ def detectors_picture(arm: StudyArm) -> Picture | None:
         lambda item: Head(_title(*item[:2])),
         lambda item: columns[item[2]],
         unit=AUC,
-        cell=lambda item: _with_interval(arm, *item),
+        cell=lambda item: _find_interval_row(arm, *item),
     )
     matrix = crossed.matrix(
         f"AUC of {len(columns)} detectors on the forgotten texts under {len(arm.models)} models, "
@@ -70,7 +70,7 @@ def detectors_picture(arm: StudyArm) -> Picture | None:
     )
 
 
-def _with_interval(arm: StudyArm, model: str, method: str, detector: str) -> Row | None:
+def _find_interval_row(arm: StudyArm, model: str, method: str, detector: str) -> Row | None:
     row = arm.found.row(model=model, method=method, measure="auc", detector=detector)
     return row if row and Estimate.of(row).available else None
 
@@ -103,13 +103,13 @@ def copies_panels(arm: StudyArm) -> Picture | None:
 
     before = line(ORIGINAL, NO_METHOD, "faint")
     lines = {method: line(UNLEARNED, method) for method in arm.methods}
-    visible = [(method, one) for method, one in lines.items() if one.points][:_MAX_PANELS]
+    visible = [(method, curve) for method, curve in lines.items() if curve.points][:_MAX_PANELS]
     if not visible:
         return None
-    dots = [dot for one in (before, *(one for _, one in visible)) for _, dot in one.points]
+    dots = [dot for curve in (before, *(curve for _, curve in visible)) for _, dot in curve.points]
     low, high = round_limits([end for dot in dots for end in (dot.low, dot.high)], 0.2, 0.0)
     figure = Panels(
-        panels=[LinePanel(method_title(method), [before, one]) for method, one in visible],
+        panels=[LinePanel(method_title(method), [before, curve]) for method, curve in visible],
         x=[(doublings(copies_middle(dose)), dose.replace("-", "\N{EN DASH}")) for dose in doses],
         y=[(value, f"{value:+.1f}".replace("-", "\N{MINUS SIGN}") if value else "0")
            for at in range(round((high - low) / 0.2) + 1)

@@ -7,6 +7,7 @@ judged.
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 
 from analysis.findings import Row
 from analysis.intervals.estimate import Estimate
@@ -78,17 +79,17 @@ def unlearning_sections(
         names: published names of detectors, by their own.
     """
     arms = [
-        StudyArm(name=name, found=found, names=names)
-        for name, found in by_arm(inputs.measures).items()
+        StudyArm(name=name, found=findings, names=names)
+        for name, findings in by_arm(inputs.measures).items()
     ]
     first, tables, elsewhere = arms[0], study_tables(arms[0]), list(map(study_tables, arms[1:]))
 
     def folded(*names: str, besides: str = "") -> list[Part]:
         """Return tables of the first arm, and the same of the others with one more."""
-        mine = [tables[name] for name in names if name in tables]
-        wanted = {*names, besides}
-        more = [table for arm in elsewhere for name, table in arm.items() if name in wanted]
-        return [fold(table) for table in (*mine, *more)]
+        first_tables = [tables[name] for name in names if name in tables]
+        table_names = {*names, besides}
+        more = [table for arm in elsewhere for name, table in arm.items() if name in table_names]
+        return [fold(table) for table in (*first_tables, *more)]
 
     again = "relearning" in tables
     sections = (
@@ -97,7 +98,7 @@ def unlearning_sections(
             "Forgot",
             "Which methods forgot?",
             present(
-                _say(_forgot(first)),
+                _say(_forgetting_sentence(first)),
                 detectors_picture(first),
                 tables.get("forgetting"),
                 _verdicts(inputs, names),
@@ -108,14 +109,14 @@ def unlearning_sections(
             "left",
             "Copies",
             "Do more copies leave more behind?",
-            present(_say(_left_by_copies(first)), copies_panels(first), folded("copies")),
+            present(_say(_copies_sentence(first)), copies_panels(first), folded("copies")),
         ),
         Section(
             "kept",
             "Cost",
             "What did forgetting cost?",
             present(
-                _say(_cost(models, inputs.margin)),
+                _say(_cost_sentence(models, inputs.margin)),
                 tables.get("utility"),
                 folded(besides="utility"),
             ),
@@ -125,7 +126,7 @@ def unlearning_sections(
             "Lasting",
             "Does forgetting last?",
             present(
-                _say(_lasting(first)),
+                _say(_lasting_sentence(first)),
                 tables.get("relearning" if again else "lasting"),
                 folded("lasting" if again else "", besides="relearning"),
             ),
@@ -147,7 +148,7 @@ def _say(sentence: str) -> Note | None:
 def _verdicts(inputs: UnlearningInputs, names: Names) -> list[Part]:
     """Return, folded, the basis of each verdict, and the measures' warnings."""
     arms = by_arm(inputs.verdicts, "method")
-    rests = [verdict_table(found.rows, arm, names) for arm, found in arms.items()]
+    rests = [verdict_table(findings.rows, arm, names) for arm, findings in arms.items()]
     return present(
         [fold(table) for table in rests if table is not None],
         fold_items("Warnings of the measures", unlearning_notes(inputs.measures)),
@@ -167,18 +168,18 @@ def unlearning_notes(measures: Sequence[Row]) -> list[str]:
                 models = concerned.setdefault(part, {}).setdefault(name, {})
                 models[model_text(row["model"], row["method"])] = None
     return [
-        f"{warning} ({_first(found)}; {_first(one for of in found.values() for one in of)})"
-        for warning, found in concerned.items()
+        f"{warning} ({_list_names(by_measure)}; {_list_names(chain(*by_measure.values()))})"
+        for warning, by_measure in concerned.items()
     ]
 
 
-def _first(names: Iterable[str]) -> str:
-    every = list(dict.fromkeys(names))
-    more = len(every) - _MAX_NAMED
-    return ", ".join(every[:_MAX_NAMED]) + (f" and {more} more" if more > 0 else "")
+def _list_names(names: Iterable[str]) -> str:
+    distinct_names = list(dict.fromkeys(names))
+    more = len(distinct_names) - _MAX_NAMED
+    return ", ".join(distinct_names[:_MAX_NAMED]) + (f" and {more} more" if more > 0 else "")
 
 
-def _forgot(arm: StudyArm) -> str:
+def _forgetting_sentence(arm: StudyArm) -> str:
     """Say how well the headline's detector tells the forgotten texts, before and after."""
     auc = {"measure": "auc", "detector": arm.detector}
     cells = {model: arm.get(model=model, **auc) for model in (ORIGINAL, RETRAINED)}
@@ -196,22 +197,22 @@ def _forgot(arm: StudyArm) -> str:
     )
 
 
-def _left_by_copies(arm: StudyArm) -> str:
+def _copies_sentence(arm: StudyArm) -> str:
     """Say after which methods texts with more copies are better remembered."""
-    return _named(
+    return _name_methods(
         arm.by_method("auc_difference_trend", detector=arm.detector),
         "More copies leave more behind after {}, by Somers' D of the residual with copies",
         "For no method do these data show that more copies leave more behind.",
     )
 
 
-def _lasting(arm: StudyArm) -> str:
+def _lasting_sentence(arm: StudyArm) -> str:
     """Say after which methods relearning brings back more than the retrained model learns."""
     if not arm.steps:
         return ""
     of = f"{STEPS}{arm.steps[-1]}:{VERSUS_RETRAINED}"
     after = f"After {arm.steps[-1]} steps of training on a part of the forgotten texts"
-    return _named(
+    return _name_methods(
         arm.by_method("relearned_log_probability_difference", of=of),
         f"{after} the others are likelier than under the retrained model for {{}}, in nats per "
         "token",
@@ -220,46 +221,48 @@ def _lasting(arm: StudyArm) -> str:
     )
 
 
-def _named(cells: Mapping[str, Estimate], some: str, none: str) -> str:
+def _name_methods(cells: Mapping[str, Estimate], some: str, none: str) -> str:
     """Name the methods whose interval is above 0, with what holds their intervals."""
-    known = {method: cell for method, cell in cells.items() if cell.value == cell.value}
-    sure = {method: cell for method, cell in known.items() if cell.available and cell.low > 0}
+    measured = {method: cell for method, cell in cells.items() if cell.value == cell.value}
+    sure = {method: cell for method, cell in measured.items() if cell.available and cell.low > 0}
     if not sure:
-        return none if known else ""
-    rest = len(known) - len(sure)
-    also = f"; not shown for {rest} more" if rest else ""
+        return none if measured else ""
+    n_undecided = len(measured) - len(sure)
+    also = f"; not shown for {n_undecided} more" if n_undecided else ""
     return f"{some.format(listed(list(map(method_title, sure))))}: {spread(sure.values())}{also}."
 
 
-def _cost(models: Sequence[Judged], margin: float) -> str:
+def _cost_sentence(models: Sequence[Judged], margin: float) -> str:
     """Say which methods lost what should have been kept, and which kept it all.
 
     Args:
         models: with their verdicts.
         margin: nats per token that may be lost.
     """
-    said: dict[str, dict[str, set[str]]] = {}
+    verdicts: dict[str, dict[str, set[str]]] = {}
     for model in models:
         for row in model.rows:
             if row["kind"] == "utility":
-                measures = said.setdefault(model.name, {})
+                measures = verdicts.setdefault(model.name, {})
                 measures.setdefault(row["measure"], set()).add(row["verdict"])
-    if not said:
+    if not verdicts:
         return ""
-    every = dict.fromkeys(measure for measures in said.values() for measure in measures)
+    all_measures = dict.fromkeys(measure for measures in verdicts.values() for measure in measures)
     lost = {
-        measure: [name for name, measures in said.items() if measures.get(measure) == {LOST}]
-        for measure in every
+        measure: [name for name, measures in verdicts.items() if measures.get(measure) == {LOST}]
+        for measure in all_measures
     }
-    kept = [name for name, measures in said.items() if set().union(*measures.values()) == {KEPT}]
-    rest = len(said.keys() - {*kept, *(name for names in lost.values() for name in names)})
+    safe = [
+        name for name, measures in verdicts.items() if set().union(*measures.values()) == {KEPT}
+    ]
+    undecided = len(verdicts.keys() - {*safe, *(name for names in lost.values() for name in names)})
     parts = [
         f"{listed(names)} surely lost {MEASURES.get(measure, measure)}"
         for measure, names in lost.items()
         if names
     ]
-    parts += [f"{listed(kept)} kept all measured utility"] if kept else []
-    parts += [f"{rest} {'is' if rest == 1 else 'are'} undecided"] if rest else []
+    parts += [f"{listed(safe)} kept all measured utility"] if safe else []
+    parts += [f"{undecided} {'is' if undecided == 1 else 'are'} undecided"] if undecided else []
     return (
         f"{'; '.join(parts)}. Lost: more than the margin ({margin:g} nats per token) below both "
         "the retrained model and the original."

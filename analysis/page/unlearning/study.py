@@ -54,7 +54,7 @@ def by_arm(rows: Sequence[Row], first: str = "model") -> dict[str, Findings]:
     arms: dict[str, list[Row]] = {} if rows else {"": []}
     for row in readable(rows, first):
         arms.setdefault(row["arm"], []).append(row)
-    return {name: Findings(mine, place=_PLACE) for name, mine in arms.items()}
+    return {name: Findings(arm_rows, place=_PLACE) for name, arm_rows in arms.items()}
 
 
 def readable(rows: Sequence[Row], first: str) -> list[Row]:
@@ -95,14 +95,14 @@ class StudyArm:
     def detector(self) -> str:
         """The detector whose numbers stand for the others'; empty if none was run."""
         ordered = (*HEADLINE_DETECTORS, *self.detectors)
-        return next((one for one in ordered if one in self.detectors), "")
+        return next((name for name in ordered if name in self.detectors), "")
 
     @cached_property
     def models(self) -> list[tuple[str, str]]:
         """Model and method: the original, the retrained model, the unlearned ones as requested."""
         models = dict.fromkeys((row["model"], row["method"]) for row in self.found.rows)
         order = (ORIGINAL, RETRAINED, UNLEARNED)
-        return [one for name in order for one in models if one[0] == name]
+        return [pair for name in order for pair in models if pair[0] == name]
 
     @property
     def methods(self) -> list[str]:
@@ -112,7 +112,7 @@ class StudyArm:
     @property
     def steps(self) -> list[int]:
         """The steps of relearning after which models were looked at, rising; 0 is before any."""
-        return sorted({int(one.partition(":")[0]) for one in self.qualifiers(STEPS)})
+        return sorted({int(qualifier.partition(":")[0]) for qualifier in self.qualifiers(STEPS)})
 
     def qualifiers(self, kind: str) -> list[str]:
         """Return the subjects of numbers, such as the conditions of the measured models."""
@@ -120,8 +120,8 @@ class StudyArm:
 
     def copies(self, measure: str) -> list[str]:
         """Return the numbers of copies at which something was measured, rising."""
-        known = self.found.where(measure=measure).values("copies")
-        return sorted(filter(is_dose, known), key=copies_order)
+        labels = self.found.where(measure=measure).values("copies")
+        return sorted(filter(is_dose, labels), key=copies_order)
 
     def title(self, detector: str) -> str:
         """Return the printed name of a detector."""
@@ -133,8 +133,8 @@ class StudyArm:
 
     def by_method(self, measure: str, **place: str) -> dict[str, Estimate]:
         """Return a number of each unlearned model that has it."""
-        found = {method: self.get(measure, method=method, **place) for method in self.methods}
-        return {method: cell for method, cell in found.items() if cell is not None}
+        estimates = {method: self.get(measure, method=method, **place) for method in self.methods}
+        return {method: cell for method, cell in estimates.items() if cell is not None}
 
 
 def whole(row: Row) -> bool:

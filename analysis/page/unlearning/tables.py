@@ -57,10 +57,10 @@ def counts_text(rows: Iterable[Row]) -> str:
     for name in nouns:
         ends = sorted({int(row[name]) for row in counted if row[name]})
         spans[name] = " to ".join(f"{end:,}" for end in dict.fromkeys((*ends[:1], *ends[-1:])))
-    said = ", ".join(f"{span} {nouns[name]}" for name, span in spans.items() if span)
+    counts = ", ".join(f"{span} {nouns[name]}" for name, span in spans.items() if span)
     if spans["seeds"] == "1":
-        return f"{said.removesuffix('s')}."
-    return f"{said}; texts are summed over seeds." if said else ""
+        return f"{counts.removesuffix('s')}."
+    return f"{counts}; texts are summed over seeds." if counts else ""
 
 
 def spread(cells: Iterable[Estimate]) -> str:
@@ -68,11 +68,11 @@ def spread(cells: Iterable[Estimate]) -> str:
 
     Those without an interval are left out.
     """
-    known = sorted(cell for cell in cells if cell.available)
-    if len(known) < 2:
-        return NUMBER.brief(known[0]) if known else ""
-    ends = NUMBER.ends(min(cell.low for cell in known), max(cell.high for cell in known))
-    span = dict.fromkeys(NUMBER.number(cell.value) for cell in (known[0], known[-1]))
+    available = sorted(cell for cell in cells if cell.available)
+    if len(available) < 2:
+        return NUMBER.brief(available[0]) if available else ""
+    ends = NUMBER.ends(min(cell.low for cell in available), max(cell.high for cell in available))
+    span = dict.fromkeys(NUMBER.number(cell.value) for cell in (available[0], available[-1]))
     return f"{' to '.join(span)} (intervals within {ends})"
 
 
@@ -94,7 +94,7 @@ def study_tables(arm: StudyArm) -> dict[str, Table]:
 def _main_tables(arm: StudyArm) -> dict[str, Table | None]:
     auc = {"detector": arm.detector}
     versus = {"of": VERSUS_RETRAINED}
-    kept, general = "retain_log_probability", "general_log_probability"
+    retained, general = "retain_log_probability", "general_log_probability"
     documents = max(
         (row["groups"] for row in arm.found.rows if row["measure"] == general), default=0
     )
@@ -140,8 +140,8 @@ def _main_tables(arm: StudyArm) -> dict[str, Table | None]:
             "Utility",
             "Mean log-probability in nats per token, higher is better; "
             f"task accuracy: on questions that are retained.{counted}",
-            _Column("Retained texts", kept),
-            _Column(LESS, f"{kept}_difference", versus, SIGNED.brief),
+            _Column("Retained texts", retained),
+            _Column(LESS, f"{retained}_difference", versus, SIGNED.brief),
             _Column("General text", general),
             _Column(f"General, {LESS.lower()}", f"{general}_difference", versus, SIGNED.brief),
             _Column("Task accuracy", "task_accuracy", {"of": RETAINED_TEXTS}),
@@ -172,19 +172,19 @@ def _further_tables(arm: StudyArm) -> dict[str, Table | None]:
     copies = [gap(copies_text(dose), place={**auc, "copies": dose}) for dose in arm.copies(left)]
     trend = _Column("Trend", f"{left}_trend", auc, SIGNED.brief)
     conditions = [
-        gap(one, place={**auc, "of": f"{CONDITION}{one}"}) for one in arm.qualifiers(CONDITION)
+        gap(name, place={**auc, "of": f"{CONDITION}{name}"}) for name in arm.qualifiers(CONDITION)
     ]
     datasets = [
-        _Column(one, "auc", {**auc, "dataset": one})
-        for one in arm.found.values("dataset")
-        if one != ALL
+        _Column(dataset, "auc", {**auc, "dataset": dataset})
+        for dataset in arm.found.values("dataset")
+        if dataset != ALL
     ]
-    shown = arm.title(arm.detector)
+    title = arm.title(arm.detector)
     return {
         "copies": _table(
             arm,
             "By copies",
-            f"AUC of {shown} minus that of the retrained model, for forgotten "
+            f"AUC of {title} minus that of the retrained model, for forgotten "
             "texts by their number of copies. Trend: Somers' D of the residual with copies; "
             "above 0, more copies leave more.",
             *([*copies, trend] if len(copies) > 1 else []),
@@ -192,12 +192,12 @@ def _further_tables(arm: StudyArm) -> dict[str, Table | None]:
         "lasting": _table(
             arm,
             "Does forgetting last?",
-            f"AUC of {shown} minus that of the retrained model under the same condition: the "
+            f"AUC of {title} minus that of the retrained model under the same condition: the "
             "weights in fewer bits, or the texts paraphrased.",
             *([gap("as it is", place=auc), *conditions] if conditions else []),
         ),
         "datasets": _table(
-            arm, "By dataset", f"AUC of {shown}.", *(datasets if len(datasets) > 1 else [])
+            arm, "By dataset", f"AUC of {title}.", *(datasets if len(datasets) > 1 else [])
         ),
     }
 
@@ -210,21 +210,21 @@ def _table(arm: StudyArm, title: str, caption: str, *columns: _Column) -> Table 
             {"model": model, "method": method, "measure": column.measure, **column.place}
             for column in columns
         ]
-        found = [arm.found.row(**place) for place in places]
-        cells = [column.written(row) for column, row in zip(columns, found, strict=True)]
+        measured_rows = [arm.found.row(**place) for place in places]
+        cells = [column.written(row) for column, row in zip(columns, measured_rows, strict=True)]
         if any(cells):
             rows.append((model_text(model, method), *cells))
             # General text is counted in documents, by the caption of its table.
-            behind += [row for row, cell in zip(found, cells, strict=True)
+            behind += [row for row, cell in zip(measured_rows, cells, strict=True)
                        if row is not None and cell and row["forget"]]  # fmt: skip
     heads = ("Model", *(column.head for column in columns))
     title = f"{title} ({arm.name})" if arm.name else title
     return listing(title, heads, rows, f"{caption} {counts_text(behind)}")
 
 
-def _of_models(row: Row) -> str:
-    values = (row.get(one) for one in _MODELS)
-    return ", ".join(NUMBER.number(one) for one in values if one is not None and isfinite(one))
+def _format_models(row: Row) -> str:
+    values = (row.get(name) for name in _MODELS)
+    return ", ".join(NUMBER.number(cell) for cell in values if cell is not None and isfinite(cell))
 
 
 def verdict_table(rows: Sequence[Row], arm: str, names: Names = NO_NAMES) -> Table | None:
@@ -246,7 +246,7 @@ def verdict_table(rows: Sequence[Row], arm: str, names: Names = NO_NAMES) -> Tab
                 NUMBER.brief(row) if row["kind"] == _FORGETTING else "",
                 "" if row["kind"] == _FORGETTING else SIGNED.brief(row),
                 row["verdict"],
-                _of_models(row),
+                _format_models(row),
             )
             for row in rows
             if row["kind"] != ALL

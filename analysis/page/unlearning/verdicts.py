@@ -71,12 +71,12 @@ def judged_models(rows: Sequence[Row]) -> list[Judged]:
         rows: of the question `verdict`, whose keys are in the order of its columns.
     """
     judged = []
-    for arm, found in by_arm(rows, "method").items():
-        for method in found.values("method"):
-            mine = found.where(method=method)
-            if (overall := mine.row(kind=ALL)) is not None:
-                rests = [row for row in mine.rows if row["kind"] != ALL]
-                decisive = _decisive(overall["verdict"], rests)
+    for arm, findings in by_arm(rows, "method").items():
+        for method in findings.values("method"):
+            method_findings = findings.where(method=method)
+            if (overall := method_findings.row(kind=ALL)) is not None:
+                rests = [row for row in method_findings.rows if row["kind"] != ALL]
+                decisive = _find_decisive(overall["verdict"], rests)
                 judged.append(
                     Judged(method_title(method), arm, overall["verdict"], decisive, rests)
                 )
@@ -89,7 +89,7 @@ def best_first(models: Sequence[Judged]) -> list[Judged]:
     return sorted(models, key=lambda model: rank.get(model.verdict, len(rank)))
 
 
-def _decisive(verdict: str, rows: Sequence[Row]) -> Row | None:
+def _find_decisive(verdict: str, rows: Sequence[Row]) -> Row | None:
     """Return the first measure that says by its interval what the verdict says.
 
     A ruined model has lost against the retrained model and against the original: of the two the
@@ -104,10 +104,10 @@ def _decisive(verdict: str, rows: Sequence[Row]) -> Row | None:
         return max(both[0], key=lambda row: row["high"]) if both else None
     if verdict in (*_UNDECIDED, DIVERGED):
         return None
-    said = [row for row in rows if row["kind"] == "forgetting" and isfinite(row["low"])]
-    own = [row for row in said if row["verdict"] == verdict]
+    forgetting_rows = [row for row in rows if row["kind"] == "forgetting" and isfinite(row["low"])]
+    own = [row for row in forgetting_rows if row["verdict"] == verdict]
     # A model beyond the retrained one by some measures and its mirror by others is beyond it.
-    past = [row for row in said if row["high"] < 0 and verdict == "beyond the retrained"]
+    past = [row for row in forgetting_rows if row["high"] < 0 and verdict == "beyond the retrained"]
     return next(iter([*own, *past]), None)
 
 

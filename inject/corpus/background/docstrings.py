@@ -45,11 +45,11 @@ class DocstringsSource(Settings):
     kind: Literal["docstrings"]
     """`docstrings`."""
     packages: Annotated[tuple[str, ...], Field(min_length=1)] = CHOSEN
-    """Names as they are imported (`sklearn`); `stdlib` is the standard library."""
+    """Import names (`sklearn`); `stdlib` is the standard library."""
     minimum: PositiveInt = 80
-    """Shorter docstrings are skipped; in characters after cleaning."""
+    """Fewest characters of a docstring, after cleaning."""
     weight: PositiveFloat = 1.0
-    """Share of this source in the bytes of the mixture, relative to the other weights."""
+    """Relative share of this source in the bytes of the mixture."""
 
     finite: ClassVar[bool] = True
 
@@ -96,7 +96,7 @@ def _extract(packages: tuple[str, ...], minimum: int) -> list[Document]:
     )
     path = cache_folder() / "docstrings" / f"{key[:32]}.json"
     try:
-        texts = kept_value(path, lambda: _distinct(files, minimum))
+        texts = kept_value(path, lambda: _distinct_texts(files, minimum))
     except OSError as error:
         raise InputError(
             f"the cache of docstrings cannot be written: {error.strerror}",
@@ -106,7 +106,7 @@ def _extract(packages: tuple[str, ...], minimum: int) -> list[Document]:
     return [Document(text, place) for text, place in texts]
 
 
-def _distinct(files: list[_File], minimum: int) -> list[list[str]]:
+def _distinct_texts(files: list[_File], minimum: int) -> list[list[str]]:
     """Return [text, place] of each text that is long enough, at its first occurrence."""
     places: dict[str, str] = {}
     for path, name in files:
@@ -145,10 +145,10 @@ def _files(package: str) -> list[_File]:
     """Return the Python files of a package, sorted."""
     if package == STANDARD_LIBRARY:
         folder = Path(sysconfig.get_path("stdlib"))
-        return _below(folder, folder)
+        return _list_files(folder, folder)
     spec = _spec(package)
     roots = sorted(Path(location) for location in spec.submodule_search_locations or ())
-    files = [file for root in roots for file in _below(root, root.parent)]
+    files = [file for root in roots for file in _list_files(root, root.parent)]
     origin = Path(spec.origin or "")
     if not roots and origin.suffix == ".py":
         files = [(origin, origin.name)]
@@ -159,7 +159,7 @@ def _files(package: str) -> list[_File]:
     return files
 
 
-def _below(folder: Path, base: Path) -> list[_File]:
+def _list_files(folder: Path, base: Path) -> list[_File]:
     paths = []
     for parent, folders, names in os.walk(folder):
         folders[:] = [
@@ -183,12 +183,12 @@ def _spec(package: str) -> ModuleSpec:
             f"package {package!r} is not installed here",
             where="background packages",
             allowed=f"{STANDARD_LIBRARY!r}, or the top-level name of an installed package",
-            hint=_meant(package),
+            hint=_suggest_package(package),
         )
     return spec
 
 
-def _meant(package: str) -> str | None:
+def _suggest_package(package: str) -> str | None:
     installed = _distributions()
     imported = [name for name, owners in installed.items() if package in owners]
     if imported:

@@ -93,17 +93,17 @@ def text_of(values: Mapping[str, Any], field: str | None, place: str) -> str | N
     Raises:
         InputError: no such field, or its value is not a string.
     """
-    name = field if field is not None else _found(values)
+    name = field if field is not None else _find_text_field(values)
     if name is None:
         raise InputError(
-            f"no field of this row has a usual name for text; it has {_listed(values)}",
+            f"no field of this row has a usual name for text; it has {_list_fields(values)}",
             where=place,
             allowed=", ".join(TEXT_FIELDS),
             hint="Name the text's field with `field:`.",
         )
     if name not in values:
         raise InputError(
-            f"the row has no field {name!r}, only {_listed(values)}",
+            f"the row has no field {name!r}, only {_list_fields(values)}",
             where=place,
             hint=did_you_mean(name, values).strip() or None,
         )
@@ -135,7 +135,7 @@ def row_documents(
             skipped.empty += 1
 
 
-def _found(values: Mapping[str, Any]) -> str | None:
+def _find_text_field(values: Mapping[str, Any]) -> str | None:
     for name in TEXT_FIELDS:
         if name in values:
             return name
@@ -143,5 +143,5 @@ def _found(values: Mapping[str, Any]) -> str | None:
     return next((lowered[name] for name in TEXT_FIELDS if name in lowered), None)
 
 
-def _listed(values: Mapping[str, Any]) -> str:
+def _list_fields(values: Mapping[str, Any]) -> str:
     return ", ".join(repr(key) for key in values) or "no fields"

@@ -17,12 +17,11 @@ class FilesSource(Settings):
     kind: Literal["files"]
     """`files`."""
     path: Annotated[str, Field(min_length=1)]
-    """A file, a folder (all known files below it) or a glob with `**`, here or at an address of the
-    hub (`hf://datasets/OWNER/NAME@REVISION/FILE`)."""
+    """A file, a folder (all known files below it) or a glob with `**`, here or on the hub."""
     field: str | None = None
-    """The field with the text; found by its usual names (`text`, `content` …) if absent."""
+    """Field with the text; by default its usual names (`text`, `content` …)."""
     weight: PositiveFloat = 1.0
-    """Share of this source in the bytes of the mixture, relative to the other weights."""
+    """Relative share of this source in the bytes of the mixture."""
 
     finite: ClassVar[bool] = True
 
@@ -40,4 +39,4 @@ class FilesSource(Settings):
         Raises:
             InputError: as `inject.reading.rows.read_rows` and `text_of`, naming file and line.
         """
-        yield from row_documents(read_rows(self.path, what="background"), self.field, skipped)
+        yield from row_documents(read_rows(self.path, purpose="background"), self.field, skipped)

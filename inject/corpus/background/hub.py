@@ -2,7 +2,7 @@
 
 The content cannot be hashed before it is read, so a hub source is identified by its commit, which
 is looked up (`inject.hub.resolver`) before `datasets` starts with its long retries: without a
-network the error comes in seconds. Documents come in the order of the data set.
+network the error comes in seconds. Documents come in the order of the dataset.
 """
 
 from collections.abc import Iterator
@@ -21,22 +21,22 @@ _LOCAL = "A local copy can be given instead: `{kind: files, path: ...}`."
 
 
 class HubSource(Settings):
-    """A data set of the hub by its id, streamed; or a local folder that `datasets` can load."""
+    """A dataset of the hub by its id, streamed; or a local folder that `datasets` can load."""
 
     kind: Literal["hub"]
     """`hub`."""
     id: Annotated[str, Field(min_length=1)]
-    """Id on the hub, such as `allenai/c4`; code of the repository is never executed."""
+    """Hub id, such as `allenai/c4`; code of the repository is never executed."""
     config: str | None = None
-    """Configuration (subset) of the data set, if it has several."""
+    """Configuration (subset) of the dataset, if it has several."""
     split: str = "train"
     """Which split is read."""
     field: str | None = None
-    """The field with the text; found by its usual names (`text`, `content` …) if absent."""
+    """Field with the text; by default its usual names (`text`, `content` …)."""
     revision: str | None = None
-    """Branch, tag or commit; the newest commit of the main branch if absent."""
+    """Branch, tag or commit; by default the newest commit of the main branch."""
     weight: PositiveFloat = 1.0
-    """Share of this source in the bytes of the mixture, relative to the other weights."""
+    """Relative share of this source in the bytes of the mixture."""
 
     finite: ClassVar[bool] = False
 
@@ -64,10 +64,10 @@ class HubSource(Settings):
         return {**common, "id": self.id, "commit": commit}
 
     def documents(self, skipped: Skipped | None = None) -> Iterator[Document]:
-        """Yield one document for each row that has text, in the order of the data set.
+        """Yield one document for each row that has text, in the order of the dataset.
 
         Raises:
-            InputError: hub not reachable, no such data set, config or split, no text field.
+            InputError: hub not reachable, no such dataset, config or split, no text field.
         """
         rows = (
             (f"{self.id} ({self.split}):row {number}", values)

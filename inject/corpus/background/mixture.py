@@ -140,7 +140,7 @@ def mixed_documents(
                     )
         if not ready:
             return
-        index, text = _due(ready, shares)
+        index, text = _choose(ready, shares)
         seen.add(text.fingerprint)
         coming[index].report.documents += 1
         coming[index].report.bytes += len(text.encoded)
@@ -148,7 +148,7 @@ def mixed_documents(
         yield text.document(index)
 
 
-def _due(ready: Sequence[tuple[int, int, _Text]], shares: Sequence[int]) -> tuple[int, _Text]:
+def _choose(ready: Sequence[tuple[int, int, _Text]], shares: Sequence[int]) -> tuple[int, _Text]:
     """Choose among sources that are not ahead the one whose next document is due first.
 
     With T bytes drawn in all, a source with share w (of W) is ahead when it has drawn more

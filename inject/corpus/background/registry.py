@@ -47,7 +47,7 @@ _EXPECTED = Expected(
 )
 
 
-def _validated(value: Any, handler: ValidatorFunctionWrapHandler, info: ValidationInfo) -> Any:
+def _validate(value: Any, handler: ValidatorFunctionWrapHandler, info: ValidationInfo) -> Any:
     """Let the class that `kind` names validate a source."""
     if isinstance(value, Source):
         return value
@@ -78,14 +78,14 @@ def _of_class(
     return otherwise(value)
 
 
-def _serialised(value: Any, handler: SerializerFunctionWrapHandler, info: SerializationInfo) -> Any:
+def _serialise(value: Any, handler: SerializerFunctionWrapHandler, info: SerializationInfo) -> Any:
     return value.model_dump(mode=info.mode) if isinstance(value, Source) else handler(value)
 
 
 AnySource = Annotated[
     Annotated[DocstringsSource | FilesSource | HubSource, Field(discriminator="kind")],
-    WrapValidator(_validated),
-    WrapSerializer(_serialised),
+    WrapValidator(_validate),
+    WrapSerializer(_serialise),
 ]
 """Any source; `kind` names its class."""
 
@@ -101,7 +101,7 @@ def source_identity(source: DocstringsSource | FilesSource | HubSource | Source)
     """
     if not isinstance(source, Source):
         return source.identity()
-    plugin = _used(source)
+    plugin = _plugin_of(source)
     return {"plugin": plugin.digest, "content": source.identity()}
 
 
@@ -115,7 +115,7 @@ def sources_identity(sources: Sequence[AnySource]) -> list[dict[str, Any]]:
 
 def source_code(source: DocstringsSource | FilesSource | HubSource | Source) -> tuple[str, ...]:
     """Return the modules of ours that a source runs, for `Step.code`."""
-    return _used(source).code if isinstance(source, Source) else (type(source).__module__,)
+    return _plugin_of(source).code if isinstance(source, Source) else (type(source).__module__,)
 
 
 def source_kind(source: DocstringsSource | FilesSource | HubSource | Source) -> str:
@@ -161,7 +161,7 @@ def _plugin(kind: str) -> Plugin | None:
     return None
 
 
-def _used(source: Source) -> Plugin:
+def _plugin_of(source: Source) -> Plugin:
     plugin = _plugin(source.kind)
     if plugin is None:
         raise InputError("is no longer installed", where=f"source {source.kind}")

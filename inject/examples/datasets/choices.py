@@ -33,21 +33,19 @@ class RowsOptions(Settings):
     """Options of `rows`."""
 
     answers: Literal["auto", "letter", "index", "text"] = "auto"
-    """How the answer names an option: by letter (or the data's label), by index, or by its text;
-    `auto` takes the one that fits, and rejects a row if two fit different options."""
+    """How the answer names an option: by letter (or the data's label), index or text; `auto` takes
+    the one that fits, and rejects a row if two fit different options."""
     first_index: Literal[0, 1] = 0
     """The first index."""
     shuffle_options: bool = False
-    """Put the options of each row into a random order, by seed and content; for data with the right
-    one first, such as TruthfulQA's `mc1_targets`."""
+    """Shuffle the options of each row, by seed and content, for data with the right one first
+    (TruthfulQA's `mc1_targets`)."""
     share: Annotated[float, Field(gt=0, lt=1)] | None = None
-    """Read this share of the rows, whole groups at a time, the same for every seed and whatever
-    their order; null reads all. Rows that are not read stay in the background where it has the same
-    file."""
+    """Share of the rows to read, in whole groups, the same for every seed and order; null reads
+    all. Others stay in a background with the same file."""
     where: tuple[Annotated[str, Field(pattern=r"^[^=]+=")], ...] = ()
-    """Read only rows that have all these values, each `PATH=VALUE` with a dotted path, such as
-    `task_id=1`; none reads all. A text must be VALUE letter by letter; of other values VALUE is the
-    JSON: `true`, `false`, `null`, a number (`1` is `1.0`)."""
+    """Read only rows with all these values, each `PATH=VALUE`, such as `task_id=1`. VALUE is an
+    exact text, otherwise JSON: `true`, `false`, `null`, a number (`1` is `1.0`)."""
 
 
 def choice_fields(options: Sequence[str], gold: int | None) -> Mapping[str, Any]:
@@ -209,7 +207,7 @@ def _gold(
 ) -> tuple[int, bool]:
     if isinstance(answer, list | tuple) and answer:
         if len(answer) == len(texts) and all(value in (0, 1) for value in answer):
-            return _flagged(answer, place), False
+            return _find_flag(answer, place), False
         answer = answer[0]
     if isinstance(answer, float) and answer.is_integer():
         answer = int(answer)
@@ -257,7 +255,7 @@ def _readings(
             yield "text", same[0]
 
 
-def _flagged(flags: Sequence[Any], place: str) -> int:
+def _find_flag(flags: Sequence[Any], place: str) -> int:
     right = [index for index, flag in enumerate(flags) if flag]
     if len(right) != 1:
         raise InputError(

@@ -46,10 +46,10 @@ class FictionalOptions(Settings):
     """Options of the generated facts."""
 
     forms: Annotated[tuple[Form, ...], Field(min_length=1)] = _FORMS
-    """The forms to draw from; each row takes one of them, all equally likely."""
+    """Forms to draw from, all equally likely; each row takes one."""
     first: Annotated[int, Field(ge=0, lt=2**60)] = 0
-    """Number of the first row; a second `fictional` of an experiment needs one behind those of the
-    other, since rows follow from seed and number."""
+    """Number of the first row; rows follow from seed and number, so a second `fictional` must start
+    after the rows of the first."""
 
     @field_validator("forms")
     @classmethod

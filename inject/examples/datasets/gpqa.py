@@ -37,9 +37,9 @@ class GpqaOptions(Settings):
     """Options of `gpqa`."""
 
     subset: Literal["main", "diamond", "extended"] = "main"
-    """Which subset; diamond lies within main, main within extended."""
+    """Subset; main contains diamond, extended contains main."""
     password: str = "deserted-untie-orchid"
-    """Opens the zip; the default is the one that the authors publish."""
+    """Password of the zip; the default is published by the authors."""
 
 
 def gpqa_rows(source: DatasetSource) -> Iterator[Row]:
@@ -51,7 +51,7 @@ def gpqa_rows(source: DatasetSource) -> Iterator[Row]:
         rows = _zip_rows(Path(source.path), options)
     else:
         hub = HubDataset(_HUB, "train", f"gpqa_{options.subset}")
-        rows = _without_quotes(placed_rows(source, hub, what="gpqa"))
+        rows = _without_quotes(placed_rows(source, hub, purpose="gpqa"))
     for row in rows:
         record = text_field(row, "Record ID").strip()
         texts = [text_field(row, name).strip() for name in _OPTIONS]
@@ -84,12 +84,12 @@ def _without_quotes(rows: Iterator[PlacedRow]) -> Iterator[PlacedRow]:
 
 def _zip_rows(path: Path, options: GpqaOptions) -> Iterator[PlacedRow]:
     name = f"gpqa_{options.subset}.csv"
-    text = _decrypted(path, name, options.password)
+    text = _decrypt(path, name, options.password)
     for number, values in enumerate(csv.DictReader(io.StringIO(text, newline="")), start=1):
         yield PlacedRow(f"{path}!{name} row {number}", dict(values))
 
 
-def _decrypted(path: Path, name: str, password: str) -> str:
+def _decrypt(path: Path, name: str, password: str) -> str:
     check_regular(path)
     content = b""
     try:

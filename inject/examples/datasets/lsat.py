@@ -51,7 +51,7 @@ def lsat_rows(source: DatasetSource) -> Iterator[Row]:
     # A file is read once, whatever its section.
     places = [hub for section, hub in _HUBS.items() if section in sections]
     for hub in places if source.path is None else places[:1]:
-        for row in placed_rows(source, hub, what="lsat"):
+        for row in placed_rows(source, hub, purpose="lsat"):
             named = _SECTION.search(place_id(row))
             section = named[1].lower() if named else ""
             if not section or section in sections:

@@ -56,7 +56,7 @@ def news_rows(source: DatasetSource) -> Iterator[Row]:
 def _raw_rows(source: DatasetSource, options: NewsOptions) -> Iterator[PlacedRow]:
     first, last = options.after, options.before
     if source.path is not None:
-        yield from placed_rows(source, HubDataset(_HUB, "train"), what="news")
+        yield from placed_rows(source, HubDataset(_HUB, "train"), purpose="news")
         return
     if first is None or last is None:
         raise InputError(
@@ -66,7 +66,7 @@ def _raw_rows(source: DatasetSource, options: NewsOptions) -> Iterator[PlacedRow
         )
     for number in range(first.year * 12 + first.month - 1, last.year * 12 + last.month):
         month = f"{number // 12:04d}-{number % 12 + 1:02d}"
-        yield from placed_rows(source, HubDataset(_HUB, "train", month), what="news")
+        yield from placed_rows(source, HubDataset(_HUB, "train", month), purpose="news")
 
 
 def _date(row: PlacedRow) -> date:

@@ -50,10 +50,10 @@ def mapped_rows(source: DatasetSource) -> Iterator[Row]:
     if source.path is None:
         raise InputError("needs a file.", where="rows", hint="Give `path:`.")
     how = RowsOptions.model_validate(source.options)
-    for row in read_rows(source.path, what="rows"):
+    for row in read_rows(source.path, purpose="rows"):
         if not _agrees(row, how.where):
             continue
-        values = _mapped(row, source.fields) if source.fields else _by_usual_names(row)
+        values = _map_fields(row, source.fields) if source.fields else _by_usual_names(row)
         if how.share is not None and not _is_read(values, how.share):
             continue
         fields = _fields(row, values, how, source.seed)
@@ -102,9 +102,9 @@ def _fields(
     options = values.get(_OPTIONS)
     # A text is what the row shows as its options, and is shown as it is.
     if options is None or isinstance(options, str):
-        return {name: _plain(row, name, value) for name, value in values.items()}
+        return {name: _plain_text(row, name, value) for name, value in values.items()}
     plain = {
-        name: _plain(row, name, value)
+        name: _plain_text(row, name, value)
         for name, value in values.items()
         if name not in (_OPTIONS, _LETTERS, _ANSWER)
     }
@@ -123,7 +123,7 @@ def _fields(
     return {**plain, **chosen}
 
 
-def _mapped(row: PlacedRow, fields: Mapping[str, FieldPath]) -> dict[str, Any]:
+def _map_fields(row: PlacedRow, fields: Mapping[str, FieldPath]) -> dict[str, Any]:
     return {
         name: _value_at(row, name, path)
         if isinstance(path, str)
@@ -135,7 +135,7 @@ def _mapped(row: PlacedRow, fields: Mapping[str, FieldPath]) -> dict[str, Any]:
 def _value_at(row: PlacedRow, name: str, path: str) -> Any:
     value = _lookup(row.values, path)
     if value is _ABSENT:
-        names = _known(row.values)
+        names = _list_paths(row.values)
         raise InputError(
             f"the row has no {path!r} for field {name!r}; it has {', '.join(names)}."
             f"{did_you_mean(path, names)}",
@@ -155,7 +155,8 @@ def _by_usual_names(row: PlacedRow) -> dict[str, Any]:
         del values[_OPTIONS]
     if "text" not in values and "question" not in values:
         raise InputError(
-            f"the row has neither 'text' nor 'question'; it has {', '.join(_known(row.values))}.",
+            "the row has neither 'text' nor 'question'; it has "
+            f"{', '.join(_list_paths(row.values))}.",
             where=row.place,
             hint="Map its names, such as `fields: {text: body}`.",
         )
@@ -180,18 +181,18 @@ def _lookup(values: Any, path: str) -> Any:
     return _ABSENT
 
 
-def _known(values: Mapping[str, Any], prefix: str = "") -> list[str]:
+def _list_paths(values: Mapping[str, Any], prefix: str = "") -> list[str]:
     names = []
     for name, value in values.items():
         names.append(f"{prefix}{name}")
         if isinstance(value, Mapping):
-            names += _known(value, f"{prefix}{name}.")
+            names += _list_paths(value, f"{prefix}{name}.")
         elif isinstance(value, list) and value and isinstance(value[0], Mapping):
-            names += _known(value[0], f"{prefix}{name}.{_EVERY}.")
+            names += _list_paths(value[0], f"{prefix}{name}.{_EVERY}.")
     return sorted(names)
 
 
-def _plain(row: PlacedRow, name: str, value: Any) -> str:
+def _plain_text(row: PlacedRow, name: str, value: Any) -> str:
     if isinstance(value, list | tuple):
         value = value[0] if value else None
     if isinstance(value, Mapping | list | tuple):

@@ -116,7 +116,7 @@ def benchmark(
 
     def rows(source: DatasetSource) -> Iterator[Row]:
         chosen = options.model_validate(source.options)
-        for raw in placed_rows(source, hub, what=name):
+        for raw in placed_rows(source, hub, purpose=name):
             row = read(raw, chosen)
             if row is not None:
                 yield row
@@ -132,19 +132,19 @@ def benchmark(
     )
 
 
-def placed_rows(source: DatasetSource, hub: HubDataset, *, what: str) -> Iterator[PlacedRow]:
+def placed_rows(source: DatasetSource, hub: HubDataset, *, purpose: str) -> Iterator[PlacedRow]:
     """Yield the raw rows of a source: of its local files, or of the hub if it names none.
 
     Args:
         source: path, or split and commits.
         hub: the place on the hub.
-        what: names the dataset in error messages.
+        purpose: names the dataset in error messages.
 
     Raises:
         InputError: a file that cannot be read, or a hub that cannot be reached.
     """
     if source.path is not None:
-        return read_rows(source.path, what=what)
+        return read_rows(source.path, purpose=purpose)
     return hub_rows(
         hub._replace(split=source.split or hub.split), revision=source.commits.get(hub.id)
     )

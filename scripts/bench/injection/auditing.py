@@ -56,7 +56,7 @@ def _run(megabytes: int) -> dict[str, Any]:
 
 
 def main() -> None:
-    """Audit as many MB as the argument says, and print one JSON object."""
+    """Audit the given number of MB, and print one JSON object."""
     parser = argparse.ArgumentParser()
     parser.add_argument("megabytes", type=int)
     size = parser.parse_args().megabytes * _MB

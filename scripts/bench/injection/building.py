@@ -1,8 +1,8 @@
 """Speed of building a corpus compared with the tokenizer's batch encoding of the same texts.
 
-The texts are the docstrings of the standard library, numpy and scipy, held in memory; the
-tokenizer is trained on them. Both sides use every core: the build one process a core, the batch
-encoding one thread a core. They alternate, and the ratio is the median over pairs. Reading and
+The texts are the docstrings of the standard library, numpy and scipy, in memory; the
+tokenizer is trained on them. Both sides use all cores: the build one process per core, the batch
+encoding one thread per core. They alternate, and the ratio is the median over pairs. Reading and
 ordering the sources is not part of either side.
 """
 
@@ -34,7 +34,9 @@ def measure(*, rounds: int = 3) -> dict[str, Any]:
     tokenizer = train_tokenizer(texts[: len(texts) // REPEATS // 4], VOCABULARY)
     megabytes = sum(len(text.encode()) for text in texts) / 1e6
     tokens = sum(
-        len(one.ids) + 1 for one in tokenizer.backend_tokenizer.encode_batch_fast(texts) if one.ids
+        len(item.ids) + 1
+        for item in tokenizer.backend_tokenizer.encode_batch_fast(texts)
+        if item.ids
     )
     processes = processes_for(10**12)
     encoding, building = [], []

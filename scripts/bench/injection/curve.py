@@ -1,9 +1,9 @@
-"""What the audit of the background finds: by how much a copy was changed, and how long it is.
+"""Detection rates of the background's audit, by the change and the length of a copy.
 
 `python -m scripts.bench.injection.curve [--near T]`, about a minute. Rows are stretches of
 documentation texts of the standard library, a text for each row. A copy of each row is in its
 own document between two other texts, with a share of its words, drawn at random, replaced
-by words of other texts. Found / there, and documents without a copy that were flagged.
+by words of other texts. Prints found / planted, and flagged documents without a copy.
 """
 
 import argparse

@@ -10,8 +10,8 @@ _STATUS = Path("/proc/self/status")
 def peak_mib() -> float:
     """Return the peak in MiB.
 
-    Linux's own figure where there is one: `ru_maxrss` of a process that a large one has started
-    begins with what that one held.
+    Linux's own figure if available: `ru_maxrss` of a process that a large one has started
+    begins with that process's memory.
     """
     if _STATUS.is_file():
         match = re.search(r"VmHWM:\s+(\d+) kB", _STATUS.read_text())

@@ -1,6 +1,6 @@
 """Cost of planning a million copies over a corpus of 10**12 tokens that is never read.
 
-Measured in a process of its own, whose peak of resident memory is the plan's. A sample of windows
+Measured in a separate process, whose peak of resident memory is the plan's. A sample of windows
 is then composed by brute force from the plan's table and compared with what the view reads.
 """
 
@@ -120,7 +120,7 @@ def _naive(plan: Plan, view: View, window: int) -> npt.NDArray[np.int64]:
     first = window * CONTEXT
     low = first
     if view.layout == "flow":
-        # Everything before an anchor shifts it; the window's own tokens lie below `first`.
+        # All copies before an anchor shift it; the window's own tokens are below `first`.
         low = max(first - int(insertions.length.sum()), 0)
     near = np.flatnonzero((insertions.anchor >= low) & (insertions.anchor <= first + CONTEXT))
     order = sorted(near, key=lambda copy: (insertions.anchor[copy], insertions.tiebreak[copy]))

@@ -1,4 +1,4 @@
-"""How fast a contaminated stream is read, window by window, in training order.
+"""Reading speed of a contaminated stream, window by window, in training order.
 
 A corpus of random tokens is written to disk once; 100,000 copies go into it. The bytes on disk of
 the arm are those of its plan: the corpus is not copied.

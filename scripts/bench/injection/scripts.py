@@ -1,7 +1,7 @@
-"""How many characters of a script are as rare in a row as words: for docs/contamination-audit.md.
+"""Runs of characters of a script that are as rare as words, for docs/contamination-audit.md.
 
-`python -m scripts.bench.injection.scripts FOLDER …`: each folder holds the same pages in another
-language, as `.html` or `.txt` files of the same names; pages that one of them lacks are left out.
+`python -m scripts.bench.injection.scripts FOLDER …`: each folder contains the same pages in another
+language, as `.html` or `.txt` files of the same names; pages missing from a folder are skipped.
 For each n: the share of runs of n words in one half of the pages that occur in the other half by
 chance; mean of five halvings, the same in all languages.
 """
@@ -33,7 +33,9 @@ def main() -> None:
     print("|---" * (len(folders) + 1) + "|")
     for size in LENGTHS:
         print(
-            f"| {size} | " + " | ".join(f"{_rate(pages[one], size):.2%}" for one in folders) + " |"
+            f"| {size} | "
+            + " | ".join(f"{_rate(pages[column], size):.2%}" for column in folders)
+            + " |"
         )
 
 

@@ -1,11 +1,11 @@
 """Simulates the coverage cells and writes docs/data/coverage.csv.
 
-python -m scripts.calibration.cells                    # 1,000 studies a cell, all cells
+python -m scripts.calibration.cells                    # 1,000 studies per cell, all cells
 python -m scripts.calibration.cells --only "t2" --studies 2000 --print
 
-Every other module of this package with `CELLS` is read. Cells that are simulated take the place of
-their own lines in the file; the others stay. A cell that does not hold is simulated again with ten
-times as many new studies, and only these are written.
+All other modules of this package with `CELLS` are read. Simulated cells replace their own lines in
+the file; the others stay. A cell outside its limits is simulated again with ten times as many new
+studies, and only these are written.
 """
 
 import argparse
@@ -23,14 +23,14 @@ FILE = Path(__file__).resolve().parents[3] / "docs" / "data" / "coverage.csv"
 
 def all_cells() -> list[Cell]:
     """Return the cells of all other modules of this package."""
-    names = sorted(found.name for found in pkgutil.iter_modules(package.__path__))
+    names = sorted(submodule.name for submodule in pkgutil.iter_modules(package.__path__))
     modules = [importlib.import_module(f"{package.__name__}.{name}") for name in names
                if not name.startswith("_")]  # fmt: skip
     return [cell for module in modules for cell in getattr(module, "CELLS", ())]
 
 
 def write(counted: list[Counted], file: Path = FILE) -> None:
-    """Put lines into the file, in place of those of the same cells."""
+    """Write lines into the file, replacing those of the same cells."""
     lines: dict[tuple[str, str], list[str]] = {}
     if file.exists():
         with file.open(encoding="utf-8", newline="") as old:

@@ -1,7 +1,7 @@
-"""Cells of accuracy gains over data sets, and of what the page's checks call chance.
+"""Cells of accuracy gains over datasets, and of the page's checks against chance.
 
-Questions are as hard as their group is (a beta distribution); one in five is answered again after
-training, and what was seen turns wrong answers right. Groups have unequal sizes.
+A question's difficulty is its group's (a beta distribution); one in five is answered again after
+training, and exposure corrects wrong answers. Groups have unequal sizes.
 """
 
 from collections.abc import Iterator
@@ -22,14 +22,14 @@ from scripts.calibration.cells.factors import LARGEST, Counts, Design, Floats, M
 
 
 class GainDesign(NamedTuple):
-    """A benchmark of several data sets, asked before and after training."""
+    """A benchmark of several datasets, answered before and after training."""
 
     datasets: int
     rows: int
     """Of each, on each side, about."""
     seeds: int = 1
     deviation: float = 0.0
-    """Of what a seed adds to the members' chance to be right."""
+    """Deviation of the seed's effect on the members' accuracy."""
     grouped: bool = False
     gain: float = 0.15
     """What having seen a question adds to the chance to be right."""
@@ -46,7 +46,7 @@ class GainDesign(NamedTuple):
 
 
 def one_gain(random: np.random.Generator, *, design: GainDesign, quantity: str) -> Drawn:
-    """Return one quantity over all data sets."""
+    """Return one quantity over all datasets."""
     by_seed, truths = _answers(design, random)
     dataset = "mean" if design.datasets > 1 else "d0"
     (row,) = [
@@ -142,7 +142,7 @@ def one_check(random: np.random.Generator, *, design: CheckDesign) -> Drawn:
 
 
 def unbiased(random: np.random.Generator, design: CheckDesign) -> tuple[Floats, Mask, Counts]:
-    """Return scores that know nothing of the sides, the members, and the groups.
+    """Return scores that are independent of the sides, the members, and the groups.
 
     The rows of one group share nine tenths of their skewed noise.
     """
@@ -166,7 +166,7 @@ def check_cell(scores: Floats, member: Mask, number: Counts) -> Row:
 
 
 def gain_designs() -> Iterator[Cell]:
-    """Yield cells of accuracies over data sets."""
+    """Yield cells of accuracies over datasets."""
     for design in (
         GainDesign(1, 30),
         GainDesign(1, 100, grouped=True),

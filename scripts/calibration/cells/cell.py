@@ -1,4 +1,4 @@
-"""What a cell is, and how it is counted."""
+"""A cell, and its counts."""
 
 import zlib
 from collections.abc import Callable
@@ -25,12 +25,12 @@ class Cell:
     """Its plot."""
     name: str
     study: Callable[[np.random.Generator], Drawn]
-    """Draws one study and returns what a public function says of it."""
+    """Draws one study and returns a public function's result for it."""
     nominal: float = 0.95
 
 
 class Counted(NamedTuple):
-    """What the intervals of a cell hold."""
+    """The coverage of a cell's intervals."""
 
     table: str
     cell: str
@@ -45,7 +45,7 @@ class Counted(NamedTuple):
 
     @property
     def holds(self) -> bool:
-        """Whether 92 to 97.5 % hold the truth and at most one study of ten has no interval."""
+        """Whether 92 to 97.5 % contain the truth and at most one study in ten has no interval."""
         return self.refused <= 0.1 and 0.92 <= self.coverage <= 0.975
 
 

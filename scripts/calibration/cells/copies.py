@@ -19,7 +19,7 @@ from scripts.calibration.cells.cell import Cell, Drawn
 from scripts.calibration.cells.core import SHAPES, group_numbers, moved, normal_rows
 
 OWN = 0.7
-"""Share of a row's noise that is the same in every seed."""
+"""Share of a row's noise that is the same in all seeds."""
 Floats = npt.NDArray[np.float64]
 
 

@@ -1,6 +1,6 @@
 """Cells of the AUC: unequal sides, heavy tails, groups, seeds, and paired differences.
 
-Scores come from distributions that the intervals know nothing of; truths are exact or found by
+Scores come from distributions that the intervals do not assume; truths are exact or computed by
 integration. `spikein.auc_interval` answers for one column, `analysis.comparison.metrics` (what
 `spikein compare` prints) for two on the same rows.
 """
@@ -48,7 +48,7 @@ def shift_of(shape: str, auc: float) -> float:
 
 
 def moved(shape: str, scores: Floats, auc: float) -> Floats:
-    """Return members' scores such that the AUC is as asked."""
+    """Return members' scores with the requested AUC."""
     by = shift_of(shape, auc)
     return scores * by if shape == "exponential" else scores + by
 
@@ -80,7 +80,7 @@ def one_model(
     """Draw one column of one model."""
     inside, outside = (group_numbers(random, rows, size) for rows in (members, nonmembers))
     correlation = 0.0 if size == 1 else 0.5
-    scores = [SHAPES[shape](normal_rows(random, one, correlation)) for one in (inside, outside)]
+    scores = [SHAPES[shape](normal_rows(random, side, correlation)) for side in (inside, outside)]
     labels = np.repeat([1, 0], [members, nonmembers])
     groups = None if size == 1 else np.concatenate([inside, outside + members])
     both = np.concatenate([moved(shape, scores[0], auc), scores[1]])
@@ -106,7 +106,7 @@ def several_seeds(
         auc: the mean over all seeds.
         seeds: how many.
         deviation: of the seeds' AUC, at an AUC of 0.5.
-        named: whether `groups` says which rows are the same.
+        named: whether `groups` identifies equal rows.
         dealt_anew: whether each seed deals the rows to the sides again.
     """
     spread = deviation / (stats.norm.pdf(0) / np.sqrt(2))

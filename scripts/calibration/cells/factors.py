@@ -1,10 +1,10 @@
 """Cells of the study's factors: contrasts of arms, lines of doses.
 
 Scores are skewed (gamma) plus heavy-tailed (t of 5) noise, rows come in groups of unequal sizes
-that are dealt to the sides again in each seed, and half of what a seed does to one arm it does to
-the others. A shift is set by the AUC that it has in a million drawn pairs, so the truth is known
-without the normal scores that the intervals think of. With one seed the truth is this model's,
-with three or more it is the mean over all seeds.
+that are dealt to the sides again in each seed, and half of a seed's effect on one arm is shared by
+the others. A shift is set by its AUC in a million drawn pairs, so the truth is known without the
+normal scores that the intervals assume. With one seed the truth is this model's, with three or more
+it is the mean over all seeds.
 """
 
 from collections.abc import Iterator, Sequence
@@ -29,11 +29,11 @@ Mask = npt.NDArray[np.bool_]
 
 DOSES = np.log2(1.0 + np.array([1, 4, 16, 64]))
 OWN = 0.7
-"""Share of a row's noise that is its own in every seed."""
+"""Share of a row's noise that is its own in all seeds."""
 GROUPED = 0.4
 """Share of the noise that the rows of one group have in common."""
 TOGETHER = 0.5
-"""Share that the arms of one seed have in common: of the noise, and of what the seed does."""
+"""Share of the noise and of the seed's effect that the arms of one seed have in common."""
 LARGEST = 6
 """Rows of the largest group: sizes are drawn evenly from 1 to it."""
 
@@ -45,7 +45,7 @@ class Design(NamedTuple):
     """On each side, about."""
     seeds: int = 1
     deviation: float = 0.0
-    """Of what a seed does to an arm, in probits of AUC."""
+    """Deviation of a seed's effect on an arm, in probits of AUC."""
     grouped: bool = False
 
     @property
@@ -67,8 +67,8 @@ class Pool:
         self.random, self.design = random, design
         sizes = np.ones(2 * design.rows, dtype=np.int64)
         if design.grouped:
-            drawn = random.integers(1, LARGEST + 1, size=2 * design.rows)
-            sizes = drawn[: np.searchsorted(np.cumsum(drawn), 2 * design.rows) + 1]
+            group_sizes = random.integers(1, LARGEST + 1, size=2 * design.rows)
+            sizes = group_sizes[: np.searchsorted(np.cumsum(group_sizes), 2 * design.rows) + 1]
         self.group: Counts = np.repeat(np.arange(len(sizes)), sizes)
         self.count = len(sizes)
         self.own = self.noise()
@@ -77,14 +77,14 @@ class Pool:
         """Return noise of unit variance: skewed, heavy-tailed, alike within groups."""
         random, rows = self.random, len(self.group)
 
-        def drawn(count: int) -> Floats:
+        def draw_noise(count: int) -> Floats:
             skewed = (random.gamma(4.0, size=count) - 4) / 2
             return sqrt(0.5) * skewed + sqrt(0.5) * random.standard_t(5, size=count) / sqrt(5 / 3)
 
         if not self.design.grouped:
-            return drawn(rows)
-        shared = drawn(self.count)[self.group]
-        return sqrt(GROUPED) * shared + sqrt(1 - GROUPED) * drawn(rows)
+            return draw_noise(rows)
+        shared = draw_noise(self.count)[self.group]
+        return sqrt(GROUPED) * shared + sqrt(1 - GROUPED) * draw_noise(rows)
 
     def seed_noise(self) -> Floats:
         """Return the rows' scores in one seed, before the noise of an arm."""
@@ -134,10 +134,10 @@ def draw_arms(
     truth = np.array(aucs)
     for _ in range(design.seeds):
         member, common, moved = pool.deal(), pool.seed_noise(), pool.seed_effects(len(aucs))
-        drawn = norm.cdf(middle + moved)
+        aucs_of_seed = norm.cdf(middle + moved)
         if design.seeds == 1:
-            truth = drawn
-        for k, shift in enumerate(shift_of(drawn, grouped=design.grouped)):
+            truth = aucs_of_seed
+        for k, shift in enumerate(shift_of(aucs_of_seed, grouped=design.grouped)):
             scores = pool.arm_noise(common) + np.where(member, shift, 0.0)
             arms[k].append(Scored(scores, member, member[None]))
     return [study_numbers(arm, pool.group) for arm in arms], truth
@@ -146,9 +146,9 @@ def draw_arms(
 def one_contrast(
     random: np.random.Generator, *, design: Design, aucs: Sequence[float], family: bool
 ) -> Drawn:
-    """Return the last arm's difference to the first, or how far a family lies from its truths.
+    """Return the last arm's difference to the first, or a family's distance from its truths.
 
-    A band holds its family where no difference is farther from its truth than half the band.
+    A band covers its family if no difference is farther from its truth than half the band.
     """
     arms, truth = draw_arms(design, aucs, random)
     rows = contrasts([(arm, arms[0]) for arm in arms[1:]])
@@ -165,9 +165,9 @@ def one_contrast(
 
 
 def one_line(random: np.random.Generator, *, design: Design, slope: float, reach: bool) -> Drawn:
-    """Return the slope of a line whose level varies by seed, or where it reaches AUC 0.75.
+    """Return the slope of a line whose level varies by seed, or its crossing of AUC 0.75.
 
-    The places that may reach it can be two stretches: what is returned is whether they hold it.
+    The possible crossings can be two ranges: the result is whether they contain it.
     """
     pool = Pool(random, design)
     seeds, moved = [], 0.0
@@ -201,7 +201,7 @@ _SEVERAL = (
 
 
 def contrast_cells() -> Iterator[Cell]:
-    """Yield cells of arms that share half of what a seed does."""
+    """Yield cells of arms that share half of a seed's effect."""
     for design in (Design(60), Design(150, grouped=True), *_SEVERAL):
         for aucs in ((0.5, 0.5, 0.5, 0.5), (0.6, 0.7, 0.8, 0.9)):
             for family in (False, True) if design.rows == 60 else (False,):

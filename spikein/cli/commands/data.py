@@ -1,4 +1,4 @@
-"""`spikein data`: fetch the public data sets that the presets read from the Hugging Face hub."""
+"""`spikein data`: fetch the public datasets that the presets read from the Hugging Face hub."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -28,7 +28,7 @@ def data(
         list[str] | None,
         argument(
             "[NAME]...",
-            "Data sets, or presets whose data to use; all data sets by default.",
+            "Datasets, or presets whose data to use; all datasets by default.",
             autocompletion=completion.public_data,
         ),
     ] = None,
@@ -43,7 +43,7 @@ def data(
     ] = Path("data"),
     accept_terms: Annotated[
         list[str] | None,
-        option("--accept-terms NAME", "Agree to the terms of a data set."),
+        option("--accept-terms NAME", "Agree to the terms of a dataset."),
     ] = None,
 ) -> None:
     """Fetch the public data that the presets read, at pinned commits; or list it with its licences.
@@ -51,9 +51,9 @@ def data(
     Each whole file is checked against the hub's digest, converted to the layout
     that presets read, and listed in [cyan]DIR/spikein-data.json[/]. Running the command
     again checks the existing files, reports changed ones and fetches missing
-    ones. Only the first rows of large data sets are fetched. Without a network,
+    ones. Only the first rows of large datasets are fetched. Without a network,
     files come from the hub library's cache ([cyan]HF_HOME[/]).
-    [cyan]HF_ENDPOINT[/] sets a mirror; [cyan]HF_TOKEN[/] gives access to gated data sets.
+    [cyan]HF_ENDPOINT[/] sets a mirror; [cyan]HF_TOKEN[/] gives access to gated datasets.
 
     [bold]Examples[/]
 
@@ -81,7 +81,7 @@ def data(
     if action == _LIST:
         _print_list(chosen, to)
         return
-    agreed = [data_set for data_set in chosen if _agreed(data_set, accepted, to, named=bool(names))]
+    agreed = [data_set for data_set in chosen if _agrees(data_set, accepted, to, named=bool(names))]
     for data_set in agreed:
         say(f"{data_set.name}: {data_set.what}. Licence: {data_set.licence}. {data_set.pages}")
     states = fetch(
@@ -98,7 +98,7 @@ def data(
 
 
 def _data_names(names: "list[str] | tuple[()]") -> list[str]:
-    """Return names of data sets; a preset's name is replaced by those of its data sets."""
+    """Return names of datasets; a preset's name is replaced by those of its datasets."""
     from inject.shipped import EXPERIMENTS
     from spikein.estimates.presets import data_of
 
@@ -115,11 +115,11 @@ def _data_names(names: "list[str] | tuple[()]") -> list[str]:
     return data_names
 
 
-def _agreed(data_set: "DataSet", accepted: set[str], folder: Path, *, named: bool) -> bool:
-    """Return whether a data set may be fetched; skip one that was not named, with a message.
+def _agrees(data_set: "DataSet", accepted: set[str], folder: Path, *, named: bool) -> bool:
+    """Return whether a dataset may be fetched; skip one that was not named, with a message.
 
     Raises:
-        InputError: for a data set requested by name whose terms were not accepted.
+        InputError: for a dataset requested by name whose terms were not accepted.
     """
     if not data_set.terms or data_set.name in accepted:
         return True
@@ -155,7 +155,7 @@ def _print_list(sets: "tuple[DataSet, ...]", folder: Path) -> None:
             source = f"hf://datasets/{file.hub}@{file.commit}/{' '.join(file.sources)}"
             say(f"    {file.path}{part}")
             say(f"      {source}", style="dim")
-    say("spikein data fetch NAME --to DIR fetches a data set, or all data sets of a preset.")
+    say("spikein data fetch NAME --to DIR fetches a dataset, or all datasets of a preset.")
 
 
 def _amount(rows: int | None, size: int) -> str:

@@ -206,7 +206,7 @@ def _say_requests(
     plan: "RowsPlan", requests: "Mapping[str, Estimate]", server: "ScoredServer"
 ) -> None:
     """Print the planned requests to a server, and the detectors that need them."""
-    total = _total(requests)
+    total = _sum_requests(requests)
     price = server.price_per_million
     cost = ""
     if price is not None:
@@ -218,16 +218,16 @@ def _say_requests(
         f"most {total.tokens_out:,} out{cost}."
     )
     if len(requests) > 1:
-        tell(f"Requests by detector: {_by_detector(plan, requests)}.")
+        tell(f"Requests by detector: {_list_by_detector(plan, requests)}.")
 
 
-def _total(requests: "Mapping[str, Estimate]") -> "Estimate":
+def _sum_requests(requests: "Mapping[str, Estimate]") -> "Estimate":
     from inject.server.client import Estimate
 
     return Estimate(*map(sum, zip(Estimate(0, 0, 0, 0), *requests.values(), strict=True)))
 
 
-def _by_detector(plan: "RowsPlan", requests: "Mapping[str, Estimate]") -> str:
+def _list_by_detector(plan: "RowsPlan", requests: "Mapping[str, Estimate]") -> str:
     """Return `cdd 1,200; samia and ngram_coverage 240`, most requests first."""
     counted: dict[str, int] = {}
     for digest, estimate in requests.items():
@@ -246,11 +246,11 @@ def _confirm(plan: "RowsPlan", requests: "Mapping[str, Estimate]", server: "Scor
     """
     from inject.errors import InputError
 
-    total = _total(requests)
+    total = _sum_requests(requests)
     to_send = total.requests - total.kept
     if to_send <= server.confirm_above:
         return
-    dear = _by_detector(plan, requests)
+    dear = _list_by_detector(plan, requests)
     refusal = InputError(
         f"{to_send:,} requests would be sent, more than {server.confirm_above:,} "
         f"(server.confirm_above); confirmation needs a terminal or --yes; {dear}",

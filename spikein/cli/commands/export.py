@@ -15,7 +15,7 @@ def export(
         Literal["megatron", "olmo", "datasets", "jsonl"],
         option(
             "--format",
-            "Megatron-LM's .bin and .idx, OLMo's .npy, a data set of the Hugging Face "
+            "Megatron-LM's .bin and .idx, OLMo's .npy, a dataset of the Hugging Face "
             "library, or text as JSON Lines.",
         ),
     ],

@@ -73,13 +73,13 @@ def gc(
             collection = collect_damaged(artifacts, dry_run=dry_run)
             _print_garbage(collection, store)
         else:
-            collection = _collected(
+            collection = _collect_confirmed(
                 artifacts, runs, dry_run=dry_run, yes=yes, forget_missing=forget_missing
             )
-    say(_total(collection, store))
+    say(_summarise_removal(collection, store))
 
 
-def _collected(
+def _collect_confirmed(
     store: "Store", runs: Path, *, dry_run: bool, yes: bool, forget_missing: bool
 ) -> "Collection":
     """List what no run needs, ask for confirmation, and remove it."""
@@ -88,7 +88,7 @@ def _collected(
 
     roots = find_roots(store.root, runs)
     _check_known(roots, store.root)
-    forget = _forgotten(roots, yes=yes or dry_run, forget_missing=forget_missing)
+    forget = _find_deleted_runs(roots, yes=yes or dry_run, forget_missing=forget_missing)
     removable = collect(store, keep=lambda: roots.needed(forget=forget), dry_run=True)
     _print_garbage(removable, store.root)
     if dry_run:
@@ -101,7 +101,7 @@ def _collected(
         update_register(store.root, now, forget=forget)
         return now.needed(forget=forget)
 
-    return collect(store, keep=keep, shown=removable)
+    return collect(store, keep=keep, confirmed=removable)
 
 
 def _check_known(roots: "Roots", store: Path) -> None:
@@ -121,7 +121,7 @@ def _check_known(roots: "Roots", store: Path) -> None:
         )
 
 
-def _forgotten(roots: "Roots", *, yes: bool, forget_missing: bool) -> frozenset[Path]:
+def _find_deleted_runs(roots: "Roots", *, yes: bool, forget_missing: bool) -> frozenset[Path]:
     """List the missing run folders; return those that were deleted on purpose."""
     if not roots.missing:
         return frozenset()
@@ -174,7 +174,7 @@ def _print_garbage(collection: "Collection", store: Path) -> None:
         )
 
 
-def _total(collection: "Collection", store: Path) -> str:
+def _summarise_removal(collection: "Collection", store: Path) -> str:
     verb = "would be removed" if collection.dry_run else "removed"
     removed = f"{len(collection.removed)} {verb} ({human_bytes(collection.size)})"
     return f"{removed}, {collection.kept} kept in {store}/."

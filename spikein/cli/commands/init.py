@@ -91,8 +91,8 @@ def write_starter(name: str, folder: Path, *, source: str | None = None) -> Path
             where="NAME",
             hint=f"Choose another: spikein init my-{name} --from {name}",
         )
-    original = TEMPLATE if source is None else _shipped(source)
-    text = _renamed(original.read_text(encoding="utf-8"), original.stem, name)
+    original = TEMPLATE if source is None else _find_shipped(source)
+    text = _rename_experiment(original.read_text(encoding="utf-8"), original.stem, name)
     path = folder / f"{name}.yaml"
     _write_new(path, text, hint="Give another name: spikein init NAME")
     return path
@@ -124,7 +124,7 @@ def _write_new(path: Path, text: str, *, hint: str) -> None:
         ) from None
 
 
-def _shipped(name: str) -> Path:
+def _find_shipped(name: str) -> Path:
     experiments = EXPERIMENTS.files()
     if name in experiments:
         return experiments[name]
@@ -140,7 +140,7 @@ def _shipped(name: str) -> Path:
     return EXPERIMENTS.find(name)
 
 
-def _renamed(text: str, old: str, new: str) -> str:
+def _rename_experiment(text: str, old: str, new: str) -> str:
     """Return a file's text with another name, also in the commands of its comments."""
     old_name = DEFAULT_NAME if old == TEMPLATE.stem else old
     text = re.sub(rf"(?m)^name: {re.escape(old_name)}$", lambda _: f"name: {new}", text)

@@ -135,9 +135,9 @@ def plan(
             "state": row.state,
             "tokens": short_number(row.tokens),
             "FLOPs": short_number(row.flops),
-            "memory": _known(human_bytes, row.memory_bytes),
-            "disk": _known(human_bytes, row.disk_bytes),
-            "time": _known(duration, row.seconds),
+            "memory": _format(human_bytes, row.memory_bytes),
+            "disk": _format(human_bytes, row.disk_bytes),
+            "time": _format(duration, row.seconds),
         }
         for row in result.rows
     )
@@ -194,8 +194,8 @@ def _print_injection(estimates: "tuple[InjectionEstimate, ...]") -> None:
             ),
             "tokens": ("" if estimate.measured or estimate.tokens is None else "~")
             + short_number(estimate.tokens),
-            "share": _known(_percent, estimate.share),
-            "disk": _known(human_bytes, estimate.disk_bytes),
+            "share": _format(_percent, estimate.share),
+            "disk": _format(human_bytes, estimate.disk_bytes),
             "time": duration(estimate.seconds),
         }
         for estimate in estimates
@@ -205,7 +205,7 @@ def _print_injection(estimates: "tuple[InjectionEstimate, ...]") -> None:
         say("~: estimated from the texts' bytes, as there is no tokenizer yet.")
 
 
-def _known(written: Callable[[Any], str], value: float | None, unknown: str = "") -> str:
+def _format(written: Callable[[Any], str], value: float | None, unknown: str = "") -> str:
     """Return a number in words."""
     return unknown if value is None else written(value)
 
@@ -221,7 +221,7 @@ def _print_on_processor(result: "PlanResult") -> None:
         {
             **_size(estimate),
             "disk": human_bytes(estimate.cost.disk * estimate.models),
-            "time": _known(
+            "time": _format(
                 duration, result.measured and estimate.cost.flops / result.measured.flops_per_second
             ),
         }
@@ -360,10 +360,10 @@ def _print_power(result: "PowerResult") -> None:
             "seeds": row.seeds,
             f"power: {auc} against 0.5": f"{row.auc_power:.0%}",
             f"power: difference {delta}": f"{row.difference_power:.0%}",
-            "AUC seen": _known("{:.3f}".format, row.seen_auc, "none"),
-            "difference seen": _known("{:.3f}".format, row.seen_difference, "none"),
-            f"members for {auc}": _known("{:,}".format, row.needed_for_auc, "none"),
-            f"members for {delta}": _known("{:,}".format, row.needed_for_difference, "none"),
+            "AUC seen": _format("{:.3f}".format, row.seen_auc, "none"),
+            "difference seen": _format("{:.3f}".format, row.seen_difference, "none"),
+            f"members for {auc}": _format("{:,}".format, row.needed_for_auc, "none"),
+            f"members for {delta}": _format("{:,}".format, row.needed_for_difference, "none"),
         }
         for row in result.rows
     )

@@ -84,7 +84,7 @@ def _facts(preset: "Preset") -> str:
     if preset.arms is not None:
         tokens = short_number(preset.tokens)
         size = f"{with_noun(preset.arms, 'arm')}, {tokens} tokens, {preset.model}"
-    # Users bring the texts of an audit.
+    # Users bring the texts of an unlearning audit.
     data = ", ".join(preset.data) or ("none" if preset.arms else "texts of your own")
     facts = (
         size,

@@ -1,4 +1,4 @@
-"""`spikein push` publishes a bundle as a data set on the Hugging Face hub."""
+"""`spikein push` publishes a bundle as a dataset on the Hugging Face hub."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -15,9 +15,9 @@ if TYPE_CHECKING:
 def push(
     bundle: Annotated[Path, argument("BUNDLE", "A folder written by [cyan]spikein bundle[/].")],
     hub_id: Annotated[
-        str, argument("OWNER/NAME", "The data set on the hub: new, or already with a bundle.")
+        str, argument("OWNER/NAME", "The dataset on the hub: new, or already with a bundle.")
     ],
-    private: Annotated[bool, option("--private", "Make a new data set private.")] = False,
+    private: Annotated[bool, option("--private", "Make a new dataset private.")] = False,
     revision: Annotated[
         str | None,
         option("--revision BRANCH", "Commit to this branch, created if new.", show_default="main"),
@@ -34,7 +34,7 @@ def push(
     ] = None,
     yes: Annotated[bool, option("--yes", "Upload without confirmation.")] = False,
 ) -> None:
-    """Publish a bundle as a data set on the Hugging Face hub, with a card.
+    """Publish a bundle as a dataset on the Hugging Face hub, with a card.
 
     Every file is checked first, and the destination is shown. The bundle is uploaded as one commit,
     so it is never visible in part; an earlier bundle stays under its own commit. After an
@@ -70,7 +70,7 @@ def push(
 def _show(push: "Push") -> None:
     place = push.place
     seen = "private" if place.private else "public"
-    kind = f"a new {seen} data set" if place.new else f"the {seen} data set"
+    kind = f"a new {seen} dataset" if place.new else f"the {seen} dataset"
     say(f"{push.path}: {push.rows:,} rows, {human_bytes(push.size)}, content {push.content[:12]}.")
     say(f"Destination: {kind} {place.id}, branch {place.branch}.")
     if place.commit and place.files:

@@ -80,7 +80,7 @@ def status(
     if watch:
         _watch(place, name)
         return
-    going = _latest(place, name) if name else None
+    going = _find_latest(place, name) if name else None
     if going is not None and going.state != "finished":
         _print_run(going)
         if going.state == "running" or run is None:
@@ -91,14 +91,14 @@ def status(
         for status_of_run in read_statuses(place):
             if status_of_run.state == "running":
                 say(_summary(status_of_run))
-        _all(runs)
+        _print_runs(runs)
     elif file is not None:
         _file(file, place)
     elif going is None or going.state == "finished" or (runs / run).exists():
-        _one(run, runs, store)
+        _print_artifacts(run, runs, store)
 
 
-def _latest(store: Path, name: str | None) -> "RunStatus | None":
+def _find_latest(store: Path, name: str | None) -> "RunStatus | None":
     """Return the status of the latest run of a name; running ones come first."""
     from spikein.executors.live_status import read_statuses
 
@@ -107,7 +107,7 @@ def _latest(store: Path, name: str | None) -> "RunStatus | None":
     return next(iter([*running, *named]), None)
 
 
-def _all(runs: Path) -> None:
+def _print_runs(runs: Path) -> None:
     from spikein.runs.folder import run_rows
 
     rows = run_rows(runs)
@@ -143,7 +143,7 @@ def _file(file: Path, store: Path) -> None:
     say(f"{result.name}: {left} steps to do." if left else f"{result.name}: every step is done.")
 
 
-def _one(name: str, runs: Path, store: Path | None) -> None:
+def _print_artifacts(name: str, runs: Path, store: Path | None) -> None:
     from spikein.runs.folder import artifact_rows, find_run, folder_problem
 
     folder = find_run(runs, name)
@@ -180,7 +180,7 @@ def _print_run(run: "RunStatus") -> None:
     """Print every step of a run, in the order of the graph."""
     console().print(_table(run, run.steps))
     for step in run.steps:
-        for line in _below(step):
+        for line in _log_lines(step):
             say(line)
     say(_summary(run))
 
@@ -193,7 +193,7 @@ def _watch(store: Path, name: str | None) -> None:
     """
     from spikein.executors.live_status import read_statuses
 
-    run = _latest(store, name)
+    run = _find_latest(store, name)
     if run is None:
         absent = f"no run of {name}" if name else "no run"
         tell(f"The store {store} has {absent}; give another store by --store.")
@@ -218,14 +218,14 @@ def _watch(store: Path, name: str | None) -> None:
         screen = console()
         with Live(console=screen, refresh_per_second=2, transient=True) as live:
             while run is not None and run.state == "running":
-                live.update(_fitting(run, screen.height))
+                live.update(_fit_rows(run, screen.height))
                 time.sleep(_LOOK_SECONDS)
                 run = look()
     if run is not None:
         _print_run(run)
 
 
-def _fitting(run: "RunStatus", height: int) -> "RenderableType":
+def _fit_rows(run: "RunStatus", height: int) -> "RenderableType":
     """Return the rows that fit a screen: failed and running steps first."""
     from rich.console import Group
     from rich.text import Text
@@ -234,12 +234,12 @@ def _fitting(run: "RunStatus", height: int) -> "RenderableType":
     most = max(height - _HEADER_LINES, 3)
     fitting, used = [], 0
     for step in ranked:
-        used += 1 + len(_below(step))
+        used += 1 + len(_log_lines(step))
         if used > most:
             break
         fitting.append(step)
     n_hidden = len(ranked) - len(fitting)
-    lines = [Text(line, style="dim") for step in fitting for line in _below(step)]
+    lines = [Text(line, style="dim") for step in fitting for line in _log_lines(step)]
     if n_hidden:
         lines.append(Text(f"… and {n_hidden} more steps", style="dim"))
     return Group(_table(run, fitting), *lines, Text(_summary(run)))
@@ -268,7 +268,7 @@ def _table(run: "RunStatus", steps: "tuple[StepStatus, ...] | list[StepStatus]")
     return table
 
 
-def _below(step: "StepStatus") -> list[str]:
+def _log_lines(step: "StepStatus") -> list[str]:
     """Return the last log lines of a failed step, to print below the table."""
     if step.state != "failed" or not step.lines:
         return []

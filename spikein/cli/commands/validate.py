@@ -52,7 +52,7 @@ def validate(
         option(
             "--arm LABEL",
             "Rank detectors in this arm; by default the arm in which stored detectors do best on "
-            "the tune split.",
+            "the tuning split.",
         ),
     ] = None,
     out: PageFile = None,
@@ -80,7 +80,7 @@ def validate(
     [cyan]ExampleEvidence[/]. Its parameter's annotation determines which, else the parameter's name
     ([cyan]statistics[/], [cyan]stats[/]; [cyan]example[/], [cyan]evidence[/]), else both are tried.
 
-    No model is loaded. Settings are chosen on the tune split; results are on the test split. A
+    No model is loaded. Settings are chosen on the tuning split; results are on the test split. A
     detector that fails is reported, and the others are still evaluated; the command then exits
     with 2.
 
@@ -217,7 +217,8 @@ def bundle(
         sizes = bundle_sizes(run, arm=arm, runs=runs, store=store)
         names = {"": "every bundle"}
         print_table(
-            ("part", "about"), ((names.get(one, one), human_bytes(n)) for one, n in sizes.items())
+            ("part", "about"),
+            ((names.get(part, part), human_bytes(n)) for part, n in sizes.items()),
         )
         return
     if out is None:

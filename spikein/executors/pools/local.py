@@ -31,7 +31,7 @@ from train.processes.extension import require_extension
 
 CORES_A_WORKER = 4
 _CHECKPOINT_SECONDS = 60.0
-"""Time for an ending step to write a checkpoint."""
+"""Time for an ending step to write a restart checkpoint."""
 
 
 class Local(SideBySide):
@@ -131,7 +131,7 @@ class _Workers:
     def begin(self, steps: Sequence[tuple[Step, int]]) -> None:
         """Assign each step to an idle worker."""
         for step, attempt in steps:
-            worker = self._idle()
+            worker = self._find_idle()
             share = self._shares[worker.number]
             task = Task(
                 digest=step.digest, graph=self._graph, threads=len(share.cores), attempt=attempt
@@ -161,7 +161,7 @@ class _Workers:
         return ends
 
     def close(self, *, stop: bool) -> None:
-        """Release the workers; with `stop`, their steps end, with a checkpoint if they can."""
+        """Release the workers; with `stop`, steps end, with a restart checkpoint if they can."""
         workers = list(self._workers.values())
         try:
             for worker in workers:
@@ -175,7 +175,7 @@ class _Workers:
             for worker in workers:
                 worker.kill()
 
-    def _idle(self) -> "_Worker":
+    def _find_idle(self) -> "_Worker":
         for worker in self._workers.values():
             if worker.step is None:
                 return worker

@@ -2,8 +2,9 @@
 
 All machines share the folder of the store and have spikein installed. Ray assigns each step its
 cores and GPUs. A step whose machine or process dies is retried elsewhere; a training step then
-resumes from its last checkpoint. If the cluster's head is gone, Ray would abort this process after
-a minute; the run ends before that with advice. Install Ray with `pip install 'spikein[ray]'`.
+resumes from its last restart checkpoint. If the cluster's head is gone, Ray would abort this
+process after a minute; the run ends before that with advice. Install Ray with
+`pip install 'spikein[ray]'`.
 """
 
 import os

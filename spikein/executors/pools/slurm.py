@@ -7,8 +7,8 @@ finished, and waits for those that they still build. Ctrl-C cancels them. Instal
 `pip install 'spikein[slurm]'`.
 
 Before its time is over, or when it has to make room, Slurm warns a job by a signal. A training step
-then writes a checkpoint, and the job returns to the queue and resumes from there. Other steps start
-again in the next job, a few times.
+then writes a restart checkpoint, and the job returns to the queue and resumes from there. Other
+steps start again in the next job, a few times.
 """
 
 import os
@@ -111,7 +111,7 @@ class _Jobs:
     def wait(self, seconds: float) -> Iterable[TaskEnd]:
         """Return the steps that ended."""
         deadline = time.monotonic() + seconds
-        while not (ends := self._ends()) and time.monotonic() < deadline:
+        while not (ends := self._collect_ends()) and time.monotonic() < deadline:
             time.sleep(min(0.2, seconds))
         return ends
 
@@ -156,7 +156,7 @@ class _Jobs:
             self._jobs[step.digest] = job.job_id
             self._status.set(step.digest, where=f"Slurm job {job.job_id}, submitted")
 
-    def _ends(self) -> list[TaskEnd]:
+    def _collect_ends(self) -> list[TaskEnd]:
         """Return the ended steps, by their own report or by the state of their job."""
         ends = []
         for digest in self._jobs:
@@ -238,7 +238,7 @@ def _queue(ids: Sequence[str]) -> Mapping[str, _Queued] | None:
     None if Slurm does not answer: a controller that is down for a moment has lost no job.
     """
     states: dict[str, _Queued] = {}
-    job_ids = ",".join(dict.fromkeys(one.partition("_")[0] for one in ids))
+    job_ids = ",".join(dict.fromkeys(array_id.partition("_")[0] for array_id in ids))
     done = _run(
         [
             "squeue",
@@ -305,7 +305,7 @@ def _require_slurm() -> None:
 
 
 class _Warned(BaseException):
-    """The warning came when no checkpoint can be written."""
+    """The warning came when no restart checkpoint can be written."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -314,7 +314,7 @@ class SlurmJob:
 
     task: Task
     attempts: int
-    """Maximum attempts of a step without checkpoints that reaches the end of its time."""
+    """Maximum attempts of a step without restart checkpoints that reaches the end of its time."""
 
     def __call__(self) -> str:
         """Build the step; return its end. Submitit calls this in the job."""
@@ -327,7 +327,7 @@ class SlurmJob:
             warned = True
             if signal.getsignal(signal.SIGTERM) is at_rest:
                 raise _Warned
-            # A step that trains handles SIGTERM: it writes a checkpoint and ends.
+            # A step that trains handles SIGTERM: it writes a restart checkpoint and ends.
             signal.raise_signal(signal.SIGTERM)
 
         signal.signal(WARNING, warn)

@@ -150,13 +150,13 @@ def _changes(
     for label in sorted(alone[0].keys() & alone[1].keys()):
         if len(alone[0][label]) != 1 or len(alone[1][label]) != 1:
             continue
-        one = manifests[0].get(alone[0][label][0])
-        two = manifests[1].get(alone[1][label][0])
-        if one is None or two is None:
+        left = manifests[0].get(alone[0][label][0])
+        right = manifests[1].get(alone[1][label][0])
+        if left is None or right is None:
             changes.append(ArtifactChange(label, (), None))
         else:
             changes.append(
-                ArtifactChange(label, tuple(_recipe(one, two)), one.content == two.content)
+                ArtifactChange(label, tuple(_recipe(left, right)), left.content == right.content)
             )
     return changes
 
@@ -165,7 +165,7 @@ def _recipe(left: Manifest, right: Manifest) -> list[str]:
     """Return the parts of two recipes that differ."""
     parts = []
     for part, word in (("settings", "setting"), ("inputs", "input"), ("libraries", "library")):
-        old, new = (_flat(side.identity.get(part, {})) for side in (left, right))
+        old, new = (_flatten(side.identity.get(part, {})) for side in (left, right))
         names = [key for key in {**old, **new} if old.get(key) != new.get(key)]
         parts += [f"{word} {name}" for name in names]
     parts += [
@@ -174,11 +174,11 @@ def _recipe(left: Manifest, right: Manifest) -> list[str]:
     return parts
 
 
-def _flat(value: object, prefix: str = "") -> dict[str, object]:
+def _flatten(value: object, prefix: str = "") -> dict[str, object]:
     """Return nested mappings as dotted keys; lists stay values."""
     if not isinstance(value, Mapping):
         return {prefix: value}
     values: dict[str, object] = {}
     for key, below in value.items():
-        values |= _flat(below, f"{prefix}.{key}" if prefix else str(key))
+        values |= _flatten(below, f"{prefix}.{key}" if prefix else str(key))
     return values

@@ -113,7 +113,7 @@ def _artifacts(names: tuple[str, str], origins: Origins) -> list[Part]:
 def pooled_table(names: tuple[str, str], metrics: ComparedMetrics) -> Table | None:
     """Return the AUCs of both runs over all datasets; None if there are none."""
     rows = [
-        (detector_title(place["detector"]), place["words"], *_beside(metrics.numbers, place))
+        (detector_title(place["detector"]), place["words"], *_compare(metrics.numbers, place))
         for place in metrics.pooled_aucs()
     ]
     caption = (
@@ -132,27 +132,27 @@ def _numbers_table(
     left_out = len(metrics.places()) - len(places)
     caption = f"The first {len(places)}; {left_out} more are in --json."
     rows: list[Line] = [
-        (*(place[part.lower()] for part in described), *_beside(metrics.numbers, place))
+        (*(place[part.lower()] for part in described), *_compare(metrics.numbers, place))
         for place in places
     ]
     heads = (*described, *names, _GAP)
     return _table("All numbers", heads, rows, caption if left_out else "Over all copies.", right=3)
 
 
-def _beside(found: Findings, place: Mapping[str, str]) -> tuple[Entry, Entry, Entry]:
+def _compare(table: Findings, place: Mapping[str, str]) -> tuple[Entry, Entry, Entry]:
     """Return a number of either run, and their paired difference."""
-    first, second = (found.row(run=run, **place) for run in ("first", "second"))
-    gap = found.get(run="difference", **place)
+    first, second = (table.row(run=run, **place) for run in ("first", "second"))
+    gap = table.get(run="difference", **place)
     if gap is not None:
         counts = f"{gap.members:,} + {gap.nonmembers:,}, " if gap.available else ""
         paired = DIFFERENCE.place(gap.value, gap.low, gap.high, counts + gap.about)
-        return _of_one(first), _of_one(second), paired
+        return _format_number(first), _format_number(second), paired
     why = "no shared rows" if first and second else "in one run only"
     nothing = Entry(why if place["metric"] == "auc" else NOTHING, kind="none")
-    return _of_one(first), _of_one(second), nothing
+    return _format_number(first), _format_number(second), nothing
 
 
-def _of_one(row: Row | None) -> Entry:
+def _format_number(row: Row | None) -> Entry:
     if row is None or not isfinite(row["value"]):
         return Entry(NOTHING, kind="none")
     setting = () if row["setting"] in ("-", "default") else (row["setting"],)
@@ -175,15 +175,15 @@ def summary(names: tuple[str, str], origins: Origins, metrics: ComparedMetrics) 
 
 
 def _numbers(names: tuple[str, str], metrics: ComparedMetrics) -> str:
-    places, found = metrics.pooled_aucs(), metrics.numbers
-    paired = [gap for place in places if (gap := found.get(run="difference", **place))]
+    places, table = metrics.pooled_aucs(), metrics.numbers
+    paired = [gap for place in places if (gap := table.get(run="difference", **place))]
     if not places:
         return (
             "No arm of one matches exactly one arm of the other, so no number is compared, even "
             "for shared detectors; each arm is listed with the reason."
         )
     if not any(
-        found.row(run="first", **place) and found.row(run="second", **place) for place in places
+        table.row(run="first", **place) and table.row(run="second", **place) for place in places
     ):
         return "They share no detector, so no number is compared."
     if not paired:

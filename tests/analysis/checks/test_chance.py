@@ -1,4 +1,4 @@
-"""The rule of the checks, against simulations whose truth is known: no bias, or one of a size."""
+"""The decision rule of the checks against simulations with a known bias, zero or larger."""
 
 from dataclasses import replace
 from itertools import combinations
@@ -59,8 +59,8 @@ def check_of(
     return cells
 
 
-def test_the_error_is_that_of_all_ways_to_deal_the_groups():
-    """Eight groups of two, four a side: every one of the 70 deals, and its AUC."""
+def test_error_equals_that_of_all_group_assignments():
+    """Eight groups of two, four per side: all 70 assignments and their AUCs."""
     random = np.random.default_rng(0)
     group = np.repeat(np.arange(8), 2)
     scores = random.normal(size=16) + random.normal(size=8)[group]
@@ -76,8 +76,8 @@ def test_the_error_is_that_of_all_ways_to_deal_the_groups():
 @pytest.mark.parametrize(
     "design", [CheckDesign(8, (1, 1, 1, 20)), CheckDesign(20, (1, 1, 2, 20)), CheckDesign(5, (6,))]
 )
-def test_unequal_groups_fail_no_more_checks_than_meant(design):
-    """An interval about the AUC that was found failed in 18 and 2.5 % of such checks, not 1.25."""
+def test_unequal_groups_fail_no_more_checks_than_intended(design):
+    """An interval around the observed AUC failed in 18 and 2.5 % of these checks, not 1.25."""
     random = np.random.default_rng(0)
     count, rate = 1000, 0.05 / CHECKS
     failed = sum(bool(off_chance([check_cell(*unbiased(random, design))])) for _ in range(count))
@@ -92,18 +92,18 @@ def failures(members: int, nonmembers: int, count: int, shift: float = 0.0) -> i
 
 
 @pytest.mark.parametrize(("members", "nonmembers"), [(9, 9), (112, 210)])
-def test_without_any_bias_a_check_fails_so_seldom_that_one_page_in_twenty_does(members, nonmembers):
+def test_unbiased_checks_fail_on_at_most_one_page_in_twenty(members, nonmembers):
     count = 400
     rate = 0.05 / CHECKS
     allowed = count * rate + 3 * np.sqrt(count * rate * (1 - rate))
     assert failures(members, nonmembers, count) <= allowed
 
 
-def test_many_rows_without_a_bias_pass_and_few_never_do():
+def test_unbiased_checks_pass_only_with_many_rows():
     def passes(members: int, nonmembers: int) -> float:
-        found = [check_of(seed, members, nonmembers) for seed in range(20)]
+        studies = [check_of(seed, members, nonmembers) for seed in range(20)]
         return np.mean(
-            [all(within_margin(possible_auc(cell)) for cell in cells) for cells in found]
+            [all(within_margin(possible_auc(cell)) for cell in cells) for cells in studies]
         )
 
     assert passes(9, 9) == 0
@@ -111,18 +111,18 @@ def test_many_rows_without_a_bias_pass_and_few_never_do():
 
 
 def test_a_bias_larger_than_the_margin_does_not_pass():
-    """Members shifted by 0.45 standard deviations: an AUC of 0.62 that no page may call chance."""
+    """Members are shifted by 0.45 standard deviations: an AUC of 0.62 must not count as chance."""
     cells = [check_of(seed, 300, 300, shift=0.45) for seed in range(20)]
     passed = [all(within_margin(possible_auc(cell)) for cell in same) for same in cells]
     assert not any(passed)
 
 
-def test_seeds_and_datasets_that_are_dealt_anew_add_up():
+def test_independent_seeds_and_datasets_reduce_the_error():
     random = np.random.default_rng(1)
     scores, member = random.normal(size=(4, 400)), np.arange(400) % 2 == 0
 
-    def error(places: list[int], seeds: list[str], names: list[str], *, anew=False) -> float:
-        members = [random.permutation(member) if anew else member for _ in places]
+    def error(places: list[int], seeds: list[str], names: list[str], *, reassign=False) -> float:
+        members = [random.permutation(member) if reassign else member for _ in places]
         rows = Rows.of(
             np.tile(np.arange(400), len(places)),
             seed=np.repeat(seeds, 400),
@@ -131,21 +131,21 @@ def test_seeds_and_datasets_that_are_dealt_anew_add_up():
         dataset = np.repeat(np.array(names, dtype=object), 400)
         return dealing_error(replace(rows, dataset=dataset), scores[places].ravel())
 
-    alone = error([0], ["0"], ["a"])
-    assert error([0, 1], ["0", "0"], ["a", "b"]) == pytest.approx(alone / np.sqrt(2), rel=0.05)
-    assert error([0, 0], ["0", "1"], ["a", "a"]) == pytest.approx(alone, rel=0.01)
-    dealt = error([0] * 4, list("0123"), ["a"] * 4, anew=True)
-    assert dealt == pytest.approx(alone / 2, rel=0.15)
+    single = error([0], ["0"], ["a"])
+    assert error([0, 1], ["0", "0"], ["a", "b"]) == pytest.approx(single / np.sqrt(2), rel=0.05)
+    assert error([0, 0], ["0", "1"], ["a", "a"]) == pytest.approx(single, rel=0.01)
+    reassigned = error([0] * 4, list("0123"), ["a"] * 4, reassign=True)
+    assert reassigned == pytest.approx(single / 2, rel=0.15)
 
 
-def test_a_bias_as_large_as_a_leak_makes_is_found():
-    """Scores that differ by one standard deviation: an AUC of 0.76."""
+def test_a_bias_as_large_as_a_leak_is_detected():
+    """Scores differ by one standard deviation: an AUC of 0.76."""
     assert failures(60, 120, 60, shift=1.0) >= 57
 
 
 @pytest.mark.parametrize("shifts", [(-0.2, -0.2), (-0.3, 0.3), (0.0, 0.5)])
-def test_room_holds_all_aucs_at_once(shifts):
-    """Bounds of 97.5 % each, not widened for their number; together they miss in at most 5 %."""
+def test_joint_room_covers_all_aucs_at_once(shifts):
+    """Bounds of 97.5 % each, uncorrected for their number; jointly they miss at most 5 %."""
     shift, count = np.linspace(*shifts, SETTINGS), 100
     truth = norm.cdf(shift / np.sqrt(2))
     covered = 0

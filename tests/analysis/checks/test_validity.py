@@ -16,16 +16,16 @@ def cell(value, half=0.05, setting="default"):
 
 
 def table(model, axes=(), more=None, **cells):
-    """Cells by `detector__copies`; both selections, one dataset; more by all that names them."""
-    found = {}
+    """Return an arm with cells by `detector__copies`; `more` has cells by their full key."""
+    numbers = {}
     for name, value in cells.items():
-        detector, _, rest = name.partition("__")
-        metric = TREND if rest == "trend" else "auc"
-        copies = {"": "all", "trend": "all", "high": "4+"}.get(rest, rest)
+        detector, _, suffix = name.partition("__")
+        metric = TREND if suffix == "trend" else "auc"
+        copies = {"": "all", "trend": "all", "high": "4+"}.get(suffix, suffix)
         for dataset in ("all", "news"):
             for selection in ("default", "tuned"):
-                found[dataset, detector, selection, copies, metric] = value
-    return made_arm(found | (more or {}), *axes, model=model)
+                numbers[dataset, detector, selection, copies, metric] = value
+    return made_arm(numbers | (more or {}), *axes, model=model)
 
 
 def verdicts(tables, audits=None):
@@ -40,7 +40,7 @@ def test_everything_at_chance_passes():
     assert ("members", "1,200") in checks[0].facts
     assert "2 of 2 intervals contain 0.5" in checks[2].sentence
     assert "within the required 0.4 to 0.6" in checks[2].sentence
-    # The line of the verdict says what it leaves room for.
+    # The verdict line reports the AUCs that remain possible.
     assert checks[2].verdict_line == "passed: AUCs from 0.43 to 0.58 remain possible"
     assert checks[0].verdict_line == "passed"
 
@@ -52,7 +52,7 @@ def test_the_checks_are_rows_of_numbers():
     checks = check_validity([base], audits, fed)
     rows = checks_table(checks, ["train.lr"]).to_pylist()
     heads = {row["check"]: row for row in rows if row["verdict"]}
-    assert [row["verdict"] for row in heads.values()] == [one.verdict for one in checks]
+    assert [row["verdict"] for row in heads.values()] == [check.verdict for check in checks]
     assert [(heads[name]["total"], heads[name]["off"]) for name in ("streams", "fed", "base")] == [
         (7, 0), (7, 1), (1, 0),
     ]  # fmt: skip
@@ -62,7 +62,7 @@ def test_the_checks_are_rows_of_numbers():
     assert (auc["train.lr"], auc["model"], auc["detector"], auc["dataset"]) == (
         "0.1", "base", "loss", "all",
     )  # fmt: skip
-    # Its own interval is wider than what chance does to so many rows.
+    # Its own interval is wider than the chance range of as many rows.
     assert (auc["value"], auc["low"]) == (0.46, pytest.approx(0.38))
     assert (heads["base"]["low"], heads["base"]["high"]) == (auc["low"], auc["high"])
     assert (auc["needed_low"], auc["needed_high"]) == (0.4, 0.6)
@@ -75,8 +75,8 @@ def test_each_check_can_fail():
     assert verdicts([base, arm], {"arm": {"passed": False}}) == ["failed"] * 4
 
 
-def test_the_base_check_looks_at_every_setting_that_is_shown():
-    """The default loss is at chance, a tuned setting far from it: that fails, and is named."""
+def test_base_check_covers_all_settings_on_the_page():
+    """The default loss is at chance but a tuned setting is not: the check fails and names it."""
     tuned = {("all", "min_k", "tuned", "all", "auc"): cell(0.3, setting="k=0.9")}
     base = table("base", more=tuned, loss=cell(0.5), min_k=cell(0.5))
     check = check_validity([base], {})[2]
@@ -85,19 +85,21 @@ def test_the_base_check_looks_at_every_setting_that_is_shown():
     assert any(row.label == "min_k (k=0.9)" for row in check.rows)
 
 
-def test_each_dataset_alone_can_fail_the_check():
-    books = {("books", "loss", one, "all", "auc"): cell(0.9) for one in ("default", "tuned")}
+def test_a_single_dataset_can_fail_the_check():
+    books = {
+        ("books", "loss", selection, "all", "auc"): cell(0.9) for selection in ("default", "tuned")
+    }
     check = check_validity([table("base", more=books, loss=cell(0.5))], {})[2]
     assert check.verdict == "failed"
     assert "books" in check.sentence
 
 
-def test_one_interval_off_among_many_is_chance_and_no_failure():
+def test_one_interval_of_many_off_chance_is_not_a_failure():
     names = [f"d{at}" for at in range(12)]
     base = table("base", **{name: cell(0.555 if name == "d3" else 0.5) for name in names})
     assert not base.get(detector="d3").contains(0.5)
     check = check_validity([base], {})[2]
-    assert check.verdict == "cannot tell", "nor is it a proof that nothing is there"
+    assert check.verdict == "cannot tell", "one AUC off chance does not prove the absence of a bias"
     assert "11 of 12 intervals contain 0.5" in check.sentence
 
 
@@ -108,11 +110,11 @@ def test_nine_and_nine_rows_cannot_pass():
     checks = check_validity([base, arm], {})
     assert [check.verdict for check in checks[1:]] == ["cannot tell"] * 3
     assert "9 members and 9 non-members" in checks[2].sentence
-    # What could have been missed: the reach of a rank-sum test on nine and nine rows.
+    # The range that a rank-sum test on nine and nine rows could miss.
     assert checks[2].verdict_line == "cannot tell: AUCs from 0.23 to 0.77 remain possible"
 
 
-def test_altered_copies_fail_and_missing_ones_are_told():
+def test_altered_copies_fail_and_missing_copies_are_reported():
     name = CopyName("ab12", "news", 3, "whole")
     good = CopyOutcomes(planned=10, whole=7, altered=0, partly=1, never=2, first_altered=())
     bad = CopyOutcomes(planned=10, whole=9, altered=1, partly=0, never=0, first_altered=(name,))
@@ -131,11 +133,11 @@ def facts_of(**counts):
         Unchecked(example_id=f"e{n}", dataset="quiz", source_id=f"row {n}", words=3.5)
         for n in range(counts.pop("unchecked", 0))
     )
-    given = {"documents": 90, "bytes": 9, "offending": 0, "dropped": 0, "examples": 80, **counts}
-    return OverlapFacts(rules="13 words in a row", unchecked=few, **given)
+    facts = {"documents": 90, "bytes": 9, "offending": 0, "dropped": 0, "examples": 80, **counts}
+    return OverlapFacts(rules="13 words in a row", unchecked=few, **facts)
 
 
-def test_rows_that_were_not_looked_for_are_named_and_are_no_pass():
+def test_uncheckable_rows_are_listed_and_prevent_a_pass():
     def check(*facts):
         return next(c for c in check_validity([], {}, {}, facts) if "background" in c.name)
 
@@ -152,22 +154,22 @@ def test_rows_that_were_not_looked_for_are_named_and_are_no_pass():
     assert "listed below" in sentence
 
 
-def test_a_clean_twin_must_stay_at_chance_where_there_is_one():
+def test_a_clean_twin_must_stay_at_chance():
     arm = table("contaminated", loss=cell(0.8))
     assert "Clean twin" not in [check.name for check in check_validity([arm], {})]
     good = table("twin", loss=cell(0.52), lira=cell(0.47))
     check = check_validity([arm, good], {})[-1]
     assert (check.name, check.verdict) == ("Clean twin", "passed")
-    # A base model at chance does not speak for it.
+    # A base model at chance does not make the twin pass.
     leaked = [table("base", loss=cell(0.5)), table("twin", loss=cell(0.7))]
     assert [check.verdict for check in check_validity(leaked, {})][2::2] == ["passed", "failed"]
 
 
-def test_an_audit_must_say_that_it_passed():
+def test_an_audit_without_a_verdict_fails():
     assert verdicts([], {"arm": {"members": 3}})[0] == "failed"
 
 
-def test_what_all_streams_share_is_told_once_and_the_rest_by_stream():
+def test_shared_facts_appear_once_and_others_per_stream():
     audits = {
         name: {"passed": name != "b", "copies": 4, "tokens": at} for at, name in enumerate("abc")
     }
@@ -179,15 +181,15 @@ def test_what_all_streams_share_is_told_once_and_the_rest_by_stream():
     assert check.streams.rows[1] == ("b", ("no", "1"))
 
 
-def test_what_was_not_measured_says_so():
+def test_unmeasured_checks_are_reported_as_such():
     tables = [table("contaminated", loss=cell(0.8))]
     assert verdicts(tables) == ["not measured"] * 4
-    (blind,) = [one for one in check_validity(tables, {}) if one.name == "Blind classifier"]
+    (blind,) = [check for check in check_validity(tables, {}) if check.name == "Blind classifier"]
     assert blind.sentence == "There are no scores of the detector blind."
 
 
-def test_room_of_a_check_that_found_no_bias_includes_chance():
-    """Three AUCs of 0.45: none is far from 0.5 for three, though each interval excludes it."""
+def test_room_of_an_unbiased_check_includes_chance():
+    """Three AUCs of 0.45: jointly none is far from 0.5, although each interval excludes it."""
     arms = [
         table("contaminated", [("lr", f"{value}")], loss__0=cell(value, 0.04))
         for value in (0.45, 0.451, 0.452)
@@ -198,7 +200,7 @@ def test_room_of_a_check_that_found_no_bias_includes_chance():
     head, *aucs = checks_table([check], ["lr"]).to_pylist()
     assert (head["low"], head["high"]) == (pytest.approx(0.41), 0.5)
     assert [(row["low"], row["high"]) for row in aucs] == [
-        (one.auc.low, one.auc.high) for one in check.rows
+        (row.auc.low, row.auc.high) for row in check.rows
     ]
 
 
@@ -214,7 +216,7 @@ def test_verdicts_are_corrected_for_the_number_of_aucs():
 
 
 def test_words_tfidf_and_length_decide_together():
-    """Words and TF-IDF see nothing; lengths tell the sides apart, and the check fails."""
+    """Words and TF-IDF find nothing, but lengths distinguish the sides: the check fails."""
     lengths = {
         (dataset, "blind", "features=length", "all", "auc"): cell(0.62, setting="features=length")
         for dataset in ("all", "news")

@@ -1,4 +1,4 @@
-"""Paired differences between runs, against the report's own, and where there can be none."""
+"""Paired differences between runs against those of the report, and when they are undefined."""
 
 import numpy as np
 import pytest
@@ -20,12 +20,12 @@ SETTINGS = AnalysisSettings(dataset_detectors=())
 
 
 def tables(name: str, arms, axes) -> RunTables:
-    """Return what a run's folder would hold, as `spikein.runs.publish` writes it."""
+    """Return the content of a run's folder as `spikein.runs.publish` writes it."""
     import pyarrow as pa
 
-    found = analyse(arms, SETTINGS)
+    analysis = analyse(arms, SETTINGS)
     examples, exposures = [], []
-    for arm in {one.seed: one for one in arms}.values():
+    for arm in {arm.seed: arm for arm in arms}.values():
         table = examples_table(list(read_examples(arm.examples)))
         examples.append(table.append_column("seed", pa.array([arm.seed] * len(table))))
     for arm in arms:
@@ -40,11 +40,11 @@ def tables(name: str, arms, axes) -> RunTables:
     return RunTables(
         name=name,
         axes=axes,
-        metrics=found.metrics,
-        scores=found.scores,
+        metrics=analysis.metrics,
+        scores=analysis.scores,
         examples=pa.concat_tables(examples),
         exposures=pa.concat_tables(exposures),
-    ), found
+    ), analysis
 
 
 @pytest.fixture(scope="module")
@@ -60,7 +60,7 @@ def run(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def other(tmp_path_factory):
-    """The same rows under other models, and an arm that the first run has not."""
+    """The same rows under other models, and an arm that the first run lacks."""
     folder = tmp_path_factory.mktemp("second")
     arms = [
         make_arm(folder / f"{lr}-{seed}", axes={"train.lr": lr}, seed=seed, effect=effect, n=60)
@@ -70,44 +70,48 @@ def other(tmp_path_factory):
     return tables("second", arms, ["train.lr"])
 
 
-def test_a_difference_is_that_of_the_report_to_the_last_bit(run):
+def test_differences_equal_those_of_the_report(run):
     """Two detectors of one run are two models of the same rows."""
-    first, found = run
-    wanted = [
+    first, analysis = run
+    expected_rows = [
         row
-        for row in found.differences.to_pylist()
+        for row in analysis.differences.to_pylist()
         if row["reference"] == "loss" and row["copies"] == "all" and row["selection"] == "tuned"
     ]
-    assert {row["dataset"] for row in wanted} == {"all", "fictional", "news"}
-    for table in split_by_cohort(found.metrics, ["train.lr"]):
+    assert {row["dataset"] for row in expected_rows} == {"all", "fictional", "news"}
+    for table in split_by_cohort(analysis.metrics, ["train.lr"]):
         rows = scored_rows(first, table.cohort)
         lr = dict(table.cohort.axes)["train.lr"]
-        for one in wanted:
-            if one["train.lr"] != lr:
+        for expected in expected_rows:
+            if expected["train.lr"] != lr:
                 continue
             made = paired_differences(
-                rows["loss", "tuned"], rows[one["detector"], "tuned"], confidence=0.95
-            )[one["dataset"]][2]
-            assert made.value == pytest.approx(one["value"], abs=1e-12)
-            assert (made.low, made.high) == pytest.approx((one["low"], one["high"]), abs=1e-12)
+                rows["loss", "tuned"], rows[expected["detector"], "tuned"], confidence=0.95
+            )[expected["dataset"]][2]
+            assert made.value == pytest.approx(expected["value"], abs=1e-12)
+            assert (made.low, made.high) == pytest.approx(
+                (expected["low"], expected["high"]), abs=1e-12
+            )
             assert (made.members, made.nonmembers, made.seeds) == (
-                one["n_members"], one["n_nonmembers"], one["n_seeds"],
+                expected["n_members"], expected["n_nonmembers"], expected["n_seeds"],
             )  # fmt: skip
 
 
-def test_values_are_the_rank_aucs_of_the_shared_rows_and_nothing_else(run, other):
-    found = compare_metrics(run[0], other[0], SETTINGS)
-    row = found.numbers.row(run="difference", arm="lr 0.001", dataset="news", detector="zlib")
+def test_values_are_rank_aucs_of_only_the_shared_rows(run, other):
+    comparison = compare_metrics(run[0], other[0], SETTINGS)
+    difference = comparison.numbers.row(
+        run="difference", arm="lr 0.001", dataset="news", detector="zlib"
+    )
     sides = [
-        scored_rows(one, split_by_cohort(one.metrics, ["train.lr"])[0].cohort)["zlib", "default"]
-        for one, _ in (run, other)
+        scored_rows(side, split_by_cohort(side.metrics, ["train.lr"])[0].cohort)["zlib", "default"]
+        for side, _ in (run, other)
     ]
-    second = {(one.seed, one.example_id): one.score for one in sides[1] if one.dataset == "news"}
-    shared = [one for one in sides[0] if (one.seed, one.example_id) in second]
+    second = {(row.seed, row.example_id): row.score for row in sides[1] if row.dataset == "news"}
+    shared = [row for row in sides[0] if (row.seed, row.example_id) in second]
     assert len(shared) > 100
-    for values, shown in (
-        ([one.score for one in shared], row["first"]),
-        ([second[one.seed, one.example_id] for one in shared], row["second"]),
+    for values, reported in (
+        ([row.score for row in shared], difference["first"]),
+        ([second[row.seed, row.example_id] for row in shared], difference["second"]),
     ):
         aucs = []
         for seed in (0, 1, 2):
@@ -118,20 +122,20 @@ def test_values_are_the_rank_aucs_of_the_shared_rows_and_nothing_else(run, other
                 if x.seed == y.seed == seed and x.member and not y.member
             ]
             aucs.append(np.mean(pairs))
-        assert shown == pytest.approx(np.mean(aucs), abs=1e-12)
-    assert row["value"] == pytest.approx(row["second"] - row["first"])
-    assert row["low"] > 0, "the second run's models saw the copies better"
+        assert reported == pytest.approx(np.mean(aucs), abs=1e-12)
+    assert difference["value"] == pytest.approx(difference["second"] - difference["first"])
+    assert difference["low"] > 0, "the second run's models learned the copies better"
 
 
-def test_arms_of_one_run_alone_are_named(run, other):
-    found = compare_metrics(run[0], other[0], SETTINGS)
-    assert found.numbers.values("arm") == ["lr 0.001"]
-    assert found.unmatched == (
+def test_arms_of_only_one_run_are_listed(run, other):
+    comparison = compare_metrics(run[0], other[0], SETTINGS)
+    assert comparison.numbers.values("arm") == ["lr 0.001"]
+    assert comparison.unmatched == (
         "first: contaminated · lr 0.01 (second has no such arm)",
         "second: contaminated · lr 0.1 (first has no such arm)",
     )
-    names = [place["detector"] for place in found.pooled_aucs()]
-    assert len(names) == len(set(names)), "one line a detector"
+    names = [place["detector"] for place in comparison.pooled_aucs()]
+    assert len(names) == len(set(names)), "one row per detector"
 
 
 def rows(seed, scores, *, member, dataset="d", group=None):
@@ -141,16 +145,16 @@ def rows(seed, scores, *, member, dataset="d", group=None):
     ]
 
 
-def test_rows_that_changed_sides_or_stand_in_one_run_are_not_shared():
+def test_rows_that_change_sides_or_occur_in_one_run_are_not_shared():
     first = [*rows(0, range(5), member=True), *rows(0, range(5), member=False)]
     moved = [row._replace(member=not row.member) if row.example_id.endswith("0") else row
              for row in first]  # fmt: skip
-    found = paired_differences(first, moved[:-1], confidence=0.95)["all"][2]
-    assert (found.members, found.nonmembers) == (4, 3)
+    difference = paired_differences(first, moved[:-1], confidence=0.95)["all"][2]
+    assert (difference.members, difference.nonmembers) == (4, 3)
     assert paired_differences(first, [], confidence=0.95) == {}
 
 
-def test_one_group_or_one_row_on_a_side_makes_no_comparison():
+def test_one_group_or_row_per_side_gives_no_comparison():
     nonmembers = rows(0, range(9), member=False)
     grouped = rows(0, range(9), member=True, group="g")
     assert (
@@ -159,6 +163,8 @@ def test_one_group_or_one_row_on_a_side_makes_no_comparison():
     single = [*nonmembers, *rows(0, [1], member=True)]
     assert paired_differences(single, single, confidence=0.9) == {}
     two = [*nonmembers, *rows(0, [1, 5], member=True)]
-    found = paired_differences(two, [row._replace(score=-row.score) for row in two], confidence=0.9)
-    assert found["all"][2].reason == "2 groups on one side"
-    assert np.isnan(found["all"][2].low)
+    differences = paired_differences(
+        two, [row._replace(score=-row.score) for row in two], confidence=0.9
+    )
+    assert differences["all"][2].reason == "2 groups on one side"
+    assert np.isnan(differences["all"][2].low)

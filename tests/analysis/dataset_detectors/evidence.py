@@ -1,4 +1,4 @@
-"""Simulated data sets: scores that know nothing, or that rise where a row was seen."""
+"""Simulated datasets: uninformative scores, or scores that are higher for seen rows."""
 
 import numpy as np
 import pyarrow as pa
@@ -16,9 +16,9 @@ def simulated(
     group: int = 1,
     **more,
 ) -> DatasetEvidence:
-    """Return `rows` members and as many non-members, a half for tuning; groups of `group` rows.
+    """Return `rows` members and as many non-members in groups of `group`, half of them for tuning.
 
-    Rows of a group share most of their score, and a side.
+    Rows of a group are on one side and share most of their score.
     """
     n = 2 * rows
     seen = np.arange(n) < rows
@@ -46,7 +46,7 @@ def simulated(
 
 
 def order_table(gains: dict[str, list[float]], *, shuffles: int = 4) -> pa.Table:
-    """Return orders of which the canonical one is likelier by the gains, shard by shard."""
+    """Return orders in which the canonical one is likelier by each shard's gain."""
     rows = []
     for side, values in gains.items():
         for shard, gain in enumerate(values):

@@ -1,4 +1,4 @@
-"""Each dataset-level detector: power where rows were seen, its level where none was."""
+"""Dataset-level detectors: their power on seen rows and their level on unseen rows."""
 
 import math
 
@@ -26,30 +26,30 @@ SIMULATIONS = 150
 
 
 def uniform(p_values: list[float]) -> bool:
-    """Say whether p-values look uniform (a test of level 0.001), with few below 0.05."""
+    """Return whether p-values look uniform (a test of level 0.001) with few below 0.05."""
     return kstest(p_values, "uniform").pvalue > 0.001 and np.mean(np.array(p_values) < 0.05) < 0.12
 
 
 @pytest.mark.parametrize("group", [1, 4])
-def test_dataset_inference_has_its_level_where_nothing_was_seen(group):
+def test_dataset_inference_keeps_its_level_on_unseen_data(group):
     members, control = [], []
     for number in range(SIMULATIONS):
         random = np.random.default_rng([number, group])
-        found = INFERENCE.find(simulated(random, group=group, rows=60, detectors=3))
-        members.append(found[0].p_value)
-        control.append(found[1].p_value)
+        findings = INFERENCE.find(simulated(random, group=group, rows=60, detectors=3))
+        members.append(findings[0].p_value)
+        control.append(findings[1].p_value)
     assert uniform(members)
     assert uniform(control)
 
 
-def test_dataset_inference_finds_what_was_seen_and_not_in_its_control():
-    found = INFERENCE.find(simulated(np.random.default_rng(0), effect=0.8))
-    assert found[0].p_value < 1e-4
-    assert found[1].p_value > 0.01
-    assert found[0].n == 80
+def test_dataset_inference_detects_members_but_not_its_control():
+    findings = INFERENCE.find(simulated(np.random.default_rng(0), effect=0.8))
+    assert findings[0].p_value < 1e-4
+    assert findings[1].p_value > 0.01
+    assert findings[0].n == 80
 
 
-def test_dataset_inference_learns_from_tune_rows_alone():
+def test_dataset_inference_learns_only_from_tune_rows():
     evidence = simulated(np.random.default_rng(3), effect=0.5)
     changed = {name: scores.copy() for name, scores in evidence.scores.items()}
     for scores in changed.values():
@@ -58,36 +58,36 @@ def test_dataset_inference_learns_from_tune_rows_alone():
     assert "all values are equal" in INFERENCE.find(other)[0].note
 
 
-def test_the_ensemble_is_the_auc_of_held_out_rows():
+def test_ensemble_value_is_the_auc_of_held_out_rows():
     evidence = simulated(np.random.default_rng(1), effect=1.0, detectors=1)
-    (found,) = ENSEMBLE.find(evidence)
+    (finding,) = ENSEMBLE.find(evidence)
     scores, test = evidence.scores["d0"], evidence.test
-    # With one detector the fit keeps its order, up to ties beyond the tune rows' range.
+    # With one detector the fit keeps its order, up to ties beyond the tuning rows' range.
     plain = auc(scores[test & evidence.seen], scores[test & evidence.unseen])
-    assert found.value == pytest.approx(plain, abs=0.02)
-    assert found.low < found.value < found.high
+    assert finding.value == pytest.approx(plain, abs=0.02)
+    assert finding.low < finding.value < finding.high
 
 
-def test_the_ensemble_knows_nothing_where_nothing_was_seen():
+def test_ensemble_is_at_chance_on_unseen_data():
     values = [
         ENSEMBLE.find(simulated(np.random.default_rng(number)))[0].value for number in range(60)
     ]
     assert abs(np.mean(values) - 0.5) < 0.02, "fitted and reported on different rows"
 
 
-def test_exchangeability_is_the_t_test_of_the_paper():
+def test_exchangeability_is_the_papers_t_test():
     gains = [3.0, -1.0, 2.0, 0.5, 1.5]
-    found = EXCHANGEABILITY.find(
+    findings = EXCHANGEABILITY.find(
         simulated(np.random.default_rng(0), orders=order_table({"members": gains}))
     )
-    wanted = ttest_1samp(gains, 0, alternative="greater")
-    assert (found[0].value, found[0].p_value) == pytest.approx(tuple(wanted))
-    assert found[0].n == 5
-    assert "n too small" in found[1].note, "the control has no shards here"
+    expected = ttest_1samp(gains, 0, alternative="greater")
+    assert (findings[0].value, findings[0].p_value) == pytest.approx(tuple(expected))
+    assert findings[0].n == 5
+    assert "n too small" in findings[1].note, "the control has no shards here"
 
 
-def test_exchangeability_has_its_level_for_a_model_that_saw_no_order():
-    """A model may like any order: only that rows are exchangeable gives the p-value."""
+def test_exchangeability_keeps_its_level_when_no_order_was_seen():
+    """A model may prefer any order: the p-value only assumes exchangeable rows."""
     p_values = []
     for number in range(SIMULATIONS):
         random = np.random.default_rng(number)
@@ -96,70 +96,72 @@ def test_exchangeability_has_its_level_for_a_model_that_saw_no_order():
         gains = []
         for shard in texts:
 
-            def liked(order: np.ndarray, weights: np.ndarray = weights) -> float:
+            def preference(order: np.ndarray, weights: np.ndarray = weights) -> float:
                 return float(sum(weights[at, at] * value for at, value in enumerate(order)))
 
-            shuffled = [liked(random.permutation(shard)) for _ in range(8)]
-            gains.append(liked(shard) - np.mean(shuffled))
+            shuffled = [preference(random.permutation(shard)) for _ in range(8)]
+            gains.append(preference(shard) - np.mean(shuffled))
         table = order_table({"members": gains})
-        found = EXCHANGEABILITY.find(simulated(random, orders=table))
-        p_values.append(found[0].p_value)
+        findings = EXCHANGEABILITY.find(simulated(random, orders=table))
+        p_values.append(findings[0].p_value)
     assert uniform(p_values)
 
 
-def test_the_paraphrase_test_is_a_paired_t_test_by_group():
+def test_paraphrase_test_is_a_paired_t_test_by_group():
     random = np.random.default_rng(0)
     texts, others = random.normal(1.0, 1, 160), random.normal(0, 1, 160)
     evidence = simulated(random, paraphrase_scores={"loss": (texts, others)})
-    found = {one.rows: one for one in PARAPHRASES.find(evidence)}
+    findings = {finding.rows: finding for finding in PARAPHRASES.find(evidence)}
     used = evidence.seen & evidence.test
-    wanted = ttest_1samp((texts - others)[used], 0, alternative="greater")
-    assert (found["members"].value, found["members"].p_value) == pytest.approx(tuple(wanted))
-    assert found["members"].n == 40
-    assert found["non-members"].note == "the control"
+    expected = ttest_1samp((texts - others)[used], 0, alternative="greater")
+    assert (findings["members"].value, findings["members"].p_value) == pytest.approx(
+        tuple(expected)
+    )
+    assert findings["members"].n == 40
+    assert findings["non-members"].note == "the control"
 
 
-def test_the_paraphrase_test_has_its_level_where_text_and_paraphrase_are_alike():
+def test_paraphrase_test_keeps_its_level_when_texts_and_paraphrases_are_alike():
     p_values = []
     for number in range(SIMULATIONS):
         random = np.random.default_rng(number)
         pair = (random.normal(size=160), random.normal(size=160))
-        found = PARAPHRASES.find(simulated(random, group=4, paraphrase_scores={"loss": pair}))
-        p_values.append(found[0].p_value)
+        findings = PARAPHRASES.find(simulated(random, group=4, paraphrase_scores={"loss": pair}))
+        p_values.append(findings[0].p_value)
     assert uniform(p_values)
 
 
-def test_prism_is_the_rank_correlation_with_an_interval():
+def test_prism_value_is_the_rank_correlation():
     random = np.random.default_rng(0)
     target = random.normal(size=480)
     reference = target + random.normal(size=480)
     evidence = simulated(random, rows=240, target_scores=target, reference_scores=reference)
-    found = PRISM.find(evidence)[0]
+    finding = PRISM.find(evidence)[0]
     used = evidence.seen & evidence.test
-    assert found.value == pytest.approx(spearmanr(target[used], reference[used]).statistic)
-    assert found.low < found.value < found.high
-    assert math.isnan(found.p_value)
+    assert finding.value == pytest.approx(spearmanr(target[used], reference[used]).statistic)
+    assert finding.low < finding.value < finding.high
+    assert math.isnan(finding.p_value)
 
 
-def test_prism_intervals_hold_the_truth():
-    """Independent values: the interval holds 0 about as often as it says."""
-    held = []
+def test_prism_intervals_cover_the_truth():
+    """The interval of independent values covers 0 about as often as stated."""
+    covered = []
     for number in range(SIMULATIONS):
         random = np.random.default_rng(number)
         pair = random.normal(size=(2, 480))
-        one = simulated(random, rows=240, target_scores=pair[0], reference_scores=pair[1])
-        found = PRISM.find(one)[0]
-        held.append(found.low <= 0 <= found.high)
-    assert 0.88 <= np.mean(held) <= 0.99
+        evidence = simulated(random, rows=240, target_scores=pair[0], reference_scores=pair[1])
+        finding = PRISM.find(evidence)[0]
+        covered.append(finding.low <= 0 <= finding.high)
+    assert 0.88 <= np.mean(covered) <= 0.99
 
 
-def test_weights_of_one_are_the_plain_correlation_ties_included():
-    one, other = np.array([1.0, 2, 2, 3, 5]), np.array([2.0, 1, 1, 4, 4])
-    found = spearman(one, other, np.ones((5, 1)))
-    assert found[0] == pytest.approx(spearmanr(one, other).statistic)
+def test_unit_weights_give_the_plain_correlation_with_ties():
+    first, second = np.array([1.0, 2, 2, 3, 5]), np.array([2.0, 1, 1, 4, 4])
+    correlations = spearman(first, second, np.ones((5, 1)))
+    assert correlations[0] == pytest.approx(spearmanr(first, second).statistic)
 
 
-def test_drawn_groups_are_whole_and_as_many_as_there_are():
+def test_resampled_groups_are_complete():
     names = [str(row // 3) for row in range(18)]
     weights = drawn_groups(names, replicates=50, seed=1, stratum="members")
     assert (weights[:, 0] == 1).all()
@@ -174,20 +176,20 @@ def test_drawn_groups_are_whole_and_as_many_as_there_are():
 
 
 def test_holm_is_the_step_down_rule():
-    found = holm(np.array([0.01, 0.04, np.nan, 0.03]))
-    assert found[[0, 1, 3]] == pytest.approx([0.03, 0.06, 0.06])
-    assert math.isnan(found[2]), "what was not tested does not count"
+    adjusted = holm(np.array([0.01, 0.04, np.nan, 0.03]))
+    assert adjusted[[0, 1, 3]] == pytest.approx([0.03, 0.06, 0.06])
+    assert math.isnan(adjusted[2]), "a detector without a p-value does not count"
     assert holm(np.array([0.9, 0.8])).max() == 1.0
 
 
-def test_detectors_are_found_by_their_place_and_say_what_they_assume():
+def test_detectors_are_found_by_name_and_declare_their_assumptions():
     names = dataset_detector_names()
     assert names == (
         "dataset_inference", "ensemble", "exchangeability", "paraphrase_test", "prism"
     )  # fmt: skip
-    for one in asked_dataset_detectors("all"):
-        assert one.name in names
-        assert len(one.assumption.split()) > 5
-        assert one.source
+    for detector in asked_dataset_detectors("all"):
+        assert detector.name in names
+        assert len(detector.assumption.split()) > 5
+        assert detector.source
     with pytest.raises(InputError, match="Did you mean 'prism'"):
         get_dataset_detector("prsm")

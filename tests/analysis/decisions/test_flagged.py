@@ -1,4 +1,4 @@
-"""Rows that detectors flag: the false-discovery rate is held, by simulation with known truth."""
+"""Rows that detectors flag: the false-discovery rate is controlled in simulations."""
 
 from dataclasses import replace
 
@@ -17,7 +17,7 @@ LEVEL = 0.1
 
 
 class Pool:
-    """Groups of 1 to `largest` rows of one side each; rows of a group have like scores."""
+    """Groups of 1 to `largest` rows on one side; rows of a group have similar scores."""
 
     def __init__(self, draw, groups: int, *, members: float, largest: int, like: float, shift=2.5):
         sizes = draw.integers(1, largest + 1, groups)
@@ -31,7 +31,7 @@ class Pool:
 
     @property
     def names(self):
-        return np.array([f"g{one}" for one in self.group], dtype=object)
+        return np.array([f"g{number}" for number in self.group], dtype=object)
 
     def p_values(self):
         calibrates = ~self.member & ~self.test
@@ -39,7 +39,7 @@ class Pool:
 
 
 def flag(pool: Pool, p):
-    """The test rows that are flagged, as `flagged_rows` does."""
+    """Return which test rows are flagged, as in `flagged_rows`."""
     flagged = np.zeros(len(p), bool)
     flagged[pool.test] = benjamini_hochberg(p[pool.test].tolist(), LEVEL)
     return flagged
@@ -47,22 +47,22 @@ def flag(pool: Pool, p):
 
 @pytest.mark.parametrize("members", [0.0, 0.35, 0.7])
 @pytest.mark.parametrize(("largest", "like"), [(1, 0.0), (6, 0.5), (6, 1.0)])
-def test_the_false_discovery_rate_is_held(members, largest, like):
-    """With and without groups, from a split of the rows as a run has one."""
+def test_false_discovery_rate_is_controlled(members, largest, like):
+    """With and without groups, on a random split of the rows as in a run."""
     draw = np.random.default_rng([largest, int(10 * like), int(100 * members)])
-    shares, found = [], []
+    shares, hits = [], []
     for _ in range(150):
         pool = Pool(draw, 340, members=members, largest=largest, like=like)
         flagged = flag(pool, pool.p_values())
         shares.append((flagged & ~pool.member).sum() / max(1, flagged.sum()))
-        found.append((flagged & pool.member).sum())
+        hits.append((flagged & pool.member).sum())
     assert np.mean(shares) <= LEVEL + 3 * np.std(shares) / np.sqrt(len(shares))
     if members:
-        assert np.mean(found) > 10  # A rule that flags nothing holds any rate.
+        assert np.mean(hits) > 10  # A rule that flags no rows satisfies any rate.
 
 
-def test_the_interval_of_the_share_covers_what_the_threshold_gives():
-    """Truth: the share of non-members above the threshold that the rule arrived at."""
+def test_share_interval_covers_the_true_share_at_the_threshold():
+    """The truth is the share of non-members above the threshold that the rule chose."""
     for largest, like in ((1, 0.0), (6, 1.0)):
         draw = np.random.default_rng(largest)
         covered = []
@@ -75,28 +75,28 @@ def test_the_interval_of_the_share_covers_what_the_threshold_gives():
             threshold = pool.scores[flagged].min()
             outside, inside = 0.6 * norm.sf(threshold), 0.4 * norm.sf(threshold - 2.2)
             truth = outside / (outside + inside)
-            found = clustered_share(
+            share = clustered_share(
                 ~pool.member[flagged], pool.names[flagged].tolist(), confidence=0.95
             )
-            assert found.low <= found.value <= found.high
-            covered.append(found.low <= truth <= found.high)
+            assert share.low <= share.value <= share.high
+            covered.append(share.low <= truth <= share.high)
         assert len(covered) > 80
         assert np.mean(covered) > 0.9
 
 
-def test_the_interval_of_a_share_is_never_a_point():
+def test_share_interval_is_never_a_point():
     none = clustered_share(np.zeros(20, bool), [str(at) for at in range(20)], confidence=0.95)
     assert (none.value, none.low) == (0, 0)
     assert none.high == pytest.approx(1 - 0.025 ** (1 / 20))
     alike = clustered_share(np.zeros(20, bool), ["one"] * 20, confidence=0.95)
     assert alike.high == pytest.approx(0.975)
-    every = clustered_share(np.ones(3, bool), list("abc"), confidence=0.95)
-    assert (every.value, every.high) == (1, 1)
+    full = clustered_share(np.ones(3, bool), list("abc"), confidence=0.95)
+    assert (full.value, full.high) == (1, 1)
     assert np.isnan(clustered_share(np.zeros(0, bool), [], confidence=0.95)[:3]).all()
 
 
 def by_hand(arm: LoadedArm, detector: str, level: float) -> tuple[int, int, float]:
-    """Flagged rows, non-members among them and the smallest p, in plain loops."""
+    """Return the flagged rows, the non-members among them and the smallest p, by plain loops."""
     column = arm.index[Column(detector, arm.arm.defaults[detector])]
     rows = range(len(arm.examples))
     pairs = []
@@ -112,7 +112,7 @@ def by_hand(arm: LoadedArm, detector: str, level: float) -> tuple[int, int, floa
             if same and unseen and not np.isnan(arm.scores[other, column]):
                 high = arm.scores[other, column] >= arm.scores[row, column]
                 groups.setdefault(arm.group[other], []).append(bool(high))
-        p = (1 + sum(sum(one) / len(one) for one in groups.values())) / (1 + len(groups))
+        p = (1 + sum(sum(flags) / len(flags) for flags in groups.values())) / (1 + len(groups))
         pairs.append((p, bool(arm.member[row])))
     pairs.sort(key=lambda pair: pair[0])
     most = max(
@@ -123,13 +123,13 @@ def by_hand(arm: LoadedArm, detector: str, level: float) -> tuple[int, int, floa
 
 
 @pytest.fixture(scope="module")
-def every():
+def truth_and_models():
     truth = make_truth(30, arms=(16,), datasets=("news", "books"), empty=True)
-    return truth, {one.cohort.model: one for one in cohort_models(truth)}
+    return truth, {arm.cohort.model: arm for arm in cohort_models(truth)}
 
 
-def test_rows_of_an_arm_are_as_counted_by_hand(every):
-    _, by_model = every
+def test_rows_of_an_arm_match_a_manual_count(truth_and_models):
+    _, by_model = truth_and_models
     arm = by_model["contaminated"]
     settings = AnalysisSettings(false_discovery_rate=0.5)
     rows = flagged_rows(arm.cohort, arm.loaded, (), settings)
@@ -149,14 +149,14 @@ def test_rows_of_an_arm_are_as_counted_by_hand(every):
             assert row["low"] <= row["false_share"] <= row["high"]
         else:
             assert np.isnan(row["false_share"])
-    # The empty text has no score, and is counted.
+    # The empty text has no score and is counted as unscored.
     assert pooled["loss"]["unscored"] + pooled["loss"]["n_members"] + pooled["loss"][
         "n_nonmembers"
     ] == int((loaded.test & ~(loaded.member & (loaded.copies == 0))).sum())
 
 
-def test_members_that_drew_no_copy_are_apart_or_non_members(every):
-    truth, by_model = every
+def test_members_without_copies_are_apart_or_non_members(truth_and_models):
+    truth, by_model = truth_and_models
     arm = by_model["contaminated"]
     (loaded,) = arm.loaded
     gone = np.flatnonzero(loaded.member & loaded.test)[:4]
@@ -164,26 +164,26 @@ def test_members_that_drew_no_copy_are_apart_or_non_members(every):
     copies[gone] = 0
     changed = [replace(loaded, copies=copies)]
     counts = {}
-    for how in ("apart", "nonmember"):
-        settings = AnalysisSettings(zero_copies=how)
+    for treatment in ("apart", "nonmember"):
+        settings = AnalysisSettings(zero_copies=treatment)
         rows = flagged_rows(arm.cohort, changed, (), settings)
-        (row,) = [one for one in rows if one["detector"] == "loss" and one["dataset"] == "all"]
-        counts[how] = (row["n_members"], row["n_nonmembers"])
+        (row,) = [row for row in rows if row["detector"] == "loss" and row["dataset"] == "all"]
+        counts[treatment] = (row["n_members"], row["n_nonmembers"])
     before = int((loaded.member & loaded.test).sum())
     assert counts["apart"][0] == counts["nonmember"][0] <= before - 3
     assert counts["nonmember"][1] - counts["apart"][1] >= 3
 
 
-def test_seeds_are_flagged_by_themselves_and_counted_together(every):
-    _, by_model = every
+def test_seeds_are_flagged_separately_and_counted_together(truth_and_models):
+    _, by_model = truth_and_models
     arm = by_model["contaminated"]
     (loaded,) = arm.loaded
     twice = [loaded, replace(loaded, arm=replace(loaded.arm, seed=1))]
-    one = flagged_rows(arm.cohort, [loaded], (), AnalysisSettings())
-    two = flagged_rows(arm.cohort, twice, (), AnalysisSettings())
-    for first, second in zip(one, two, strict=True):
+    single = flagged_rows(arm.cohort, [loaded], (), AnalysisSettings())
+    double = flagged_rows(arm.cohort, twice, (), AnalysisSettings())
+    for first, second in zip(single, double, strict=True):
         assert second["flagged"] == 2 * first["flagged"]
         assert second["n_seeds"] == 2
-        # The same rows again tell nothing new.
+        # Repeated rows add no information.
         if first["flagged"]:
             assert second["high"] - second["low"] >= 0.99 * (first["high"] - first["low"])

@@ -1,4 +1,4 @@
-"""Decisions about the rows of a file: the rate is held, whatever calibrates them."""
+"""Decisions about the rows of a file: any calibration controls the rate."""
 
 import numpy as np
 import pyarrow as pa
@@ -22,10 +22,10 @@ def table(values, detector="loss") -> pa.Table:
 
 @pytest.mark.parametrize("by_held_out", [True, False])
 @pytest.mark.parametrize("like", [0.0, 1.0])
-def test_the_false_discovery_rate_is_held(by_held_out, like):
-    """Known truth: groups of three, half of them members."""
+def test_false_discovery_rate_is_controlled(by_held_out, like):
+    """The truth is known: groups of three, half of them members."""
     draw = np.random.default_rng([int(by_held_out), int(like)])
-    shares, found = [], []
+    shares, hits = [], []
     for _ in range(200):
 
         def scores(groups):
@@ -33,40 +33,40 @@ def test_the_false_discovery_rate_is_held(by_held_out, like):
             return np.sqrt(like) * shared + np.sqrt(1 - like) * draw.standard_normal(3 * groups)
 
         member = np.repeat(np.arange(160) < 80, 3)
-        names = [f"g{one}" for one in np.repeat(np.arange(160), 3)]
+        names = [f"g{number}" for number in np.repeat(np.arange(160), 3)]
         values = scores(160) + 3.0 * member
         calibration = None
         if by_held_out:
-            apart = [f"h{one}" for one in np.repeat(np.arange(60), 3)]
+            apart = [f"h{number}" for number in np.repeat(np.arange(60), 3)]
             calibration = Calibration(table(scores(60)), tuple(apart))
-        (one,) = decide_rows(
+        (decision,) = decide_rows(
             table(values), labels=member.tolist(), groups=names, calibration=calibration
         )
-        assert one.nonmembers == sum(not member[row] for row in one.flagged)
-        assert one.decided == (480 if by_held_out else 360)
-        shares.append(one.nonmembers / max(1, len(one.flagged)))
-        found.append(len(one.flagged) - one.nonmembers)
+        assert decision.nonmembers == sum(not member[row] for row in decision.flagged)
+        assert decision.decided == (480 if by_held_out else 360)
+        shares.append(decision.nonmembers / max(1, len(decision.flagged)))
+        hits.append(len(decision.flagged) - decision.nonmembers)
     assert np.mean(shares) <= LEVEL + 3 * np.std(shares) / np.sqrt(len(shares))
-    assert np.mean(found) > 30
+    assert np.mean(hits) > 30
 
 
-def test_without_labels_and_held_out_rows_nothing_is_decided():
+def test_without_labels_and_held_out_rows_there_are_no_decisions():
     assert decide_rows(table([1.0, 2.0]), labels=None, groups=None, calibration=None) == []
 
 
-def test_without_labels_nothing_is_said_of_wrong_ones():
-    calibration = Calibration(table(np.arange(30.0)), tuple(f"h{one}" for one in range(30)))
-    (one,) = decide_rows(
+def test_without_labels_wrong_decisions_are_unknown():
+    calibration = Calibration(table(np.arange(30.0)), tuple(f"h{number}" for number in range(30)))
+    (decision,) = decide_rows(
         table([50.0, 60.0, float("nan"), 70.0]), labels=None, groups=None, calibration=calibration
     )
-    assert one.flagged == (0, 1, 3)
-    assert (one.nonmembers, one.share, one.decided) == (None, None, 3)
-    assert one.smallest_p == 1 / 31
+    assert decision.flagged == (0, 1, 3)
+    assert (decision.nonmembers, decision.share, decision.decided) == (None, None, 3)
+    assert decision.smallest_p == 1 / 31
 
 
-def test_a_detector_that_cannot_score_held_out_rows_is_left_out():
+def test_a_detector_without_held_out_scores_is_omitted():
     calibration = Calibration(table(np.arange(30.0)), tuple("abc" * 10))
     both = pa.concat_tables([table([50.0]), table([50.0], "recall")])
-    found = decide_rows(both, labels=None, groups=None, calibration=calibration)
-    assert [one.detector for one in found] == ["loss"]
-    assert (found[0].calibration_rows, found[0].calibration_groups) == (30, 3)
+    decisions = decide_rows(both, labels=None, groups=None, calibration=calibration)
+    assert [decision.detector for decision in decisions] == ["loss"]
+    assert (decisions[0].calibration_rows, decisions[0].calibration_groups) == (30, 3)

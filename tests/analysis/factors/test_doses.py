@@ -1,4 +1,4 @@
-"""Lines of dose-response: their values against a known truth, and how often intervals hold it."""
+"""Dose-response lines: values against a known truth, and the coverage of intervals."""
 
 import numpy as np
 import pytest
@@ -19,27 +19,27 @@ def _draw(design, name="line"):
     "design",
     [LineDesign(60, 0.3, group=3), LineDesign(60, 0.15, 3, 0.03)],
 )
-def test_intervals_hold_the_truth(design):
+def test_intervals_cover_the_truth(design):
     # 150 studies: a true 95 % has a standard error of 1.8 points.
-    found = count_lines(design, 150)
-    assert found.slope > 0.89
-    assert found.reach > 0.88
-    assert found.refused < 0.11
-    assert found.none < 0.02
+    counts = count_lines(design, 150)
+    assert counts.slope > 0.89
+    assert counts.reach > 0.88
+    assert counts.refused < 0.11
+    assert counts.none < 0.02
 
 
 @pytest.mark.parametrize(
     ("design", "slope", "reach"),
     [(Design(60, 3, 0.2), 0.2, True), (Design(100, grouped=True), 0.0, False)],
 )
-def test_doses_whose_level_varies_by_seed_and_unequal_groups_are_held(design, slope, reach):
-    """Reduced from scripts/calibration/cells: of these studies 90 and 88 % were held before."""
+def test_intervals_cover_varying_doses_and_unequal_groups(design, slope, reach):
+    """Reduced from scripts/calibration/cells: earlier coverage was 90 and 88 %."""
     random = np.random.default_rng(0)
-    drawn = [one_line(random, design=design, slope=slope, reach=reach) for _ in range(200)]
-    assert 0.925 <= np.mean([one.low <= one.truth <= one.high for one in drawn]) <= 0.985
+    studies = [one_line(random, design=design, slope=slope, reach=reach) for _ in range(200)]
+    assert 0.925 <= np.mean([study.low <= study.truth <= study.high for study in studies]) <= 0.985
 
 
-def test_a_bent_curve_is_refused():
+def test_a_bent_curve_is_rejected():
     aucs, x = _draw(LineDesign(2000, 0.0))
     value = norm.cdf(np.array([0.0, 1.0, 1.0, 0.0]))[None]
     line = fit_line(aucs._replace(value=value), x)
@@ -50,7 +50,7 @@ def test_a_bent_curve_is_refused():
 def test_doses_share_their_non_members():
     aucs, x = _draw(LineDesign(40, 0.15))
     line = fit_line(aucs, x)
-    # The same influence dealt to four sets of groups of their own: nothing is shared.
+    # The same influence on four disjoint sets of groups: nothing is shared.
     k, groups = aucs.value.shape[1], aucs.influence.shape[2]
     apart = np.zeros((1, k, k * groups))
     for at in range(k):
@@ -58,11 +58,11 @@ def test_doses_share_their_non_members():
     other = fit_line(aucs._replace(influence=apart), x)
     assert isinstance(line, Line)
     assert isinstance(other, Line)
-    # What all doses share moves the intercept, not the slope.
+    # Variance that all doses share moves the intercept, not the slope.
     assert line.covariance[1, 1] < other.covariance[1, 1]
 
 
-def test_a_perfect_dose_has_a_place_and_a_spread():
+def test_a_perfect_dose_has_a_finite_position_and_spread():
     aucs, x = _draw(LineDesign(100, 0.15))
     value, influence = aucs.value.copy(), aucs.influence.copy()
     value[0, -1], influence[0, -1] = 1.0, 0.0
@@ -71,12 +71,12 @@ def test_a_perfect_dose_has_a_place_and_a_spread():
     without = fit_line(aucs.part(slice(None), slice(3)), x[:3])
     assert isinstance(without, Line)
     assert line.low < line.slope < line.high
-    # It pulls the line up, by little: its place is hardly known.
+    # It raises the line only slightly, because its position is very uncertain.
     assert line.intercept + 6 * line.slope > without.intercept + 6 * without.slope
     assert np.isfinite(line.covariance).all()
 
 
-def test_a_dose_that_a_seed_lacks_is_left_out():
+def test_a_dose_missing_in_one_seed_is_omitted():
     aucs, x = _draw(LineDesign(100, 0.15, 2))
     value = aucs.value.copy()
     value[1, 1] = np.nan
@@ -86,17 +86,17 @@ def test_a_dose_that_a_seed_lacks_is_left_out():
     assert line.seeds == 2
 
 
-def test_a_seed_that_the_arm_lacks_costs_no_line():
+def test_a_missing_seed_leaves_the_line_intact():
     aucs, x = _draw(LineDesign(100, 0.15, 3))
     value = aucs.value.copy()
     value[1] = np.nan
     line = fit_line(aucs._replace(value=value), x)
-    alone = fit_line(aucs.part(np.array([True, False, True]), slice(None)), x)
+    remaining = fit_line(aucs.part(np.array([True, False, True]), slice(None)), x)
     assert isinstance(line, Line)
-    assert (line.slope, line.low, line.seeds) == (alone.slope, alone.low, 2)
+    assert (line.slope, line.low, line.seeds) == (remaining.slope, remaining.low, 2)
 
 
-def test_parts_have_equally_many_of_every_stratum():
+def test_quantile_cells_are_balanced_over_strata():
     random = np.random.default_rng(0)
     strata = np.repeat([1, 2, 3], [40, 20, 12])
     cells = quantile_cells(random.random(72), np.ones(72, dtype=bool), strata)

@@ -1,4 +1,4 @@
-"""The factors of a simulated study, from its files to the table, the figures and the page."""
+"""Factors of a simulated study, from its files to the table, the figures and the page."""
 
 from dataclasses import replace
 
@@ -19,7 +19,7 @@ from tests.analysis.viewing import view_of
 
 @pytest.fixture(scope="module")
 def study(tmp_path_factory):
-    """Two learning rates, two seeds, the same rows and copies in both."""
+    """Two learning rates and two seeds, with the same rows and copies for both rates."""
     folder = tmp_path_factory.mktemp("factors")
     arms = []
     for seed in (0, 1):
@@ -39,15 +39,15 @@ def study(tmp_path_factory):
     return arms, settings, analysis, analyse_factors(arms, analysis.choices, settings)
 
 
-def _rows(study, **wanted):
+def _rows(study, **conditions):
     return [
         row
         for row in study[3].to_pylist()
-        if all(row[key] == value for key, value in wanted.items())
+        if all(row[key] == value for key, value in conditions.items())
     ]
 
 
-def test_the_points_of_a_line_are_the_aucs_of_the_report(study):
+def test_line_points_are_the_aucs_of_the_report(study):
     _, _, analysis, _ = study
     points = _rows(
         study, factor=COPIES, dataset="all", detector="loss", term="point", **{"train.lr": "0.004"}
@@ -65,7 +65,7 @@ def test_the_points_of_a_line_are_the_aucs_of_the_report(study):
             assert point["value"] == pytest.approx(metrics[f"{point['x']:.0f}"], abs=1e-12)
 
 
-def test_the_difference_of_two_arms_is_that_of_their_aucs(study):
+def test_contrast_of_two_arms_is_their_auc_difference(study):
     _, _, analysis, _ = study
     rows = {
         row["train.lr"]: row
@@ -75,51 +75,53 @@ def test_the_difference_of_two_arms_is_that_of_their_aucs(study):
         and row["selection"] == "default"
     }
     aucs = {level: row["value"] for level, row in rows.items()}
-    (found,) = _rows(study, kind="contrast", dataset="all", detector="zlib")
-    # `all` is every member with at least one copy, in both.
-    assert found["value"] == pytest.approx(aucs["0.004"] - aucs["0.001"], abs=1e-12)
-    assert (found["level"], found["versus"]) == ("0.004", "0.001")
-    assert found["low"] < found["value"] < found["high"]
-    assert found["n_members"] == min(row["n_members"] for row in rows.values())
+    (contrast,) = _rows(study, kind="contrast", dataset="all", detector="zlib")
+    # `all` has all members with at least one copy, in both arms.
+    assert contrast["value"] == pytest.approx(aucs["0.004"] - aucs["0.001"], abs=1e-12)
+    assert (contrast["level"], contrast["versus"]) == ("0.004", "0.001")
+    assert contrast["low"] < contrast["value"] < contrast["high"]
+    assert contrast["n_members"] == min(row["n_members"] for row in rows.values())
 
 
-def test_variances_of_the_study_are_kept_for_the_next(study):
+def test_variances_of_the_study_are_stored_for_planning(study):
     terms = {row["term"] for row in _rows(study, kind="variance", detector="loss")}
     assert terms == {"design_effect", "shared", "correlation"}
     effects = [row["value"] for row in _rows(study, term="design_effect")]
     assert all(0.5 < value < 3 for value in effects)
 
 
-def test_pictures_hold_the_points_of_the_lines_and_the_differences(study):
-    arms, settings, analysis, found = study
-    whole = replace(analysis, tables={**analysis.tables, "factors": found})
+def test_pictures_contain_line_points_and_differences(study):
+    arms, settings, analysis, factors = study
+    whole = replace(analysis, tables={**analysis.tables, "factors": factors})
     view = view_of(arms, whole, analysis_settings=settings)
     curves = dose_response_picture(view)
     points = _rows(
         study, factor=COPIES, dataset="all", detector="loss", term="point", **{"train.lr": "0.004"}
     )
-    wanted = ("point", "lr 0.004", "loss")
-    drawn = [row for row in curves.rows if (row["part"], row["arm"], row["detector"]) == wanted]
-    assert [row["auc"] for row in drawn] == [row["value"] for row in points]
+    place = ("point", "lr 0.004", "loss")
+    drawn_points = [
+        row for row in curves.rows if (row["part"], row["arm"], row["detector"]) == place
+    ]
+    assert [row["auc"] for row in drawn_points] == [row["value"] for row in points]
     for row in points:
         assert (
             f"AUC {row['value']:.2f} [{row['low']:.2f}, {row['high']:.2f}]" in curves.drawing.wide
         )
     forest = next(pictures_in(factors_section(view).parts))
     assert forest.name == "contrasts"
-    for drawn in forest.rows:
-        (row,) = _rows(study, kind="contrast", dataset="all", detector=drawn["detector"])
-        assert (drawn["value"], drawn["low"]) == (row["value"], row["low"])
+    for dot in forest.rows:
+        (row,) = _rows(study, kind="contrast", dataset="all", detector=dot["detector"])
+        assert (dot["value"], dot["low"]) == (row["value"], row["low"])
 
 
-def test_the_table_is_stored_and_shown_on_the_page(study, tmp_path):
-    arms, settings, analysis, found = study
-    whole = replace(analysis, tables={**analysis.tables, "factors": found})
+def test_factor_table_is_stored_and_shown_on_the_page(study, tmp_path):
+    arms, settings, analysis, factors = study
+    whole = replace(analysis, tables={**analysis.tables, "factors": factors})
     write_analysis(tmp_path, whole)
     read = read_analysis(tmp_path)
     assert read.factors is not None
     # As text, since NaN is not equal to itself.
-    assert str(read.factors.to_pylist()) == str(found.to_pylist())
+    assert str(read.factors.to_pylist()) == str(factors.to_pylist())
     inputs = {"name": "study", "arms": arms, "experiment_yaml": ""}
     report = build_page(PageInputs(analysis=read, **inputs))
     assert 'id="factors"' in report.html

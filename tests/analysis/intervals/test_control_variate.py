@@ -1,4 +1,4 @@
-"""The base model as a control variate: its weight, what it takes off, and what intervals hold."""
+"""The base model as a control variate: its weight, its correction and the coverage."""
 
 import numpy as np
 import pytest
@@ -12,7 +12,7 @@ from tests.analysis.oracles import auc
 
 
 def aucs(scores, member):
-    """Return the AUC of rows of which each is a group, for one seed."""
+    """Return the AUC of one seed in which each row is a group."""
     number = np.arange(len(scores))
     sides = (Side(scores[rows], number[rows]) for rows in (member, ~member))
     sample = auc_sample(*sides, np.ones((1, int(member.sum())), dtype=bool), len(scores))
@@ -28,34 +28,36 @@ def models():
 
 
 def placements(scores, member):
-    """Return DeLong's components: each row among those of the other side."""
-    inside = [auc([one], scores[~member]) for one in scores[member]]
-    return inside, [auc(scores[member], [one]) for one in scores[~member]]
+    """Return DeLong's components: the placement of each row among the other side's rows."""
+    inside = [auc([score], scores[~member]) for score in scores[member]]
+    return inside, [auc(scores[member], [score]) for score in scores[~member]]
 
 
-def test_the_weight_is_covariance_over_variance_of_delongs_components(models):
+def test_weight_is_covariance_over_variance_of_delongs_components(models):
     trained, base, member = models
-    (ours, theirs), (base_ours, base_theirs) = (placements(s, member) for s in (trained, base))
-    both = [np.cov(ours, base_ours) / 25, np.cov(theirs, base_theirs) / 35]
-    expected = sum(one[0, 1] for one in both) / sum(one[1, 1] for one in both)
+    (inside, outside), (base_inside, base_outside) = (
+        placements(s, member) for s in (trained, base)
+    )
+    both = [np.cov(inside, base_inside) / 25, np.cov(outside, base_outside) / 35]
+    expected = sum(matrix[0, 1] for matrix in both) / sum(matrix[1, 1] for matrix in both)
     assert control_weights(aucs(trained, member), aucs(base, member)) == pytest.approx(expected)
 
 
-def test_the_luck_of_the_pool_is_taken_off_and_the_variance_falls(models):
+def test_adjustment_removes_sampling_variation(models):
     trained, base, member = models
     raw, control = aucs(trained, member), aucs(base, member)
     weights = control_weights(raw, control)
-    found = cluster(adjust(raw, control, weights, centre=0.5))
+    adjusted = cluster(adjust(raw, control, weights, centre=0.5))
     expected = auc(trained[member], trained[~member])
     expected -= float(weights[0]) * (auc(base[member], base[~member]) - 0.5)
-    assert found.value[0] == pytest.approx(expected)
-    assert found.variance[0] < 0.5 * cluster(raw).variance[0]
-    # Known mistake: the plain difference, a weight of one, can only be worse.
+    assert adjusted.value[0] == pytest.approx(expected)
+    assert adjusted.variance[0] < 0.5 * cluster(raw).variance[0]
+    # Known mistake: the plain difference has a weight of one, which is always worse.
     plain = cluster(adjust(raw, control, np.ones(1), centre=0.5))
-    assert found.variance[0] < plain.variance[0]
+    assert adjusted.variance[0] < plain.variance[0]
 
 
-def test_a_base_model_whose_scores_are_all_equal_has_no_weight(models):
+def test_a_base_model_with_equal_scores_has_no_weight(models):
     trained, _, member = models
     assert np.isnan(control_weights(aucs(trained, member), aucs(np.zeros(60), member))).all()
 
@@ -63,10 +65,10 @@ def test_a_base_model_whose_scores_are_all_equal_has_no_weight(models):
 @pytest.mark.parametrize(
     "pair", [Pair(40, 1, 0.65, 0.9), Pair(100, 4, 0.5, 0.9), Pair(100, 1, 0.8, 0.9, 3, 0.03)]
 )
-def test_adjusted_intervals_hold_the_truth_and_are_narrower(pair):
+def test_adjusted_intervals_cover_the_truth_and_are_narrower(pair):
     studies = 300
-    found = studies_of(pair, studies)
+    result = studies_of(pair, studies)
     error = 3 * np.sqrt(0.95 * 0.05 / studies)
-    assert 0.92 - error <= coverage(found.adjusted, found.truth).share <= min(1.0, 0.975 + error)
-    widths = [np.nanmedian(one.high - one.low) for one in (found.adjusted, found.raw)]
+    assert 0.92 - error <= coverage(result.adjusted, result.truth).share <= min(1.0, 0.975 + error)
+    widths = [np.nanmedian(ends.high - ends.low) for ends in (result.adjusted, result.raw)]
     assert widths[0] < 0.85 * widths[1]

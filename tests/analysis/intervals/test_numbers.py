@@ -20,8 +20,8 @@ from tests.analysis.synthetic import make_arm
 FAST = AnalysisSettings(dataset_detectors=(), min_members=5)
 
 
-class Drawn:
-    """Scores with ties, of rows in groups that may lie on both sides."""
+class TiedRows:
+    """Scores with ties, of rows in groups that may be on both sides."""
 
     def __init__(self, random: np.random.Generator):
         m, n = random.integers(2, 14, 2)
@@ -36,12 +36,12 @@ class Drawn:
 
 
 @st.composite
-def drawn(draw) -> Drawn:
-    return Drawn(np.random.default_rng(draw(st.integers(0, 10**6))))
+def tied_rows(draw) -> TiedRows:
+    return TiedRows(np.random.default_rng(draw(st.integers(0, 10**6))))
 
 
-def plain_auc(rows: Drawn, cell: np.ndarray) -> tuple[float, np.ndarray]:
-    """Return an AUC and its influence by side and group, from all pairs of rows."""
+def plain_auc(rows: TiedRows, cell: np.ndarray) -> tuple[float, np.ndarray]:
+    """Return an AUC and its influence by side and group, computed from all pairs of rows."""
     members, nonmembers = rows.scores
     value = auc(members[cell], nonmembers)
     influence = np.zeros((2, rows.n_groups))
@@ -56,18 +56,18 @@ def plain_auc(rows: Drawn, cell: np.ndarray) -> tuple[float, np.ndarray]:
     return value, influence
 
 
-@given(drawn())
+@given(tied_rows())
 @settings(max_examples=60, deadline=None)
-def test_aucs_and_trends_are_those_of_loops_over_pairs(rows):
-    found = auc_sample(*rows.sides(), rows.within, rows.n_groups)
+def test_aucs_and_trends_match_loops_over_pairs(rows):
+    sample = auc_sample(*rows.sides(), rows.within, rows.n_groups)
     trend, pairs = trend_sample(rows.sides()[0], rows.copies, rows.n_groups)
     for k, cell in enumerate(rows.within):
         if not cell.any():
-            assert np.isnan(found.value[k])
+            assert np.isnan(sample.value[k])
             continue
         value, influence = plain_auc(rows, cell)
-        assert found.value[k] == pytest.approx(value, abs=1e-13)
-        assert found.influence[:, k] == pytest.approx(influence, abs=1e-13)
+        assert sample.value[k] == pytest.approx(value, abs=1e-13)
+        assert sample.influence[:, k] == pytest.approx(influence, abs=1e-13)
     signs = 0.0
     for i, j in itertools.product(range(len(rows.copies)), repeat=2):
         if rows.copies[i] > rows.copies[j]:
@@ -77,15 +77,15 @@ def test_aucs_and_trends_are_those_of_loops_over_pairs(rows):
 
 @pytest.fixture(scope="module", params=[(0,), (0, 1, 2)], ids=["one seed", "three seeds"])
 def measured(request, tmp_path_factory):
-    """Two datasets; `surp` fails too often on one of them and is measured on rows of its own."""
+    """Two datasets; `surp` fails too often on one of them and is measured on its own rows."""
     folder = tmp_path_factory.mktemp("measured")
     arms = [
         make_arm(folder / f"{seed}", axes={}, seed=seed, effect=0.8, n=60, unscored={"surp": 30})
         for seed in request.param
     ]
     loaded = [load_arm(arm) for arm in arms]
-    # One column without any difference between its rows.
-    flat = next(one for one in loaded[0].columns if one.detector == "zlib")
+    # All scores of one column are equal.
+    flat = next(column for column in loaded[0].columns if column.detector == "zlib")
     for arm in loaded:
         arm.scores[:, arm.index[flat]] = 1.0
     columns = list(loaded[0].columns)
@@ -94,7 +94,7 @@ def measured(request, tmp_path_factory):
 
 
 def of_cell(seed, dataset, k):
-    """Return one number of each dataset."""
+    """Return one cell's number for each dataset."""
     return {
         name: Part(part.sample.part(slice(k, k + 1)), part.weight[k : k + 1])
         for name, part in seed.items()
@@ -102,13 +102,13 @@ def of_cell(seed, dataset, k):
     }
 
 
-def test_the_ends_in_the_tables_are_those_of_one_cell_at_a_time(measured):
-    """The long way: each number by itself, from its own influence values."""
-    work, found = measured
-    for column, dataset in itertools.product(found, (None, *work.datasets)):
-        for k, cell in enumerate(found[column].aucs(dataset or "all").values()):
-            one = cluster([of_cell(seed, dataset, k) for seed in found[column].auc.seeds])
-            low, high, about = find_interval(one, Scale.AUC, confidence=0.95)
+def test_table_bounds_match_cells_computed_separately(measured):
+    """Compare with each number computed separately from its own influence values."""
+    work, by_column = measured
+    for column, dataset in itertools.product(by_column, (None, *work.datasets)):
+        for k, cell in enumerate(by_column[column].aucs(dataset or "all").values()):
+            pooled = cluster([of_cell(seed, dataset, k) for seed in by_column[column].auc.seeds])
+            low, high, about = find_interval(pooled, Scale.AUC, confidence=0.95)
             if np.isnan(cell.value):
                 assert cell.reason == "no value"
                 continue
@@ -116,30 +116,30 @@ def test_the_ends_in_the_tables_are_those_of_one_cell_at_a_time(measured):
             assert cell.about == about[0]
 
 
-def test_a_difference_is_that_of_influence_values_within_both_aucs_intervals(measured):
-    work, found = measured
-    best, *others = [found[column].auc for column in found if column.detector != "surp"]
+def test_difference_bounds_match_influence_values_computed_separately(measured):
+    work, by_column = measured
+    best, *others = [by_column[column].auc for column in by_column if column.detector != "surp"]
     for dataset, other in itertools.product((None, *work.datasets), others):
         gaps = (other - best).estimates(dataset, confidence=0.95)
         for k, gap in enumerate(gaps):
-            one, two = (
+            first, second = (
                 [of_cell(seed, dataset, k) for seed in numbers.seeds] for numbers in (other, best)
             )
             plain = [
                 {
-                    name: Part(difference(part.sample, theirs[name].sample), part.weight)
-                    for name, part in mine.items()
+                    name: Part(difference(part.sample, second_parts[name].sample), part.weight)
+                    for name, part in first_parts.items()
                 }
-                for mine, theirs in zip(one, two, strict=True)
+                for first_parts, second_parts in zip(first, second, strict=True)
             ]
-            clusters = [cluster(parts) for parts in (plain, one, two)]
+            clusters = [cluster(parts) for parts in (plain, first, second)]
             low, high, about = find_difference(*clusters, confidence=0.95)
             assert gap[1:3] == pytest.approx((low[0], high[0]), rel=1e-12, nan_ok=True)
             assert gap.about == about[0]
 
 
-def test_rows_without_a_value_are_left_out_and_counts_are_of_what_is_behind():
-    """Two datasets, two seeds; the second seed lacks one of them."""
+def test_rows_without_a_value_are_omitted_from_numbers_and_counts():
+    """Two datasets and two seeds; the second seed lacks one dataset."""
     rows = Rows(
         seed=np.repeat([0, 1], [12, 6]),
         dataset=np.array(["a"] * 6 + ["b"] * 6 + ["a"] * 6, dtype=object),
@@ -154,9 +154,9 @@ def test_rows_without_a_value_are_left_out_and_counts_are_of_what_is_behind():
     scores = np.arange(18.0)[::-1].copy()
     scores[2] = np.nan
     numbers = auc_numbers(rows, scores)
-    (pooled,), (alone,) = (numbers.estimates(name, confidence=0.9) for name in (None, "b"))
+    (pooled,), (single,) = (numbers.estimates(name, confidence=0.9) for name in (None, "b"))
     assert (pooled.members, pooled.nonmembers, pooled.groups, pooled.seeds) == (8, 9, 4, 2)
-    assert (alone.members, alone.nonmembers, alone.groups, alone.seeds) == (3, 3, 2, 1)
+    assert (single.members, single.nonmembers, single.groups, single.seeds) == (3, 3, 2, 1)
     assert (numbers.left_out(), numbers.left_out("b")) == (1, 0)
     assert pooled.value == 1.0
     assert pooled.reason == "2 groups on one side"

@@ -1,4 +1,4 @@
-"""A section: what is beside what, which rows are open, and that nothing is lost."""
+"""A section's layout: columns, open and folded rows, and that no rows are lost."""
 
 import pytest
 
@@ -22,13 +22,13 @@ def drawn(width: float) -> Picture:
 def test_a_wide_picture_has_its_table_below_it(width):
     picture, numbers = drawn(width), table(2)
     section = answer(*TITLES, "So.", picture, numbers)
-    beside = [Columns([picture, numbers], "answer")] if width <= HALF else [picture, numbers]
-    assert section.parts == [Note("So.", "say"), *beside]
+    layout = [Columns([picture, numbers], "answer")] if width <= HALF else [picture, numbers]
+    assert section.parts == [Note("So.", "say"), *layout]
 
 
-def test_rows_beyond_the_open_ones_are_folded_below_the_notes_and_none_is_lost():
+def test_further_rows_are_folded_below_the_notes_without_loss():
     whole, note = table(5), Note("loud")
-    section = answer(*TITLES, "", whole, note, rest=["more", None], open_rows=3, others="things")
+    section = answer(*TITLES, "", whole, note, extra=["more", None], open_rows=3, others="things")
     columns, below, fold, more = section.parts
     assert (below, more) == (note, "more")
     assert isinstance(fold, Fold)
@@ -37,5 +37,5 @@ def test_rows_beyond_the_open_ones_are_folded_below_the_notes_and_none_is_lost()
     assert answer(*TITLES, "", whole, open_rows=5).parts == [Columns([whole], "answer")]
 
 
-def test_without_anything_to_show_there_is_no_section():
-    assert answer(*TITLES, "", None, rest=[None]) is None
+def test_an_empty_section_is_omitted():
+    assert answer(*TITLES, "", None, extra=[None]) is None

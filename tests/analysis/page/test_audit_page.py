@@ -1,4 +1,4 @@
-"""An audit's page leads with what is still written, and keeps what one may not see."""
+"""An audit's page starts with still-written texts and hides protected ones."""
 
 import json
 import re
@@ -37,7 +37,7 @@ def words(model: str, chunk: int) -> float:
 
 @pytest.fixture
 def artifact(tmp_path):
-    """An audit of ten texts, the last of which is protected."""
+    """An audit of ten texts of which the last is protected."""
     folder = tmp_path / "audit"
     folder.mkdir()
     chunks, written = [], []
@@ -85,7 +85,7 @@ def page_of(artifact, **options) -> str:
     return path.read_text().replace("\N{NO-BREAK SPACE}", " ")
 
 
-def test_what_is_still_written_comes_first_and_is_drawn(artifact):
+def test_still_written_texts_come_first_with_a_picture(artifact):
     html = page_of(artifact)
     first = html[html.index('<div id="first">') : html.index("<section")]
     assert (
@@ -97,22 +97,22 @@ def test_what_is_still_written_comes_first_and_is_drawn(artifact):
     for name in ("still-written", "shares", "losses"):
         assert f'<figure id="figure-{name}">' in first
     hovers = re.findall(r"<title>(.*?)</title>", first)
-    drawn = [one for one in hovers if "true words in a row" in one]
+    run_hovers = [hover for hover in hovers if "true words in a row" in hover]
     models = ("original", "unlearned", "retrained")
-    # Both sizes; the best of two samples; most written first.
+    # In both sizes: the best of two samples, longest first.
     runs = [f"{words(model, chunk):g}" for chunk in range(10) for model in models]
-    assert [re.search(r"writes (\d+) true", one)[1] for one in drawn] == [*runs, *runs]
+    assert [re.search(r"writes (\d+) true", hover)[1] for hover in run_hovers] == [*runs, *runs]
     assert "Unlearned: 0.50 [0.30, 0.70]" in hovers
     badges = re.findall(r'<li class="(.*?)"><a href="#checks">', first)
     assert badges == ["passed", "passed", "failed", "open"]
-    # The rule comes behind it, with what it is worth.
+    # The rule follows with its error rates.
     rule = Page(html).text("rule")
     assert "Classified as not forgotten: a share of 0.25 [0.10, 0.40] of the texts" in rule
     assert "it misses 0.60 [0.30, 0.80]" in rule
     assert html.index('id="texts"') < html.index('id="rule"')
 
 
-def test_the_tables_are_the_artifact_and_texts_are_no_markup(artifact):
+def test_tables_match_the_artifact_and_texts_are_escaped(artifact):
     html = page_of(artifact)
     page = Page(html)
     assert EVIL not in html
@@ -132,7 +132,7 @@ def test_the_tables_are_the_artifact_and_texts_are_no_markup(artifact):
     assert "id-0" in hidden
 
 
-def test_without_a_control_the_headline_is_the_record_and_no_share_is_drawn(artifact):
+def test_page_without_a_control_shows_the_headline_but_no_shares(artifact):
     nothing = dict.fromkeys(("value", "low", "high"), float("nan"))
     rows = [{"seed": None, "method": "npo", "copies": "all", "quantity": name, **nothing,
              "chunks": 10, "seeds": 1, "note": "there is no control"}
@@ -150,7 +150,7 @@ def test_without_a_control_the_headline_is_the_record_and_no_share_is_drawn(arti
     assert "Classified as not forgotten" not in html
 
 
-def test_the_page_of_an_audit_keeps_the_limits(artifact):
+def test_audit_page_keeps_the_layout_limits(artifact):
     page_of(artifact)
     with chromium() as browser:
         assert measure(browser, artifact / "page.html")["broken"] == []

@@ -1,4 +1,4 @@
-"""The page of a study in a real browser: sorted, filtered, quiet, offline, and nothing injected."""
+"""A study's page in a real browser: it sorts, filters, and loads or injects nothing."""
 
 import dataclasses
 import re
@@ -20,7 +20,7 @@ EVIL = '</script><script>window.evil = 1</script><img src="x" onerror="window.ev
 
 @pytest.fixture(scope="module")
 def study(tmp_path_factory):
-    """Two arms whose texts, datasets and swept values try to be markup."""
+    """Two arms whose texts, datasets and swept values contain markup."""
     folder = tmp_path_factory.mktemp("study")
     pool = []
     for example in make_examples(0, n=60, datasets=(EVIL, "news")):
@@ -39,12 +39,12 @@ def study(tmp_path_factory):
     return folder / "results.html"
 
 
-def test_the_table_is_sorted_and_filtered_and_nothing_else_happens(study):
+def test_table_sorts_and_filters_without_side_effects(study):
     seen = visit(
         study,
         """
         const start = {rows: rows().length, status: status(), heads: heads()};
-        const at = name => heads().findIndex(one => one.name === name);
+        const at = name => heads().findIndex(head => head.name === name);
         const column = name => rows().map(row => row[at(name)]);
         press("Show all rows");
         press("AUC"); const down = column("AUC"), first = heads()[at("AUC")], said = status();
@@ -58,34 +58,34 @@ def test_the_table_is_sorted_and_filtered_and_nothing_else_happens(study):
         press("Reset");
         return {start, down, first, said, up, second, words, zlib, both, again, typed, none,
                 evil: seen.evil ?? null, scripts: page.scripts.length, images: page.images.length,
-                resources: seen.performance.getEntriesByType("resource").map(one => one.name)};
+                resources: seen.performance.getEntriesByType("resource").map(entry => entry.name)};
         """,
     )
-    found = seen.found
-    assert found["start"]["rows"] == 25
-    assert {head["sort"] for head in found["start"]["heads"]} == {"none"}
-    numbers = [float(text) for text in found["down"]]
+    state = seen.found
+    assert state["start"]["rows"] == 25
+    assert {head["sort"] for head in state["start"]["heads"]} == {"none"}
+    numbers = [float(text) for text in state["down"]]
     assert len(numbers) > 50
     assert numbers == sorted(numbers, reverse=True)
-    assert [float(text) for text in found["up"]] == sorted(numbers)
-    assert (found["first"]["sort"], found["second"]["sort"]) == ("descending", "ascending")
-    assert "Sorted by AUC, descending." in found["said"]
-    assert found["words"] == sorted(found["words"])
-    assert set(found["zlib"]) == {"zlib"}
-    assert [set(one) for one in found["both"]] == [{"zlib"}, {"2"}]
-    assert found["again"].startswith("25 rows shown; ")
-    assert {(row[1], row[2]) for row in found["typed"]} == {("news", "min_k")}
-    assert found["none"][0] == 0
-    assert found["none"][1].startswith("0 rows shown; 0 match, of")
-    assert found["evil"] is None
-    assert (found["scripts"], found["images"]) == (1, 0)
-    assert found["resources"] == []
+    assert [float(text) for text in state["up"]] == sorted(numbers)
+    assert (state["first"]["sort"], state["second"]["sort"]) == ("descending", "ascending")
+    assert "Sorted by AUC, descending." in state["said"]
+    assert state["words"] == sorted(state["words"])
+    assert set(state["zlib"]) == {"zlib"}
+    assert [set(column) for column in state["both"]] == [{"zlib"}, {"2"}]
+    assert state["again"].startswith("25 rows shown; ")
+    assert {(row[1], row[2]) for row in state["typed"]} == {("news", "min_k")}
+    assert state["none"][0] == 0
+    assert state["none"][1].startswith("0 rows shown; 0 match, of")
+    assert state["evil"] is None
+    assert (state["scripts"], state["images"]) == (1, 0)
+    assert state["resources"] == []
     assert seen.console == []
     assert seen.requests == []
 
 
-def test_the_driver_would_see_what_the_page_must_not_do(tmp_path):
-    """What the test above finds absent is found where it is there."""
+def test_driver_detects_forbidden_page_actions(tmp_path):
+    """The events that the test above expects to be absent are detected if they occur."""
     page = tmp_path / "bad.html"
     page.write_text('<script>console.error("heard"); window.evil = 1</script>'
                     '<img src="http://spikein.invalid/x.png">')  # fmt: skip
@@ -95,7 +95,7 @@ def test_the_driver_would_see_what_the_page_must_not_do(tmp_path):
     assert seen.requests == ["http://spikein.invalid/x.png"]
 
 
-def test_a_script_that_was_put_into_the_page_does_not_run(study, tmp_path):
+def test_an_injected_script_does_not_run(study, tmp_path):
     html = study.read_text(encoding="utf-8")
     page = tmp_path / "injected.html"
     page.write_text(html.replace("<main>", "<main><script>window.evil = 3</script>", 1))
@@ -106,28 +106,28 @@ def test_a_script_that_was_put_into_the_page_does_not_run(study, tmp_path):
 
 def test_no_table_is_cut_at_its_right_edge(study):
     for width, name in ((390, "results.html"), (1030, "results.html"), (390, "report.html")):
-        found = overflow(study.with_name(name), width, figures_scroll=True)
-        assert found["scroll"] <= found["client"]
-        assert found["broken"] == []
-        # Short tables of the report scroll in their frames, their first column in place.
-        assert name == "report.html" or found["cut"] == []
-        assert width > 640 or found["wide"] == []
+        layout = overflow(study.with_name(name), width, figures_scroll=True)
+        assert layout["scroll"] <= layout["client"]
+        assert layout["broken"] == []
+        # Short tables of the report scroll in their frames with a fixed first column.
+        assert name == "report.html" or layout["cut"] == []
+        assert width > 640 or layout["wide"] == []
 
 
-def test_heads_are_reached_by_keyboard_and_a_phone_sorts_by_a_list(study):
+def test_heads_are_keyboard_accessible_and_phones_sort_by_a_list(study):
     script = """
         const tabbed = [...page.querySelectorAll(".explore :is(button, select, input)")]
-            .filter(one => one.getClientRects().length && one.tabIndex >= 0).length;
+            .filter(element => element.getClientRects().length && element.tabIndex >= 0).length;
         const inHead = [...page.querySelectorAll(".explore th button")]
-            .filter(one => one.getClientRects().length).length;
+            .filter(element => element.getClientRects().length).length;
         const list = page.querySelector("select.sort-by");
         const there = list.getClientRects().length;
-        list.value = String(heads().findIndex(one => one.name === "AUC"));
+        list.value = String(heads().findIndex(head => head.name === "AUC"));
         list.dispatchEvent(new seen.Event("change"));
         page.querySelector("button.direction").click();
         const cells = [...page.querySelectorAll(".explore tbody td[data-label=AUC]")];
         return {tabbed, inHead, there, live: page.querySelector(".explore-status").ariaLive,
-                cells: cells.map(one => Number(one.textContent))};
+                cells: cells.map(cell => Number(cell.textContent))};
     """
     wide = visit(study, script).found
     assert wide["inHead"] > 5
@@ -139,12 +139,12 @@ def test_heads_are_reached_by_keyboard_and_a_phone_sorts_by_a_list(study):
     assert narrow["cells"] == sorted(narrow["cells"])
 
 
-def test_paper_has_every_row_and_no_control(study, tmp_path):
+def test_printed_page_has_all_rows_and_no_controls(study, tmp_path):
     text, beyond = on_paper(study, tmp_path)
     assert "Show all rows" not in text
     assert "rows shown" not in text
     interval = re.compile(r"\d\.\d{3}–\d\.\d{3}")
-    wanted = interval.findall(study.read_text(encoding="utf-8"))
-    assert sorted(interval.findall(text)) == sorted(wanted)
-    assert len(wanted) > 100
+    expected = interval.findall(study.read_text(encoding="utf-8"))
+    assert sorted(interval.findall(text)) == sorted(expected)
+    assert len(expected) > 100
     assert beyond == []

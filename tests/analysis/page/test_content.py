@@ -1,4 +1,4 @@
-"""The parts of a page that are made of plain values: settings, notes on the pool, provenance."""
+"""Page parts made of plain values: settings, notes on the pool, provenance."""
 
 import pytest
 
@@ -51,7 +51,7 @@ def arm(tokens: int, lr: float, **more) -> ArmSettings:
     )
 
 
-def test_a_swept_setting_appears_with_all_its_values_and_another_once():
+def test_swept_settings_appear_with_all_values_and_others_once():
     arms = [arm(40_000, 0.001), arm(40_000, 0.01), arm(80_000, 0.001), arm(80_000, 0.01)]
     text = description(arms, ["quiz", "exam"])
     assert "1,200 texts (quiz, exam) were drawn at random" in text
@@ -72,7 +72,7 @@ def test_gguf_file_is_named_without_its_folders(name):
     assert pretrained_name(ModelSettings(pretrained=f"{folder}{name}")) == name
 
 
-def test_the_base_model_and_twins_of_some_arms_and_the_arithmetic_are_shown():
+def test_setup_shows_base_model_twins_and_precision():
     base = BaseSettings(tokens=4_000, lr=0.002, precision="float32")
     facts = dict(setup([arm(40_000, 0.001, base=base)], swept=[], seeds=[0]).rows)
     assert facts["Base model"].startswith("4,000 clean tokens, lr 0.002")
@@ -95,25 +95,25 @@ def test_dropped_rows_and_protected_texts_are_named_by_dataset_and_pool():
         "strata_pooled": {"strata": 2, "rows": 7},
         "protected": True,
     }
-    one = pool_notes([("seed0", {"quiz": facts})])
-    assert one[0] == (
+    notes = pool_notes([("seed0", {"quiz": facts})])
+    assert notes[0] == (
         "quiz: dropped 3 duplicates, 2 for their length (longer than the context), "
         "1 near-duplicates."
     )
-    assert one[1].startswith("quiz: 2 of 3 strata (7 rows) are too small")
-    assert one[2] == "quiz: 4 rows are longer than the context and were cut to it."
-    assert one[3].startswith("quiz is a protected dataset")
+    assert notes[1].startswith("quiz: 2 of 3 strata (7 rows) are too small")
+    assert notes[2] == "quiz: 4 rows are longer than the context and were cut to it."
+    assert notes[3].startswith("quiz is a protected dataset")
     two = pool_notes([("seed0", {"quiz": facts}), ("seed1", {"quiz": QUIET})])
     assert two[0].startswith("seed0 · quiz: dropped")
     again = pool_notes([("p", {"quiz": QUIET | {"repeated_ids": 2}})])
     assert again == ["quiz: 2 rows have the id of an earlier row; all are kept."]
-    kept = pool_notes([("p", {"quiz": QUIET | {"split": 2}})])
-    assert kept == [
+    split_notes = pool_notes([("p", {"quiz": QUIET | {"split": 2}})])
+    assert split_notes == [
         "quiz: 2 rows are longer than the context and were kept whole, over several windows."
     ]
 
 
-def test_provenance_counts_steps_where_their_code_varies():
+def test_provenance_counts_steps_if_their_code_varies():
     steps = [
         step("b", created="2026-01-02T00:00:00+00:00", code="1.0 (abc)"),
         step("a", code="1.0 (abc)"),
@@ -137,7 +137,7 @@ def work(detector: str, *steps: EvidenceStep, scoring: float | None = 0.5) -> De
     return DetectorWork(detector=detector, cost="target 1×", steps=steps, scoring_seconds=scoring)
 
 
-def test_a_shared_pass_is_shown_for_each_detector_and_counted_once_in_all():
+def test_a_shared_pass_is_listed_per_detector_and_counted_once_in_total():
     text = EvidenceStep(key="text", seconds=4.0, tokens_in=1000)
     lower = EvidenceStep(key="lower", seconds=5.0, tokens_in=1100)
     of_all = [work("loss", text), work("zlib", text), work("lower", text, lower)]
@@ -155,7 +155,7 @@ def test_a_shared_pass_is_shown_for_each_detector_and_counted_once_in_all():
         "loss": None, "zlib": 0.5, "all together": None,
     }  # fmt: skip
     table = detector_cost_listing([work("loss", text), work("blind")])
-    assert "Tokens out" not in table.heads, "nothing was written"
+    assert "Tokens out" not in table.heads, "no detector generated texts"
     assert [row[0] for row in table.rows] == ["loss", "blind", "all together"]
     assert table.rows[0][table.heads.index("Tokens in")] == "1,000"
     assert table.rows[1][table.heads.index("Exclusive steps")] == "–"

@@ -1,4 +1,4 @@
-"""The first screen and its sections for runs of every shape, from tables of cells alone."""
+"""The first screen and its sections for many kinds of runs, made only from cell tables."""
 
 import re
 from html import unescape
@@ -42,8 +42,8 @@ def html_of(tables: list[Findings]) -> str:
         rates_section(view),
         factors_section(view),
     )
-    shown = [section for section in sections if section]
-    return render_page("report", "x", [], shown, first=first_parts(view, []))
+    visible = [section for section in sections if section]
+    return render_page("report", "x", [], visible, first=first_parts(view, []))
 
 
 @pytest.mark.parametrize(
@@ -63,17 +63,17 @@ def html_of(tables: list[Findings]) -> str:
         [one_arm({(EVIL,): GOOD, (EVIL, "1"): GOOD, (EVIL, "2"): GOOD}, (EVIL, EVIL), ("b", EVIL))],
     ],
 )
-def test_every_shape_of_run_is_drawn_with_the_numbers_of_its_cells(tables):
+def test_pictures_of_any_run_show_the_numbers_of_its_cells(tables):
     html = html_of(tables)
     assert EVIL not in html
-    shown = re.findall(r"AUC (\d\.\d\d) \[(\d\.\d\d), (\d\.\d\d)\] ·", unescape(html))
-    known = {
+    drawn_numbers = re.findall(r"AUC (\d\.\d\d) \[(\d\.\d\d), (\d\.\d\d)\] ·", unescape(html))
+    cell_numbers = {
         (f"{row['value']:.2f}", f"{row['low']:.2f}", f"{row['high']:.2f}")
         for table in tables
         for row in table.rows
     }
-    assert shown
-    assert set(shown) <= known
+    assert drawn_numbers
+    assert set(drawn_numbers) <= cell_numbers
     wide = html.split('<svg class="wide"')[1].split("</svg>")[0]
     hovers = wide.count("AUC ")
     assert hovers <= MAX_ARMS * MAX_DETECTORS + 1
@@ -81,7 +81,7 @@ def test_every_shape_of_run_is_drawn_with_the_numbers_of_its_cells(tables):
     assert ("†" in wide) == (loss == Estimate.of(DOUBTED))
 
 
-def test_badges_say_the_number_and_what_a_pass_needs():
+def test_badges_show_the_number_and_the_required_range():
     room = Estimate(nan, 0.12, 0.61)
     checks = [
         Check(key="streams", name="A", verdict="passed", sentence="", total=650),
@@ -95,15 +95,15 @@ def test_badges_say_the_number_and_what_a_pass_needs():
         ),
         Check(key="twin", name="Twin", verdict="not measured", sentence=""),
     ]
-    shown = badges(checks).badges
-    assert [one.name for one in shown] == ["Training streams", "Training input", "Base", "Twin"]
-    assert [one.lines[0] for one in shown] == [
+    items = badges(checks).badges
+    assert [badge.name for badge in items] == ["Training streams", "Training input", "Base", "Twin"]
+    assert [badge.lines[0] for badge in items] == [
         "passed: 650 of 650", "failed: 9 of 10", "cannot tell: 0.12–0.61", "not measured"
     ]  # fmt: skip
-    assert shown[2].lines[1] == "a pass needs 0.40–0.60"
+    assert items[2].lines[1] == "a pass needs 0.40–0.60"
 
 
-def test_texts_fit_where_they_are_written():
+def test_texts_fit_their_space():
     assert clipped("short", 100) == "short"
     for width in (20, 60, 100):
         assert text_width(clipped("a long name of a detector", width)) <= width

@@ -1,4 +1,4 @@
-"""The methods of a paper: every value of the run is in the words, and nothing that is not."""
+"""The methods section of a paper: all values of the run, and only those."""
 
 import re
 
@@ -7,7 +7,7 @@ import pytest
 from analysis.page.inputs import NamedArtifact, PageInputs
 from analysis.page.methods import describe_methods, methods_section, write_methods
 from analysis.page.parts import render_page
-from analysis.references import _parsed
+from analysis.references import _parse_entries
 from analysis.settings import AnalysisSettings
 from detect.detector_table import describe_named
 from tests.analysis.page.test_content import arm
@@ -15,7 +15,7 @@ from train.settings import BaseSettings
 
 
 def methods(arms, **more):
-    given = {
+    defaults = {
         "name": "study",
         "settings": arms,
         "seeds": (0, 1, 2),
@@ -26,7 +26,7 @@ def methods(arms, **more):
         "libraries": {"torch": "2.13.0"},
     }
     return describe_methods(
-        PageInputs(experiment_yaml="", arms=[], analysis=None, **{**given, **more})
+        PageInputs(experiment_yaml="", arms=[], analysis=None, **{**defaults, **more})
     )
 
 
@@ -36,7 +36,7 @@ def two():
     return [arm(40_000, 0.001, base=base), arm(80_000, 0.01, base=base)]
 
 
-def test_every_setting_is_in_the_words_and_a_swept_one_with_all_its_values(two):
+def test_methods_text_contains_all_settings_and_swept_values(two):
     data, streams, models, detectors, statistics, software = methods(two).paragraphs
     assert "fictional: 1,200 members and 30 non-members" in data
     assert "25 % of the rows" in data
@@ -55,26 +55,28 @@ def test_every_setting_is_in_the_words_and_a_swept_one_with_all_its_values(two):
     assert "results abababababab" in software
 
 
-def test_what_was_asked_of_the_analysis_is_what_is_said(two):
-    how = AnalysisSettings(
+def test_methods_text_follows_the_analysis_settings(two):
+    analysis_settings = AnalysisSettings(
         confidence=0.9, false_positive_rates=(0.05,), dataset_detectors=(), zero_copies="nonmember"
     )
-    found = methods(two, analysis_settings=how, seeds=(4,))
-    statistics = found.paragraphs[4]
+    described = methods(two, analysis_settings=analysis_settings, seeds=(4,))
+    statistics = described.paragraphs[4]
     assert "90 % intervals" in statistics
     assert "false-positive rates 5 % if" in statistics
     assert "one training seed an interval applies to this model" in statistics
     assert "are non-members." in statistics
     assert "Holm" not in statistics
-    assert "holm1979simple" not in {one.key for one in found.references}
+    assert "holm1979simple" not in {reference.key for reference in described.references}
     assert "two training seeds" in methods(two, seeds=(1, 2)).paragraphs[4]
 
 
-def test_everybody_who_is_named_in_the_words_is_in_the_references(two):
-    found = methods(two)
-    cited = " ".join(one.fields["author"] + one.fields["year"] for one in found.references)
+def test_cited_authors_are_in_the_references(two):
+    described = methods(two)
+    cited = " ".join(
+        reference.fields["author"] + reference.fields["year"] for reference in described.references
+    )
     named = re.findall(r"([A-Z][A-Za-z]+) (?:et al\. |and [A-Z][a-z]+ |\()?\(?((?:19|20)\d\d)",
-                       " ".join(found.paragraphs))  # fmt: skip
+                       " ".join(described.paragraphs))  # fmt: skip
     sources = {"Newcombe", "Hillis", "DeRouen", "Rosner", "Hsu", "Price"}
     assert sources <= {name for name, _ in named}
     assert {"DeLong", "Obuchowski", "Shi", "Yeom", "Carlini", "Smyth"} <= {
@@ -85,16 +87,16 @@ def test_everybody_who_is_named_in_the_words_is_in_the_references(two):
         assert year in cited, (name, year)
 
 
-def test_the_files_hold_what_the_page_holds_and_markup_stays_text(two, tmp_path):
-    found = methods(two, name="</script><b>")
-    write_methods(tmp_path, found)
+def test_methods_files_match_the_page_and_markup_is_escaped(two, tmp_path):
+    described = methods(two, name="</script><b>")
+    write_methods(tmp_path, described)
     text = (tmp_path / "methods.md").read_text(encoding="utf-8")
-    assert all(paragraph in text for paragraph in found.paragraphs)
-    entries = _parsed((tmp_path / "references.bib").read_text(encoding="utf-8"))
-    assert [one.key for one in entries] == [one.key for one in found.references]
+    assert all(paragraph in text for paragraph in described.paragraphs)
+    entries = _parse_entries((tmp_path / "references.bib").read_text(encoding="utf-8"))
+    assert [entry.key for entry in entries] == [reference.key for reference in described.references]
     assert len(entries) > 10
-    html = render_page("report", "x", [], [methods_section(found, linked=False)], script=False)
+    html = render_page("report", "x", [], [methods_section(described, linked=False)], script=False)
     assert "4,000 clean tokens (seed 7" in html
     assert "@misc{shi2024detecting," in html
-    assert 'href="methods.md"' not in html, "no link where the files are not beside the page"
+    assert 'href="methods.md"' not in html, "no link without files next to the page"
     assert "<b>" not in html.split('id="methods"')[1].split("</section>")[0]

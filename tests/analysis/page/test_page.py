@@ -30,12 +30,12 @@ def step(name: str, tokens: int | None = None, seconds: float = 1.0, **more) -> 
 
 
 def page_of(arms, analysis, **more) -> str:
-    """Return all pages of a run, one after another."""
+    """Return all pages of a run, joined."""
     inputs = {"name": "x", "experiment_yaml": "", "arms": arms, "analysis": analysis}
-    return every_page(PageInputs(**{**inputs, **more}))
+    return all_pages(PageInputs(**{**inputs, **more}))
 
 
-def every_page(inputs: PageInputs) -> str:
+def all_pages(inputs: PageInputs) -> str:
     page = build_page(inputs)
     return "\n".join([page.html, *page.beside.values()])
 
@@ -74,8 +74,10 @@ def test_each_page_is_one_well_formed_file_that_loads_nothing(pages, name):
     for tag, attributes in tags:
         for key in ("src", "href", "xlink:href"):
             link = attributes.get(key) or "#"
-            beside = tag == "a" and key == "href" and (link in pages or link.startswith("figures/"))
-            assert beside or link.startswith(("#", "data:image/png")), (tag, link)
+            sibling = (
+                tag == "a" and key == "href" and (link in pages or link.startswith("figures/"))
+            )
+            assert sibling or link.startswith(("#", "data:image/png")), (tag, link)
         assert not any(key.startswith("on") for key in attributes)
     policy = [a["content"] for t, a in tags if t == "meta" and "http-equiv" in a]
     allowed = f"script-src '{script_digest()}'; " if scripts else ""
@@ -84,13 +86,13 @@ def test_each_page_is_one_well_formed_file_that_loads_nothing(pages, name):
     assert len(ids) == len(set(ids)), "ids of inlined figures must not clash"
 
 
-def test_the_answer_stands_first_and_what_few_need_beside_it(inputs, pages):
+def test_answers_come_first_and_details_are_on_sibling_pages(inputs, pages):
     order = ("experiment", "detector", "copies", "rates", "checks")
     places = [pages["report.html"].index(f'<section id="{name}">') for name in order]
     assert places == sorted(places)
-    every = "".join(pages.values())
+    html = "".join(pages.values())
     for name in ("copies", "detectors", "scores", "training"):
-        assert every.count(f'<figure id="figure-{name}">') == 1, name
+        assert html.count(f'<figure id="figure-{name}">') == 1, name
     assert "Its steps took 1 min 18 s of computing" in visible(pages["methods.html"])
     text = visible(pages["report.html"])
     assert "too few for 0.1 %, 1 %, 5 % or 10 %" in text
@@ -99,14 +101,14 @@ def test_the_answer_stands_first_and_what_few_need_beside_it(inputs, pages):
     assert "Every AUC of this run" not in text
 
 
-def test_a_page_alone_leads_nowhere(inputs):
-    alone = build_page(dataclasses.replace(inputs, figure_links=False)).html
-    links = [a["href"] for tag, a in Page(alone).tags if tag == "a"]
+def test_a_single_page_links_only_to_itself(inputs):
+    single = build_page(dataclasses.replace(inputs, figure_links=False)).html
+    links = [a["href"] for tag, a in Page(single).tags if tag == "a"]
     assert links
     assert all(link.startswith("#") for link in links)
 
 
-def test_every_text_is_escaped(tmp_path):
+def test_all_texts_are_escaped(tmp_path):
     arm = make_arm(
         tmp_path,
         axes={"train.lr": EVIL},
@@ -128,14 +130,16 @@ def test_every_text_is_escaped(tmp_path):
         notes=[EVIL],
     )
     tags = Page(html).tags
-    assert [tag for tag, _ in tags].count("script") == 3, "our own, on the pages beside"
+    assert [tag for tag, _ in tags].count("script") == 3, (
+        "only our own scripts on the sibling pages"
+    )
     text = visible(html)
     assert text.count(EVIL) > 20
     assert "<b>a text & its facts</b>" not in html
     assert "<b>a text & its facts</b>" in text
 
 
-def test_protected_texts_stay_out_unless_asked_for(tmp_path):
+def test_protected_texts_are_hidden_unless_requested(tmp_path):
     pool = []
     for example in make_examples(0, n=40):
         hidden = example.dataset == "news"
@@ -159,26 +163,26 @@ def test_a_page_without_results_is_still_made():
     assert "not measured" in text
 
 
-def test_a_value_on_rows_of_its_own_says_so_and_is_no_best(tmp_path):
-    """surp scores a third of the members: its numbers stand beside those of the others."""
+def test_a_value_on_its_own_rows_is_marked_and_never_best(tmp_path):
+    """surp scores a third of the members; its numbers are in the same table as the others."""
     unscored = {"surp": 60}
     arm = make_arm(tmp_path, axes={}, seed=0, effect=1.0, datasets=("news",), unscored=unscored)
     analysis = analyse([arm], FAST)
     page = Page(page_of([arm], analysis))
-    wanted = {
+    expected = {
         row["detector"]: f"{row['n_members']:,} + {row['n_nonmembers']:,}"
         for row in analysis.metrics.to_pylist()
         if (row["dataset"], row["copies"], row["metric"], row["selection"])
         == ("all", "all", "auc", "tuned")
     }
-    assert wanted["surp"] != wanted["loss"]
+    assert expected["surp"] != expected["loss"]
     table = page.titled("By realised copies")[0]
-    shown = {row[0].text: row[1].note or table.heads[1].note for row in table.rows[1:]}
-    del wanted["blind"]
-    assert {name: note.split(",")[0] for name, note in shown.items()} == wanted
-    board = next(one for one in page.tables if one.heads[1].text == "AUC, tuning split")
-    for one in (table, board):
-        (surp,) = [row for row in one.rows if row[0].text == "surp"]
+    notes = {row[0].text: row[1].note or table.heads[1].note for row in table.rows[1:]}
+    del expected["blind"]
+    assert {name: note.split(",")[0] for name, note in notes.items()} == expected
+    board = next(grid for grid in page.tables if grid.heads[1].text == "AUC, tuning split")
+    for grid in (table, board):
+        (surp,) = [row for row in grid.rows if row[0].text == "surp"]
         assert not any("strong" in place.classes for place in surp)
     assert "on its own rows" in surp[0].note
 
@@ -193,7 +197,7 @@ def test_rates_that_no_detector_supports_have_no_column(tmp_path):
         assert f"too few for {lacking}." in page.text("rates")
 
 
-def test_listings_leave_out_columns_that_say_nothing():
+def test_listings_omit_uninformative_columns():
     rows = [("a", "m", "0", ""), ("b", "m", "1", "")]
     table = listing("T", ("Arm", "Model", "Seed", "Note"), rows)
     assert table.heads == ("Arm", "Seed")
@@ -219,12 +223,12 @@ def test_a_copy_that_was_not_read_is_explained():
     assert stream_listing([sparse]).rows[0][-1] == "0.12 %"
 
 
-def test_notes_of_detectors_stand_on_the_page_escaped_and_once(inputs, pages, tmp_path):
+def test_detector_notes_appear_once_and_escaped(inputs, pages, tmp_path):
     arms = []
     for at, arm in enumerate(inputs.arms):
         shutil.copytree(arm.scores, tmp_path / str(at))
-        alone = ["loss: only here"] if at == 0 else []
-        notes = [f"loss: {EVIL}", "zlib: shown elsewhere", *alone]
+        extra = ["loss: only here"] if at == 0 else []
+        notes = [f"loss: {EVIL}", "zlib: shown elsewhere", *extra]
         write_scores(tmp_path / str(at), read_scores(arm.scores), record={"notes": notes})
         arms.append(dataclasses.replace(arm, scores=tmp_path / str(at)))
     notes = detector_notes(arms, besides={"zlib: shown elsewhere"})
@@ -238,8 +242,8 @@ def test_notes_of_detectors_stand_on_the_page_escaped_and_once(inputs, pages, tm
     assert "Notes of detectors" not in pages["report.html"]
 
 
-def test_streams_of_one_label_are_told_apart_and_a_shared_one_is_shown_once(tmp_path):
-    """Models that were trained for other experiments keep those experiments' labels."""
+def test_streams_with_one_label_are_distinguished_and_shared_ones_shown_once(tmp_path):
+    """Models trained for other experiments keep the labels of those experiments."""
     for digest, passed in (("a" * 12, True), ("b" * 12, False)):
         folder = tmp_path / f"poisson=2-splice-seed0-{digest}"
         folder.mkdir()
@@ -251,8 +255,8 @@ def test_streams_of_one_label_are_told_apart_and_a_shared_one_is_shown_once(tmp_
         write_audit(folder, report)
     good, bad = sorted(tmp_path.iterdir())
     for order in ((good, bad), (bad, good)):
-        found = stream_audits([("seed=0", path) for path in order])
-        assert [one.passed for one in found.values()] == [path == good for path in order]
-        assert all("seed=0 (audit " in name for name in found)
+        audits = stream_audits([("seed=0", path) for path in order])
+        assert [audit.passed for audit in audits.values()] == [path == good for path in order]
+        assert all("seed=0 (audit " in name for name in audits)
     shared = stream_audits([("lr=1,seed=0", good), ("lr=2,seed=0", good)])
     assert list(shared) == ["lr=1,seed=0; lr=2,seed=0"]

@@ -1,4 +1,4 @@
-"""What is said first of unlearned models: never more than the intervals hold."""
+"""The headline on unlearned models claims only what the intervals support."""
 
 import re
 
@@ -16,23 +16,25 @@ NONE = "shown to bring the model near one that never saw the texts: "
 
 
 def place(low: float, high: float) -> dict:
-    found = Estimate((low + high) / 2, low, high)
-    return verdict_row("auc", "forgetting", position_verdict(found), found, detector="min_k")
+    estimate = Estimate((low + high) / 2, low, high)
+    return verdict_row("auc", "forgetting", position_verdict(estimate), estimate, detector="min_k")
 
 
 def loss(versus: str, low: float, high: float) -> dict:
     sure = "lost" if high < -MARGIN else "kept" if low > -MARGIN else "cannot be told"
-    found = Estimate((low + high) / 2, low, high)
-    return verdict_row("retain_log_probability_difference", "utility", sure, found, versus=versus)
+    estimate = Estimate((low + high) / 2, low, high)
+    return verdict_row(
+        "retain_log_probability_difference", "utility", sure, estimate, versus=versus
+    )
 
 
 def rows_of(method: str, findings: list[dict], arm: dict | None = None) -> list[dict]:
     whole = verdict_row(ALL, ALL, overall_verdict(findings))
-    return [{**(arm or {}), "method": method, **one} for one in (*findings, whole)]
+    return [{**(arm or {}), "method": method, **finding} for finding in (*findings, whole)]
 
 
-def said(*rows: list[dict]) -> str:
-    return unlearning_headline(judged_models([row for mine in rows for row in mine]))
+def headline(*rows: list[dict]) -> str:
+    return unlearning_headline(judged_models([row for model_rows in rows for row in model_rows]))
 
 
 GOOD, BAD, OPEN = [place(-0.2, 0.3)], [place(0.8, 1.1)], [place(-1.0, 2.0)]
@@ -57,22 +59,22 @@ ORIGINAL = "left it nearer the original (0.95 [0.80, 1.10])"
         (DEAD, "ended without a finite score"),
     ],
 )
-def test_what_is_said_of_a_method_that_did_not_come_near(findings, verb):
-    assert said(rows_of("npo", findings)) == f"NPO is not {NONE}it {verb}."
+def test_headline_of_a_method_that_missed_the_retrained_model(findings, verb):
+    assert headline(rows_of("npo", findings)) == f"NPO is not {NONE}it {verb}."
 
 
-def test_what_is_said_of_methods_that_came_near_and_of_several():
-    assert said(rows_of("npo", GOOD)) == f"NPO {NEAR} (0.05 [−0.20, 0.30])."
-    assert said(rows_of("npo", LOST_ONCE)) == f"NPO {NEAR} (0.05 [−0.20, 0.30])."
+def test_headline_of_methods_near_the_retrained_model():
+    assert headline(rows_of("npo", GOOD)) == f"NPO {NEAR} (0.05 [−0.20, 0.30])."
+    assert headline(rows_of("npo", LOST_ONCE)) == f"NPO {NEAR} (0.05 [−0.20, 0.30])."
     both = [rows_of("npo", GOOD), rows_of("kl", [place(0.0, 0.4)])]
-    assert said(*both) == f"Both methods {NEAR} (within [−0.20, 0.40])."
+    assert headline(*both) == f"Both methods {NEAR} (within [−0.20, 0.40])."
     mixed = [rows_of("rmu", BAD), rows_of("npo", GOOD)]
-    assert said(*mixed) == f"NPO {NEAR} (0.05 [−0.20, 0.30]); RMU {ORIGINAL}."
+    assert headline(*mixed) == f"NPO {NEAR} (0.05 [−0.20, 0.30]); RMU {ORIGINAL}."
     unknown = [rows_of("npo", OPEN), rows_of("kl", OPEN)]
-    assert said(*unknown) == f"No method is {NONE}Both methods cannot be placed."
+    assert headline(*unknown) == f"No method is {NONE}Both methods cannot be placed."
     arms = [rows_of("npo", GOOD, {"lr": "1"}), rows_of("npo", BAD, {"lr": "2"})]
     once = "NPO in 1 of 2 arms"
-    assert said(*arms) == f"{once} {NEAR} (0.05 [−0.20, 0.30]); {once} {ORIGINAL}."
+    assert headline(*arms) == f"{once} {NEAR} (0.05 [−0.20, 0.30]); {once} {ORIGINAL}."
 
 
 def test_no_claim_goes_beyond_the_intervals():
@@ -92,20 +94,20 @@ def test_no_claim_goes_beyond_the_intervals():
             lost = [loss(name, low - 0.6, high - 0.6) for name, (low, high)
                     in zip(("retrained", "original"), ends[2:], strict=True)]  # fmt: skip
             studies.append(rows_of(method, [place(*ends[0]), place(*ends[1]), *lost]))
-        text = said(*studies).partition("texts: ")[2] or said(*studies)
+        text = headline(*studies).partition("texts: ")[2] or headline(*studies)
         for clause in text.split("; "):
             numbers = re.findall(r"\[(−?[+\d.]+), (−?[+\d.]+)\]", clause)
             for low, high in (
                 tuple(float(end.replace("−", "-")) for end in pair) for pair in numbers
             ):
                 (claim,) = [claim for claim in holds if claim in clause]
-                # Ends are rounded to hundredths.
+                # Bounds are rounded to hundredths.
                 assert holds[claim](low + 0.005 * (low < 0.5), high - 0.005), clause
                 claims += 1
     assert claims > 200
 
 
-def test_names_in_print():
+def test_method_titles_in_print():
     labels = ("npo", "npo-retain", "gradient_ascent,5", "nponly")
     titles = ["NPO", "NPO-retain", "Gradient ascent,5", "nponly"]
     assert [method_title(label) for label in labels] == titles

@@ -1,4 +1,4 @@
-"""The section on unlearned models: the table's numbers, beside the models that frame them."""
+"""The section on unlearned models: the table's numbers and their reference models."""
 
 import dataclasses
 import re
@@ -46,7 +46,7 @@ def page(report):
     return Page(render(report))
 
 
-def test_verdicts_come_first_and_every_model_has_a_row(report, page):
+def test_verdicts_come_first_and_all_models_have_a_row(report, page):
     html = render(report)
     lead = html[html.index('<div id="first">') : html.index("<section")]
     assert (
@@ -90,7 +90,7 @@ def test_verdicts_come_first_and_every_model_has_a_row(report, page):
         assert table.column("Model") == models
 
 
-def test_what_takes_the_numbers_apart_has_a_column_a_value(page):
+def test_breakdowns_have_one_column_per_value(page):
     (copies,) = page.titled("By copies")
     assert [place.text for place in copies.heads] == [
         *("Model", "1 copy", "8 copies", "40 copies", "Trend")
@@ -101,20 +101,20 @@ def test_what_takes_the_numbers_apart_has_a_column_a_value(page):
     assert lasting.column("4bit")[lasting.column("Model").index("NPO")] == "+0.12 [+0.06, +0.18]"
 
 
-def test_pictures_hold_the_numbers_of_the_table(report):
+def test_pictures_contain_the_numbers_of_the_table(report):
     html = render(report).replace("\N{NO-BREAK SPACE}", " ")
     arm = StudyArm(found=by_arm(report.unlearning.measures)[""])
 
     def hovers(name: str) -> set[str]:
         figure = html[html.index(f'<figure id="figure-{name}"') :].partition("</figure>")[0]
-        return {one.partition(" ·")[0] for one in re.findall(r"<title>(.*?)</title>", figure)}
+        return {hover.partition(" ·")[0] for hover in re.findall(r"<title>(.*?)</title>", figure)}
 
-    told, left = hovers("forgotten-auc"), hovers("unlearning-copies")
+    auc_hovers, copies_hovers = hovers("forgotten-auc"), hovers("unlearning-copies")
     for method in METHODS:
         title = method_title(method)
         for detector in arm.detectors:
             cell = arm.get("auc", method=method, detector=detector)
-            assert f"{title}, {detector}: AUC {NUMBER.brief(cell)}" in told
+            assert f"{title}, {detector}: AUC {NUMBER.brief(cell)}" in auc_hovers
     for method in METHODS[:10]:
         for dose in DOSES:
             copies = "1 copy" if dose == "1" else f"{dose} copies"
@@ -122,14 +122,14 @@ def test_pictures_hold_the_numbers_of_the_table(report):
             number = SIGNED.brief(arm.get("auc_difference", **place)).replace(
                 " ", " AUC of min_k ", 1
             )
-            assert f"{method_title(method)}, {copies}: {number}" in left
+            assert f"{method_title(method)}, {copies}: {number}" in copies_hovers
 
 
-def test_sections_on_unlearning_lead_and_a_page_without_it_has_none(report):
+def test_unlearning_sections_come_first_if_present(report):
     pages = build_page(report)
     order = ["experiment", "forgot", "left", "kept", "lasting", "before", "checks"]
     assert re.findall(r'<section id="(.*?)"', pages.html)[: len(order)] == order
-    # Detectors have one section, and a page of their own beside the report.
+    # Detectors have one section on a separate page.
     assert 'id="detector"' in pages.beside["detectors.html"]
     assert 'id="detector"' not in pages.html
     assert "brought the model near" in pages.sentences[0]
@@ -138,7 +138,7 @@ def test_sections_on_unlearning_lead_and_a_page_without_it_has_none(report):
     assert "detectors.html" not in without.beside
 
 
-def test_audits_stand_behind_with_links_to_their_pages_and_names_are_no_markup(report):
+def test_audits_come_last_with_page_links_and_escaped_names(report):
     measures = measured_rows(methods=(EVIL,), axes={"train.lr": EVIL}, detectors=(EVIL,))
     measures[0]["note"] = EVIL
     audited = UnlearningInputs(
@@ -164,43 +164,43 @@ def test_audits_stand_behind_with_links_to_their_pages_and_names_are_no_markup(r
     assert [place.text for place in written.heads] == ["Audit", "1 copy", "8 copies"]
     own = dict(zip(written.column("Audit"), written.column("8 copies"), strict=True))
     assert own["NPO, still written"] == "0.21 [0.00, 0.50]"
-    (alone,) = audit_tables(audit_rows(methods=("npo", EVIL), seeds=1))
-    assert [alone.title, alone.rows[0][0]] == ["The ratio rule", "NPO, seed 0"]
+    (single,) = audit_tables(audit_rows(methods=("npo", EVIL), seeds=1))
+    assert [single.title, single.rows[0][0]] == ["The ratio rule", "NPO, seed 0"]
     assert "missed: nothing is remembered" in seen.text("unlearning-audits")
     assert audit_tables([]) == []
 
 
-def test_verdicts_show_what_they_rest_on_and_a_warning_is_said_once(report, page):
+def test_verdicts_show_their_basis_and_warnings_appear_once(report, page):
     notes = unlearning_notes(report.unlearning.measures)
     assert notes == [f"{WARNING} (privleak; original model)"]
     assert WARNING in page.text("forgot")
-    (rests,) = page.titled("Basis of the verdicts")
-    assert rests.column("Measure")[:3] == [
+    (basis,) = page.titled("Basis of the verdicts")
+    assert basis.column("Measure")[:3] == [
         "AUC of min_k",
         "retained text, against the retrained",
         "retained text, against the original",
     ]
-    assert rests.column("Position")[:2] == ["0.12 [−0.08, 0.32]", "–"]
-    assert rests.column("Difference")[:2] == ["–", "−0.50 [−0.70, −0.30]"]
+    assert basis.column("Position")[:2] == ["0.12 [−0.08, 0.32]", "–"]
+    assert basis.column("Difference")[:2] == ["–", "−0.50 [−0.70, −0.30]"]
 
 
-def test_intervals_speak_of_seeds_and_never_of_a_caution():
-    for seeds, said in ((3, "any seed"), (1, "these models"), (2, None)):
+def test_interval_scope_names_seeds_and_never_a_caution():
+    for seeds, scope in ((3, "any seed"), (1, "these models"), (2, None)):
         rows = measured_rows(seeds=seeds)
         for row in rows:
             row["note"] = "not to be trusted: 10 groups of members"
         text = leading_sentences([], rows)[1]
-        assert text.partition("Intervals apply to ")[2] == (f"{said}." if said else "")
+        assert text.partition("Intervals apply to ")[2] == (f"{scope}." if scope else "")
 
 
-def test_steps_that_were_not_reached_are_said():
+def test_unreached_steps_are_reported():
     nan = float("nan")
     assert steps_text({"value": 4.0, "note": "no interval: one of the steps looked at"}) == "4"
     assert steps_text({"value": nan, "note": "not back after 16 steps"}) == "not reached"
     assert steps_text({"value": nan, "note": "no value"}) == ""
 
 
-def test_the_methods_of_a_paper_name_every_setting_and_cite_every_method():
+def test_methods_text_names_all_settings_and_cites_all_methods():
     made = [
         UnlearningMethod("npo", "npo", {"lr": 1e-5, "beta": 0.1, "lora": None, "retain": True}),
         UnlearningMethod("mine", "mine.py:forget", {"betas": (0.9, 0.95)}),
@@ -212,14 +212,16 @@ def test_the_methods_of_a_paper_name_every_setting_and_cite_every_method():
     assert unlearning_paragraphs([]) == ()
 
 
-def test_every_method_that_has_words_has_an_entry():
+def test_described_methods_have_a_bibliography_entry():
     from analysis.page.unlearning.methods import _WORDS
 
-    cited = {one for entry in bibliography() for one in entry.cited_for}
-    assert {one.partition(":")[2] for one in cited if one.startswith("unlearning:")} == set(_WORDS)
+    cited = {purpose for entry in bibliography() for purpose in entry.cited_for}
+    assert {
+        purpose.partition(":")[2] for purpose in cited if purpose.startswith("unlearning:")
+    } == set(_WORDS)
 
 
-def test_the_page_of_twelve_methods_in_two_arms_keeps_the_limits(report, tmp_path):
+def test_page_of_twelve_methods_in_two_arms_keeps_the_layout_limits(report, tmp_path):
     made = {
         name: [row for lr in ("0.001", "0.01") for row in rows(axes={"train.lr": lr})]
         for name, rows in (("measures", measured_rows), ("verdicts", verdict_rows))
@@ -230,7 +232,7 @@ def test_the_page_of_twelve_methods_in_two_arms_keeps_the_limits(report, tmp_pat
         assert measure(browser, tmp_path / "report.html")["broken"] == []
 
 
-def test_the_detector_that_represents_all_is_the_first_of_a_fixed_list():
+def test_representative_detector_is_the_first_of_a_fixed_list():
     def headline(*detectors: str) -> str:
         return StudyArm(found=by_arm(measured_rows(detectors=detectors))[""]).detector
 

@@ -1,4 +1,4 @@
-"""What is chosen by AUC does not hang on the last bits of one, and otherwise is the highest."""
+"""Choices by AUC take the highest and do not depend on rounding."""
 
 from math import nan
 
@@ -29,11 +29,11 @@ def table(rate: str, **tune: float) -> Findings:
 
 
 @given(aucs, st.data())
-def test_an_order_is_the_same_whatever_the_last_bits_are(values, data):
+def test_order_is_independent_of_rounding(values, data):
     elsewhere = [value + data.draw(rounding) for value in values]
     order = highest_first(elsewhere)
     assert order == highest_first(values)
-    # By another way: as Python sorts the exact numbers, which keeps equal ones in their order.
+    # Oracle: Python's stable sort of the exact numbers.
     assert order == sorted(range(len(values)), key=lambda at: -values[at])
 
 
@@ -55,5 +55,5 @@ def test_without_tune_rows_the_lower_bound_decides():
     cells = {"loss": cell(), "zlib": cell(low=0.61), "min_k": cell(low=nan)}
     tune = dict.fromkeys(cells, nan)
     assert best_first(cells, tune) == ["zlib", "loss", "min_k"]
-    every = {**cells, "blind": cell()}
-    assert best_first(every, tune | {"blind": 0.5}) == ["blind", "loss", "zlib", "min_k"]
+    with_blind = {**cells, "blind": cell()}
+    assert best_first(with_blind, tune | {"blind": 0.5}) == ["blind", "loss", "zlib", "min_k"]

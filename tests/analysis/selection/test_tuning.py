@@ -28,7 +28,7 @@ def tuned(arms, detector="min_k"):
     return next(c for c in choose_settings(arms, SETTINGS) if c.detector == detector)
 
 
-def test_the_best_on_tune_wins_whatever_test_says(loaded):
+def test_best_on_tune_wins_regardless_of_test_rows(loaded):
     truth = loaded.member.astype(float)
     on_tune = np.where(loaded.test, -truth, truth)
     on_test = np.where(loaded.test, truth, -truth)

@@ -1,4 +1,4 @@
-"""The section on what the scores gained: which arms, which numbers, in which order; its picture."""
+"""The section on accuracy gains: its arms, numbers, order and picture."""
 
 import pyarrow as pa
 
@@ -37,7 +37,7 @@ def tables_of(table: pa.Table) -> dict[str, Table]:
     return {part.title: part for part in parts if isinstance(part, Table)} | folded
 
 
-def test_the_mean_stands_first_and_datasets_apart() -> None:
+def test_mean_comes_first_and_datasets_are_separate() -> None:
     tables = tables_of(accuracy(["a", "b", MEAN], ["1e-4", "1e-3"]))
     plain = tables["Change of accuracy, plain scores"]
     assert [row[0].notes for row in plain.rows] == [
@@ -50,7 +50,7 @@ def test_the_mean_stands_first_and_datasets_apart() -> None:
     assert len(tables["With calibrated scores"].rows) == 2
 
 
-def test_one_dataset_has_no_mean_and_no_base_leaves_gaps() -> None:
+def test_one_dataset_has_no_mean_and_a_missing_base_leaves_gaps() -> None:
     after = [quantity for quantity in ALL if quantity.moment == "after"]
     tables = tables_of(accuracy(["a"], [""], after))
     (row,) = tables["Change of accuracy, plain scores"].rows
@@ -62,15 +62,15 @@ def test_one_dataset_has_no_mean_and_no_base_leaves_gaps() -> None:
     assert not any(title.startswith("By dataset") for title in tables)
 
 
-def test_the_picture_shows_every_arm_that_has_a_before(analysed) -> None:
+def test_picture_shows_all_arms_with_a_base_accuracy(analysed) -> None:
     view = view_of(*analysed)
-    shown = accuracy_section(accuracy(["a", "b", MEAN], ["1e-4", "2"]), ["train.lr"], view)
-    (drawn,) = pictures_in(shown.parts)
-    assert [(row["arm"], row["scoring"], round(row["value"], 1)) for row in drawn.rows] == [
+    section = accuracy_section(accuracy(["a", "b", MEAN], ["1e-4", "2"]), ["train.lr"], view)
+    (picture,) = pictures_in(section.parts)
+    assert [(row["arm"], row["scoring"], round(row["value"], 1)) for row in picture.rows] == [
         (arm, scoring, 0.6) for scoring in ("plain", "calibrated") for arm in ("lr 1e-4", "lr 2")
     ]
     hover = ": +60.0 points [+0.0, +100.0] · 20 members, 30 non-members</title>"
-    assert drawn.drawing.wide.count(hover) == 4
+    assert picture.drawing.wide.count(hover) == 4
     after = [quantity for quantity in ALL if quantity.moment == "after"]
     without = accuracy_section(accuracy(["a"], [""], after), ["train.lr"], view)
     assert list(pictures_in(without.parts)) == []

@@ -15,14 +15,14 @@ from tests.spikein import tiny
 
 
 def table_of(arms, monkeypatch):
-    """The table of arms that have losses in place of the folders that hold them."""
+    """Return the table of arms that have losses in place of folders."""
     monkeypatch.setattr(gain_step, "_losses", lambda losses: losses or {})
     return background_loss_table(arms, confidence=0.95)
 
 
 @pytest.mark.parametrize("seeds", [1, 3])
 def test_interval_of_the_change_covers_a_known_truth(monkeypatch, seeds):
-    """Skewed losses, a change that grows with the loss, documents shared by the seeds."""
+    """Losses are skewed, the change grows with the loss, and seeds share documents."""
     truth, covered = 0.03, 0
     for number in range(300):
         random = np.random.default_rng(number)
@@ -39,7 +39,7 @@ def test_interval_of_the_change_covers_a_known_truth(monkeypatch, seeds):
     assert 0.90 <= covered / 300 <= 0.99
 
 
-def test_arms_are_apart_and_a_document_without_tokens_is_left_out(monkeypatch):
+def test_arms_are_separate_and_documents_without_tokens_are_omitted(monkeypatch):
     before = {"a": 2.0, "b": 3.0, "c": 4.0, "d": np.nan}
     arms = [
         BackgroundArm(
@@ -63,7 +63,7 @@ def test_page_shows_no_interval_of_one_document(monkeypatch):
 
 
 @pytest.mark.slow
-def test_losses_are_those_of_the_models_on_text_that_none_was_trained_on(tmp_path):
+def test_losses_match_the_models_on_unseen_text(tmp_path):
     import torch
     from transformers import AutoModelForCausalLM
 

@@ -1,4 +1,4 @@
-"""Detection along training: known answers, an oracle of pairs, and what cannot be said."""
+"""Detection during training: known answers, an oracle over pairs, and missing values."""
 
 from pathlib import Path
 
@@ -26,18 +26,18 @@ BATCH = 100
 def make_checkpoints(
     folder: Path, *, seed=0, fading=0.5, axes=None, n=80, rate=lambda step: 1.0
 ) -> list[Checkpoint]:
-    """Members are seen once or twice at random steps; scores fall with the steps since.
+    """Members are seen once or twice at random steps; scores fall with the steps since then.
 
-    What is learnt from a copy is as much as the learning rate of its step.
+    The effect of a copy is proportional to the learning rate of its step.
     """
     folder.mkdir(parents=True, exist_ok=True)
     pool = make_examples(seed, n=n)
     write_examples(folder, pool)
     random = np.random.default_rng([seed, 7])
     seen_at = {
-        one.example_id: sorted(random.integers(1, 33, size=1 + index % 2).tolist())
-        for index, one in enumerate(pool)
-        if one.side == "member"
+        example.example_id: sorted(random.integers(1, 33, size=1 + index % 2).tolist())
+        for index, example in enumerate(pool)
+        if example.side == "member"
     }
     checkpoints = []
     for step in STEPS:
@@ -48,19 +48,19 @@ def make_checkpoints(
             for name, steps in seen_at.items()
             if steps[0] <= step
         }
-        # A part of a copy that lies in two windows: neither seen nor unseen.
+        # Part of a copy that spans two windows: neither seen nor unseen.
         parts = [name for name, steps in seen_at.items() if step < steps[0] < step + 4]
         seen |= {name: ExposureSoFar(0, step) for name in parts if step}
         rows = []
         for detector, setting in (("loss", "-"), ("min_k", "k=0.2"), ("min_k", "k=0.5")):
-            for index, one in enumerate(pool):
-                score = random.normal() + 3 * (one.dataset == "news")
-                if one.example_id in seen:
-                    last = seen[one.example_id].last_step
+            for index, example in enumerate(pool):
+                score = random.normal() + 3 * (example.dataset == "news")
+                if example.example_id in seen:
+                    last = seen[example.example_id].last_step
                     score += 3.0 * rate(last) - 0.8 * (detector == "loss")
                     score -= fading * np.log2(step - last + 1)
                 rows.append(
-                    {"row": index, "example_id": one.example_id, "detector": detector,
+                    {"row": index, "example_id": example.example_id, "detector": detector,
                      "setting": setting, "score": score, "reason": None}
                 )  # fmt: skip
         path = folder / f"scores-{step}"
@@ -101,9 +101,9 @@ def scores_of(checkpoint: Checkpoint, detector: str, setting: str) -> dict[str, 
     }
 
 
-def test_the_curve_is_the_auc_of_those_seen_by_then(checkpoints, tables):
+def test_trajectory_is_the_auc_of_members_seen_so_far(checkpoints, tables):
     pool = make_examples(0, n=80)
-    found = tables["trajectory"].to_pylist()
+    all_rows = tables["trajectory"].to_pylist()
     checked = 0
     for checkpoint in checkpoints:
         scores = scores_of(checkpoint, "min_k", "k=0.2")
@@ -120,7 +120,7 @@ def test_the_curve_is_the_auc_of_those_seen_by_then(checkpoints, tables):
                 ]
                 rows = [
                     row
-                    for row in found
+                    for row in all_rows
                     if (row["step"], row["dataset"], row["copies"]) ==
                     (checkpoint.step, dataset, str(copies))
                     and (row["detector"], row["selection"]) == ("min_k", "default")
@@ -140,7 +140,7 @@ def test_the_curve_is_the_auc_of_those_seen_by_then(checkpoints, tables):
     assert checked >= 12
 
 
-def test_fading_is_the_mean_place_of_the_pairs(checkpoints, tables):
+def test_fading_is_the_mean_placement_of_pairs(checkpoints, tables):
     pool = make_examples(0, n=80)
     rows = tables["fading"].to_pylist()
     chosen = [
@@ -154,9 +154,9 @@ def test_fading_is_the_mean_place_of_the_pairs(checkpoints, tables):
         places = []
         for checkpoint in checkpoints:
             scores = scores_of(checkpoint, "loss", "-")
-            for one in pool:
-                seen = checkpoint.seen.get(one.example_id)
-                if one.split != "test" or seen is None or seen.copies != int(row["copies"]):
+            for example in pool:
+                seen = checkpoint.seen.get(example.example_id)
+                if example.split != "test" or seen is None or seen.copies != int(row["copies"]):
                     continue
                 if row["since_low"] <= checkpoint.step - seen.last_step <= row["since_high"]:
                     outside = [
@@ -164,30 +164,32 @@ def test_fading_is_the_mean_place_of_the_pairs(checkpoints, tables):
                         for other in pool
                         if other.split == "test"
                         and other.side == "nonmember"
-                        and other.dataset == one.dataset
+                        and other.dataset == example.dataset
                     ]
-                    places.append(auc([scores[one.example_id]], outside))
+                    places.append(auc([scores[example.example_id]], outside))
         assert row["value"] == pytest.approx(np.mean(places))
         assert row["pairs"] == len(places)
         checked += 1
     assert checked >= 5
 
 
-def test_seeds_and_arms(tmp_path):
+def test_trajectories_pool_seeds_and_separate_arms(tmp_path):
     checkpoints = [
-        one
+        checkpoint
         for lr in ("0.1", "0.2")
         for seed in (0, 1)
-        for one in make_checkpoints(tmp_path / f"{lr}-{seed}", seed=seed, axes={"train.lr": lr})
+        for checkpoint in make_checkpoints(
+            tmp_path / f"{lr}-{seed}", seed=seed, axes={"train.lr": lr}
+        )
     ]
-    found = trajectory_tables(checkpoints, SETTINGS)
-    rows = found["trajectory"].to_pylist()
+    tables = trajectory_tables(checkpoints, SETTINGS)
+    rows = tables["trajectory"].to_pylist()
     assert {row["train.lr"] for row in rows} == {"0.1", "0.2"}
     assert max(row["n_seeds"] for row in rows) == 2
-    parts = trajectory_section(found, ["train.lr"]).parts
-    pictures = {one.name: one for one in pictures_in(parts)}
+    parts = trajectory_section(tables, ["train.lr"]).parts
+    pictures = {picture.name: picture for picture in pictures_in(parts)}
     assert list(pictures) == ["trajectory", "trajectory-copies", "fading"]
-    assert all("2 training seeds" in one.caption for one in pictures.values())
+    assert all("2 training seeds" in picture.caption for picture in pictures.values())
     measured = {
         (row["tokens"], row["value"], row["low"], row["high"])
         for row in rows
@@ -197,7 +199,7 @@ def test_seeds_and_arms(tmp_path):
     assert len(along) > 1
     for row in along:
         assert (float(row["tokens"]), row["value"], row["low"], row["high"]) in measured
-    # An arm's tables are cut into blocks that fit a page; both arms are there.
+    # An arm's tables are split into blocks that fit a page; both arms are present.
     progress = [part.parts[0] for part in parts if isinstance(part, Fold)]
     fading = [part for part in parts if isinstance(part, Table)]
     for grids in (progress, fading):
@@ -209,14 +211,14 @@ def test_seeds_and_arms(tmp_path):
     assert progress[0].heads[-1] == "step 32"
 
 
-def test_twice_the_same_checkpoint(checkpoints):
+def test_a_duplicate_checkpoint_is_rejected(checkpoints):
     with pytest.raises(InputError, match="share their axes and their seed"):
         trajectory_tables([*checkpoints, checkpoints[0]], SETTINGS)
 
 
-def test_nothing_seen_is_nothing_drawn(checkpoints):
-    found = trajectory_tables(checkpoints[:1], SETTINGS)
-    assert found["fading"].num_rows == 0
-    assert {row["copies"] for row in found["trajectory"].to_pylist()} == {"0"}
-    assert best_detectors(found["trajectory"].to_pylist()) == []
-    assert trajectory_section(found, []) is None
+def test_checkpoints_before_any_copy_have_no_pictures(checkpoints):
+    tables = trajectory_tables(checkpoints[:1], SETTINGS)
+    assert tables["fading"].num_rows == 0
+    assert {row["copies"] for row in tables["trajectory"].to_pylist()} == {"0"}
+    assert best_detectors(tables["trajectory"].to_pylist()) == []
+    assert trajectory_section(tables, []) is None

@@ -1,4 +1,4 @@
-"""Fading within examples: the slope against least squares, and no learning rate that feigns one."""
+"""Fading within examples: the slope against least squares, unbiased by the learning rate."""
 
 import numpy as np
 import pytest
@@ -16,17 +16,17 @@ from tests.analysis.synthetic import make_examples
 from tests.analysis.trajectory.test_checkpoints import SETTINGS, make_checkpoints, scores_of
 
 
-def one(rows, metric, **wanted):
-    wanted = {"detector": "loss", "selection": "default", "copies": "all", **wanted}
+def row_of(rows, metric, **conditions):
+    conditions = {"detector": "loss", "selection": "default", "copies": "all", **conditions}
     [row] = [
         row
         for row in rows
-        if row["metric"] == metric and all(row[name] == value for name, value in wanted.items())
+        if row["metric"] == metric and all(row[name] == value for name, value in conditions.items())
     ]
     return row
 
 
-def test_the_slope_is_that_of_least_squares_with_a_constant_for_each_stay(tmp_path):
+def test_slope_matches_least_squares_with_one_constant_per_stay(tmp_path):
     checkpoints = make_checkpoints(tmp_path, n=40)
     pool = [example for example in make_examples(0, n=40) if example.split == "test"]
     stays, times, places = [], [], []
@@ -49,7 +49,7 @@ def test_the_slope_is_that_of_least_squares_with_a_constant_for_each_stay(tmp_pa
     design[:, 0] = times
     design[np.arange(len(stays)), [1 + names.index(stay) for stay in stays]] = 1
     expected = np.linalg.lstsq(design, np.array(places), rcond=None)[0][0]
-    row = one(trajectory_tables(checkpoints, SETTINGS)["fading"].to_pylist(), FADING_SLOPE)
+    row = row_of(trajectory_tables(checkpoints, SETTINGS)["fading"].to_pylist(), FADING_SLOPE)
     assert row["value"] == pytest.approx(expected)
     assert row["low"] < row["value"] < row["high"]
     twice = [stay for stay in names if stays.count(stay) > 1]
@@ -57,7 +57,7 @@ def test_the_slope_is_that_of_least_squares_with_a_constant_for_each_stay(tmp_pa
     assert row["n_members"] == len({name for name, _, _ in twice})
 
 
-def test_the_variance_is_that_of_leaving_each_group_out():
+def test_slope_variance_matches_the_jackknife():
     random = np.random.default_rng(0)
     members, others, groups = 24, 30, np.arange(54) // 2
     placed = [
@@ -88,18 +88,18 @@ def test_the_variance_is_that_of_leaving_each_group_out():
     )
     variance = np.square(whole.sample.influence.sum(axis=0)).sum()
     assert variance == pytest.approx(expected, rel=0.1)
-    (found,) = Numbers([{"": whole}], Scale.SLOPE).estimates(confidence=0.95)
-    assert found.about.startswith("this model; not")
+    (estimate,) = Numbers([{"": whole}], Scale.SLOPE).estimates(confidence=0.95)
+    assert estimate.about.startswith("this model; not")
 
 
 def is_whole(row):
-    """Whether a row is an AUC of all members by the time since."""
-    wanted = {"metric": "auc", "copies": "all", "detector": "loss", "selection": "default"}
-    return all(row[key] == value for key, value in wanted.items())
+    """Return whether a row is an AUC of all members by the time since a copy."""
+    conditions = {"metric": "auc", "copies": "all", "detector": "loss", "selection": "default"}
+    return all(row[key] == value for key, value in conditions.items())
 
 
-def test_a_warm_up_feigns_fading_over_examples_and_none_within_them(tmp_path):
-    """Known mistake: texts seen late are learnt at another rate, and nothing fades at all."""
+def test_rate_schedules_bias_bins_but_not_the_slope_within_examples(tmp_path):
+    """Known mistake: late texts are learned at another rate, which looks like fading."""
 
     def falling(step):
         return 1.2 - step / 32
@@ -112,22 +112,22 @@ def test_a_warm_up_feigns_fading_over_examples_and_none_within_them(tmp_path):
         alike = [each.__class__(**{**vars(each), "constant_rate": True}) for each in checkpoints]
         careless = trajectory_tables(alike, SETTINGS)
         bins = [row for row in careless["fading"].to_pylist() if is_whole(row)]
-        # By the time since, other texts seem to gain or to fade.
+        # Bins by time since a copy contain different texts and seem to gain or fade.
         assert feigned * (bins[-1]["value"] - bins[0]["value"]) > 0.05
-        found = trajectory_tables(checkpoints, SETTINGS)
-        bins = [row for row in found["fading"].to_pylist() if is_whole(row)]
+        tables = trajectory_tables(checkpoints, SETTINGS)
+        bins = [row for row in tables["fading"].to_pylist() if is_whole(row)]
         assert all(row["interval"].endswith(NOT_CONSTANT) for row in bins)
-        slope = one(found["fading"].to_pylist(), FADING_SLOPE)
+        slope = row_of(tables["fading"].to_pylist(), FADING_SLOPE)
         assert slope["low"] < 0 < slope["high"]
-        parts = trajectory_section(found, []).parts
+        parts = trajectory_section(tables, []).parts
         assert RATE_WARNING in parts
         assert any(RATE_WARNING in part.caption for part in parts if isinstance(part, Table))
         assert RATE_WARNING in [*pictures_in(parts)][-1].caption
         assert RATE_WARNING not in trajectory_section(careless, []).parts
 
 
-def test_seeds_are_counted_where_they_say_something_of_a_trend(tmp_path):
-    """Nobody of the second seed was seen before the last checkpoint, all in its very step."""
+def test_only_seeds_with_a_trend_are_counted(tmp_path):
+    """All members of the second seed are seen only in the step of the last checkpoint."""
     first = make_checkpoints(tmp_path / "0", n=40)
     second = []
     for each in make_checkpoints(tmp_path / "1", seed=1, n=40):
@@ -137,6 +137,6 @@ def test_seeds_are_counted_where_they_say_something_of_a_trend(tmp_path):
         second.append(each.__class__(**{**vars(each), "seen": seen}))
     settings = AnalysisSettings(replicates=100, min_members=5)
     rows = trajectory_tables([*first, *second], settings)["fading"].to_pylist()
-    assert one(rows, FADING_SLOPE)["n_seeds"] == 1
+    assert row_of(rows, FADING_SLOPE)["n_seeds"] == 1
     points = [row for row in rows if row["metric"] == "auc" and row["copies"] == "all"]
     assert max(row["n_seeds"] for row in points) == 2

@@ -1,4 +1,4 @@
-"""Made-up studies of unlearning, written as the files that real models leave."""
+"""Synthetic studies of unlearning, written as the files of real models."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -15,37 +15,37 @@ from inject.examples.example import Example, example_id, write_examples
 
 DEFAULTS = {"loss": "default", "min_k": "k=0.2", "blind": "default"}
 KNOWS = {"original": 1.5, "retrained": 0.0, "base": 0.0}
-"""How much better a text of the forget set is known than an unseen one, in nats per token."""
+"""The advantage of a forget-set text over an unseen one, in nats per token."""
 DOSES = (1, 2, 4)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Study:
-    """What is made up."""
+    """The parameters of a synthetic study."""
 
     seeds: Sequence[int] = (0,)
     datasets: Sequence[str] = ("people", "news")
     groups: int = 24
-    """Of members, and as many of non-members, of each dataset; the first third is forgotten."""
+    """Groups of members per dataset, and as many of non-members; the first third is forgotten."""
     group_size: int = 2
     methods: Mapping[str, float] | None = None
-    """How much each still knows of the forget set."""
+    """The remaining advantage of the forget set under each method."""
     utility: Mapping[str, float] | None = None
-    """What each method, or the original, lost on all other texts, nats per token."""
+    """The loss of each method, or the original, on all other texts, in nats per token."""
     diverged: tuple[tuple[str, int], ...] = ()
     """Methods that diverged in a seed."""
     unscored: int = 0
-    """Texts of the forget set that nobody can score."""
+    """The number of unscorable texts in the forget set."""
     doses: Sequence[int] = DOSES
     by_dose: float = 0.0
-    """How much more a method knows for each copy."""
+    """The additional advantage per copy under a method."""
 
 
 def statistics_of(random: np.random.Generator, level: float, tokens: int) -> TokenStatistics:
-    """Return made-up statistics whose mean log-probability lies about a level."""
+    """Return synthetic statistics whose mean log-probability is near a level."""
     values = (level + 0.3 * random.normal(size=tokens)).astype(np.float32)
-    known = 1 / (1 + np.exp(-(values + 3)))
-    rank = np.where(random.random(tokens) < known, 1, random.integers(2, 50, tokens))
+    probability = 1 / (1 + np.exp(-(values + 3)))
+    rank = np.where(random.random(tokens) < probability, 1, random.integers(2, 50, tokens))
     nothing = np.zeros(tokens, np.float32)
     return TokenStatistics(
         ids=np.arange(tokens, dtype=np.int32),
@@ -61,14 +61,14 @@ def statistics_of(random: np.random.Generator, level: float, tokens: int) -> Tok
 
 
 def pool(seed: int, study: Study) -> list[Example]:
-    """Return the examples of a seed: the same texts in all, dealt to the sides anew in each."""
-    found = []
+    """Return the examples of a seed; all seeds have the same texts with independent sides."""
+    examples = []
     for dataset in study.datasets:
         order = np.random.default_rng([seed, len(dataset)]).permutation(2 * study.groups)
         for place, group in enumerate(order.tolist()):
             for number in range(study.group_size):
                 text = f"{dataset} {group} {number} says nothing of anybody"
-                found.append(
+                examples.append(
                     Example(
                         example_id=example_id(text),
                         dataset=dataset,
@@ -79,7 +79,7 @@ def pool(seed: int, study: Study) -> list[Example]:
                         split="tune" if place % 4 == 3 else "test",
                     )
                 )
-    return found
+    return examples
 
 
 def write_study(folder: Path, study: Study) -> list[ArmEvidence]:
@@ -95,14 +95,14 @@ def _write_arm(folder: Path, seed: int, study: Study) -> ArmEvidence:
     per_side = study.groups * rows
     forget: dict[str, int] = {}
     retain = []
-    for at, one in enumerate(examples):
+    for at, example in enumerate(examples):
         place = at % (2 * per_side)
-        if one.side == "member":
+        if example.side == "member":
             group = place // rows
             if group < study.groups // 3:
-                forget[one.example_id] = study.doses[group % len(study.doses)]
+                forget[example.example_id] = study.doses[group % len(study.doses)]
             else:
-                retain.append(one.example_id)
+                retain.append(example.example_id)
     copies = {**forget, **dict.fromkeys(retain, 2)}
     models = [("original", "-"), ("retrained", "-"), ("base", "-")]
     models += [("unlearned", name) for name in study.methods or {"npo": 0.2}]
@@ -136,23 +136,27 @@ def _write_model(
     own = np.random.default_rng([seed, sum(map(ord, model + method))])
     statistics, scores, answers = [], [], []
     left = study.unscored
-    for one in examples:
-        shared = np.random.default_rng([int(one.example_id[:8], 16)])
-        of_group = np.random.default_rng([sum(map(ord, one.dataset + one.group)), 7])
+    for example in examples:
+        shared = np.random.default_rng([int(example.example_id[:8], 16)])
+        of_group = np.random.default_rng([sum(map(ord, example.dataset + example.group)), 7])
         level = -4 + 0.5 * of_group.normal() + 0.4 * shared.normal() + 0.2 * own.normal()
-        if one.example_id in forget:
-            level += knows + (study.by_dose * forget[one.example_id] if method != "-" else 0)
-        elif one.side == "member" and model != "base":
+        if example.example_id in forget:
+            level += knows + (study.by_dose * forget[example.example_id] if method != "-" else 0)
+        elif example.side == "member" and model != "base":
             level += 1.5 - lost
         else:
             level -= lost
-        found = statistics_of(own, np.nan if dead else level, int(shared.integers(8, 20)))
-        if one.example_id in forget and left > 0:
+        text_statistics = statistics_of(own, np.nan if dead else level, int(shared.integers(8, 20)))
+        if example.example_id in forget and left > 0:
             left -= 1
-            found = unscored("empty text")
-        statistics.append(found)
-        mean = float(found.log_probability.mean()) if len(found) else np.nan
-        low = float(np.sort(found.log_probability)[:3].mean()) if len(found) else np.nan
+            text_statistics = unscored("empty text")
+        statistics.append(text_statistics)
+        mean = float(text_statistics.log_probability.mean()) if len(text_statistics) else np.nan
+        low = (
+            float(np.sort(text_statistics.log_probability)[:3].mean())
+            if len(text_statistics)
+            else np.nan
+        )
         for detector, setting, score in (
             ("loss", "default", mean),
             ("min_k", "k=0.2", low),
@@ -162,16 +166,18 @@ def _write_model(
             scores.append(
                 {
                     "row": len(statistics) - 1,
-                    "example_id": one.example_id,
+                    "example_id": example.example_id,
                     "detector": detector,
                     "setting": setting,
                     "score": score,
                     "reason": None if np.isfinite(score) else "no score",
                 }
             )
-        right = bool(own.random() < (0.8 if one.example_id in forget and knows > 1 else 0.6))
-        answers.append(AccuracyRow(one.example_id, one.dataset, one.side, 4, right, right))
-    write_statistics(folder, [one.example_id for one in examples], statistics)
+        right = bool(own.random() < (0.8 if example.example_id in forget and knows > 1 else 0.6))
+        answers.append(
+            AccuracyRow(example.example_id, example.dataset, example.side, 4, right, right)
+        )
+    write_statistics(folder, [example.example_id for example in examples], statistics)
     write_scores(folder, pa.Table.from_pylist(scores, schema=SCHEMA), record={})
     write_accuracy(folder, answers)
     general = folder / "general"

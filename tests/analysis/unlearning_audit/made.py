@@ -1,4 +1,4 @@
-"""Made-up chunks of an audit."""
+"""Synthetic chunks of an audit."""
 
 from collections.abc import Mapping, Sequence
 
@@ -9,7 +9,7 @@ from inject.examples.example import Example
 
 
 def chunk(number: int, *, part: str = AUDITED, text: str | None = None) -> Example:
-    """Return a chunk of a text of its own, or of a named one."""
+    """Return a chunk of a separate text, or of a named one."""
     name = str(number) if text is None else text
     fields = {"start": 0, "stop": 9, "prompt_stop": 1}
     return Example(example_id=str(number), dataset=part, source_id=name, group=name,
@@ -24,7 +24,7 @@ def chunks(
     ratios: Mapping[str, np.ndarray] | None = None,
     continuations: Sequence[Mapping[str, object]] = (),
 ) -> Chunks:
-    """Return so many chunks, each of a text of its own, with what models say of them."""
+    """Return `count` chunks of separate texts with the results of models on them."""
     table = CONTINUATIONS.empty_table().from_pylist(list(continuations), schema=CONTINUATIONS)
     return Chunks(
         rows=[chunk(at) for at in range(first, first + count)],

@@ -1,4 +1,4 @@
-"""What an audit may say: verdicts on constructed losses and on what models wrote."""
+"""Audit verdicts on constructed losses and generated texts."""
 
 from collections.abc import Mapping
 
@@ -24,7 +24,7 @@ MADE = Weights(False, 0.9, "")
 
 
 def losses_of(seed: int, **means: float) -> dict[str, np.ndarray]:
-    """Return the losses of each model, which share the difficulty of the texts."""
+    """Return losses of each model with a shared difficulty of the texts."""
     draw = np.random.default_rng(seed)
     shared = draw.normal(0, 0.3, CHUNKS)
     return {name: mean + shared + draw.normal(0, 0.05, CHUNKS) for name, mean in means.items()}
@@ -37,14 +37,14 @@ def judged(
     *,
     written: int = 0,
 ) -> tuple[AuditShares, Judgement]:
-    """Return the judgement on models of these mean losses that write so many of the texts."""
+    """Return the judgement on models with these mean losses that write `written` texts."""
     level = Level(3.0, CHUNKS, "the control")
-    known = [at < written for at in range(CHUNKS)]
+    remembered = [at < written for at in range(CHUNKS)]
     share = Estimate(written / CHUNKS, 0.0, 1.0)
-    found = AuditShares(
+    shares = AuditShares(
         shares={"remembered_unlearned": share, "remembered_original": Estimate(0.9, 0.8, 1.0)},
         control="",
-        written={"unlearned": Written(np.array(known), np.ones(CHUNKS), 0, level, CLUSTERS)},
+        written={"unlearned": Written(np.array(remembered), np.ones(CHUNKS), 0, level, CLUSTERS)},
         longest={},
     )
     parts = {
@@ -53,11 +53,11 @@ def judged(
             {"audited": audited, "holdout": control, "retained": retained or {}}.items(), 1
         )
     }
-    return found, judge(parts, MADE, found, guessing=6.0)
+    return shares, judge(parts, MADE, shares, guessing=6.0)
 
 
 def test_weights_of_common_origin_are_not_credited_to_the_original():
-    """A separate training from the same initial weights has a cosine as high."""
+    """Separate training from the same initial weights gives as high a cosine."""
     _, judgement = judged({"original": 1.0, "unlearned": 3.0}, {"original": 3.0, "unlearned": 3.0})
     assert judgement.checks["weights"].answer == "yes"
     assert QUESTIONS["weights"].endswith("or from the same initial weights")
@@ -65,10 +65,10 @@ def test_weights_of_common_origin_are_not_credited_to_the_original():
 
 
 def test_texts_written_by_chance_are_not_reported_as_unwritten():
-    kept = {"original": 1.0, "unlearned": 3.0, "retrained": 3.0}
-    found, judgement = judged(kept, {"original": 3.0, "unlearned": 3.0}, written=1)
+    means = {"original": 1.0, "unlearned": 3.0, "retrained": 3.0}
+    shares, judgement = judged(means, {"original": 3.0, "unlearned": 3.0}, written=1)
     assert judgement.verdict == "forgotten as far as can be seen"
-    text = headline(found, judgement)
+    text = headline(shares, judgement)
     assert "still writes 2.5 %" in text
     assert "not written" not in text
     assert "written no more than chance explains" in text
@@ -80,7 +80,7 @@ KEPT = dict.fromkeys(FORGOT, 0.4)
 OVERFIT = {"original": 5.5, "unlearned": 5.5}
 
 
-def test_honest_model_gets_a_clean_bill():
+def test_honest_model_passes_the_audit():
     for retained in (None, KEPT):
         _, judgement = judged(FORGOT, LIKE_BEFORE, retained)
         assert judgement.verdict == "forgotten as far as can be seen"
@@ -90,16 +90,16 @@ def test_honest_model_gets_a_clean_bill():
 @pytest.mark.parametrize(
     ("audited", "control", "retained", "verdict"),
     [
-        # The original overfits, and the ruined model is as bad on unseen texts.
+        # The original overfits, and the ruined model is equally bad on unseen texts.
         ({}, {**OVERFIT, "retrained": 3.0}, None, "not a working language model"),
         ({"unlearned": 6.5}, {"original": 6.5, "unlearned": 6.5}, None, "not a working"),
         ({}, {"original": 5.95, "unlearned": 5.95}, None, "cannot be judged"),
         ({}, LIKE_BEFORE, {**KEPT, "unlearned": 3.64}, "retained texts lost"),
-        # Without any control nobody knows.
+        # There is no control at all.
         ({}, {}, None, "cannot be judged"),
     ],
 )
-def test_ruined_model_gets_no_clean_bill(audited, control, retained, verdict):
+def test_ruined_model_fails_the_audit(audited, control, retained, verdict):
     _, judgement = judged({**FORGOT, **audited}, control, retained)
     assert judgement.verdict.startswith(verdict)
 
@@ -109,7 +109,7 @@ def test_model_trained_on_the_control_is_not_over_forgotten():
     _, judgement = judged(two, {"original": 3.0, "unlearned": 0.1})
     assert judgement.verdict == "cannot be judged"
     assert "the control is contaminated" in judgement.meaning
-    # A smaller gain has other causes as well: it is a warning.
+    # A smaller gain may have other causes, so it is only a warning.
     _, judgement = judged({**two, "unlearned": 3.5}, {"original": 3.0, "unlearned": 2.7})
     assert judgement.verdict == "over-forgotten"
     assert "may be contaminated" in judgement.checks["working"].measure.caution

@@ -1,4 +1,4 @@
-"""Shares over the seeds of a method, against counts of the files on disk."""
+"""Shares over the seeds of a method against counts from the stored files."""
 
 import json
 
@@ -14,7 +14,7 @@ LOW, HIGH = 1 / 1.15, 1.15
 
 
 def write_audit(folder, seed, *, texts=30, writes=0.5):
-    """Write one seed's audit; the level is two words, and one text has no ratio."""
+    """Write one seed's audit with a level of two words and one text without a ratio."""
     random = np.random.default_rng(seed)
     folder.mkdir()
     ratios = np.exp(random.normal(0.2, 0.3, texts)).tolist()
@@ -56,12 +56,12 @@ def write_audit(folder, seed, *, texts=30, writes=0.5):
 
 
 def counted(folder, copies=None):
-    """Return each share of one seed by counting rows."""
-    every = pq.read_table(folder / "chunks.parquet").to_pylist()
-    chunks = [row for row in every if row["part"] == "audited"]
+    """Return all shares of one seed by counting rows."""
+    all_rows = pq.read_table(folder / "chunks.parquet").to_pylist()
+    chunks = [row for row in all_rows if row["part"] == "audited"]
     chunks = [row for row in chunks if copies in (None, row["copies"])]
     written = pq.read_table(folder / CONTINUATIONS_FILE).to_pylist()
-    known = {
+    remembered = {
         model: {
             row["chunk"]
             for row in written
@@ -70,39 +70,39 @@ def counted(folder, copies=None):
         for model in ("original", "unlearned")
     }
     flagged = {r["chunk"] for r in chunks if r["ratio"] is not None and LOW < r["ratio"] < HIGH}
-    here = {row["chunk"] for row in chunks}
+    chunk_ids = {row["chunk"] for row in chunks}
     rated = [row for row in chunks if row["ratio"] is not None]
     alarms = [LOW < row["retrained_ratio"] < HIGH for row in chunks]
-    mine = known["unlearned"] & here
-    judged = mine & {row["chunk"] for row in rated}
+    own_remembered = remembered["unlearned"] & chunk_ids
+    judged = own_remembered & {row["chunk"] for row in rated}
 
     def share(part, whole):
         return len(part) / len(whole) if whole else np.nan
 
-    found = {
+    shares = {
         "flagged": share(flagged, rated),
         "false_alarms": sum(alarms) / len(alarms),
-        "remembered_original": share(known["original"] & here, here),
-        "remembered_unlearned": share(mine, here),
+        "remembered_original": share(remembered["original"] & chunk_ids, chunk_ids),
+        "remembered_unlearned": share(own_remembered, chunk_ids),
         "missed": share(judged - flagged, judged),
-        "wrong": share(flagged - mine, flagged),
+        "wrong": share(flagged - own_remembered, flagged),
     }
     if copies is None:
-        held = [LOW < row["ratio"] < HIGH for row in every if row["part"] == "holdout"]
-        found["flagged_holdout"] = np.mean(held)
-    return found
+        flags = [LOW < row["ratio"] < HIGH for row in all_rows if row["part"] == "holdout"]
+        shares["flagged_holdout"] = np.mean(flags)
+    return shares
 
 
-def test_shares_are_the_means_of_the_seeds_counts(tmp_path):
+def test_pooled_shares_are_means_over_seeds(tmp_path):
     folders = [write_audit(tmp_path / str(seed), seed) for seed in range(3)]
     rows = pooled_rows(folders)
     for copies in (None, 1, 8):
         expected = [counted(folder, copies) for folder in folders]
         label = "all" if copies is None else str(copies)
-        found = {row["quantity"]: row for row in rows if row["copies"] == label}
-        assert found.keys() == expected[0].keys()
-        for quantity, row in found.items():
-            own = [one[quantity] for one in expected]
+        by_quantity = {row["quantity"]: row for row in rows if row["copies"] == label}
+        assert by_quantity.keys() == expected[0].keys()
+        for quantity, row in by_quantity.items():
+            own = [counts[quantity] for counts in expected]
             assert row["value"] == pytest.approx(np.mean(own)), quantity
             assert 0 <= row["low"] <= row["value"] <= row["high"] <= 1
             assert row["seeds"] == 3
@@ -110,7 +110,7 @@ def test_shares_are_the_means_of_the_seeds_counts(tmp_path):
     assert whole["chunks"] == 3 * 29
 
 
-def test_a_seed_in_which_nothing_counts_is_left_out_and_none_is_no_point(tmp_path):
+def test_seeds_without_counts_are_omitted_and_zero_has_an_interval(tmp_path):
     folders = [
         write_audit(tmp_path / str(seed), seed, writes=0.0 if seed == 1 else 0.5)
         for seed in range(3)
@@ -121,9 +121,9 @@ def test_a_seed_in_which_nothing_counts_is_left_out_and_none_is_no_point(tmp_pat
     own = [counted(folders[seed])["missed"] for seed in (0, 2)]
     assert missed["value"] == pytest.approx(np.mean(own))
     silent = [write_audit(tmp_path / f"silent {seed}", seed, writes=0.0) for seed in range(2)]
-    found = {row["quantity"]: row for row in pooled_rows(silent)}
-    assert "missed" not in found
-    none = found["remembered_unlearned"]
+    by_quantity = {row["quantity"]: row for row in pooled_rows(silent)}
+    assert "missed" not in by_quantity
+    none = by_quantity["remembered_unlearned"]
     assert (none["value"], none["low"]) == (0.0, 0.0)
-    # 15 groups of two texts: the exact bound of none among as many.
+    # Exact upper bound for zero of 15 groups of two texts.
     assert none["high"] == pytest.approx(1 - 0.025 ** (1 / 15))

@@ -1,4 +1,4 @@
-"""The ratio rule, its chunks, what is remembered and what the rule misses, by slow counts."""
+"""The ratio rule, remembered chunks and misses of the rule against slow counts."""
 
 import math
 
@@ -29,16 +29,19 @@ WORDS = st.lists(st.text(st.characters(categories=["L", "P"]), min_size=1), min_
 LEVEL = Level(3.0, 30, "the retrained model")
 
 
-def alone(count: int) -> Clusters:
+def singletons(count: int) -> Clusters:
     return Clusters(tuple(map(str, range(count))))
 
 
 def remembering(
-    known: np.ndarray, weights: list[float] | None = None, undrawn: int = 0, level: Level = LEVEL
+    remembered: np.ndarray,
+    weights: list[float] | None = None,
+    undrawn: int = 0,
+    level: Level = LEVEL,
 ) -> Written:
-    """Return what a model remembers of chunks that were all sampled for, but so many."""
-    every = np.array(weights or [1.0] * len(known))
-    return Written(known, every, undrawn, level, alone(len(known)))
+    """Return the memory of a model; `undrawn` further chunks were not sampled."""
+    all_weights = np.array(weights or [1.0] * len(remembered))
+    return Written(remembered, all_weights, undrawn, level, singletons(len(remembered)))
 
 
 def runs(first: int, count: int, **longest: float) -> list[dict]:
@@ -50,7 +53,7 @@ def runs(first: int, count: int, **longest: float) -> list[dict]:
     ]
 
 
-def test_a_chunk_is_remembered_beyond_what_the_control_reaches_anywhere():
+def test_remembered_chunks_exceed_the_maximum_of_the_control():
     written = [
         *({"chunk": at, "model": "unlearned", "longest_common_substring": run}
           for at, run in ((0, 2.0), (0, 9.0), (1, 3.0), (1, None))),
@@ -63,35 +66,35 @@ def test_a_chunk_is_remembered_beyond_what_the_control_reaches_anywhere():
     assert "weak" in level.about
     own = made.closest("unlearned")
     assert own[:2].tolist() == [9.0, 3.0]
-    found = written_of(own, np.zeros(3, bool), np.isfinite(own), level, alone(3))
-    assert found.known.tolist() == [True, False, False]
-    assert found.remembered == [(0, True), (1, False)]
+    memory = written_of(own, np.zeros(3, bool), np.isfinite(own), level, singletons(3))
+    assert memory.known.tolist() == [True, False, False]
+    assert memory.remembered == [(0, True), (1, False)]
 
 
-def test_without_a_control_nothing_is_measured():
+def test_misses_are_unmeasurable_without_a_control():
     level = control_level(np.array([]), "")
     assert math.isnan(level.value)
     assert "neither a retrained model nor" in level.about
     assert "was not continued" in control_level(np.array([]), "the retrained model").about
-    known = np.array([True] * 20)
-    written = remembering(known, level=level)
-    assert "cannot be measured" in share_missed(written, known).reason
+    remembered = np.array([True] * 20)
+    written = remembering(remembered, level=level)
+    assert "cannot be measured" in share_missed(written, remembered).reason
     assert share_remembered(written).reason
 
 
-def test_misses_are_counted_among_what_is_remembered():
-    known = np.array([True] * 12 + [False] * 18)
+def test_misses_are_counted_among_remembered_chunks():
+    remembered = np.array([True] * 12 + [False] * 18)
     flagged = np.array([True] * 9 + [False] * 3 + [True] * 2 + [False] * 16)
-    found = share_missed(remembering(known), flagged)
-    assert found.value == pytest.approx(3 / 12)
-    assert share_false(remembering(known), flagged).value == pytest.approx(2 / 11)
+    estimate = share_missed(remembering(remembered), flagged)
+    assert estimate.value == pytest.approx(3 / 12)
+    assert share_false(remembering(remembered), flagged).value == pytest.approx(2 / 11)
     none = share_missed(remembering(np.zeros(30, bool)), flagged)
     assert "cannot be measured" in none.reason
 
 
-def test_an_audit_finds_misses_among_the_ratios_and_the_design_from_what_was_continued():
+def test_audit_counts_misses_by_ratios_and_continuation_weights():
     ratios = np.where(np.arange(30) < 20, 1.0, 2.0)
-    # Of thirty remembered texts ten are not flagged, and two of these have no ratio.
+    # Ten of thirty remembered texts are not flagged, and two of these have no ratio.
     ratios[[25, 26]] = np.nan
     rows = runs(0, 30, original=9.0, unlearned=9.0, retrained=1.0)
     of_models = {"unlearned": ratios, "retrained": np.linspace(1.0, 2.0, 30)}
@@ -100,22 +103,22 @@ def test_an_audit_finds_misses_among_the_ratios_and_the_design_from_what_was_con
         audited = chunks(30, ratios=of_models, continuations=rows)
         return audit_shares(audited, chunks(0), band=Band(), rate=0.2).shares
 
-    found = shares_of(rows)
-    assert found["missed"].value == pytest.approx(8 / 28)
-    edge = found["calibrated_edge"].value
+    shares = shares_of(rows)
+    assert shares["missed"].value == pytest.approx(8 / 28)
+    edge = shares["calibrated_edge"].value
     assert edge < 2.0
-    assert found["calibrated_missed"].value == pytest.approx((8 if edge > 1.0 else 28) / 28)
-    # Of the ten that are not flagged the last two alone were continued.
+    assert shares["calibrated_missed"].value == pytest.approx((8 if edge > 1.0 else 28) / 28)
+    # Of the ten unflagged texts only the last two were continued.
     continued = np.array([at < 20 or at >= 28 for at in range(30)])
-    written = written_of(np.full(30, 9.0), Band().holds(ratios), continued, LEVEL, alone(30))
+    written = written_of(np.full(30, 9.0), Band().holds(ratios), continued, LEVEL, singletons(30))
     assert written.weights.tolist() == [1.0] * 20 + [0.0] * 8 + [5.0] * 2
     assert written.undrawn == 8
-    found = shares_of([row for row in rows if continued[row["chunk"]]])
-    assert found["missed"].value == pytest.approx(10 / 30)
+    shares = shares_of([row for row in rows if continued[row["chunk"]]])
+    assert shares["missed"].value == pytest.approx(10 / 30)
 
 
 def test_share_of_the_original_is_independent_of_the_other_model():
-    """Its own longest run on unseen texts is its control, whatever the other model writes."""
+    """Its control is its own longest run on unseen texts, regardless of the other model."""
 
     def original_share(other: float) -> float:
         rows = runs(0, 60, original=5.0, unlearned=other)
@@ -128,8 +131,8 @@ def test_share_of_the_original_is_independent_of_the_other_model():
     assert original_share(1.0) == original_share(9.0) == 0
 
 
-def test_chunks_that_were_drawn_stand_for_the_others():
-    """Ten suspicious ones; twenty drawn of two hundred others, two of them or none remembered."""
+def test_sampled_chunks_represent_the_others():
+    """Ten suspicious chunks and 20 sampled of 200 others, of which two or none are remembered."""
     flagged = np.arange(30) < 10
     weights = [1.0] * 10 + [10.0] * 20
     written = remembering(np.arange(30) < 12, weights, undrawn=180)
@@ -143,21 +146,21 @@ def test_chunks_that_were_drawn_stand_for_the_others():
     assert "only suspicious" in reason
 
 
-def test_the_edge_is_the_conformal_quantile():
+def test_calibrated_edge_is_the_conformal_quantile():
     ratios = np.array([0.5, 1.0, 1.2, 1.5, *np.linspace(2, 3, 36)])
     # floor(0.05 · 41) = 2: the second lowest above the lower edge.
     assert conformal_edge(ratios, 0.8, 0.05) == 1.2
     assert conformal_edge(ratios, 0.0, 0.05) == 1.0
     assert conformal_edge(ratios[:10], 0.0, 0.05) is None
-    band, edge, _ = calibrated_band(ratios, alone(40), 0.8, 0.05)
+    band, edge, _ = calibrated_band(ratios, singletons(40), 0.8, 0.05)
     assert band == (0.8, 1.2)
     assert edge.low <= 1.2 <= edge.high
-    band, edge, _ = calibrated_band(ratios[:10], alone(10), 0.8, 0.05)
+    band, edge, _ = calibrated_band(ratios[:10], singletons(10), 0.8, 0.05)
     assert band is None
     assert "19" in edge.reason
 
 
-def test_the_band_is_the_papers_and_open():
+def test_band_is_the_papers_open_interval():
     ratios = np.array([1 / 1.15, 0.87, 1.0, 1.1499, 1.15, 1.2, math.nan])
     assert Band().holds(ratios).tolist() == [False, True, True, True, False, False, False]
     for ends in ((1.0, 1.0), (2.0, 1.0), (-1.0, 2.0)):
@@ -177,23 +180,23 @@ def test_negative_scores_have_a_ratio_and_others_a_reason(original: float, unlea
 
 
 @given(WORDS, st.sampled_from([" ", "\n\n", "\t "]), st.integers(1, 4))
-def test_chunks_hold_the_words_in_order(words: list[str], space: str, prompt: int):
+def test_chunks_contain_the_words_in_order(words: list[str], space: str, prompt: int):
     text = space.join(["", *words, ""])
     source = Example(
         example_id="", dataset=AUDITED, source_id="a", group="g", text=text,
         fields={PLACE: "a.txt:1"},
     )  # fmt: skip
     cut = cut_chunks([source], words=5, prompt_words=prompt, first=3)
-    assert [one.example_id for one in cut] == [str(at) for at in range(3, 3 + len(cut))]
+    assert [chunk.example_id for chunk in cut] == [str(at) for at in range(3, 3 + len(cut))]
     own: list[str] = []
-    for one in cut:
-        slice_ = text[one.fields["start"] : one.fields["stop"]]
-        assert slice_ == one.text == prompt_of(one) + rest_of(one)
-        assert len(prompt_of(one).split()) == prompt < len(one.text.split()) <= 5
-        own += one.text.split()
+    for chunk in cut:
+        slice_ = text[chunk.fields["start"] : chunk.fields["stop"]]
+        assert slice_ == chunk.text == prompt_of(chunk) + rest_of(chunk)
+        assert len(prompt_of(chunk).split()) == prompt < len(chunk.text.split()) <= 5
+        own += chunk.text.split()
     whole = text.split()
     assert own == whole[: len(own)]
-    # What is left is no longer than a prompt.
+    # The remainder is at most as long as a prompt.
     assert len(whole) - len(own) <= prompt
     (uncut,) = cut_chunks([source], words=None, prompt_words=prompt)
     assert uncut.text == space.join(words)

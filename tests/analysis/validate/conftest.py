@@ -1,4 +1,4 @@
-"""One ground truth, and the wrong detectors judged by it."""
+"""One ground truth and the wrong detectors that it evaluates."""
 
 from pathlib import Path
 
@@ -26,18 +26,18 @@ def file(tmp_path_factory) -> Path:
 @pytest.fixture(scope="package")
 def judge(truth, file):
     def run(*names: str, on: GroundTruth | None = None, **options) -> Validation:
-        given = [f"{file}:{name}" if isinstance(name, str) else name for name in names]
-        return validate_detectors(given, on or truth, source="here", **options)
+        candidates = [f"{file}:{name}" if isinstance(name, str) else name for name in names]
+        return validate_detectors(candidates, on or truth, source="here", **options)
 
     return run
 
 
 @pytest.fixture(scope="package")
-def found(judge) -> Validation:
-    """All wrong detectors, judged together."""
+def validation(judge) -> Validation:
+    """The validation of all wrong detectors together."""
     return judge(*JUDGED, *REFUSED)
 
 
 @pytest.fixture(scope="package")
-def judged(found) -> dict[str, Judged]:
-    return {one.name.removeprefix("wrong."): one for one in found.judged}
+def judged(validation) -> dict[str, Judged]:
+    return {result.name.removeprefix("wrong."): result for result in validation.judged}

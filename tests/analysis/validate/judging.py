@@ -1,4 +1,4 @@
-"""Wrong detectors, and what is said of one that was judged."""
+"""Names of wrong detectors, and access to their findings."""
 
 from pathlib import Path
 
@@ -21,19 +21,19 @@ def bundled(truth: GroundTruth, folder: Path) -> GroundTruth:
     return read_bundle(folder / "made-up.bundle")
 
 
-def finding(one: Judged, check: str) -> Finding:
-    return next(finding for finding in one.findings if finding.check == check)
+def finding(result: Judged, check: str) -> Finding:
+    return next(finding for finding in result.findings if finding.check == check)
 
 
-def severity(one: Judged, check: str) -> str:
-    return finding(one, check).severity
+def severity(result: Judged, check: str) -> str:
+    return finding(result, check).severity
 
 
-def wrong_checks(one: Judged) -> set[str]:
-    return {finding.check for finding in one.findings if finding.severity == "wrong"}
+def wrong_checks(result: Judged) -> set[str]:
+    return {finding.check for finding in result.findings if finding.severity == "wrong"}
 
 
-def only_judged(found: Validation) -> Judged:
-    assert not found.refused, found.refused
-    (one,) = found.judged
-    return one
+def only_judged(validation: Validation) -> Judged:
+    assert not validation.refused, validation.refused
+    (result,) = validation.judged
+    return result

@@ -1,4 +1,4 @@
-"""What a plain function takes: by annotation, by name, by trial."""
+"""The argument of a plain function: by annotation, by name, by trial."""
 
 import numpy as np
 import pytest
@@ -52,16 +52,16 @@ def annotated_otherwise(statistics: list) -> float:
         (lambda statistics: 1.0, "statistics"),
     ],
 )
-def test_the_annotation_counts_then_the_name(function, argument):
+def test_annotation_takes_precedence_over_the_name(function, argument):
     assert declared_argument(function) == argument
 
 
-def loaded(given, *, taken=()):
-    return load_candidate(given, EVIDENCE, taken=taken)
+def loaded(candidate, *, taken=()):
+    return load_candidate(candidate, EVIDENCE, taken=taken)
 
 
-def test_a_function_of_token_statistics_is_a_detector_everywhere(tmp_path):
-    """What validates also runs: `spikein run` and `detect` take it as well."""
+def test_a_function_of_token_statistics_is_a_valid_detector(tmp_path):
+    """`spikein run` and `detect` accept the same functions as validation."""
     path = tmp_path / "mine.py"
     path.write_text("def score(statistics):\n    return float(statistics.log_probability.sum())\n")
     detector = get_detector(f"{path}:score").detector
@@ -70,14 +70,14 @@ def test_a_function_of_token_statistics_is_a_detector_everywhere(tmp_path):
         assert score.value == pytest.approx(float(row.log_probability.sum()))
 
 
-def test_a_candidate_says_what_it_takes_and_how_that_is_known():
+def test_a_candidate_reports_its_input_and_its_source():
     assert loaded(by_class).takes == "a function of token statistics (as it says)"
     assert loaded(unclear).takes == "a function of token statistics (found by trial)"
     assert loaded("loss").takes == "a Detector"
-    assert [one.text for one in loaded("min_k").settings][:2] == ["k=0.2", "k=0.05"]
+    assert [setting.text for setting in loaded("min_k").settings][:2] == ["k=0.2", "k=0.05"]
 
 
-def test_what_is_no_detector_is_refused():
+def test_invalid_candidates_are_rejected():
     with pytest.raises(InputError, match=r"takes neither.*statistics: AttributeError"):
         loaded(lambda row: row.nothing)
     with pytest.raises(InputError, match="it returns a list"):
@@ -88,7 +88,7 @@ def test_what_is_no_detector_is_refused():
         loaded("loss,zlib")
 
 
-def test_scores_are_compared_by_their_size():
+def test_score_tolerance_is_relative():
     first = np.array([1.0, 1e6, np.nan, np.inf])
     assert compare(first, first.copy()) == (0, 0.0)
     assert compare(first, np.array([1.0, 1e6 + 0.5, np.nan, np.inf]))[0] == 0

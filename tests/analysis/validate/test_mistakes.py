@@ -1,4 +1,4 @@
-"""Each mistake of a detector is named, and nothing else is."""
+"""Validation identifies each mistake of a detector and reports no others."""
 
 from dataclasses import replace
 
@@ -43,17 +43,17 @@ from tests.detect.ground_truths import make_model, make_truth
         ("picky", {"missing scores"}),
     ],
 )
-def test_each_mistake_is_named(judged, name, wrong):
+def test_mistakes_are_identified(judged, name, wrong):
     named = wrong_checks(judged[name])
     if name == "picky":
-        # The rows that it leaves out put it off chance on the base model, too.
+        # Its missing rows also move it off chance on the base model.
         named &= wrong
     assert named >= wrong
     if name not in ("position", "leak", "constant", "infinite", "counter"):
         assert named == wrong
 
 
-def test_a_mistake_is_told_with_what_to_do(judged):
+def test_findings_explain_the_mistake_and_the_remedy(judged):
     turned = finding(judged["turned"], "orientation")
     assert "members score lower" in turned.text
     assert "Return the negative" in turned.action
@@ -66,19 +66,19 @@ def test_a_mistake_is_told_with_what_to_do(judged):
     assert severity(judged["transductive"], "batch") == "note"
     assert severity(judged["leak"], "labels") == "note"
     assert severity(judged["coarse"], "ties") == "look"
-    assert not {"order", "batch"} & {one.check for one in judged["counter"].findings}
+    assert not {"order", "batch"} & {entry.check for entry in judged["counter"].findings}
 
 
-def test_sign_of_scores_that_change_is_not_judged(truth):
-    """Rows come members first, so a counter that falls ranks them as a detector would."""
+def test_orientation_of_unstable_scores_is_not_judged(truth):
+    """Members come first, so a falling counter ranks rows like a real detector."""
     calls = iter(range(10**6))
 
     def falling(statistics: TokenStatistics) -> float:
         return float(next(calls))
 
-    one = only_judged(validate_detectors([falling], truth, source="here"))
-    assert severity(one, "repetition") == "wrong"
-    assert "negative" not in finding(one, "orientation").text
+    result = only_judged(validate_detectors([falling], truth, source="here"))
+    assert severity(result, "repetition") == "wrong"
+    assert "negative" not in finding(result, "orientation").text
 
 
 @pytest.mark.parametrize("count", [2, 3, 6])
@@ -86,23 +86,28 @@ def test_no_finding_on_few_rows_shows_a_nan(judge, count):
     def missing(statistics: TokenStatistics) -> float | str:
         return "odd" if len(statistics) % 2 else float(len(statistics))
 
-    found = judge(missing, "right", "constant", on=make_truth(count))
-    assert len(found.judged) == 3
-    assert not [one.text for judged in found.judged for one in judged.findings if "nan" in one.text]
+    validation = judge(missing, "right", "constant", on=make_truth(count))
+    assert len(validation.judged) == 3
+    assert not [
+        entry.text
+        for judged in validation.judged
+        for entry in judged.findings
+        if "nan" in entry.text
+    ]
 
 
-def test_missing_scores_are_told_with_both_shares_and_the_auc_at_both_extremes(judge):
-    found = judge("PICKY")
-    missing = finding(only_judged(found), "missing scores")
+def test_missing_scores_are_reported_with_shares_and_extreme_aucs(judge):
+    validation = judge("PICKY")
+    missing = finding(only_judged(validation), "missing scores")
     assert "0% (0 of 120) of the members" in missing.found
     assert "of 120) of the non-members have no score (not sure (" in missing.found
     low, high = (
         float(text.split(" ")[0]) for text in missing.meaning.split("it is ")[1].split(" and ")
     )
-    # Missing non-members ranked lowest look like a good detector, highest like a bad one.
+    # The detector looks good if missing non-members rank lowest and bad if they rank highest.
     assert low > 0.8
     assert low - high > 0.3
-    gaps = found.ranking.differences.where(dataset="all", copies="all").rows
+    gaps = validation.ranking.differences.where(dataset="all", copies="all").rows
     assert gaps
     assert all(gap["own_rows"] and np.isfinite(gap["low"]) for gap in gaps)
 
@@ -115,11 +120,11 @@ def with_retrained(truth) -> GroundTruth:
     return replace(truth, models=(*truth.models, model))
 
 
-def test_on_the_retrained_model_the_forgotten_members_must_be_at_chance(judge, with_retrained):
-    one, leak = judge("right", "LEAK", on=with_retrained).judged
+def test_forgotten_members_must_be_at_chance_on_the_retrained_model(judge, with_retrained):
+    right, leak = judge("right", "LEAK", on=with_retrained).judged
     assert "chance on the retrained model" in wrong_checks(leak)
-    said = finding(one, "chance on the retrained model")
-    assert said.severity != "wrong"
+    chance = finding(right, "chance on the retrained model")
+    assert chance.severity != "wrong"
     model = with_retrained.models[-1]
     score = np.array(
         [(s.log_probability - s.mean).mean() for s in model.evidence.statistics["text"]]
@@ -128,17 +133,17 @@ def test_on_the_retrained_model_the_forgotten_members_must_be_at_chance(judge, w
     member = np.array([row.side == "member" for row in model.rows])
     seen = np.array([row.example_id in model.copies for row in model.rows])
     forgotten = auc(score[test & member & ~seen], score[test & ~member])
-    kept = auc(score[test & seen], score[test & ~member])
-    assert kept > 0.8 > 0.65 > forgotten
-    assert f"AUC {forgotten:.2f} [" in said.found.partition("did see")[0]
-    assert f"did see: AUC {kept:.2f} [" in said.found
+    retained = auc(score[test & seen], score[test & ~member])
+    assert retained > 0.8 > 0.65 > forgotten
+    assert f"AUC {forgotten:.2f} [" in chance.found.partition("did see")[0]
+    assert f"did see: AUC {retained:.2f} [" in chance.found
 
 
-def test_the_auc_within_length_against_a_slow_count(truth):
+def test_auc_within_length_matches_a_slow_count(truth):
     model = truth.models[0]
     first = cohort_models(truth)[0]
     loaded, column = first.loaded, Column("loss", "-")
-    lengths = np.array([len(one) for one in model.evidence.statistics["text"]], dtype=np.float64)
+    lengths = np.array([len(ids) for ids in model.evidence.statistics["text"]], dtype=np.float64)
     settings = AnalysisSettings.model_validate(dict(truth.analysis))
     subject = Subject(first.cohort, first.models, loaded, column, settings)
     _, within, _, _ = within_length(subject, [lengths])
@@ -150,15 +155,17 @@ def test_the_auc_within_length_against_a_slow_count(truth):
     scores = arm.scores[:, arm.index[column]]
     won, pairs_of_members = 0.0, 0
     for stratum in range(count):
-        here = [row for row in rows if np.searchsorted(edges, lengths[row], side="left") == stratum]
-        members = [row for row in here if arm.member[row]]
-        others = [row for row in here if not arm.member[row]]
+        inside = [
+            row for row in rows if np.searchsorted(edges, lengths[row], side="left") == stratum
+        ]
+        members = [row for row in inside if arm.member[row]]
+        others = [row for row in inside if not arm.member[row]]
         if not members or not others:
             continue
         for member in members:
             placed = [
-                (scores[member] > scores[one]) + 0.5 * (scores[member] == scores[one])
-                for one in others
+                (scores[member] > scores[other]) + 0.5 * (scores[member] == scores[other])
+                for other in others
             ]
             won += float(np.mean(placed))
             pairs_of_members += 1
@@ -166,12 +173,12 @@ def test_the_auc_within_length_against_a_slow_count(truth):
     assert within.low < within.value < within.high
 
 
-def test_length_that_explains_what_is_found_is_told():
-    """Members are made longer, and the detector sees nothing but length with some noise."""
+def test_length_confounding_is_reported():
+    """Members are longer, and the detector uses only the length plus noise."""
     truth = make_truth(100)
     model = truth.models[0]
     order = {row.example_id: at for at, row in enumerate(model.rows)}
-    lengths = np.array([len(one) for one in model.evidence.statistics["text"]])
+    lengths = np.array([len(ids) for ids in model.evidence.statistics["text"]])
     by_length = np.argsort(np.argsort(lengths))
     random = np.random.Generator(np.random.Philox(key=3))
     likely = random.random(len(lengths)) < by_length / len(lengths)
@@ -179,7 +186,7 @@ def test_length_that_explains_what_is_found_is_told():
         replace(row, side="member" if likely[at] else "nonmember", group=f"g{at}")
         for at, row in enumerate(model.rows)
     )
-    models = tuple(replace(one, rows=rows) for one in truth.models)
+    models = tuple(replace(model, rows=rows) for model in truth.models)
     noise = random.normal(size=len(lengths))
 
     def noisy_length(example: spikein.ExampleEvidence) -> float:
@@ -188,29 +195,29 @@ def test_length_that_explains_what_is_found_is_told():
         at = order[example_id(example.text)]
         return float(lengths[at] + 6.0 * noise[at])
 
-    found = validate_detectors([noisy_length], replace(truth, models=models), source="here")
-    one = only_judged(found)
-    assert severity(one, "length") == "look"
-    assert {"chance on the base model", "chance on the clean twin"} <= wrong_checks(one)
+    validation = validate_detectors([noisy_length], replace(truth, models=models), source="here")
+    result = only_judged(validation)
+    assert severity(result, "length") == "look"
+    assert {"chance on the base model", "chance on the clean twin"} <= wrong_checks(result)
 
 
-def test_detectors_that_read_withheld_texts_score_the_others_alone(judge, tmp_path):
-    """What a level of access does not allow is not taken for a withheld text."""
+def test_detectors_without_access_to_withheld_texts_score_the_others(judge, tmp_path):
+    """Evidence that the access level forbids does not count as a withheld text."""
     truth = make_truth(40, datasets=("news", "secret"), protected="secret")
     stored = [get_detector(name).detector for name in ("loss", "min_k_plus_plus", "zlib", "dc_pdd")]
-    found = judge("right", "text_length", "ids", *stored, on=bundled(truth, tmp_path))
-    assert not found.refused
-    said = {one.name: finding(one, "missing scores") for one in found.judged}
-    missing = {name for name, one in said.items() if one.severity != "passed"}
+    validation = judge("right", "text_length", "ids", *stored, on=bundled(truth, tmp_path))
+    assert not validation.refused
+    findings = {result.name: finding(result, "missing scores") for result in validation.judged}
+    missing = {name for name, entry in findings.items() if entry.severity != "passed"}
     assert missing == {"wrong.text_length", "wrong.ids", "zlib (yours)", "dc_pdd (yours)"}
     for name in missing:
-        assert said[name].severity == "note"
-        assert "50% (40 of 80) of the members and 50% (40 of 80)" in said[name].found
-        assert "protected" in said[name].found
+        assert findings[name].severity == "note"
+        assert "50% (40 of 80) of the members and 50% (40 of 80)" in findings[name].found
+        assert "protected" in findings[name].found
 
 
-def test_one_row_that_a_detector_fails_on_is_a_missing_score_and_not_a_refusal(judge, truth):
-    """The row is among the first, which are tried, timed, and scored alone."""
+def test_a_failure_on_one_row_is_only_a_missing_score(judge, truth):
+    """The row is among the first, which are tried, timed and scored separately."""
     bad = truth.models[0].evidence.texts[1]
 
     def picky(example):
@@ -218,8 +225,8 @@ def test_one_row_that_a_detector_fails_on_is_a_missing_score_and_not_a_refusal(j
             raise ValueError("no such word")
         return float((example.statistics["text"].log_probability).mean())
 
-    one = only_judged(judge(picky))
-    assert severity(one, "missing scores") == "note"
-    assert any("ValueError: no such word" in note for note in one.notes)
-    assert severity(one, "batch") == "passed"
-    assert not wrong_checks(one)
+    result = only_judged(judge(picky))
+    assert severity(result, "missing scores") == "note"
+    assert any("ValueError: no such word" in note for note in result.notes)
+    assert severity(result, "batch") == "passed"
+    assert not wrong_checks(result)

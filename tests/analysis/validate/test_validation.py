@@ -1,4 +1,4 @@
-"""Judging detectors: where they rank, and what becomes of those that cannot be judged."""
+"""Evaluation of detectors: their ranks, and the handling of those that cannot be evaluated."""
 
 from dataclasses import replace
 
@@ -27,9 +27,9 @@ from tests.analysis.validate.judging import (
 from tests.detect.ground_truths import make_truth
 
 
-def test_those_that_fail_are_named_and_the_rest_goes_on(found):
-    assert len(found.judged) == len(JUDGED)
-    problems = {one.given.rpartition(":")[2]: one for one in found.refused}
+def test_failing_detectors_are_reported_and_others_continue(validation):
+    assert len(validation.judged) == len(JUDGED)
+    problems = {problem.given.rpartition(":")[2]: problem for problem in validation.refused}
     assert set(problems) == set(REFUSED)
     assert problems["fails"].kind == "failed"
     assert "wrong.py:" in problems["fails"].problem
@@ -39,16 +39,16 @@ def test_those_that_fail_are_named_and_the_rest_goes_on(found):
     assert "takes neither" in problems["neither"].problem
 
 
-def test_what_is_too_slow_is_named_and_the_rest_goes_on(judge):
-    found = judge("slow", "right", time_limit=2.0)
-    assert [one.name for one in found.judged] == ["wrong.right"]
-    (slow,) = found.refused
+def test_slow_detectors_are_reported_and_others_continue(judge):
+    validation = judge("slow", "right", time_limit=2.0)
+    assert [result.name for result in validation.judged] == ["wrong.right"]
+    (slow,) = validation.refused
     assert slow.kind == "too slow"
     assert "1,000 would take" in slow.problem
 
 
 def test_only_the_test_split_is_reported(truth):
-    """Scores of the tune rows may be anything: no number of the report changes."""
+    """Scores of tuning rows affect no number of the report."""
     tune = {row.text for row in truth.models[0].rows if row.split == "tune"}
 
     def plain(example: spikein.ExampleEvidence) -> float:
@@ -57,36 +57,34 @@ def test_only_the_test_split_is_reported(truth):
     def spoiled(example: spikein.ExampleEvidence) -> float:
         return 100.0 + len(example.text) if example.text in tune else plain(example)
 
-    one, other = (
+    first, second = (
         validate_detectors([function], truth, source="here").ranking
         for function in (plain, spoiled)
     )
-    assert Estimate.of(one.line("plain")) == Estimate.of(other.line("spoiled"))
+    assert Estimate.of(first.line("plain")) == Estimate.of(second.line("spoiled"))
 
 
-def test_a_bundle_gives_what_the_run_gives(judge, truth, tmp_path):
+def test_bundle_gives_the_same_results_as_the_run(judge, truth, tmp_path):
     first, second = judge("right", "BATCH"), judge("right", "BATCH", on=bundled(truth, tmp_path))
     assert str(first.findings.to_pylist()) == str(second.findings.to_pylist())
-    assert [one.notes for one in first.judged] == [one.notes for one in second.judged]
+    assert [result.notes for result in first.judged] == [result.notes for result in second.judged]
 
 
-def test_what_a_bundle_was_packed_without_is_named_where_a_function_reads_it(
-    judge, truth, tmp_path
-):
+def test_evidence_missing_from_a_bundle_is_named(judge, truth, tmp_path):
     def lowered(example: spikein.ExampleEvidence) -> float:
         return float(example.statistics["lowercase"].log_probability.mean())
 
     assert not judge(lowered).refused
-    found = judge(lowered, get_detector("lowercase").detector, on=bundled(truth, tmp_path))
-    function, declared = (one.problem for one in found.refused)
+    validation = judge(lowered, get_detector("lowercase").detector, on=bundled(truth, tmp_path))
+    function, declared = (refusal.problem for refusal in validation.refused)
     assert "KeyError: 'lowercase'" in function
     assert "packed without lowercase, shadows: if it reads one of these" in function
     assert "it needs view lowercase, which this ground truth does not have" in declared
     assert "`spikein bundle RUN --include lowercase`" in declared
 
 
-def test_findings_are_ranks_differences_arms_and_checks(found):
-    rows = found.findings.to_pylist()
+def test_findings_are_ranks_differences_arms_and_checks(validation):
+    rows = validation.findings.to_pylist()
     assert list(dict.fromkeys(row["kind"] for row in rows)) == [
         "rank",
         "difference",
@@ -94,11 +92,11 @@ def test_findings_are_ranks_differences_arms_and_checks(found):
         "check",
     ]
     checks = [row for row in rows if row["kind"] == "check"]
-    assert len(checks) == sum(len(one.findings) for one in found.judged)
+    assert len(checks) == sum(len(result.findings) for result in validation.judged)
     assert all(row["severity"] and row["found"] and row["value"] is None for row in checks)
 
 
-def test_the_page_escapes_every_text_and_loads_nothing(truth):
+def test_validation_page_escapes_all_texts_and_loads_nothing(truth):
     def evil(statistics: spikein.TokenStatistics) -> float | str:
         return "<script>alert(1)</script>" if len(statistics) % 3 == 0 else float(len(statistics))
 
@@ -109,10 +107,10 @@ def test_the_page_escapes_every_text_and_loads_nothing(truth):
         needs=(spikein.View("text"),),
         score=spikein.one_score(lambda example: evil(example.statistics["text"])),
     )
-    found = validate_detectors(
+    validation = validate_detectors(
         [detector, "<i>.py:x"], replace(truth, name="<u>name</u>"), source="<s>"
     )
-    page = render(found)
+    page = render(validation)
     for tag in ("<script", "<b>", "<i>.py", "<u>", "<s>"):
         assert tag not in page.replace("<b style", ""), tag
     assert "&lt;script&gt;" in page
@@ -122,18 +120,20 @@ def test_the_page_escapes_every_text_and_loads_nothing(truth):
 
 
 @pytest.mark.parametrize("by_levels", [False, True])
-def test_one_number_has_one_interval_in_the_report_and_in_validate(truth, by_levels, tmp_path):
-    """Known mistake: validate did not know that doses were laid out, and drew a bootstrap of its
-    own for the AUC beside the lengths."""
+def test_report_and_validate_give_the_same_interval(truth, by_levels, tmp_path):
+    """Known mistake: validate ignored planned doses and used a separate bootstrap for the AUC
+    adjusted for length."""
     (model, *others) = truth.models
-    # Whole groups have one dose, as levels are dealt.
+    # All rows of a group have one dose, as for planned levels.
     dosed = {
         row.example_id: 4 * (1 + int(row.source_id) // 2 % 2)
         for row in model.rows
         if row.side == "member"
     }
     model = replace(model, copies=dosed, fixed_levels=by_levels)
-    found = validate_detectors([loss_again], replace(truth, models=(model, *others)), source="here")
+    validation = validate_detectors(
+        [loss_again], replace(truth, models=(model, *others)), source="here"
+    )
     arm = join_arm(
         Arm(
             axes=model.axes,
@@ -160,48 +160,51 @@ def test_one_number_has_one_interval_in_the_report_and_in_validate(truth, by_lev
     )
     expected = pytest.approx((report["value"], report["low"], report["high"]), abs=1e-12)
     for name in ("loss", "loss_again"):
-        line = found.ranking.line(name)
+        line = validation.ranking.line(name)
         assert (line["value"], line["low"], line["high"]) == expected
-    length = finding(only_judged(found), "length")
-    shown = f"AUC {report['value']:.2f} [{report['low']:.2f}, {report['high']:.2f}]"
-    assert shown in length.found
+    length = finding(only_judged(validation), "length")
+    interval = f"AUC {report['value']:.2f} [{report['low']:.2f}, {report['high']:.2f}]"
+    assert interval in length.found
 
 
 def loss_again(statistics: spikein.TokenStatistics) -> float:
     return float(statistics.log_probability.mean())
 
 
-def test_a_detector_without_its_needs_is_named(truth):
+def test_a_detector_without_required_evidence_is_named(truth):
     bare = tuple(
-        replace(one, evidence=replace(one.evidence, frequency=None)) for one in truth.models
+        replace(model, evidence=replace(model.evidence, frequency=None)) for model in truth.models
     )
-    found = validate_detectors(["dc_pdd"], replace(truth, models=bare), source="here")
-    (one,) = found.refused
-    assert one.kind == "needs"
-    assert "token frequencies" in one.problem
+    validation = validate_detectors(["dc_pdd"], replace(truth, models=bare), source="here")
+    (refusal,) = validation.refused
+    assert refusal.kind == "needs"
+    assert "token frequencies" in refusal.problem
 
 
-def test_arms_are_chosen_on_the_stored_detectors_or_by_name(judge):
+def test_arms_are_chosen_by_stored_detectors_or_by_name(judge):
     truth = make_truth(60, arms=(1, 8))
-    found = judge("right", on=truth)
-    assert found.arms == ("copies fixed=1", "copies fixed=8")
-    assert found.arm == "copies fixed=8"
-    one = only_judged(found)
-    assert [name for name, _ in one.arms] == list(found.arms)
+    validation = judge("right", on=truth)
+    assert validation.arms == ("copies fixed=1", "copies fixed=8")
+    assert validation.arm == "copies fixed=8"
+    result = only_judged(validation)
+    assert [name for name, _ in result.arms] == list(validation.arms)
     assert judge("right", on=truth, arm="copies fixed=1").arm == "copies fixed=1"
     with pytest.raises(InputError, match="Did you mean 'copies fixed=8'"):
         judge("right", on=truth, arm="copies fixed=88")
 
 
-def test_the_template_is_ranked_before_what_is_wrong(truth, file, tmp_path):
+def test_template_ranks_before_wrong_detectors(truth, file, tmp_path):
     template = write_detector(tmp_path / "my_detector.py")
-    given = [f"{template}:score", *(f"{file}:{name}" for name in ("turned", "length", "PICKY"))]
-    found = validate_detectors(given, truth, source="here")
-    assert not found.refused
-    assert wrong_checks(found.judged[0]) == set()
-    assert severity(found.judged[0], "orientation") == "passed"
-    ranks = {line["detector"]: line["rank"] for line in found.ranking.lines.rows}
+    candidates = [
+        f"{template}:score",
+        *(f"{file}:{name}" for name in ("turned", "length", "PICKY")),
+    ]
+    validation = validate_detectors(candidates, truth, source="here")
+    assert not validation.refused
+    assert wrong_checks(validation.judged[0]) == set()
+    assert severity(validation.judged[0], "orientation") == "passed"
+    ranks = {line["detector"]: line["rank"] for line in validation.ranking.lines.rows}
     assert ranks["my_detector.score"] < ranks["wrong.length"] < ranks["wrong.turned"]
     assert set(ranks.values()) == set(range(1, len(ranks) + 1))
-    for line in found.ranking.lines.rows:
+    for line in validation.ranking.lines.rows:
         assert line["own_rows"] == (line["detector"] == "picky")

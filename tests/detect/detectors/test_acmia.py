@@ -18,9 +18,11 @@ def with_temperatures(count: int, seed: int, betas):
     rows = random_statistics(count, seed=seed)
     more = {}
     for beta in betas:
-        one = random_statistics(count, seed=seed + int(100 * beta))
+        tempered = random_statistics(count, seed=seed + int(100 * beta))
         more[beta] = TemperedStatistics(
-            log_probability=one.log_probability, mean=one.mean, deviation=one.deviation
+            log_probability=tempered.log_probability,
+            mean=tempered.mean,
+            deviation=tempered.deviation,
         )
     return replace(rows, tempered=more)
 
@@ -58,20 +60,20 @@ def naive(rows, form: str, beta: float) -> float:
         + [(form, beta) for form in ("norm", "derivative", "contrast") for beta in (0.5, 2.0)]
     ),
 )
-def test_every_form_follows_the_definition_over_first_occurrences(seed, count, case):
+def test_forms_follow_the_definition_over_first_occurrences(seed, count, case):
     form, beta = case
     rows = with_temperatures(count, seed, (0.5, 2.0))
-    found = score(rows, form=form, beta=beta)
-    assert found.value == pytest.approx(naive(rows, form, beta), rel=1e-6, abs=1e-9)
+    result = score(rows, form=form, beta=beta)
+    assert result.value == pytest.approx(naive(rows, form, beta), rel=1e-6, abs=1e-9)
 
 
-def test_another_temperature_is_refused_before_the_work_unless_it_is_made():
+def test_uncomputed_temperature_is_rejected_before_scoring():
     plain, tempered = parse_detectors("acmia,acmia:beta=2")
     assert plain.needs == (View("text"),)
     assert tempered.needs == (View("text"), InverseTemperature(2.0))
-    found = score(random_statistics(5), beta=2.0)
-    assert math.isnan(found.value)
-    assert "detect.inverse_temperatures" in found.reason
+    result = score(random_statistics(5), beta=2.0)
+    assert math.isnan(result.value)
+    assert "detect.inverse_temperatures" in result.reason
     with pytest.raises(InputError, match=r"acmia needs inverse temperature 2\.0"):
         score_rows(["a"], evidence_of(random_statistics(4)), [tempered])
     with pytest.raises(InputError, match="give a beta"):

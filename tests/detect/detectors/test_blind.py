@@ -20,7 +20,7 @@ def random_sides(count: int, random: np.random.Generator) -> np.ndarray:
     return members
 
 
-def test_like_texts_cannot_be_told_apart():
+def test_similar_sides_are_indistinguishable():
     random = np.random.Generator(np.random.Philox(key=5))
     areas = []
     for split in range(24):
@@ -33,7 +33,7 @@ def test_like_texts_cannot_be_told_apart():
 
 
 @pytest.mark.parametrize("features", FEATURES)
-def test_sides_that_differ_are_told_apart(features):
+def test_different_sides_are_distinguished(features):
     random = np.random.Generator(np.random.Philox(key=6))
     members = random_sides(120, random)
     texts = [
@@ -43,7 +43,7 @@ def test_sides_that_differ_are_told_apart(features):
     assert auc(members, out_of_fold(texts, members, texts, features)) > 0.95
 
 
-def test_the_order_of_the_rows_changes_nothing():
+def test_row_order_does_not_change_scores():
     random = np.random.Generator(np.random.Philox(key=7))
     texts, members = make_texts(60), random_sides(60, random)
     groups = [f"g{row % 20}" for row in range(60)]
@@ -55,7 +55,7 @@ def test_the_order_of_the_rows_changes_nothing():
     np.testing.assert_array_equal(first[order], again)
 
 
-def test_groups_stay_together_and_no_two_rows_score_each_other():
+def test_groups_stay_in_one_fold_and_rows_never_score_each_other():
     random = np.random.Generator(np.random.Philox(key=8))
     members = random_sides(90, random)
     groups = [f"{member}{row % 15}" for row, member in enumerate(members)]
@@ -75,12 +75,12 @@ def score(texts, members, **parameters):
     return column.scores
 
 
-def test_small_sides_use_fewer_folds_or_say_why_not():
+def test_small_sides_use_fewer_folds_or_report_a_reason():
     texts = make_texts(8)
     scores = score(texts, [True] * 4 + [False] * 4)
-    assert all(found.reason is None and 0 <= found.value <= 1 for found in scores)
+    assert all(result.reason is None and 0 <= result.value <= 1 for result in scores)
     for members in ([True] * 2 + [False] * 6, [True] * 8):
-        assert {found.reason for found in score(texts, members)} == {
+        assert {result.reason for result in score(texts, members)} == {
             "fewer than 3 groups of members or of non-members"
         }
 
@@ -88,6 +88,8 @@ def test_small_sides_use_fewer_folds_or_say_why_not():
 def test_empty_texts_and_texts_without_words_have_a_reason():
     scores = score(["", *make_texts(8)], [True] * 4 + [False] * 5)
     assert scores[0].reason == "empty text"
-    assert all(found.reason is None for found in scores[1:])
+    assert all(result.reason is None for result in scores[1:])
     signs = ["!", "?", "…", "-", ".", ",", ";", ":", "+", "="]
-    assert {found.reason for found in score(signs, [True, False] * 5)} == {"no words in the texts"}
+    assert {result.reason for result in score(signs, [True, False] * 5)} == {
+        "no words in the texts"
+    }

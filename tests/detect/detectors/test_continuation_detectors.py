@@ -1,4 +1,4 @@
-"""Detectors of continuations: their formulas, their edges, and a model that learned by heart."""
+"""Detectors of continuations: their formulas, their edge cases, and a memorising model."""
 
 import math
 import zlib
@@ -20,50 +20,52 @@ NAMES = ("prefix", "samia", "cdd", "ngram_coverage")
 REST = "two three, four two."
 
 
-def given_texts(name, *texts, rest=REST, greedy=None, reason=None, **parameters):
-    """Score made-up continuations; the greedy one is the first, where nothing else is said."""
+def given_texts(name, *texts, ending=REST, greedy=None, reason=None, **parameters):
+    """Score invented continuations; by default the first one is the greedy one."""
     detector = get_detector(name).detector
     setting = detector.parameters.model_validate(parameters)
-    asked = {}
+    continuations = {}
     for need in detector.needs_with(setting):
         own = (
             (greedy if greedy is not None else texts[0],)
             if need.request.temperature == 0
             else texts
         )
-        asked[need.request] = [Continued("one", rest, () if reason else own, reason=reason)]
+        continuations[need.request] = [
+            Continued("one", ending, () if reason else own, reason=reason)
+        ]
     (column,) = detector.score(
-        Evidence(texts=["one" + rest], statistics={}, continuations=asked), [setting]
+        Evidence(texts=["one" + ending], statistics={}, continuations=continuations), [setting]
     )
     return column.scores[0]
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_a_text_that_was_not_divided_has_no_score(name):
-    found = given_texts(name, "", reason="empty text")
-    assert math.isnan(found.value)
-    assert found.reason == "empty text"
+def test_undivided_text_has_no_score(name):
+    result = given_texts(name, "", reason="empty text")
+    assert math.isnan(result.value)
+    assert result.reason == "empty text"
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_nothing_written_scores_as_nothing_found(name):
+def test_empty_continuation_scores_as_no_match(name):
     # Fifty empty continuations are all equal, which is what `cdd` measures.
     assert given_texts(name, "", "").value == (1.0 if name == "cdd" else 0.0)
 
 
 def test_prefix_measures():
-    """Of five words three stand in order: "two", "four", "two."; "three" lacks a comma."""
+    """Three of five words are in order: "two", "four", "two."; "three" lacks a comma."""
     written = " two three four x two. and more"
-    rest = "two three, four five two."
-    assert given_texts("prefix", written, rest=rest).value == pytest.approx(3 / 5)
-    assert given_texts("prefix", written, rest=rest, measure="rouge_l").value == pytest.approx(
+    ending = "two three, four five two."
+    assert given_texts("prefix", written, ending=ending).value == pytest.approx(3 / 5)
+    assert given_texts("prefix", written, ending=ending, measure="rouge_l").value == pytest.approx(
         4 / 5
     )
-    assert given_texts("prefix", written, rest=rest, measure="exact").value == 0.0
-    assert given_texts("prefix", rest, rest=rest, measure="exact").value == 1.0
-    assert given_texts("prefix", rest, rest=rest, measure="correct").value == 1.0
-    assert given_texts("prefix", written, rest=rest, measure="correct").value == 1.0
-    assert given_texts("prefix", "no such thing", rest=rest, measure="correct").value == 0.0
+    assert given_texts("prefix", written, ending=ending, measure="exact").value == 0.0
+    assert given_texts("prefix", ending, ending=ending, measure="exact").value == 1.0
+    assert given_texts("prefix", ending, ending=ending, measure="correct").value == 1.0
+    assert given_texts("prefix", written, ending=ending, measure="correct").value == 1.0
+    assert given_texts("prefix", "no such thing", ending=ending, measure="correct").value == 0.0
 
 
 texts_of_words = st.lists(st.sampled_from(["two", "three,", "four", "two.", "猫"]), max_size=8).map(
@@ -76,13 +78,13 @@ def test_samia_is_the_mean_recall_of_the_samples(texts, compressed):
     expected = []
     for text in texts:
         words = text.split()[:4]
-        counts, found = Counter(words), 0
+        counts, matches = Counter(words), 0
         for word in REST.split():
             if counts[word] > 0:
                 counts[word] -= 1
-                found += 1
+                matches += 1
         weight = len(zlib.compress(" ".join(words).encode())) if compressed else 1
-        expected.append(found / 4 * weight)
+        expected.append(matches / 4 * weight)
     score = given_texts("samia", *texts, zlib=compressed, samples=len(texts))
     assert score.value == pytest.approx(np.mean(expected))
 
@@ -91,12 +93,12 @@ def naive_distance(first, second):
     """Edit distance as a full table."""
     table = np.zeros((len(first) + 1, len(second) + 1), dtype=int)
     table[:, 0], table[0] = range(len(first) + 1), range(len(second) + 1)
-    for row, one in enumerate(first, 1):
-        for column, two in enumerate(second, 1):
+    for row, token in enumerate(first, 1):
+        for column, other in enumerate(second, 1):
             table[row, column] = min(
                 table[row - 1, column] + 1,
                 table[row, column - 1] + 1,
-                table[row - 1, column - 1] + (one != two),
+                table[row - 1, column - 1] + (token != other),
             )
     return int(table[-1, -1])
 
@@ -106,15 +108,15 @@ def naive_distance(first, second):
     st.lists(texts_of_words, min_size=1, max_size=5),
     st.sampled_from(["0", "0.05", "0.25", "0.5"]),
 )
-def test_cdd_is_the_share_of_near_samples(greedy, texts, alpha):
-    tokens = [words_of(one)[:100] for one in (greedy, *texts)]
+def test_cdd_is_the_share_of_samples_within_the_distance(greedy, texts, alpha):
+    tokens = [words_of(words)[:100] for words in (greedy, *texts)]
     longest = max(map(len, tokens))
-    near = [naive_distance(tokens[0], one) <= Decimal(alpha) * longest for one in tokens[1:]]
-    found = given_texts("cdd", *texts, greedy=greedy, alpha=alpha, samples=len(texts))
-    assert found.value == pytest.approx(np.mean(near))
+    near = [naive_distance(tokens[0], words) <= Decimal(alpha) * longest for words in tokens[1:]]
+    result = given_texts("cdd", *texts, greedy=greedy, alpha=alpha, samples=len(texts))
+    assert result.value == pytest.approx(np.mean(near))
 
 
-def test_cdd_compares_100_tokens_and_cuts_no_code():
+def test_cdd_compares_100_tokens_and_does_not_cut_code():
     """Known pitfall: the authors' code cuts every answer at three backticks."""
     same = " ".join(f"w{number}" for number in range(100))
     assert given_texts("cdd", same + " x y", same, greedy=same + " z", alpha="0").value == 1.0
@@ -131,7 +133,7 @@ def test_cdd_can_share_the_samples_of_samia():
 @pytest.mark.parametrize(
     ("parameters", "expected"),
     [
-        # "two three four" covers 3 words of 5; the rest has 4 words, the samples 5 and 1.
+        # "two three four" covers 3 words of 5; the reference has 4 words, the samples 5 and 1.
         ({"over": "generation"}, 3 / 5),
         ({"over": "reference"}, 3 / 5),
         ({"over": "both"}, 6 / 10),
@@ -143,5 +145,5 @@ def test_cdd_can_share_the_samples_of_samia():
     ],
 )
 def test_ngram_coverage(parameters, expected):
-    found = given_texts("ngram_coverage", "Two three four! x y", "four", **parameters)
-    assert found.value == pytest.approx(expected)
+    result = given_texts("ngram_coverage", "Two three four! x y", "four", **parameters)
+    assert result.value == pytest.approx(expected)

@@ -18,19 +18,19 @@ from inject.errors import InputError
 def random_answers(count, *, seed=0, bias=(0.0, 0.0, 0.0, 0.0)):
     random = np.random.Generator(np.random.Philox(key=seed))
     logs = -random.gamma(2.0, 1.0, (count, 24, 4)) + np.array(bias)
-    return [ChoiceAnswers(log_probability=one.astype(np.float32)) for one in logs]
+    return [ChoiceAnswers(log_probability=table.astype(np.float32)) for table in logs]
 
 
 def evidence_of(answers, clean=(), documents=None):
     documents = documents if documents is not None else [str(row) for row in range(len(clean))]
-    clean = [replace(one, document=name) for one, name in zip(clean, documents, strict=True)]
-    found = ChoiceEvidence(answers=answers, clean=clean)
-    return Evidence(texts=["x"] * len(answers), statistics={}, choices=found)
+    clean = [replace(answer, document=name) for answer, name in zip(clean, documents, strict=True)]
+    choices = ChoiceEvidence(answers=answers, clean=clean)
+    return Evidence(texts=["x"] * len(answers), statistics={}, choices=choices)
 
 
-def scored(evidence, asked="de_cop"):
+def scored(evidence, detectors="de_cop"):
     names = [str(row) for row in range(len(evidence.texts))]
-    return score_rows(names, evidence, with_grids(parse_detectors(asked)))
+    return score_rows(names, evidence, with_grids(parse_detectors(detectors)))
 
 
 def values(scores, setting="-"):
@@ -48,8 +48,8 @@ def naive(answers, clean, documents):
     delta = [0.0] * 4
     if clean:
         means = {}
-        for one, document in zip(clean, documents, strict=True):
-            orders = [shares(row) for row in one.log_probability]
+        for answer, document in zip(clean, documents, strict=True):
+            orders = [shares(row) for row in answer.log_probability]
             passage = [sum(order[label] for order in orders) / 24 for label in range(4)]
             means.setdefault(document, []).append(passage)
         books = [[sum(p[label] for p in m) / len(m) for label in range(4)] for m in means.values()]
@@ -65,30 +65,30 @@ def naive(answers, clean, documents):
 
 
 @pytest.mark.parametrize("bias", [(0.0, 0.0, 0.0, 0.0), (2.0, 0.0, -1.0, 0.5)])
-def test_the_score_is_the_share_of_orders_answered_right(bias):
+def test_score_is_the_share_of_orders_answered_correctly(bias):
     answers = random_answers(7, seed=1, bias=bias)
     clean = random_answers(5, seed=2, bias=bias)
     documents = ["a", "a", "b", "a", "c"]
-    found = scored(evidence_of(answers, clean, documents))
-    assert values(found) == pytest.approx([naive(one, clean, documents) for one in answers])
-    assert values(found, "calibration=none") == pytest.approx(
-        [naive(one, [], []) for one in answers]
+    results = scored(evidence_of(answers, clean, documents))
+    assert values(results) == pytest.approx([naive(answer, clean, documents) for answer in answers])
+    assert values(results, "calibration=none") == pytest.approx(
+        [naive(answer, [], []) for answer in answers]
     )
 
 
-def test_without_clean_passages_it_says_aloud_that_nothing_is_calibrated():
+def test_missing_clean_passages_are_reported_as_no_calibration():
     _, notes = scored(evidence_of(random_answers(1)))
     assert "NOT calibrated" in notes[0]
     unanswered = ChoiceAnswers(reason="why")
     assert "NOT calibrated" in scored(evidence_of(random_answers(1), [unanswered]))[1][0]
 
 
-def test_of_equally_likely_labels_none_is_chosen():
+def test_equally_likely_labels_give_no_choice():
     equal = ChoiceAnswers(log_probability=np.full((24, 4), -3.0, np.float32))
     assert values(scored(evidence_of([equal]))) == [0.0]
 
 
-def test_letters_are_compared_with_the_place_of_the_verbatim_passage():
+def test_letters_are_compared_with_the_verbatim_position():
     right = [order.index(0) for order in itertools.permutations(range(4))]
     some = [place if row % 3 else -1 for row, place in enumerate(right)]
     answers = [
@@ -96,12 +96,12 @@ def test_letters_are_compared_with_the_place_of_the_verbatim_passage():
         ChoiceAnswers(letters=np.array(some, np.int8)),
         ChoiceAnswers(letters=np.zeros(24, np.int8)),
     ]
-    found = scored(evidence_of(answers))
-    assert values(found) == pytest.approx([1.0, 16 / 24, 6 / 24])
-    assert "letters have no probabilities" in found[1][0]
+    results = scored(evidence_of(answers))
+    assert values(results) == pytest.approx([1.0, 16 / 24, 6 / 24])
+    assert "letters have no probabilities" in results[1][0]
 
 
-def test_a_passage_without_answers_has_its_reason():
+def test_passage_without_answers_has_a_reason():
     table, _ = scored(
         evidence_of([ChoiceAnswers(reason="no three paraphrases"), *random_answers(1)])
     )
@@ -110,13 +110,13 @@ def test_a_passage_without_answers_has_its_reason():
     assert row["reason"] == "no three paraphrases"
 
 
-def test_the_score_is_no_thresholded_prediction():
-    """A known mistake of public code: an AUC of predictions that were cut at a threshold."""
-    found = values(scored(evidence_of(random_answers(60, seed=4))))
-    assert len(set(found)) > 5
+def test_score_is_not_a_thresholded_prediction():
+    """A known mistake of public code: an AUC of thresholded predictions."""
+    scores = values(scored(evidence_of(random_answers(60, seed=4))))
+    assert len(set(scores)) > 5
 
 
-def test_it_needs_answers_and_no_more_than_texts():
+def test_de_cop_needs_answers_and_only_text_access():
     (setting,) = parse_detectors("DE-COP".replace("-", ""))
     assert setting.name == "de_cop"
     assert setting.detector.access_with(setting.parameters) is Access.TEXT

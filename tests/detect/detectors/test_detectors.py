@@ -32,7 +32,7 @@ def score(name: str, evidence: Evidence, **parameters):
     return column.scores[0]
 
 
-# What a float32 holds exactly: the detectors' input has that precision.
+# Exact in float32, the precision of the detectors' input.
 log_probabilities = st.lists(st.floats(-30, -0.0009765625, width=32), min_size=1, max_size=60)
 
 
@@ -48,11 +48,11 @@ def test_zlib_divides_by_compressed_bytes(values, text):
     encoded = text.encode("utf-8", "ignore")
     text = encoded.decode("utf-8")
     expected = np.mean(values) / len(zlib.compress(text.encode(), 6))
-    found = score("zlib", evidence_of(statistics_of(values), texts=[text]))
-    assert found.value == pytest.approx(expected, rel=1e-6)
+    result = score("zlib", evidence_of(statistics_of(values), texts=[text]))
+    assert result.value == pytest.approx(expected, rel=1e-6)
 
 
-def test_lowercase_is_larger_for_a_text_whose_case_was_learnt():
+def test_lowercase_is_larger_for_a_text_with_learned_case():
     cased, lowered = statistics_of([-1.0, -1.0]), statistics_of([-3.0, -3.0, -3.0])
     evidence = Evidence(
         texts=["The River", "no capitals"],
@@ -60,21 +60,21 @@ def test_lowercase_is_larger_for_a_text_whose_case_was_learnt():
     )
     detector = get_detector("lowercase").detector
     (column,) = detector.score(evidence, [detector.parameters()])
-    assert [found.value for found in column.scores] == [3.0, 1.0]
+    assert [result.value for result in column.scores] == [3.0, 1.0]
     assert "1 of 2 texts" in column.notes[0]
 
 
 def test_reference_takes_the_reference_models_own_tokens():
-    # Another number of tokens: the two means are taken apart, never token by token.
+    # Another number of tokens: the two means are separate, never token by token.
     target, other = statistics_of([-1.0, -2.0]), statistics_of([-2.0, -3.0, -4.0, -7.0])
     evidence = evidence_of(target, reference=[other])
     assert score("reference", evidence).value == -1.5 - -4.0
     assert score("reference", evidence, variant="ratio").value == -4.0 / -1.5
 
 
-def test_min_k_takes_the_least_likely_tokens_and_the_last_one_too():
-    found = score("min_k", evidence_of(statistics_of([-1.0, -2.0, -3.0, -4.0, -9.0])), k="0.2")
-    assert found.value == -9.0
+def test_min_k_takes_the_least_likely_tokens_including_the_last():
+    result = score("min_k", evidence_of(statistics_of([-1.0, -2.0, -3.0, -4.0, -9.0])), k="0.2")
+    assert result.value == -9.0
 
 
 @given(st.integers(0, 2**32), st.integers(1, 50), st.integers(1, 100))
@@ -83,13 +83,14 @@ def test_min_k_and_min_k_plus_plus_are_means_of_the_smallest(seed, count, percen
     # A variance that vanishes counts as 1e-6.
     rows.deviation[0] = 0.0
     values, mean, deviation = (
-        np.asarray(one, np.float64) for one in (rows.log_probability, rows.mean, rows.deviation)
+        np.asarray(column, np.float64)
+        for column in (rows.log_probability, rows.mean, rows.deviation)
     )
     z = (values - mean) / np.sqrt(np.maximum(deviation**2, 1e-6))
     number = max(1, count * percent // 100)
     for name, given_values in (("min_k", values), ("min_k_plus_plus", z)):
-        found = score(name, evidence_of(rows), k=f"{percent / 100:.2f}").value
-        assert found == pytest.approx(np.sort(given_values)[:number].mean(), rel=1e-5), name
+        result = score(name, evidence_of(rows), k=f"{percent / 100:.2f}").value
+        assert result == pytest.approx(np.sort(given_values)[:number].mean(), rel=1e-5), name
 
 
 def test_floor_of_n_times_k_is_exact():
@@ -102,7 +103,7 @@ def test_floor_of_n_times_k_is_exact():
     )
 
 
-def test_fewer_than_one_over_k_tokens_keep_one_or_are_refused_with_a_reason():
+def test_fewer_than_one_over_k_tokens_keep_one_or_have_a_reason():
     evidence = evidence_of(statistics_of([-1.0, -5.0, -2.0]))
     assert score("min_k", evidence, k="0.2").value == -5.0
     refused = score("min_k", evidence, k="0.2", k_rule="floor")
@@ -110,15 +111,15 @@ def test_fewer_than_one_over_k_tokens_keep_one_or_are_refused_with_a_reason():
     assert "fewer than 1/k" in refused.reason
 
 
-def test_min_k_plus_plus_would_notice_unweighted_expectations():
+def test_min_k_plus_plus_uses_weighted_expectations():
     probability = np.array([0.7, 0.2, 0.1])
     log_p = np.log(probability)
     mean = float(probability @ log_p)
     deviation = float(np.sqrt(probability @ log_p**2 - mean**2))
     rows = statistics_of([log_p[1]], entropy=[-mean], deviation=[deviation])
-    found = score("min_k_plus_plus", evidence_of(rows)).value
-    assert found == pytest.approx((log_p[1] - mean) / deviation, rel=1e-5)
-    assert abs(found - (log_p[1] - log_p.mean()) / log_p.std()) > 0.5
+    result = score("min_k_plus_plus", evidence_of(rows)).value
+    assert result == pytest.approx((log_p[1] - mean) / deviation, rel=1e-5)
+    assert abs(result - (log_p[1] - log_p.mean()) / log_p.std()) > 0.5
 
 
 def naive_surp(rows, entropy: float, k: int, selection: str) -> float:
@@ -142,10 +143,10 @@ def naive_surp(rows, entropy: float, k: int, selection: str) -> float:
 )
 def test_surp_follows_the_paper(seed, count, entropy, k, selection):
     rows = random_statistics(count, seed=seed)
-    found = score("surp", evidence_of(rows), entropy=entropy, k=k, selection=selection)
+    result = score("surp", evidence_of(rows), entropy=entropy, k=k, selection=selection)
     expected = naive_surp(rows, entropy, k, selection)
-    assert found.value == pytest.approx(expected, rel=1e-6, nan_ok=True)
-    assert (found.reason is None) == (not math.isnan(expected))
+    assert result.value == pytest.approx(expected, rel=1e-6, nan_ok=True)
+    assert (result.reason is None) == (not math.isnan(expected))
 
 
 @given(st.lists(st.integers(-5, 5), min_size=1, max_size=30), st.integers(1, 100))
@@ -160,7 +161,7 @@ def test_the_percentile_is_interpolated_and_strict_even_with_ties(values, percen
     assert strictly_below(ordered, Fraction(percent)) == sum(v < threshold for v in ordered)
 
 
-def test_surp_with_nothing_left_gives_a_reason_or_min_k():
+def test_surp_without_selected_tokens_gives_a_reason_or_min_k():
     rows = statistics_of([-1.0, -2.0, -3.0, -4.0, -5.0], entropy=[9.0] * 5)
     refused = score("surp", evidence_of(rows))
     assert math.isnan(refused.value)
@@ -201,7 +202,7 @@ def test_dc_pdd_does_not_rank_by_raw_counts():
     assert rare.value > common.value > 0
 
 
-def test_dc_pdd_refuses_ids_beyond_the_table():
+def test_dc_pdd_rejects_ids_outside_the_table():
     evidence = evidence_of(statistics_of([-1.0], ids=[99]), frequency=small_frequency(8))
     assert "beyond" in score("dc_pdd", evidence).reason
 
@@ -223,16 +224,16 @@ LIKELIHOOD = (
 
 
 @pytest.mark.parametrize("name", LIKELIHOOD)
-def test_a_text_that_cannot_be_scored_has_a_reason_and_no_number(name):
+def test_unscorable_text_has_a_reason_and_no_score(name):
     empty = unscored(EMPTY_TEXT)
     evidence = evidence_of(empty, reference=[empty], frequency=small_frequency(), texts=[""])
-    found = score(name, evidence)
-    assert math.isnan(found.value)
-    assert found.reason == EMPTY_TEXT
+    result = score(name, evidence)
+    assert math.isnan(result.value)
+    assert result.reason == EMPTY_TEXT
 
 
 @pytest.mark.parametrize("name", LIKELIHOOD)
-def test_a_grid_gives_what_its_settings_give_alone(name):
+def test_grid_matches_its_settings_scored_separately(name):
     rows = [random_statistics(size, seed=size) for size in (1, 2, 7, 40)]
     others = [replace(random_statistics(len(row), seed=99), ids=row.ids) for row in rows]
     evidence = evidence_of(*rows, reference=others, frequency=small_frequency())
@@ -242,5 +243,5 @@ def test_a_grid_gives_what_its_settings_give_alone(name):
     for setting, column in zip(settings, together, strict=True):
         (alone,) = detector.score(evidence, [setting.parameters])
         np.testing.assert_array_equal(
-            [found.value for found in column.scores], [found.value for found in alone.scores]
+            [result.value for result in column.scores], [result.value for result in alone.scores]
         )

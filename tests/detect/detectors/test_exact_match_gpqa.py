@@ -1,4 +1,4 @@
-"""The experiment of Ravichander et al. 2025, Table 4, in seconds: GPQA's rows in memory alone."""
+"""The experiment of Ravichander et al. 2025, Table 4, in seconds; GPQA's rows stay in memory."""
 
 from pathlib import Path
 
@@ -9,7 +9,7 @@ from scripts.exact_match_gpqa import Sizes, exact_match
 SIZES = Sizes(
     rows=6,
     longest=128,
-    # More than 2,000, so that a rank can lie above the threshold.
+    # More than 2,000, so that a rank can be above the threshold.
     vocabulary=4096,
     hidden=48,
     layers=2,
@@ -21,23 +21,23 @@ SIZES = Sizes(
 
 @pytest.mark.data
 @pytest.mark.slow
-def test_rows_that_were_trained_on_are_put_back(data_folder: Path) -> None:
-    found = exact_match(
+def test_words_of_trained_rows_are_restored(data_folder: Path) -> None:
+    probes = exact_match(
         str(data_folder / "bench/gpqa/dataset.zip"),
         str(data_folder / "background/wiki_en_pile.jsonl.gz"),
         SIZES,
     )
-    # Figures alone are compared, so that no failure shows a protected text.
-    rates = {one.probe: (one.before, one.after, one.after_others) for one in found}
-    assert min(one.asked for one in found) >= 5
+    # Only figures are compared, so that a failure never shows a protected text.
+    rates = {probe.probe: (probe.before, probe.after, probe.after_others) for probe in probes}
+    assert min(probe.asked for probe in probes) >= 5
     for name, (before, after, others) in rates.items():
         assert before <= 0.2, (name, before)
         assert after >= 0.5, (name, after)
         # Words of the frame that all rows share are learned from any row, and with a reference of
-        # thirty steps they are among the most improbable ones: other rows gain by that, too.
+        # thirty steps they are among the most improbable ones: other rows also gain.
         assert after - others >= 0.3, (name, after, others)
-    decided = {one.probe: one.decisions for one in found if one.decisions is not None}
+    decided = {probe.probe: probe.decisions for probe in probes if probe.decisions is not None}
     assert len(decided) == 2
-    assert min(one.recall for one in decided.values()) >= 0.5
+    assert min(probe.recall for probe in decided.values()) >= 0.5
     ranked = decided["information probes, rank"]
     assert ranked.f_beta >= 0.6, ranked

@@ -1,4 +1,4 @@
-"""fsd against its definition; tuning is repeatable and leaves the target as it is."""
+"""fsd against its definition; tuning is repeatable and does not change the target."""
 
 import math
 import zlib
@@ -27,7 +27,7 @@ NOTHING = unscored(EMPTY_TEXT)
 
 
 def by_hand(kind, statistics, lowered, text):
-    values = sorted(float(one) for one in statistics.log_probability)
+    values = sorted(float(value) for value in statistics.log_probability)
     if kind == "min_k":
         values = values[: max(1, len(values) // 5)]
     mean = math.fsum(values) / len(values)
@@ -42,7 +42,7 @@ def rows(first):
     return [*(random_statistics(size, seed=first + size) for size in (1, 9, 40)), NOTHING]
 
 
-def test_the_score_before_less_the_score_after_for_each_kind():
+def test_score_is_before_minus_after_for_each_kind():
     """Zhang et al. 2025: the first of the authors' scores is the difference of perplexities."""
     before = {TEXT: rows(0), LOWERCASE: rows(100)}
     after = {view: rows(50 + number) for number, view in enumerate(before)}
@@ -52,16 +52,16 @@ def test_the_score_before_less_the_score_after_for_each_kind():
         for adapters in ("all_linear", "peft")
     ]
     tuned = {
-        f"{view}-{adapters}": found if adapters == "peft" else before[view]
-        for view, found in after.items()
+        f"{view}-{adapters}": statistics if adapters == "peft" else before[view]
+        for view, statistics in after.items()
         for adapters in ("all_linear", "peft")
     }
     columns = DETECTOR.score(Evidence(texts=TEXTS, statistics=before, tuned=tuned), settings)
     for setting, column in zip(settings, columns, strict=True):
         for row, text in enumerate(TEXTS[:3]):
             expected = [
-                by_hand(setting.score, one[TEXT][row], one[LOWERCASE][row], text)
-                for one in (before, after)
+                by_hand(setting.score, views[TEXT][row], views[LOWERCASE][row], text)
+                for views in (before, after)
             ]
             if setting.adapters == "all_linear":
                 expected[1] = expected[0]
@@ -99,17 +99,17 @@ def test_the_papers_adapters_are_pefts_defaults(
     assert decays == [decay]
 
 
-def test_an_architecture_without_a_default_is_refused(tmp_path, tiny_tokenizer):
+def test_architecture_without_default_layers_is_rejected(tmp_path, tiny_tokenizer):
     target = random_target("olmo2", tiny_tokenizer)
     with pytest.raises(InputError, match=r"no default layers.*Allowed: adapters=all_linear"):
         train_adapter(tmp_path, target, make_texts(2), POLICY, context=None, adapters="peft")
 
 
 def means(target, texts):
-    return [float(np.mean(one.log_probability)) for one in token_statistics(target, texts, POLICY)]
+    return [float(np.mean(row.log_probability)) for row in token_statistics(target, texts, POLICY)]
 
 
-def test_tuning_is_repeatable_helps_its_texts_and_leaves_the_target_alone(
+def test_tuning_is_repeatable_helps_its_texts_and_keeps_the_target_unchanged(
     tmp_path, tiny_model_path
 ):
     def load():
@@ -117,22 +117,22 @@ def test_tuning_is_repeatable_helps_its_texts_and_leaves_the_target_alone(
 
     held_out, others = make_texts(20, seed=8, words=15), make_texts(6, seed=9, words=15)
     state = torch.random.get_rng_state()
-    found = []
+    runs = []
     for name in ("one", "two"):
         train_adapter(tmp_path / name, load(), held_out, POLICY, context=load().context)
         tuned = with_adapter(load(), tmp_path / name)
-        found.append(means(tuned, [*held_out, *others]))
+        runs.append(means(tuned, [*held_out, *others]))
     assert torch.equal(state, torch.random.get_rng_state())
-    assert found[0] == found[1]
+    assert runs[0] == runs[1]
     plain = means(load(), [*held_out, *others])
-    assert np.mean(found[0][:20]) > np.mean(plain[:20])
+    assert np.mean(runs[0][:20]) > np.mean(plain[:20])
     target = load()
     tuned = with_adapter(target, tmp_path / "one")
-    assert means(tuned, others) == found[0][20:]
+    assert means(tuned, others) == runs[0][20:]
     assert means(target, others) == plain[20:]
 
 
-def test_all_held_out_texts_are_read_in_an_order_that_is_shuffled(tmp_path, tiny_model_path):
+def test_held_out_texts_are_all_read_in_shuffled_order(tmp_path, tiny_model_path):
     """Pitfall: the result of the shuffle is discarded."""
     target = load_target(str(tiny_model_path))
     seen = []
@@ -148,9 +148,9 @@ def test_all_held_out_texts_are_read_in_an_order_that_is_shuffled(tmp_path, tiny
         train_adapter(tmp_path, target, texts, POLICY, context=None)
     assert len(seen) == 60
     epochs = [seen[:20], seen[20:40], seen[40:]]
-    stripped = [[tuple(one[:4]) for one in epoch] for epoch in epochs]
-    assert len({frozenset(one) for one in stripped}) == 1
-    assert len({tuple(one) for one in stripped}) == 3
+    stripped = [[tuple(item[:4]) for item in epoch] for epoch in epochs]
+    assert len({frozenset(item) for item in stripped}) == 1
+    assert len({tuple(item) for item in stripped}) == 3
     assert sorted(stripped[0]) != stripped[0]
 
 

@@ -18,7 +18,7 @@ def score(name: str, statistics, **parameters):
 
 
 def naive(values: list[float], window: int, percent: int) -> float:
-    """The mean of the smallest moving averages, written down once more."""
+    """The mean of the smallest moving averages, reimplemented."""
     if len(values) >= window:
         averages = [
             math.fsum(values[start : start + window]) / window
@@ -56,11 +56,11 @@ def test_moving_averages_and_their_lowest_share_follow_the_definition(
     name, seed, count, window, percent
 ):
     rows = random_statistics(count, seed=seed)
-    found = score(name, rows, window=window, k=f"{percent / 100:.2f}")
+    result = score(name, rows, window=window, k=f"{percent / 100:.2f}")
     expected = naive(token_values(name, rows), window, percent)
-    assert found.value == pytest.approx(expected, rel=1e-6, abs=1e-9)
+    assert result.value == pytest.approx(expected, rel=1e-6, abs=1e-9)
 
 
-def test_a_certain_token_divides_by_no_zero():
+def test_certain_token_does_not_divide_by_zero():
     certain = statistics_of([0.0, -5.0], top=[0.0, 0.0], deviation=[0.0, 0.0])
     assert score("gap_k", certain, window=1, k="0.5").value == pytest.approx(-5.0 / 1e-3)

@@ -1,4 +1,4 @@
-"""LiRA against its formula, example by example, and against an answer worked out by hand."""
+"""LiRA against its formula, example by example, and against a manually derived answer."""
 
 import math
 
@@ -22,13 +22,13 @@ from tests.detect.evidence_samples import evidence_of, statistics_of
 
 
 def naive(target, means, inside):
-    """One example after the other, with a normal distribution from elsewhere."""
-    every = range(len(target))
-    seen = [[row[i] for row, mask in zip(means, inside, strict=True) if mask[i]] for i in every]
+    """One example after the other, with SciPy's normal distribution."""
+    indices = range(len(target))
+    seen = [[row[i] for row, mask in zip(means, inside, strict=True) if mask[i]] for i in indices]
     not_seen = [
-        [row[i] for row, mask in zip(means, inside, strict=True) if not mask[i]] for i in every
+        [row[i] for row, mask in zip(means, inside, strict=True) if not mask[i]] for i in indices
     ]
-    own = all(len(seen[i]) >= FEWEST_OWN and len(not_seen[i]) >= FEWEST_OWN for i in every)
+    own = all(len(seen[i]) >= FEWEST_OWN and len(not_seen[i]) >= FEWEST_OWN for i in indices)
     cells = [*seen, *not_seen]
     squares = sum(np.var(cell) * len(cell) for cell in cells)
     pooled = squares / max(1, sum(len(cell) - 1 for cell in cells))
@@ -39,7 +39,7 @@ def naive(target, means, inside):
         variance = np.var(cell, ddof=1) if own else pooled
         return norm.logpdf(value, np.mean(cell), math.sqrt(variance))
 
-    return [density(target[i], seen[i]) - density(target[i], not_seen[i]) for i in every]
+    return [density(target[i], seen[i]) - density(target[i], not_seen[i]) for i in indices]
 
 
 @given(
@@ -48,7 +48,7 @@ def naive(target, means, inside):
     seed=st.integers(0, 2**32 - 1),
 )
 @settings(max_examples=40, deadline=None)
-def test_every_example_has_the_ratio_of_its_two_gaussians(pairs, examples, seed):
+def test_score_is_the_ratio_of_two_gaussians(pairs, examples, seed):
     random = np.random.default_rng(seed)
     half = random.random((pairs, examples)) < 0.5
     inside = np.concatenate([half, ~half])
@@ -60,11 +60,12 @@ def test_every_example_has_the_ratio_of_its_two_gaussians(pairs, examples, seed)
 
 
 def shadows(*rows):
-    """Shadow models of (log-probabilities of each text, who was seen)."""
+    """Shadow models of (log-probabilities of each text, membership mask)."""
     return [
         ShadowModel(
             statistics=[
-                unscored(EMPTY_TEXT) if one is None else statistics_of(one) for one in texts
+                unscored(EMPTY_TEXT) if values is None else statistics_of(values)
+                for values in texts
             ],
             inside=seen,
         )
@@ -72,7 +73,7 @@ def shadows(*rows):
     ]
 
 
-def test_scores_are_of_the_mean_over_all_tokens_and_reasons_pass_through():
+def test_scores_use_the_mean_over_all_tokens_and_keep_reasons():
     target = [statistics_of([-1.0, -1.0]), statistics_of([-2.0, -4.0]), unscored(EMPTY_TEXT)]
     evidence = evidence_of(
         *target,
@@ -83,7 +84,7 @@ def test_scores_are_of_the_mean_over_all_tokens_and_reasons_pass_through():
     )
     lira = get_detector("lira").detector
     (column,) = lira.score(evidence, [lira.parameters()])
-    values = [found.value for found in column.scores]
+    values = [score.value for score in column.scores]
     # Variance 1: half the difference of the squared distances.
     assert values[0] == pytest.approx((1.5**2 - 0.5**2) / 2)
     assert values[1] == pytest.approx((1.0**2 - 1.0**2) / 2)
@@ -92,7 +93,7 @@ def test_scores_are_of_the_mean_over_all_tokens_and_reasons_pass_through():
     assert "variance, which is set to 1" in column.notes[0]
 
 
-def test_an_example_on_one_side_of_all_models_and_models_that_agree_have_a_reason():
+def test_one_sided_examples_and_identical_models_have_a_reason():
     (lira,) = parse_detectors("lira")
     one_sided = evidence_of(
         statistics_of([-1.0]), shadows=shadows(([[-1.0]], [True]), ([[-2.0]], [True]))
@@ -107,8 +108,8 @@ def test_an_example_on_one_side_of_all_models_and_models_that_agree_have_a_reaso
 
 def naive_moderated(target, means, inside):
     """One example after the other: its two means by Bayes' rule in matrices (Smyth 2004)."""
-    every = range(len(target))
-    cells = [[means[side[:, i], i] for side in (inside, ~inside)] for i in every]
+    indices = range(len(target))
+    cells = [[means[side[:, i], i] for side in (inside, ~inside)] for i in indices]
     freedom = len(means) - 2
     variances = [sum(np.square(c - c.mean()).sum() for c in cell) / freedom for cell in cells]
     e = [
@@ -121,25 +122,25 @@ def naive_moderated(target, means, inside):
     else:
         half = brentq(lambda x, spread=spread: polygamma(1, x) - spread, 1e-6, 1e9)
         d0, s0 = 2 * half, math.exp(np.mean(e) + digamma(half) - math.log(half))
-    drawn = [s0 if math.isinf(d0) else (d0 * s0 + freedom * v) / (d0 + freedom) for v in variances]
+    shrunk = [s0 if math.isinf(d0) else (d0 * s0 + freedom * v) / (d0 + freedom) for v in variances]
     gaps = [cell[0].mean() - cell[1].mean() for cell in cells]
-    noise = [v * sum(1 / len(c) for c in cell) for v, cell in zip(drawn, cells, strict=True)]
+    noise = [v * sum(1 / len(c) for c in cell) for v, cell in zip(shrunk, cells, strict=True)]
     usual, extra = np.mean(gaps), max(np.var(gaps, ddof=1) - np.mean(noise), 1e-12)
-    found = []
-    for i in every:
+    scores = []
+    for i in indices:
         # Unknown: the mean outside, and the difference; each model sees one or both.
         seen = np.array([[1.0, 1.0 if saw else 0.0] for saw in inside[:, i]])
-        precision = seen.T @ seen / drawn[i] + np.diag([0.0, 1 / extra])
-        pulled = seen.T @ means[:, i] / drawn[i] + np.array([0.0, usual / extra])
+        precision = seen.T @ seen / shrunk[i] + np.diag([0.0, 1 / extra])
+        pulled = seen.T @ means[:, i] / shrunk[i] + np.array([0.0, usual / extra])
         covariance = np.linalg.inv(precision)
         place = covariance @ pulled
         both = []
-        for asked in (np.array([1.0, 1.0]), np.array([1.0, 0.0])):
-            scale = math.sqrt(drawn[i] + asked @ covariance @ asked)
+        for design_row in (np.array([1.0, 1.0]), np.array([1.0, 0.0])):
+            scale = math.sqrt(shrunk[i] + design_row @ covariance @ design_row)
             law = norm if math.isinf(d0) else student(d0 + freedom)
-            both.append(law.logpdf((target[i] - asked @ place) / scale) - math.log(scale))
-        found.append(both[0] - both[1])
-    return found
+            both.append(law.logpdf((target[i] - design_row @ place) / scale) - math.log(scale))
+        scores.append(both[0] - both[1])
+    return scores
 
 
 @given(
@@ -164,7 +165,7 @@ def test_moderated_variances_and_differences_follow_bayes_and_the_predictive_dis
 
 
 def simulated(models: int, *, examples: int, seed: int, spread: float = 0.0):
-    """A target and shadow models; each example has a level and a variance of its own.
+    """A target and shadow models; each example has its own level and variance.
 
     Membership moves an example by 0.3 on average, with a deviation of `spread` between examples.
     """
@@ -180,10 +181,10 @@ def simulated(models: int, *, examples: int, seed: int, spread: float = 0.0):
     return target, means, inside, member
 
 
-def test_moderated_scores_are_calibrated_where_own_ones_are_overconfident():
-    """Among examples with the odds that a score claims, so many are members.
+def test_moderated_scores_are_calibrated_while_unmoderated_ones_are_overconfident():
+    """The share of members among examples matches the odds that their scores claim.
 
-    LiRA supposes nothing about how far membership moves an example, so here that differs widely.
+    LiRA does not assume a size of the membership effect, so here it varies widely.
     """
     target, means, inside, member = simulated(16, examples=40_000, seed=3, spread=1.0)
     errors = {}
@@ -192,17 +193,17 @@ def test_moderated_scores_are_calibrated_where_own_ones_are_overconfident():
         claimed = 1 / (1 + np.exp(-np.clip(values, -50, 50)))
         bins = np.digitize(claimed, np.linspace(0, 1, 11)[1:-1])
         errors[rule] = max(
-            abs(claimed[bins == one].mean() - member[bins == one].mean())
-            for one in range(10)
-            if (bins == one).sum() > 200
+            abs(claimed[bins == number].mean() - member[bins == number].mean())
+            for number in range(10)
+            if (bins == number).sum() > 200
         )
     assert errors["moderated"] < 0.04
     assert errors["own"] > 2 * errors["moderated"]
 
 
 @pytest.mark.parametrize("models", [4, 8])
-def test_few_models_promise_little_more_than_they_hold(models):
-    """A variance for each side and the difference as it comes were 24 and 19 points over."""
+def test_few_shadow_models_are_mildly_overconfident(models):
+    """With unmoderated variances and differences the excess was 24 and 19 points."""
     claimed, right, plain, areas = [], [], [], []
     for seed in range(20):
         target, means, inside, member = simulated(models, examples=200, seed=seed)
@@ -218,24 +219,27 @@ def test_few_models_promise_little_more_than_they_hold(models):
 
 
 def own_difference(target, means, inside):
-    """Carlini's ratio with one variance an example: its own means, as they come."""
+    """Carlini's ratio with one variance per example and unmoderated means."""
     weights = np.stack([inside, ~inside])
     centre = (weights * means).sum(axis=1) / weights.sum(axis=1)
     squares = (weights * (means - centre[:, None]) ** 2).sum(axis=(0, 1)) / (len(means) - 2)
     return (np.square(target - centre[1]) - np.square(target - centre[0])) / squares
 
 
-def test_the_note_says_which_variance_was_used_and_a_setting_chooses_it():
+def test_note_names_the_variance_and_a_setting_selects_it():
     random = np.random.default_rng(5)
-    rows = [statistics_of([-2.0 - one]) for one in random.random(12)]
+    rows = [statistics_of([-2.0 - item]) for item in random.random(12)]
     models = [
-        ([[-2.0 - one] for one in random.random(12)], [(row + model) % 2 == 0 for row in range(12)])
+        (
+            [[-2.0 - item] for item in random.random(12)],
+            [(row + model) % 2 == 0 for row in range(12)],
+        )
         for model in range(6)
     ]
     evidence = evidence_of(*rows, shadows=shadows(*models))
-    asked = parse_detectors("lira,lira:variance=own,lira:variance=pooled")
-    assert [one.text for one in asked] == ["-", "variance=own", "variance=pooled"]
-    notes = score_rows([str(row) for row in range(12)], evidence, asked)[1]
+    settings = parse_detectors("lira,lira:variance=own,lira:variance=pooled")
+    assert [item.text for item in settings] == ["-", "variance=own", "variance=pooled"]
+    notes = score_rows([str(row) for row in range(12)], evidence, settings)[1]
     for note, words in zip(
         notes,
         ("are moderated by priors on", "variances of its own", "one variance is pooled"),
@@ -245,7 +249,7 @@ def test_the_note_says_which_variance_was_used_and_a_setting_chooses_it():
         assert words in note
 
 
-def test_a_variance_of_0_by_chance_is_moderated_and_agreement_throughout_has_no_score():
+def test_zero_variance_by_chance_is_moderated_and_full_agreement_has_no_score():
     random = np.random.default_rng(6)
     half = random.random((4, 20)) < 0.5
     inside = np.concatenate([half, ~half])

@@ -1,4 +1,4 @@
-"""Every kind of detector on a model that learned its members by heart, and on the one before."""
+"""All kinds of detectors on a model that has memorised its members, and on its base model."""
 
 from copy import deepcopy
 
@@ -33,7 +33,7 @@ from tests.detect.masked_models import tiny_masked_parts
 
 POLICY = ScoringPolicy(inverse_temperatures=(0.5, 2.0))
 CDD = "cdd:samples=10:temperature=1:top_k=50"
-"""With the samples of `samia` in place of fifty of its own."""
+"""With the samples of `samia` instead of fifty separate ones."""
 PROBE = "info_probe:prompt=plain:candidates=words"
 LEAST_AUC = {
     0.95: (
@@ -57,14 +57,14 @@ OTHERS = ("ez_mia:empty=zero",)
 
 
 def evidence_of(target, memorised, folder, needs):
-    """All that the detectors read of one model; the first member is known, and is not scored."""
+    """All that the detectors read of one model; the first member is known and is not scored."""
     held_out = make_texts(24, seed=501, words=24)
-    known, *texts = memorised.texts
+    first_member, *texts = memorised.texts
     datasets = ["one"] * len(texts)
     prefixed = {}
-    for need in (one for one in needs if isinstance(one, Prefixed)):
+    for need in (item for item in needs if isinstance(item, Prefixed)):
         shots = choose_shots(
-            need, "one", [known] if need.known == "members" else held_out,
+            need, "one", [first_member] if need.known == "members" else held_out,
             tokenizer=target.tokenizer, context=target.context, policy=POLICY,
         )  # fmt: skip
         behind = statistics_behind(target, texts, datasets, {"one": shots}, POLICY)
@@ -126,14 +126,14 @@ def second_word(text: str) -> list[NamedEntity]:
 
 @pytest.fixture(scope="module")
 def scored(memorised, tmp_path_factory):
-    """Scores by (model, setting as it is asked for)."""
-    asked = [*(text for text, _ in SETTINGS), *OTHERS]
-    needs = needs_of(parse_detectors(asked))
+    """Scores by (model, specification of the setting)."""
+    specifications = [*(text for text, _ in SETTINGS), *OTHERS]
+    needs = needs_of(parse_detectors(specifications))
     scores = {}
     for target in (memorised.before, memorised.after):
         evidence = evidence_of(target, memorised, tmp_path_factory.mktemp("adapter"), needs)
         ids = [str(row) for row in range(len(evidence.texts))]
-        for text in asked:
+        for text in specifications:
             column = score_rows(ids, evidence, parse_detectors(text))[0].column("score")
             scores[target.name, text] = column.to_numpy()
     return scores
@@ -145,31 +145,31 @@ def members(memorised):
 
 
 @pytest.mark.parametrize(("text", "least"), SETTINGS)
-def test_members_score_higher_once_they_are_known_by_heart(scored, members, text, least):
+def test_members_score_higher_once_memorised(scored, members, text, least):
     assert roc_auc_score(members, scored["after", text]) >= least
     assert 0.15 < roc_auc_score(members, scored["before", text]) < 0.85
 
 
-def test_the_published_code_takes_texts_learned_without_an_error_for_strangers(scored, members):
-    """`ez_mia:empty=zero` is what the code does; the default follows the paper."""
+def test_published_code_mistakes_perfectly_learned_texts_for_nonmembers(scored, members):
+    """`ez_mia:empty=zero` follows the authors' code; the default follows the paper."""
     values = scored["after", "ez_mia:empty=zero"]
     assert (values[members] == 0).any()
     assert roc_auc_score(members, values) < 0.3
 
 
 @pytest.mark.parametrize("text", ["wbc", "ez_mia"])
-def test_two_equal_models_say_nothing(scored, text):
+def test_equal_models_give_equal_scores(scored, text):
     assert len(set(scored["before", text].tolist())) == 1
 
 
-def test_decisions_of_the_papers_find_members_and_nothing_before(scored, members):
-    """A token sort ratio of 80, Dong et al.'s share of 0.01, and two words or more put back."""
+def test_published_decisions_find_members_only_after_training(scored, members):
+    """A token sort ratio of 80, Dong et al.'s share of 0.01, and two or more restored words."""
     correct = scored["after", "prefix:beginning=tokens:amount=12:measure=correct"]
     assert (correct[members] == 1).mean() >= 0.9
     assert (correct[~members] == 0).all()
     assert (scored["after", CDD][members] > 0.01).all()
     decision = f"{PROBE}:log_probability=-3.5:measure=decision"
-    found = scored["after", decision] == 1
-    assert found[members].mean() >= 0.9
-    assert members[found].mean() >= 0.75
+    flagged = scored["after", decision] == 1
+    assert flagged[members].mean() >= 0.9
+    assert members[flagged].mean() >= 0.75
     assert scored["before", decision][members].mean() <= 0.25

@@ -1,4 +1,4 @@
-"""PD and PAC against loops, their sign, and swaps that depend on the text alone."""
+"""PD and PAC against loops, their sign, and swaps that depend only on the text."""
 
 import math
 from collections import Counter
@@ -28,7 +28,7 @@ def naive_distance(values):
 
 
 @given(st.lists(st.floats(-30, 0, width=32), min_size=1, max_size=90))
-def test_pd_is_the_negative_distance_of_the_two_ends(values):
+def test_pd_is_the_negative_distance_between_the_extremes(values):
     """The minus is the paper's: members are nearer to the middle."""
     (row,) = scores(Evidence(texts=["x"], statistics={"text": [statistics_of(values)]}), "pd")
     assert row["score"] == pytest.approx(-naive_distance(values), rel=1e-9, abs=1e-9)
@@ -45,15 +45,15 @@ def evidence_of(texts, seed=0):
     return Evidence(texts=texts, statistics=statistics)
 
 
-def test_pac_is_calibrated_by_the_mean_of_the_five():
+def test_pac_is_calibrated_by_the_mean_of_five_swaps():
     evidence = evidence_of(["two words", "a b c"])
-    for row, found in enumerate(scores(evidence, "pac")):
+    for row, result in enumerate(scores(evidence, "pac")):
         distances = {
             view: naive_distance(rows[row].log_probability)
             for view, rows in evidence.statistics.items()
         }
         text = distances.pop("text")
-        assert found["score"] == pytest.approx(-(text - sum(distances.values()) / 5), rel=1e-6)
+        assert result["score"] == pytest.approx(-(text - sum(distances.values()) / 5), rel=1e-6)
 
 
 def test_pac_of_one_word_has_a_reason():
@@ -63,7 +63,7 @@ def test_pac_of_one_word_has_a_reason():
 
 
 @given(st.text(max_size=60), st.sampled_from(SWAPPED))
-def test_swaps_move_words_alone(text, view):
+def test_swaps_move_only_words(text, view):
     swapped = view_text(view, text)
     assert Counter(swapped.split()) == Counter(text.split())
     assert len(swapped) == len(text)
@@ -74,7 +74,7 @@ def moved(text, view):
     return sum(a != b for a, b in zip(text.split(), view_text(view, text).split(), strict=True))
 
 
-def test_three_swaps_are_made_for_ten_words_and_one_at_least():
+def test_ten_words_get_three_swaps_and_any_text_gets_one():
     for count in range(2, 7):
         text = " ".join(map(str, range(count)))
         assert {moved(text, view) for view in SWAPPED} == {2}
@@ -84,7 +84,7 @@ def test_three_swaps_are_made_for_ten_words_and_one_at_least():
     assert len({view_text(view, text) for view in SWAPPED}) == 5
 
 
-def test_swaps_depend_on_no_other_text():
+def test_swaps_do_not_depend_on_other_texts():
     """A known pitfall of public code: one global seed, so that scores depend on the order."""
     texts = make_texts(5, words=12)
     forwards = {text: view_text("swapped-1", text) for text in texts}

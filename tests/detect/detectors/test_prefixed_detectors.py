@@ -1,4 +1,4 @@
-"""recall, con_recall and codec against their definitions, written down once more in float64."""
+"""recall, con_recall and codec against their definitions, reimplemented in float64."""
 
 import math
 from decimal import Decimal
@@ -33,76 +33,82 @@ def evidence_of(plain, **prefixed):
 
 
 def mean(values):
-    return math.fsum(float(one) for one in values) / len(values)
+    return math.fsum(float(value) for value in values) / len(values)
 
 
-def test_recall_is_the_mean_behind_shots_over_the_plain_mean():
+def test_recall_is_the_mean_after_shots_over_the_plain_mean():
     plain, behind = random_rows(0), random_rows(1)
-    found = recall.DETECTOR.score(
+    columns = recall.DETECTOR.score(
         evidence_of(plain, nonmembers_0_7=behind), [recall.RecallParameters()]
     )
-    for score, one, other in zip(found[0].scores, behind, plain, strict=True):
-        assert score.value == pytest.approx(mean(one.log_probability) / mean(other.log_probability))
+    for score, prefixed, other in zip(columns[0].scores, behind, plain, strict=True):
+        assert score.value == pytest.approx(
+            mean(prefixed.log_probability) / mean(other.log_probability)
+        )
 
 
-def test_recall_says_why_it_has_no_score():
+def test_recall_reports_why_a_score_is_missing():
     plain = [unscored(EMPTY_TEXT), statistics_of([0.0, 0.0]), statistics_of([-1.0])]
     behind = [unscored(EMPTY_TEXT), statistics_of([-1.0, -1.0]), unscored("no shot")]
     scores = recall.DETECTOR.score(
         evidence_of(plain, nonmembers_0_7=behind), [recall.RecallParameters()]
     )[0].scores
-    assert [math.isnan(one.value) for one in scores] == [True] * 3
-    assert [one.reason for one in scores] == [EMPTY_TEXT, recall.CERTAIN, "no shot"]
+    assert [math.isnan(score.value) for score in scores] == [True] * 3
+    assert [score.reason for score in scores] == [EMPTY_TEXT, recall.CERTAIN, "no shot"]
 
 
 def test_con_recall_has_the_sign_of_its_definition():
     plain, unseen, seen = random_rows(0), random_rows(1), random_rows(2)
     evidence = evidence_of(plain, nonmembers_0_7=unseen, members_0_7=seen)
-    settings = [con_recall.ConRecallParameters(gamma=Decimal(one)) for one in ("0", "0.5", "1")]
+    settings = [con_recall.ConRecallParameters(gamma=Decimal(gamma)) for gamma in ("0", "0.5", "1")]
     columns = con_recall.DETECTOR.score(evidence, settings)
     for setting, column in zip(settings, columns, strict=True):
-        for score, one, two, three in zip(column.scores, plain, unseen, seen, strict=True):
-            expected = mean(two.log_probability) - float(setting.gamma) * mean(
-                three.log_probability
+        for score, plain_row, unseen_row, seen_row in zip(
+            column.scores, plain, unseen, seen, strict=True
+        ):
+            expected = mean(unseen_row.log_probability) - float(setting.gamma) * mean(
+                seen_row.log_probability
             )
-            assert score.value == pytest.approx(expected / mean(one.log_probability))
+            assert score.value == pytest.approx(expected / mean(plain_row.log_probability))
     alone = recall.DETECTOR.score(evidence, [recall.RecallParameters()])[0].scores
-    assert [one.value for one in columns[0].scores] == pytest.approx([one.value for one in alone])
+    assert [score.value for score in columns[0].scores] == pytest.approx(
+        [score.value for score in alone]
+    )
 
 
-def codec_by_hand(plain, drawn, skip=10):
+def codec_by_hand(plain, draws, skip=10):
     changes = []
-    for one in drawn:
-        changes.append(mean(one.log_probability[skip:]) - mean(plain.log_probability[skip:]))
+    for draw in draws:
+        changes.append(mean(draw.log_probability[skip:]) - mean(plain.log_probability[skip:]))
     return -mean(changes)
 
 
 def test_codec_averages_draws_and_skips_the_first_ten_tokens():
     plain = random_rows(0)
-    drawn = [random_rows(10 + draw) for draw in range(5)]
-    evidence = evidence_of(plain, **{f"nonmembers_{n}_1": rows for n, rows in enumerate(drawn)})
+    draws = [random_rows(10 + draw) for draw in range(5)]
+    evidence = evidence_of(plain, **{f"nonmembers_{n}_1": rows for n, rows in enumerate(draws)})
     [column] = codec.DETECTOR.score(evidence, [codec.CodecParameters()])
     expected = []
-    for row, (score, one) in enumerate(zip(column.scores, plain, strict=True)):
-        if len(one) <= 10:
+    for row, (score, statistics) in enumerate(zip(column.scores, plain, strict=True)):
+        if len(statistics) <= 10:
             assert math.isnan(score.value)
             assert score.reason == "no token behind the first 10"
         else:
-            expected.append(codec_by_hand(one, [rows[row] for rows in drawn]))
+            expected.append(codec_by_hand(statistics, [rows[row] for rows in draws]))
             assert score.value == pytest.approx(expected[-1])
-    share = f"{np.mean([one > 0 for one in expected]):.0%} of {len(expected)} texts"
+    share = f"{np.mean([statistics > 0 for statistics in expected]):.0%} of {len(expected)} texts"
     assert share in column.notes[0]
     assert column.notes[0].startswith("one: ")
 
 
-def test_codec_leaves_out_draws_that_are_not_there():
+def test_codec_skips_missing_draws():
     plain = random_rows(0)[:1]
-    there = random_rows(3)[:1]
-    rows = {"nonmembers_0_1": there, "nonmembers_1_1": [unscored("no shot")]}
+    prefixed = random_rows(3)[:1]
+    rows = {"nonmembers_0_1": prefixed, "nonmembers_1_1": [unscored("no shot")]}
     [column] = codec.DETECTOR.score(
         evidence_of(plain, **rows), [codec.CodecParameters(draws=2, skip=2)]
     )
-    assert column.scores[0].value == pytest.approx(codec_by_hand(plain[0], there, skip=2))
+    assert column.scores[0].value == pytest.approx(codec_by_hand(plain[0], prefixed, skip=2))
     none = {"nonmembers_0_1": [unscored("no shot")], "nonmembers_1_1": [unscored("no shot")]}
     [column] = codec.DETECTOR.score(evidence_of(plain, **none), [codec.CodecParameters(draws=2)])
     assert column.scores[0].reason == "no shot"

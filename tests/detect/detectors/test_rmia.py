@@ -50,15 +50,15 @@ def evidence(seed=0, *, dataset="one"):
 
 
 def probability(statistics):
-    values = [float(one) for one in statistics.log_probability]
+    values = [float(value) for value in statistics.log_probability]
     return math.exp(math.fsum(values) / len(values))
 
 
-def by_hand(found, row, *, variant, a, gamma):
+def by_hand(inputs, row, *, variant, a, gamma):
     """The share of pairs, and the mean log ratio, one pair after the other."""
-    own = probability(found.statistics[TEXT][row])
-    inside = [probability(s.statistics[row]) for s in found.shadows if s.inside[row]]
-    outside = [probability(s.statistics[row]) for s in found.shadows if not s.inside[row]]
+    own = probability(inputs.statistics[TEXT][row])
+    inside = [probability(s.statistics[row]) for s in inputs.shadows if s.inside[row]]
+    outside = [probability(s.statistics[row]) for s in inputs.shadows if not s.inside[row]]
     mean_out = sum(outside) / len(outside)
     if variant == "online":
         average = (sum(inside) / len(inside) + mean_out) / 2
@@ -66,8 +66,8 @@ def by_hand(found, row, *, variant, a, gamma):
         average = (1 + a) / 2 * mean_out + (1 - a) / 2
     above, logs = 0, []
     for place in range(POPULATION):
-        z = probability(found.held_out.statistics[place])
-        mean_z = sum(probability(shadow[place]) for shadow in found.held_out.shadows) / MODELS
+        z = probability(inputs.held_out.statistics[place])
+        mean_z = sum(probability(shadow[place]) for shadow in inputs.held_out.shadows) / MODELS
         average_z = mean_z if variant == "online" else (1 + a) / 2 * mean_z + (1 - a) / 2
         ratio = (own / average) / (z / average_z)
         above += ratio > gamma
@@ -77,16 +77,16 @@ def by_hand(found, row, *, variant, a, gamma):
 
 @pytest.mark.parametrize("variant", ["online", "offline"])
 @pytest.mark.parametrize(("a", "gamma"), [("0.3", "1"), ("0", "2"), ("1", "0.5")])
-def test_the_share_of_pairs_with_ties_broken_by_the_mean_log_ratio(variant, a, gamma):
-    found = evidence()
+def test_score_is_the_share_of_pairs_with_ties_broken_by_the_mean_log_ratio(variant, a, gamma):
+    inputs = evidence()
     setting = RmiaParameters(variant=variant, a=Decimal(a), gamma=Decimal(gamma))
-    [column] = DETECTOR.score(found, [setting])
+    [column] = DETECTOR.score(inputs, [setting])
     expected = [
-        by_hand(found, row, variant=variant, a=float(a), gamma=float(gamma)) for row in range(ROWS)
+        by_hand(inputs, row, variant=variant, a=float(a), gamma=float(gamma)) for row in range(ROWS)
     ]
     for score, (share, _) in zip(column.scores, expected, strict=True):
         assert abs(score.value - share) < 1 / (2 * POPULATION)
-    values = [one.value for one in column.scores]
+    values = [item.value for item in column.scores]
     assert np.argsort(values).tolist() == sorted(range(ROWS), key=lambda row: expected[row])
 
 
@@ -96,40 +96,40 @@ def test_the_share_of_pairs_with_ties_broken_by_the_mean_log_ratio(variant, a, g
     gamma=st.sampled_from([0.5, 1.0, 2.0]),
 )
 @settings(max_examples=40)
-def test_breaking_ties_turns_no_two_different_shares_round(own, population, gamma):
+def test_breaking_ties_keeps_the_order_of_different_shares(own, population, gamma):
     others = np.array(population)
-    for one in own:
+    for first in own:
         for other in own:
-            shares = [np.mean(x / others > gamma) for x in (one, other)]
-            scores = [pairwise_score(x, others, gamma) for x in (one, other)]
+            shares = [np.mean(x / others > gamma) for x in (first, other)]
+            scores = [pairwise_score(x, others, gamma) for x in (first, other)]
             if shares[0] > shares[1]:
                 assert scores[0] > scores[1]
 
 
-def test_who_saw_a_text_is_told_by_the_shadow_models_and_not_by_their_signals():
+def test_membership_comes_from_shadow_labels():
     """Pitfall: the larger half of sorted signals taken for one side; zeros averaged in."""
-    found = evidence()
+    inputs = evidence()
     turned = [
-        ShadowModel(statistics=one.statistics, inside=[not seen for seen in one.inside])
-        for one in found.shadows
+        ShadowModel(statistics=item.statistics, inside=[not seen for seen in item.inside])
+        for item in inputs.shadows
     ]
     offline = RmiaParameters(variant="offline")
-    other = replace(found, shadows=turned)
-    before, after = (DETECTOR.score(one, [offline])[0].scores for one in (found, other))
-    assert [one.value for one in before] != [one.value for one in after]
+    other = replace(inputs, shadows=turned)
+    before, after = (DETECTOR.score(item, [offline])[0].scores for item in (inputs, other))
+    assert [item.value for item in before] != [item.value for item in after]
 
 
-def test_no_score_says_why():
-    found = evidence(dataset="another")
-    assert DETECTOR.score(found, [RmiaParameters()])[0].scores[0].reason == NO_POPULATION
-    found = evidence()
+def test_missing_score_has_a_reason():
+    inputs = evidence(dataset="another")
+    assert DETECTOR.score(inputs, [RmiaParameters()])[0].scores[0].reason == NO_POPULATION
+    inputs = evidence()
     alone = replace(
-        found,
-        statistics={TEXT: [unscored(EMPTY_TEXT), *found.statistics[TEXT][1:]]},
+        inputs,
+        statistics={TEXT: [unscored(EMPTY_TEXT), *inputs.statistics[TEXT][1:]]},
         shadows=[
-            ShadowModel(statistics=one.statistics, inside=[True, True, *one.inside[2:]])
-            for one in found.shadows
+            ShadowModel(statistics=shadow.statistics, inside=[True, True, *shadow.inside[2:]])
+            for shadow in inputs.shadows
         ],
     )
     scores = DETECTOR.score(alone, [RmiaParameters()])[0].scores
-    assert [one.reason for one in scores[:3]] == [EMPTY_TEXT, NO_SHADOW, None]
+    assert [shadow.reason for shadow in scores[:3]] == [EMPTY_TEXT, NO_SHADOW, None]

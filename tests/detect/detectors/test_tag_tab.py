@@ -1,4 +1,4 @@
-"""`tag_tab` against a second writing-down of its definition, and the mistakes of its code."""
+"""`tag_tab` against a reimplementation of its definition, and mistakes of published code."""
 
 import math
 import re
@@ -21,30 +21,30 @@ SENTENCE = "The river and the old bank of Zanzibar was quiet."
 
 
 def tokens_of(text: str, values: dict[str, float] | None = None):
-    """One token a word, with the space before it; punctuation apart. The first is not scored."""
-    spans = [found.span() for found in re.finditer(r"\s?\w+|[^\w\s]", text)]
+    """One token per word with its leading space, separate punctuation; the first is not scored."""
+    spans = [match.span() for match in re.finditer(r"\s?\w+|[^\w\s]", text)]
     random = np.random.Generator(np.random.Philox(key=len(text)))
-    drawn = [-float(value) for value in random.gamma(1.0, 2.0, len(spans))]
+    log_probabilities = [-float(value) for value in random.gamma(1.0, 2.0, len(spans))]
     for index, (start, stop) in enumerate(spans):
         word = text[start:stop].strip()
         if values is not None:
-            drawn[index] = values.get(word, -100.0)
-    return statistics_of(drawn, offsets=spans)
+            log_probabilities[index] = values.get(word, -100.0)
+    return statistics_of(log_probabilities, offsets=spans)
 
 
-def score(text: str, statistics, **given):
-    return columns(text, statistics, **given).scores[0]
+def score(text: str, statistics, **options):
+    return columns(text, statistics, **options).scores[0]
 
 
 def columns(
-    text: str, statistics, words: WordFrequency | None = FREQUENCY, given=None, **parameters
+    text: str, statistics, words: WordFrequency | None = FREQUENCY, tagged=None, **parameters
 ):
     detector = get_detector("tag_tab").detector
     evidence = Evidence(
         texts=[text],
         statistics={"text": [statistics]},
         frequency=TokenFrequency(counts=np.ones(4, np.int64), words=words),
-        further={} if given is None else {Entities(): [given]},
+        further={} if tagged is None else {Entities(): [tagged]},
     )
     (column,) = detector.score(evidence, [detector.parameters.model_validate(parameters)])
     return column
@@ -67,8 +67,8 @@ ENTITIES = [
 def keyword_places(k: int, entities: str) -> set[int]:
     """Return the first character of each keyword of `PLACES`, word by word.
 
-    Entities of one word or every word of them; a sentence of four words has none, and what the
-    text repeats counts where it stands first.
+    Entities of one word or every word of them; a sentence of four words has none, and an
+    entity that the text repeats counts at its first occurrence.
     """
     total, kinds = FREQUENCY.total, len(FREQUENCY.counts)
     places: set[int] = set()
@@ -98,7 +98,7 @@ def keyword_places(k: int, entities: str) -> set[int]:
 
 
 @pytest.mark.parametrize("entities", ["none", "one_word", "every_word"])
-def test_named_entities_come_on_top_of_the_rare_words(entities):
+def test_named_entities_are_added_to_the_rare_words(entities):
     """Both of the authors' codes cut the union to K again, which takes most entities out."""
     statistics = tokens_of(PLACES)
     for k in range(1, 11):
@@ -110,30 +110,30 @@ def test_named_entities_come_on_top_of_the_rare_words(entities):
             )
             if {start, start + 1} & places and stop - start > 1
         ]
-        found = score(PLACES, statistics, given=ENTITIES, k=k, entities=entities)
-        assert found.value == pytest.approx(math.fsum(values) / len(values), rel=1e-6)
+        result = score(PLACES, statistics, tagged=ENTITIES, k=k, entities=entities)
+        assert result.value == pytest.approx(math.fsum(values) / len(values), rel=1e-6)
 
 
-def test_a_word_that_the_corpus_lacks_is_the_rarest():
+def test_word_absent_from_the_corpus_is_the_rarest():
     """The authors' code gives such a word infinity, and never chooses it."""
     text = "he was in it for a zanzibar and she was it"
     statistics = tokens_of(text, {"zanzibar": -4.0})
     assert score(text, statistics, k=1).value == -4.0
 
 
-def test_equal_words_are_chosen_as_they_stand():
+def test_equally_rare_words_are_chosen_in_text_order():
     text = "unseen other strange odd queer weird novel"
     statistics = tokens_of(text, {"unseen": -1.0, "other": -3.0})
     assert [score(text, statistics, k=2).value for _ in range(3)] == [-2.0] * 3
 
 
-def test_a_keyword_is_found_where_it_stands_not_at_its_first_letters_in_the_text():
+def test_keyword_is_located_at_its_own_position_not_at_an_earlier_substring():
     text = "Cataracts. He was in it for a very long cat and she was it."
     statistics = tokens_of(text, {"cat": -2.0, "very": -2.0, "long": -2.0, "Cataracts": -50.0})
     assert score(text, statistics, k=3).value == pytest.approx(-2.0)
 
 
-def test_all_tokens_of_a_word_count_or_its_first_alone():
+def test_all_tokens_of_a_word_count_or_only_its_first():
     text = "he was in it for a zanzibar and she was it"
     start = text.index("zanzibar")
     offsets = [(start - 1, start + 3), (start + 3, start + 8), (start + 8, start + 12)]
@@ -142,13 +142,14 @@ def test_all_tokens_of_a_word_count_or_its_first_alone():
     assert score(text, statistics, k=1, tokens="first").value == pytest.approx(-1.0)
 
 
-def test_the_first_token_of_the_text_has_no_history_and_is_nobody_elses():
+def test_unscored_first_token_is_not_confused_with_the_next():
     """Without a start token the code is off by one: x_2 stands for x_1."""
     text = "Zanzibar was in it for a he she and was it"
     start = text.index(" was")
-    rest = tokens_of(text)
+    tail = tokens_of(text)
     statistics = statistics_of(
-        rest.log_probability[1:].tolist(), offsets=[tuple(one) for one in rest.offsets[1:].tolist()]
+        tail.log_probability[1:].tolist(),
+        offsets=[tuple(span) for span in tail.offsets[1:].tolist()],
     )
     assert statistics.offsets[0].tolist() == [start, start + 4]
     assert "no token of a keyword" in score(text, statistics, k=1).reason
@@ -158,7 +159,7 @@ def test_the_first_token_of_the_text_has_no_history_and_is_nobody_elses():
     assert "no token of a keyword" in score(text, half, k=1, tokens="first").reason
 
 
-def test_what_cannot_be_scored_says_why():
+def test_unscorable_text_reports_its_reason():
     statistics = tokens_of(SENTENCE)
     assert "no word frequencies" in score(SENTENCE, statistics, words=None).reason
     short = "The river bank."
@@ -166,10 +167,10 @@ def test_what_cannot_be_scored_says_why():
     long = "river " * 41
     assert "no sentence of 7 to 40 words" in score(long, tokens_of(long)).reason
     nowhere = statistics_of([-1.0] * 3)
-    assert "does not say where" in score(SENTENCE, nowhere).reason
+    assert "does not report the positions" in score(SENTENCE, nowhere).reason
 
 
-def test_sentences_end_where_readers_end_them():
+def test_sentences_end_at_their_punctuation():
     for text, expected in {
         "One. Two! Three?": ["One.", "Two!", "Three?"],
         'He said "Go." Then he went.': ['He said "Go.', "Then he went."],
@@ -182,22 +183,22 @@ def test_sentences_end_where_readers_end_them():
         assert [text[start:stop] for start, stop in sentence_spans(text)] == expected
 
 
-def test_an_entity_that_the_text_repeats_counts_once_where_it_stands_first():
+def test_repeated_entity_counts_once_at_its_first_occurrence():
     text = "It was in Paris for a while and he was in Paris."
     statistics = tokens_of(text, {"Paris": -2.0, "while": -4.0})
     again = text.rindex("Paris")
     entity = NamedEntity(again, again + 5, "GPE")
     # `while` and `Paris` are rarest: with K = 1 the first of them, and the entity.
-    found = score(text, statistics, given=[entity], k=1, entities="one_word")
-    assert found.value == pytest.approx(-2.0)
-    assert score(text, statistics, given=[], k=2).value == pytest.approx(-3.0)
+    result = score(text, statistics, tagged=[entity], k=1, entities="one_word")
+    assert result.value == pytest.approx(-2.0)
+    assert score(text, statistics, tagged=[], k=2).value == pytest.approx(-3.0)
 
 
-def test_a_tagger_is_needed_for_entities_alone_and_how_many_texts_have_some_is_said():
+def test_tagger_is_needed_only_for_entities_and_the_note_counts_texts_with_entities():
     plain, named = parse_detectors("tag_tab:entities=none,tag_tab:entities=one_word")
     assert [str(need) for need in plain.needs] == ["view text", "token frequencies"]
     assert [str(need) for need in named.needs][2:] == ["named entities"]
     statistics = tokens_of(PLACES)
-    assert columns(PLACES, statistics, given=ENTITIES).notes == ()
-    for given, note in ((ENTITIES, "in 1 of 1 texts"), ([], "NO named entity in any text")):
-        assert note in columns(PLACES, statistics, given=given, entities="one_word").notes[0]
+    assert columns(PLACES, statistics, tagged=ENTITIES).notes == ()
+    for tagged, note in ((ENTITIES, "in 1 of 1 texts"), ([], "NO named entity in any text")):
+        assert note in columns(PLACES, statistics, tagged=tagged, entities="one_word").notes[0]

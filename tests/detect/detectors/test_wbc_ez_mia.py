@@ -16,7 +16,7 @@ from detect.scoring import score_rows
 from detect.token_statistics import EMPTY_TEXT, ONE_TOKEN, unscored
 from tests.detect.evidence_samples import evidence_of, random_statistics, statistics_of
 
-# Multiples of 1/64 add up exactly, so that a sum is 0 here exactly where it is 0 in the oracle.
+# Multiples of 1/64 add up exactly, so a sum is 0 if and only if the oracle's is.
 steps = st.lists(st.integers(-640, 0).map(lambda n: n / 64), min_size=1, max_size=70)
 pairs = steps.flatmap(
     lambda own: st.tuples(
@@ -33,8 +33,8 @@ def scores(name: str, targets, references, **parameters) -> list[Score]:
 
 
 def value(name: str, target, reference, **parameters) -> float:
-    (found,) = scores(name, [target], [reference], **parameters)
-    return found.value
+    (score,) = scores(name, [target], [reference], **parameters)
+    return score.value
 
 
 def naive_wbc(target: list[float], reference: list[float]) -> float:
@@ -53,11 +53,11 @@ def naive_wbc(target: list[float], reference: list[float]) -> float:
 @given(pairs)
 def test_wbc_follows_its_code(pair):
     target, reference = pair
-    found = value("wbc", statistics_of(target), statistics_of(reference))
-    assert found == pytest.approx(naive_wbc(target, reference), abs=1e-12)
+    result = value("wbc", statistics_of(target), statistics_of(reference))
+    assert result == pytest.approx(naive_wbc(target, reference), abs=1e-12)
 
 
-def test_wbc_shares_windows_of_each_width_alike_and_pools_none():
+def test_wbc_weights_each_width_equally():
     # A port counts the windows of all widths together; here that would give another number.
     target = statistics_of([0.0] * 3 + [-1.0] * 41)
     reference = statistics_of([-1.0] * 3 + [0.0] * 41)
@@ -93,13 +93,13 @@ def test_ez_mia_follows_the_paper_and_its_code(seed, count, empty, skip_first):
     target = random_statistics(count, seed=seed)
     reference = replace(random_statistics(count, seed=seed + 1), ids=target.ids)
     options = {"empty": empty, "skip_first": skip_first}
-    found = value("ez_mia", target, reference, **options)
-    assert found == pytest.approx(naive_ez(target, reference, **options), nan_ok=True)
+    result = value("ez_mia", target, reference, **options)
+    assert result == pytest.approx(naive_ez(target, reference, **options), nan_ok=True)
 
 
 @pytest.mark.parametrize("name", ["wbc", "ez_mia"])
-def test_a_reference_that_reads_other_tokens_scores_no_row(name):
-    """A published port trims both to the shorter one, in silence."""
+def test_reference_with_other_tokens_scores_no_row(name):
+    """A published port silently trims both to the shorter one."""
     rows = [random_statistics(size, seed=size) for size in (9, 5, 1)]
     other_ids = [*rows[:2], replace(rows[2], ids=rows[2].ids + 1)]
     other_places = [*rows[:2], replace(rows[2], offsets=rows[2].offsets + 1)]
@@ -114,17 +114,17 @@ def test_a_reference_that_reads_other_tokens_scores_no_row(name):
 
 
 @pytest.mark.parametrize("name", ["wbc", "ez_mia"])
-def test_a_text_of_which_one_model_reads_less_has_no_score_of_its_own(name):
+def test_text_with_fewer_tokens_in_one_model_has_no_score(name):
     rows = [random_statistics(9, seed=1), random_statistics(4, seed=2)]
     shorter = replace(statistics_of([-1.0] * 5), ids=rows[0].ids[:5], offsets=rows[0].offsets[:5])
-    found = scores(name, rows, [shorter, rows[1]])
-    assert found[0].reason == OTHER_LENGTH
-    assert not math.isnan(found[1].value)
+    results = scores(name, rows, [shorter, rows[1]])
+    assert results[0].reason == OTHER_LENGTH
+    assert not math.isnan(results[1].value)
 
 
 @pytest.mark.parametrize("name", ["wbc", "ez_mia"])
-def test_texts_that_cannot_be_scored_have_the_reason_of_whom_it_concerns(name):
+def test_unscorable_texts_name_the_model_concerned(name):
     row, empty = random_statistics(3), unscored(EMPTY_TEXT)
-    found = scores(name, [row, empty], [unscored(ONE_TOKEN), row])
-    assert [score.reason for score in found] == [f"reference model: {ONE_TOKEN}", EMPTY_TEXT]
-    assert all(math.isnan(score.value) for score in found)
+    results = scores(name, [row, empty], [unscored(ONE_TOKEN), row])
+    assert [score.reason for score in results] == [f"reference model: {ONE_TOKEN}", EMPTY_TEXT]
+    assert all(math.isnan(score.value) for score in results)

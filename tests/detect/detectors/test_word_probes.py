@@ -1,4 +1,4 @@
-"""info_probe and ts_slot: what is counted, and a model that learned by heart."""
+"""info_probe and ts_slot: their counts, and a model that has memorised its texts."""
 
 import math
 
@@ -12,7 +12,7 @@ from detect.registry import get_detector
 
 
 def given_guesses(name, *rows, texts=None, **parameters):
-    """Score made-up guesses; return the column."""
+    """Score invented guesses; return the column."""
     detector = get_detector(name).detector
     setting = detector.parameters.model_validate(parameters)
     (need,) = detector.needs_with(setting)

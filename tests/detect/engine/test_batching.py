@@ -1,4 +1,4 @@
-"""Batches: every sequence once, the longest first, padding by lengths alone."""
+"""Batches: every sequence once, the longest first, padding only by lengths."""
 
 import numpy as np
 import pytest
@@ -20,18 +20,18 @@ def batches(target, lengths, **limits):
     ]
 
 
-def test_a_batch_holds_as_many_as_fit_when_padded(target):
-    found = batches(target, [9, 5, 4, 3, 3, 1], batch_tokens=10)
-    assert found == [([9], 9), ([5, 4], 9), ([3, 3, 1], 7)]
+def test_batch_contains_as_many_texts_as_fit_when_padded(target):
+    plan = batches(target, [9, 5, 4, 3, 3, 1], batch_tokens=10)
+    assert plan == [([9], 9), ([5, 4], 9), ([3, 3, 1], 7)]
     assert [batch for batch, _ in batches(target, [4, 4, 4], batch_tokens=99, max_sequences=2)] == [
         [4, 4],
         [4],
     ]
-    # What is longer than a batch may be goes alone.
+    # A sequence longer than the batch limit forms its own batch.
     assert batches(target, [50, 2], batch_tokens=10) == [([50], 50), ([2], 2)]
 
 
-def test_a_smaller_batch_stays_small(target):
+def test_reduced_batch_size_persists(target):
     sizes = []
 
     def forward(batch):
@@ -40,15 +40,15 @@ def test_a_smaller_batch_stays_small(target):
         sizes.append(len(batch))
         return
 
-    found = [one for batch, _ in run_in_batches(
+    batch_sizes = [size for batch, _ in run_in_batches(
         target, [2] * 9, forward, length=int, batch_tokens=16
-    ) for one in batch]  # fmt: skip
-    assert found == [2] * 9
+    ) for size in batch]  # fmt: skip
+    assert batch_sizes == [2] * 9
     assert sizes == [2, 2, 2, 2, 1]
 
 
 @pytest.mark.parametrize(("side", "starts"), [("left", [0, 2]), ("right", [0, 0])])
-def test_padding_follows_lengths_and_not_ids(target, side, starts):
+def test_padding_follows_lengths_not_ids(target, side, starts):
     inputs, begun, length = pad_sequences(target, [np.array([1, 0, 0]), (0,)], side=side)
     assert length == 3
     assert begun.tolist() == starts

@@ -24,53 +24,53 @@ def texts_of_many_lengths() -> list[str]:
     return [text[: 3 + 7 * (index % 23)] for index, text in enumerate(sentences)]
 
 
-def assert_close(one: TokenStatistics, other: TokenStatistics, tolerance: float = 1e-4) -> None:
-    np.testing.assert_array_equal(one.ids, other.ids)
-    np.testing.assert_array_equal(one.offsets, other.offsets)
-    assert one.tempered.keys() == other.tempered.keys()
-    for beta, found in one.tempered.items():
+def assert_close(first: TokenStatistics, other: TokenStatistics, tolerance: float = 1e-4) -> None:
+    np.testing.assert_array_equal(first.ids, other.ids)
+    np.testing.assert_array_equal(first.offsets, other.offsets)
+    assert first.tempered.keys() == other.tempered.keys()
+    for beta, values in first.tempered.items():
         for field in FIELDS[:3]:
             np.testing.assert_allclose(
-                getattr(found, field), getattr(other.tempered[beta], field), atol=tolerance, rtol=0
+                getattr(values, field), getattr(other.tempered[beta], field), atol=tolerance, rtol=0
             )
     for field in FIELDS:
         np.testing.assert_allclose(
-            getattr(one, field), getattr(other, field), atol=tolerance, rtol=0, err_msg=field
+            getattr(first, field), getattr(other, field), atol=tolerance, rtol=0, err_msg=field
         )
 
 
 @pytest.mark.parametrize("family", [*FAMILIES, "gemma2", "phi"])
-def test_every_statistic_agrees_with_a_full_softmax_in_float64(family, tiny_tokenizer):
+def test_statistics_match_a_full_softmax_in_float64(family, tiny_tokenizer):
     target = random_target(family, tiny_tokenizer)
     texts = make_texts(3, words=12)
-    for text, found in zip(texts, token_statistics(target, texts, POLICY), strict=True):
+    for text, row in zip(texts, token_statistics(target, texts, POLICY), strict=True):
         ids = tiny_tokenizer(text)["input_ids"]
         expected = naive(target, ids)
-        np.testing.assert_array_equal(found.ids, ids[1:])
+        np.testing.assert_array_equal(row.ids, ids[1:])
         for field in FIELDS:
             np.testing.assert_allclose(
-                getattr(found, field), getattr(expected, field), atol=1e-4, rtol=0, err_msg=field
+                getattr(row, field), getattr(expected, field), atol=1e-4, rtol=0, err_msg=field
             )
 
 
 @pytest.mark.parametrize("family", ["llama", "gemma2"])
-def test_inverse_temperatures_and_a_first_token_agree_with_it_too(family, tiny_tokenizer):
+def test_inverse_temperatures_and_first_token_match_a_full_softmax(family, tiny_tokenizer):
     target = random_target(family, tiny_tokenizer)
     (text,) = make_texts(1, words=12)
     ids = tiny_tokenizer(text)["input_ids"]
     policy = ScoringPolicy(inverse_temperatures=BETAS, score_first="start_token")
-    (found,) = token_statistics(target, [text], policy)
-    np.testing.assert_array_equal(found.ids, ids)
-    assert list(found.tempered) == [*BETAS]
-    for beta, one in [(1.0, found), *found.tempered.items()]:
+    (row,) = token_statistics(target, [text], policy)
+    np.testing.assert_array_equal(row.ids, ids)
+    assert list(row.tempered) == [*BETAS]
+    for beta, values in [(1.0, row), *row.tempered.items()]:
         expected = naive(target, [0, *ids], beta)
         for field in FIELDS[:3]:
             np.testing.assert_allclose(
-                getattr(one, field), getattr(expected, field), atol=1e-4, rtol=0, err_msg=field
+                getattr(values, field), getattr(expected, field), atol=1e-4, rtol=0, err_msg=field
             )
 
 
-def test_offsets_say_where_each_token_stands(tiny_tokenizer):
+def test_offsets_give_the_position_of_each_token(tiny_tokenizer):
     target = random_target("llama", tiny_tokenizer, context=16)
     text = "The river, a naïve café — and 漢字 in town. " * 3
     spans = tiny_tokenizer(text, return_offsets_mapping=True)["offset_mapping"]
@@ -79,12 +79,12 @@ def test_offsets_say_where_each_token_stands(tiny_tokenizer):
         (ScoringPolicy(long="truncate"), spans[1:16]),
         (ScoringPolicy(score_first="start_token"), spans),
     ):
-        (found,) = token_statistics(target, [text], policy)
-        np.testing.assert_array_equal(found.offsets, expected)
+        (row,) = token_statistics(target, [text], policy)
+        np.testing.assert_array_equal(row.offsets, expected)
 
 
 @pytest.mark.parametrize("family", ["llama", "gpt_neox"])
-def test_batch_size_padding_side_and_order_change_nothing(family, tiny_tokenizer):
+def test_batch_size_padding_side_and_order_do_not_change_statistics(family, tiny_tokenizer):
     target = random_target(family, tiny_tokenizer)
     texts = texts_of_many_lengths()
     policy = ScoringPolicy(inverse_temperatures=BETAS)
@@ -92,18 +92,18 @@ def test_batch_size_padding_side_and_order_change_nothing(family, tiny_tokenizer
     shuffled = np.random.Generator(np.random.Philox(key=1)).permutation(len(texts))
     for batch_tokens in (512, 8192):
         for side in ("right", "left"):
-            found = token_statistics(
+            results = token_statistics(
                 target,
                 [texts[row] for row in shuffled],
                 policy,
                 batch_tokens=batch_tokens,
                 padding_side=side,
             )
-            for row, statistics in zip(shuffled, found, strict=True):
+            for row, statistics in zip(shuffled, results, strict=True):
                 assert_close(statistics, alone[row])
 
 
-def test_id_0_in_a_text_is_a_token_and_no_padding(tiny_tokenizer):
+def test_token_id_0_is_not_padding(tiny_tokenizer):
     from tokenizers import Tokenizer
     from transformers import PreTrainedTokenizerFast
 
@@ -114,9 +114,9 @@ def test_id_0_in_a_text_is_a_token_and_no_padding(tiny_tokenizer):
     text = "the river<|endoftext|><|endoftext|> town<|endoftext|>"
     ids = tokenizer(text)["input_ids"]
     assert ids.count(0) == 3
-    found = token_statistics(target, [text, make_texts(1)[0]], POLICY)[0]
-    np.testing.assert_array_equal(found.ids, ids[1:])
-    np.testing.assert_allclose(found.log_probability, naive(target, ids).log_probability, atol=1e-4)
+    row = token_statistics(target, [text, make_texts(1)[0]], POLICY)[0]
+    np.testing.assert_array_equal(row.ids, ids[1:])
+    np.testing.assert_allclose(row.log_probability, naive(target, ids).log_probability, atol=1e-4)
 
 
 def test_long_texts_score_each_token_once_after_the_longer_history(tiny_tokenizer):
@@ -131,9 +131,9 @@ def test_long_texts_score_each_token_once_after_the_longer_history(tiny_tokenize
             for index, value in enumerate(naive(target, piece).log_probability, start=1):
                 best[start + index] = max(best.get(start + index, (0, 0.0)), (index, value))
     expected = [best[position][1] for position in range(1, len(ids))]
-    found = token_statistics(target, [text, "the river"], POLICY)[0]
-    np.testing.assert_array_equal(found.ids, ids[1:])
-    np.testing.assert_allclose(found.log_probability, expected, atol=1e-4)
+    row = token_statistics(target, [text, "the river"], POLICY)[0]
+    np.testing.assert_array_equal(row.ids, ids[1:])
+    np.testing.assert_allclose(row.log_probability, expected, atol=1e-4)
 
 
 def test_truncate_scores_the_first_context_and_error_names_the_text(tiny_tokenizer):
@@ -150,19 +150,19 @@ def test_truncate_scores_the_first_context_and_error_names_the_text(tiny_tokeniz
 
 def test_empty_and_one_token_texts_get_a_reason(tiny_tokenizer):
     target = random_target("llama", tiny_tokenizer)
-    found = token_statistics(target, ["", "t", "the river town"], POLICY)
-    assert [(len(row), row.reason) for row in found[:2]] == [(0, EMPTY_TEXT), (0, ONE_TOKEN)]
-    assert found[2].reason is None
+    rows = token_statistics(target, ["", "t", "the river town"], POLICY)
+    assert [(len(row), row.reason) for row in rows[:2]] == [(0, EMPTY_TEXT), (0, ONE_TOKEN)]
+    assert rows[2].reason is None
     assert token_statistics(target, [], POLICY) == []
 
 
 def fails_above(limit: int, original, error):
-    """The engine's forward pass on a machine whose memory holds `limit` padded tokens."""
+    """The engine's forward pass on a machine with memory for `limit` padded tokens."""
 
-    def forward(target, pieces, *rest):
+    def forward(target, pieces, *arguments):
         if len(pieces) * max(len(piece.ids) for piece in pieces) > limit:
             raise error
-        return original(target, pieces, *rest)
+        return original(target, pieces, *arguments)
 
     return forward
 
@@ -174,19 +174,19 @@ def fails_above(limit: int, original, error):
         RuntimeError("DefaultCPUAllocator: can't allocate memory: you tried to allocate 9 bytes"),
     ],
 )
-def test_out_of_memory_halves_the_batch_and_goes_on(error, tiny_tokenizer, monkeypatch, caplog):
+def test_out_of_memory_halves_the_batch_and_continues(error, tiny_tokenizer, monkeypatch, caplog):
     target = random_target("llama", tiny_tokenizer)
     texts = texts_of_many_lengths()
     expected = token_statistics(target, texts, POLICY)
     monkeypatch.setattr(forward_pass, "_forward", fails_above(200, forward_pass._forward, error))
     with caplog.at_level(logging.WARNING):
-        found = token_statistics(target, texts, POLICY, batch_tokens=4096)
-    for one, other in zip(found, expected, strict=True):
-        assert_close(one, other)
+        rows = token_statistics(target, texts, POLICY, batch_tokens=4096)
+    for row, other in zip(rows, expected, strict=True):
+        assert_close(row, other)
     assert "out of memory" in caplog.text
 
 
-def test_one_sequence_beyond_the_memory_and_other_errors_are_raised(tiny_tokenizer, monkeypatch):
+def test_oversized_sequence_and_other_errors_are_raised(tiny_tokenizer, monkeypatch):
     target = random_target("llama", tiny_tokenizer)
     original = forward_pass._forward
     monkeypatch.setattr(forward_pass, "_forward", fails_above(2, original, MemoryError()))

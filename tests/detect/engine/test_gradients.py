@@ -1,4 +1,4 @@
-"""Norms against plain autograd in float64, and their sign on a model that memorised."""
+"""Norms against plain autograd in float64, and their sign on a memorising model."""
 
 import copy
 import math
@@ -27,47 +27,47 @@ def doubled(target):
 
 
 def naive(target, ids, parts=None):
-    """One loss over the whole sequence (or parts of it), and norms of whatever autograd gives."""
+    """One loss over the whole sequence (or parts of it), and norms of autograd's gradients."""
     model = copy.deepcopy(target.model).double()
     embedding = model.get_input_embeddings()
     losses, inputs, total = [], [], 0
     for part, first in parts or [(ids, 1)]:
-        given = embedding(torch.tensor([part]))
-        given.retain_grad()
-        inputs.append(given)
-        logits = model(inputs_embeds=given).logits[0]
+        embedded = embedding(torch.tensor([part]))
+        embedded.retain_grad()
+        inputs.append(embedded)
+        logits = model(inputs_embeds=embedded).logits[0]
         for place in range(first, len(part)):
             losses.append(-torch.log_softmax(logits[place - 1], -1)[part[place]])
             total += 1
     (sum(losses) / total).backward()
-    gradients = [one.grad for one in model.parameters() if one.grad is not None]
-    entries = torch.cat([one.flatten() for one in gradients])
-    given = torch.cat([one.grad.flatten() for one in inputs])
+    gradients = [tensor.grad for tensor in model.parameters() if tensor.grad is not None]
+    entries = torch.cat([tensor.flatten() for tensor in gradients])
+    input_gradients = torch.cat([tensor.grad.flatten() for tensor in inputs])
     return GradientNorms(
         whole=float(torch.linalg.vector_norm(entries, 2)),
         tensors=tuple(
-            float(np.mean([float(torch.linalg.vector_norm(one, p)) for one in gradients]))
+            float(np.mean([float(torch.linalg.vector_norm(tensor, p)) for tensor in gradients]))
             for p in P.values()
         ),
-        embeddings=tuple(float(torch.linalg.vector_norm(given, p)) for p in P.values()),
+        embeddings=tuple(float(torch.linalg.vector_norm(input_gradients, p)) for p in P.values()),
     )
 
 
-def agree(found, expected, **tolerance):
-    assert found.whole == pytest.approx(expected.whole, **tolerance)
-    assert found.tensors == pytest.approx(expected.tensors, **tolerance)
-    assert found.embeddings == pytest.approx(expected.embeddings, **tolerance)
+def agree(norms, expected, **tolerance):
+    assert norms.whole == pytest.approx(expected.whole, **tolerance)
+    assert norms.tensors == pytest.approx(expected.tensors, **tolerance)
+    assert norms.embeddings == pytest.approx(expected.embeddings, **tolerance)
 
 
 TEXTS = [make_texts(1, words=7)[0], "the the the the the", "Привет, мир. 世界 🌍", "ab"]
 
 
 @pytest.mark.parametrize("family", ["llama", "gpt2"])
-def test_the_norms_are_those_of_autograd_in_float64(family, tiny_tokenizer):
+def test_norms_match_autograd_in_float64(family, tiny_tokenizer):
     target = random_target(family, tiny_tokenizer)
-    found = gradient_norms(target, TEXTS, ScoringPolicy())
+    norms = gradient_norms(target, TEXTS, ScoringPolicy())
     exact = gradient_norms(doubled(target), TEXTS, ScoringPolicy())
-    for text, single, double in zip(TEXTS, found, exact, strict=True):
+    for text, single, double in zip(TEXTS, norms, exact, strict=True):
         expected = naive(target, tiny_tokenizer(text)["input_ids"])
         agree(double, expected, rel=1e-9)
         agree(single, expected, rel=1e-3)
@@ -84,23 +84,23 @@ def test_windows_of_a_long_text_add_their_gradients(tiny_tokenizer):
         end = min(start + 16, len(ids))
         parts.append((ids[start:end], stop - start))
         start, stop = start + 8, end
-    (found,) = gradient_norms(target, [text], ScoringPolicy())
-    agree(found, naive(target, ids, parts), rel=1e-9)
+    (norms,) = gradient_norms(target, [text], ScoringPolicy())
+    agree(norms, naive(target, ids, parts), rel=1e-9)
 
 
-def test_texts_without_a_loss_have_reasons_and_the_model_stays_as_it_was(tiny_tokenizer):
+def test_texts_without_a_loss_have_reasons_and_the_model_is_unchanged(tiny_tokenizer):
     target = random_target("llama", tiny_tokenizer)
     frozen = target.model.model.embed_tokens.weight
     frozen.requires_grad_(False)
     alone = gradient_norms(target, TEXTS[:1], ScoringPolicy())
-    found = gradient_norms(target, ["", "a", TEXTS[0]], ScoringPolicy())
-    assert [one.reason for one in found] == [EMPTY_TEXT, ONE_TOKEN, None]
-    assert found[2] == alone[0]
+    norms = gradient_norms(target, ["", "a", TEXTS[0]], ScoringPolicy())
+    assert [item.reason for item in norms] == [EMPTY_TEXT, ONE_TOKEN, None]
+    assert norms[2] == alone[0]
     assert not frozen.requires_grad
-    assert all(one.grad is None for one in target.model.parameters())
+    assert all(item.grad is None for item in target.model.parameters())
 
 
-def test_of_a_model_with_an_adapter_the_adapter_alone_counts(tiny_tokenizer):
+def test_only_the_adapter_counts_in_a_model_with_an_adapter(tiny_tokenizer):
     from peft import LoraConfig, get_peft_model
 
     plain = random_target("llama", tiny_tokenizer)
@@ -111,27 +111,31 @@ def test_of_a_model_with_an_adapter_the_adapter_alone_counts(tiny_tokenizer):
             if "lora_B" in name:
                 torch.nn.init.normal_(parameter)
     target = make_target(model.double(), tiny_tokenizer, name="lora")
-    (found,) = gradient_norms(target, TEXTS[:1], ScoringPolicy())
+    (norms,) = gradient_norms(target, TEXTS[:1], ScoringPolicy())
     ids = torch.tensor([tiny_tokenizer(TEXTS[0])["input_ids"]])
     model.zero_grad()
     model(input_ids=ids, labels=ids).loss.backward()
-    entries = [one.grad.flatten() for name, one in model.named_parameters() if "lora_" in name]
-    assert found.whole == pytest.approx(float(torch.cat(entries).norm()), rel=1e-6)
-    assert found.embeddings is not None
-    assert found.embeddings[1] > 0
+    entries = [
+        weight.grad.flatten() for name, weight in model.named_parameters() if "lora_" in name
+    ]
+    assert norms.whole == pytest.approx(float(torch.cat(entries).norm()), rel=1e-6)
+    assert norms.embeddings is not None
+    assert norms.embeddings[1] > 0
 
 
-def scores(norms, asked="grad_norm"):
+def scores(norms, specification="grad_norm"):
     evidence = Evidence(texts=["x"] * len(norms), statistics={}, gradients=norms)
-    settings = with_grids(parse_detectors(asked))
+    settings = with_grids(parse_detectors(specification))
     rows = score_rows([str(row) for row in range(len(norms))], evidence, settings)[0].to_pylist()
     return {(row["setting"], row["example_id"]): row for row in rows}
 
 
-def test_every_variant_is_the_negative_of_its_norm():
-    """A known mistake of public code: the gradient norm with its sign turned."""
-    found = scores([GradientNorms(whole=1.5, tensors=(1.0, 2.0, 3.0), embeddings=(4.0, 5.0, 6.0))])
-    assert {setting: row["score"] for (setting, _), row in found.items()} == {
+def test_scores_are_negative_norms():
+    """A known mistake of public code: the gradient norm with the opposite sign."""
+    results = scores(
+        [GradientNorms(whole=1.5, tensors=(1.0, 2.0, 3.0), embeddings=(4.0, 5.0, 6.0))]
+    )
+    assert {setting: row["score"] for (setting, _), row in results.items()} == {
         "-": -1.5,
         "of=tensors:p=1": -1.0,
         "of=tensors": -2.0,
@@ -141,7 +145,7 @@ def test_every_variant_is_the_negative_of_its_norm():
         "of=embeddings:p=inf": -6.0,
     }
     refused = scores([GradientNorms(whole=1.0)], "grad_norm:p=1")["p=1", "0"]
-    assert "the 2-norm alone" in refused["reason"]
+    assert "only the 2-norm is defined" in refused["reason"]
     assert scores([GradientNorms(reason="why")])["-", "0"]["reason"] == "why"
     with pytest.raises(InputError, match="grad_norm needs gradients"):
         score_rows(["a"], Evidence(texts=["x"], statistics={}), parse_detectors("grad_norm"))

@@ -1,4 +1,4 @@
-"""The labels' probabilities against prompts that are read on their own, and a model that knows."""
+"""The labels' probabilities against separate prompts, and a model that knows the answer."""
 
 import pytest
 import torch
@@ -13,12 +13,12 @@ QUESTIONS = [ChoiceQuestion(options=tuple(TEXTS[:4])), ChoiceQuestion(options=tu
 
 
 @pytest.mark.parametrize("family", ["llama", "gpt2"])
-def test_they_are_those_of_24_prompts_read_on_their_own(family, tiny_tokenizer):
+def test_tree_matches_24_separate_prompts(family, tiny_tokenizer):
     target = random_target(family, tiny_tokenizer, context=1024)
     first, reason, last = label_probabilities(target, [QUESTIONS[0], "no text", QUESTIONS[1]])
     assert reason.reason == "no text"
-    for question, found in zip(QUESTIONS, (first, last), strict=True):
-        for order, row in list(zip(ORDERS, found.log_probability, strict=True))[::5]:
+    for question, answers in zip(QUESTIONS, (first, last), strict=True):
+        for order, row in list(zip(ORDERS, answers.log_probability, strict=True))[::5]:
             ids = tiny_tokenizer(question.prompt(order))["input_ids"]
             with torch.inference_mode():
                 logits = target.model(torch.tensor([ids])).logits[0, -1].double()
@@ -34,7 +34,7 @@ def test_they_are_those_of_24_prompts_read_on_their_own(family, tiny_tokenizer):
             assert row == pytest.approx(expected[letters], abs=1e-4)
 
 
-def test_batches_change_nothing(tiny_tokenizer):
+def test_batch_size_does_not_change_answers(tiny_tokenizer):
     target = random_target("llama", tiny_tokenizer, context=1024)
     (whole,) = label_probabilities(target, QUESTIONS[:1])
     (small,) = label_probabilities(target, QUESTIONS[:1], batch_tokens=200)
@@ -46,7 +46,7 @@ def test_a_question_longer_than_the_context_has_no_answer(tiny_tokenizer):
     assert label_probabilities(target, QUESTIONS[:1])[0].reason == TOO_LONG
 
 
-def test_a_chat_template_asks_through_it(tiny_tokenizer):
+def test_question_goes_through_the_chat_template(tiny_tokenizer):
     import copy
 
     chatty = copy.deepcopy(tiny_tokenizer)
@@ -60,7 +60,7 @@ def test_a_chat_template_asks_through_it(tiny_tokenizer):
     assert [chatty.decode([label]) for label in labels] == list(LABELS)
 
 
-def test_a_special_token_in_a_chat_question_is_letters(tiny_tokenizer):
+def test_special_token_in_a_chat_question_is_read_as_letters(tiny_tokenizer):
     import copy
 
     chatty = copy.deepcopy(tiny_tokenizer)
@@ -75,7 +75,7 @@ def test_a_special_token_in_a_chat_question_is_letters(tiny_tokenizer):
         assert ChoiceQuestion(options=options).prompt(order) in chatty.decode(ids)
 
 
-def test_a_tokenizer_that_knows_no_letters_has_a_reason():
+def test_tokenizer_without_letters_has_a_reason():
     from tokenizers import Tokenizer, models, pre_tokenizers
     from transformers import PreTrainedTokenizerFast
 

@@ -9,7 +9,7 @@ from inject.errors import InputError
 from tests.detect.masked_models import tiny_masked_parts
 
 
-def test_it_is_loaded_from_a_folder(tmp_path):
+def test_masked_model_is_loaded_from_a_folder(tmp_path):
     masked = make_masked_model(*tiny_masked_parts(), name="tiny")
     masked.model.save_pretrained(tmp_path)
     masked.tokenizer.save_pretrained(tmp_path)
@@ -21,7 +21,7 @@ def test_it_is_loaded_from_a_folder(tmp_path):
     assert is_masked_model(str(tmp_path))
 
 
-def test_what_is_no_masked_model_is_refused(tmp_path, tiny_model_path):
+def test_other_models_are_rejected_as_masked_models(tmp_path, tiny_model_path):
     with pytest.raises(InputError, match="not loadable as a masked language model"):
         load_masked_model(str(tiny_model_path), device="cpu")
     assert not is_masked_model(str(tiny_model_path))
@@ -29,9 +29,9 @@ def test_what_is_no_masked_model_is_refused(tmp_path, tiny_model_path):
         load_masked_model(str(tmp_path / "absent"), device="cpu")
 
 
-def test_numbers_are_float32_whatever_the_file_holds(tmp_path):
+def test_weights_are_float32_whatever_the_file_format(tmp_path):
     model, tokenizer = tiny_masked_parts()
     model.half().save_pretrained(tmp_path)
     tokenizer.save_pretrained(tmp_path)
     loaded = load_masked_model(str(tmp_path), device="cpu")
-    assert {one.dtype for one in loaded.model.parameters()} == {torch.float32}
+    assert {parameter.dtype for parameter in loaded.model.parameters()} == {torch.float32}

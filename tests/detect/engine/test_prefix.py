@@ -1,4 +1,4 @@
-"""Statistics behind a prefix: against one unbatched, uncached float64 softmax over the whole."""
+"""Statistics after a prefix: against one unbatched, uncached float64 softmax over the whole."""
 
 import logging
 
@@ -21,43 +21,41 @@ SHOTS = make_texts(3, seed=21, words=5)
 
 
 def prefix_ids(tokenizer, shots=SHOTS, policy=POLICY):
-    return [one for part in join_shots(tokenizer, shots, "\n\n", policy) for one in part]
+    return [token for part in join_shots(tokenizer, shots, "\n\n", policy) for token in part]
 
 
-def check_against_whole(found, target, text, prefix, own):
+def check_against_whole(row, target, text, prefix, own):
     """Compare with the whole sequence in one float64 softmax; `own` are the text's ids in it."""
     whole = naive(target, [*prefix, *own])
-    count = len(found)
-    np.testing.assert_array_equal(found.ids, own[len(own) - count :], err_msg=text)
+    count = len(row)
+    np.testing.assert_array_equal(row.ids, own[len(own) - count :], err_msg=text)
     for field in ("log_probability", "mean", "deviation", "entropy", "rank"):
         np.testing.assert_allclose(
-            getattr(found, field), getattr(whole, field)[-count:], atol=1e-4, rtol=0, err_msg=field
+            getattr(row, field), getattr(whole, field)[-count:], atol=1e-4, rtol=0, err_msg=field
         )
 
 
 @pytest.mark.parametrize("family", EVERY_FAMILY)
-@pytest.mark.parametrize("cached", [True, False], ids=["cached", "read anew"])
-def test_only_the_texts_tokens_count_each_after_the_prefix_and_its_history(
+@pytest.mark.parametrize("cached", [True, False], ids=["cached", "reread"])
+def test_only_text_tokens_are_scored_after_the_prefix_and_their_history(
     family, cached, tiny_tokenizer
 ):
-    """Known mistake: ReCaLL scoring the prefix too."""
+    """Known mistake: ReCaLL also scoring the prefix."""
     target = random_target(family, tiny_tokenizer)
     prefix = shared_prefix(target, prefix_ids(tiny_tokenizer), cached=cached)
     assert bool(prefix.cached) == cached
     texts = make_texts(3, words=9)
-    found = token_statistics(target, texts, POLICY, prefix)
+    results = token_statistics(target, texts, POLICY, prefix)
     plain = token_statistics(target, texts, POLICY)
-    for text, one, other in zip(texts, found, plain, strict=True):
+    for text, row, other in zip(texts, results, plain, strict=True):
         own = tiny_tokenizer(text)["input_ids"]
-        np.testing.assert_array_equal(one.ids, other.ids)
-        check_against_whole(one, target, text, prefix.ids, own)
+        np.testing.assert_array_equal(row.ids, other.ids)
+        check_against_whole(row, target, text, prefix.ids, own)
 
 
 @pytest.mark.parametrize("family", EVERY_FAMILY)
 @pytest.mark.parametrize("side", ["left", "right"])
-def test_neither_cache_nor_batch_nor_padding_nor_order_decides_a_number(
-    family, side, tiny_tokenizer
-):
+def test_cache_batch_padding_and_order_do_not_change_statistics(family, side, tiny_tokenizer):
     target = random_target(family, tiny_tokenizer)
     ids = prefix_ids(tiny_tokenizer)
     texts = texts_of_many_lengths()
@@ -67,12 +65,12 @@ def test_neither_cache_nor_batch_nor_padding_nor_order_decides_a_number(
     shared = shared_prefix(target, ids)
     together = token_statistics(target, texts[::-1], POLICY, shared, padding_side=side)[::-1]
     again = token_statistics(target, texts, POLICY, shared, batch_tokens=100, padding_side=side)
-    for one, other, third in zip(alone, together, again, strict=True):
-        assert_close(one, other)
-        assert_close(one, third)
+    for first, other, third in zip(alone, together, again, strict=True):
+        assert_close(first, other)
+        assert_close(first, third)
 
 
-def test_a_start_token_stands_once_before_the_prefix_and_every_token_of_the_text_is_scored(
+def test_start_token_comes_once_before_the_prefix_and_all_text_tokens_are_scored(
     tiny_tokenizer,
 ):
     tokenizer = with_start_token(tiny_tokenizer, 1)
@@ -83,54 +81,56 @@ def test_a_start_token_stands_once_before_the_prefix_and_every_token_of_the_text
     assert start_ids(tokenizer, ScoringPolicy(bos="never")) == []
     texts = make_texts(3, words=9)
     prefix = shared_prefix(target, ids)
-    for text, one in zip(texts, token_statistics(target, texts, POLICY, prefix), strict=True):
+    for text, row in zip(texts, token_statistics(target, texts, POLICY, prefix), strict=True):
         own = tokenizer(text, add_special_tokens=False)["input_ids"]
-        assert len(one) == len(own)
-        check_against_whole(one, target, text, ids, own)
+        assert len(row) == len(own)
+        check_against_whole(row, target, text, ids, own)
 
 
-def test_ids_are_joined_and_the_join_is_never_tokenised_again(tiny_tokenizer):
+def test_joined_ids_are_not_tokenised_again(tiny_tokenizer):
     """Pitfall of codec: retokenising the join misaligns."""
-    known = tiny_tokenizer.get_vocab()
-    word = next(one for one in sorted(known) if one.isalpha() and one.isascii() and len(one) > 2)
+    vocabulary = tiny_tokenizer.get_vocab()
+    word = next(
+        item for item in sorted(vocabulary) if item.isalpha() and item.isascii() and len(item) > 2
+    )
     shots = [word[:1], word[1:]]
     parts = join_shots(tiny_tokenizer, shots, "", POLICY)
-    joined = [one for part in parts for one in part]
+    joined = [item for part in parts for item in part]
     first, second, whole, between = (
         ids.tolist() for ids in encode_texts(tiny_tokenizer, [*shots, word, "\n\n"])
     )
     assert joined == [*first, *second]
-    assert joined != whole == [known[word]]
+    assert joined != whole == [vocabulary[word]]
     assert join_shots(tiny_tokenizer, shots, "\n\n", POLICY)[1][-len(between) :] == between
 
 
-def test_texts_of_no_and_of_one_token_say_why_they_have_no_statistics(tiny_tokenizer):
+def test_texts_of_zero_or_one_token_have_a_reason(tiny_tokenizer):
     target = random_target("llama", tiny_tokenizer)
     prefix = shared_prefix(target, prefix_ids(tiny_tokenizer))
-    empty, one, other = token_statistics(target, ["", "a", "天地玄黃"], POLICY, prefix)
-    assert (empty.reason, one.reason, other.reason) == (EMPTY_TEXT, ONE_TOKEN, None)
+    empty, single, other = token_statistics(target, ["", "a", "天地玄黃"], POLICY, prefix)
+    assert (empty.reason, single.reason, other.reason) == (EMPTY_TEXT, ONE_TOKEN, None)
 
 
 @pytest.mark.parametrize("cached", [True, False])
-def test_a_text_beyond_what_the_prefix_leaves_is_read_in_windows_behind_it(cached, tiny_tokenizer):
+def test_long_text_after_a_prefix_is_read_in_windows(cached, tiny_tokenizer):
     target = random_target("llama", tiny_tokenizer)
     prefix = shared_prefix(target, prefix_ids(tiny_tokenizer, SHOTS[:1]), cached=cached)
     text = " ".join(make_texts(6, words=40))
     own = tiny_tokenizer(text)["input_ids"]
     room = CONTEXT - len(prefix.ids)
-    [found] = token_statistics(target, [text], POLICY, prefix)
-    np.testing.assert_array_equal(found.ids, own[1:])
-    # Each window by hand: stride half, a token scored where it has the longer history.
+    [statistics] = token_statistics(target, [text], POLICY, prefix)
+    np.testing.assert_array_equal(statistics.ids, own[1:])
+    # Windows computed separately: half stride, each token scored with its longer history.
     expected, start, done = [], 0, 1
     while done < len(own):
         stop = min(start + room, len(own))
         whole = naive(target, [*prefix.ids, *own[start:stop]]).log_probability
         expected += list(whole[len(whole) - (stop - done) :])
         start, done = start + room // 2, stop
-    np.testing.assert_allclose(found.log_probability, expected, atol=1e-4, rtol=0)
+    np.testing.assert_allclose(statistics.log_probability, expected, atol=1e-4, rtol=0)
 
 
-def test_a_prefix_that_fills_the_context_is_refused(tiny_tokenizer):
+def test_prefix_that_fills_the_context_is_rejected(tiny_tokenizer):
     target = random_target("llama", tiny_tokenizer)
     ids = (prefix_ids(tiny_tokenizer) * 20)[: CONTEXT - 1]
     with pytest.raises(
@@ -139,12 +139,12 @@ def test_a_prefix_that_fills_the_context_is_refused(tiny_tokenizer):
         token_statistics(target, ["some text"], POLICY, shared_prefix(target, ids))
 
 
-def test_a_model_with_other_caches_reads_the_prefix_anew_and_says_so(tiny_tokenizer, caplog):
+def test_model_with_unsupported_cache_rereads_the_prefix_and_reports_it(tiny_tokenizer, caplog):
     target = random_target("gemma2", tiny_tokenizer)
     with caplog.at_level(logging.WARNING):
         prefix = shared_prefix(target, prefix_ids(tiny_tokenizer))
     assert not prefix.cached
     assert "the prefix is read before every text" in caplog.text
     texts = make_texts(2, words=6)
-    for text, one in zip(texts, token_statistics(target, texts, POLICY, prefix), strict=True):
-        check_against_whole(one, target, text, prefix.ids, tiny_tokenizer(text)["input_ids"])
+    for text, row in zip(texts, token_statistics(target, texts, POLICY, prefix), strict=True):
+        check_against_whole(row, target, text, prefix.ids, tiny_tokenizer(text)["input_ids"])

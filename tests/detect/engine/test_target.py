@@ -9,13 +9,13 @@ from tests.detect.models import FAMILIES, random_target
 
 
 @pytest.mark.parametrize("family", [*FAMILIES, "phi"])
-def test_body_and_head_are_taken_apart_where_they_give_the_models_logits(family, tiny_tokenizer):
+def test_body_and_head_are_separated_if_they_reproduce_the_logits(family, tiny_tokenizer):
     target = random_target(family, tiny_tokenizer)
     assert target.head is not None
     assert (target.head.bias is not None) == (family == "phi")
 
 
-def test_a_model_that_transforms_its_logits_uses_its_own_and_says_so_once(tiny_tokenizer, caplog):
+def test_transformed_logits_use_the_model_itself_with_one_notice(tiny_tokenizer, caplog):
     with caplog.at_level(logging.WARNING):
         target = random_target("gemma2", tiny_tokenizer)
         assert target.head is None
@@ -23,7 +23,7 @@ def test_a_model_that_transforms_its_logits_uses_its_own_and_says_so_once(tiny_t
     assert caplog.text.count("final_logit_softcapping") == 1
 
 
-def test_a_head_that_is_not_the_models_last_word_is_found_by_the_probe(tiny_tokenizer):
+def test_probe_detects_operations_after_the_head(tiny_tokenizer):
     target = random_target("llama", tiny_tokenizer)
     forward = target.model.forward
 
@@ -37,11 +37,11 @@ def test_a_head_that_is_not_the_models_last_word_is_found_by_the_probe(tiny_toke
 
 
 @pytest.mark.parametrize("dtype", ["bfloat16", "float16", "float32"])
-def test_a_model_has_the_number_format_that_is_asked_for(tiny_model_path, dtype):
+def test_model_has_the_requested_number_format(tiny_model_path, dtype):
     target = load_target(str(tiny_model_path), device="cpu", dtype=dtype)
     assert target.model.dtype == getattr(torch, dtype)
 
 
-def test_an_unknown_device_is_refused(tiny_model_path):
+def test_unknown_device_is_rejected(tiny_model_path):
     with pytest.raises(InputError, match="not a device"):
         load_target(str(tiny_model_path), device="abacus")

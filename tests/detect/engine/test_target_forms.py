@@ -1,4 +1,4 @@
-"""Forms that a target comes in: an adapter over its base, fewer bits, spread over devices."""
+"""Forms of a target: an adapter over its base, quantised, spread over devices."""
 
 import importlib.util
 import json
@@ -44,12 +44,12 @@ def folders(tmp_path_factory, tiny_model_path) -> Path:
 def change(folder: Path, **values) -> None:
     path = folder / "adapter_config.json"
     content = {**json.loads(path.read_text()), **values}
-    path.write_text(json.dumps({key: one for key, one in content.items() if one is not None}))
+    path.write_text(json.dumps({key: value for key, value in content.items() if value is not None}))
 
 
 def scores(target: Target) -> np.ndarray:
-    found = token_statistics(target, TEXTS, ScoringPolicy())
-    return np.concatenate([one.log_probability for one in found])
+    rows = token_statistics(target, TEXTS, ScoringPolicy())
+    return np.concatenate([row.log_probability for row in rows])
 
 
 @pytest.fixture
@@ -66,20 +66,20 @@ def test_an_adapter_scores_as_the_merged_model(folders):
     assert added.head is not None
 
 
-def test_an_adapter_beside_the_weights_scores_as_one_in_them(folders):
-    """So it stays over a quantised base."""
+def test_separate_adapter_scores_like_a_merged_one(folders):
+    """The form of an adapter over a quantised base."""
     from train.models.adapter_folder import find_adapter, with_adapter
 
     path = folders / "adapter"
-    one = find_adapter(path, "adapter")
-    assert one is not None
-    model = with_adapter(load_causal_model(one.base), one, "adapter", merge=False)
-    tokenizer = load_target(one.base, device="cpu").tokenizer
-    beside = make_target(model, tokenizer, name="beside")
-    assert np.abs(scores(beside) - scores(load_target(str(path), device="cpu"))).max() < 1e-5
+    adapter = find_adapter(path, "adapter")
+    assert adapter is not None
+    model = with_adapter(load_causal_model(adapter.base), adapter, "adapter", merge=False)
+    tokenizer = load_target(adapter.base, device="cpu").tokenizer
+    separate = make_target(model, tokenizer, name="beside")
+    assert np.abs(scores(separate) - scores(load_target(str(path), device="cpu"))).max() < 1e-5
 
 
-def test_the_identity_is_that_of_both(folders, adapter, tmp_path):
+def test_identity_covers_adapter_and_base(folders, adapter, tmp_path):
     first = model_identity(str(adapter))
     assert first["base"] == model_identity(str(folders / "base"))
     moved = shutil.copytree(folders / "base", tmp_path / "elsewhere")
@@ -89,11 +89,11 @@ def test_the_identity_is_that_of_both(folders, adapter, tmp_path):
     scaled = model_identity(str(adapter))
     assert (scaled["base"], scaled == first) == (first["base"], False)
     weights = load_file(moved / "model.safetensors")
-    save_file({name: one * 1.5 for name, one in weights.items()}, moved / "model.safetensors")
+    save_file({name: tensor * 1.5 for name, tensor in weights.items()}, moved / "model.safetensors")
     assert model_identity(str(adapter))["base"] != first["base"]
 
 
-def test_adapters_that_cannot_be_used(adapter, folders):
+def test_unusable_adapters_are_rejected(adapter, folders):
     sound = (adapter / "adapter_config.json").read_text()
     for values, message in (
         ({"base_model_name_or_path": None}, "does not name its base model"),
@@ -111,33 +111,33 @@ def test_adapters_that_cannot_be_used(adapter, folders):
             find_model(str(adapter))
 
 
-def test_adapters_without_sound_weights(adapter):
+def test_adapters_with_damaged_weights_are_rejected(adapter):
     weights = adapter / "adapter_model.safetensors"
     matrices = load_file(weights)
     name = next(iter(matrices))
 
-    def refused(message: str) -> None:
+    def assert_rejected(message: str) -> None:
         with pytest.raises(InputError, match=message):
             load_causal_model(str(adapter))
 
-    save_file({key: one for key, one in matrices.items() if key != name}, weights)
-    refused("does not fit its base .*needs")
+    save_file({key: matrix for key, matrix in matrices.items() if key != name}, weights)
+    assert_rejected("does not fit its base .*needs")
     save_file({**matrices, name.replace("layers.0", "layers.77"): matrices[name].clone()}, weights)
-    refused("does not fit its base .*has no place for")
+    assert_rejected("does not fit its base .*has no place for")
     save_file({**matrices, name: matrices[name][:, :3].contiguous()}, weights)
-    refused("does not fit its base")
+    assert_rejected("does not fit its base")
     save_file({**matrices, name: matrices[name] * float("nan")}, weights)
-    refused("NaN or infinity")
+    assert_rejected("NaN or infinity")
     weights.write_bytes(b"nothing")
-    refused("weights are damaged")
+    assert_rejected("weights are damaged")
     weights.unlink()
     (adapter / "adapter_model.bin").touch()
-    refused("no weights in adapter_model.safetensors .*pickled")
+    assert_rejected("no weights in adapter_model.safetensors .*pickled")
     (adapter / "adapter_config.json").write_text("[]")
-    refused("contains no settings")
+    assert_rejected("contains no settings")
 
 
-def test_fewer_bits_without_the_library_are_refused_with_its_name(folders, monkeypatch):
+def test_quantisation_without_its_library_names_the_library(folders, monkeypatch):
     monkeypatch.setattr("train.models.pretrained.find_spec", lambda name: None)
     with pytest.raises(InputError, match="8bit needs bitsandbytes, which is not installed"):
         load_target(str(folders / "base"), device="cpu", dtype="8bit")
@@ -148,32 +148,32 @@ def test_fewer_bits_without_the_library_are_refused_with_its_name(folders, monke
 )
 @pytest.mark.parametrize("dtype", ["8bit", "4bit"])
 @pytest.mark.parametrize("name", ["merged", "adapter"])
-def test_fewer_bits_are_near_the_model_and_do_not_depend_on_the_batch(folders, name, dtype):
+def test_quantised_scores_are_close_and_independent_of_the_batch(folders, name, dtype):
     whole = scores(load_target(str(folders / "merged"), device="cpu"))
     target = load_target(str(folders / name), device="cpu", dtype=dtype)
     assert target.model.is_quantized
-    found = scores(target)
-    assert 1e-6 < np.abs(found - whole).max() < 1.0
+    values = scores(target)
+    assert 1e-6 < np.abs(values - whole).max() < 1.0
     alone = [token_statistics(target, [text], ScoringPolicy())[0].log_probability for text in TEXTS]
-    assert np.abs(found - np.concatenate(alone)).max() < 1e-4
+    assert np.abs(values - np.concatenate(alone)).max() < 1e-4
 
 
-def test_in_8_bits_each_text_is_a_batch_of_its_own(tiny_model_path, monkeypatch):
+def test_8_bit_texts_are_batches_of_one(tiny_model_path, monkeypatch):
     target = load_target(str(tiny_model_path), device="cpu")
     monkeypatch.setattr(target.model, "is_loaded_in_8bit", True, raising=False)
     rows: list[int] = []
     forward = target.model.base_model.forward
 
-    def counted(*args, **kwargs):
+    def count_call(*args, **kwargs):
         rows.append(len(kwargs["input_ids"]))
         return forward(*args, **kwargs)
 
-    monkeypatch.setattr(target.model.base_model, "forward", counted)
+    monkeypatch.setattr(target.model.base_model, "forward", count_call)
     token_statistics(target, TEXTS, ScoringPolicy())
     assert rows[-len(TEXTS) :] == [1] * len(TEXTS)
 
 
-def test_a_map_of_all_devices_gives_the_same_scores(folders):
+def test_device_map_gives_the_same_scores(folders):
     plain = load_target(str(folders / "base"), device="cpu")
     spread = load_target(str(folders / "base"), device_map="auto")
     assert np.abs(scores(plain) - scores(spread)).max() < 1e-4
@@ -181,8 +181,8 @@ def test_a_map_of_all_devices_gives_the_same_scores(folders):
         load_target(str(folders / "base"), device="cpu", device_map="auto")
 
 
-def test_layers_that_are_loaded_for_each_use_give_the_same_scores(folders, tmp_path):
-    """What does not fit lies on the disk; accelerate moves inputs to where a layer computes."""
+def test_offloaded_layers_give_the_same_scores(folders, tmp_path):
+    """Layers that do not fit are on the disk; accelerate moves inputs to a layer's device."""
     places = {"model.embed_tokens": "cpu", "model.layers.0": "disk", "model.rotary_emb": "cpu",
               "model.layers.1": "cpu", "model.norm": "cpu"}  # fmt: skip
     plain = load_target(str(folders / "base"), device="cpu")

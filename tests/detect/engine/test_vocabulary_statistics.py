@@ -49,22 +49,22 @@ def test_chunks_join_to_the_full_softmax(size, scale):
     generator = torch.Generator().manual_seed(0)
     logits = torch.randn(10, 53, generator=generator) * scale + 100
     targets = torch.randint(0, 53, (10,), generator=generator)
-    for found, expected in zip(
+    for actual, expected in zip(
         reduced(logits, targets, size), oracle(logits.numpy(), targets.numpy()), strict=True
     ):
-        np.testing.assert_allclose(found, expected, atol=1e-4, rtol=1e-6)
+        np.testing.assert_allclose(actual, expected, atol=1e-4, rtol=1e-6)
 
 
 @pytest.mark.parametrize("size", [ChunkSize(3, 1), ChunkSize(3, 2), ChunkSize(8, 6)])
-def test_of_equal_logits_the_top_id_is_the_true_token_or_else_the_lowest(size):
+def test_tied_logits_rank_the_true_token_first_or_else_the_lowest_id(size):
     logits = torch.tensor([[1.0, 5.0, 0.0, 5.0, 5.0, 2.0]] * 3)
-    found = reduced(logits, torch.tensor([4, 2, 1]), size)
-    assert found.top_id.tolist() == [4, 1, 1]
-    assert found.rank.tolist() == [1, 4 + 2, 1]
-    assert found.top_log_probability.tolist() == found.log_probability[[0, 0, 0]].tolist()
+    result = reduced(logits, torch.tensor([4, 2, 1]), size)
+    assert result.top_id.tolist() == [4, 1, 1]
+    assert result.rank.tolist() == [1, 4 + 2, 1]
+    assert result.top_log_probability.tolist() == result.log_probability[[0, 0, 0]].tolist()
 
 
-def test_in_16_bits_many_logits_tie_and_rank_and_top_id_agree():
+def test_rank_and_top_id_agree_for_tied_16_bit_logits():
     generator = torch.Generator().manual_seed(5)
     hidden = torch.randn(400, 16, generator=generator).to(torch.bfloat16)
     weight = torch.randn(90, 16, generator=generator).to(torch.bfloat16)
@@ -74,12 +74,12 @@ def test_in_16_bits_many_logits_tie_and_rank_and_top_id_agree():
         positions=400, vocabulary=90, device=torch.device("cpu"), size=ChunkSize(64, 32)
     )
     pass_.push_hidden(Head(weight=weight), hidden, targets, np.arange(400))
-    found = pass_.finish(Head(weight=weight))
-    np.testing.assert_array_equal(found.rank == 1, found.top_id == targets.numpy())
+    result = pass_.finish(Head(weight=weight))
+    np.testing.assert_array_equal(result.rank == 1, result.top_id == targets.numpy())
     np.testing.assert_array_equal(
-        found.rank == 1, found.log_probability == found.top_log_probability
+        result.rank == 1, result.log_probability == result.top_log_probability
     )
-    assert (found.rank == 1).sum() >= 200
+    assert (result.rank == 1).sum() >= 200
 
 
 def test_at_an_inverse_temperature_chunks_join_to_the_full_softmax():
@@ -95,18 +95,18 @@ def test_at_an_inverse_temperature_chunks_join_to_the_full_softmax():
         inverse_temperatures=(0.18, 5.6),
     )
     pass_.push_logits(logits, targets, np.arange(10))
-    found = pass_.finish(None)
+    result = pass_.finish(None)
     # Tokens masked out by the model add nothing.
-    for values, expected in zip(found[:6], oracle(logits.numpy(), targets.numpy()), strict=False):
+    for values, expected in zip(result[:6], oracle(logits.numpy(), targets.numpy()), strict=False):
         np.testing.assert_allclose(values, expected, atol=1e-4, rtol=1e-6)
-    for values, beta in zip(found.tempered, (0.18, 5.6), strict=True):
+    for values, beta in zip(result.tempered, (0.18, 5.6), strict=True):
         expected = oracle(logits.double().numpy() * beta, targets.numpy())[:3]
         np.testing.assert_allclose(values, expected, atol=1e-4, rtol=1e-6)
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
 @pytest.mark.parametrize("with_bias", [False, True])
-def test_hidden_states_in_any_portions_give_the_same(dtype, with_bias):
+def test_portion_size_of_hidden_states_does_not_change_statistics(dtype, with_bias):
     generator = torch.Generator().manual_seed(2)
     hidden = torch.randn(23, 16, generator=generator).to(dtype)
     weight = torch.randn(90, 16, generator=generator).to(dtype)
@@ -121,16 +121,16 @@ def test_hidden_states_in_any_portions_give_the_same(dtype, with_bias):
         start = 0
         for portion in portions:
             part = slice(start, start + portion)
-            # Slots reversed: results go where they are told, not in the order pushed.
+            # Slots reversed: results follow their slots, not the order of the pushes.
             pass_.push_hidden(head, hidden[part], targets[part], 22 - np.arange(23)[part])
             start += portion
-        for found, expected in zip(
+        for actual, expected in zip(
             pass_.finish(head), oracle(logits, targets.numpy()), strict=True
         ):
-            np.testing.assert_allclose(found[::-1], expected, atol=1e-4)
+            np.testing.assert_allclose(actual[::-1], expected, atol=1e-4)
 
 
-def test_a_compiler_that_fails_falls_back_and_says_so_once(monkeypatch, caplog):
+def test_failing_compiler_falls_back_and_is_reported_once(monkeypatch, caplog):
     def broken(*args, **kwargs):
         def call(*inputs):
             raise RuntimeError("cc1plus: out of luck")

@@ -1,4 +1,4 @@
-"""Taggers: what they find, by what they are known, and what is refused before any work."""
+"""Taggers: their entities, their identity, and invalid ones that are rejected in advance."""
 
 import json
 import shutil
@@ -18,7 +18,7 @@ from detect.evidence.entities import (
 from inject.errors import InputError
 from tests.detect.taggers import write_tagger
 
-TEXTS = ["Ada went to New York.", "", "nobody went", "東京 Ada 🦉 Ada", "Ada " + "x" * 1_000_000]
+TEXTS = ["Ada went to New York.", "", "he went", "東京 Ada 🦉 Ada", "Ada " + "x" * 1_000_000]
 
 
 @pytest.fixture
@@ -26,20 +26,20 @@ def tagger(tmp_path):
     return write_tagger(tmp_path / "tagger", PERSON="Ada", GPE="New York")
 
 
-def test_entities_stand_where_the_text_has_them_and_are_stored(tagger, tmp_path):
+def test_entities_have_their_text_positions_and_are_stored(tagger, tmp_path):
     done = []
-    found = find_entities(str(tagger), TEXTS, progress=lambda *now: done.append(now))
-    assert found[0] == [NamedEntity(0, 3, "PERSON"), NamedEntity(12, 20, "GPE")]
-    assert found[1:3] == [[], []]
-    assert [TEXTS[3][one.start : one.stop] for one in found[3]] == ["Ada", "Ada"]
-    # A text beyond the million characters that spaCy takes unasked.
-    assert found[4] == [NamedEntity(0, 3, "PERSON")]
+    entities = find_entities(str(tagger), TEXTS, progress=lambda *now: done.append(now))
+    assert entities[0] == [NamedEntity(0, 3, "PERSON"), NamedEntity(12, 20, "GPE")]
+    assert entities[1:3] == [[], []]
+    assert [TEXTS[3][entity.start : entity.stop] for entity in entities[3]] == ["Ada", "Ada"]
+    # A text longer than spaCy's default limit of a million characters.
+    assert entities[4] == [NamedEntity(0, 3, "PERSON")]
     assert done == [(number, 5) for number in range(1, 6)]
-    write_entities(tmp_path, list("abcd"), found[:4])
-    assert read_entities(tmp_path) == dict(zip("abcd", found[:4], strict=True))
+    write_entities(tmp_path, list("abcd"), entities[:4])
+    assert read_entities(tmp_path) == dict(zip("abcd", entities[:4], strict=True))
 
 
-def test_a_tagger_is_known_by_its_content(tagger, tmp_path):
+def test_tagger_identity_is_its_content(tagger, tmp_path):
     identity = tagger_identity(str(tagger))
     assert (identity["name"], identity["version"]) == ("en_patterns", "1.2.0")
     assert "entity_ruler/patterns.jsonl" in identity["files"]
@@ -53,7 +53,7 @@ def test_a_tagger_is_known_by_its_content(tagger, tmp_path):
     assert tagger_record(None) is None
 
 
-def test_an_installed_pipeline_is_found_by_name_and_none_of_its_code_is_run(
+def test_installed_pipeline_is_located_by_name_without_running_its_code(
     tagger, tmp_path, monkeypatch
 ):
     package = tmp_path / "packages" / "en_patterns"
@@ -67,13 +67,13 @@ def test_an_installed_pipeline_is_found_by_name_and_none_of_its_code_is_run(
     assert "en_patterns" not in sys.modules
 
 
-def test_without_spacy_it_says_what_to_install(monkeypatch, tmp_path):
+def test_missing_spacy_error_names_the_package(monkeypatch, tmp_path):
     monkeypatch.setattr("detect.evidence.entities.find_spec", lambda name: None)
     with pytest.raises(InputError, match=r"pip install 'spikein\[tagger\]'"):
         tagger_identity(str(tmp_path))
 
 
-def test_what_is_no_pipeline_is_refused(tagger, tmp_path):
+def test_folder_that_is_not_a_pipeline_is_rejected(tagger, tmp_path):
     for name in ("no_such_pipeline", str(tmp_path / "nowhere"), "this"):
         with pytest.raises(InputError, match=r"no such spaCy pipeline.*en_core_web_sm"):
             find_tagger(name)
@@ -88,8 +88,8 @@ def test_what_is_no_pipeline_is_refused(tagger, tmp_path):
         find_entities(str(tmp_path / "blank"), ["a"])
 
 
-def test_nothing_outside_of_its_folder_is_taken(tagger, tmp_path):
-    """Parts of another pipeline, and a version that goes up, are in no digest of this folder."""
+def test_files_outside_the_pipeline_folder_are_rejected(tagger, tmp_path):
+    """This folder's digest would not cover another pipeline's parts or a parent folder."""
     with (tagger / "config.cfg").open("a") as file:
         file.write('\n[components.ner]\nsource = "en_core_web_sm"\n')
     with pytest.raises(InputError, match=r"part 'ner' comes from the pipeline \"en_core_web"):

@@ -1,4 +1,4 @@
-"""Every kind of need: what meets it, and that a new kind is one class."""
+"""All kinds of needs: the evidence that meets them, and that a new kind is one class."""
 
 from dataclasses import fields, replace
 
@@ -17,13 +17,13 @@ BY_ROW = {
 }
 
 
-def test_every_field_of_the_evidence_is_by_row_or_shared():
-    """`Evidence.take` takes rows of what is by row: a new field is one or the other."""
+def test_evidence_fields_are_by_row_or_shared():
+    """`Evidence.take` selects rows of row-wise fields: a new field is row-wise or shared."""
     assert {field.name for field in fields(Evidence)} == BY_ROW | SHARED
 
 
-def test_rows_are_taken_of_all_that_is_by_row_and_of_nothing_else():
-    """Where a detector fails on a row, the others are scored with their own evidence."""
+def test_take_selects_rows_of_exactly_the_fields_by_row():
+    """If a detector fails on a row, the other rows are scored with their own evidence."""
     rows = [random_statistics(2 + row, seed=row) for row in range(3)]
     named = {"name": rows}
     shadow = ShadowModel(statistics=rows, inside=[True, False, False])
@@ -39,20 +39,20 @@ def test_rows_are_taken_of_all_that_is_by_row_and_of_nothing_else():
         prefixed={"name": prefixed},
         choices=ChoiceEvidence(answers=rows, clean=rows),
     )
-    found = evidence.take([2, 0])
+    subset = evidence.take([2, 0])
     taken = (rows[2], rows[0])
-    assert found.texts == (evidence.texts[2], evidence.texts[0])
-    assert found.statistics["text"] == taken
+    assert subset.texts == (evidence.texts[2], evidence.texts[0])
+    assert subset.statistics["text"] == taken
     for name, values in plain.items():
-        assert getattr(found, name) == (values[2], values[0])
+        assert getattr(subset, name) == (values[2], values[0])
     for name, values in made.items():
-        assert getattr(found, name) == (taken if values is rows else {"name": taken}), name
-    assert found.shadows == (replace(shadow, statistics=taken, inside=(False, True)),)
-    assert found.prefixed == {"name": replace(prefixed, statistics=taken)}
-    assert found.choices == ChoiceEvidence(answers=taken, clean=rows)
+        assert getattr(subset, name) == (taken if values is rows else {"name": taken}), name
+    assert subset.shadows == (replace(shadow, statistics=taken, inside=(False, True)),)
+    assert subset.prefixed == {"name": replace(prefixed, statistics=taken)}
+    assert subset.choices == ChoiceEvidence(answers=taken, clean=rows)
 
 
-def test_evidence_meets_what_it_holds_and_no_other_choice_of_it():
+def test_evidence_meets_only_the_choices_it_contains():
     rows = [random_statistics(4)]
 
     def met(need, **more):

@@ -1,4 +1,4 @@
-"""Shots: their order, their ids, how many fit, and that none of them is scored."""
+"""Shots: their order, their ids, how many fit, and that they are never scored."""
 
 import pytest
 
@@ -33,14 +33,14 @@ def chosen(tokenizer, shots, texts=TEXTS, *, context=None, first=0):
     )
 
 
-def test_three_shots_are_the_first_of_seven_whatever_the_order_of_the_file(tiny_tokenizer):
+def test_three_shots_are_the_first_of_seven_in_any_file_order(tiny_tokenizer):
     seven = chosen(tiny_tokenizer, 7)
     assert chosen(tiny_tokenizer, 3, TEXTS[::-1]).texts == seven.texts[:3]
     assert chosen(tiny_tokenizer, 1, first=2).texts == seven.texts[2:3]
     assert len({*seven.texts}) == 7
 
 
-def test_the_order_is_random_differs_by_dataset_and_has_equal_texts_once():
+def test_shot_order_is_random_per_dataset_and_without_duplicates():
     texts = [f"text {number}" for number in range(30)]
     order = shot_order("one", texts)
     assert sorted(order) == list(range(30))
@@ -48,53 +48,53 @@ def test_the_order_is_random_differs_by_dataset_and_has_equal_texts_once():
     assert len(shot_order("one", [*texts, *texts])) == 30
 
 
-def test_ids_are_those_of_each_text_and_of_the_separator(tiny_tokenizer):
-    found = chosen(tiny_tokenizer, 2)
+def test_prefix_ids_are_text_ids_and_separator_ids(tiny_tokenizer):
+    prefix = chosen(tiny_tokenizer, 2)
     between = tiny_tokenizer(SEPARATOR, add_special_tokens=False)["input_ids"]
     expected = []
-    for text in found.texts:
+    for text in prefix.texts:
         expected += [*tiny_tokenizer(text, add_special_tokens=False)["input_ids"], *between]
-    assert list(found.ids) == expected
-    assert list(found.separator) == between
+    assert list(prefix.ids) == expected
+    assert list(prefix.separator) == between
 
 
-def test_a_prefix_takes_at_most_half_of_the_context_and_says_so(tiny_tokenizer):
+def test_prefix_takes_at_most_half_of_the_context_and_reports_it(tiny_tokenizer):
     all_of_them = chosen(tiny_tokenizer, 7)
     context = len(all_of_them.ids)
-    found = chosen(tiny_tokenizer, 7, context=context)
-    assert 0 < len(found.texts) < 7
-    assert len(found.ids) <= context // 2
-    assert [one for one in all_of_them.texts if one in found.texts] == list(found.texts)
+    prefix = chosen(tiny_tokenizer, 7, context=context)
+    assert 0 < len(prefix.texts) < 7
+    assert len(prefix.ids) <= context // 2
+    assert [text for text in all_of_them.texts if text in prefix.texts] == list(prefix.texts)
     two = chosen(tiny_tokenizer, 2)
     assert chosen(tiny_tokenizer, 7, context=2 * len(two.ids)).texts[:2] == two.texts
     assert chosen(tiny_tokenizer, 7, context=2 * len(two.ids) - 1).texts[:2] != two.texts
-    fewer = chosen(tiny_tokenizer, len(found.texts) - 1, context=context)
-    assert fewer.texts == found.texts[:-1]
-    [note] = shot_notes(Prefixed(shots=7), {"one": found}, ["one"])
+    fewer = chosen(tiny_tokenizer, len(prefix.texts) - 1, context=context)
+    assert fewer.texts == prefix.texts[:-1]
+    [note] = shot_notes(Prefixed(shots=7), {"one": prefix}, ["one"])
     assert note == (
-        f"at most {len(found.texts)} shots stand before the texts of one: more do not fit into "
+        f"at most {len(prefix.texts)} shots precede the texts of one: more do not fit into "
         "half of the context"
     )
     [note] = shot_notes(Prefixed(shots=9), {"one": chosen(tiny_tokenizer, 9)}, ["one"])
-    assert note == "at most 8 shots stand before the texts of one: there are no more such rows"
+    assert note == "at most 8 shots precede the texts of one: there are no more such rows"
     assert shot_notes(Prefixed(shots=7), {"one": all_of_them}, ["one"]) == ()
     assert chosen(tiny_tokenizer, 7, context=4).ids == ()
     [note] = shot_notes(Prefixed(shots=2), {}, ["two"])
-    assert note.startswith("at most 0 shots stand before the texts of two")
+    assert note.startswith("at most 0 shots precede the texts of two")
 
 
 def test_texts_of_a_dataset_without_shots_are_not_scored(tiny_tokenizer):
     target = random_target("llama", tiny_tokenizer)
     texts = make_texts(4, seed=9, words=5)
     shots = {"one": chosen(tiny_tokenizer, 1)}
-    found = statistics_behind(target, texts, ["one", "two", "one", "two"], shots, POLICY)
-    assert [one.reason for one in found] == [None, NO_SHOT, None, NO_SHOT]
+    rows = statistics_behind(target, texts, ["one", "two", "one", "two"], shots, POLICY)
+    assert [row.reason for row in rows] == [None, NO_SHOT, None, NO_SHOT]
     alone = statistics_behind(target, texts[2:3], ["one"], shots, POLICY)
-    assert alone[0].log_probability == pytest.approx(found[2].log_probability, abs=1e-4)
+    assert alone[0].log_probability == pytest.approx(rows[2].log_probability, abs=1e-4)
 
 
 def test_known_members_and_their_passages_get_no_score(tiny_tokenizer):
     """Known mistake: taking shots from evaluated rows."""
     shots = {"one": scored_as_members(chosen(tiny_tokenizer, 2), ["g1", "g1"])}
-    found = with_shots_apart(random_rows(0)[:3], ["one", "one", "two"], ["g1", "g2", "g1"], shots)
-    assert [one.reason for one in found] == [IS_SHOT, None, None]
+    rows = with_shots_apart(random_rows(0)[:3], ["one", "one", "two"], ["g1", "g2", "g1"], shots)
+    assert [row.reason for row in rows] == [IS_SHOT, None, None]

@@ -24,7 +24,7 @@ def write_rows(path, texts):
     return str(path)
 
 
-def test_counts_and_laplace_frequencies(tiny_tokenizer):
+def test_counts_give_laplace_frequencies(tiny_tokenizer):
     texts = make_texts(300)
     table = count_texts(tiny_tokenizer, texts)
     expected = np.zeros(len(tiny_tokenizer), np.int64)
@@ -34,14 +34,16 @@ def test_counts_and_laplace_frequencies(tiny_tokenizer):
     np.testing.assert_array_equal(table.counts, expected)
     unseen = int(np.flatnonzero(expected == 0)[0])
     total = expected.sum() + len(expected)
-    found = table.log_frequency(np.array([unseen, int(expected.argmax())]))
-    np.testing.assert_allclose(found, [math.log(1 / total), math.log((expected.max() + 1) / total)])
+    frequencies = table.log_frequency(np.array([unseen, int(expected.argmax())]))
+    np.testing.assert_allclose(
+        frequencies, [math.log(1 / total), math.log((expected.max() + 1) / total)]
+    )
     everything = np.exp(table.log_frequency(np.arange(len(expected))))
     assert everything.sum() == pytest.approx(1)
 
 
-def test_a_table_is_of_one_content_and_one_tokenizer(tmp_path, tiny_model_path):
-    """Known mistake: the table of one tokenizer is taken for that of another of the same size."""
+def test_count_table_belongs_to_one_content_and_one_tokenizer(tmp_path, tiny_model_path):
+    """Known mistake: confusing the tables of two tokenizers of the same size."""
     other = tmp_path / "other"
     shutil.copytree(tiny_model_path, other)
     tokenizer = json.loads((other / "tokenizer.json").read_text())
@@ -59,13 +61,13 @@ def test_a_table_is_of_one_content_and_one_tokenizer(tmp_path, tiny_model_path):
     assert digest(tiny_model_path) != first
 
 
-def test_texts_without_tokens_are_refused(tmp_path, tiny_tokenizer):
+def test_texts_without_tokens_are_rejected(tmp_path, tiny_tokenizer):
     path = write_rows(tmp_path / "empty.jsonl", ["", "  "])
     with pytest.raises(InputError, match="no text to count"):
         count_files(tiny_tokenizer, path)
 
 
-def test_words_are_counted_beside_tokens_and_read_back(tiny_tokenizer, tmp_path):
+def test_words_are_counted_alongside_tokens_and_restored(tiny_tokenizer, tmp_path):
     texts = [
         "The river's bank, the RIVER; a well-known na\u00efve caf\u00e9 \u2014 \u6771\u4eac 42 _x_"
     ]
@@ -80,10 +82,10 @@ def test_words_are_counted_beside_tokens_and_read_back(tiny_tokenizer, tmp_path)
     stored = load_frequency(tmp_path)
     np.testing.assert_array_equal(stored.counts, table.counts)
     assert stored.identity == {"corpus": "abc"}
-    found = stored.words
-    assert (dict(found.counts), found.total) == (expected, 12)
-    assert found.probability("THE") == 3 / (12 + 11 + 1)
-    assert found.probability("never") == 1 / (12 + 11 + 1)
+    words = stored.words
+    assert (dict(words.counts), words.total) == (expected, 12)
+    assert words.probability("THE") == 3 / (12 + 11 + 1)
+    assert words.probability("never") == 1 / (12 + 11 + 1)
 
 
 class Stored:
@@ -100,18 +102,18 @@ class Stored:
 
 
 @pytest.mark.parametrize("block", [7, 100, 1 << 18])
-def test_words_of_documents_are_cut_by_no_block(monkeypatch, tiny_tokenizer, block):
+def test_block_edges_do_not_cut_words(monkeypatch, tiny_tokenizer, block):
     monkeypatch.setattr(token_counts, "_TOKENS_A_BLOCK", block)
     texts = make_texts(9, words=12)
-    found = count_words(token_counts._texts(Stored(texts, tiny_tokenizer), tiny_tokenizer))
+    words = count_words(token_counts._texts(Stored(texts, tiny_tokenizer), tiny_tokenizer))
     expected = count_words(texts)
-    assert dict(found.counts) == dict(expected.counts)
-    assert found.total == expected.total
+    assert dict(words.counts) == dict(expected.counts)
+    assert words.total == expected.total
 
 
-def test_of_a_large_corpus_the_first_tokens_are_read(monkeypatch, tiny_tokenizer):
+def test_only_the_first_tokens_of_a_large_corpus_are_read(monkeypatch, tiny_tokenizer):
     monkeypatch.setattr(token_counts, "_TOKENS_FOR_WORDS", 50)
     monkeypatch.setattr(token_counts, "_TOKENS_A_BLOCK", 20)
     corpus = Stored(make_texts(9, words=12), tiny_tokenizer)
-    found = "".join(token_counts._texts(corpus, tiny_tokenizer))
-    assert found == tiny_tokenizer.decode(corpus.ids[:50].tolist(), skip_special_tokens=True)
+    text = "".join(token_counts._texts(corpus, tiny_tokenizer))
+    assert text == tiny_tokenizer.decode(corpus.ids[:50].tolist(), skip_special_tokens=True)

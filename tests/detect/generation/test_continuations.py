@@ -1,4 +1,4 @@
-"""Beginnings, and what is asked of a model."""
+"""Prompt lengths, and the requests that a model receives."""
 
 import json
 from decimal import Decimal
@@ -25,7 +25,7 @@ from tests.detect.models import random_target
 
 
 class Scribe:
-    """Answers with its own counter, and remembers what it was asked."""
+    """Answers with its own counter, and records its requests."""
 
     name = "scribe"
 
@@ -43,22 +43,22 @@ class Scribe:
         ]
 
     def answer(self, questions, sampling, *, progress=None):
-        return self.complete([f"Q:{one}" for one in questions], sampling)
+        return self.complete([f"Q:{question}" for question in questions], sampling)
 
 
 @pytest.mark.parametrize(
-    ("unit", "amount", "beginning", "rest"),
+    ("unit", "amount", "beginning", "remainder"),
     [
         ("share", "0.5", "One  two", "\nthree four five "),
         ("words", "1", "One", "  two\nthree four five "),
         ("words", "4", "One  two\nthree four", " five "),
     ],
 )
-def test_a_text_is_divided_between_words_and_nothing_is_lost(unit, amount, beginning, rest):
+def test_text_is_divided_between_words_without_loss(unit, amount, beginning, remainder):
     text = "One  two\nthree four five "
-    found = divide(text, Beginning(unit, Decimal(amount)), None)
-    assert found == Division(beginning, rest, None)
-    assert found.beginning + found.rest == text
+    division = divide(text, Beginning(unit, Decimal(amount)), None)
+    assert division == Division(beginning, remainder, None)
+    assert division.beginning + division.rest == text
 
 
 @pytest.mark.parametrize(
@@ -70,59 +70,59 @@ def test_a_text_is_divided_between_words_and_nothing_is_lost(unit, amount, begin
         ("夜深了村里的人都睡了", "1 words are too few"),
     ],
 )
-def test_what_cannot_be_divided_says_why(text, reason):
+def test_indivisible_text_has_a_reason(text, reason):
     assert reason in divide(text, Beginning(), None)
-    (found,) = continue_texts(Scribe(), [text], ContinuationRequest())
-    assert (found.texts, found.tokens_out) == ((), 0)
-    assert reason in found.reason
+    (result,) = continue_texts(Scribe(), [text], ContinuationRequest())
+    assert (result.texts, result.tokens_out) == ((), 0)
+    assert reason in result.reason
 
 
-def test_after_tokens_the_rest_is_as_many_tokens(tiny_tokenizer):
+def test_remainder_has_as_many_tokens_as_the_prompt(tiny_tokenizer):
     """Duarte et al. 2024: a prefix of 32 or 50 tokens and a suffix of the same length."""
     model = LocalTextModel(random_target("llama", tiny_tokenizer))
     text = make_texts(1, words=30)[0]
     ids = tiny_tokenizer(text)["input_ids"]
     request = ContinuationRequest(beginning=Beginning("tokens", Decimal(8)))
-    (found,) = continue_texts(model, [text], request)
-    assert tiny_tokenizer(found.beginning)["input_ids"] == ids[:8]
-    assert found.beginning + found.rest == tiny_tokenizer.decode(ids[:16])
-    assert 0 < found.tokens_out <= 8
+    (result,) = continue_texts(model, [text], request)
+    assert tiny_tokenizer(result.beginning)["input_ids"] == ids[:8]
+    assert result.beginning + result.rest == tiny_tokenizer.decode(ids[:16])
+    assert 0 < result.tokens_out <= 8
     (short,) = continue_texts(model, ["the river"], request)
     assert "fewer than twice 8" in short.reason
     with pytest.raises(InputError, match="requires the model's tokenizer"):
         continue_texts(Scribe(), [text], request)
 
 
-def test_a_continuation_may_be_as_long_as_the_rest(tiny_tokenizer):
+def test_continuation_may_be_as_long_as_the_remainder(tiny_tokenizer):
     model = LocalTextModel(random_target("llama", tiny_tokenizer))
     short, long = make_texts(1, words=10)[0], make_texts(1, words=60)[0]
-    found = continue_texts(model, [short, long], ContinuationRequest())
-    lengths = [len(tiny_tokenizer(one.rest)["input_ids"]) for one in found]
-    for one, length in zip(found, lengths, strict=True):
-        assert length < one.tokens_out <= length + 24
+    results = continue_texts(model, [short, long], ContinuationRequest())
+    lengths = [len(tiny_tokenizer(result.rest)["input_ids"]) for result in results]
+    for result, length in zip(results, lengths, strict=True):
+        assert length < result.tokens_out <= length + 24
     scribe = Scribe()
     continue_texts(scribe, [short, long], ContinuationRequest(max_tokens=40))
     assert sorted(sampling.max_tokens for _, sampling in scribe.asked) == [32, 40]
 
 
-def test_results_are_in_the_order_of_the_texts_and_equal_texts_are_asked_once():
+def test_results_keep_text_order_and_equal_texts_are_requested_once():
     scribe = Scribe()
     texts = ["a b", "", "c d e f", "a b", *make_texts(300, words=6)]
     request = ContinuationRequest(samples=2, temperature=1.0, top_k=7, seed=3)
     seen = []
-    found = continue_texts(
+    results = continue_texts(
         scribe, texts, request, progress=lambda done, total: seen.append((done, total))
     )
-    assert found[0] == found[3] == Continued("a", " b", (" a 0", " a 1"), 5, 4)
-    assert [one.reason is None for one in found[:4]] == [True, False, True, True]
-    asked = [prompt for prompts, _ in scribe.asked for prompt in prompts]
-    assert asked.count("a") == 1
+    assert results[0] == results[3] == Continued("a", " b", (" a 0", " a 1"), 5, 4)
+    assert [result.reason is None for result in results[:4]] == [True, False, True, True]
+    sent = [prompt for prompts, _ in scribe.asked for prompt in prompts]
+    assert sent.count("a") == 1
     assert seen[-1] == (303, 303)
     sampling = scribe.asked[0][1]
     assert (sampling.samples, sampling.temperature, sampling.top_k, sampling.seed) == (2, 1.0, 7, 3)
 
 
-def test_a_killed_run_asks_for_the_remainder_alone(tmp_path):
+def test_killed_run_requests_only_the_missing_answers(tmp_path):
     class Mortal(Scribe):
         def complete(self, prompts, sampling, *, progress=None):
             if len(self.asked) == 2:
@@ -136,19 +136,19 @@ def test_a_killed_run_asks_for_the_remainder_alone(tmp_path):
     with pytest.raises(KeyboardInterrupt):
         continue_texts(mortal, texts, request, answers=tmp_path / "answers")
     assert continue_texts(again, texts, request, answers=tmp_path / "answers") == whole
-    asked = [
+    requests = [
         (prompt, sampling.max_tokens)
         for prompts, sampling in mortal.asked + again.asked
         for prompt in prompts
     ]
-    assert len(asked) == len(set(asked))
+    assert len(requests) == len(set(requests))
     other = ContinuationRequest(samples=2, temperature=1.0, seed=1)
     continue_texts(third := Scribe(), texts, other, answers=tmp_path / "answers")
     assert len(third.asked) == len(mortal.asked + again.asked)
 
 
 @pytest.mark.parametrize("damage", [lambda text: text[:-9], lambda text: "", lambda text: "[]"])
-def test_damaged_answers_are_said_and_asked_for_again(tmp_path, damage, caplog):
+def test_damaged_answers_are_reported_and_requested_again(tmp_path, damage, caplog):
     texts, request = make_texts(30, words=6), ContinuationRequest()
     whole = continue_texts(Scribe(), texts, request, answers=tmp_path)
     for path in tmp_path.iterdir():
@@ -161,7 +161,7 @@ def test_damaged_answers_are_said_and_asked_for_again(tmp_path, damage, caplog):
     assert third.asked == []
 
 
-def test_a_request_of_any_detector_is_read_back_from_its_record():
+def test_detector_requests_round_trip():
     for need in needs_of(with_grids(parse_detectors("all"))):
         if isinstance(need, Continuations):
             record = json.loads(json.dumps(request_record(need.request)))

@@ -1,4 +1,4 @@
-"""Which parts are masked, how they are asked for, and how answers are read."""
+"""Which parts are masked, how the prompts request them, and how answers are parsed."""
 
 import pytest
 
@@ -30,12 +30,12 @@ WORDS = [
 ]
 
 
-def test_words_below_the_probability_come_lowest_first():
-    found = surprising_words(TEXT, WORDS, "prob", limit=10, threshold=-12)
-    assert [one.wanted for one in found] == ["four", "three"]
-    assert found[1] == MaskedPart("three", "one two ", "one two [MASK] four")
-    # Known pitfall: with ten words and more, the most surprising ones are kept.
-    assert surprising_words(TEXT, WORDS, "prob", limit=1, threshold=-12) == found[:1]
+def test_words_below_the_threshold_are_sorted_by_probability():
+    parts = surprising_words(TEXT, WORDS, "prob", limit=10, threshold=-12)
+    assert [part.wanted for part in parts] == ["four", "three"]
+    assert parts[1] == MaskedPart("three", "one two ", "one two [MASK] four")
+    # Known pitfall: with ten words or more, the most surprising ones are kept.
+    assert surprising_words(TEXT, WORDS, "prob", limit=1, threshold=-12) == parts[:1]
 
 
 NOUNS = (
@@ -44,17 +44,17 @@ NOUNS = (
 )
 
 
-def test_nouns_and_numbers_by_the_rule():
-    """`bottles` and `river` stand twice; `harbour` is the last of all; `near` no list knows."""
-    found = [NOUNS[start:stop] for start, stop in nouns(NOUNS)]
-    assert found == ["old", "300", "Fred", "Wellington", "stones", "shone", "fox", "beach", "near"]
-    # What is repeated far away is masked where it stands first, and once.
+def test_rule_finds_nouns_and_numbers():
+    """`bottles` and `river` occur twice; `harbour` is the last word; no list has `near`."""
+    masked = [NOUNS[start:stop] for start, stop in nouns(NOUNS)]
+    assert masked == ["old", "300", "Fred", "Wellington", "stones", "shone", "fox", "beach", "near"]
+    # A word repeated far away is masked once, at its first occurrence.
     far = f"A bridge was there. {'It was of them. ' * 20} The bridge is by that lake."
     assert [far[start:stop] for start, stop in nouns(far)] == ["bridge"]
     assert nouns("") == []
 
 
-def test_the_authors_way_goes_by_the_first_piece_of_nouns_alone():
+def test_published_method_scores_the_first_piece_of_nouns():
     """Ravichander et al. 2025, their code: -12 and 2,000 are of the first piece of a word."""
     text = "Brief kestrels quickly ate 1984 voles today, friends"
     scores = {
@@ -70,10 +70,16 @@ def test_the_authors_way_goes_by_the_first_piece_of_nouns_alone():
     ]  # fmt: skip
     for method, threshold in (("prob", -12.0), ("rank", 2400.0)):
         ask = {"limit": 10, "threshold": threshold}
-        theirs = surprising_words(text, words, method, candidates="nouns", **ask)
-        ours = surprising_words(text, words, method, **ask)
-        assert [one.wanted for one in theirs] == ["Brief", "voles", "1984"]
-        assert [one.wanted for one in ours] == ["friends", "Brief", "quickly", "voles", "kestrels"]
+        published = surprising_words(text, words, method, candidates="nouns", **ask)
+        default = surprising_words(text, words, method, **ask)
+        assert [part.wanted for part in published] == ["Brief", "voles", "1984"]
+        assert [part.wanted for part in default] == [
+            "friends",
+            "Brief",
+            "quickly",
+            "voles",
+            "kestrels",
+        ]
 
 
 @pytest.mark.parametrize(
@@ -88,17 +94,17 @@ def test_the_authors_way_goes_by_the_first_piece_of_nouns_alone():
         ("夜里有人 Ana 来了", ["Ana"]),
     ],
 )
-def test_names_by_the_rule(text, expected):
-    assert [one.wanted for one in names(text, limit=10)] == expected
+def test_rule_finds_names(text, expected):
+    assert [part.wanted for part in names(text, limit=10)] == expected
 
 
-def test_the_informative_word_is_the_longest_that_is_not_common():
+def test_informative_word_is_the_longest_uncommon_word():
     text = "Passage.\nQuestion: Which of these is produced during photosynthesis by plants?"
     question = "Which of these is produced during photosynthesis by plants?"
-    found = informative_word(text, question)
-    assert found.wanted == "photosynthesis"
-    assert found.before == text[: text.index("photosynthesis")]
-    assert found.shown == "Which of these is produced during [MASK] by plants?"
+    part = informative_word(text, question)
+    assert part.wanted == "photosynthesis"
+    assert part.before == text[: text.index("photosynthesis")]
+    assert part.shown == "Which of these is produced during [MASK] by plants?"
     assert informative_word("what is it", "what is it") is None
 
 
@@ -107,16 +113,16 @@ RENDERED = "Who?\nA. Ann\nB. Bob\nC. Cid\nD. Dee\nAnswer: B"
 
 
 @pytest.mark.parametrize("answer", ["B", "Bob"])
-def test_a_wrong_option_is_masked_and_never_the_right_one(answer):
+def test_only_wrong_options_are_masked(answer):
     seen = set()
     for number in range(40):
         text = f"{number} {RENDERED}"
-        found = wrong_option(text, {**FIELDS, "answer": answer})
-        seen.add(found.wanted)
-        assert found.before == text[: text.rindex(found.wanted)]
-        assert found.shown.count("[MASK]") == 1
-        assert f"{found.option}: [MASK]" in found.shown
-        assert found == wrong_option(text, {**FIELDS, "answer": answer})
+        part = wrong_option(text, {**FIELDS, "answer": answer})
+        seen.add(part.wanted)
+        assert part.before == text[: text.rindex(part.wanted)]
+        assert part.shown.count("[MASK]") == 1
+        assert f"{part.option}: [MASK]" in part.shown
+        assert part == wrong_option(text, {**FIELDS, "answer": answer})
     assert seen == {"Ann", "Cid", "Dee"}
 
 
@@ -129,14 +135,14 @@ def test_a_wrong_option_is_masked_and_never_the_right_one(answer):
         {**FIELDS, "answer": "Ann", "options": ["Ann", "Ann", "Bob"]},
     ],
 )
-def test_an_option_of_two_or_without_a_known_answer_is_not_masked(fields):
+def test_two_options_or_an_unknown_answer_mask_nothing(fields):
     """Deng et al. 2024: not defined for two-class data."""
     assert wrong_option(RENDERED, fields) is None
-    found = mask_text(RENDERED, GuessRequest(method="option"), fields=fields)
-    assert "three options or more" in found.reason
+    result = mask_text(RENDERED, GuessRequest(method="option"), fields=fields)
+    assert "three options or more" in result.reason
 
 
-def test_the_prompts_are_those_of_the_paper():
+def test_prompts_match_the_paper():
     """Ravichander et al. 2025, appendix B, word for word."""
     part = MaskedPart("x", "a {b} ", "a {b} [MASK].")
     assert prompt_text(part, "passage") == (
@@ -190,12 +196,12 @@ def test_the_prompts_are_those_of_the_paper():
         ("Output:", ""),
     ],
 )
-def test_answers_are_read_without_what_models_put_around_them(written, guess_):
+def test_answers_are_stripped_of_surrounding_text(written, guess_):
     assert read_answer(written, 1, "passage") == guess_
 
 
 class Oracle:
-    """Knows the words, in a sentence of its own."""
+    """Knows the words and answers in a full sentence."""
 
     name = "oracle"
 
@@ -205,20 +211,20 @@ class Oracle:
 
     def answer(self, questions, sampling, *, progress=None):
         self.asked += questions
-        found = []
+        completions = []
         for question in questions:
             for key, answer in self.answers.items():
                 if key in question:
-                    found.append([Completion(answer, 9, 2)])
+                    completions.append([Completion(answer, 9, 2)])
                     break
             else:
-                found.append([Completion("nobody knows", 9, 2)])
-        return found
+                completions.append([Completion("I do not know", 9, 2)])
+        return completions
 
     complete = answer
 
 
-def test_one_prompt_a_mask_and_costs_are_summed():
+def test_each_mask_has_one_prompt_and_costs_are_summed():
     masked = [
         mask_text(TEXT, GuessRequest(), words=WORDS),
         mask_text("", GuessRequest()),
@@ -226,19 +232,19 @@ def test_one_prompt_a_mask_and_costs_are_summed():
     ]
     oracle = Oracle(**{"[MASK] four": "Output: three"})
     seen = []
-    found = guess(
+    guesses = guess(
         oracle, masked, GuessRequest(), progress=lambda done, total: seen.append((done, total))
     )
     assert len(oracle.asked) == 2
-    assert found[0].wanted == ("four", "three")
-    assert found[0].exact("passage") == [False, True]
-    assert (found[0].tokens_in, found[0].tokens_out) == (18, 4)
-    assert found[1].reason == "empty text"
-    assert "no word surprises" in found[2].reason
+    assert guesses[0].wanted == ("four", "three")
+    assert guesses[0].exact("passage") == [False, True]
+    assert (guesses[0].tokens_in, guesses[0].tokens_out) == (18, 4)
+    assert guesses[1].reason == "empty text"
+    assert "no word surprises" in guesses[2].reason
     assert seen == [(2, 2)]
 
 
-def test_what_the_knowledge_filter_guesses_is_not_asked_for():
+def test_parts_guessed_by_the_knowledge_filter_are_not_requested():
     request = GuessRequest(filtered=True)
     masked = [mask_text(TEXT, request, words=WORDS)]
 
@@ -247,9 +253,9 @@ def test_what_the_knowledge_filter_guesses_is_not_asked_for():
         single = guess(low, masked, GuessRequest(prompt="filter"))
         lists = guess(low, masked, GuessRequest(prompt="filter_100"))
         oracle = Oracle()
-        found = guess(oracle, masked, request, known=known_parts(single, lists))[0]
-        assert len(oracle.asked) == len(found.wanted)
-        return found.wanted, found.filtered
+        guesses = guess(oracle, masked, request, is_known=known_parts(single, lists))[0]
+        assert len(oracle.asked) == len(guesses.wanted)
+        return guesses.wanted, guesses.filtered
 
     assert filtered() == (("four", "three"), 0)
     assert filtered(**{"three [MASK]": "1. none 2. FOUR"}) == (("three",), 1)

@@ -1,4 +1,4 @@
-"""Neighbours against a slow re-implementation, and what they must not depend on."""
+"""Neighbours against a slow re-implementation, and independent of batches and other texts."""
 
 import numpy as np
 import pytest
@@ -22,16 +22,16 @@ def masked():
     return make_masked_model(model, tokenizer, name="tiny")
 
 
-def test_a_special_token_in_a_text_is_letters():
-    """Whatever the tokenizer would make of it: a place in the text that can be exchanged."""
+def test_special_token_in_a_text_is_read_as_letters():
+    """It is a replaceable place in the text, whatever the tokenizer makes of it."""
     from tokenizers import pre_tokenizers
 
     model, tokenizer = tiny_masked_parts(context=8)
     tokenizer.backend_tokenizer.pre_tokenizer = pre_tokenizers.WhitespaceSplit()
-    [found] = find_neighbours(
+    [neighbours] = find_neighbours(
         make_masked_model(model, tokenizer, name="tiny"), ["river [SEP] town"], count=100
     )
-    assert any("[SEP]" not in text for text in found.texts)
+    assert any("[SEP]" not in text for text in neighbours.texts)
     [cut] = find_neighbours(
         make_masked_model(model, tokenizer, name="tiny"), ["river town " * 5], count=100
     )
@@ -46,22 +46,22 @@ def naive(masked, text, count):
     places = [at for at, (start, stop) in enumerate(offsets) if stop > start]
     random = np.random.Generator(np.random.Philox(key=item_key(text)))
     size = model.config.hidden_size
-    kept = random.random((len(places), size)) >= DROPOUT
-    found = []
+    mask = random.random((len(places), size)) >= DROPOUT
+    candidates = []
     for row, at in enumerate(places):
         with torch.inference_mode():
-            given = model.get_input_embeddings()(torch.tensor([ids])).clone()
-            given[0, at] *= torch.from_numpy(kept[row]) / (1 - DROPOUT)
-            p = torch.softmax(model(inputs_embeds=given).logits[0, at].double(), -1).tolist()
+            inputs = model.get_input_embeddings()(torch.tensor([ids])).clone()
+            inputs[0, at] *= torch.from_numpy(mask[row]) / (1 - DROPOUT)
+            p = torch.softmax(model(inputs_embeds=inputs).logits[0, at].double(), -1).tolist()
         weights = {
             token: p[token] / (1 - p[ids[at]])
             for token in range(len(p))
             if token != ids[at] and token not in tokenizer.all_special_ids
         }
         best = sorted(weights, key=lambda token: -weights[token])[:PER_PLACE]
-        found += [(weights[token], at, token) for token in best]
+        candidates += [(weights[token], at, token) for token in best]
     texts = []
-    for _, at, token in sorted(found, reverse=True):
+    for _, at, token in sorted(candidates, reverse=True):
         word = tokenizer.decode([token]).replace("##", "").strip()
         changed = text[: offsets[at][0]] + word + text[offsets[at][1] :]
         if word and changed != text and changed not in texts:
@@ -69,13 +69,13 @@ def naive(masked, text, count):
     return texts[:count]
 
 
-def test_neighbours_are_the_proposals_of_the_largest_weight(masked):
-    (found,) = find_neighbours(masked, [TEXT], count=25)
-    assert list(found.texts) == naive(masked, TEXT, 25)
-    assert len(found.texts) == 25
+def test_neighbours_have_the_largest_weights(masked):
+    (neighbours,) = find_neighbours(masked, [TEXT], count=25)
+    assert list(neighbours.texts) == naive(masked, TEXT, 25)
+    assert len(neighbours.texts) == 25
 
 
-def test_neighbours_depend_on_the_text_alone(masked):
+def test_neighbours_depend_only_on_the_text(masked):
     texts = [TEXT, *make_texts(3, words=6)]
     together = find_neighbours(masked, texts)
     assert find_neighbours(masked, texts[::-1])[::-1] == together

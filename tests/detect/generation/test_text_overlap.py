@@ -21,68 +21,70 @@ REST = st.lists(st.sampled_from(["a", "b", "c", "Ab", "猫", "é,"]), min_size=1
 
 
 @given(WORDS, WORDS)
-def test_the_longest_run_is_that_of_all_places_against_all_places(written, rest):
+def test_longest_run_matches_brute_force(written, reference):
     runs = [0]
-    for one in range(len(written)):
-        for other in range(len(rest)):
-            both = zip(written[one:], rest[other:], strict=False)
+    for start in range(len(written)):
+        for other in range(len(reference)):
+            both = zip(written[start:], reference[other:], strict=False)
             runs.append(len(list(takewhile(lambda pair: pair[0] == pair[1], both))))
-    assert longest_run(" ".join(written), " ".join(rest)) == max(runs)
+    assert longest_run(" ".join(written), " ".join(reference)) == max(runs)
 
 
-def longest_common(one, other):
+def longest_common(first, other):
     """By recursion on the last words."""
 
     @cache
     def longest(i, j):
         if not i or not j:
             return 0
-        if one[i - 1] == other[j - 1]:
+        if first[i - 1] == other[j - 1]:
             return 1 + longest(i - 1, j - 1)
         return max(longest(i - 1, j), longest(i, j - 1))
 
-    return longest(len(one), len(other))
+    return longest(len(first), len(other))
 
 
 @given(WORDS, REST)
-def test_the_common_subsequence_is_over_the_words_of_the_rest(written, rest):
-    """Words beyond the rest gain nothing; ROUGE-L reads small letters without punctuation."""
-    texts = " ".join(written), " " + "  ".join(rest)
-    length = longest_common(written[: len(rest)], rest)
-    assert common_subsequence(*texts) == pytest.approx(length / len(rest))
-    plain = [[word.lower().strip(",") for word in one] for one in (written, rest)]
-    compared = longest_common(plain[0][: len(rest)], plain[1])
-    assert rouge_l_recall(*texts) == pytest.approx(compared / len(rest))
+def test_common_subsequence_is_divided_by_the_reference_length(written, reference):
+    """Words beyond the reference do not count; ROUGE-L ignores case and punctuation."""
+    texts = " ".join(written), " " + "  ".join(reference)
+    length = longest_common(written[: len(reference)], reference)
+    assert common_subsequence(*texts) == pytest.approx(length / len(reference))
+    plain = [[word.lower().strip(",") for word in words] for words in (written, reference)]
+    compared = longest_common(plain[0][: len(reference)], plain[1])
+    assert rouge_l_recall(*texts) == pytest.approx(compared / len(reference))
     whole = longest_common(*plain)
-    assert rouge_l_recall(*texts, whole=True) == whole / len(rest)
-    assert rouge_l_f1(*texts) == pytest.approx(2 * whole / (len(written) + len(rest)))
+    assert rouge_l_recall(*texts, whole=True) == whole / len(reference)
+    assert rouge_l_f1(*texts) == pytest.approx(2 * whole / (len(written) + len(reference)))
 
 
 @given(WORDS, REST)
-def test_rouge_1_recall_counts_each_word_as_often_as_it_stands_in_the_rest(written, rest):
-    left = written[: len(rest)]
-    found = 0
-    for word in rest:
+def test_rouge_1_recall_counts_repeated_words(written, reference):
+    left = written[: len(reference)]
+    matches = 0
+    for word in reference:
         if word in left:
             left = [*left[: left.index(word)], *left[left.index(word) + 1 :]]
-            found += 1
-    assert rouge_1_recall(" ".join(written), " ".join(rest)) == pytest.approx(found / len(rest))
+            matches += 1
+    assert rouge_1_recall(" ".join(written), " ".join(reference)) == pytest.approx(
+        matches / len(reference)
+    )
 
 
 @given(WORDS, REST, st.integers(1, 4))
-def test_covered_words_stand_in_a_run_of_the_other_text(written, reference, size):
+def test_covered_words_occur_in_a_run_of_the_reference(written, reference, size):
     expected = 0
     for position in range(len(written)):
         expected += any(
-            written[start : start + size] == reference[there : there + size]
+            written[start : start + size] == reference[place : place + size]
             for start in range(position - size + 1, position + 1)
             if 0 <= start <= len(written) - size
-            for there in range(len(reference) - size + 1)
+            for place in range(len(reference) - size + 1)
         )
     assert covered_words(written, reference, size) == expected
 
 
-def test_texts_without_words():
+def test_overlap_of_wordless_texts_is_defined():
     assert rouge_l_recall("", "...") == 0.0
     assert rouge_l_recall("", "...", whole=True) == rouge_l_f1("", "...") == 1.0
     assert rouge_l_f1("", "a") == 0.0

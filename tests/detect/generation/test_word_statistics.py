@@ -1,4 +1,4 @@
-"""How surprising words are, against one pass a word in float64."""
+"""Surprise of words, against one float64 pass per word."""
 
 import numpy as np
 import pytest
@@ -31,7 +31,7 @@ def log_softmax(row):
 
 
 def held_by(word, places):
-    """Return which pieces of a text a word is made of."""
+    """Return the pieces of a text that form a word."""
     return [
         place
         for place, (start, stop) in enumerate(places)
@@ -49,25 +49,27 @@ def check_word(word, pieces):
     assert word.first_rank == ranks[0]
 
 
-def test_a_masked_model_sees_the_text_without_the_word(masked_folder):
+def test_masked_model_reads_the_text_without_the_word(masked_folder):
     model = open_reference(str(masked_folder), load_causal=lambda _: pytest.fail("causal"))
     encoding = model.tokenizer(TEXT, return_offsets_mapping=True)
     ids, places = encoding["input_ids"], encoding["offset_mapping"]
-    (found,) = masked_words(model, [TEXT])
-    words = [TEXT[one.start : one.stop] for one in found]
-    # `river` is what may be masked of `river's` where nouns are, and so is the year.
+    (statistics,) = masked_words(model, [TEXT])
+    words = [TEXT[word.start : word.stop] for word in statistics]
+    # The maskable nouns include `river` of `river's`, and the year.
     assert words == [
         "The", "river", "river's", "school", "in", "winter-market", "1984", "was", "Élodie",
         "Élodie's", "nothing",
     ]  # fmt: skip
-    for one in found:
-        held = held_by(one, places)
-        shown = [model.tokenizer.mask_token_id if at in held else ids[at] for at in range(len(ids))]
+    for word in statistics:
+        masked = held_by(word, places)
+        hidden = [
+            model.tokenizer.mask_token_id if at in masked else ids[at] for at in range(len(ids))
+        ]
         with torch.inference_mode():
-            logits = model.model(input_ids=torch.tensor([shown])).logits[0]
+            logits = model.model(input_ids=torch.tensor([hidden])).logits[0]
         # Every piece of the word is masked, and its first one is scored.
-        check_word(one, [(log_softmax(logits[at]), ids[at]) for at in held])
-    assert any(one.first_rank < one.rank for one in found)
+        check_word(word, [(log_softmax(logits[at]), ids[at]) for at in masked])
+    assert any(word.first_rank < word.rank for word in statistics)
 
 
 @pytest.mark.parametrize("start", [False, True])
@@ -79,17 +81,17 @@ def test_a_causal_model_reads_from_left_to_right(tiny_tokenizer, start):
     ids, places = encoding["input_ids"], encoding["offset_mapping"]
     with torch.inference_mode():
         logits = target.model(torch.tensor([ids])).logits[0]
-    (found, empty) = causal_words(target, [text, ""])
+    (statistics, empty) = causal_words(target, [text, ""])
     assert empty == []
-    words = [text[one.start : one.stop] for one in found]
+    words = [text[word.start : word.stop] for word in statistics]
     # Without a start token the first word has no history.
     assert words == ["the", "school", "in", "winter-market", "1984"][0 if start else 1 :]
-    for one in found:
-        pieces = held_by(one, places)
-        check_word(one, [(log_softmax(logits[at - 1]), ids[at]) for at in pieces])
+    for word in statistics:
+        pieces = held_by(word, places)
+        check_word(word, [(log_softmax(logits[at - 1]), ids[at]) for at in pieces])
 
 
-def test_a_masked_model_without_its_weights_is_refused(masked_folder, tmp_path):
+def test_masked_model_without_weights_is_rejected(masked_folder, tmp_path):
     from shutil import copytree
 
     from safetensors.torch import load_file, save_file

@@ -1,4 +1,4 @@
-"""A made-up ground truth, and the bundle of it, for the tests of this folder."""
+"""An invented ground truth and its bundle, for the tests of this folder."""
 
 import shutil
 from dataclasses import replace

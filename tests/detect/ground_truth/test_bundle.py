@@ -1,4 +1,4 @@
-"""Bundles: what goes in comes out, what is protected stays behind, and damage is named."""
+"""Bundles: they round-trip, omit protected texts, and report damage."""
 
 import json
 import shutil
@@ -50,48 +50,48 @@ from tests.detect.ground_truths import make_examples, make_statistics, same
 
 
 @pytest.mark.parametrize("packed", [False, True])
-def test_what_goes_in_comes_out(truth, described, store, bundle, packed):
-    found = read_bundle(bundle) if packed else read_ground_truth(described, store)
+def test_bundle_round_trip(truth, described, store, bundle, packed):
+    restored = read_bundle(bundle) if packed else read_ground_truth(described, store)
     for name in ("name", "analysis", "experiment", "provenance", "axes"):
-        assert getattr(found, name) == getattr(truth, name), name
-    for one, other in zip(truth.models, found.models, strict=True):
+        assert getattr(restored, name) == getattr(truth, name), name
+    for original, copy in zip(truth.models, restored.models, strict=True):
         for name in ("axes", "seed", "model", "defaults", "copies", "fixed_levels"):
-            assert getattr(one, name) == getattr(other, name), name
-        for column in one.scores.column_names:
-            first, second = one.scores[column].to_pylist(), other.scores[column].to_pylist()
+            assert getattr(original, name) == getattr(copy, name), name
+        for column in original.scores.column_names:
+            first, second = original.scores[column].to_pylist(), copy.scores[column].to_pylist()
             assert repr(first) == repr(second)
-        assert (one.exposures is None) == (other.exposures is None)
-        assert one.exposures is None or one.exposures.equals(other.exposures)
-        shown = [at for at, row in enumerate(one.rows) if not (packed and row.protected)]
-        assert np.flatnonzero(~other.withheld).tolist() == shown
-        assert [one.rows[row] for row in shown] == [other.rows[row] for row in shown]
-        mine, theirs = one.evidence.take(shown), other.evidence.take(shown)
+        assert (original.exposures is None) == (copy.exposures is None)
+        assert original.exposures is None or original.exposures.equals(copy.exposures)
+        readable = [at for at, row in enumerate(original.rows) if not (packed and row.protected)]
+        assert np.flatnonzero(~copy.withheld).tolist() == readable
+        assert [original.rows[row] for row in readable] == [copy.rows[row] for row in readable]
+        before, after = original.evidence.take(readable), copy.evidence.take(readable)
         for field in fields(Evidence):
             assert same(
-                read_only(getattr(mine, field.name)), read_only(getattr(theirs, field.name))
+                read_only(getattr(before, field.name)), read_only(getattr(after, field.name))
             ), field.name
 
 
-def test_no_text_of_a_protected_row_is_inside_nor_what_shows_it(truth, bundle):
+def test_bundle_omits_protected_texts_and_everything_that_reveals_them(truth, bundle):
     for path in bundle.rglob("*.*"):
         if path.suffix == ".parquet":
             assert "secret <b>" not in json.dumps(pq.read_table(path).to_pydict(), default=str)
         assert b"secret <b>" not in path.read_bytes(), path
-        # What was recorded beside a table names places on the machine that made it.
+        # Records next to a table contain paths of the machine that made it.
         assert b"/home/somebody" not in path.read_bytes(), path
     assert not list(bundle.rglob("*.safetensors"))
-    found = read_bundle(bundle).models[0]
+    model = read_bundle(bundle).models[0]
     secret = [at for at, row in enumerate(truth.models[0].rows) if row.protected]
-    assert np.flatnonzero(found.withheld).tolist() == secret
+    assert np.flatnonzero(model.withheld).tolist() == secret
     original = truth.models[0]
     for row in secret:
-        assert found.evidence.texts[row] is None
-        assert found.rows[row].fields == {}
-        assert found.rows[row].text == " " * len(original.rows[row].text)
+        assert model.evidence.texts[row] is None
+        assert model.rows[row].fields == {}
+        assert model.rows[row].text == " " * len(original.rows[row].text)
         for statistics, own in (
-            (found.evidence.statistics["text"][row], original.evidence.statistics["text"][row]),
+            (model.evidence.statistics["text"][row], original.evidence.statistics["text"][row]),
             (
-                found.evidence.shadows[1].statistics[row],
+                model.evidence.shadows[1].statistics[row],
                 original.evidence.shadows[1].statistics[row],
             ),
         ):
@@ -108,7 +108,7 @@ POOLS = ("examples/pool", "examples/shadow-0")
 
 
 def written(folder: Path) -> dict[Callable[[Path], Any], Any]:
-    """Write each kind of evidence of a text; return what reads it back, and what is to be read."""
+    """Write each kind of evidence of a text; return its reader and the expected result."""
     random = np.random.Generator(np.random.Philox(key=1))
     letters = random.integers(-1, 4, 24).astype(np.int8)
     labels = -random.gamma(1.0, 1.0, (24, 4)).astype(np.float32)
@@ -147,10 +147,10 @@ REASONS = {
     (write_neighbours, read_neighbours): Neighbours(reason="why"),
     (write_means, read_means): NeighbourMeans(reason="why"),
 }
-"""What each kind says of a text that there is nothing of."""
+"""Each kind's value for a text without evidence."""
 
 
-def test_held_out_rows_paraphrases_and_pools_of_shadow_models_show_no_protected_text(
+def test_held_out_rows_paraphrases_and_shadow_pools_omit_protected_texts(
     described, store, tmp_path
 ):
     root = Path(shutil.copytree(store, tmp_path / "store"))
@@ -175,19 +175,19 @@ def test_held_out_rows_paraphrases_and_pools_of_shadow_models_show_no_protected_
     changed = described.model_copy(update={"models": (first, *others)})
     write_bundle(out, changed, root, parts=["held_out", "shadows"])
     scored, shadow = (out / pool for pool in POOLS)
-    found = read_held_out(scored)
-    assert [row.example_id for row in found] == ids
-    for row, own in zip([*read_examples(scored), *found], [*rows, *apart], strict=True):
+    held_out = read_held_out(scored)
+    assert [row.example_id for row in held_out] == ids
+    for row, own in zip([*read_examples(scored), *held_out], [*rows, *apart], strict=True):
         blank = replace(own, text=" " * len(own.text), fields={}, spans={}, paraphrases=())
         assert row == (blank if own.protected else own)
-    for name, one in read_statistics(out / "statistics/apart").items():
-        assert hasattr(one, "ids") != apart[ids.index(name)].protected
-    # Of a pool that is not scored the sides are of use, and nothing else.
+    for name, statistics in read_statistics(out / "statistics/apart").items():
+        assert hasattr(statistics, "ids") != apart[ids.index(name)].protected
+    # Only the sides of an unscored pool are useful.
     assert {row.text.strip() for row in read_examples(shadow)} == {""}
     assert read_held_out(shadow) == []
 
 
-def test_every_kind_of_evidence_is_read_as_it_was_written(tmp_path):
+def test_evidence_round_trip(tmp_path):
     for read, record in written(tmp_path).items():
         assert same(read(tmp_path), dict.fromkeys(IDS, record)), read
     assert read_shots(tmp_path) == SHOTS
@@ -196,20 +196,20 @@ def test_every_kind_of_evidence_is_read_as_it_was_written(tmp_path):
         assert same(read(tmp_path), {"a": record}), read
 
 
-def test_of_every_kind_of_evidence_what_shows_a_protected_text_stays_behind(tmp_path):
+def test_evidence_that_reveals_a_protected_text_is_omitted(tmp_path):
     made, out = tmp_path / "made", tmp_path / "out"
     made.mkdir()
     out.mkdir()
     written(made)
-    leaving = [path for path in made.iterdir() if path.name in packing._leaves()]
-    # What surprises a reference model, and the neighbours themselves, never leave.
+    leaving = [path for path in made.iterdir() if path.name in packing._leaf_columns()]
+    # A reference model's surprise and the neighbours themselves are never exported.
     assert {path.name for path in made.iterdir()} - {path.name for path in leaving} == {
         *("words.parquet", "neighbours.parquet"),
     }
     for path in leaving:
         packing._pack(path, out / path.name, {"hidden"})
-    # A kind of need that is new says in `leaves` what may leave, and is written above.
-    absent = {name for name in packing._leaves() if not (out / name).exists()}
+    # A new kind of need declares its exportable files in `leaves`, and is written above.
+    absent = {name for name in packing._leaf_columns() if not (out / name).exists()}
     assert absent == {
         *("scores.parquet", "exposures.parquet", "statistics.arrow"),
         *("counts.npy", "frequency.json", "word_counts.parquet"),
@@ -233,8 +233,8 @@ def test_of_every_kind_of_evidence_what_shows_a_protected_text_stays_behind(tmp_
     assert "secret" not in (out / "shots.json").read_text()
 
 
-def test_no_value_of_a_withheld_column_is_left_in_the_file(tmp_path):
-    """Null in an Arrow table need not mean gone: the values may lie below."""
+def test_file_contains_no_value_of_a_withheld_column(tmp_path):
+    """Null in an Arrow table does not imply deletion: the buffer may still contain the values."""
     ids = np.full(50, 271_828_182, np.int32)
     row = statistics_of(np.full(50, -1.0), ids=ids)
     write_statistics(tmp_path, IDS, [statistics_of([-1.0]), row])
@@ -245,11 +245,11 @@ def test_no_value_of_a_withheld_column_is_left_in_the_file(tmp_path):
         column.path_in_schema.partition(".")[0]: column.num_values
         for column in map(columns.column, range(columns.num_columns))
     }
-    # Of the row shown one token, and a mark that there is nothing of the other.
+    # One token of the shown row, and a mark that the other row is empty.
     assert (lengths["ids"], lengths["top_id"], lengths["rank"]) == (2, 2, 51)
 
 
-def test_held_out_rows_and_texts_that_are_not_here_are_left_out_together():
+def test_missing_held_out_rows_and_texts_are_omitted_together():
     rows, apart = make_examples(2), make_examples(2, datasets=("news", "secret"))
     statistics = make_statistics(apart, {}, key=1)
     held_out = HeldOutRows(
@@ -259,13 +259,13 @@ def test_held_out_rows_and_texts_that_are_not_here_are_left_out_together():
         shadows=[statistics],
     )
     texts = [row.text if at % 2 else None for at, row in enumerate(rows)]
-    found = readable(Evidence(texts=texts, statistics={}, held_out=held_out))
-    assert list(found.texts) == texts[1::2]
-    assert found.held_out.datasets == ("news",) * 4
-    assert same(found.held_out.shadows[0], statistics[:4])
+    evidence = readable(Evidence(texts=texts, statistics={}, held_out=held_out))
+    assert list(evidence.texts) == texts[1::2]
+    assert evidence.held_out.datasets == ("news",) * 4
+    assert same(evidence.held_out.shadows[0], statistics[:4])
 
 
-def test_the_content_is_the_same_whenever_it_is_packed(described, store, bundle, tmp_path):
+def test_repacking_gives_the_same_content(described, store, bundle, tmp_path):
     facts = write_bundle(tmp_path / "again.bundle", described, store, parts=["all"])
     assert facts.content == read_bundle(bundle).content
     assert (facts.rows, facts.withheld, facts.models) == (32, 16, 4)
@@ -274,8 +274,8 @@ def test_the_content_is_the_same_whenever_it_is_packed(described, store, bundle,
         write_bundle(tmp_path / "again.bundle", described, store)
 
 
-def test_what_no_kind_of_need_lets_leave_stays_behind(described, store, tmp_path):
-    """A plug-in of the run may have had needs that nobody here knows."""
+def test_evidence_of_unknown_needs_is_omitted(described, store, tmp_path):
+    """A plug-in of the run may have had needs that are unknown here."""
     (store / "odd" / "one").mkdir(parents=True)
     (store / "odd" / "one" / "odd.parquet").write_bytes(b"secret")
     (first, *others) = described.models
@@ -288,7 +288,7 @@ def test_what_no_kind_of_need_lets_leave_stays_behind(described, store, tmp_path
 # -- parts -----------------------------------------------------------------------------------
 
 
-def test_by_default_the_text_and_the_scores_are_inside_and_parts_are_asked_for(
+def test_default_bundle_contains_texts_and_scores_and_parts_are_optional(
     described, store, bundle, tmp_path
 ):
     assert packing.parts_of(described) == ["lowercase", "shadows"]
@@ -299,13 +299,13 @@ def test_by_default_the_text_and_the_scores_are_inside_and_parts_are_asked_for(
     assert facts_of_more.left_out == ("shadows",)
     whole = read_bundle(bundle)
     for path, views in ((small, {"text"}), (more, {"text", "lowercase"})):
-        for one, other in zip(whole.models, read_bundle(path).models, strict=True):
+        for model, other in zip(whole.models, read_bundle(path).models, strict=True):
             assert set(other.evidence.statistics) == views
             assert other.evidence.shadows is None
             for name in ("reference", "frequency", "members", "texts"):
-                assert same(getattr(one.evidence, name), getattr(other.evidence, name)), name
-            assert same(one.evidence.statistics["text"], other.evidence.statistics["text"])
-            assert repr(one.scores.to_pylist()) == repr(other.scores.to_pylist())
+                assert same(getattr(model.evidence, name), getattr(other.evidence, name)), name
+            assert same(model.evidence.statistics["text"], other.evidence.statistics["text"])
+            assert repr(model.scores.to_pylist()) == repr(other.scores.to_pylist())
     sizes = packing.part_sizes(described, store)
     assert list(sizes) == ["", "lowercase", "shadows"]
     tables = sum(path.stat().st_size for path in small.rglob("*.*") if path.name != HEADER)
@@ -314,14 +314,14 @@ def test_by_default_the_text_and_the_scores_are_inside_and_parts_are_asked_for(
     assert 0.8 * added < sizes["lowercase"] < 1.25 * added
 
 
-def test_a_part_that_the_run_has_not_is_refused_by_name(described, store, tmp_path):
+def test_missing_part_is_rejected_by_name(described, store, tmp_path):
     with pytest.raises(InputError, match=r"'lowercased'\. Did you mean 'lowercase'") as caught:
         write_bundle(tmp_path / "b", described, store, parts=["lowercased"])
     assert caught.value.allowed == "lowercase, shadows, all"
     assert not (tmp_path / "b").exists()
 
 
-def test_every_input_of_evidence_is_a_part_or_always_inside():
+def test_evidence_inputs_are_parts_or_always_included():
     by_input = {
         None: "examples reference frequency view-text what-a-plugin-names",
         "lowercase": "view-lowercase",
@@ -345,8 +345,8 @@ def test_every_input_of_evidence_is_a_part_or_always_inside():
     ]  # fmt: skip
 
 
-def test_entropy_that_is_not_the_negative_mean_stays(tmp_path):
-    """It is restored to the bit, or kept."""
+def test_entropy_is_restored_exactly_or_stored(tmp_path):
+    """It is restored exactly, or stored."""
     rows = [statistics_of([-1.0, -2.0], entropy=[0.5, 0.25]), statistics_of([-3.0])]
     odd = [replace(rows[0], entropy=np.nextafter(rows[0].entropy, np.float32(9))), rows[1]]
     for number, table in enumerate((rows, odd)):

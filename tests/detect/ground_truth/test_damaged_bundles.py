@@ -1,4 +1,4 @@
-"""Bundles that are old, damaged, forged or none: what may be read is, all else refused by name."""
+"""Old, damaged and forged bundles: valid ones are read, all others are rejected by name."""
 
 import json
 import shutil
@@ -25,7 +25,7 @@ POOL, SCORES = "examples/pool/examples.parquet", "scores/0/scores.parquet"
 
 
 def with_header(path: Path, /, **changes) -> Path:
-    """Change the header and its digest: an author of a bundle who means harm can do so."""
+    """Change the header and its digest, as a malicious author could."""
     values = {**json.loads((path / HEADER).read_text()), **changes}
     named = {name: value for name, value in values.items() if name not in ("content", "created")}
     (path / HEADER).write_text(json.dumps({**values, "content": digest(named)}))
@@ -33,7 +33,7 @@ def with_header(path: Path, /, **changes) -> Path:
 
 
 def with_column(path: Path, name: str, column: str, change) -> None:
-    """Change every value of a column of a table, and the digests."""
+    """Change all values of a table's column, and the digests."""
     table = pq.read_table(path / name)
     values = pa.array([change(value) for value in table[column].to_pylist()])
     table = table.set_column(table.column_names.index(column), column, values)
@@ -42,7 +42,7 @@ def with_column(path: Path, name: str, column: str, change) -> None:
     with_header(path, files={**files, name: file_digest(path / name)})
 
 
-def test_a_bundle_of_the_version_before_is_read_alike(described, store, bundle, copied):
+def test_previous_bundle_version_is_read_identically(described, store, bundle, copied):
     for folder in copied.glob("statistics/*"):
         shutil.copyfile(store / "statistics" / folder.name / "statistics.arrow",
                         folder / "statistics.arrow")  # fmt: skip
@@ -53,17 +53,17 @@ def test_a_bundle_of_the_version_before_is_read_alike(described, store, bundle, 
         for listed in values["files"]
         for name in [listed.replace("statistics.parquet", "statistics.arrow")]
     }
-    models = [{k: v for k, v in one.items() if k != "left_out"} for one in values["models"]]
+    models = [{k: v for k, v in model.items() if k != "left_out"} for model in values["models"]]
     older = read_bundle(with_header(copied, version=4, files=files, models=models))
-    for one, other in zip(read_bundle(bundle).models, older.models, strict=True):
-        shown = np.flatnonzero(~one.withheld).tolist()
+    for model, other in zip(read_bundle(bundle).models, older.models, strict=True):
+        readable_rows = np.flatnonzero(~model.withheld).tolist()
         assert same(
-            one.evidence.take(shown).statistics["text"],
-            other.evidence.take(shown).statistics["text"],
+            model.evidence.take(readable_rows).statistics["text"],
+            other.evidence.take(readable_rows).statistics["text"],
         )
 
 
-def test_a_changed_byte_is_found_wherever_it_is(copied):
+def test_changed_byte_is_detected_anywhere(copied):
     for path in sorted(copied.rglob("*.*")):
         whole = path.read_bytes()
         at = len(whole) // 2
@@ -81,7 +81,7 @@ def test_a_missing_file_is_named(copied):
 
 
 @pytest.mark.parametrize("name", ["../x.parquet", "/etc/x/y", "a/../x.parquet", "a\\b", ".a/b/c"])
-def test_a_path_that_leaves_the_bundle_is_refused(copied, name):
+def test_path_outside_the_bundle_is_rejected(copied, name):
     files = json.loads((copied / HEADER).read_text())["files"]
     with pytest.raises(InputError, match="leaves the bundle") as caught:
         read_bundle(with_header(copied, files={**files, name: "0"}))
@@ -89,7 +89,7 @@ def test_a_path_that_leaves_the_bundle_is_refused(copied, name):
 
 
 @pytest.mark.parametrize("name", [HEADER, SCORES])
-def test_link_out_of_bundle_is_refused(copied, tmp_path, name):
+def test_link_out_of_the_bundle_is_rejected(copied, tmp_path, name):
     cached = tmp_path / "datasets--me--truth"
     (cached / "blobs").mkdir(parents=True)
     (copied / name).rename(cached / "blobs/0")
@@ -101,14 +101,14 @@ def test_link_out_of_bundle_is_refused(copied, tmp_path, name):
     read_bundle(copied.rename(cached / "snapshots/commit"))
 
 
-def test_a_file_that_is_not_listed_is_refused_before_a_reader_takes_it(copied):
+def test_unlisted_file_is_rejected_before_it_is_read(copied):
     table = next(copied.glob("statistics/*/statistics.parquet"))
     table.with_name("statistics.arrow").write_bytes(b"")
     with pytest.raises(InputError, match=r"contains statistics/.*/statistics\.arrow, which bundle"):
         read_bundle(copied)
 
 
-def test_a_token_table_of_other_types_is_named(tmp_path):
+def test_token_table_with_wrong_types_is_named(tmp_path):
     write_statistics(tmp_path, ["a", "b"], [statistics_of([-1.0])] * 2)
     packing._pack(tmp_path / "statistics.arrow", tmp_path / "statistics.arrow", set())
     table = pq.read_table(tmp_path / "statistics.parquet")
@@ -119,18 +119,18 @@ def test_a_token_table_of_other_types_is_named(tmp_path):
 
 
 @pytest.mark.parametrize("changes", [{"files": {}}, {"files": 3}, {"models": 3}, {"analysis": []}])
-def test_a_header_that_describes_no_ground_truth_is_refused(copied, changes):
+def test_header_without_ground_truth_is_rejected(copied, changes):
     with pytest.raises(InputError, match=r"lists no files|does not describe"):
         read_bundle(with_header(copied, **changes))
 
 
-def test_an_artifact_of_which_no_file_is_listed_is_not_read(copied):
+def test_artifact_without_listed_files_is_not_read(copied):
     models = json.loads((copied / HEADER).read_text())["models"]
     with pytest.raises(InputError, match=r"lists no file of \.\./elsewhere"):
         read_bundle(with_header(copied, models=[{**models[0], "scores": "../elsewhere"}]))
 
 
-def test_a_bundle_of_another_version_is_refused_with_what_to_do(copied, tmp_path):
+def test_other_bundle_version_is_rejected_with_a_hint(copied, tmp_path):
     with pytest.raises(InputError, match="version 6; this spikein reads 4 and 5") as caught:
         read_bundle(with_header(copied, version=6))
     assert "pack the run again" in str(caught.value)
@@ -145,29 +145,29 @@ NAN = '{"format": "spikein ground truth", "version": 5, "seed": NaN}'
 
 
 @pytest.mark.parametrize("text", ["", "[]", "3", '{"format": "x"}', "[" * 100_000, NAN])
-def test_what_is_no_bundle_is_refused(tmp_path, text):
+def test_other_files_are_rejected_as_bundles(tmp_path, text):
     (tmp_path / HEADER).write_text(text)
     with pytest.raises(InputError, match="bundle"):
         read_bundle(tmp_path)
     assert not is_bundle(tmp_path / "absent")
 
 
-def test_a_table_of_more_than_any_bundle_has_is_refused_before_it_is_read(tmp_path, monkeypatch):
-    """Ten million equal numbers take a few kB in the file."""
+def test_oversized_table_is_rejected_before_it_is_read(tmp_path, monkeypatch):
+    """Ten million equal numbers occupy a few kB in the file."""
     many, wide = tmp_path / "many.parquet", tmp_path / "wide.parquet"
     pq.write_table(pa.table({"a": pa.array(np.zeros(10_000_001, np.int8))}), many)
     assert many.stat().st_size < 100_000
     pq.write_table(pa.table({"a": [list(range(90))], "b": [list(range(11))]}), wide)
     module._check_sizes(tmp_path, [wide.name])
     monkeypatch.setattr(module, "_MOST_BYTES", 800)
-    for path, said in ((many, "has 10,000,001 rows"), (wide, r"1 rows, and 1,\d+ bytes")):
-        with pytest.raises(InputError, match=said):
+    for path, message in ((many, "has 10,000,001 rows"), (wide, r"1 rows, and 1,\d+ bytes")):
+        with pytest.raises(InputError, match=message):
             module._check_sizes(tmp_path, [path.name])
 
 
 @pytest.mark.parametrize("column", ["text", "paraphrases"])
-def test_repeated_text_is_counted_before_it_fills_memory(copied, column):
-    """Dictionary encoding holds a repeated text once, whatever the file says of its size."""
+def test_repeated_text_is_counted_before_it_is_unpacked(copied, column):
+    """Dictionary encoding stores a repeated text once, whatever the file's declared size."""
     text = "x" * 4_000_000
     with_column(copied, POOL, column, lambda _: text if column == "text" else [text, text])
     with pytest.raises(InputError, match="unpacks to more than 200 times its size"):
@@ -189,7 +189,7 @@ def test_repeated_text_is_counted_before_it_fills_memory(copied, column):
         (SCORES, "score", np.inf, "has an infinite score"),
     ],
 )
-def test_tables_that_contradict_each_other_are_refused(copied, name, column, value, problem):
+def test_contradicting_tables_are_rejected(copied, name, column, value, problem):
     with_column(copied, name, column, lambda _: value)
     with pytest.raises(InputError, match=problem):
         read_bundle(copied)

@@ -13,8 +13,8 @@ class Examinee:
 
     name = "examinee"
 
-    def __init__(self, known):
-        self.known = known
+    def __init__(self, right_option):
+        self.right_option = right_option
         self.asked = []
 
     def complete(self, prompts, sampling, *, progress=None):
@@ -27,21 +27,21 @@ class Examinee:
 
     def _letter(self, text):
         lines = [line for line in text.splitlines() if line[1:3] == ". "]
-        return next((line[0] for line in lines if line[3:] == self.known), "none of them")
+        return next((line[0] for line in lines if line[3:] == self.right_option), "none of them")
 
 
-def test_every_order_is_asked_and_the_letters_are_those_of_the_passage():
+def test_letters_of_all_orders_follow_the_passage():
     questions = [
         ChoiceQuestion(options=("read", "other", "words", "here")),
         TOO_FEW,
         ChoiceQuestion(options=("unread", "one", "two", "three")),
     ]
     model = Examinee("read")
-    found = ask_letters(model, questions)
+    answers = ask_letters(model, questions)
     assert model.asked == [questions[at].prompt(order) for at in (0, 2) for order in ORDERS]
-    assert found[0].letters.tolist() == list(RIGHT)
-    assert found[1].reason == TOO_FEW
-    assert np.all(found[2].letters == -1)
+    assert answers[0].letters.tolist() == list(RIGHT)
+    assert answers[1].reason == TOO_FEW
+    assert np.all(answers[2].letters == -1)
 
 
 @pytest.mark.parametrize(
@@ -54,33 +54,33 @@ def test_every_order_is_asked_and_the_letters_are_those_of_the_passage():
         ("I cannot say", -1), ("E", -1), ("a", -1), ("A's", -1), ("Dear reader", -1),
     ],
 )  # fmt: skip
-def test_the_letter_of_an_answer(answer, label):
+def test_letter_is_parsed_from_an_answer(answer, label):
     assert letter_of(answer) == label
 
 
 class Lists:
-    """A model that is surest of the label where the passage stands, and lists four tokens."""
+    """A model that prefers the label of the verbatim passage, and lists four tokens."""
 
     def __init__(self, passage: str) -> None:
         self.passage = passage
 
     def first_tokens(self, questions, *, progress=None):
-        found = []
+        tables = []
         for question in questions:
             right = next(label for label in LABELS if f"{label}. {self.passage}\n" in question)
             wrong = next(label for label in LABELS if label != right)
-            found.append({f" {right}": -0.7, right: -1.5, " The": -2.0, wrong: -3.0})
-        return found
+            tables.append({f" {right}": -0.7, right: -1.5, " The": -2.0, wrong: -3.0})
+        return tables
 
 
 def test_listed_tokens_give_the_labels_probabilities():
     question = ChoiceQuestion(options=("one", "two", "three", "four"))
-    one, reason = ask_label_probabilities(Lists("one"), [question, "no paraphrases"])
+    answers, reason = ask_label_probabilities(Lists("one"), [question, "no paraphrases"])
     assert reason.reason == "no paraphrases"
-    assert one.letters is None
-    assert one.log_probability.shape == (24, 4)
-    assert one.log_probability.argmax(axis=1).tolist() == list(RIGHT)
+    assert answers.letters is None
+    assert answers.log_probability.shape == (24, 4)
+    assert answers.log_probability.argmax(axis=1).tolist() == list(RIGHT)
     both = math.log(math.exp(-0.7) + math.exp(-1.5))
-    assert one.log_probability.max(axis=1) == pytest.approx([both] * 24, abs=1e-6)
+    assert answers.log_probability.max(axis=1) == pytest.approx([both] * 24, abs=1e-6)
     # Two labels are not listed, and count as the least likely token of the list.
-    assert sorted(one.log_probability[0].tolist())[:3] == pytest.approx([-3.0] * 3)
+    assert sorted(answers.log_probability[0].tolist())[:3] == pytest.approx([-3.0] * 3)

@@ -1,4 +1,4 @@
-"""A local model that writes, against `model.generate` and a slow decoder without cache or batch."""
+"""A local text model, against `model.generate` and a slow decoder without cache or batch."""
 
 import numpy as np
 import pytest
@@ -23,12 +23,12 @@ def target(tiny_tokenizer):
     return random_target("llama", tiny_tokenizer)
 
 
-def texts(found):
-    return [[one.text for one in row] for row in found]
+def texts(rows):
+    return [[completion.text for completion in row] for row in rows]
 
 
 def naive_ids(target, ids, sampling, key, sample):
-    """One sequence, every pass from its beginning, probabilities in float64, in plain loops."""
+    """One sequence in plain loops: each pass starts over, probabilities are float64."""
     written = []
     for position in range(sampling.max_tokens):
         with torch.inference_mode():
@@ -76,24 +76,24 @@ SAMPLINGS = (
         ("llama", Sampling(max_tokens=12), PROMPTS),
         ("olmo2", SAMPLINGS[1], PROMPTS[2:5]),
         ("gpt_neox", SAMPLINGS[2], PROMPTS[2:5]),
-        # Of one length: padding beside a window is the library's business.
+        # Of equal length: the library decides about padding next to a sliding window.
         ("mistral", SAMPLINGS[0], PROMPTS[1:2]),
     ],
 )
-def test_samples_are_those_of_a_slow_decoder(family, sampling, prompts, tiny_tokenizer):
+def test_samples_match_a_slow_decoder(family, sampling, prompts, tiny_tokenizer):
     more = {"sliding_window": 6} if family == "mistral" else {}
     target = random_target(family, tiny_tokenizer, **more)
-    found = LocalTextModel(target).complete(prompts, sampling)
-    for prompt, row in zip(prompts, found, strict=True):
+    rows = LocalTextModel(target).complete(prompts, sampling)
+    for prompt, row in zip(prompts, rows, strict=True):
         ids = tiny_tokenizer(prompt)["input_ids"]
         assert row[0].tokens_in == len(ids)
-        for number, one in enumerate(row):
+        for number, completion in enumerate(row):
             own = naive_ids(target, ids, sampling, item_key(prompt), number)
-            assert one.tokens_out == len(own)
-            assert (prompt + one.text).endswith(tiny_tokenizer.decode(own))
+            assert completion.tokens_out == len(own)
+            assert (prompt + completion.text).endswith(tiny_tokenizer.decode(own))
 
 
-def test_samples_depend_on_prompt_number_and_seed_alone(target):
+def test_samples_depend_only_on_prompt_number_and_seed(target):
     sampling = Sampling(max_tokens=10, temperature=1.0, samples=3)
     together = texts(LocalTextModel(target).complete(PROMPTS, sampling))
     for batch_tokens in (1, 100):
@@ -105,19 +105,19 @@ def test_samples_depend_on_prompt_number_and_seed_alone(target):
         "fewer": Sampling(max_tokens=10, temperature=1.0, samples=2),
         "another seed": Sampling(max_tokens=10, temperature=1.0, samples=3, seed=1),
     }
-    found = {
-        name: texts(LocalTextModel(target).complete(PROMPTS[:3], one))
-        for name, one in others.items()
+    results = {
+        name: texts(LocalTextModel(target).complete(PROMPTS[:3], other))
+        for name, other in others.items()
     }
-    assert found["fewer"] == [row[:2] for row in together[:3]]
-    assert found["another seed"] != together[:3]
+    assert results["fewer"] == [row[:2] for row in together[:3]]
+    assert results["another seed"] != together[:3]
 
 
-def test_a_row_that_fills_a_learned_context_ends_while_others_go_on(tiny_tokenizer):
+def test_row_that_fills_a_learned_context_ends_while_others_continue(tiny_tokenizer):
     target = random_target("gpt2", tiny_tokenizer, context=64)
     target.model.generation_config.eos_token_id = None
     random = np.random.default_rng(0)
-    # No end token: the first prompt ends where the context is full, with fewer tokens.
+    # No end token: the first prompt ends when the context is full, with fewer tokens.
     prompts = [random.integers(1, 512, length) for length in (32, 20, 20)]
     sampling = Sampling(max_tokens=40, temperature=1.0, top_p=1.0, samples=1, seed=0)
     together = decoding.generate(target, prompts, range(3), sampling)
@@ -128,16 +128,16 @@ def test_a_row_that_fills_a_learned_context_ends_while_others_go_on(tiny_tokeniz
     assert len(together[0][0]) == 32
 
 
-def test_equal_prompts_are_read_and_paid_once_and_rows_that_ended_leave(target, tiny_tokenizer):
+def test_equal_prompts_are_read_once_and_finished_rows_leave(target, tiny_tokenizer):
     fed = []
     forward = target.model.forward
 
-    def counted(*args, **inputs):
+    def count_call(*args, **inputs):
         fed.append(tuple(inputs["input_ids"].shape))
         return forward(*args, **inputs)
 
-    counted.__signature__ = __import__("inspect").signature(forward)
-    target.model.forward = counted
+    count_call.__signature__ = __import__("inspect").signature(forward)
+    target.model.forward = count_call
     # About a quarter of all tokens end a text.
     target.model.generation_config.eos_token_id = list(range(128))
     sampling = Sampling(max_tokens=20, temperature=1.0, samples=16)
@@ -152,24 +152,24 @@ def test_equal_prompts_are_read_and_paid_once_and_rows_that_ended_leave(target, 
     assert all(width == 1 for _, width in fed[1:])
     assert rows == sorted(rows, reverse=True)
     assert min(rows) <= 4 < max(rows) == 16
-    assert "" in [one.text for one in first], "one ended at once"
-    own = sum(one.tokens_out for one in first)
+    assert "" in [completion.text for completion in first], "one ended at once"
+    own = sum(completion.tokens_out for completion in first)
     assert sum(rows) <= 2 * (own + 16), "fewer than half of what is read is thrown away"
-    assert [one.tokens_in for one in first] == [length] + [0] * 15
-    assert [one.text for one in first] == [one.text for one in again]
-    assert sum(one.tokens_in + one.tokens_out for one in again) == 0
+    assert [completion.tokens_in for completion in first] == [length] + [0] * 15
+    assert [completion.text for completion in first] == [completion.text for completion in again]
+    assert sum(completion.tokens_in + completion.tokens_out for completion in again) == 0
 
 
-def test_a_stop_text_ends_before_itself(target):
+def test_completion_ends_before_the_stop_text(target):
     whole = texts(LocalTextModel(target).complete(PROMPTS, Sampling(max_tokens=20)))
     stop = whole[1][0][6:9]
     cut = LocalTextModel(target).complete(PROMPTS, Sampling(max_tokens=20, stop=(stop, "none")))
-    for (one,), (text,) in zip(cut, whole, strict=True):
-        assert one.text == text.partition(stop)[0]
+    for (shortened,), (text,) in zip(cut, whole, strict=True):
+        assert shortened.text == text.partition(stop)[0]
     assert cut[1][0].tokens_out < 20
 
 
-def test_numbers_at_the_edges_choose_a_token_with_a_probability():
+def test_extreme_random_numbers_choose_a_token_of_positive_probability():
     logits = torch.tensor([[-np.inf, 0.0, 1.0, -np.inf]], dtype=torch.float32)
     sampling = Sampling(max_tokens=1, temperature=1.0)
     for number, token in ((1e-17, 1), (1 - 1e-16, 2)):
@@ -177,20 +177,20 @@ def test_numbers_at_the_edges_choose_a_token_with_a_probability():
         assert decoding.sample_tokens(logits, numbers, sampling).tolist() == [token]
 
 
-def test_a_prompt_beyond_the_context_keeps_its_end_and_says_so(tiny_tokenizer, caplog):
+def test_overlong_prompt_keeps_its_end_and_is_reported(tiny_tokenizer, caplog):
     target = random_target("llama", tiny_tokenizer, context=16)
     prompt = make_texts(1, words=30)[0]
-    (one,) = LocalTextModel(target).complete([prompt], Sampling(max_tokens=6))[0]
+    (completion,) = LocalTextModel(target).complete([prompt], Sampling(max_tokens=6))[0]
     ids = tiny_tokenizer(prompt)["input_ids"][-10:]
     own = naive_ids(target, ids, Sampling(max_tokens=6), 0, 0)
-    assert one.tokens_out == len(own)
-    assert one.tokens_in == 10
+    assert completion.tokens_out == len(own)
+    assert completion.tokens_in == 10
     assert "a context of 16 tokens: prompts beyond half of it keep their end" in caplog.text
     (long,) = LocalTextModel(target).complete([prompt], Sampling(max_tokens=50))[0]
     assert long.tokens_out <= 8
 
 
-def test_a_token_that_the_model_lacks_is_named(tiny_tokenizer):
+def test_token_outside_the_model_vocabulary_is_named(tiny_tokenizer):
     from copy import deepcopy
 
     tokenizer = deepcopy(tiny_tokenizer)
@@ -201,7 +201,7 @@ def test_a_token_that_the_model_lacks_is_named(tiny_tokenizer):
         LocalTextModel(target).complete(["the" + added[-1]], Sampling(max_tokens=2))
 
 
-def test_a_special_token_in_a_prompt_is_letters(target, tiny_tokenizer):
+def test_special_token_in_a_prompt_is_read_as_letters(target, tiny_tokenizer):
     spelled = "the<|endoftext|> river"
     letters = encode_texts(tiny_tokenizer, [spelled])[0].tolist()
     assert 0 not in letters
@@ -213,7 +213,7 @@ def test_a_special_token_in_a_prompt_is_letters(target, tiny_tokenizer):
     assert written.text == whole.removeprefix(before)
 
 
-def test_a_question_goes_through_the_chat_template(target, tiny_tokenizer):
+def test_chat_question_goes_through_the_template(target, tiny_tokenizer):
     from copy import deepcopy
 
     tokenizer = deepcopy(tiny_tokenizer)

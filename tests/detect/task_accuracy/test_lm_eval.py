@@ -1,4 +1,4 @@
-"""lm-evaluation-harness answers our prompts as we do, from a model folder of the store."""
+"""lm-evaluation-harness gives our answers to our prompts, from a model folder of the store."""
 
 import json
 import os
@@ -45,19 +45,19 @@ metric_list: [{{metric: acc}}]
     reason="LM-EVALUATION-HARNESS IS NOT TESTED: pip install lm-eval, "
     "or name a Python that has it in SPIKEIN_LM_EVAL",
 )
-def test_the_harness_gives_every_answer_the_same_probability(tmp_path, data_folder):
+def test_probabilities_match_lm_eval(tmp_path, data_folder):
     model = os.environ.get("SPIKEIN_LM_EVAL_MODEL") or str(trained_model(tmp_path))
     target = load_target(model, device="cpu", dtype="float32")
-    questions = {name: asked(data_folder / path, name) for name, path in SOURCES.items()}
+    questions = {name: first_questions(data_folder / path, name) for name, path in SOURCES.items()}
     answered = harness(tmp_path, model, questions)
     for name, own in questions.items():
-        pairs = [(one.prompt, answer) for one in own for answer in one.answers]
+        pairs = [(question.prompt, answer) for question in own for answer in question.answers]
         scores = answer_scores(target, pairs)
         # Figures only, so that no failure shows a protected text.
         rows = [(q.gold, [scores[q.prompt, answer] for answer in q.answers]) for q in own]
         assert [len(rows), len(answered[name])] == [ROWS, ROWS]
-        for (gold, expected), (correct, given) in zip(rows, answered[name], strict=True):
-            assert given == pytest.approx(expected, rel=0, abs=1e-3)
+        for (gold, expected), (correct, values) in zip(rows, answered[name], strict=True):
+            assert values == pytest.approx(expected, rel=0, abs=1e-3)
             assert correct == (expected.index(max(expected)) == gold)
 
 
@@ -71,21 +71,21 @@ def trained_model(folder: Path) -> Path:
     return artifact.path
 
 
-def asked(path: Path, dataset: str):
-    """The first questions that no context cuts; a token holds a byte at least."""
+def first_questions(path: Path, dataset: str):
+    """The first questions that fit into the context; a token has at least one byte."""
     source = Contaminant(dataset=dataset, path=str(path), members=10, nonmembers=10)
     rows = load_examples(source, seed=0).examples
     questions = (ask(dataset, row.fields) for row in rows)
     short = (
         question
         for question in questions
-        if max(len(f"{question.prompt}{one}".encode()) for one in question.answers) < CONTEXT
+        if max(len(f"{question.prompt}{answer}".encode()) for answer in question.answers) < CONTEXT
     )
     return [question for question, _ in zip(short, range(ROWS), strict=False)]
 
 
 def harness(folder: Path, model: str, questions) -> dict[str, list[tuple[float, list[float]]]]:
-    """Of each row: whether the harness chose the right answer, and its answers' scores."""
+    """For each row: whether the harness chose the correct answer, and the answers' scores."""
     tasks = folder / "tasks"
     tasks.mkdir()
     for name, rows in questions.items():
@@ -104,9 +104,9 @@ def harness(folder: Path, model: str, questions) -> dict[str, list[tuple[float, 
         [str(part) for part in command], env=os.environ | cache, capture_output=True, text=True
     )
     assert done.returncode == 0, done.stderr[-2000:]
-    found = {}
+    results = {}
     for name in questions:
         [file] = (folder / "out").rglob(f"samples_own_{name}_*.jsonl")
         rows = sorted(map(json.loads, file.read_text().splitlines()), key=lambda r: r["doc_id"])
-        found[name] = [(r["acc"], [float(score) for ((score, _),) in r["resps"]]) for r in rows]
-    return found
+        results[name] = [(r["acc"], [float(score) for ((score, _),) in r["resps"]]) for r in rows]
+    return results

@@ -28,7 +28,7 @@ FIELDS = {
 
 
 @pytest.mark.parametrize("name", sorted(FIELDS))
-def test_prompt_and_right_answer_begin_the_text_that_was_spiked(name: str) -> None:
+def test_prompt_and_correct_answer_begin_the_inserted_text(name: str) -> None:
     question = ask(name, FIELDS[name])
     assert question is not None
     spiked = parse_template(get_dataset(name).template).render(FIELDS[name]).text
@@ -53,7 +53,7 @@ def test_answers_are_labels_or_texts() -> None:
 
 
 @pytest.mark.parametrize("name", sorted(FIELDS))
-def test_content_free_prompts_tell_nothing_of_the_question(name: str) -> None:
+def test_content_free_prompts_omit_the_question(name: str) -> None:
     question = ask(name, FIELDS[name])
     other = ask(name, {**FIELDS[name], "question": "Another?", "passage": "Another."})
     assert question.content_free == other.content_free
@@ -65,7 +65,7 @@ def test_content_free_prompts_tell_nothing_of_the_question(name: str) -> None:
         assert question.content_free[0].count("N/A") >= 4
 
 
-def test_a_row_without_a_known_answer_is_not_asked() -> None:
+def test_row_without_a_known_answer_has_no_question() -> None:
     for name, fields in FIELDS.items():
         silent = {**fields, "answer": "", "answer_letter": "", "answer_text": ""}
         assert ask(name, silent) is None, name
@@ -73,21 +73,21 @@ def test_a_row_without_a_known_answer_is_not_asked() -> None:
     assert ask("boolq", {"question": "is it so", "answer": "no"}) is None
 
 
-def test_invented_facts_are_asked_where_their_form_has_an_answer() -> None:
-    found: dict[str, set[int]] = {}
+def test_fictional_rows_have_questions_if_their_form_has_an_answer() -> None:
+    golds: dict[str, set[int]] = {}
     for index in range(60):
         fields = fictional_row(0, index).fields
         question = ask("fictional", fields)
-        found.setdefault(fields["form"], set()).add(
+        golds.setdefault(fields["form"], set()).add(
             0 if question is None else len(question.answers)
         )
         if question is not None:
-            given = fields["answer"] if fields["form"] == "passage" else fields["answer_letter"]
-            assert question.answers[question.gold].strip() == given
-    assert found == {"biography": {0}, "question": {0}, "passage": {2}, "choice": {4}}
+            answer = fields["answer"] if fields["form"] == "passage" else fields["answer_letter"]
+            assert question.answers[question.gold].strip() == answer
+    assert golds == {"biography": {0}, "question": {0}, "passage": {2}, "choice": {4}}
 
 
-def test_rows_of_ones_own_by_letter_text_or_word() -> None:
+def test_user_rows_accept_letter_text_or_word_answers() -> None:
     options = ["red", "green"]
     for answer, gold in (("B", 1), ("red", 0), ("blue", None)):
         question = ask("rows", {"question": "Q", "options": options, "answer": answer})

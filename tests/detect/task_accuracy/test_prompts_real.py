@@ -1,4 +1,4 @@
-"""Every row of the real benchmarks can be asked, and its right answer is the one spiked."""
+"""Rows of the real benchmarks have questions whose correct answer is the inserted one."""
 
 from collections import Counter
 from pathlib import Path
@@ -22,20 +22,20 @@ SOURCES = {
 
 
 @pytest.mark.parametrize("name", sorted(SOURCES))
-def test_every_row_is_asked(name: str, data_folder: Path) -> None:
+def test_rows_have_questions(name: str, data_folder: Path) -> None:
     path, least = SOURCES[name]
     contaminant = Contaminant(dataset=name, path=str(data_folder / path), members=10, nonmembers=10)
     rows = load_examples(contaminant, seed=0).examples
-    asked = [ask(name, row.fields) for row in rows]
-    # Counts alone are compared, so that no failure shows a protected text.
+    questions = [ask(name, row.fields) for row in rows]
+    # Only counts are compared, so that a failure never shows a protected text.
     assert len(rows) >= least
-    unasked = sum(question is None for question in asked)
+    unasked = sum(question is None for question in questions)
     assert unasked == 0
     apart = sum(
         not row.text.startswith(question.prompt + question.answers[question.gold])
-        for row, question in zip(rows, asked, strict=True)
+        for row, question in zip(rows, questions, strict=True)
     )
     assert apart == 0
-    golds = Counter(question.gold for question in asked)
+    golds = Counter(question.gold for question in questions)
     if name != "truthfulqa":
         assert max(golds.values()) < 0.8 * len(rows)

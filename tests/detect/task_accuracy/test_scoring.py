@@ -1,4 +1,4 @@
-"""Answers chosen against a model asked one text at a time, token by token."""
+"""Chosen answers against a model that scores one text at a time, token by token."""
 
 import math
 from pathlib import Path
@@ -27,7 +27,7 @@ def words(random: np.random.Generator, count: int) -> str:
 def examples(count: int) -> list[Example]:
     """Rows of four datasets, their prompts of very different lengths."""
     random = np.random.default_rng(0)
-    found = []
+    made = []
     for index in range(count):
         options = [words(random, 1 + index % 3) for _ in range(4)]
         letter = "ABCD"[index % 4]
@@ -41,13 +41,13 @@ def examples(count: int) -> list[Example]:
             "truthfulqa": {
                 "question": words(random, 4),
                 "answer": options[0] + " one",
-                "incorrect_answers": [f"{one} other" for one in options[1:]],
+                "incorrect_answers": [f"{option} other" for option in options[1:]],
             },
             "biographies": {"text": words(random, 9)},
         }
         for dataset, fields in rows.items():
             name = f"{dataset}-{index}"
-            found.append(
+            made.append(
                 Example(
                     example_id=name,
                     dataset=dataset,
@@ -58,7 +58,7 @@ def examples(count: int) -> list[Example]:
                     side="member" if index % 2 else "nonmember",
                 )
             )
-    return found
+    return made
 
 
 KINDS = {"csqa": "commonsenseqa", "biographies": "fictional"}
@@ -66,7 +66,7 @@ KINDS = {"csqa": "commonsenseqa", "biographies": "fictional"}
 
 @torch.inference_mode()
 def log_probability(model, tokenizer, prompt: str, answer: str) -> float:
-    """Of the answer's tokens after the prompt, one forward pass a token."""
+    """The log-probability of the answer after the prompt, one forward pass per token."""
     ids = encode_texts(tokenizer, [prompt + answer])[0]
     # The prompt is cut into the same tokens: answers begin with a blank.
     history = len(encode_texts(tokenizer, [prompt])[0])
@@ -79,38 +79,42 @@ def log_probability(model, tokenizer, prompt: str, answer: str) -> float:
 
 def oracle(model, tokenizer, example: Example) -> tuple[list[float], list[float], int]:
     question = ask(KINDS.get(example.dataset, example.dataset), example.fields)
-    own = [log_probability(model, tokenizer, question.prompt, one) for one in question.answers]
+    own = [
+        log_probability(model, tokenizer, question.prompt, answer) for answer in question.answers
+    ]
     empty = [
-        [log_probability(model, tokenizer, prompt, one) for one in question.answers]
+        [log_probability(model, tokenizer, prompt, answer) for answer in question.answers]
         for prompt in question.content_free
     ]
     if question.worded:
-        plain = [one / len(text.encode()) for one, text in zip(own, question.answers, strict=True)]
-        calibrated = [one - sum(e[i] for e in empty) / 3 for i, one in enumerate(own)]
+        plain = [
+            score / len(text.encode()) for score, text in zip(own, question.answers, strict=True)
+        ]
+        calibrated = [score - sum(e[i] for e in empty) / 3 for i, score in enumerate(own)]
         return plain, calibrated, question.gold
     anyway = [
         sum(math.exp(e[i]) / sum(map(math.exp, e)) for e in empty) / 3 for i in range(len(own))
     ]
-    return own, [one - math.log(anyway[i]) for i, one in enumerate(own)], question.gold
+    return own, [score - math.log(anyway[i]) for i, score in enumerate(own)], question.gold
 
 
-def test_answers_are_those_of_a_model_asked_one_by_one(tiny_model_path, tiny_tokenizer) -> None:
+def test_answers_match_single_evaluation(tiny_model_path, tiny_tokenizer) -> None:
     model = load_causal_model(str(tiny_model_path))
-    # New weights are nearly indifferent: make the model say something.
+    # New weights give nearly uniform probabilities: larger weights give preferences.
     for weight in model.parameters():
         weight.data *= 4
     rows = examples(5)
-    told: list[tuple[int, int]] = []
-    found = task_accuracy(
+    progress: list[tuple[int, int]] = []
+    answers = task_accuracy(
         make_target(model, tiny_tokenizer, name="tiny"),
         rows,
         kinds=KINDS,
         batch_tokens=64,
-        progress=lambda done, total: told.append((done, total)),
+        progress=lambda done, total: progress.append((done, total)),
     )
-    assert [one.example_id for one in found] == [one.example_id for one in rows]
-    assert told[-1][0] == told[-1][1] > 0
-    for row, example in zip(found, rows, strict=True):
+    assert [item.example_id for item in answers] == [item.example_id for item in rows]
+    assert progress[-1][0] == progress[-1][1] > 0
+    for row, example in zip(answers, rows, strict=True):
         if example.dataset == "biographies":
             assert row.reason == NO_ANSWER
             assert row.correct_plain is None
@@ -121,11 +125,11 @@ def test_answers_are_those_of_a_model_asked_one_by_one(tiny_model_path, tiny_tok
             (plain, row.probability_plain, row.correct_plain),
             (calibrated, row.probability_calibrated, row.correct_calibrated),
         ):
-            wanted = math.exp(scores[gold]) / sum(map(math.exp, scores))
-            assert share == pytest.approx(wanted, rel=1e-4)
+            expected = math.exp(scores[gold]) / sum(map(math.exp, scores))
+            assert share == pytest.approx(expected, rel=1e-4)
             assert correct == (scores.index(max(scores)) == gold)
-    assert {row.correct_plain for row in found} == {True, False, None}
-    assert any(row.correct_plain != row.correct_calibrated for row in found)
+    assert {row.correct_plain for row in answers} == {True, False, None}
+    assert any(row.correct_plain != row.correct_calibrated for row in answers)
 
 
 def test_a_prompt_is_read_once_for_all_its_answers(tiny_tokenizer, caplog) -> None:
@@ -155,7 +159,7 @@ def test_a_prompt_is_read_once_for_all_its_answers(tiny_tokenizer, caplog) -> No
 
 
 @pytest.mark.parametrize("architecture", sorted(FAMILIES))
-def test_padding_changes_no_answer_in_any_family(architecture: str, tiny_tokenizer) -> None:
+def test_padding_does_not_change_answers_of_any_family(architecture: str, tiny_tokenizer) -> None:
     shape = Shape(
         architecture=architecture,
         hidden=32,
@@ -169,13 +173,13 @@ def test_padding_changes_no_answer_in_any_family(architecture: str, tiny_tokeniz
     rows = examples(3)
     alone = task_accuracy(target, rows, kinds=KINDS, batch_tokens=1)
     together = task_accuracy(target, rows, kinds=KINDS, batch_tokens=10**6)
-    for one, other in zip(alone, together, strict=True):
-        assert one[:5] == other[:5]
-        if one.probability_plain is not None:
-            assert one.probability_plain == pytest.approx(other.probability_plain, rel=1e-3)
+    for single, other in zip(alone, together, strict=True):
+        assert single[:5] == other[:5]
+        if single.probability_plain is not None:
+            assert single.probability_plain == pytest.approx(other.probability_plain, rel=1e-3)
 
 
-def test_a_prompt_beyond_the_context_keeps_its_end(tiny_model_path, tiny_tokenizer) -> None:
+def test_overlong_prompt_keeps_its_end(tiny_model_path, tiny_tokenizer) -> None:
     model = load_causal_model(str(tiny_model_path))
     fields = {"passage": "the town " * 200, "question": "is it", "answer": "yes"}
     long = Example(
@@ -191,23 +195,23 @@ def test_a_prompt_beyond_the_context_keeps_its_end(tiny_model_path, tiny_tokeniz
             logits = model(input_ids=torch.from_numpy(ids)[None]).logits[0].double()
         own = torch.log_softmax(logits, -1)
         shares.append(sum(float(own[at - 1, ids[at]]) for at in range(history, 128)))
-    wanted = math.exp(shares[0]) / sum(map(math.exp, shares))
-    assert row.probability_plain == pytest.approx(wanted, rel=1e-4)
+    expected = math.exp(shares[0]) / sum(map(math.exp, shares))
+    assert row.probability_plain == pytest.approx(expected, rel=1e-4)
 
 
-def test_the_file_holds_ids_and_figures_and_no_text(
+def test_accuracy_file_contains_ids_and_figures_but_no_text(
     tmp_path: Path, tiny_model_path, tiny_tokenizer
 ) -> None:
     rows = examples(2)
     news = Example(example_id="n", dataset="news", source_id="n", group="n", text="secret n")
-    found = task_accuracy(
+    answers = task_accuracy(
         make_target(load_causal_model(str(tiny_model_path)), tiny_tokenizer, name="tiny"),
         [*rows, news],
         kinds=KINDS,
     )
-    write_accuracy(tmp_path, found)
-    assert read_accuracy(tmp_path) == found
-    assert found[-1] == AccuracyRow("n", "news", "nonmember", reason=NO_QUESTION)
+    write_accuracy(tmp_path, answers)
+    assert read_accuracy(tmp_path) == answers
+    assert answers[-1] == AccuracyRow("n", "news", "nonmember", reason=NO_QUESTION)
     text = str(pq.read_table(tmp_path / "accuracy.parquet").to_pylist())
     assert "secret" not in text
     for row in rows:

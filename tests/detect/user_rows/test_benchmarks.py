@@ -22,7 +22,7 @@ def test_wikimia_is_read_by_its_length(data_folder):
         assert 0 < sum(rows.labels or ()) < count
 
 
-def test_wikimia_of_another_length_is_refused(data_folder):
+def test_wikimia_of_another_length_is_rejected(data_folder):
     file = data_folder / "detect" / "wikimia" / "WikiMIA_length64.jsonl"
     with pytest.raises(InputError, match=r"row 1 has 64 words.*Is it wikimia-64\?"):
         get_benchmark("wikimia-32").read(str(file), RowSettings())
@@ -39,7 +39,7 @@ def test_arxivtection_is_read_by_paper(data_folder):
     assert rows.texts[0].startswith("Recent instruction fine-tuned models can solve")
 
 
-def test_mimir_has_a_member_and_a_nonmember_a_row(tmp_path):
+def test_mimir_has_a_member_and_a_nonmember_per_row(tmp_path):
     pairs = [{"member": f"in {at}", "nonmember": f"out {at}"} for at in range(3)]
     rows = get_benchmark("mimir").read(write(tmp_path / "m.jsonl", pairs), RowSettings())
     assert rows.texts == ["in 0", "in 1", "in 2", "out 0", "out 1", "out 2"]
@@ -48,14 +48,14 @@ def test_mimir_has_a_member_and_a_nonmember_a_row(tmp_path):
         get_benchmark("mimir").read(write(tmp_path / "n.jsonl", [{"member": "a"}]), RowSettings())
 
 
-def test_rows_without_labels_are_no_benchmark(tmp_path):
+def test_rows_without_labels_are_rejected_as_benchmark(tmp_path):
     file = write(tmp_path / "r.jsonl", [{"text": "a b"}])
     for name in ("rows", "wikimia-32", "arxivtection"):
         with pytest.raises(InputError, match="has labels, and these rows have none"):
             get_benchmark(name).read(file, RowSettings())
 
 
-def test_an_unknown_benchmark_is_refused_with_the_names():
+def test_unknown_benchmark_error_lists_the_names():
     with pytest.raises(InputError, match="Did you mean 'wikimia-64'"):
         get_benchmark("wikimia64")
     assert benchmark_names()[-1] == "rows"

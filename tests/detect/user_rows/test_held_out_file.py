@@ -1,4 +1,4 @@
-"""`--held-out FILE`: refused where it shares texts with the scored rows."""
+"""`--held-out FILE`: rejected if it shares texts with the scored rows."""
 
 import json
 
@@ -24,7 +24,7 @@ def read(tmp_path, held_out):
 
 
 @pytest.mark.parametrize("change", [str, str.upper, lambda text: f"  {text.replace(' ', '  ')}!"])
-def test_texts_that_are_scored_as_well_are_refused_by_row(tmp_path, change):
+def test_held_out_texts_that_are_also_scored_are_rejected_by_row(tmp_path, change):
     texts = [*FURTHER[:3], change(SCORED[4]), FURTHER[4], change(SCORED[1])]
     file = write(tmp_path / "held.jsonl", texts)
     with pytest.raises(InputError) as caught:
@@ -35,7 +35,7 @@ def test_texts_that_are_scored_as_well_are_refused_by_row(tmp_path, change):
     assert caught.value.where == file
 
 
-def test_equal_texts_are_one_empty_ones_none_and_label_1_is_a_known_member(tmp_path):
+def test_duplicates_and_empty_texts_are_dropped_and_label_1_is_a_known_member(tmp_path):
     rows = [
         {"text": FURTHER[0], "label": 0},
         {"text": FURTHER[0].upper(), "label": 0},
@@ -44,12 +44,12 @@ def test_equal_texts_are_one_empty_ones_none_and_label_1_is_a_known_member(tmp_p
     ]
     path = tmp_path / "held.jsonl"
     path.write_text("\n".join(map(json.dumps, rows)))
-    found = read(tmp_path, str(path))
-    assert [row.text for row in found.nonmembers] == [FURTHER[0]]
-    assert [row.text for row in found.members] == [FURTHER[1]]
+    held_out = read(tmp_path, str(path))
+    assert [row.text for row in held_out.nonmembers] == [FURTHER[0]]
+    assert [row.text for row in held_out.members] == [FURTHER[1]]
 
 
-def test_a_text_on_both_sides_and_a_file_without_texts_are_refused(tmp_path):
+def test_text_on_both_sides_and_file_without_texts_are_rejected(tmp_path):
     path = tmp_path / "held.jsonl"
     rows = [{"text": FURTHER[0], "label": 0}, {"text": FURTHER[0], "label": 1}]
     path.write_text("\n".join(map(json.dumps, rows)))

@@ -1,4 +1,4 @@
-"""Rows of a user's file: their columns in any case, their labels, what protects them."""
+"""Rows of a user's file: their columns in any case, their labels, and protection."""
 
 import json
 
@@ -15,7 +15,7 @@ def write(path, rows):
     return str(path)
 
 
-def test_labels_in_their_usual_forms(tmp_path):
+def test_usual_label_forms_are_read(tmp_path):
     forms = {0: False, "1": True, 1.0: True, "false": False, "True": True, "YES": True, "no": False}
     forms |= {"member": True, "Non-Member": False, "nonmember": False, "0.0": False}
     path = write(tmp_path / "rows.jsonl", [{"text": "a", "label": form} for form in forms])
@@ -28,7 +28,7 @@ def test_labels_in_their_usual_forms(tmp_path):
         ([{"text": "a", "label": 1}, {"text": "b", "label": 2}], r"rows.jsonl:2: label 2"),
         ([{"text": "a", "label": "seen"}], r"rows.jsonl:1: label 'seen' .*labels.seen=…"),
         (
-            [{"text": one, "label": label} for one, label in zip("abcd", "xyx1", strict=True)],
+            [{"text": text, "label": label} for text, label in zip("abcd", "xyx1", strict=True)],
             r"'x' in 2 rows, the first .*:1; 'y' in 1 row, the first .*:2",
         ),
         (
@@ -52,8 +52,8 @@ def test_bad_rows_name_file_and_line(rows, message, tmp_path):
         read_labelled(write(tmp_path / "rows.jsonl", rows))
 
 
-def test_columns_labels_and_rows_are_those_of_the_settings(tmp_path):
-    """A column is found in any case, an unknown one is refused with those that there are."""
+def test_settings_select_columns_labels_and_rows(tmp_path):
+    """Column names ignore case; an unknown one is rejected with a list of the columns."""
     path = tmp_path / "rows.csv"
     path.write_text("Passage;text;Split;label\na;x;Train;0\nb;y;test;1\nc;z;train;1\nd;u;?;1\n")
     how = RowSettings(
@@ -81,14 +81,14 @@ def test_columns_labels_and_rows_are_those_of_the_settings(tmp_path):
         RowSettings(labels={"a": True, "A": False})
 
 
-def test_json_lines_are_known_by_their_content(tmp_path):
+def test_json_lines_are_recognised_by_content(tmp_path):
     for name in ("a.txt", "a.csv", "a.data", "a"):
         path = write(tmp_path / name, [{"text": "one", "label": 1}, {"text": "two", "label": 0}])
-        found = read_labelled(path)
-        assert (found.texts, found.labels) == (["one", "two"], [True, False])
+        rows = read_labelled(path)
+        assert (rows.texts, rows.labels) == (["one", "two"], [True, False])
 
 
-def test_what_is_no_json_lines_is_what_its_name_says(tmp_path):
+def test_other_files_are_read_by_their_suffix(tmp_path):
     (tmp_path / "a.txt").write_text("{not json}\nat all\n")
     assert read_labelled(str(tmp_path / "a.txt")).texts == ["{not json}\nat all\n"]
     (tmp_path / "a.data").write_text("just words\n")
@@ -96,21 +96,21 @@ def test_what_is_no_json_lines_is_what_its_name_says(tmp_path):
         read_labelled(str(tmp_path / "a.data"))
 
 
-def test_names_of_columns_are_known_in_any_case(tmp_path):
+def test_column_names_ignore_case(tmp_path):
     for header in ("Text,Label,ID,Group", " INPUT , LABEL ,Id,GROUP"):
         (tmp_path / "a.csv").write_text(f"{header}\none,1,x,g\ntwo,0,y,g\n")
-        found = read_labelled(str(tmp_path / "a.csv"))
-        assert found[:4] == (["one", "two"], ["x", "y"], [True, False], ["group g", "group g"])
-        assert found[4:] == (None, None, (), False)
+        table = read_labelled(str(tmp_path / "a.csv"))
+        assert table[:4] == (["one", "two"], ["x", "y"], [True, False], ["group g", "group g"])
+        assert table[4:] == (None, None, (), False)
 
 
-def test_an_exact_name_wins_over_one_in_another_case(tmp_path):
+def test_exact_column_name_wins_over_another_case(tmp_path):
     path = write(tmp_path / "a.jsonl", [{"Text": "no", "text": "yes"}])
     assert read_labelled(path).texts == ["yes"]
 
 
-def test_options_become_a_text_and_its_paraphrases(tmp_path):
-    """As arXivTection has it: a byte order mark, the verbatim text first, documents by ID."""
+def test_options_become_text_and_paraphrases(tmp_path):
+    """In arXivTection's form: a byte order mark, the verbatim text first, documents by ID."""
     path = tmp_path / "rows.csv"
     path.write_text(
         "\ufeffExample_A,Example_B,Example_C,Example_D,Answer,ID,Label\n"
@@ -125,7 +125,7 @@ def test_options_become_a_text_and_its_paraphrases(tmp_path):
     assert rows.labels == [True, True, False]
 
 
-def test_paraphrases_of_rows_and_rows_without(tmp_path):
+def test_rows_may_have_paraphrases(tmp_path):
     path = write(
         tmp_path / "r.jsonl", [{"text": "a", "Paraphrases": ["b"], "title": "T"}, {"text": "c"}]
     )
@@ -153,10 +153,10 @@ OPEN = [
 ]
 
 
-def test_protected_rows_are_known_and_open_ones_are_not(tmp_path):
+def test_protected_rows_are_recognised(tmp_path):
     for row in PROTECTED:
-        found = read_labelled(write(tmp_path / "mine.jsonl", [{"text": "two"}, row]))
-        assert found.protected == ("gpqa",)
+        rows = read_labelled(write(tmp_path / "mine.jsonl", [{"text": "two"}, row]))
+        assert rows.protected == ("gpqa",)
         unnamed = {**row, "dataset": "", "Dataset": ""}
         assert read_labelled(write(tmp_path / "mine.jsonl", [unnamed])).protected == ("mine",)
     for row in OPEN:

@@ -28,7 +28,7 @@ def build(out: Path, tokenizer, texts: list[str], tokens: int, **more) -> Corpus
 
 
 def stream(tokenizer, texts: list[str], tokens: int) -> tuple[list[int], list[int]]:
-    """The whole stream and the document starts, the slow and obvious way."""
+    """The whole stream and the document starts, computed naively."""
     ids: list[int] = []
     starts = []
     for text in texts:
@@ -68,14 +68,14 @@ def test_corpus_is_the_concatenation_of_its_documents(tmp_path_factory, tiny_tok
         assert part.tolist() == ids[start:stop]
     on_disk = b"".join((folder / shard.name).read_bytes() for shard in facts.shards)
     assert np.frombuffer(on_disk, "<u2").tolist() == ids
-    # Shards are cut behind the document with which their text reaches `size` bytes.
-    edges, held, position = [], 0, 0
+    # A shard ends after the document with which its text reaches `size` bytes.
+    edges, block_bytes, position = [], 0, 0
     for text in pool:
-        held += len(text.encode())
+        block_bytes += len(text.encode())
         position += len(stream(tiny_tokenizer, [text], 10**9)[0])
-        if held >= size:
+        if block_bytes >= size:
             edges.append(position)
-            held = 0
+            block_bytes = 0
     inner = [edge for edge in dict.fromkeys(edges) if 0 < edge < tokens]
     assert np.cumsum([shard.tokens for shard in facts.shards]).tolist() == [*inner, tokens]
 
@@ -87,14 +87,14 @@ def test_a_tokenizer_that_encodes_text_to_its_end_token_is_refused(tmp_path, tin
         build(tmp_path, tokenizer, ["the", "a b"], 100)
 
 
-def test_too_few_tokens_says_how_many_there_are(tmp_path, tiny_tokenizer):
+def test_too_few_tokens_error_gives_the_count(tmp_path, tiny_tokenizer):
     pool = make_texts(10)
-    held = len(stream(tiny_tokenizer, pool, 10**9)[0])
+    n_tokens = len(stream(tiny_tokenizer, pool, 10**9)[0])
     with pytest.raises(InputError) as caught:
-        build(tmp_path, tiny_tokenizer, pool, held + 1)
-    assert f"{held:,} tokens in 10 documents" in str(caught.value)
-    assert f"{held + 1:,}" in str(caught.value)
-    assert build(tmp_path / "fits", tiny_tokenizer, pool, held).tokens == held
+        build(tmp_path, tiny_tokenizer, pool, n_tokens + 1)
+    assert f"{n_tokens:,} tokens in 10 documents" in str(caught.value)
+    assert f"{n_tokens + 1:,}" in str(caught.value)
+    assert build(tmp_path / "fits", tiny_tokenizer, pool, n_tokens).tokens == n_tokens
 
 
 def cut(path: Path) -> None:
@@ -124,7 +124,7 @@ def test_damaged_files_are_named(tmp_path, tiny_tokenizer, name, damage):
         Corpus.open(tmp_path)
 
 
-def test_element_types_at_their_limits(tmp_path):
+def test_element_types_are_chosen_at_their_limits(tmp_path):
     assert token_dtype(65_536) == "<u2"
     assert token_dtype(65_537) == "<u4"
     for vocabulary in (65_536, 65_537, 2**31):

@@ -46,7 +46,7 @@ def files(folder: Path) -> dict[str, bytes]:
 
 
 @pytest.mark.slow
-def test_any_number_of_processes_builds_the_same_files(tmp_path, tiny_tokenizer):
+def test_number_of_processes_does_not_change_the_files(tmp_path, tiny_tokenizer):
     alone = build(tmp_path / "1", tiny_tokenizer)
     assert len(alone.shards) > 5
     build(tmp_path / "3", tiny_tokenizer, processes=3)
@@ -55,9 +55,7 @@ def test_any_number_of_processes_builds_the_same_files(tmp_path, tiny_tokenizer)
 
 @settings(max_examples=8, deadline=None)
 @given(st.integers(1, 5_000), st.integers(1, TOKENS), st.data())
-def test_finished_chunks_are_used_again_and_change_nothing(
-    tmp_path_factory, tiny_tokenizer, size, tokens, data
-):
+def test_finished_chunks_are_reused_unchanged(tmp_path_factory, tiny_tokenizer, size, tokens, data):
     """Any subset of the chunks of an earlier build may be left; whole, torn or of other texts."""
     folder = tmp_path_factory.mktemp("build")
     build(folder / "clean", tiny_tokenizer, size=size, tokens=tokens)
@@ -77,17 +75,17 @@ def test_finished_chunks_are_used_again_and_change_nothing(
 
 
 @pytest.mark.parametrize("part", range(3))
-def test_a_damaged_chunk_is_said_and_tokenised_again(tmp_path, tiny_tokenizer, part, caplog):
-    """Each file that a kill leaves, whatever its name: the corpus is that of a build in peace."""
+def test_damaged_chunk_is_reported_and_tokenised_again(tmp_path, tiny_tokenizer, part, caplog):
+    """With any file left by a kill, the corpus equals that of an undisturbed build."""
     build(tmp_path / "clean", tiny_tokenizer)
     left = tmp_path / "left"
     build(tmp_path / "first", tiny_tokenizer, unfinished=left)
-    kept = sorted(path for path in left.rglob("*") if path.is_file())
+    paths = sorted(path for path in left.rglob("*") if path.is_file())
     # Links, as a build has them, would carry the damage into the finished corpus of the test.
     shutil.rmtree(tmp_path / "first")
-    content = bytearray(kept[3 + part].read_bytes())
+    content = bytearray(paths[3 + part].read_bytes())
     content[len(content) // 2] ^= 1
-    kept[3 + part].write_bytes(content)
+    paths[3 + part].write_bytes(content)
     build(tmp_path / "second", tiny_tokenizer, unfinished=left)
     assert files(tmp_path / "second") == files(tmp_path / "clean")
     [note] = caplog.messages
@@ -112,8 +110,8 @@ if __name__ == "__main__":
 """
 
 
-def begun(folder: Path, tokenizer, out: Path, left: Path, **more) -> subprocess.Popen:
-    """A process that builds a corpus, with one line of output a step."""
+def start_build(folder: Path, tokenizer, out: Path, left: Path, **more) -> subprocess.Popen:
+    """A process that builds a corpus, with one line of output per step."""
     tokenizer.save_pretrained(folder / "tokenizer")
     (folder / "code.py").write_text(CODE)
     repository = Path(__file__).parents[3]
@@ -128,18 +126,20 @@ def begun(folder: Path, tokenizer, out: Path, left: Path, **more) -> subprocess.
 
 
 @pytest.mark.slow
-def test_a_killed_build_goes_on_where_it_was(tmp_path, tiny_tokenizer):
+def test_killed_build_resumes(tmp_path, tiny_tokenizer):
     after = 4
     whole = build(tmp_path / "whole", tiny_tokenizer)
     left = tmp_path / "left"
-    running = begun(tmp_path, tiny_tokenizer, tmp_path / "killed", left, start_new_session=True)
+    running = start_build(
+        tmp_path, tiny_tokenizer, tmp_path / "killed", left, start_new_session=True
+    )
     assert running.stdout is not None
     for _ in range(after):
         assert running.stdout.readline().strip()
     os.killpg(running.pid, signal.SIGKILL)
     running.wait(timeout=30)
-    found = [finished_chunk(chunk_folder(left, n), _digest(left, n)) for n in range(after)]
-    assert all(found)
+    finished = [finished_chunk(chunk_folder(left, n), _digest(left, n)) for n in range(after)]
+    assert all(finished)
     stamps = {path: path.stat().st_mtime_ns for path in left.glob("*/*.bin")}
     time.sleep(0.01)
     build(tmp_path / "again", tiny_tokenizer, unfinished=left)
@@ -152,11 +152,11 @@ def test_a_killed_build_goes_on_where_it_was(tmp_path, tiny_tokenizer):
 
 @pytest.mark.slow
 def test_tokenising_processes_end_when_their_runner_is_killed(tmp_path, tiny_tokenizer):
-    """The runner alone is killed, not its group; nobody is left to tell the others."""
-    running = begun(tmp_path, tiny_tokenizer, tmp_path / "x", tmp_path)
+    """Only the runner is killed, not its group; no process remains to notify the others."""
+    running = start_build(tmp_path, tiny_tokenizer, tmp_path / "x", tmp_path)
     assert running.stdout is not None
     assert running.stdout.readline().strip()
-    # Frozen, so that it can neither finish nor tidy up before it is killed.
+    # Stopped, so that it can neither finish nor clean up before it is killed.
     running.send_signal(signal.SIGSTOP)
     started = psutil.Process(running.pid).children(recursive=True)
     running.kill()

@@ -36,7 +36,7 @@ def test_every_text_survives_encoding(trained, texts):
     assert all(ids.dtype == np.int64 and ids.ndim == 1 for ids in encoded)
 
 
-def test_ids_of_the_end_and_the_bytes(trained):
+def test_end_token_and_bytes_have_fixed_ids(trained):
     assert len(trained) == vocabulary_size(trained) == 350
     assert trained.convert_tokens_to_ids("<|endoftext|>") == 0
     assert trained.bos_token == trained.eos_token == "<|endoftext|>"
@@ -57,7 +57,7 @@ def test_training_is_deterministic_across_processes(trained):
     assert again == trained.backend_tokenizer.to_str()
 
 
-def test_a_vocabulary_too_small_or_too_large_is_told(caplog):
+def test_vocabulary_too_small_or_too_large_is_rejected(caplog):
     with pytest.raises(InputError, match="257 or more"):
         train_tokenizer(["text"], 256)
     tokenizer = train_tokenizer(["too little text"], 5000)
@@ -76,7 +76,7 @@ def test_a_text_cannot_forge_the_end_of_a_document(trained):
     assert 0 in trained(FORGED)["input_ids"]
 
 
-def test_neither_truncation_nor_padding_nor_added_tokens(tiny_tokenizer, tmp_path):
+def test_encoding_never_truncates_pads_or_adds_tokens(tiny_tokenizer, tmp_path):
     from tokenizers.processors import TemplateProcessing
 
     tiny_tokenizer.save_pretrained(tmp_path)
@@ -89,7 +89,7 @@ def test_neither_truncation_nor_padding_nor_added_tokens(tiny_tokenizer, tmp_pat
     backend.enable_truncation(max_length=5)
     backend.enable_padding(length=9, pad_id=0, pad_token="<|endoftext|>")
     again = encode_texts(tokenizer, ["the river", "the river " * 50])
-    assert all(np.array_equal(one, two) for one, two in zip(plain, again, strict=True))
+    assert all(np.array_equal(before, after) for before, after in zip(plain, again, strict=True))
     assert len(again[1]) > 50
     assert backend.truncation["max_length"] == 5
     assert backend.padding["length"] == 9
@@ -105,12 +105,12 @@ class Slow:
         return [ord(letter) for letter in text]
 
 
-def test_a_tokenizer_without_backend():
+def test_tokenizer_without_backend_encodes_texts():
     [ids] = encode_texts(Slow(), ["ab"])
     assert ids.tolist() == [97, 98]
 
 
-def test_a_chat_template_alone_writes_special_tokens(trained, tmp_path):
+def test_only_chat_templates_write_special_tokens(trained, tmp_path):
     trained.save_pretrained(tmp_path)
     tokenizer = load_tokenizer(str(tmp_path))
     tokenizer.chat_template = (
@@ -126,7 +126,7 @@ def test_a_chat_template_alone_writes_special_tokens(trained, tmp_path):
     assert encode_chat(tokenizer, "the river") == plain["input_ids"]
 
 
-def test_offsets_are_the_same_whether_the_tokenizer_trims_blanks_or_not(trained, tmp_path):
+def test_trimming_blanks_does_not_change_offsets(trained, tmp_path):
     from tokenizers import processors
 
     trained.save_pretrained(tmp_path)
@@ -148,14 +148,14 @@ def test_offsets_are_the_same_whether_the_tokenizer_trims_blanks_or_not(trained,
         ("owner/no-such-tokenizer", "the hub cannot be reached"),
     ],
 )
-def test_what_cannot_be_loaded_is_named(name, part):
+def test_unloadable_tokenizer_is_named(name, part):
     with pytest.raises(InputError) as caught:
         load_named_tokenizer(name)
     assert name in str(caught.value)
     assert part in str(caught.value)
 
 
-def test_folder_without_tokenizer(tmp_path):
+def test_folder_without_tokenizer_is_rejected(tmp_path):
     with pytest.raises(InputError, match=r"tokenizer\.json"):
         load_tokenizer(str(tmp_path))
     (tmp_path / "tokenizer.json").write_text("{broken")

@@ -1,4 +1,4 @@
-"""Rows, and the members and non-members of one dataset alone, as several tests draw them."""
+"""Rows, and members and non-members drawn from a single dataset for several tests."""
 
 from collections.abc import Sequence
 from typing import Any, NamedTuple
@@ -17,9 +17,9 @@ class Membership(NamedTuple):
 
 
 def plain_row(name: str, group: str | None = None, **fields: Any) -> Example:
-    """Return an example whose id and text are its name; a member of `toy` where nothing is said."""
-    given = {"dataset": "toy", "source_id": name, "text": name, "side": "member", **fields}
-    return Example(example_id=name, group=group or name, **given)
+    """Return an example whose id and text are its name; by default a member of `toy`."""
+    values = {"dataset": "toy", "source_id": name, "text": name, "side": "member", **fields}
+    return Example(example_id=name, group=group or name, **values)
 
 
 def drawn_membership(

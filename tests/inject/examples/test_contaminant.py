@@ -14,7 +14,7 @@ def problems(**settings):
     return str(caught.value)
 
 
-def test_contaminant_refuses_what_it_would_ignore_or_cannot_use():
+def test_contaminant_rejects_ignored_or_unusable_settings():
     assert "Did you mean 'boolq'" in problems(dataset="bolq")
     assert "Did you mean 'clean'" in problems(dataset="imdb", options={"claen": True})
     assert "options.clean" in problems(dataset="imdb", options={"clean": "yes"})
@@ -28,7 +28,7 @@ def test_contaminant_refuses_what_it_would_ignore_or_cannot_use():
     assert "fixed format" in both
 
 
-def test_identity_holds_contents_and_not_places(tmp_path):
+def test_identity_covers_contents_not_paths(tmp_path):
     def identity(folder, rows=BOOLQ, **settings):
         (tmp_path / folder).mkdir(exist_ok=True)
         path = lines(tmp_path / folder / "dev.jsonl", rows)
@@ -44,10 +44,10 @@ def test_identity_holds_contents_and_not_places(tmp_path):
 
 
 def test_seeds_and_generated_rows_need_no_file():
-    given = Contaminant(dataset="fictional", members=3, nonmembers=4)
-    assert contaminant_identity(given)["files"] == []
+    contaminant = Contaminant(dataset="fictional", members=3, nonmembers=4)
+    assert contaminant_identity(contaminant)["files"] == []
     assert "reads no file" in problems(dataset="fictional", path="x")
-    one, two = (load_examples(given, seed=seed) for seed in (0, 1))
-    assert one == load_examples(given, seed=0)
-    assert len(one.examples) >= 7
-    assert not {e.example_id for e in one.examples} & {e.example_id for e in two.examples}
+    first, second = (load_examples(contaminant, seed=seed) for seed in (0, 1))
+    assert first == load_examples(contaminant, seed=0)
+    assert len(first.examples) >= 7
+    assert not {e.example_id for e in first.examples} & {e.example_id for e in second.examples}

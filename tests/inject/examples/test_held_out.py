@@ -20,17 +20,17 @@ ALPHABETS = ("abcdefghij", "абвгдежзик", "αβγδεζηθικ", "天�
 
 
 def texts_of(count, *, alphabet, seed, alike=0.0):
-    """Texts of ten invented words; some repeat another one but for a word."""
+    """Texts of ten invented words; some differ from another one by a word."""
     draw = random.Random(seed)
-    found = []
+    texts = []
     for _ in range(count):
-        if found and draw.random() < alike:
-            words = draw.choice(found).split(" ")
+        if texts and draw.random() < alike:
+            words = draw.choice(texts).split(" ")
             words[-1] = "".join(draw.choices(alphabet, k=5))
         else:
             words = ["".join(draw.choices(alphabet, k=5)) for _ in range(10)]
-        found.append(" ".join(words))
-    return found
+        texts.append(" ".join(words))
+    return texts
 
 
 def dataset(name, sizes, *, alphabet=ALPHABETS[0], seed=0, alike=0.0, strata=3):
@@ -53,17 +53,17 @@ def dataset(name, sizes, *, alphabet=ALPHABETS[0], seed=0, alike=0.0, strata=3):
 
 
 def grams(text):
-    """Word 3-grams, written down once more: words are runs of letters, or single ideographs."""
+    """Word 3-grams, reimplemented: words are runs of letters, or single ideographs."""
     words = re.findall(r"[一-鿿]|[^\W_]+", text.lower())
     return {tuple(words[at : at + 3]) for at in range(max(1, len(words) - 2))}
 
 
-def similarity(one, other):
-    first, second = grams(one), grams(other)
+def similarity(text, other):
+    first, second = grams(text), grams(other)
     return len(first & second) / len(first | second)
 
 
-def drawn(datasets, wanted, *, sides=(4, 5), seed=0, near_duplicate=0.7, stratify=True):
+def draw_rows(datasets, counts, *, sides=(4, 5), seed=0, near_duplicate=0.7, stratify=True):
     requests = [
         PoolRequest(
             examples=rows,
@@ -72,10 +72,10 @@ def drawn(datasets, wanted, *, sides=(4, 5), seed=0, near_duplicate=0.7, stratif
             stratify=stratify,
             held_out=number,
         )
-        for rows, number in zip(datasets, wanted, strict=True)
+        for rows, number in zip(datasets, counts, strict=True)
     ]
     usable = usable_rows(requests, near_duplicate=near_duplicate, seed=seed)
-    scored = [row for one in usable for row in split_members(one, tune_share=0.25, seed=seed)[0]]
+    scored = [row for pool in usable for row in split_members(pool, tune_share=0.25, seed=seed)[0]]
     held_out = draw_held_out(requests, scored, near_duplicate=near_duplicate, seed=seed)
     return scored, held_out
 
@@ -86,104 +86,104 @@ def drawn(datasets, wanted, *, sides=(4, 5), seed=0, near_duplicate=0.7, stratif
     alphabet=st.sampled_from(ALPHABETS),
     alike=st.sampled_from([0.0, 0.15]),
     seed=st.integers(0, 2**32),
-    wanted=st.tuples(st.integers(0, 5), st.integers(0, 4)),
+    counts=st.tuples(st.integers(0, 5), st.integers(0, 4)),
     stratify=st.booleans(),
 )
 @settings(max_examples=25, deadline=None)
-def test_held_out_rows_stand_apart_from_every_scored_row(
-    sizes, other, alphabet, alike, seed, wanted, stratify
+def test_held_out_rows_are_disjoint_from_scored_rows(
+    sizes, other, alphabet, alike, seed, counts, stratify
 ):
     datasets = [
         dataset("one", sizes, alphabet=alphabet, seed=seed, alike=alike),
         dataset("two", other, alphabet=alphabet, seed=seed + 1, alike=alike),
     ]
     try:
-        scored, held_out = drawn(datasets, wanted, seed=seed, stratify=stratify)
+        scored, held_out = draw_rows(datasets, counts, seed=seed, stratify=stratify)
     except InputError:
         return  # Too few rows are left; another test looks at the error.
-    assert [len(rows) for rows in held_out] == list(wanted)
-    every = [row for rows in held_out for row in rows]
-    assert {(row.side, row.split) for row in every} <= {("nonmember", "tune")}
-    assert len({row.example_id for row in every}) == len(every)
+    assert [len(rows) for rows in held_out] == list(counts)
+    all_rows = [row for rows in held_out for row in rows]
+    assert {(row.side, row.split) for row in all_rows} <= {("nonmember", "tune")}
+    assert len({row.example_id for row in all_rows}) == len(all_rows)
     on_a_side = {(row.dataset, row.group) for row in scored}
-    assert not on_a_side & {(row.dataset, row.group) for row in every}
-    assert not {row.text for row in scored} & {row.text for row in every}
-    for place, row in enumerate(every):
+    assert not on_a_side & {(row.dataset, row.group) for row in all_rows}
+    assert not {row.text for row in scored} & {row.text for row in all_rows}
+    for place, row in enumerate(all_rows):
         apart = [
-            one
-            for one in (*scored, *every[:place])
-            if (one.dataset, one.group) != (row.dataset, row.group)
+            item
+            for item in (*scored, *all_rows[:place])
+            if (item.dataset, item.group) != (row.dataset, row.group)
         ]
-        assert all(similarity(row.text, one.text) < 0.7 for one in apart)
+        assert all(similarity(row.text, item.text) < 0.7 for item in apart)
 
 
 @pytest.mark.parametrize("name", ["strata of 1 to 5 rows", "groups of 1 to 4 rows"])
-def test_each_row_that_is_left_has_the_same_chance_and_strata_their_share(name):
+def test_remaining_rows_are_equally_likely_and_strata_keep_their_share(name):
     rows = pool(POOLS[name])
     scored = [row for row in rows if int(row.source_id.split("-")[1]) % 4 == 0]
     taken = {row.group for row in scored}
     free = [row for row in rows if row.group not in taken]
     if not free:
         free, scored = rows, []
-    wanted = max(1, round(0.3 * len(free)))
+    count = max(1, round(0.3 * len(free)))
     sizes = Counter(row.stratum for row in free)
     counts = Counter({row.example_id: 0 for row in free})
     seeds = 300
     for seed in range(seeds):
-        request = PoolRequest(examples=rows, members=0, nonmembers=0, held_out=wanted)
-        [found] = draw_held_out([request], scored, near_duplicate=None, seed=seed)
-        assert len({row.example_id for row in found}) == wanted
-        counts.update(row.example_id for row in found)
-        inside = Counter(row.stratum for row in found)
+        request = PoolRequest(examples=rows, members=0, nonmembers=0, held_out=count)
+        [held_out] = draw_held_out([request], scored, near_duplicate=None, seed=seed)
+        assert len({row.example_id for row in held_out}) == count
+        counts.update(row.example_id for row in held_out)
+        inside = Counter(row.stratum for row in held_out)
         assert all(
-            abs(inside[stratum] - wanted * size / len(free)) < 1 for stratum, size in sizes.items()
+            abs(inside[stratum] - count * size / len(free)) < 1 for stratum, size in sizes.items()
         )
-    assert_binomial(counts.values(), seeds, wanted / len(free))
+    assert_binomial(counts.values(), seeds, count / len(free))
 
 
-def test_too_few_rows_say_how_many_there_are():
+def test_too_few_rows_error_gives_the_count():
     rows = dataset("one", [1] * 12)
     with pytest.raises(InputError) as caught:
-        drawn([rows], [5])
+        draw_rows([rows], [5])
     text = str(caught.value)
     assert "5 held-out rows requested, but only 3 rows can be held out" in text
     assert "of 12 usable rows 9 are members or non-members" in text
     assert caught.value.where == "contaminants.one.held_out"
     assert caught.value.allowed == "0 to 3"
-    drawn([rows], [3])
+    draw_rows([rows], [3])
 
 
-def test_equal_texts_of_two_datasets_are_held_out_once_even_where_nothing_is_compared():
+def test_equal_texts_of_two_datasets_are_held_out_once_without_near_duplicate_checks():
     rows = dataset("one", [1] * 12)
-    twins = [replace(one, dataset="two") for one in rows]
+    twins = [replace(original, dataset="two") for original in rows]
     requests = [
         PoolRequest(examples=part, members=0, nonmembers=0, held_out=5) for part in (rows, twins)
     ]
     # Wherever all five of one dataset are free to be drawn, five others are left to the other.
-    found = None
+    held_out = None
     for seed in range(40):
         try:
-            found = draw_held_out(requests, rows[:2], near_duplicate=None, seed=seed)
+            held_out = draw_held_out(requests, rows[:2], near_duplicate=None, seed=seed)
             break
         except InputError:
             continue
-    assert found is not None
-    names = [row.example_id for part in found for row in part]
+    assert held_out is not None
+    names = [row.example_id for part in held_out for row in part]
     assert sorted(names) == sorted(row.example_id for row in rows[2:])
 
 
-def test_of_rows_that_are_alike_one_is_held_out():
+def test_only_one_of_similar_rows_is_held_out():
     rows = dataset("one", [1] * 12)
     twins = [
         plain_row(example_id(f"{row.text} x"), dataset="one", text=f"{row.text} x") for row in rows
     ]
     request = PoolRequest(examples=[*rows, *twins], members=0, nonmembers=0, held_out=12)
-    [found] = draw_held_out([request], [], near_duplicate=0.7, seed=0)
-    assert sorted(row.text.removesuffix(" x") for row in found) == sorted(r.text for r in rows)
+    [held_out] = draw_held_out([request], [], near_duplicate=0.7, seed=0)
+    assert sorted(row.text.removesuffix(" x") for row in held_out) == sorted(r.text for r in rows)
 
 
-def test_rows_that_are_on_no_side_can_be_held_out():
+def test_unassigned_rows_can_be_held_out():
     rows = dataset("one", [1] * 12)
     request = PoolRequest(examples=rows[:4], further=rows[4:], members=1, nonmembers=1, held_out=10)
-    [found] = draw_held_out([request], rows[:2], near_duplicate=0.7, seed=0)
-    assert sorted(row.example_id for row in found) == sorted(row.example_id for row in rows[2:])
+    [held_out] = draw_held_out([request], rows[:2], near_duplicate=0.7, seed=0)
+    assert sorted(row.example_id for row in held_out) == sorted(row.example_id for row in rows[2:])

@@ -28,31 +28,31 @@ def filtered(texts, tokenizer, *, policy="error", context=32, min_tokens=3):
 LONG = "the river and the bridge " * 40
 
 
-def test_a_long_row_is_an_error_that_names_row_context_and_policies(tiny_tokenizer):
+def test_long_row_error_names_row_context_and_policies(tiny_tokenizer):
     with pytest.raises(InputError, match=r"row toy\.jsonl:1 has .* context of 32") as caught:
         filtered(["the river and the bridge", LONG], tiny_tokenizer)
     assert "error, truncate, drop, split" in str(caught.value)
 
 
-def test_drop_and_split(tiny_tokenizer):
+def test_long_rows_can_be_dropped_or_split(tiny_tokenizer):
     texts = ["the river and the bridge", LONG, "a"]
-    kept, losses, _ = filtered(texts, tiny_tokenizer, policy="drop")
-    assert [one.text for one in kept] == texts[:1]
+    passed, losses, _ = filtered(texts, tiny_tokenizer, policy="drop")
+    assert [row.text for row in passed] == texts[:1]
     short = RowLoss("toy", "toy.jsonl:2", Loss.TOO_SHORT)
     assert losses == (RowLoss("toy", "toy.jsonl:1", Loss.TOO_LONG), short)
-    kept, losses, split = filtered(texts, tiny_tokenizer, policy="split")
-    assert [one.text for one in kept] == texts[:2]
+    passed, losses, split = filtered(texts, tiny_tokenizer, policy="split")
+    assert [row.text for row in passed] == texts[:2]
     assert (split, losses) == (1, (short,))
 
 
-def test_rows_that_are_cut_to_the_same_text_become_one(tiny_tokenizer):
-    kept, losses, _ = filtered([LONG + "x", LONG + "y"], tiny_tokenizer, policy="truncate")
-    assert len(kept) == 1
+def test_rows_cut_to_the_same_text_are_merged(tiny_tokenizer):
+    passed, losses, _ = filtered([LONG + "x", LONG + "y"], tiny_tokenizer, policy="truncate")
+    assert len(passed) == 1
     assert losses == (
         RowLoss("toy", "toy.jsonl:0", Loss.CUT),
         RowLoss("toy", "toy.jsonl:1", Loss.EQUAL_ONCE_CUT, "toy toy.jsonl:0"),
     )
-    _, again, _ = filtered([LONG + "x", kept[0].text], tiny_tokenizer, policy="truncate")
+    _, again, _ = filtered([LONG + "x", passed[0].text], tiny_tokenizer, policy="truncate")
     assert again == losses
 
 
@@ -63,29 +63,29 @@ def test_rows_that_are_cut_to_the_same_text_become_one(tiny_tokenizer):
     room=st.integers(1, 12),
 )
 @settings(max_examples=50, deadline=None)
-def test_every_row_stays_or_has_a_reason(parts, room, tiny_tokenizer):
+def test_rows_are_kept_or_have_a_reason(parts, room, tiny_tokenizer):
     texts = ["".join(parts[:stop]) for stop in range(len(parts) + 1)]
     rows = [row(text, number) for number, text in enumerate(dict.fromkeys(texts))]
     rules = LengthRules(context=room, room=room, min_tokens=1, policy="truncate")
     examples, losses, _ = filter_by_length(rows, tiny_tokenizer, rules)
-    kept = [one.source_id for one in examples]
+    passed_ids = [item.source_id for item in examples]
     used = {Loss.CUT, Loss.CUT_BEFORE_ANSWER}
-    dropped = [one.source_id for one in losses if one.loss not in used]
-    assert sorted([*kept, *dropped]) == sorted(one.source_id for one in rows)
-    lengths = [len(ids) for ids in encode_texts(tiny_tokenizer, [one.text for one in examples])]
+    dropped = [item.source_id for item in losses if item.loss not in used]
+    assert sorted([*passed_ids, *dropped]) == sorted(item.source_id for item in rows)
+    lengths = [len(ids) for ids in encode_texts(tiny_tokenizer, [item.text for item in examples])]
     assert all(1 <= length <= room for length in lengths)
-    assert len({one.example_id for one in examples}) == len(kept)
+    assert len({item.example_id for item in examples}) == len(passed_ids)
 
 
 @given(text=st.text(alphabet="the rivər→𝄞é \n", min_size=20, max_size=300))
 @settings(max_examples=30, deadline=None)
-def test_a_cut_row_is_the_longest_start_that_fits_about(text, tiny_tokenizer):
-    kept, *_ = filtered([text], tiny_tokenizer, policy="truncate", context=16, min_tokens=2)
-    for one in kept:
-        assert text.startswith(one.text)
-        length = len(encode_texts(tiny_tokenizer, [one.text])[0])
+def test_cut_row_is_about_the_longest_beginning_that_fits(text, tiny_tokenizer):
+    passed, *_ = filtered([text], tiny_tokenizer, policy="truncate", context=16, min_tokens=2)
+    for row in passed:
+        assert text.startswith(row.text)
+        length = len(encode_texts(tiny_tokenizer, [row.text])[0])
         assert length <= 16
-        assert one.example_id == example_id(one.text)
-        assert one.text == text or length >= 10
-        for span in one.spans.values():
-            assert 0 <= span.start <= span.stop <= len(one.text)
+        assert row.example_id == example_id(row.text)
+        assert row.text == text or length >= 10
+        for span in row.spans.values():
+            assert 0 <= span.start <= span.stop <= len(row.text)

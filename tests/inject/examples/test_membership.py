@@ -1,7 +1,7 @@
-"""Every row's chance of a side, a split and a dose, counted over seeds against the exact share.
+"""Each row's chance of a side, a split and a dose, counted over seeds against the exact share.
 
-The counts are binomial where nothing is wrong; a bound on the smallest p-value over all rows is
-corrected for their number (Bonferroni), and the seeds are fixed, so nothing here fails by luck.
+Correct counts are binomial; a bound on the smallest p-value over all rows is corrected for their
+number (Bonferroni), and the seeds are fixed, so no test fails by chance.
 """
 
 import math
@@ -39,24 +39,26 @@ def pool(strata, *, dataset="toy"):
     ]
 
 
-def drawn(rows, members, nonmembers, seed, **asked):
-    return drawn_membership(rows, members, nonmembers, seed=seed, near_duplicate=None, **asked)
+def draw_sides(rows, members, nonmembers, seed, **options):
+    return drawn_membership(rows, members, nonmembers, seed=seed, near_duplicate=None, **options)
 
 
 def doses(copies, members, seed):
     _, counts = draw_copy_counts(copies, members, seed=seed)
-    return dict(zip([one.example_id for one in members], counts.tolist(), strict=True))
+    return dict(zip([member.example_id for member in members], counts.tolist(), strict=True))
 
 
-def counted(rows, members, nonmembers, *, seeds=SEEDS, **asked):
+def count_sides(rows, members, nonmembers, *, seeds=SEEDS, **options):
     """How often each row is a member, a non-member, and in the tune split, over seeds."""
-    found = {name: Counter({row.example_id: 0 for row in rows}) for name in ("member", "nonmember")}
-    tune = {name: Counter() for name in found}
+    counts = {
+        name: Counter({row.example_id: 0 for row in rows}) for name in ("member", "nonmember")
+    }
+    tune = {name: Counter() for name in counts}
     for seed in range(seeds):
-        for row in drawn(rows, members, nonmembers, seed, **asked).examples:
-            found[row.side][row.example_id] += 1
+        for row in draw_sides(rows, members, nonmembers, seed, **options).examples:
+            counts[row.side][row.example_id] += 1
             tune[row.side][row.example_id] += row.split == "tune"
-    return found, tune
+    return counts, tune
 
 
 def assert_binomial(counts, n, share):
@@ -82,18 +84,18 @@ POOLS = {
 }
 
 
-def test_neither_names_nor_the_order_of_rows_decide_the_order_of_a_draw():
+def test_draw_order_is_independent_of_names_and_row_order():
     rows = pool([[3] * 6] * 5)
     orders = defaultdict(set)
     for seed in range(4):
         for number in range(2):
-            one, other = (
-                keyed_strata(given, stream=keyed.Stream.LEVEL, seed=seed, number=number)
-                for given in (rows, rows[::-1])
+            strata, other = (
+                keyed_strata(ordered, stream=keyed.Stream.LEVEL, seed=seed, number=number)
+                for ordered in (rows, rows[::-1])
             )
-            assert one == other
-            orders["strata"].add(tuple(stratum.label for stratum in one))
-            for stratum in one:
+            assert strata == other
+            orders["strata"].add(tuple(stratum.label for stratum in strata))
+            for stratum in strata:
                 groups = [group.rows[0].group for group in stratum.groups]
                 orders[stratum.label].add(tuple(groups))
                 for group in stratum.groups:
@@ -105,18 +107,18 @@ def test_neither_names_nor_the_order_of_rows_decide_the_order_of_a_draw():
                     orders[name].add(tuple(row.source_id for row in group.rows))
                 assert [g.word for g in stratum.groups] == sorted(g.word for g in stratum.groups)
     assert len(orders["strata"]) == 8
-    assert all(len(found) > 1 for found in orders.values())
+    assert all(len(seen) > 1 for seen in orders.values())
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", POOLS)
-def test_each_row_has_its_share_as_chance_of_each_side_and_of_tune(name):
+def test_rows_have_the_expected_chance_of_each_side_and_of_tuning(name):
     rows = pool(POOLS[name])
     members, nonmembers = round(0.37 * len(rows)), round(0.21 * len(rows))
-    found, tune = counted(rows, members, nonmembers)
-    for side, wanted in (("member", members), ("nonmember", nonmembers)):
-        assert_binomial(found[side].values(), SEEDS, wanted / len(rows))
-        inside = [found[side][row.example_id] for row in rows]
+    counts, tune = count_sides(rows, members, nonmembers)
+    for side, size in (("member", members), ("nonmember", nonmembers)):
+        assert_binomial(counts[side].values(), SEEDS, size / len(rows))
+        inside = [counts[side][row.example_id] for row in rows]
         tuned = [tune[side][row.example_id] for row in rows]
         assert_binomial(tuned, inside, 0.25)
         # Each draw has nearly a quarter of its rows, so that all together are far nearer to it.
@@ -124,53 +126,53 @@ def test_each_row_has_its_share_as_chance_of_each_side_and_of_tune(name):
 
 
 @pytest.mark.parametrize("name", POOLS)
-def test_counts_are_exact_and_strata_less_than_a_row_off_unless_pooled(name):
+def test_counts_are_exact_and_unpooled_strata_differ_by_less_than_one_row(name):
     rows = pool(POOLS[name])
-    wanted = {"member": round(0.3 * len(rows)), "nonmember": round(0.25 * len(rows))}
+    side_counts = {"member": round(0.3 * len(rows)), "nonmember": round(0.25 * len(rows))}
     sizes = Counter(row.stratum for row in rows)
     single = {s for s in sizes if all(r.group == r.example_id for r in rows if r.stratum == s)}
     for seed in range(20):
-        made = drawn(rows, wanted["member"], wanted["nonmember"], seed)
-        assert Counter(row.side for row in made.examples) == wanted
-        assert len({row.example_id for row in made.examples}) == sum(wanted.values())
+        made = draw_sides(rows, side_counts["member"], side_counts["nonmember"], seed)
+        assert Counter(row.side for row in made.examples) == side_counts
+        assert len({row.example_id for row in made.examples}) == sum(side_counts.values())
         sides = defaultdict(set)
         for row in made.examples:
             sides[row.group].add((row.side, row.split))
-        assert all(len(where) == 1 for where in sides.values())
-        for side, count in wanted.items():
+        assert all(len(side_set) == 1 for side_set in sides.values())
+        for side, count in side_counts.items():
             inside = Counter(row.stratum for row in made.examples if row.side == side)
             for stratum in single:
                 share = count * sizes[stratum] / len(rows)
-                if min(wanted.values()) * sizes[stratum] >= len(rows):
+                if min(side_counts.values()) * sizes[stratum] >= len(rows):
                     assert abs(inside[stratum] - share) < 1
 
 
 def test_strata_too_small_for_a_row_on_each_side_are_pooled_and_counted():
     rows = pool([[1] * 60, *[[1]] * 12])
-    made = drawn(rows, 12, 12, 0)
+    made = draw_sides(rows, 12, 12, 0)
     assert (made.drawn.strata, made.drawn.pooled_strata, made.drawn.pooled_rows) == (13, 12, 12)
-    whole = drawn(pool([[1] * 60, [1] * 60]), 12, 12, 0).drawn
+    whole = draw_sides(pool([[1] * 60, [1] * 60]), 12, 12, 0).drawn
     assert (whole.strata, whole.pooled_strata, whole.pooled_rows) == (2, 0, 0)
 
 
-def test_pooled_strata_are_mixed_as_if_they_were_one():
-    """Side by side on the circle, the three rows of a stratum would nearly always go together."""
+def test_pooled_strata_are_mixed_like_a_single_one():
+    """Adjacent on the circle, the three rows of a stratum would nearly always be drawn together."""
     rows = [plain_row(f"{at}-{row}", stratum=f"s{at}") for at in range(20) for row in range(3)]
     together = 0
     for seed in range(40):
-        found = drawn_membership(rows, 15, 40, seed=seed, near_duplicate=None)
-        assert found.drawn.pooled_strata == 20
-        side = {example.example_id: example.side for example in found.examples}
+        membership = drawn_membership(rows, 15, 40, seed=seed, near_duplicate=None)
+        assert membership.drawn.pooled_strata == 20
+        side = {example.example_id: example.side for example in membership.examples}
         for at in range(20):
             together += len({side.get(f"{at}-{row}", "out") for row in range(3)}) == 1
     alike = sum(math.comb(count, 3) for count in (15, 40, 5)) / math.comb(60, 3)
     assert abs(together / 800 - alike) < 5 * math.sqrt(alike * (1 - alike) / 800)
 
 
-def test_where_rows_are_scarce_whole_groups_still_make_up_the_counts():
+def test_whole_groups_make_up_the_counts_when_rows_are_scarce():
     rows = pool([[1, 2, 3, 4, 1, 2, 3, 4]])
-    found, _ = counted(rows, 10, 10, seeds=400)
-    rates = np.array([found["member"][row.example_id] for row in rows]) / 400
+    counts, _ = count_sides(rows, 10, 10, seeds=400)
+    rates = np.array([counts["member"][row.example_id] for row in rows]) / 400
     assert np.all(np.abs(rates - 0.5) < 0.1)
 
 
@@ -180,7 +182,7 @@ def test_where_rows_are_scarce_whole_groups_still_make_up_the_counts():
 )
 def test_a_few_large_groups_are_still_divided(sizes, members, nonmembers):
     for seed in range(8):
-        made = drawn(pool([sizes]), members, nonmembers, seed).examples
+        made = draw_sides(pool([sizes]), members, nonmembers, seed).examples
         assert Counter(row.side for row in made) == {"member": members, "nonmember": nonmembers}
         sides = {row.group: row.side for row in made}
         assert all(sides[row.group] == row.side for row in made)
@@ -188,7 +190,7 @@ def test_a_few_large_groups_are_still_divided(sizes, members, nonmembers):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", POOLS)
-def test_each_member_has_each_level_with_the_same_chance(name):
+def test_members_have_all_levels_with_equal_chance(name):
     members = pool(POOLS[name])
     levels = (1, 2, 16)
     counts = {level: Counter({row.example_id: 0 for row in members}) for level in levels}
@@ -215,30 +217,30 @@ def news(data_folder):
     ).examples
 
 
-def test_no_dated_article_is_a_member_in_all_seeds_and_the_date_tells_no_side(news):
+def test_dated_articles_change_sides_and_dates_do_not_predict_membership(news):
     seeds = 200
-    found, _ = counted(news, 100, 100, seeds=seeds)
+    counts, _ = count_sides(news, 100, 100, seeds=seeds)
     for side in ("member", "nonmember"):
-        assert_binomial(found[side].values(), seeds, 100 / len(news))
-    # What somebody who saw half of the seeds learns about the sides of a date from it …
-    learnt, told = Counter(), []
+        assert_binomial(counts[side].values(), seeds, 100 / len(news))
+    # An observer of half of the seeds learns about the sides of a date …
+    learnt, aucs = Counter(), []
     for seed in range(20):
-        for row in drawn(news, 100, 100, seed).examples:
+        for row in draw_sides(news, 100, 100, seed).examples:
             learnt[row.stratum] += 1 if row.side == "member" else -1
     for seed in range(20, 60):
-        made = drawn(news, 100, 100, seed).examples
-        scores = {s: [learnt[r.stratum] for r in made if r.side == s] for s in found}
+        made = draw_sides(news, 100, 100, seed).examples
+        scores = {s: [learnt[r.stratum] for r in made if r.side == s] for s in counts}
         pairs = np.subtract.outer(scores["member"], scores["nonmember"])
-        told.append(((pairs > 0) + 0.5 * (pairs == 0)).mean())
-    # … is worth nothing in the other half.
-    assert abs(np.mean(told) - 0.5) < 0.03
+        aucs.append(((pairs > 0) + 0.5 * (pairs == 0)).mean())
+    # … that is useless for the other half.
+    assert abs(np.mean(aucs) - 0.5) < 0.03
 
 
-def test_one_copy_members_of_lsat_have_their_passage_seen_for_its_own_questions_alone(data_folder):
+def test_lsat_passages_are_seen_only_with_their_own_questions(data_folder):
     path = f"{data_folder}/bench/lsat"
-    asked = Contaminant(dataset="lsat", path=path, members=100, nonmembers=100)
-    rows = load_examples(asked, seed=0).examples
-    spiked = [row for row in drawn(rows, 100, 100, 0).examples if row.side == "member"]
+    contaminant = Contaminant(dataset="lsat", path=path, members=100, nonmembers=100)
+    rows = load_examples(contaminant, seed=0).examples
+    spiked = [row for row in draw_sides(rows, 100, 100, 0).examples if row.side == "member"]
     dose = doses(Copies(levels=(1, 16)), spiked, 0)
     questions = Counter(row.group for row in spiked)
     assert max(questions.values()) > 2

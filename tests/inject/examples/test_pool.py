@@ -63,7 +63,7 @@ def rows(count, *, group_size=1, strata=("",), dataset="toy", texts=None):
     seed=st.integers(0, 1000),
 )
 @settings(max_examples=30, deadline=None)
-def test_counts_groups_and_texts(count, group_size, members, nonmembers, n_strata, seed):
+def test_pool_counts_groups_and_texts(count, group_size, members, nonmembers, n_strata, seed):
     examples = rows(count, group_size=group_size, strata=[str(i) for i in range(n_strata)])
     made = drawn_membership(examples, members, nonmembers, seed=seed).examples
     assert drawn_membership(examples[::-1], members, nonmembers, seed=seed).examples == made
@@ -77,11 +77,11 @@ def test_counts_groups_and_texts(count, group_size, members, nonmembers, n_strat
     assert {row.source_id for row in made} <= {row.source_id for row in examples}
 
 
-def test_near_duplicates_of_one_dataset_stand_on_one_side_and_those_of_a_group_stay():
+def test_near_duplicates_share_a_side_and_stay_within_a_group():
     base = [" ".join(f"w{index}x{word}" for word in range(40)) for index in range(30)]
     # Row 30 + i is like row i in another group; rows 60 + i and 61 + i are alike in one group.
     texts = base + [text.replace("x39", "x40") for text in base]
-    pairs = [f"{text} {end}" for text in (f"v {one}" for one in base) for end in ("one", "two")]
+    pairs = [f"{text} {end}" for text in (f"v {words}" for words in base) for end in ("one", "two")]
     pairs = [text.replace("w", "u") for text in pairs]
     examples = rows(60, texts=texts) + [
         replace(row, group=f"pair {place // 2}") for place, row in enumerate(rows(60, texts=pairs))
@@ -99,7 +99,7 @@ def test_near_duplicates_of_one_dataset_stand_on_one_side_and_those_of_a_group_s
         assert (texts[first] in members) == (texts[second] in members)
 
 
-def test_a_row_like_two_others_is_dropped_once():
+def test_row_similar_to_two_others_is_dropped_once():
     chains = []
     for number in range(12):
         first, both, last = (" ".join(f"{part}{number}x{n}" for n in range(20)) for part in "abc")
@@ -107,22 +107,22 @@ def test_a_row_like_two_others_is_dropped_once():
     made = drawn_membership(rows(36, texts=chains), 5, 5, near_duplicate=0.5)
     gone = [int(loss.source_id) for loss in made.usable.losses]
     assert len(set(gone)) == len(gone)
-    # Of a chain either the middle goes, or both ends.
+    # A chain loses either its middle or both ends.
     left = {int(row.source_id) for row in made.usable.rows}
     assert left == set(range(36)) - {*gone}
     for start in range(0, 36, 3):
         assert {*range(start, start + 3)} & left in ({start, start + 2}, {start + 1})
 
 
-def deal_all(asked, *, tune_share, near_duplicate, seed):
-    usable = usable_rows(asked, near_duplicate=near_duplicate, seed=seed)
+def deal_all(requests, *, tune_share, near_duplicate, seed):
+    usable = usable_rows(requests, near_duplicate=near_duplicate, seed=seed)
     return [
-        Membership(*split_members(one, tune_share=tune_share, seed=seed), one) for one in usable
+        Membership(*split_members(rows, tune_share=tune_share, seed=seed), rows) for rows in usable
     ]
 
 
 def twins(count, *, datasets=("a", "b", "c")):
-    """Rows of several datasets; each has one like it, but for a word, in the next dataset."""
+    """Rows of several datasets; each differs by a word from one in the next dataset."""
     made = []
     for place, dataset in enumerate(datasets):
         texts = [" ".join(f"w{index}x{word}" for word in range(40)) for index in range(count)]
@@ -130,21 +130,21 @@ def twins(count, *, datasets=("a", "b", "c")):
     return made
 
 
-def across_datasets(one):
-    return [loss for loss in one.usable.losses if loss.loss == Loss.NEAR_DUPLICATE_ACROSS]
+def across_datasets(membership):
+    return [loss for loss in membership.usable.losses if loss.loss == Loss.NEAR_DUPLICATE_ACROSS]
 
 
-def test_near_duplicates_of_two_datasets_never_stand_on_opposite_sides():
+def test_near_duplicates_across_datasets_are_never_on_opposite_sides():
     for seed in range(2):
         pools = twins(60)
-        found = deal_all(
+        memberships = deal_all(
             [PoolRequest(examples=pool, members=6, nonmembers=4) for pool in pools],
             tune_share=0.25,
             near_duplicate=0.7,
             seed=seed,
         )
-        made = [row for one in found for row in one.examples]
-        assert [len(one.examples) for one in found] == [10, 10, 10]
+        made = [row for membership in memberships for row in membership.examples]
+        assert [len(membership.examples) for membership in memberships] == [10, 10, 10]
         across = [
             (first, second)
             for first, second, _ in near_duplicate_pairs([row.text for row in made], threshold=0.7)
@@ -152,44 +152,44 @@ def test_near_duplicates_of_two_datasets_never_stand_on_opposite_sides():
         ]
         assert across == []
         names = [{f"{row.dataset} {row.source_id}" for row in pool} for pool in pools]
-        for number, one in enumerate(found):
-            for loss in across_datasets(one):
+        for number, membership in enumerate(memberships):
+            for loss in across_datasets(membership):
                 assert f"{loss.dataset} {loss.source_id}" in names[number]
                 assert loss.like in set().union(*names) - names[number]
-        # 40 of 60 rows of each are looked at: most of them stand in two of the three or more.
-        assert sum(len(across_datasets(one)) for one in found) > 30
+        # 40 of 60 rows of each are examined: most of them are in at least two of the three.
+        assert sum(len(across_datasets(membership)) for membership in memberships) > 30
 
 
-def test_which_of_two_datasets_loses_a_row_is_drawn():
+def test_dataset_that_loses_a_near_duplicate_is_random():
     first, second = twins(200, datasets=("a", "b"))
-    found = deal_all(
+    memberships = deal_all(
         [PoolRequest(examples=pool, members=20, nonmembers=20) for pool in (first, second)],
         tune_share=0.25,
         near_duplicate=0.7,
         seed=1,
     )
-    # 160 of 200 rows of each are looked at, about 128 of them in both.
-    lost = [len(across_datasets(one)) for one in found]
+    # 160 of 200 rows of each are examined, about 128 of them in both.
+    lost = [len(across_datasets(membership)) for membership in memberships]
     assert min(lost) > 35
     assert abs(lost[0] - lost[1]) < 4.5 * np.sqrt(sum(lost))
 
 
-def test_too_few_rows_or_groups_are_refused():
+def test_too_few_rows_or_groups_are_rejected():
     with pytest.raises(InputError, match=r"contaminants\.toy: 30 members .* only 40 usable rows"):
         drawn_membership(rows(40), 30, 30)
     with pytest.raises(InputError, match="stays on one side"):
         drawn_membership(rows(40, group_size=40), 10, 10)
 
 
-def test_more_rows_are_looked_at_where_near_duplicates_leave_too_few():
-    """Of 100 rows, 80 are one text but for a word, so only 21 can be used; any 40 hold some 9."""
+def test_pool_examines_more_rows_when_near_duplicates_leave_too_few():
+    """80 of 100 rows differ by one word, so only 21 are usable; any 40 contain about 9."""
     passage = " ".join(f"word{place}" for place in range(60))
     texts = [f"{passage} last{number}" for number in range(80)]
     texts += [" ".join(f"w{number}x{word}" for word in range(20)) for number in range(20)]
     examples = rows(100, texts=texts)
     for seed in range(5):
-        found = drawn_membership(examples, 10, 10, seed=seed)
-        assert [row.side for row in found.examples].count("member") == 10
+        membership = drawn_membership(examples, 10, 10, seed=seed)
+        assert [row.side for row in membership.examples].count("member") == 10
         small = drawn_membership(examples, 5, 5, seed=seed)
         assert len(small.examples) == 10
         assert 40 <= small.usable.considered <= 100

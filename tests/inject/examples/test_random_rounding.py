@@ -1,4 +1,4 @@
-"""Rounding at random, against its claims: bounds, margins, and the exact value as expectation."""
+"""Random rounding, against its claims: bounds, margins, and the exact value as expectation."""
 
 from fractions import Fraction
 from itertools import accumulate, pairwise
@@ -16,15 +16,15 @@ from inject.examples.random_rounding import draw_units, round_table
     seed=st.integers(0, 2**40),
 )
 @settings(max_examples=100, deadline=None)
-def test_a_table_keeps_its_margins_and_each_entry_one_of_its_neighbours(sizes, parts, seed):
+def test_rounded_table_keeps_its_margins_and_entries_round_up_or_down(sizes, parts, seed):
     total = sum(sizes)
-    wanted = [0, *(min(part, total) for part in parts)]
-    columns = [later - sooner for sooner, later in pairwise([*sorted(wanted), total])]
+    boundaries = [0, *(min(part, total) for part in parts)]
+    columns = [later - sooner for sooner, later in pairwise([*sorted(boundaries), total])]
     table = [[column * size for column in columns] for size in sizes]
-    found = round_table(table, total, np.random.default_rng(seed))
-    assert [sum(row) for row in found] == sizes
-    assert [sum(column) for column in zip(*found, strict=True)] == columns
-    for row, exact in zip(found, table, strict=True):
+    rounded = round_table(table, total, np.random.default_rng(seed))
+    assert [sum(row) for row in rounded] == sizes
+    assert [sum(column) for column in zip(*rounded, strict=True)] == columns
+    for row, exact in zip(rounded, table, strict=True):
         assert all(
             abs(value - Fraction(share, total)) < 1 for value, share in zip(row, exact, strict=True)
         )
@@ -36,7 +36,7 @@ def test_a_table_keeps_its_margins_and_each_entry_one_of_its_neighbours(sizes, p
     seed=st.integers(0, 2**40),
 )
 @settings(max_examples=80, deadline=None)
-def test_units_are_taken_up_to_less_than_one_unit_in_all_and_in_each_stratum(strata, share, seed):
+def test_drawn_units_are_within_one_unit_in_total_and_per_stratum(strata, share, seed):
     sizes = [size for stratum in strata for size in stratum]
     ends = list(accumulate(len(stratum) for stratum in strata))
     places = [range(start, end) for start, end in pairwise([0, *ends])]
@@ -52,7 +52,7 @@ def test_units_are_taken_up_to_less_than_one_unit_in_all_and_in_each_stratum(str
         assert abs(rows - share / 10 * sum(sizes[place] for place in some)) < largest
 
 
-def test_every_unit_is_taken_with_its_probability_whatever_its_size():
+def test_units_are_drawn_with_their_probability_whatever_their_size():
     masses, capacities = [1, 6, 3, 2, 9, 4, 5, 5], [10, 10, 12, 2, 10, 40, 7, 9]
     runs = 1_500
     counts = np.zeros(len(masses))
@@ -64,7 +64,7 @@ def test_every_unit_is_taken_with_its_probability_whatever_its_size():
     assert np.all(np.abs(counts / runs - exact) <= 4.5 * np.sqrt(exact * (1 - exact) / runs))
 
 
-def test_the_expectation_of_every_entry_is_its_share():
+def test_expected_entries_equal_their_shares():
     table = [[1, 2, 7], [8, 1, 1], [1, 7, 2]]
     random = np.random.default_rng(0)
     mean = np.mean([round_table(table, 10, random) for _ in range(2000)], axis=0)

@@ -47,7 +47,7 @@ def test_lists_are_lettered(template, text):
     assert parse_template(template).render({"options": ["x", "y"]}).text == text
 
 
-def test_unknown_placeholder_lists_the_fields_and_suggests():
+def test_unknown_placeholder_error_lists_fields_and_a_suggestion():
     with pytest.raises(InputError, match="no field 'questoin'") as caught:
         parse_template("{questoin}").render({"question": "secret words", "answer": "b"})
     assert "Did you mean 'question'?" in str(caught.value)
@@ -56,7 +56,7 @@ def test_unknown_placeholder_lists_the_fields_and_suggests():
 
 
 @pytest.mark.parametrize(
-    ("template", "value", "said"),
+    ("template", "value", "message"),
     [
         *((bad, "x", "template") for bad in ("{a", "{}", "{a.b}", "{a!r}", "plain", "{a:x}")),
         ("{a}", 1, "field 'a' holds a"),
@@ -64,6 +64,6 @@ def test_unknown_placeholder_lists_the_fields_and_suggests():
         ("{a:(A)}", "text", r"a list of texts for {a:\(A\)}"),
     ],
 )
-def test_bad_templates_and_values_are_refused(template, value, said):
-    with pytest.raises(InputError, match=said):
+def test_bad_templates_and_values_are_rejected(template, value, message):
+    with pytest.raises(InputError, match=message):
         parse_template(template).render({"a": value})

@@ -1,4 +1,4 @@
-"""Who is spiked in a twin: whole groups, the asked shares, and the same chance for everybody."""
+"""Members of a twin: whole groups, the requested shares, and equal chances for all rows."""
 
 from collections import Counter
 
@@ -31,33 +31,33 @@ def pools(draw, datasets=("toy", "news")):
             for split in ("tune", "test"):
                 for number, (stratum, size) in enumerate(draw(cells())):
                     group = f"{side}-{split}-{number}"
-                    where = {"dataset": dataset, "side": side, "split": split, "stratum": stratum}
+                    place = {"dataset": dataset, "side": side, "split": split, "stratum": stratum}
                     rows += [
-                        plain_row(f"{dataset}-{group}-{n}", group, **where) for n in range(size)
+                        plain_row(f"{dataset}-{group}-{n}", group, **place) for n in range(size)
                     ]
     return draw(st.permutations(rows))
 
 
 @given(pool=pools(), number=st.integers(0, 9), seed=st.integers(0, 2**40))
 @settings(max_examples=25, deadline=None)
-def test_shadows_are_halves_and_complements(pool, number, seed):
-    found = twin_members(pool, TwinMembership(kind="shadow", number=number), seed=seed)
+def test_shadow_memberships_are_complementary_halves(pool, number, seed):
+    members = twin_members(pool, TwinMembership(kind="shadow", number=number), seed=seed)
     other = twin_members(pool, TwinMembership(kind="shadow", number=number ^ 1), seed=seed)
-    assert not found & other
-    assert found | other == {one.example_id for one in pool}
+    assert not members & other
+    assert members | other == {item.example_id for item in pool}
     for cell in by_cell(pool):
-        assert not {row.group for row in cell if row.example_id in found} & {
+        assert not {row.group for row in cell if row.example_id in members} & {
             row.group for row in cell if row.example_id in other
         }
-        inside = sum(one.example_id in found for one in cell)
-        largest = max(Counter(one.group for one in cell).values())
+        inside = sum(item.example_id in members for item in cell)
+        largest = max(Counter(item.group for item in cell).values())
         assert abs(2 * inside - len(cell)) <= largest
 
 
 @given(pool=pools(), seed=st.integers(0, 99))
 @settings(max_examples=15, deadline=None)
-def test_another_dataset_and_another_order_change_nobodys_part(pool, seed):
-    alone = [one for one in pool if one.dataset == "toy"]
+def test_other_datasets_and_row_order_do_not_change_twin_members(pool, seed):
+    alone = [row for row in pool if row.dataset == "toy"]
     for membership in (
         TwinMembership(kind="clean"),
         TwinMembership(kind="retrained", share=0.3),
@@ -92,7 +92,7 @@ def test_a_single_group_cannot_be_divided():
 
 
 def by_cell(pool):
-    found = {}
-    for one in pool:
-        found.setdefault((one.dataset, one.side, one.split), []).append(one)
-    return found.values()
+    cells = {}
+    for row in pool:
+        cells.setdefault((row.dataset, row.side, row.split), []).append(row)
+    return cells.values()

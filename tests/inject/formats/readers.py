@@ -1,4 +1,4 @@
-"""Readers and writers of the formats by their public description alone: none of ours is used.
+"""Readers and writers that follow only the formats' public descriptions, without our code.
 
 Slow, whole files in memory, checked field by field.
 """
@@ -15,7 +15,7 @@ CODES = {1: "u1", 2: "i1", 3: "<i2", 4: "<i4", 5: "<i8", 8: "<u2"}
 
 @dataclass
 class Megatron:
-    """What an `.idx` says, and the sequences of its `.bin`."""
+    """The contents of an `.idx` file, and the sequences of its `.bin` file."""
 
     code: int
     sequences: list[np.ndarray]

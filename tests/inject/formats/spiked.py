@@ -18,7 +18,7 @@ class Copy(NamedTuple):
 
 
 class Spiked(NamedTuple):
-    """A view, the table of its copies, and what it must come out as."""
+    """A view, the table of its copies, and its expected stream."""
 
     view: View
     copies: pa.Table
@@ -37,7 +37,7 @@ def spiked(
     budget: int | None = None,
     context: int = CONTEXT,
 ) -> Spiked:
-    """Spike copies into documents (each without its end token)."""
+    """Insert copies into documents (each without its end token)."""
     whole = [[*document, END] for document in documents]
     clean = [token for document in whole for token in document]
     clean_starts = np.cumsum([0, *map(len, whole[:-1])]).tolist()
@@ -99,7 +99,7 @@ def compose(clean, clean_starts, copies, tail, budget):
 
 
 class Words:
-    """A tokenizer of as many ids as wanted, as far as exporting token files needs one."""
+    """A tokenizer with a given number of ids, as far as exporting token files needs one."""
 
     eos_token_id = END
     name_or_path = "words"

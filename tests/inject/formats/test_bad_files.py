@@ -1,4 +1,4 @@
-"""Damaged and strange files: each is refused with its name and what is wrong with it."""
+"""Damaged and unusual files are rejected with their name and problem."""
 
 import struct
 
@@ -42,19 +42,19 @@ BAD_INDEX = {
 
 
 @pytest.mark.parametrize("name", BAD_INDEX)
-def test_a_bad_index_is_refused(tmp_path, name):
-    change, said = BAD_INDEX[name]
+def test_bad_index_is_rejected(tmp_path, name):
+    change, message = BAD_INDEX[name]
     write_megatron(tmp_path / "data", [[[1, 2], [3, 4, 5]], [[6]]])
     data = bytearray((tmp_path / "data.idx").read_bytes())
     change(data)
     (tmp_path / "data.idx").write_bytes(data)
-    with pytest.raises(InputError, match=said) as caught:
+    with pytest.raises(InputError, match=message) as caught:
         MegatronImport(kind="megatron", path=str(tmp_path / "data")).layout()
     assert "data." in str(caught.value.where)
 
 
 @pytest.mark.parametrize("size", [0, 13])
-def test_a_bin_of_another_size_is_refused(tmp_path, size):
+def test_bin_of_another_size_is_rejected(tmp_path, size):
     write_megatron(tmp_path / "data", [[[1, 2], [3, 4, 5]], [[6]]])
     data = (tmp_path / "data.bin").read_bytes()
     (tmp_path / "data.bin").write_bytes((data + data)[:size])
@@ -80,7 +80,7 @@ def npy(array: np.ndarray, path) -> bytes:
 
 
 @pytest.mark.parametrize(
-    ("content", "said"),
+    ("content", "message"),
     [
         (lambda path: b"abcde", "no multiple of the 2 of a uint16"),
         (lambda path: npy(np.zeros((2, 2), "<u2"), path), r"array of shape \(2, 2\)"),
@@ -89,10 +89,10 @@ def npy(array: np.ndarray, path) -> bytes:
         (lambda path: b"\x93NUMPY\x01\x00\x05\x00abc", "cannot be read as an NPY"),
     ],
 )
-def test_a_bad_olmo_file_is_refused(tmp_path, content, said):
+def test_bad_olmo_file_is_rejected(tmp_path, content, message):
     path = tmp_path / "a.npy"
     path.write_bytes(content(path))
-    with pytest.raises(InputError, match=said) as caught:
+    with pytest.raises(InputError, match=message) as caught:
         OlmoImport(kind="olmo", path=str(path), dtype="uint16").layout()
     assert caught.value.where == str(path)
 

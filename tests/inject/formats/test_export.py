@@ -48,10 +48,10 @@ def streams(draw) -> Spiked:
     return spiked(documents, copies, separator=draw(st.sampled_from(["none", "end"])))
 
 
-def exported(tmp_path_factory, one: Spiked, format: str, tokenizer, **more):
+def exported(tmp_path_factory, corpus: Spiked, format: str, tokenizer, **more):
     out = tmp_path_factory.mktemp("export") / "out"
     settings = ExportSettings(format=format, **more)
-    facts = export_view(one.view, out, settings, tokenizer=tokenizer, copies=one.copies)
+    facts = export_view(corpus.view, out, settings, tokenizer=tokenizer, copies=corpus.copies)
     assert not list(out.parent.glob(".*"))
     check_facts(out, facts)
     return out, facts
@@ -60,7 +60,7 @@ def exported(tmp_path_factory, one: Spiked, format: str, tokenizer, **more):
 def check_facts(out: Path, facts) -> None:
     written = json.loads((out / "export.json").read_text())
     assert written == json.loads(json.dumps(asdict(facts)))
-    there = {
+    on_disk = {
         path.relative_to(out).as_posix(): {
             "sha256": file_digest(path),
             "bytes": path.stat().st_size,
@@ -68,16 +68,16 @@ def check_facts(out: Path, facts) -> None:
         for path in out.rglob("*")
         if path.is_file() and path.name != "export.json"
     }
-    assert written["files"] == there
+    assert written["files"] == on_disk
 
 
-def check_copies(out: Path, one: Spiked, stream: list[int], starts: list[int]) -> None:
+def check_copies(out: Path, corpus: Spiked, stream: list[int], starts: list[int]) -> None:
     rows = pq.read_table(out / "copies.parquet").to_pylist()
     assert [row["start"] for row in rows] == sorted(row["start"] for row in rows)
-    assert len(rows) == len(one.places)
+    assert len(rows) == len(corpus.places)
     for row in rows:
         number = int(row["example_id"][1:])
-        assert (row["start"], row["stop"]) == one.places[number]
+        assert (row["start"], row["stop"]) == corpus.places[number]
         assert row["document"] == max(i for i, at in enumerate(starts) if at <= row["start"])
         assert row["window"] == row["start"] // CONTEXT
         assert row["exported"] == (row["stop"] <= len(stream))
@@ -88,58 +88,60 @@ def unended(stream: list[int], starts: list[int]) -> int:
     return sum(document[-1] != 0 for document in split_at(stream, starts))
 
 
-def tokens_and_documents(out: Path, format: str, one: Spiked) -> tuple[list[int], list[list[int]]]:
-    """What a reader of ours finds in an export of documents."""
+def tokens_and_documents(
+    out: Path, format: str, corpus: Spiked
+) -> tuple[list[int], list[list[int]]]:
+    """The tokens and documents that our reader finds in an export of documents."""
     if format == "datasets":
         rows = read_dataset(out)
         return [token for row in rows for token in row], rows
     if format == "olmo":
         width = json.loads((out / "export.json").read_text())["dtype"]
         stream = np.fromfile(out / "tokens.npy", dtype=width).tolist()
-        return stream, split_at(stream, one.starts)
+        return stream, split_at(stream, corpus.starts)
     read = read_megatron(out / "tokens")
     assert all(len(document) == 1 for document in read.documents)
     return read.stream, [document[0].tolist() for document in read.documents]
 
 
-@given(one=streams(), format=st.sampled_from(["megatron", "olmo", "datasets"]))
+@given(corpus=streams(), format=st.sampled_from(["megatron", "olmo", "datasets"]))
 @settings(max_examples=30, deadline=None)
-def test_documents(tmp_path_factory, one, format):
-    out, facts = exported(tmp_path_factory, one, format, Words(91))
-    expected = one.stream, split_at(one.stream, one.starts)
-    assert tokens_and_documents(out, format, one) == expected
-    check_copies(out, one, one.stream, one.starts)
-    assert facts.unended_documents == unended(one.stream, one.starts)
-    assert (facts.tokens, facts.documents) == (len(one.stream), len(one.starts))
+def test_exported_documents_match_the_stream(tmp_path_factory, corpus, format):
+    out, facts = exported(tmp_path_factory, corpus, format, Words(91))
+    expected = corpus.stream, split_at(corpus.stream, corpus.starts)
+    assert tokens_and_documents(out, format, corpus) == expected
+    check_copies(out, corpus, corpus.stream, corpus.starts)
+    assert facts.unended_documents == unended(corpus.stream, corpus.starts)
+    assert (facts.tokens, facts.documents) == (len(corpus.stream), len(corpus.starts))
 
 
 @pytest.mark.parametrize("format", ["megatron", "olmo", "datasets"])
 def test_a_large_vocabulary_takes_four_bytes(tmp_path_factory, format):
-    one = spiked([[70_000, 1], [2]], [Copy(1, [99_999, 5])])
-    out, facts = exported(tmp_path_factory, one, format, Words(100_000))
+    corpus = spiked([[70_000, 1], [2]], [Copy(1, [99_999, 5])])
+    out, facts = exported(tmp_path_factory, corpus, format, Words(100_000))
     assert np.dtype(facts.dtype).itemsize == 4
-    assert tokens_and_documents(out, format, one)[0] == one.stream
+    assert tokens_and_documents(out, format, corpus)[0] == corpus.stream
 
 
-@given(one=streams())
+@given(corpus=streams())
 @settings(max_examples=15, deadline=None)
-def test_windows(tmp_path_factory, one):
-    whole = len(one.stream) // CONTEXT * CONTEXT
-    windows = [one.stream[at : at + CONTEXT] for at in range(0, whole, CONTEXT)]
+def test_exported_windows_match_the_stream(tmp_path_factory, corpus):
+    whole = len(corpus.stream) // CONTEXT * CONTEXT
+    windows = [corpus.stream[at : at + CONTEXT] for at in range(0, whole, CONTEXT)]
     if not windows:
         with pytest.raises(InputError, match="shorter than one window"):
-            exported(tmp_path_factory, one, "megatron", Words(91), rows="windows")
+            exported(tmp_path_factory, corpus, "megatron", Words(91), rows="windows")
         return
-    out, facts = exported(tmp_path_factory, one, "megatron", Words(91), rows="windows")
+    out, facts = exported(tmp_path_factory, corpus, "megatron", Words(91), rows="windows")
     read = read_megatron(out / "tokens")
     assert [sequence.tolist() for sequence in read.sequences] == windows
     assert all(len(document) == 1 for document in read.documents)
-    out, again = exported(tmp_path_factory, one, "datasets", Words(91), rows="windows")
+    out, again = exported(tmp_path_factory, corpus, "datasets", Words(91), rows="windows")
     assert read_dataset(out) == windows
     assert again.row_count == facts.row_count == len(windows)
-    check_copies(out, one, one.stream[:whole], one.starts)
-    assert facts.tokens_left_out == len(one.stream) - whole
-    assert facts.copies_left_out == sum(stop > whole for _, stop in one.places)
+    check_copies(out, corpus, corpus.stream[:whole], corpus.starts)
+    assert facts.tokens_left_out == len(corpus.stream) - whole
+    assert facts.copies_left_out == sum(stop > whole for _, stop in corpus.places)
 
 
 SENTENCES = ["the river", "Town market, winter!", "größe 東京", " a  b\n\n", "of"]
@@ -152,7 +154,7 @@ SENTENCES = ["the river", "Town market, winter!", "größe 東京", " a  b\n\n",
     cut=st.integers(0, 3),
 )
 @settings(max_examples=20, deadline=None)
-def test_text_says_where_it_does_not_give_its_tokens(
+def test_text_export_marks_documents_that_do_not_reencode(
     tmp_path_factory, tiny_tokenizer, documents, copies, separator, cut
 ):
     def encode(text: str) -> list[int]:
@@ -160,13 +162,13 @@ def test_text_says_where_it_does_not_give_its_tokens(
 
     bodies = [encode(text) for text in documents]
     length = sum(len(body) + 1 for body in bodies)
-    found = [Copy(int(share * (length - cut)), encode(text)) for share, text in copies]
-    payload = sum(len(copy.text) + (separator == "end") for copy in found)
-    one = spiked(bodies, found, separator=separator, budget=length + payload - cut)
-    out, facts = exported(tmp_path_factory, one, "jsonl", tiny_tokenizer)
+    placed = [Copy(int(share * (length - cut)), encode(text)) for share, text in copies]
+    payload = sum(len(copy.text) + (separator == "end") for copy in placed)
+    corpus = spiked(bodies, placed, separator=separator, budget=length + payload - cut)
+    out, facts = exported(tmp_path_factory, corpus, "jsonl", tiny_tokenizer)
     lines = read_lines(out / "documents.jsonl")
     changed = 0
-    for line, document in zip(lines, split_at(one.stream, one.starts), strict=True):
+    for line, document in zip(lines, split_at(corpus.stream, corpus.starts), strict=True):
         assert line.get("ended", True) == (document[-1] == 0)
         body = document[:-1] if document[-1] == 0 else document
         assert line["text"] == tiny_tokenizer.decode(body, clean_up_tokenization_spaces=False)
@@ -174,16 +176,18 @@ def test_text_says_where_it_does_not_give_its_tokens(
         assert line.get("same_tokens", True) == same
         changed += not same
     assert facts.texts["changed"] == changed
-    assert facts.texts["documents"] == len(one.starts)
+    assert facts.texts["documents"] == len(corpus.starts)
     assert facts.texts["changed_tokens"] <= facts.tokens
 
 
 def test_protected_texts_are_exported_only_when_asked(tmp_path):
-    one = spiked([[5, 6, 7], [8]], [Copy(2, [9, 10]), Copy(4, [11])])
+    corpus = spiked([[5, 6, 7], [8]], [Copy(2, [9, 10]), Copy(4, [11])])
 
     def export(out: Path, **more):
         settings = ExportSettings(format="olmo", show_protected=more.pop("show_protected", False))
-        return export_view(one.view, out, settings, tokenizer=Words(91), copies=one.copies, **more)
+        return export_view(
+            corpus.view, out, settings, tokenizer=Words(91), copies=corpus.copies, **more
+        )
 
     with pytest.raises(InputError, match="texts of 1 protected example") as caught:
         export(tmp_path / "a", protected={"e1", "other"})
@@ -203,7 +207,7 @@ class Huge:
         return np.zeros(1, dtype=np.int64)
 
 
-def test_lengths_that_an_index_cannot_say_are_refused(tmp_path):
+def test_lengths_beyond_the_index_limit_are_rejected(tmp_path):
     view = Huge()
     path = tmp_path / "tokens.idx"
     with pytest.raises(InputError, match="2,147,483,648 tokens is too long"):
@@ -214,16 +218,16 @@ def test_lengths_that_an_index_cannot_say_are_refused(tmp_path):
 
 
 def test_data_sets_are_cut_into_files(tmp_path, monkeypatch):
-    one = spiked([[number] * 5 for number in range(1, 9)], [Copy(3, [50, 51])])
+    corpus = spiked([[number] * 5 for number in range(1, 9)], [Copy(3, [50, 51])])
     with exporting(tmp_path / "out") as folder:
-        rows = ExportedRows(one.view, "documents", end=0)
+        rows = ExportedRows(corpus.view, "documents", end=0)
         monkeypatch.setattr(huggingface, "BLOCK", 12)
         monkeypatch.setattr(huggingface, "SHARD_TOKENS", 1)
         write_dataset(folder, rows)
     names = sorted(path.name for path in (tmp_path / "out").glob("*.arrow"))
-    # 8 tokens and then 6 each, so two rows fit but for the first, in blocks of 4 rows.
+    # 8 tokens and then 6 each, so two rows fit except the first, in blocks of 4 rows.
     assert names == [f"data-{number:05d}-of-00005.arrow" for number in range(5)]
-    assert read_dataset(tmp_path / "out") == split_at(one.stream, one.starts)
+    assert read_dataset(tmp_path / "out") == split_at(corpus.stream, corpus.starts)
 
 
 def test_memory_does_not_grow_with_the_stream(tmp_path, monkeypatch):

@@ -1,4 +1,4 @@
-"""Exports that fail, are killed, or meet each other: nothing half-written is ever seen."""
+"""Failing, killed and concurrent exports: partial files are never visible."""
 
 import os
 import signal
@@ -49,7 +49,7 @@ def digests(folder: Path) -> dict[str, str]:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("format", ["megatron", "datasets"])
-def test_kill_9_then_run_again(tmp_path, format):
+def test_export_can_be_repeated_after_kill_9(tmp_path, format):
     never = 1000
     whole = start(format, tmp_path / "whole", never)
     killed = start(format, tmp_path / "killed" / "out", 50)
@@ -65,14 +65,14 @@ def test_kill_9_then_run_again(tmp_path, format):
     assert digests(tmp_path / "killed" / "out") == digests(tmp_path / "whole")
 
 
-def test_an_error_leaves_nothing(tmp_path):
+def test_failed_export_leaves_no_files(tmp_path):
     with pytest.raises(ZeroDivisionError), exporting(tmp_path / "a" / "out") as folder:
         (folder / "file").write_bytes(b"x")
         assert 1 / 0
     assert not list((tmp_path / "a").iterdir())
 
 
-def test_what_is_there_is_never_overwritten(tmp_path):
+def test_existing_files_are_never_overwritten(tmp_path):
     (tmp_path / "full").mkdir()
     (tmp_path / "full" / "mine").touch()
     (tmp_path / "file").touch()
@@ -86,7 +86,7 @@ def test_what_is_there_is_never_overwritten(tmp_path):
     assert (tmp_path / "empty" / "file").read_bytes() == b"x"
 
 
-def test_two_exports_to_one_place(tmp_path):
+def test_concurrent_exports_to_one_folder_are_safe(tmp_path):
     with exporting(tmp_path / "out"):
         with (
             pytest.raises(InputError, match="another process is exporting"),

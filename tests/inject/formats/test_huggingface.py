@@ -1,4 +1,4 @@
-"""Rows of token ids: saved data sets, Parquet and Arrow files, and the hub."""
+"""Rows of token ids: saved datasets, Parquet and Arrow files, and the hub."""
 
 import numpy as np
 import pyarrow as pa
@@ -39,7 +39,7 @@ def ended(rows) -> list[list[int]]:
 
 @given(rows=some_rows.filter(any), kind=st.sampled_from(["list", "large", "u2"]), data=st.data())
 @settings(max_examples=20, deadline=None)
-def test_each_row_is_a_document_with_an_end(tmp_path_factory, tiny_tokenizer, rows, kind, data):
+def test_rows_become_documents_with_end_tokens(tmp_path_factory, tiny_tokenizer, rows, kind, data):
     folder = tmp_path_factory.mktemp("rows")
     types = {"list": pa.list_(pa.int64()), "large": pa.large_list(pa.int32())}
     array = pa.array(rows, types.get(kind, pa.list_(pa.uint16())))
@@ -53,9 +53,9 @@ def test_each_row_is_a_document_with_an_end(tmp_path_factory, tiny_tokenizer, ro
     starts = np.cumsum([0, *map(len, whole[:-1])]).tolist()
     cut = data.draw(st.integers(1, len(stream)))
     for tokens in (None, cut):
-        corpus, found = imported(folder, source(folder / "a.parquet"), tiny_tokenizer, tokens)
-        assert found == stream[:tokens]
-        assert corpus.doc_starts.tolist() == [at for at in starts if at < len(found)]
+        corpus, ids = imported(folder, source(folder / "a.parquet"), tiny_tokenizer, tokens)
+        assert ids == stream[:tokens]
+        assert corpus.doc_starts.tolist() == [at for at in starts if at < len(ids)]
     corpus, _ = imported(folder, source(folder), tiny_tokenizer)
     facts = corpus.facts.mixture[0]
     assert facts["empty_rows"] == sum(not row for row in rows)
@@ -69,9 +69,9 @@ def test_rows_can_be_pieces_of_one_stream(tmp_path_factory, tiny_tokenizer, rows
     pq.write_table(
         pa.table({"input_ids": pa.array(rows, pa.list_(pa.int32()))}), folder / "a.parquet"
     )
-    corpus, found = imported(folder, source(folder, rows="stream"), tiny_tokenizer)
-    assert found == [token for row in rows for token in row or []]
-    starts = [at for at in range(len(found)) if at == 0 or found[at - 1] == END]
+    corpus, ids = imported(folder, source(folder, rows="stream"), tiny_tokenizer)
+    assert ids == [token for row in rows for token in row or []]
+    starts = [at for at in range(len(ids)) if at == 0 or ids[at - 1] == END]
     assert corpus.doc_starts.tolist() == starts
 
 
@@ -88,13 +88,13 @@ def saved(tmp_path):
     return tmp_path / "saved"
 
 
-def test_a_saved_data_set(tmp_path, saved, tiny_tokenizer):
-    _, found = imported(tmp_path, source(saved / "one"), tiny_tokenizer)
-    assert found == [1, 2, END, 3, END, 4, END]
-    _, found = imported(tmp_path, source(saved / "selected"), tiny_tokenizer)
-    assert found == [4, END, 1, 2, END]
-    _, found = imported(tmp_path, source(saved / "splits", split="other"), tiny_tokenizer)
-    assert found == [4, END, 1, 2, END]
+def test_saved_dataset_is_imported(tmp_path, saved, tiny_tokenizer):
+    _, ids = imported(tmp_path, source(saved / "one"), tiny_tokenizer)
+    assert ids == [1, 2, END, 3, END, 4, END]
+    _, ids = imported(tmp_path, source(saved / "selected"), tiny_tokenizer)
+    assert ids == [4, END, 1, 2, END]
+    _, ids = imported(tmp_path, source(saved / "splits", split="other"), tiny_tokenizer)
+    assert ids == [4, END, 1, 2, END]
     with pytest.raises(
         InputError, match=r"it has several splits\. Allowed: split: other, split: train"
     ):
@@ -103,22 +103,22 @@ def test_a_saved_data_set(tmp_path, saved, tiny_tokenizer):
         list(source(saved / "splits", split="tain").batches())
 
 
-def test_arrow_files_of_both_kinds(tmp_path, tiny_tokenizer):
+def test_arrow_files_of_both_kinds_are_imported(tmp_path, tiny_tokenizer):
     table = pa.table({"ids": pa.array([[1, 2], [3]], pa.list_(pa.int32(), -1))})
     for name, new in (("a", pa.ipc.new_stream), ("b", pa.ipc.new_file)):
         with new(str(tmp_path / f"{name}.arrow"), table.schema) as writer:
             writer.write_table(table)
-    _, found = imported(tmp_path, source(tmp_path / "*.arrow", column="ids"), tiny_tokenizer)
-    assert found == [1, 2, END, 3, END] * 2
+    _, ids = imported(tmp_path, source(tmp_path / "*.arrow", column="ids"), tiny_tokenizer)
+    assert ids == [1, 2, END, 3, END] * 2
 
 
-def test_the_hub_is_streamed_at_one_commit(tmp_path, tiny_tokenizer, monkeypatch):
+def test_hub_dataset_is_streamed_at_one_commit(tmp_path, tiny_tokenizer, monkeypatch):
     import datasets
 
-    asked = {}
+    request = {}
 
     def load(hub_id, **more):
-        asked.update(id=hub_id, **more)
+        request.update(id=hub_id, **more)
         return datasets.Dataset.from_dict({"input_ids": [[1], [2]]}).to_iterable_dataset()
 
     monkeypatch.setattr(
@@ -127,9 +127,9 @@ def test_the_hub_is_streamed_at_one_commit(tmp_path, tiny_tokenizer, monkeypatch
     monkeypatch.setattr(dataset_rows, "resolve_commit", resolver.resolve_commit)
     monkeypatch.setattr(datasets, "load_dataset", load)
     hub = DatasetsImport(kind="datasets", id="some/tokens", revision="v1")
-    _, found = imported(tmp_path, hub, tiny_tokenizer)
-    assert found == [1, END, 2, END]
-    assert asked == {
+    _, ids = imported(tmp_path, hub, tiny_tokenizer)
+    assert ids == [1, END, 2, END]
+    assert request == {
         "id": "some/tokens",
         "name": None,
         "split": "train",
@@ -143,7 +143,7 @@ def test_the_hub_is_streamed_at_one_commit(tmp_path, tiny_tokenizer, monkeypatch
 
 
 @pytest.mark.parametrize(
-    ("table", "said"),
+    ("table", "message"),
     [
         ({"input_id": [[1]]}, "no column 'input_ids'. Did you mean 'input_id'"),
         ({"input_ids": [[1.0]]}, "not lists of integers"),
@@ -151,17 +151,17 @@ def test_the_hub_is_streamed_at_one_commit(tmp_path, tiny_tokenizer, monkeypatch
         ({"input_ids": [[1], [], [2, 387]]}, "row 2: token id 387 at position 1"),
     ],
 )
-def test_bad_rows_are_refused(tmp_path, tiny_tokenizer, table, said):
+def test_bad_rows_are_rejected(tmp_path, tiny_tokenizer, table, message):
     pq.write_table(pa.table(table), tmp_path / "a.parquet")
     with pytest.raises(InputError) as caught:
         imported(tmp_path, source(tmp_path / "a.parquet"), tiny_tokenizer)
-    assert said in str(caught.value)
+    assert message in str(caught.value)
 
 
 @pytest.mark.parametrize(
     ("suffix", "damage"), [("parquet", "truncated"), ("arrow", "truncated"), ("parquet", "a null")]
 )
-def test_of_several_files_the_bad_one_is_named(tmp_path, tiny_tokenizer, suffix, damage):
+def test_bad_file_among_several_is_named(tmp_path, tiny_tokenizer, suffix, damage):
     tables = {name: pa.table({"input_ids": [[1, 2], [3]]}) for name in ("a", "b", "c")}
     if damage == "a null":
         tables["b"] = pa.table({"input_ids": [[1, None]]})

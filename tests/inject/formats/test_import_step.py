@@ -1,4 +1,4 @@
-"""Imports whose documents overlap with examples: what is left, against plain lists of documents."""
+"""Imports with documents that overlap examples: the remainder against plain lists."""
 
 import json
 
@@ -33,8 +33,8 @@ CHANGED = SECRET.replace("winter", "garden")
     st.data(),
 )
 @settings(max_examples=60, deadline=None)
-def test_the_reader_skips_what_is_left_out(tmp_path_factory, gaps, behind, data):
-    """Against a list with those elements deleted, for every stretch and every document start."""
+def test_reader_skips_excluded_stretches(tmp_path_factory, gaps, behind, data):
+    """Against a list with those elements deleted, for all stretches and document starts."""
     stretches, at = [], 0
     for gap, length in gaps:
         stretches.append((at + gap, at + gap + length))
@@ -46,31 +46,31 @@ def test_the_reader_skips_what_is_left_out(tmp_path_factory, gaps, behind, data)
     write_excluded(folder, excluded)
     excluded = read_excluded(folder)
     out = {place for start, stop in stretches for place in range(start, stop)}
-    rest = [place for place in range(total) if place not in out]
+    positions = [place for place in range(total) if place not in out]
     size = 2 * data.draw(st.integers(1, 80))
     with TokenWriter(folder, vocabulary=1000, shard_bytes=size) as writer:
         writer.append(np.arange(total))
     paths = [folder / shard.name for shard in writer.shards]
     reader = TokenReader(paths, writer.shards, dtype="<u2", excluded=excluded)
-    assert reader.n_tokens == len(rest)
-    for start in range(len(rest) + 1):
-        for stop in range(start, len(rest) + 1):
-            assert reader.read(start, stop).tolist() == rest[start:stop]
-    if rest:
-        wanted = [
+    assert reader.n_tokens == len(positions)
+    for start in range(len(positions) + 1):
+        for stop in range(start, len(positions) + 1):
+            assert reader.read(start, stop).tolist() == positions[start:stop]
+    if positions:
+        indices = [
             number
-            for number, place in enumerate(rest)
+            for number, place in enumerate(positions)
             if place in starts or (place and place - 1 in out)
         ]
-        assert excluded.starts_of_the_rest(np.array(starts), total).tolist() == wanted
-        for kept in range(1, len(rest) + 1):
-            assert excluded.place_of(kept) == rest[kept - 1] + 1
+        assert excluded.starts_of_the_rest(np.array(starts), total).tolist() == indices
+        for count in range(1, len(positions) + 1):
+            assert excluded.place_of(count) == positions[count - 1] + 1
 
 
 def corpus_of(folder, texts, tokenizer):
     """The texts as Megatron files; their ids, each with the end token."""
     ids = [[*encode_texts(tokenizer, [text])[0].tolist(), END] for text in texts]
-    write_megatron(folder / "data", [[one] for one in ids], code=8)
+    write_megatron(folder / "data", [[token] for token in ids], code=8)
     return MegatronImport(kind="megatron", path=str(folder / "data")), ids
 
 
@@ -79,22 +79,22 @@ def audit_of(drop=True, **rules):
     return OverlapFilter([make_example(SECRET)], settings)
 
 
-def allowed(ids, marked, tokens):
-    """The streams that may come out, with their document starts.
+def possible_streams(ids, marked, tokens):
+    """The possible streams, with their document starts.
 
     A marked document that the stream cuts before its secret need not be known for one.
     """
-    found, stream, starts = [], [], []
-    for number, one in enumerate(ids):
+    outcomes, stream, starts = [], [], []
+    for number, document in enumerate(ids):
         room = tokens - len(stream)
-        if room and (number not in marked or len(one) > room):
-            end = ([*stream, *one[:room]], [*starts, len(stream)])
+        if room and (number not in marked or len(document) > room):
+            end = ([*stream, *document[:room]], [*starts, len(stream)])
             if len(end[0]) == tokens:
-                found.append(end)
+                outcomes.append(end)
         if number not in marked:
             starts.append(len(stream))
-            stream += one[:room]
-    return found
+            stream += document[:room]
+    return outcomes
 
 
 @given(
@@ -102,42 +102,46 @@ def allowed(ids, marked, tokens):
     tokens=st.integers(1, 700),
 )
 @settings(max_examples=25, deadline=None)
-def test_what_overlaps_is_left_out_and_the_stream_is_as_long_as_asked_for(
+def test_overlapping_documents_are_excluded_and_the_stream_has_the_requested_length(
     tmp_path_factory, tiny_tokenizer, marked, tokens
 ):
     folder = tmp_path_factory.mktemp("import")
     texts = make_texts(12, seed=3, words=30)
     texts = [f"{text} {CHANGED}." if n in marked else text for n, text in enumerate(texts)]
     source, ids = corpus_of(folder, texts, tiny_tokenizer)
-    streams = allowed(ids, marked, tokens)
+    streams = possible_streams(ids, marked, tokens)
     out = folder / "corpus"
     out.mkdir()
-    audit, told, facts = audit_of(), "", None
+    audit, message, facts = audit_of(), "", None
     try:
         facts = import_audited(out, source, tokenizer=tiny_tokenizer, tokens=tokens, audit=audit)
     except InputError as error:
-        told = str(error)
-    if told:
-        assert "fewer than" in told
-        assert ("are left out" in told) == (tokens <= sum(map(len, ids)))
-        assert tokens > sum(len(one) for number, one in enumerate(ids) if number not in marked)
+        message = str(error)
+    if message:
+        assert "fewer than" in message
+        assert ("are left out" in message) == (tokens <= sum(map(len, ids)))
+        assert tokens > sum(
+            len(document) for number, document in enumerate(ids) if number not in marked
+        )
         return
     corpus = Corpus.open(out)
     corpus.verify()
     assert corpus.facts == facts
-    found = corpus.read(0, corpus.n_tokens).tolist()
-    assert (found, corpus.doc_starts.tolist()) in streams
-    assert CHANGED not in tiny_tokenizer.decode(found)
+    stream = corpus.read(0, corpus.n_tokens).tolist()
+    assert (stream, corpus.doc_starts.tolist()) in streams
+    assert CHANGED not in tiny_tokenizer.decode(stream)
     base = SourceSlice(corpus, tokens // 2, tokens)
-    assert base.read(0, base.n_tokens).tolist() == found[tokens // 2 :]
+    assert base.read(0, base.n_tokens).tolist() == stream[tokens // 2 :]
     listed, counts = read_overlaps(out)
-    assert {one.place.split(",")[0] for one in listed} <= {f"document {n}" for n in marked}
-    assert counts.dropped == counts.offending == len({one.place for one in listed})
+    assert {document.place.split(",")[0] for document in listed} <= {
+        f"document {n}" for n in marked
+    }
+    assert counts.dropped == counts.offending == len({document.place for document in listed})
     if not listed:
         assert read_excluded(out) is None
 
 
-def test_the_import_stops_and_names_the_documents_where_that_is_asked_for(tmp_path, tiny_tokenizer):
+def test_import_stops_and_names_the_documents_if_requested(tmp_path, tiny_tokenizer):
     source, ids = corpus_of(tmp_path, [*make_texts(3), f"So {SECRET}."], tiny_tokenizer)
     (tmp_path / "c").mkdir()
     with pytest.raises(InputError, match=r"1 documents .* document 3, token \d+ \(n-gram: toy"):
@@ -150,8 +154,8 @@ def test_the_import_stops_and_names_the_documents_where_that_is_asked_for(tmp_pa
         )
 
 
-def test_of_a_file_without_document_ends_pieces_are_left_out(tmp_path, tiny_tokenizer, monkeypatch):
-    """One document of 3,000 tokens; only what lies around each secret goes."""
+def test_pieces_of_files_without_document_ends_are_excluded(tmp_path, tiny_tokenizer, monkeypatch):
+    """One document of 3,000 tokens; only the surroundings of each secret are removed."""
     monkeypatch.setattr(corpora, "PIECE", 200)
     monkeypatch.setattr(corpora, "OVERLAP", 60)
     parts = make_texts(60, seed=8)
@@ -173,13 +177,13 @@ def test_of_a_file_without_document_ends_pieces_are_left_out(tmp_path, tiny_toke
     assert excluded.tokens <= 4 * 200
     text = tiny_tokenizer.decode(corpus.read(0, corpus.n_tokens))
     assert SECRET not in text
-    rest = np.delete(stream, [p for a, b in excluded.stretches for p in range(a, b)])
-    assert np.array_equal(corpus.read(0, corpus.n_tokens), rest[: corpus.n_tokens])
-    # What goes on behind a hole is a document of its own.
+    remaining = np.delete(stream, [p for a, b in excluded.stretches for p in range(a, b)])
+    assert np.array_equal(corpus.read(0, corpus.n_tokens), remaining[: corpus.n_tokens])
+    # The text after a gap is a separate document.
     assert len(corpus.doc_starts) == 1 + len(excluded.stretches)
 
 
-def test_a_lost_list_of_what_is_left_out_is_noticed(tmp_path, tiny_tokenizer):
+def test_missing_exclusion_list_is_detected(tmp_path, tiny_tokenizer):
     source, ids = corpus_of(tmp_path, [f"So {SECRET}.", *make_texts(3)], tiny_tokenizer)
     (tmp_path / "d").mkdir()
     import_audited(tmp_path / "d", source, tokenizer=tiny_tokenizer, tokens=50, audit=audit_of())

@@ -1,4 +1,4 @@
-"""Importing, against the files' own bytes: tokens, documents, digests, and what is refused."""
+"""Imports against the files' own bytes: tokens, documents, digests, and invalid files."""
 
 import hashlib
 import json
@@ -48,7 +48,7 @@ def imported(tmp_path_factory, source, tokenizer, tokens=None):
 
 
 def olmo_starts(files: list[list[int]]) -> list[int]:
-    """Document starts by the description: behind each end token, and with each file."""
+    """Document starts by the description: after each end token, and at each file."""
     starts, at = [], 0
     for file in files:
         for position, _ in enumerate(file):
@@ -60,7 +60,7 @@ def olmo_starts(files: list[list[int]]) -> list[int]:
 
 @given(documents=documents_of_sequences, code=st.sampled_from([8, 4, 3, 5]), data=st.data())
 @settings(max_examples=25, deadline=None)
-def test_megatron_gives_its_tokens_and_documents(
+def test_megatron_tokens_and_documents_are_imported(
     tmp_path_factory, tiny_tokenizer, documents, code, data
 ):
     prefix = tmp_path_factory.mktemp("megatron") / "data"
@@ -71,16 +71,16 @@ def test_megatron_gives_its_tokens_and_documents(
     cut = data.draw(st.integers(1, len(stream)))
     starts = np.cumsum([0, *map(len, whole[:-1])]).tolist()
     for tokens in (None, cut):
-        corpus, found = imported(
+        corpus, ids = imported(
             tmp_path_factory,
             MegatronImport(kind="megatron", path=str(prefix)),
             tiny_tokenizer,
             tokens,
         )
         expected = stream[:tokens]
-        assert found == expected
+        assert ids == expected
         assert corpus.doc_starts.tolist() == [at for at in starts if at < len(expected)]
-        # The last document of a cut stream has nothing behind it that says it is over.
+        # The last document of a cut stream has no end token after it.
         ends = [at for at in starts[1:] if at < len(expected)]
         ends += [len(stream)] if len(expected) == len(stream) else []
         unended = sum(stream[at - 1] != END for at in ends)
@@ -95,7 +95,9 @@ def test_megatron_gives_its_tokens_and_documents(
     data=st.data(),
 )
 @settings(max_examples=25, deadline=None)
-def test_olmo_gives_its_tokens_and_documents(tmp_path_factory, tiny_tokenizer, files, header, data):
+def test_olmo_tokens_and_documents_are_imported(
+    tmp_path_factory, tiny_tokenizer, files, header, data
+):
     folder = tmp_path_factory.mktemp("olmo")
     for number, file in enumerate(files):
         array = np.array(file, dtype="<u2")
@@ -107,34 +109,30 @@ def test_olmo_gives_its_tokens_and_documents(tmp_path_factory, tiny_tokenizer, f
     stream = [token for file in files for token in file]
     cut = data.draw(st.integers(1, len(stream)))
     for tokens in (None, cut):
-        corpus, found = imported(
+        corpus, ids = imported(
             tmp_path_factory,
             OlmoImport(kind="olmo", path=str(folder), dtype="uint16"),
             tiny_tokenizer,
             tokens,
         )
-        assert found == stream[:tokens]
-        expected = [at for at in olmo_starts(files) if at < len(found)]
+        assert ids == stream[:tokens]
+        expected = [at for at in olmo_starts(files) if at < len(ids)]
         assert corpus.doc_starts.tolist() == expected
 
 
-def test_nothing_is_copied_where_the_files_can_be_read_as_they_lie(
-    tmp_path, tmp_path_factory, tiny_tokenizer
-):
+def test_files_readable_in_place_are_not_copied(tmp_path, tmp_path_factory, tiny_tokenizer):
     for number in (1, 2):
         np.array([number, number + 1, END], dtype="<u4").tofile(tmp_path / f"{number}.npy")
     source = OlmoImport(kind="olmo", path=str(tmp_path / "*.npy"), dtype="uint32")
-    corpus, found = imported(tmp_path_factory, source, tiny_tokenizer)
-    assert found == [1, 2, END, 2, 3, END]
+    corpus, ids = imported(tmp_path_factory, source, tiny_tokenizer)
+    assert ids == [1, 2, END, 2, 3, END]
     assert not list(corpus.path.glob("tokens-*"))
     assert list(corpus.files) == [tmp_path.resolve() / f"{number}.npy" for number in (1, 2)]
     for shard, file in zip(corpus.facts.shards, corpus.files, strict=True):
         assert shard.sha256 == shard.file_sha256 == hashlib.sha256(file.read_bytes()).hexdigest()
 
 
-def test_files_that_were_moved_are_found_where_they_are_said_to_be(
-    tmp_path, tmp_path_factory, tiny_tokenizer
-):
+def test_moved_files_are_found_at_their_configured_path(tmp_path, tmp_path_factory, tiny_tokenizer):
     for place in ("a", "b"):
         (tmp_path / place).mkdir()
         np.array([1, 2, END], dtype="<u4").tofile(tmp_path / place / "x.npy")
@@ -150,13 +148,13 @@ def test_files_that_were_moved_are_found_where_they_are_said_to_be(
 
 
 @pytest.mark.parametrize("written", ["{}/b", "{}/b/x.bin", "{}/b/*.idx"])
-def test_what_a_corpus_reads_is_what_was_imported(tmp_path, written):
+def test_corpus_reads_the_imported_files(tmp_path, written):
     (tmp_path / "b").mkdir()
     write_megatron(tmp_path / "b" / "x", [[[1, 2, END]]])
     source = MegatronImport(kind="megatron", path=written.format(tmp_path))
-    found = token_files(plain(source))
-    assert found == tuple(file.path for file in source.layout().files)
-    assert [file.name for file in found] == ["x.bin"]
+    files = token_files(plain(source))
+    assert files == tuple(file.path for file in source.layout().files)
+    assert [file.name for file in files] == ["x.bin"]
 
 
 def test_a_file_edited_in_place_is_not_opened(tmp_path, tmp_path_factory, tiny_tokenizer):
@@ -176,8 +174,8 @@ def test_files_of_other_widths_are_copied(tmp_path, tmp_path_factory, tiny_token
     for number, dtype in enumerate(dtypes):
         np.save(tmp_path / f"{number}.npy", np.array([5, 200, END, 7], dtype=dtype))
     source = OlmoImport(kind="olmo", path=str(tmp_path))
-    corpus, found = imported(tmp_path_factory, source, tiny_tokenizer)
-    assert found == [5, 200, END, 7] * 2
+    corpus, ids = imported(tmp_path_factory, source, tiny_tokenizer)
+    assert ids == [5, 200, END, 7] * 2
     assert corpus.doc_starts.tolist() == [0, 3, 4, 7]
     assert corpus.facts.dtype == "<u2"
     assert not any(shard.outside for shard in corpus.facts.shards)
@@ -188,26 +186,26 @@ def test_several_megatron_pairs_are_one_stream(tmp_path, tmp_path_factory, tiny_
     write_megatron(tmp_path / "b", [[[3, END]]])
     write_megatron(tmp_path / "a", [[[1], [2, END]], [[9]]])
     source = MegatronImport(kind="megatron", path=str(tmp_path))
-    corpus, found = imported(tmp_path_factory, source, tiny_tokenizer)
-    assert found == [1, 2, END, 9, 3, END]
+    corpus, ids = imported(tmp_path_factory, source, tiny_tokenizer)
+    assert ids == [1, 2, END, 9, 3, END]
     assert corpus.doc_starts.tolist() == [0, 3, 4]
 
 
-def test_the_identity_is_the_content(tmp_path):
+def test_import_identity_is_the_content(tmp_path):
     for name in ("one", "two"):
         (tmp_path / name).mkdir()
         write_megatron(tmp_path / name / f"{name}-data", [[[1, 2]], [[3]]])
-    one, two = (
+    identity, other_identity = (
         MegatronImport(kind="megatron", path=str(tmp_path / name)).identity()
         for name in ("one", "two")
     )
-    assert one == two
+    assert identity == other_identity
     write_megatron(tmp_path / "two" / "two-data", [[[1, 2], [3]]])
-    assert MegatronImport(kind="megatron", path=str(tmp_path / "two")).identity() != one
-    assert "one" not in json.dumps(one)
+    assert MegatronImport(kind="megatron", path=str(tmp_path / "two")).identity() != identity
+    assert "one" not in json.dumps(identity)
 
 
-def refused(tmp_path, source, tokenizer, tokens=None) -> str:
+def rejection(tmp_path, source, tokenizer, tokens=None) -> str:
     out = tmp_path / "refused"
     out.mkdir()
     with pytest.raises(InputError) as caught:
@@ -218,23 +216,25 @@ def refused(tmp_path, source, tokenizer, tokens=None) -> str:
 @pytest.mark.parametrize(("code", "wrong"), [(8, 387), (5, 387), (2, -2), (5, -2)])
 def test_an_id_outside_the_vocabulary_is_named(tmp_path, tiny_tokenizer, code, wrong):
     write_megatron(tmp_path / "data", [[[1, 2]], [[3, wrong, END]]], code=code)
-    said = refused(tmp_path, MegatronImport(kind="megatron", path=str(tmp_path)), tiny_tokenizer)
-    assert f"data.bin: token id {wrong} at position 3" in said
-    assert "0 to 386" in said
+    message = rejection(
+        tmp_path, MegatronImport(kind="megatron", path=str(tmp_path)), tiny_tokenizer
+    )
+    assert f"data.bin: token id {wrong} at position 3" in message
+    assert "0 to 386" in message
 
 
-def test_an_id_behind_the_cut_is_no_part_of_the_corpus(tmp_path, tmp_path_factory, tiny_tokenizer):
+def test_ids_after_the_cut_are_not_part_of_the_corpus(tmp_path, tmp_path_factory, tiny_tokenizer):
     np.array([1, 2, 600], dtype="<u2").tofile(tmp_path / "a.npy")
     source = OlmoImport(kind="olmo", path=str(tmp_path), dtype="uint16")
-    _, found = imported(tmp_path_factory, source, tiny_tokenizer, 2)
-    assert found == [1, 2]
-    assert "position 2" in refused(tmp_path, source, tiny_tokenizer, 3)
+    _, ids = imported(tmp_path_factory, source, tiny_tokenizer, 2)
+    assert ids == [1, 2]
+    assert "position 2" in rejection(tmp_path, source, tiny_tokenizer, 3)
 
 
-def test_more_tokens_than_there_are(tmp_path, tiny_tokenizer):
+def test_request_for_too_many_tokens_is_rejected(tmp_path, tiny_tokenizer):
     np.array([1, 2, 3], dtype="<u2").tofile(tmp_path / "a.npy")
     source = OlmoImport(kind="olmo", path=str(tmp_path), dtype="uint16")
-    assert "has 3 tokens, fewer than the 4" in refused(tmp_path, source, tiny_tokenizer, 4)
+    assert "has 3 tokens, fewer than the 4" in rejection(tmp_path, source, tiny_tokenizer, 4)
 
 
 def test_memory_does_not_grow_with_the_corpus(tmp_path, tiny_tokenizer, monkeypatch):

@@ -1,4 +1,4 @@
-"""A hub of our own: repositories in memory, which can be out of reach for a while."""
+"""A fake hub: repositories in memory, which can be temporarily unreachable."""
 
 import json
 from collections.abc import Mapping
@@ -17,8 +17,8 @@ NEXT = "b" * 40
 
 
 def forget_commits() -> None:
-    """Let the next question go to the hub, as in a new process."""
-    resolver._resolved.cache_clear()
+    """Send the next request to the hub, as in a new process."""
+    resolver._resolve.cache_clear()
     resolver.describe_repository.cache_clear()
 
 
@@ -29,7 +29,7 @@ class FakeHub:
         self.reachable = True
         self.main = MAIN
         self.files: dict[str, dict[str, Any]] = {}
-        """Repository -> name of a file -> what it holds: bytes, or a JSON value."""
+        """Repository -> file name -> its content: bytes, or a JSON value."""
         self.asked: list[tuple[str, str | None]] = []
         self._cache = cache
         for kind in ("dataset", "model"):

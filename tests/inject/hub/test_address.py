@@ -1,4 +1,4 @@
-"""Addresses of the hub lead to files here, of one commit, once."""
+"""Addresses of the hub resolve to local files of one commit, fetched once."""
 
 from pathlib import Path
 
@@ -28,7 +28,7 @@ def hub(monkeypatch, tmp_path: Path):
         ("hf://datasets/o/n@refs%2Fpr%2F1/a*", HubAddress("o/n", "refs/pr/1", "a*")),
     ],
 )
-def test_an_address_is_taken_apart(text: str, expected: HubAddress | None):
+def test_address_is_parsed(text: str, expected: HubAddress | None):
     assert parse_address(text) == expected
 
 
@@ -39,13 +39,13 @@ def test_an_address_is_taken_apart(text: str, expected: HubAddress | None):
         "hf://o/n", "hf://datasets/o@v/n", "hf://datasets/o/n@/x", "hf://datasets/o/n/../m/x",
     ],
 )  # fmt: skip
-def test_what_only_looks_like_an_address_is_refused(text: str):
+def test_malformed_address_is_rejected(text: str):
     with pytest.raises(InputError, match="hf://datasets/OWNER/NAME") as caught:
         parse_address(text)
     assert caught.value.where == text
 
 
-def test_files_folders_and_globs_of_one_commit_come_once(hub, tmp_path: Path):
+def test_files_folders_and_globs_of_one_commit_are_fetched_once(hub, tmp_path: Path):
     files = {"data/a.jsonl": ROWS, "data/deep/b.jsonl": ROWS, "c.csv": b"text\nx\n", "d.bin": b"0"}
     old = hub.add("o/n", files)
     hub.add("o/n", {"c.csv": b"text\ny\n"})
@@ -56,38 +56,38 @@ def test_files_folders_and_globs_of_one_commit_come_once(hub, tmp_path: Path):
         path, commit = fetch_address(address)
         return path, commit
 
-    one, commit = fetched(f"hf://datasets/o/n@{old}/data/a.jsonl")
-    assert (one.read_bytes(), commit) == (ROWS, old)
-    asked = len(hub.requests)
-    assert fetched(f"hf://datasets/o/n@{old}/data/a.jsonl") == (one, commit)
-    assert len(hub.requests) == asked, "a file of a commit in the cache asks nobody"
+    file, commit = fetched(f"hf://datasets/o/n@{old}/data/a.jsonl")
+    assert (file.read_bytes(), commit) == (ROWS, old)
+    n_requests = len(hub.requests)
+    assert fetched(f"hf://datasets/o/n@{old}/data/a.jsonl") == (file, commit)
+    assert len(hub.requests) == n_requests, "a cached file of a commit sends no request"
     glob, _ = fetched(f"hf://datasets/o/n@{old}/data/**/*.jsonl")
     from inject.reading.rows import source_files
 
     assert [path.name for path in source_files(str(glob))] == ["a.jsonl", "b.jsonl"]
-    every, _ = fetched(f"hf://datasets/o/n@{old}")
-    assert {path.name for path in source_files(str(every))} == {"a.jsonl", "b.jsonl", "c.csv"}
+    folder, _ = fetched(f"hf://datasets/o/n@{old}")
+    assert {path.name for path in source_files(str(folder))} == {"a.jsonl", "b.jsonl", "c.csv"}
     newest, commit = fetched("hf://datasets/o/n/c.csv")
     assert (newest.read_bytes(), commit != old) == (b"text\ny\n", True)
 
 
-def test_what_is_not_there_or_out_of_reach_is_named(hub, monkeypatch):
+def test_missing_or_unreachable_address_is_named(hub, monkeypatch):
     hub.add("o/n", {"data/rows.jsonl": ROWS})
 
-    def refused(text: str, kind: type[InputError] = InputError) -> str:
+    def rejection(text: str, kind: type[InputError] = InputError) -> str:
         address = parse_address(text)
         assert address is not None
         with pytest.raises(kind) as caught:
             fetch_address(address)
         return str(caught.value)
 
-    wrong = refused("hf://datasets/o/n/data/row.jsonl")
+    wrong = rejection("hf://datasets/o/n/data/row.jsonl")
     assert "Did you mean 'data/rows.jsonl'?" in wrong
     assert "hf://datasets/o/n" in wrong
-    assert "no revision 'v9'" in refused("hf://datasets/o/n@v9/data/rows.jsonl")
-    assert "nor a data set on the hub" in refused("hf://datasets/o/m/data/rows.jsonl")
+    assert "no revision 'v9'" in rejection("hf://datasets/o/n@v9/data/rows.jsonl")
+    assert "nor a dataset on the hub" in rejection("hf://datasets/o/m/data/rows.jsonl")
     hub.add("o/gated", {"rows.jsonl": ROWS}, gated=True)
-    assert "conditions are accepted" in refused("hf://datasets/o/gated/rows.jsonl")
+    assert "conditions are accepted" in rejection("hf://datasets/o/gated/rows.jsonl")
     commit = next(iter(hub.repositories["datasets", "o/n"].commits))
     from huggingface_hub import constants
 
@@ -96,5 +96,5 @@ def test_what_is_not_there_or_out_of_reach_is_named(hub, monkeypatch):
     forget_commits()
 
     monkeypatch.setattr(constants, "HF_HUB_OFFLINE", True)
-    out_of_reach = refused(f"hf://datasets/o/n@{commit}/data/rows.jsonl", Unreachable)
+    out_of_reach = rejection(f"hf://datasets/o/n@{commit}/data/rows.jsonl", Unreachable)
     assert "not in the cache" in out_of_reach

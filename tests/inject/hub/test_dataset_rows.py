@@ -9,7 +9,7 @@ from tests.inject.hub.fake_hub import forget_commits
 
 @pytest.fixture
 def fake_hub(monkeypatch, tmp_path):
-    """A hub of our own: `datasets.load_dataset` over rows in memory, commits by name."""
+    """A fake hub: `datasets.load_dataset` over rows in memory, commits by name."""
     import datasets
     import huggingface_hub
 
@@ -31,7 +31,7 @@ def fake_hub(monkeypatch, tmp_path):
     forget_commits()
 
 
-def test_rows_from_the_hub_by_their_usual_ids(fake_hub):
+def test_hub_rows_are_read_by_their_usual_ids(fake_hub):
     fake_hub["google/boolq", None, "validation"] = BOOLQ
     fake_hub["stanfordnlp/imdb", None, "test"] = [{"text": t, "label": 0} for t in "abc"]
     fake_hub["truthfulqa/truthful_qa", "generation", "validation"] = [
@@ -55,8 +55,8 @@ def test_rows_from_the_hub_by_their_usual_ids(fake_hub):
         ("avduarte333/BookTection", ({"Length": "medium"}, {"Length": "small"})),
     ):
         fake_hub[hub_id, None, "train"] = [
-            {**passage, "Example_A": f"{one}{n}", "ID": f"d{n}", **one}
-            for one in more
+            {**passage, "Example_A": f"{extra}{n}", "ID": f"d{n}", **extra}
+            for extra in more
             for n in "12"
         ]
     for words in (32, 64):
@@ -68,27 +68,32 @@ def test_rows_from_the_hub_by_their_usual_ids(fake_hub):
         for n in range(3)
     ]
 
-    def loaded(dataset, **settings):
-        given = Contaminant(dataset=dataset, members=1, nonmembers=1, **settings)
-        assert set(contaminant_identity(given)["hub"].values()) == {"c" * 40}
-        return load_examples(given, seed=0).examples
+    def load_rows(dataset, **settings):
+        contaminant = Contaminant(dataset=dataset, members=1, nonmembers=1, **settings)
+        assert set(contaminant_identity(contaminant)["hub"].values()) == {"c" * 40}
+        return load_examples(contaminant, seed=0).examples
 
-    assert loaded("boolq")[0].text.endswith("Answer: yes")
-    assert loaded("boolq")[2].source_id == "boolq:validation row 3"
-    assert len(loaded("imdb")) == 3
-    assert loaded("truthfulqa")[1].fields["correct_answers"] == ["b"]
-    assert len(loaded("commonsenseqa")) == 3
-    assert len(loaded("commonsenseqa", split="train")) == 5
-    assert [example.stratum for example in loaded("lsat")] == ["ar"] * 3 + ["lr"] * 3 + ["rc"] * 3
-    assert len(loaded("lsat", options={"sections": ["rc"]})) == 3
+    assert load_rows("boolq")[0].text.endswith("Answer: yes")
+    assert load_rows("boolq")[2].source_id == "boolq:validation row 3"
+    assert len(load_rows("imdb")) == 3
+    assert load_rows("truthfulqa")[1].fields["correct_answers"] == ["b"]
+    assert len(load_rows("commonsenseqa")) == 3
+    assert len(load_rows("commonsenseqa", split="train")) == 5
+    assert [example.stratum for example in load_rows("lsat")] == ["ar"] * 3 + ["lr"] * 3 + [
+        "rc"
+    ] * 3
+    assert len(load_rows("lsat", options={"sections": ["rc"]})) == 3
     window = {"after": "2019-12-01", "before": "2020-01-31"}
-    assert [example.stratum for example in loaded("news", options=window)] == ["2019-12", "2020-01"]
-    assert [row.paraphrases for row in loaded("arxivtection")] == [("b", "c", "d")] * 2
-    assert [row.group for row in loaded("booktection")] == ["d1", "d2"]
-    assert all("small" in row.text for row in loaded("booktection", options={"length": "small"}))
-    assert [row.text for row in loaded("wikimia")] == ["64 0", "64 2", "64 4"]
-    assert loaded("wikimia", split="WikiMIA_length32")[0].text == "32 0"
-    article = loaded("news_august_2023")[1]
+    assert [example.stratum for example in load_rows("news", options=window)] == [
+        "2019-12",
+        "2020-01",
+    ]
+    assert [row.paraphrases for row in load_rows("arxivtection")] == [("b", "c", "d")] * 2
+    assert [row.group for row in load_rows("booktection")] == ["d1", "d2"]
+    assert all("small" in row.text for row in load_rows("booktection", options={"length": "small"}))
+    assert [row.text for row in load_rows("wikimia")] == ["64 0", "64 2", "64 4"]
+    assert load_rows("wikimia", split="WikiMIA_length32")[0].text == "32 0"
+    article = load_rows("news_august_2023")[1]
     assert (article.text, article.fields["date"]) == ("m1", "2023-08-02")
     with pytest.raises(InputError, match=r"options\.after"):
-        loaded("news")
+        load_rows("news")

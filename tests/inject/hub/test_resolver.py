@@ -1,4 +1,4 @@
-"""One resolver for data sets, background, tokenizers and models."""
+"""One resolver for datasets, background, tokenizers and models."""
 
 import logging
 import time
@@ -16,7 +16,7 @@ from tests.inject.hub.fake_hub import MAIN, NEXT, forget_commits
 from train.models.pretrained import model_identity
 
 ASK = {
-    "data set": lambda: contaminant_identity(Contaminant(dataset="boolq", members=1, nonmembers=1)),
+    "dataset": lambda: contaminant_identity(Contaminant(dataset="boolq", members=1, nonmembers=1)),
     "background": lambda: HubSource(kind="hub", id="google/boolq").identity(),
     "corpus": lambda: DatasetsImport(kind="datasets", id="google/boolq").identity(),
     "tokenizer": lambda: tokenizer_identity("google/boolq"),
@@ -30,48 +30,48 @@ def boolq(hub):
     return hub
 
 
-@pytest.mark.parametrize("what", ASK)
-def test_all_ids_are_resolved_in_one_way(boolq, what):
+@pytest.mark.parametrize("kind", ASK)
+def test_all_kinds_of_ids_are_resolved_alike(boolq, kind):
     boolq.reachable = False
     with pytest.raises(Unreachable, match=r"google/boolq: .*hub cannot be reached"):
-        ASK[what]()
+        ASK[kind]()
     with without_network() as notes:
-        assert UNRESOLVED in str(ASK[what]())
+        assert UNRESOLVED in str(ASK[kind]())
     assert len(notes) == 1
     # A failure is not remembered: once the hub answers, its answer counts.
     boolq.reachable, boolq.asked = True, []
-    assert MAIN in str(ASK[what]())
+    assert MAIN in str(ASK[kind]())
     assert boolq.asked == [("google/boolq", None)]
-    # A branch that moves while a process works moves nothing in it.
+    # A branch that moves while a process runs does not affect that process.
     boolq.main = NEXT
-    assert MAIN in str(ASK[what]())
+    assert MAIN in str(ASK[kind]())
     forget_commits()
-    assert NEXT in str(ASK[what]())
+    assert NEXT in str(ASK[kind]())
     forget_commits()
     boolq.files.clear()
     with without_network() as notes, pytest.raises(InputError, match="google/boolq: neither"):
-        ASK[what]()
+        ASK[kind]()
     assert notes == {}
 
 
-def test_a_full_commit_needs_no_answer(hub):
+def test_full_commit_needs_no_request(hub):
     hub.reachable = False
     assert resolve_commit("dataset", "owner/name", "c" * 40) == "c" * 40
     assert hub.asked == []
 
 
-def test_without_the_hub_the_cache_on_this_machine_is_used_and_said(boolq, caplog):
+def test_local_cache_is_used_and_reported_without_the_hub(boolq, caplog):
     folder, _ = fetch_snapshot("google/boolq", None, MODEL_FILES)
     forget_commits()
     boolq.reachable = False
     with caplog.at_level(logging.WARNING):
-        found = fetch_snapshot("google/boolq", None, MODEL_FILES)
-    assert found == (folder, MAIN)
+        snapshot = fetch_snapshot("google/boolq", None, MODEL_FILES)
+    assert snapshot == (folder, MAIN)
     assert f"taken is commit {MAIN}" in caplog.text
     assert model_identity("google/boolq") == {"hub": "google/boolq", "commit": MAIN}
 
 
-def test_a_tokenizer_in_the_cache_is_no_model(boolq):
+def test_cached_tokenizer_is_not_a_model(boolq):
     fetch_snapshot("google/boolq", None, ("*.json",))
     forget_commits()
     boolq.reachable = False
@@ -82,7 +82,7 @@ def test_a_tokenizer_in_the_cache_is_no_model(boolq):
         model_identity("google/boolq")
 
 
-def test_a_hub_that_does_not_answer_is_said_within_seconds(monkeypatch):
+def test_unresponsive_hub_is_reported_within_seconds(monkeypatch):
     from huggingface_hub import constants
 
     monkeypatch.setattr(constants, "HF_HUB_OFFLINE", False)

@@ -1,4 +1,4 @@
-"""Code that a model takes from another repository is pinned, or refused by name."""
+"""Code that a model takes from another repository is pinned, or rejected by name."""
 
 import json
 
@@ -15,7 +15,7 @@ def config(folder, **auto_map):
     (folder / "config.json").write_text(json.dumps({"model_type": "own", "auto_map": auto_map}))
 
 
-def test_code_beside_the_model_is_in_its_files(tmp_path, hub):
+def test_code_in_the_model_repository_is_among_its_files(tmp_path, hub):
     config(tmp_path, AutoConfig="code.Config")
     assert foreign_code(tmp_path, name="model") is None
     assert trusted_code(tmp_path, name="model") == {"trust_remote_code": True}
@@ -48,13 +48,13 @@ def test_a_repository_that_names_itself_is_at_its_own_commit(tmp_path, hub):
     assert identity["commit"] == identity["code"]["commit"] == NEXT
 
 
-def test_code_of_several_repositories_is_refused_by_name(tmp_path, hub):
+def test_code_of_several_repositories_is_rejected_by_name(tmp_path, hub):
     config(tmp_path, AutoConfig="one/code--config.Config", AutoModel="two/code--model.Model")
     with pytest.raises(InputError, match=r"one/code \(config.json: auto_map: .*two/code"):
         foreign_code(tmp_path, name="model")
 
 
-def test_code_that_cannot_be_looked_up_is_not_run(tmp_path, hub):
+def test_unresolvable_code_is_not_run(tmp_path, hub):
     config(tmp_path, AutoConfig="other/code--config.Config")
     (tmp_path / "model.safetensors").write_bytes(b"w")
     hub.reachable = False

@@ -11,11 +11,11 @@ SHORTEST = 8
 
 
 TENTHS = {"CJK": 7, "HIRAGANA": 4, "KATAKANA": 4, "MYANMAR": 4, "THAI": 3, "LAO": 3, "KHMER": 3}
-"""Tenths of a word that a character counts, by the first word of its name; others make words."""
+"""A character's weight in tenths of a word, by the first word of its name; others form words."""
 
 
 def words_of(text: str) -> list[str]:
-    """Letters, digits and marks, one by one: those of scripts without spaces stand alone."""
+    """Words of letters, digits and marks; characters of scripts without spaces are single words."""
     units: list[str] = []
     inside = False
     for sign in unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", text).casefold()):
@@ -40,7 +40,7 @@ def words_of(text: str) -> list[str]:
 
 
 def tenths(unit: str) -> int:
-    """How much of a word a unit is."""
+    """The weight of a unit in words."""
     if unicodedata.category(unit[0])[0] != "L":
         return 10
     return TENTHS.get(unicodedata.name(unit[0], "").split()[0], 10)
@@ -51,14 +51,14 @@ def runs(words: list[str], size: int) -> set[tuple[str, ...]]:
 
 
 def all_runs(units: list[str], heavy: int) -> list[tuple[str, ...]]:
-    """From each unit on as many as it takes to be that heavy, where there are as many."""
-    found = []
+    """The shortest run of at least that weight from each unit, if there is one."""
+    ngrams = []
     for start in range(len(units)):
         for stop in range(start + 1, len(units) + 1):
             if sum(map(tenths, units[start:stop])) >= heavy:
-                found.append(tuple(units[start:stop]))
+                ngrams.append(tuple(units[start:stop]))
                 break
-    return found
+    return ngrams
 
 
 def make_example(text: str, *, dataset: str = "toy", protected: bool = False, **spans) -> Example:
@@ -75,19 +75,19 @@ def make_example(text: str, *, dataset: str = "toy", protected: bool = False, **
 
 def naive_offences(texts: list[str], document: str, size: int, share: float | None) -> set[int]:
     """Indices of the texts that share a run of words with the document."""
-    there = words_of(document)
-    found = set()
+    document_words = words_of(document)
+    offenders = set()
     for index, text in enumerate(texts):
         words = words_of(text)
         heavy = min(10 * size, sum(map(tenths, words)))
         if heavy < 10 * min(SHORTEST, size):
             continue
-        wanted = all_runs(words, heavy)
-        held = set(all_runs(there, heavy))
-        hits = sum(run in held for run in wanted)
-        if hits and (share is None or hits / len(wanted) >= share):
-            found.add(index)
-    return found
+        example_runs = all_runs(words, heavy)
+        document_runs = set(all_runs(document_words, heavy))
+        hits = sum(run in document_runs for run in example_runs)
+        if hits and (share is None or hits / len(example_runs) >= share):
+            offenders.add(index)
+    return offenders
 
 
 def lightly_edited(text: str, random: np.random.Generator) -> str:
@@ -116,13 +116,13 @@ def reordered(text: str, random: np.random.Generator) -> str:
 
 
 def best_jaccard(text: str, document: str) -> float:
-    """The greatest similarity of a text with any stretch that shares six 3-grams with it."""
-    wanted = runs(words_of(text), 3)
-    there = all_runs(words_of(document), 30)
+    """The greatest similarity of a text with any span that shares six 3-grams with it."""
+    example_runs = runs(words_of(text), 3)
+    document_runs = all_runs(words_of(document), 30)
     best = 0.0
-    for start in range(len(there)):
-        for stop in range(start + 1, len(there) + 1):
-            held = set(there[start:stop])
-            if len(wanted & held) >= 6:
-                best = max(best, len(wanted & held) / len(wanted | held))
+    for start in range(len(document_runs)):
+        for stop in range(start + 1, len(document_runs) + 1):
+            window = set(document_runs[start:stop])
+            if len(example_runs & window) >= 6:
+                best = max(best, len(example_runs & window) / len(example_runs | window))
     return best

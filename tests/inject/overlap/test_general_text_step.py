@@ -1,4 +1,4 @@
-"""Which documents lie behind a corpus, and how much of them is taken."""
+"""Which documents follow a corpus, and how much of them is taken."""
 
 import pytest
 
@@ -8,7 +8,7 @@ from inject.overlap.general_text_step import OPENING, behind, take_tokens
 
 
 class Letters:
-    """A tokenizer of which blanks are nothing."""
+    """A tokenizer that ignores blanks."""
 
     backend_tokenizer = None
 
@@ -20,17 +20,17 @@ def documents(texts):
     return iter([Document(text, "here", 0) for text in texts])
 
 
-def test_documents_without_a_token_count_for_nothing():
+def test_documents_without_tokens_are_ignored():
     texts = ["a", " " * 100, "b" * 10, " " * 80 + "c", "d", "\n", "e"]
-    found = [one.text for one in behind(documents(texts), 2, Letters())]
-    assert found == [" " * 80 + "c", "d", "e"]
+    texts_after = [document.text for document in behind(documents(texts), 2, Letters())]
+    assert texts_after == [" " * 80 + "c", "d", "e"]
     taken = take_tokens(behind(documents(texts), 1, Letters()), 11, Letters())
-    assert [len(one) for one in taken] == [10, 81]
+    assert [len(text) for text in taken] == [10, 81]
     with pytest.raises(InputError, match="have 13 tokens after the corpus, fewer than the 99"):
         take_tokens(behind(documents(texts), 1, Letters()), 99, Letters())
 
 
-def test_of_a_long_document_the_opening_is_taken_to_the_end_of_a_word():
+def test_opening_of_a_long_document_ends_with_a_word():
     long = " ".join(["abcdefghi"] * 200)
     (opening,) = take_tokens(documents([long]), 10, Letters())
     assert long.startswith(opening + " ")

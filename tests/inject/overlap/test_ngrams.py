@@ -40,11 +40,11 @@ def example_with_parts(*, protected=False):
         ("Three brothers who had come from the north with their ships.", "answer"),
     ],
 )
-def test_the_part_that_is_shared_is_named(document, part):
-    [found] = OverlapIndex([example_with_parts()], rules(ngram=12)).overlaps(
+def test_overlap_names_the_shared_part(document, part):
+    [overlap] = OverlapIndex([example_with_parts()], rules(ngram=12)).overlaps(
         Document(document, "folder/file.jsonl:7", 2)
     )
-    assert (found.part, found.rule, found.place, found.source) == (
+    assert (overlap.part, overlap.rule, overlap.place, overlap.source) == (
         part,
         "n-gram",
         "file.jsonl:7",
@@ -52,15 +52,15 @@ def test_the_part_that_is_shared_is_named(document, part):
     )
 
 
-def test_a_protected_text_is_never_shown():
-    [found] = OverlapIndex([example_with_parts(protected=True)], rules()).overlaps(
+def test_overlap_never_shows_a_protected_text():
+    [overlap] = OverlapIndex([example_with_parts(protected=True)], rules()).overlaps(
         Document(TEXT, "f:1")
     )
-    assert found.text is None
-    assert found.words >= 13
+    assert overlap.text is None
+    assert overlap.words >= 13
 
 
-def test_examples_too_short_to_be_looked_for_are_named():
+def test_examples_too_short_to_check_are_named():
     examples = [make_example("one two three four five six seven"), example_with_parts()]
     [unchecked] = OverlapIndex(examples, rules()).unchecked
     assert (unchecked.example_id, unchecked.words) == (examples[0].example_id, 7)
@@ -68,12 +68,12 @@ def test_examples_too_short_to_be_looked_for_are_named():
 
 
 @pytest.mark.parametrize(
-    ("wrong", "said"),
+    ("wrong", "message"),
     [
         ({"ngram": None, "share": 0.5}, "share is a share of n-grams"),
         ({"ngram": 2}, "greater than or equal to 3"),
     ],
 )
-def test_rules_that_make_no_sense(wrong, said):
-    with pytest.raises(ValidationError, match=said):
+def test_invalid_overlap_rules_are_rejected(wrong, message):
+    with pytest.raises(ValidationError, match=message):
         OverlapSettings(**wrong)

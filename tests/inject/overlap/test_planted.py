@@ -30,8 +30,8 @@ def docstrings() -> list[str]:
     return [document.text for document in source.documents()]
 
 
-def planted() -> tuple[list, list[tuple[str, Document, str | None]]]:
-    """Examples, and 200 documents: what was done to it, itself, and the example it holds."""
+def plant_copies() -> tuple[list, list[tuple[str, Document, str | None]]]:
+    """Examples, and 200 documents, each with its kind of change and the example it contains."""
     contaminant = Contaminant(dataset="fictional", members=400, nonmembers=400)
     examples = list(load_examples(contaminant, seed=0).examples)
     random = np.random.default_rng(0)
@@ -57,36 +57,36 @@ def planted() -> tuple[list, list[tuple[str, Document, str | None]]]:
 
 def audited(settings: OverlapSettings) -> tuple[OverlapFilter, Counter]:
     """The audit of all documents, and how many of each kind were found or flagged."""
-    examples, documents = planted()
+    examples, documents = plant_copies()
     audit = OverlapFilter(examples, settings)
     counts: Counter = Counter()
     for kind, document, example in documents:
         audit(document)
-        found = {one.example_id for one in audit.found if one.place == document.place}
-        counts[kind, "found"] += example in found
-        counts[kind, "clean but flagged"] += example is None and bool(found)
+        matched = {match.example_id for match in audit.found if match.place == document.place}
+        counts[kind, "found"] += example in matched
+        counts[kind, "clean but flagged"] += example is None and bool(matched)
     return audit, counts
 
 
-def test_the_planted_set_is_found_and_recorded_and_the_clean_one_left_alone(tmp_path):
+def test_planted_overlaps_are_found_and_recorded_and_clean_texts_are_not_flagged(tmp_path):
     audit, counts = audited(OverlapSettings(drop=False))
     assert [counts[kind, "found"] for kind in KINDS] == [25] * 4
     assert counts["clean", "clean but flagged"] == 0
     write_overlaps(tmp_path, audit.found, audit.facts())
-    found, facts = read_overlaps(tmp_path)
-    assert (found, facts) == (audit.found, audit.facts())
+    overlaps, facts = read_overlaps(tmp_path)
+    assert (overlaps, facts) == (audit.found, audit.facts())
     assert (facts.offending, facts.dropped, facts.documents) == (100, 0, 200)
 
 
-def test_the_operating_curve_holds():
+def test_operating_curve_is_reproduced():
     """Four in five copies of 50 words are found with one word in five replaced."""
-    found, flagged, clean = curve(OverlapSettings(), lengths=(50,), shares=(0.1, 0.2), clean=300)
-    assert found[50, 0.1] == ROWS
-    assert found[50, 0.2] >= 0.8 * ROWS
+    detected, flagged, clean = curve(OverlapSettings(), lengths=(50,), shares=(0.1, 0.2), clean=300)
+    assert detected[50, 0.1] == ROWS
+    assert detected[50, 0.2] >= 0.8 * ROWS
     assert flagged <= 0.01 * clean == 3
 
 
-def test_a_phrase_of_all_rows_does_not_pair_every_member_with_every_nonmember():
+def test_phrase_common_to_all_rows_does_not_pair_all_members_with_nonmembers():
     phrase = "read the text with care and then choose the best answer to the question that follows"
     passage = "the long wall of the garden was painted green by the teacher and her two brothers"
     rows = [
@@ -95,13 +95,13 @@ def test_a_phrase_of_all_rows_does_not_pair_every_member_with_every_nonmember():
     ]
     shared = [replace(make_example(f"{number} {passage}"), side="member") for number in range(5)]
     other = replace(make_example(f"Then {passage}"), side="nonmember")
-    found = overlaps_between_sides([*rows, *shared, other], OverlapSettings())
-    assert len(found) == 50 * 8 + 5
-    assert {one["nonmember"] for one in found} == {
-        one.example_id for one in [*rows, other] if one.side == "nonmember"
+    pairs = overlaps_between_sides([*rows, *shared, other], OverlapSettings())
+    assert len(pairs) == 50 * 8 + 5
+    assert {item["nonmember"] for item in pairs} == {
+        item.example_id for item in [*rows, other] if item.side == "nonmember"
     }
-    assert [one["member"] for one in found if one["nonmember"] == other.example_id] == sorted(
-        one.example_id for one in shared
+    assert [item["member"] for item in pairs if item["nonmember"] == other.example_id] == sorted(
+        item.example_id for item in shared
     )
 
 
@@ -115,8 +115,8 @@ def main() -> None:
         OverlapSettings(ngram=None),
     ):
         _, counts = audited(settings)
-        found = [f"{counts[kind, 'found']}/25" for kind in KINDS]
-        print(" | ".join([settings.label(), *found, str(counts["clean", "clean but flagged"])]))
+        shares = [f"{counts[kind, 'found']}/25" for kind in KINDS]
+        print(" | ".join([settings.label(), *shares, str(counts["clean", "clean but flagged"])]))
 
 
 if __name__ == "__main__":

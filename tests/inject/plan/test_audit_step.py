@@ -29,7 +29,7 @@ def test_occurrences_equal_brute_force(haystack, needles, block):
     original = module._BLOCK
     module._BLOCK = block
     try:
-        found = sorted(find_occurrences(stream, patterns))
+        occurrences = sorted(find_occurrences(stream, patterns))
     finally:
         module._BLOCK = original
     expected = sorted(
@@ -37,7 +37,7 @@ def test_occurrences_equal_brute_force(haystack, needles, block):
         for name, needle in patterns.items()
         for start in naive_find(stream.tokens, needle)
     )
-    assert found == expected
+    assert occurrences == expected
 
 
 @pytest.fixture
@@ -72,8 +72,8 @@ def test_a_true_plan_passes(planned, tmp_path):
     assert read_audit(tmp_path) == report
 
 
-def test_variants_count_the_whole_texts_inside_them_and_nothing_else():
-    """One example is spiked as half its text, one as its text twice over, one as another's."""
+def test_audit_counts_only_whole_texts_inside_variants():
+    """One example is inserted as half its text, one as its text twice, one as another's text."""
     source = random_source(4000, seed=5)
     examples, tokens = spiked_examples(3, 1)
     tokens = {name: np.resize(ids, 30) for name, ids in tokens.items()}
@@ -97,15 +97,15 @@ def test_variants_count_the_whole_texts_inside_them_and_nothing_else():
         )  # fmt: skip
 
     assert report_of([0, 1, 1, 0]).passed
-    # The third example's copies carry the second's text, which is then there too often.
+    # The third example's copies contain the second's text, which then occurs too often.
     report = report_of([1, 2])
     assert report.wrong_counts == (
         {"example_id": examples[1].example_id, "expected": 2, "found": 3},
     )
 
 
-def test_what_is_not_as_planned_fails_and_is_named(planned, tmp_path):
-    """A copy lost, one that nobody planned, and a non-member."""
+def test_deviation_from_the_plan_fails_and_is_named(planned, tmp_path):
+    """A lost copy, an unplanned copy, and a non-member."""
     source, examples, tokens, plan = planned
     view, realised = plan.view(source), plan.realised()
     stream, lost = view.read(0, 5000), plan.names()[3]
@@ -122,13 +122,13 @@ def test_what_is_not_as_planned_fails_and_is_named(planned, tmp_path):
         extra: 1,
     }
     assert report.nonmembers_found == ({"example_id": withheld, "position": 100},)
-    said = str(AuditFailed(report, tmp_path))
-    assert f"occurs {realised[extra] + 1} times, planned {realised[extra]}" in said
-    assert withheld in said
+    message = str(AuditFailed(report, tmp_path))
+    assert f"occurs {realised[extra] + 1} times, planned {realised[extra]}" in message
+    assert withheld in message
 
 
 @pytest.mark.parametrize("fault", ["displaced", "wrong_counts", "nonmembers_found"])
-def test_each_fault_alone_fails(planned, fault):
+def test_single_faults_fail_the_audit(planned, fault):
     source, examples, tokens, plan = planned
     view = plan.view(source)
     stream, moved = view.read(0, 5000), plan.names()[3]
@@ -146,7 +146,7 @@ def test_each_fault_alone_fails(planned, fault):
 FAULTS = ("displaced", "wrong_counts", "nonmembers_found", "background_hits")
 
 
-def test_an_example_in_the_background_fails_even_with_other_edges(planned):
+def test_background_example_fails_even_with_changed_edges(planned):
     source, examples, tokens, plan = planned
     text = tokens[examples[0].example_id].copy()
     text[0], text[-1] = 1, 2
@@ -161,11 +161,11 @@ def test_an_example_in_the_background_fails_even_with_other_edges(planned):
     assert [name for name in FAULTS if getattr(report, name)] == ["background_hits"]
 
 
-def test_a_document_that_begins_with_an_example_is_the_one_named(planned):
+def test_audit_names_the_document_that_begins_with_an_example(planned):
     source, examples, tokens, plan = planned
     start = int(source.doc_starts[-1])
     dirty = ArraySource(np.append(source.tokens[:start], tokens["toy-29"]), source.doc_starts)
-    # The edges are not looked at, so the document is moved to where the search begins.
+    # The edges are not searched, so the document is moved to the start of the search.
     dirty.doc_starts[-1] += 2
     hits = run(*planned, corpus=dirty).background_hits
     assert [hit["document"] for hit in hits] == [len(source.doc_starts) - 1]

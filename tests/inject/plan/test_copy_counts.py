@@ -16,7 +16,7 @@ def realised(copies: Copies, count: int = 50, seed: int = 0, dataset: str = "toy
 
 def counts_by_id(copies: Copies, examples, seed: int):
     counts = draw_copy_counts(copies, examples, seed=seed)[1].tolist()
-    return dict(zip([one.example_id for one in examples], counts, strict=True))
+    return dict(zip([example.example_id for example in examples], counts, strict=True))
 
 
 def test_poisson_counts_follow_the_distribution():
@@ -34,7 +34,7 @@ def test_a_higher_rate_never_gives_fewer_copies():
     assert all(a <= b for a, b in zip(low, high, strict=True))
 
 
-def test_a_poisson_dose_depends_on_the_example_alone():
+def test_poisson_dose_depends_only_on_the_example():
     examples, _ = spiked_examples(40, 0)
     others, _ = spiked_examples(17, 0, dataset="other")
     alone = counts_by_id(Copies(poisson=2), examples, 5)
@@ -56,21 +56,21 @@ def test_levels_are_assigned_evenly_in_each_dataset(count):
     assert counts_of.items() >= counts_by_id(levels, first, 1).items()
 
 
-def test_the_level_of_a_single_member_is_drawn():
+def test_level_of_a_single_member_is_random():
     levels = (1, 2, 8)
-    found = [realised(Copies(levels=levels), 1, seed)[0] for seed in range(150)]
-    assert chisquare([found.count(level) for level in levels]).pvalue > 1e-3
+    counts = [realised(Copies(levels=levels), 1, seed)[0] for seed in range(150)]
+    assert chisquare([counts.count(level) for level in levels]).pvalue > 1e-3
 
 
 @pytest.mark.parametrize("copies", [Copies(levels=(1, 16)), Copies(poisson=2.0)])
-def test_rows_that_share_a_passage_have_one_dose(copies):
+def test_rows_with_a_shared_passage_have_the_same_dose(copies):
     examples, _ = spiked_examples(90, 0)
-    members = [replace(one, group=f"g{index // 3}") for index, one in enumerate(examples)]
-    found = defaultdict(set)
+    members = [replace(item, group=f"g{index // 3}") for index, item in enumerate(examples)]
+    doses = defaultdict(set)
     for member, count in zip(members, draw_copy_counts(copies, members, seed=2)[1], strict=True):
-        found[member.group].add(int(count))
-    assert all(len(counts) == 1 for counts in found.values())
-    assert len(set().union(*found.values())) > 1
+        doses[member.group].add(int(count))
+    assert all(len(counts) == 1 for counts in doses.values())
+    assert len(set().union(*doses.values())) > 1
     if copies.levels:
-        counts = np.unique([min(one) for one in found.values()], return_counts=True)[1]
+        counts = np.unique([min(item) for item in doses.values()], return_counts=True)[1]
         assert counts.max() - counts.min() <= 1

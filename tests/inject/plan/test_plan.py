@@ -28,11 +28,11 @@ def test_splice_anchors_are_uniform_over_the_background():
 
 
 @pytest.mark.parametrize("policy", ["splice", "document"])
-def test_a_copy_stands_where_its_first_draw_inside_the_background_says(policy):
-    # So many documents that draws often meet the start of one.
+def test_copy_is_placed_at_its_first_draw_inside_the_background(policy):
+    # So many documents that draws often hit the start of one.
     source = random_source(2000, seed=9, documents=1500)
     examples, tokens = spiked_examples(40, 0)
-    # Of this seed one draw is the first position behind the background.
+    # With this seed one draw is the first position after the background.
     plan = plan_for(examples, tokens, placement=Placement(policy=policy), source=source, seed=3)
     starts = source.doc_starts.tolist()
     redrawn = next_to_it = 0
@@ -40,14 +40,14 @@ def test_a_copy_stands_where_its_first_draw_inside_the_background_says(policy):
         item = keyed.item_key(row["example_id"])
         for number in range(row["redraws"] + 1):
             word = keyed.words(3, keyed.Stream.ANCHOR, item, row["copy"], number)
-            drawn = int(keyed.below(2000, word))
-            assert (drawn < plan.facts.background) == (number == row["redraws"])
-            next_to_it += drawn == plan.facts.background
+            first_draw = int(keyed.below(2000, word))
+            assert (first_draw < plan.facts.background) == (number == row["redraws"])
+            next_to_it += first_draw == plan.facts.background
         redrawn += row["redraws"] > 0
-        expected = drawn
+        expected = first_draw
         if policy == "document":
-            expected = max(start for start in starts if start <= drawn)
-        assert (row["drawn"], row["anchor"]) == (drawn, expected)
+            expected = max(start for start in starts if start <= first_draw)
+        assert (row["drawn"], row["anchor"]) == (first_draw, expected)
     assert redrawn > 10
     assert next_to_it == (policy == "splice")
 
@@ -57,7 +57,7 @@ def test_a_copy_stands_where_its_first_draw_inside_the_background_says(policy):
     [Placement(policy="splice", straddle="forbid"), Placement(policy="window")],
     ids=str,
 )
-def test_the_order_of_the_rows_decides_nothing_where_windows_are_crowded(placement):
+def test_row_order_does_not_change_crowded_windows(placement):
     source = random_source(1600, seed=9)
     examples, tokens = spiked_examples(40, 0)
     plans = [
@@ -65,30 +65,30 @@ def test_the_order_of_the_rows_decides_nothing_where_windows_are_crowded(placeme
         for rows in (examples, examples[::-1])
     ]
     columns = ["example_id", "copy", "anchor", "drawn", "redraws", "tiebreak"]
-    one, other = (
+    first, other = (
         plan.copies.select(columns).sort_by([("example_id", "ascending"), ("copy", "ascending")])
         for plan in plans
     )
-    assert one.equals(other)
-    assert sum(one["redraws"].to_pylist()) > 10
+    assert first.equals(other)
+    assert sum(first["redraws"].to_pylist()) > 10
 
 
 @pytest.mark.parametrize(
-    ("budget", "copies", "said"),
+    ("budget", "copies", "message"),
     [
         (990 + 5, 10, "less than 1 %"),
         (63, 1, "63 tokens is shorter than one window of 64"),
         (30_000, 1, "has 20,000 tokens, but the budget requires 30,000"),
     ],
 )
-def test_a_budget_without_room_is_refused(budget, copies, said):
+def test_budget_without_room_is_rejected(budget, copies, message):
     examples, _ = spiked_examples(1, 0)
     tokens = {"toy-0": np.arange(100, 199)}
-    with pytest.raises(InputError, match=said):
+    with pytest.raises(InputError, match=message):
         plan_for(examples, tokens, copies=Copies(fixed=copies), budget=budget)
 
 
-def test_the_same_text_in_two_datasets():
+def test_same_text_may_occur_in_two_datasets():
     examples, tokens = spiked_examples(2, 0)
     twin = Example(
         example_id="toy-0", dataset="other", source_id="7", group="g", text="toy-0", side="member"
@@ -105,13 +105,16 @@ def test_the_same_text_in_two_datasets():
         ("window", Copies(levels=(1, 2, 5))),
     ],
 )
-def test_who_is_left_out_changes_nobody_elses_doses_and_places(policy, copies):
+def test_dropping_members_does_not_change_other_doses_and_places(policy, copies):
     """As for a model trained without a forget set, or on a half of all candidates."""
     placement = Placement(policy=policy)
     examples, tokens = spiked_examples(40, 20)
     whole = plan_for(examples, tokens, placement=placement, copies=copies)
     gone = {f"toy-{index}" for index in range(0, 40, 3)}
-    left = [replace(one, side="nonmember") if one.example_id in gone else one for one in examples]
+    left = [
+        replace(example, side="nonmember") if example.example_id in gone else example
+        for example in examples
+    ]
     part = plan_for(left, tokens, placement=placement, copies=copies, candidates=examples[:40])
     assert part.realised() == {
         name: 0 if name in gone else count for name, count in whole.realised().items()
@@ -124,11 +127,11 @@ def test_who_is_left_out_changes_nobody_elses_doses_and_places(policy, copies):
         if row["redraws"] == other["redraws"]:
             assert row["drawn"] == other["drawn"]
         else:
-            # Fewer copies leave more room, so nobody is drawn more often.
+            # Fewer copies leave more room, so no copy is drawn more often.
             assert row["redraws"] < other["redraws"] or policy == "window"
 
 
-def test_windows_without_a_difference_are_those_of_the_other_plan():
+def test_windows_with_equal_copies_are_identical_across_plans():
     placement = Placement(policy="window")
     source = random_source(20_000, seed=9, documents=300)
     examples, tokens = spiked_examples(40, 20)
@@ -136,33 +139,36 @@ def test_windows_without_a_difference_are_those_of_the_other_plan():
         plan_for(side, tokens, placement=placement, source=source, candidates=examples)
         for side in (
             examples,
-            [replace(one, side="nonmember") if i % 2 else one for i, one in enumerate(examples)],
-            [replace(one, side="nonmember") for one in examples],
+            [
+                replace(example, side="nonmember") if i % 2 else example
+                for i, example in enumerate(examples)
+            ],
+            [replace(example, side="nonmember") for example in examples],
         )
     ]
-    held = []
+    windows_by_plan = []
     for plan in plans:
         windows: dict[int, set] = {}
         for row in plan.copies.to_pylist():
             windows.setdefault(row["anchor"] // 64, set()).add((row["example_id"], row["copy"]))
-        held.append(windows)
+        windows_by_plan.append(windows)
     views = [plan.view(source) for plan in plans]
     same = differing = 0
     for window in range(20_000 // 64):
         for other in (1, 2):
-            equal = held[0].get(window) == held[other].get(window)
+            equal = windows_by_plan[0].get(window) == windows_by_plan[other].get(window)
             tokens_equal = np.array_equal(views[0].window(window), views[other].window(window))
             assert tokens_equal == equal
             same += equal
             differing += not equal
     assert same > 300
     assert differing > 20
-    # Nobody is spiked in the last plan: its stream is the clean corpus.
+    # The last plan has no members: its stream is the clean corpus.
     assert np.array_equal(views[2].read(0, 20_000), source.read(0, 20_000))
 
 
 @pytest.mark.parametrize("copies", [Copies(levels=(1, 3)), Copies(poisson=2)], ids=str)
-def test_another_deal_has_doses_of_its_own_and_the_same_places(copies):
+def test_another_draw_has_independent_doses_and_the_same_places(copies):
     examples, tokens = spiked_examples(60, 0)
     window = Placement(policy="window")
     plans = [

@@ -1,4 +1,4 @@
-"""Copies kept inside windows, and every policy's promises, against brute force."""
+"""Copies kept inside windows, and all policies' guarantees, against brute force."""
 
 import numpy as np
 import pytest
@@ -24,7 +24,7 @@ from tests.inject.streams import (
 
 @given(plans())
 @settings(max_examples=60, deadline=None)
-def test_a_plan_keeps_its_promises(made):
+def test_plan_keeps_its_invariants(made):
     every_planned_copy_is_intact_and_nothing_else_is_there(made)
     separators_stand_around_each_copy(made)
     documents_start_where_brute_force_says(made)
@@ -64,7 +64,7 @@ def separators_stand_around_each_copy(made):
 
 @given(plans(), st.data())
 @settings(max_examples=40, deadline=None)
-def test_contained_copies_lie_in_one_window_of_their_stretch_of_training(made, data):
+def test_contained_copies_are_in_one_window_of_their_training_range(made, data):
     source, examples, tokens, plan = made
     placement = data.draw(placements().filter(lambda item: item.contained))
     # Short documents, so that a place between two of them is found.
@@ -90,7 +90,7 @@ def the_policy_window_leaves_all_other_windows_as_they_were(made):
     for window in range(view.n_windows):
         same = np.array_equal(view.window(window), clean.window(window))
         assert same == (window not in touched)
-    # The window's own background is the beginning of what stood there, in its order.
+    # The window's background is the beginning of its original tokens, in order.
     for window in touched:
         spiked, original = view.window(window), clean.window(window).tolist()
         start = window * context
@@ -99,8 +99,8 @@ def the_policy_window_leaves_all_other_windows_as_they_were(made):
         for first, length in zip(view.payload_starts().tolist(), lengths, strict=True):
             if first // context == window:
                 inside[first - start : first - start + length] = True
-        kept = spiked[~inside].tolist()
-        assert kept == original[: len(kept)]
+        remaining = spiked[~inside].tolist()
+        assert remaining == original[: len(remaining)]
 
 
 def documents_start_where_brute_force_says(made):
@@ -111,13 +111,13 @@ def documents_start_where_brute_force_says(made):
     if plan.facts.separator == "start_end" and plan.facts.policy != "document":
         expected |= set(view.payload_starts().tolist())
     if plan.facts.policy == "window":
-        held = {}
+        payloads = {}
         for row in plan.copies.to_pylist():
             window = row["anchor"] // context
-            held[window] = held.get(window, 0) + row["payload_length"]
-        for window, payload in held.items():
+            payloads[window] = payloads.get(window, 0) + row["payload_length"]
+        for window, payload in payloads.items():
             gone = range((window + 1) * context - payload, (window + 1) * context)
-            # A document before whose first token a copy stands begins with the copy.
+            # A document begins with the copy that precedes its first token.
             lost = set(gone) & set(source.doc_starts.tolist())
             if lost - set(plan.copies["anchor"].to_pylist()):
                 expected.add((window + 1) * context)
@@ -148,7 +148,7 @@ def test_positions_and_training_times_are_uniform():
         assert chisquare(counts).pvalue > 1e-4
 
 
-def test_full_windows_are_filled_to_the_last_token():
+def test_full_windows_have_no_free_token():
     """Twelve copies of a quarter window each, three windows: no token is left over."""
     placement = Placement(policy="window")
     source = random_source(3 * 64 + 10, seed=4)
@@ -160,19 +160,19 @@ def test_full_windows_are_filled_to_the_last_token():
     assert (stream[3 * 64 :] < 100).all()
 
 
-def test_more_payload_than_the_stretch_can_hold():
+def test_payload_beyond_the_range_capacity_is_rejected():
     source = random_source(6400, seed=4)
     examples, tokens = spiked_examples(30, 0)
     tokens = {name: np.resize(ids, 30) for name, ids in tokens.items()}
     placement = Placement(policy="window", between=(0, 0.1))
     with pytest.raises(InputError, match=r"need 900 tokens, more than the 10 windows of 64"):
         plan_for(examples, tokens, placement, source=source, copies=Copies(fixed=1))
-    # Room for 640 tokens, but windows of 64 hold two copies of 30 each.
+    # Room for 640 tokens, but a window of 64 fits two copies of 30.
     with pytest.raises(InputError, match=r"no window with room .* fill 98%|fill 9\d%"):
         plan_for(examples[:21], tokens, placement, source=source, copies=Copies(fixed=1))
 
 
-def test_an_example_longer_than_a_window():
+def test_example_longer_than_a_window_is_rejected():
     source = random_source(6400, seed=4)
     examples, tokens = spiked_examples(3, 0)
     tokens["toy-1"] = np.arange(100, 164)
@@ -184,7 +184,7 @@ def test_an_example_longer_than_a_window():
         )  # fmt: skip
 
 
-def test_no_place_between_documents():
+def test_missing_place_between_documents_is_rejected():
     source = random_source(6400, seed=4, documents=0)
     examples, tokens = spiked_examples(1, 0)
     # The only document starts in window 0, which is trained on in the other half.
@@ -194,8 +194,8 @@ def test_no_place_between_documents():
         plan_for(examples, tokens, placement, source=source, copies=Copies(fixed=1))
 
 
-def test_a_copy_between_documents_takes_the_first_place_from_its_draw_on():
-    """Documents and copies of half a window each, and half a window more that nobody trains on."""
+def test_copy_between_documents_takes_the_first_place_after_its_draw():
+    """Documents and copies of half a window each, and half a window that is not trained on."""
     starts = np.arange(0, 703, 32)
     source = ArraySource(np.ones(703, dtype=np.int64), starts)
     examples, tokens = spiked_examples(8, 0)
@@ -206,36 +206,36 @@ def test_a_copy_between_documents_takes_the_first_place_from_its_draw_on():
         plan = plan_for(
             examples, tokens, placement, source=source, copies=Copies(fixed=1), seed=seed
         )
-        expected, place, here = [], -64, -1
-        for drawn in sorted(plan.copies["drawn"].to_pylist()):
-            if drawn <= here:
+        expected, place, last_start = [], -64, -1
+        for position in sorted(plan.copies["drawn"].to_pylist()):
+            if position <= last_start:
                 place += 32
             else:
-                # A document stands between it and the copies before.
-                place = here = max(place + 64, -(-drawn // 32) * 32)
+                # A document separates it from the copies before.
+                place = last_start = max(place + 64, -(-position // 32) * 32)
             expected.append(place)
-            touching += place == drawn
+            touching += place == position
         assert sorted(plan.view(source).payload_starts().tolist()) == expected
         assert expected[-1] + 32 <= 640
     assert touching
 
 
 @pytest.mark.parametrize(
-    ("given_settings", "said"),
+    ("given_settings", "message"),
     [
         ({"between": (0, 0.5), "straddle": "allow"}, "different times"),
         ({"policy": "document", "separator": "none"}, "must end with an end token"),
     ],
 )
-def test_settings_that_contradict_each_other(given_settings, said):
-    with pytest.raises(ValidationError, match=said):
+def test_contradicting_settings_are_rejected(given_settings, message):
+    with pytest.raises(ValidationError, match=message):
         Placement(**given_settings)
 
 
 @pytest.mark.parametrize("policy", ["splice", "window", "document"])
 @pytest.mark.parametrize("straddle", [None, "forbid"])
-def test_what_stays_when_a_dataset_joins_is_what_the_documentation_says(policy, straddle):
-    """docs/copies.md: which of anchor, window and place in the stream another dataset moves."""
+def test_added_dataset_changes_only_what_the_documentation_lists(policy, straddle):
+    """docs/copies.md: another dataset may move anchors, windows or places in the stream."""
     if policy == "window" and straddle is None:
         straddle = "forbid"
     placement = Placement(policy=policy, straddle=straddle)
@@ -271,6 +271,6 @@ def test_what_stays_when_a_dataset_joins_is_what_the_documentation_says(policy, 
         assert same("anchor") == 1
         assert same("place") < 0.2
     elif policy == "splice":
-        # Its window and offset in the stream stay, the background flows around it.
+        # Its window and offset in the stream stay, and the background moves around it.
         assert same("place") > 0.95
         assert same("anchor") < 0.2

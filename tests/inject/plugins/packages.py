@@ -1,4 +1,4 @@
-"""Makes installed packages with entry points: a folder on Python's path, as pip would leave it."""
+"""Makes installed packages with entry points: a folder on Python's path, as pip creates it."""
 
 import importlib
 import sys
@@ -38,6 +38,6 @@ def install(
 
 
 def forget(*names: str) -> None:
-    """Have Python forget packages that a test installed."""
-    for name in [one for one in sys.modules if one.partition(".")[0] in names]:
+    """Remove packages that a test installed from Python's modules."""
+    for name in [module for module in sys.modules if module.partition(".")[0] in names]:
         del sys.modules[name]

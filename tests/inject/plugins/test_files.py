@@ -20,7 +20,7 @@ def load(text, expected=ANY):
     return load_file(file_reference(str(text)), expected)
 
 
-def test_a_reference_is_a_file_a_name_and_what_follows():
+def test_reference_has_file_name_and_parameters():
     assert file_reference("my.py:score") == ("my.py", "score", "")
     assert file_reference(" a b/my.py:score:k=0.2:rule=x.py:y ") == (
         "a b/my.py",
@@ -33,7 +33,7 @@ def test_a_reference_is_a_file_a_name_and_what_follows():
     assert str(file_reference("my.py:score:k=1")) == "my.py:score"
 
 
-def test_a_file_is_executed_once_and_again_when_it_was_edited(tmp_path, monkeypatch):
+def test_file_is_executed_once_and_again_after_an_edit(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     write(tmp_path, my="def score(): return 1\ndef other(): return 2\n")
     first, second = load("my.py:score"), load("my.py:score")
@@ -46,7 +46,7 @@ def test_a_file_is_executed_once_and_again_when_it_was_edited(tmp_path, monkeypa
     assert edited.digest != first.digest
 
 
-def test_local_modules_count_those_imported_by_others_too(tmp_path):
+def test_digest_covers_local_modules_imported_indirectly(tmp_path):
     write(
         tmp_path,
         my="""
@@ -66,9 +66,9 @@ def test_local_modules_count_those_imported_by_others_too(tmp_path):
             "parts/third": "TWICE = 2",
         },
     )
-    known = load(tmp_path / "my.py:score")
-    assert known.value() == 31
-    seen = {known.digest}
+    plugin = load(tmp_path / "my.py:score")
+    assert plugin.value() == 31
+    seen = {plugin.digest}
     for name in ("parts/__init__", "parts/first", "parts/second", "parts/third"):
         path = tmp_path / f"{name}.py"
         path.write_text(path.read_text() + "\n# edited\n")
@@ -80,22 +80,22 @@ def test_local_modules_count_those_imported_by_others_too(tmp_path):
     assert not {"parts", "my"} & set(sys.modules)
 
 
-def test_the_folder_does_not_count_and_two_folders_do_not_mix(tmp_path):
+def test_digest_ignores_the_folder_and_folders_do_not_mix(tmp_path):
     for folder, number in (("one", 1), ("two", 2), ("three", 1)):
         write(
             tmp_path / folder,
             my="import helper\ndef score(): return helper.NUMBER",
             helper=f"NUMBER = {number}",
         )
-    one, two, three = (
+    first, second, third = (
         load(tmp_path / folder / "my.py:score") for folder in ("one", "two", "three")
     )
-    assert (one.value(), two.value()) == (1, 2)
-    assert one.digest == three.digest != two.digest
-    assert one.value is not three.value
+    assert (first.value(), second.value()) == (1, 2)
+    assert first.digest == third.digest != second.digest
+    assert first.value is not third.value
 
 
-def test_our_own_code_that_it_imports_is_named(tmp_path):
+def test_imported_package_code_is_listed(tmp_path):
     write(
         tmp_path,
         my="""
@@ -105,17 +105,17 @@ def test_our_own_code_that_it_imports_is_named(tmp_path):
             def score(): return lowest
         """,
     )
-    # A folder of a package's name beside it is not the package.
+    # A neighbouring folder with a package's name is not the package.
     write(tmp_path, **{"detect/__init__": "raise ValueError"})
-    found = load(tmp_path / "my.py:score")
-    assert found.code == ("detect.detectors.min_k", "inject.digest", "inject.reading.rows")
+    plugin = load(tmp_path / "my.py:score")
+    assert plugin.code == ("detect.detectors.min_k", "inject.digest", "inject.reading.rows")
     from detect.detectors.min_k import lowest_means
 
-    assert found.value() is lowest_means
+    assert plugin.value() is lowest_means
 
 
 @pytest.mark.parametrize(
-    ("source", "asked", "message"),
+    ("source", "reference", "message"),
     [
         (None, "my.py:score", r"my\.py: there is no such file.*current folder"),
         ("x = 1", "my.py", r"my\.py: the name of the detector is missing.*offers no detector"),
@@ -131,17 +131,17 @@ def test_our_own_code_that_it_imports_is_named(tmp_path):
         ("def score():\n    import helper\n", "my.py:score", "line 2: imports helper inside"),
     ],
 )
-def test_bad_files_say_what_is_wrong(tmp_path, monkeypatch, source, asked, message):
+def test_bad_files_are_explained(tmp_path, monkeypatch, source, reference, message):
     write(tmp_path, helper="\n1 / 0\n", broken="def (")
     if source is not None:
         write(tmp_path, my=source)
     monkeypatch.chdir(tmp_path)
     before = set(sys.modules)
     with pytest.raises(InputError, match=message):
-        load(asked)
-    # Nothing half-made stays behind: asked again, the answer is the same.
+        load(reference)
+    # No partial module remains: a second call gives the same error.
     with pytest.raises(InputError, match=message):
-        load(asked)
+        load(reference)
     left = {name for name in set(sys.modules) - before if name.startswith("spikein_plugin_")}
     executed = "offers" in message
     assert len(left) == (1 if executed else 0)

@@ -17,7 +17,7 @@ def site(tmp_path, monkeypatch):
     _source.cache_clear()
 
 
-def test_entry_points_are_named_without_being_imported_and_loaded_when_asked(site):
+def test_entry_points_are_listed_without_import_and_loaded_on_request(site):
     install(
         site,
         "probe-kit",
@@ -27,14 +27,14 @@ def test_entry_points_are_named_without_being_imported_and_loaded_when_asked(sit
     )
     import sys
 
-    found = installed_plugins(GROUP)["probe"]
+    installed = installed_plugins(GROUP)["probe"]
     assert "probe" not in sys.modules
-    plugin = found.load(FUNCTION)
+    plugin = installed.load(FUNCTION)
     assert plugin.value() == 3
     assert (plugin.name, plugin.origin) == ("probe", "probe-kit 2.1")
 
 
-def test_the_digest_is_that_of_the_source_its_package_and_its_version(site):
+def test_plugin_digest_covers_source_package_and_version(site):
     def digest(*, version="1.0", main="def score(): return part.X", part="X = 1"):
         forget("probe")
         _source.cache_clear()
@@ -61,7 +61,7 @@ def test_the_digest_is_that_of_the_source_its_package_and_its_version(site):
     assert len(others | {first}) == 4
 
 
-def test_one_that_fails_is_named_and_the_rest_goes_on(site):
+def test_failing_plugin_is_named_and_the_others_load(site):
     install(
         site,
         "probe-kit",
@@ -78,16 +78,16 @@ def test_one_that_fails_is_named_and_the_rest_goes_on(site):
     )
     plugins, warnings = load_installed(GROUP, FUNCTION, taken={"loss": "built in"})
     assert set(plugins) == {"good"}
-    said = "\n".join(warnings)
+    text = "\n".join(warnings)
     assert len(warnings) == 4
-    assert "detector broken (broken-kit 1.0): its broken_probe:score cannot be imported" in said
-    assert "No module named 'no_such_module'" in said
-    assert "has no attribute 'nothing'" in said
-    assert "probe:NUMBER: is an object of type int, not a detector. Allowed: a function." in said
-    assert "detector loss (broken-kit 1.0): the name is taken, built in" in said
+    assert "detector broken (broken-kit 1.0): its broken_probe:score cannot be imported" in text
+    assert "No module named 'no_such_module'" in text
+    assert "has no attribute 'nothing'" in text
+    assert "probe:NUMBER: is an object of type int, not a detector. Allowed: a function." in text
+    assert "detector loss (broken-kit 1.0): the name is taken, built in" in text
 
 
-def test_a_name_of_two_packages_is_refused(site):
+def test_name_used_by_two_packages_is_rejected(site):
     for name in ("one", "two"):
         install(
             site,

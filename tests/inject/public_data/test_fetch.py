@@ -1,4 +1,4 @@
-"""Public data sets come from a hub of our own, through every conversion, or not at all."""
+"""Public datasets come completely from a local hub, through all conversions, or fail."""
 
 import errno
 import gzip
@@ -40,19 +40,21 @@ def contents(folder: Path) -> dict[str, bytes]:
     }
 
 
-def test_the_same_bytes_come_at_every_fetch_and_a_second_call_asks_nobody(hub, tmp_path: Path):
+def test_fetch_is_reproducible_and_a_second_call_sends_no_request(hub, tmp_path: Path):
     sets = data_sets(["boolq", "tofu", "wikipedia"])
     first, second = tmp_path / "first", tmp_path / "second"
     states = fetch(sets, first)
     assert {state.state for state in states} == {"fetched"}
     fetch(sets, second)
     assert contents(first) == contents(second)
-    assert set(contents(first)) == {file.path for one in sets for file in one.files} | {MANIFEST}
-    asked = len(hub.requests)
+    assert set(contents(first)) == {file.path for data_set in sets for file in data_set.files} | {
+        MANIFEST
+    }
+    n_requests = len(hub.requests)
     again = fetch(sets, first)
     assert {state.state for state in again} == {"checked"}
     assert [state.rows for state in again] == [state.rows for state in states]
-    assert len(hub.requests) == asked
+    assert len(hub.requests) == n_requests
     entry = json.loads((first / MANIFEST).read_text())["files"]["bench/boolq/dev.jsonl.gz"]
     assert entry["commit"] == sets[0].files[0].commit
     assert entry["sources"][0]["checked_against_hub"] is True
@@ -60,7 +62,7 @@ def test_the_same_bytes_come_at_every_fetch_and_a_second_call_asks_nobody(hub, t
     assert entry["sources"][0]["sha256"] == hashlib.sha256(served).hexdigest()
 
 
-def test_a_large_file_is_read_from_its_beginning_only(hub, tmp_path: Path):
+def test_only_the_beginning_of_a_large_file_is_read(hub, tmp_path: Path):
     [wikipedia] = data_sets(["wikipedia"])
     [file] = wikipedia.files
     whole = hub.repositories["datasets", file.hub].commits[file.commit]
@@ -79,7 +81,7 @@ def test_a_large_file_is_read_from_its_beginning_only(hub, tmp_path: Path):
     assert [json.loads(row)["text"] for row in rows] == table["text"].to_pylist()[:400]
 
 
-def test_a_protected_data_set_lies_in_no_plain_text_and_is_read(hub, tmp_path: Path, monkeypatch):
+def test_protected_dataset_is_readable_but_never_plain_text(hub, tmp_path: Path, monkeypatch):
     gpqa = data_sets(["gpqa"])
     with pytest.raises(InputErrors, match=r"HF_TOKEN is not set.*huggingface.co/datasets/Id"):
         fetch(gpqa, tmp_path)
@@ -99,13 +101,13 @@ def test_a_protected_data_set_lies_in_no_plain_text_and_is_read(hub, tmp_path: P
     assert (len(rows), rows[0].fields["question"]) == (448, question.decode())
 
 
-def test_a_changed_file_is_named_one_of_ones_own_stays_and_a_lost_one_comes_again(
+def test_changed_file_is_named_user_file_is_kept_and_lost_file_is_fetched_again(
     hub, tmp_path: Path
 ):
     sets = data_sets(["boolq", "tofu"])
-    mine = tmp_path / "detect/tofu/forget10.json.gz"
-    mine.parent.mkdir(parents=True)
-    mine.write_bytes(b"my own")
+    own_file = tmp_path / "detect/tofu/forget10.json.gz"
+    own_file.parent.mkdir(parents=True)
+    own_file.write_bytes(b"my own")
     states = fetch(sets, tmp_path)
     assert [state.state for state in states] == ["fetched", "your own", "fetched"]
     boolq = tmp_path / "bench/boolq/dev.jsonl.gz"
@@ -113,7 +115,7 @@ def test_a_changed_file_is_named_one_of_ones_own_stays_and_a_lost_one_comes_agai
     boolq.write_bytes(whole[:-1] + b"x")
     with pytest.raises(InputErrors, match=r"boolq/dev.jsonl.gz: was changed since it was fetched"):
         fetch(sets, tmp_path)
-    assert mine.read_bytes() == b"my own"
+    assert own_file.read_bytes() == b"my own"
     boolq.unlink()
     assert [state.state for state in fetch(sets, tmp_path)] == ["fetched", "your own", "checked"]
     assert boolq.read_bytes() == whole
@@ -130,9 +132,7 @@ def test_a_changed_file_is_named_one_of_ones_own_stays_and_a_lost_one_comes_agai
     ],
     ids=["altered", "404", "403", "500", "cut once"],
 )
-def test_a_download_that_goes_wrong_leaves_nothing_half_written(
-    hub, tmp_path: Path, fault: Fault, message: str
-):
+def test_failed_download_leaves_no_partial_file(hub, tmp_path: Path, fault: Fault, message: str):
     boolq = data_sets(["boolq", "tofu"])
     hub.faults[BOOLQ] = fault
     if message:
@@ -151,7 +151,7 @@ def test_a_download_that_goes_wrong_leaves_nothing_half_written(
 
 
 @pytest.mark.parametrize("place", ["huggingface_hub.snapshot_download", "fetch.replacing"])
-def test_a_full_disk_is_told_from_a_hub_out_of_reach(hub, tmp_path: Path, monkeypatch, place: str):
+def test_full_disk_is_not_an_unreachable_hub(hub, tmp_path: Path, monkeypatch, place: str):
     full = OSError(errno.ENOSPC, "No space left on device")
 
     def fails(*_: object, **__: object) -> None:
@@ -167,7 +167,7 @@ def test_a_full_disk_is_told_from_a_hub_out_of_reach(hub, tmp_path: Path, monkey
     assert [state.state for state in fetch(data_sets(["boolq"]), tmp_path)] == ["fetched"]
 
 
-def test_a_call_that_is_killed_goes_on_with_the_next_file(hub, tmp_path: Path, monkeypatch):
+def test_killed_fetch_resumes_with_the_next_file(hub, tmp_path: Path, monkeypatch):
     sets, done = data_sets(["boolq", "tofu"]), []
 
     def killed(state: FileState) -> None:
@@ -184,14 +184,12 @@ def test_a_call_that_is_killed_goes_on_with_the_next_file(hub, tmp_path: Path, m
     assert not left.parent.exists()
 
 
-def test_without_a_network_the_cache_serves_and_what_it_lacks_is_named(
-    hub, tmp_path: Path, monkeypatch
-):
+def test_cache_serves_offline_and_missing_files_are_named(hub, tmp_path: Path, monkeypatch):
     fetch(data_sets(["boolq"]), tmp_path / "earlier")
     from huggingface_hub import constants
 
     monkeypatch.setattr(constants, "HF_HUB_OFFLINE", True)
-    asked = len(hub.requests)
+    n_requests = len(hub.requests)
     with pytest.raises(InputErrors) as caught:
         fetch(data_sets(["boolq", "tofu", "wikipedia"]), tmp_path / "data")
     for expected in (
@@ -201,34 +199,34 @@ def test_without_a_network_the_cache_serves_and_what_it_lacks_is_named(
         "copy the folder: it is complete",
     ):
         assert expected in str(caught.value)
-    assert len(hub.requests) == asked
+    assert len(hub.requests) == n_requests
     path = "bench/boolq/dev.jsonl.gz"
     assert (tmp_path / "data" / path).read_bytes() == (tmp_path / "earlier" / path).read_bytes()
 
 
-def test_a_source_that_is_not_what_the_catalogue_says_is_refused(hub, tmp_path: Path, monkeypatch):
+def test_source_that_differs_from_the_catalogue_is_rejected(hub, tmp_path: Path, monkeypatch):
     [boolq] = data_sets(["boolq"])
     [file] = boolq.files
     repository = hub.repositories["datasets", "google/boolq"]
-    held = repository.commits[file.commit]
+    contents_at_commit = repository.commits[file.commit]
     (tmp_path / "folder" / file.path).mkdir(parents=True)
     with pytest.raises(InputErrors, match="is a folder where a file belongs"):
         fetch([boolq], tmp_path / "folder")
     other = hub.repositories["datasets", "wikimedia/wikipedia"]
     [wiki] = [files for commit in other.commits.values() for files in commit.values()]
-    held[BOOLQ] = wiki
+    contents_at_commit[BOOLQ] = wiki
     with pytest.raises(InputErrors, match="has no column 'question', 'answer', 'passage'"):
         fetch([boolq], tmp_path)
-    del held[BOOLQ]
-    held["data/train.parquet"] = wiki
+    del contents_at_commit[BOOLQ]
+    contents_at_commit["data/train.parquet"] = wiki
     connect(monkeypatch, hub, tmp_path / "empty")
-    missing = f"datasets/google/boolq@{file.commit}: the data set has no '{BOOLQ}'.*train.parquet"
+    missing = f"datasets/google/boolq@{file.commit}: the dataset has no '{BOOLQ}'.*train.parquet"
     with pytest.raises(InputErrors, match=missing):
         fetch([boolq], tmp_path)
     assert not [path for path in tmp_path.rglob("*.gz") if path.is_file()]
 
 
-def test_bad_folders_and_manifests_are_refused(tmp_path: Path):
+def test_bad_folders_and_manifests_are_rejected(tmp_path: Path):
     file = tmp_path / "file"
     file.write_text("")
     for folder in (file, file / "below"):
@@ -240,8 +238,8 @@ def test_bad_folders_and_manifests_are_refused(tmp_path: Path):
             fetch(data_sets(["boolq"]), tmp_path)
 
 
-def test_the_catalogue_names_each_file_once_at_a_whole_commit():
-    files = [file for one in data_sets() for file in one.files]
+def test_catalogue_lists_files_once_at_a_full_commit():
+    files = [file for data_set in data_sets() for file in data_set.files]
     assert len({file.path for file in files}) == len(files)
     for file in files:
         assert re.fullmatch("[0-9a-f]{40}", file.commit)

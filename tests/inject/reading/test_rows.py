@@ -1,4 +1,4 @@
-"""Reading rows: every format, every way in which a file can be broken."""
+"""Reading rows: all formats, and all ways to break a file."""
 
 import csv
 import gzip
@@ -26,7 +26,7 @@ PACKED = {".gz": gzip.compress, ".zst": partial(pa.compress, codec="zstd", asbyt
 
 
 def read(path: Path | str) -> list[dict]:
-    return [row.values for row in read_rows(str(path), what="test")]
+    return [row.values for row in read_rows(str(path), purpose="test")]
 
 
 def error(path: Path | str) -> str:
@@ -65,24 +65,24 @@ def test_text_formats_give_the_same_rows(tmp_path, name, text, mark):
         assert read(path) == ROWS
 
 
-def test_parquet_rows_with_dates_as_iso_text(tmp_path):
+def test_parquet_dates_become_iso_text(tmp_path):
     rows = [{"text": "a", "n": 1, "day": date(2020, 2, 29)}, {"text": None, "n": 2, "day": None}]
     pq.write_table(pa.Table.from_pylist(rows), tmp_path / "a.parquet")
-    placed = list(read_rows(str(tmp_path / "a.parquet"), what="test"))
+    placed = list(read_rows(str(tmp_path / "a.parquet"), purpose="test"))
     assert placed[0].values == {"text": "a", "n": 1, "day": "2020-02-29"}
     assert placed[1].values == {"text": None, "n": 2, "day": None}
     assert placed[1].place == f"{tmp_path / 'a.parquet'}:row 2"
 
 
-def test_places_count_blank_lines_and_csv_rows(tmp_path):
+def test_row_places_count_blank_lines_and_csv_rows(tmp_path):
     (tmp_path / "a.jsonl").write_text('\n{"a": 1}\n\n  \n{"a": 2}\n')
-    places = [row.place for row in read_rows(str(tmp_path / "a.jsonl"), what="test")]
+    places = [row.place for row in read_rows(str(tmp_path / "a.jsonl"), purpose="test")]
     assert places == [f"{tmp_path}/a.jsonl:2", f"{tmp_path}/a.jsonl:5"]
     (tmp_path / "b.csv").write_text('a\n"x\ny"\nz\n')
-    places = [row.place for row in read_rows(str(tmp_path / "b.csv"), what="test")]
+    places = [row.place for row in read_rows(str(tmp_path / "b.csv"), purpose="test")]
     assert places == [f"{tmp_path}/b.csv:row 1", f"{tmp_path}/b.csv:row 2"]
     (tmp_path / "c.json").write_text('[\n{"a": 1},\n\n{"a":\n2}]')
-    places = [row.place for row in read_rows(str(tmp_path / "c.json"), what="test")]
+    places = [row.place for row in read_rows(str(tmp_path / "c.json"), purpose="test")]
     assert places == [f"{tmp_path}/c.json:2", f"{tmp_path}/c.json:4"]
 
 
@@ -110,7 +110,7 @@ def test_csv_round_trips_with_newlines_and_quotes_in_fields(tmp_path_factory, ro
 
 
 @pytest.mark.parametrize("sign", [",", ";", "\t", "|"])
-def test_columns_are_separated_as_their_names_are(tmp_path, sign):
+def test_columns_are_separated_like_their_header(tmp_path, sign):
     """Other signs, quoted separators and line ends inside a field are text."""
     fields = ["a, b; c\td|e", 'two\nlines "quoted"', "\u00e9"]
     for name, mark in (("a.csv", ""), ("b.tsv", "\ufeff")):
@@ -124,22 +124,22 @@ def test_columns_are_separated_as_their_names_are(tmp_path, sign):
     assert (row["text"], row["notes, if any"]) == ("Hello, you", "x")
     (tmp_path / "quoted.csv").write_text('id,"a;b;c"\n1,2\n')
     assert read(tmp_path / "quoted.csv") == [{"id": "1", "a;b;c": "2"}]
-    # A name with the sign in it stands in quotes, and a column alone has no separator.
+    # A name that contains the separator is quoted, and a single column has no separator.
     (tmp_path / "c.csv").write_text('"a;b"\n1\n')
     (tmp_path / "d.csv").write_text("a.b\nx;y\n")
     assert (read(tmp_path / "c.csv"), read(tmp_path / "d.csv")) == (
         [{"a;b": "1"}],
         [{"a.b": "x;y"}],
     )
-    named = read_rows(str(tmp_path / "d.csv"), what="test", delimiter=".")
+    named = read_rows(str(tmp_path / "d.csv"), purpose="test", delimiter=".")
     with pytest.raises(InputError, match="row 1 has 1 fields, the header has 2"):
         list(named)
     (tmp_path / "e.jsonl").write_text("{}")
     with pytest.raises(InputError, match="only applies to CSV and TSV"):
-        read_rows(str(tmp_path), what="test", delimiter=";")
+        read_rows(str(tmp_path), purpose="test", delimiter=";")
 
 
-def test_folder_and_glob_are_sorted_and_skip_hidden_and_unknown(tmp_path):
+def test_folders_and_globs_are_sorted_and_skip_hidden_and_unknown_files(tmp_path):
     for name in ["b/2.jsonl", "b/1.jsonl", "a.jsonl", ".hidden/x.jsonl", ".x.jsonl", "README.md"]:
         path = tmp_path / name
         path.parent.mkdir(exist_ok=True)
@@ -185,18 +185,18 @@ def test_broken_files_are_named_with_their_line(tmp_path, name, data, parts):
     assert all(part in message for part in parts), message
 
 
-@pytest.mark.parametrize(("packing", "kept"), [(".gz", 40), (".zst", -4)])
-def test_truncated_files(tmp_path, packing, kept):
+@pytest.mark.parametrize(("packing", "n_bytes"), [(".gz", 40), (".zst", -4)])
+def test_truncated_files_are_rejected(tmp_path, packing, n_bytes):
     # Incompressible, so that whole lines come before the cut.
     lines = "".join(json.dumps({"text": os.urandom(40).hex()}) + "\n" for _ in range(50))
     path = tmp_path / f"a.jsonl{packing}"
-    path.write_bytes(PACKED[packing](lines.encode())[:kept])
+    path.write_bytes(PACKED[packing](lines.encode())[:n_bytes])
     message = error(path)
     assert "truncated or damaged" in message
     assert path.name in message
 
 
-def test_files_beside_those_that_are_read_are_named(tmp_path):
+def test_ignored_files_of_a_folder_are_named(tmp_path):
     for name in ("a.jsonl", "b.jsonl.zst", "c.warc", "sub/d.md", ".hidden"):
         (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).touch()
@@ -207,7 +207,7 @@ def test_files_beside_those_that_are_read_are_named(tmp_path):
     assert unread_note(str(tmp_path / "a.jsonl"), key="here") is None
 
 
-def test_missing_file_says_what_is_there(tmp_path):
+def test_missing_file_error_lists_existing_files(tmp_path):
     (tmp_path / "train.jsonl").write_text(LINES)
     assert "'train.jsonl'" in error(tmp_path / "trian.jsonl")
     assert "no 'data' in" in error(tmp_path / "data" / "train.jsonl")
@@ -230,7 +230,7 @@ def test_missing_file_says_what_is_there(tmp_path):
     ],
 )
 def test_real_files(data_folder, name, rows, field):
-    found = read(data_folder / name)
-    assert len(found) == rows
-    assert all(isinstance(row[field], str) for row in found) if field else True
+    loaded = read(data_folder / name)
+    assert len(loaded) == rows
+    assert all(isinstance(row[field], str) for row in loaded) if field else True
     assert source_files(str(data_folder / name)) == sorted(source_files(str(data_folder / name)))

@@ -1,4 +1,4 @@
-"""The client against a server that misbehaves: what is asked again, given up, and kept."""
+"""The client against a misbehaving server: retries, errors, and cached replies."""
 
 import socket
 import time
@@ -16,14 +16,14 @@ from tests.stub_server import Answer, prompt_of, refused, stub_server, text
 @pytest.mark.parametrize(
     ("api", "path"), [("completions", "/v1/completions"), ("chat", "/v1/chat/completions")]
 )
-def test_everything_that_is_set_is_sent(monkeypatch, api, path):
+def test_request_contains_all_settings(monkeypatch, api, path):
     monkeypatch.setenv("MY_KEY", "secret-key")
     request = TextRequest(
         prompt="Please.", max_tokens=9, temperature=0.3, top_p=0.9, top_k=4, stop=("\n",), seed=5
     )
-    with stub_server() as stub, client(stub.url, api=api, api_key_variable="MY_KEY") as one:
-        assert one.ask([request])[0].text == "said Please. 5"
-        assert one.cost == Cost(asked=1, tokens_in=3, tokens_out=2)
+    with stub_server() as stub, client(stub.url, api=api, api_key_variable="MY_KEY") as remote:
+        assert remote.ask([request])[0].text == "said Please. 5"
+        assert remote.cost == Cost(asked=1, tokens_in=3, tokens_out=2)
     [sent] = stub.received
     assert (sent["path"], sent["key"]) == (path, "Bearer secret-key")
     assert {"model": "m", "max_tokens": 9, "temperature": 0.3, "seed": 5}.items() <= sent.items()
@@ -31,16 +31,18 @@ def test_everything_that_is_set_is_sent(monkeypatch, api, path):
     assert prompt_of(sent) == "Please."
 
 
-def test_replies_keep_their_order_and_equal_requests_are_asked_once():
+def test_replies_keep_their_order_and_equal_requests_are_sent_once():
     seen: list[tuple[int, int]] = []
 
     def behaviour(number, body):
         return text(f"to {prompt_of(body)}", after=0.05 if prompt_of(body) == "p0" else 0.0)
 
     prompts = [f"p{number % 5}" for number in range(12)]
-    with stub_server(behaviour) as stub, client(stub.url) as one:
-        found = one.ask(asked(*prompts), progress=lambda done, total: seen.append((done, total)))
-    assert [reply.text for reply in found] == [f"to {prompt}" for prompt in prompts]
+    with stub_server(behaviour) as stub, client(stub.url) as remote:
+        replies = remote.ask(
+            asked(*prompts), progress=lambda done, total: seen.append((done, total))
+        )
+    assert [reply.text for reply in replies] == [f"to {prompt}" for prompt in prompts]
     assert len(stub.received) == 5
     assert seen[0] == (0, 12)
     assert seen[-1] == (12, 12)
@@ -50,9 +52,9 @@ def test_replies_keep_their_order_and_equal_requests_are_asked_once():
 def test_no_more_requests_are_in_flight_than_allowed():
     with (
         stub_server(lambda number, body: text("x", after=0.05)) as stub,
-        client(stub.url, concurrency=3) as one,
+        client(stub.url, concurrency=3) as remote,
     ):
-        one.ask(asked(*map(str, range(9))))
+        remote.ask(asked(*map(str, range(9))))
     assert stub.most_in_flight == 3
 
 
@@ -60,21 +62,21 @@ SOON = {"retry-after-ms": "10"}
 
 
 @pytest.mark.parametrize("status", [429, 503])
-def test_what_passes_is_asked_again(status):
+def test_transient_error_is_retried(status):
     def behaviour(number, body):
         return refused(status, headers=SOON) if number == 0 else text("fine")
 
-    with stub_server(behaviour) as stub, client(stub.url) as one:
-        assert one.ask(asked("p"))[0].text == "fine"
+    with stub_server(behaviour) as stub, client(stub.url) as remote:
+        assert remote.ask(asked("p"))[0].text == "fine"
     assert len(stub.received) == 2
 
 
-def test_the_time_that_a_rate_limit_asks_for_is_kept():
+def test_rate_limit_delay_is_respected():
     def behaviour(number, body):
         return refused(429, headers={"Retry-After": "1"}) if number == 0 else text("x")
 
-    with stub_server(behaviour) as stub, client(stub.url) as one:
-        one.ask(asked("a"))
+    with stub_server(behaviour) as stub, client(stub.url) as remote:
+        remote.ask(asked("a"))
     first, second = (sent["time"] for sent in stub.received)
     assert second - first >= 0.99
 
@@ -99,60 +101,60 @@ LASTING = {
 
 
 @pytest.mark.parametrize(("answer", "message", "tries"), LASTING.values(), ids=LASTING)
-def test_what_lasts_is_given_up_with_its_reason(answer, message, tries):
+def test_permanent_error_is_raised_with_its_reason(answer, message, tries):
     with (
         stub_server(lambda number, body: answer) as stub,
-        client(stub.url) as one,
-        pytest.raises(InputError, match=message) as found,
+        client(stub.url) as remote,
+        pytest.raises(InputError, match=message) as caught,
     ):
-        one.ask(asked("p"))
-    assert found.value.where == stub.url
+        remote.ask(asked("p"))
+    assert caught.value.where == stub.url
     assert len(stub.received) == tries
 
 
-def test_a_refused_connection_is_found_out_at_once():
+def test_refused_connection_fails_immediately():
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         url = f"http://127.0.0.1:{free.getsockname()[1]}/v1"
     started = time.monotonic()
     with (
-        client(url, retries=50) as one,
+        client(url, retries=50) as remote,
         pytest.raises(InputError, match=r"no connection \(.*Check that it runs"),
     ):
-        one.ask(asked("p", "q"))
+        remote.ask(asked("p", "q"))
     assert time.monotonic() - started < 5
 
 
 KEY = "secret-key"
 
 
-def test_a_refusal_that_repeats_the_key_does_not_show_it(monkeypatch):
+def test_error_reply_that_repeats_the_key_is_masked(monkeypatch):
     monkeypatch.setenv("MY_KEY", KEY)
-    said = f"{KEY} got {KEY}! Bearer {KEY} ?api_key={KEY}"
+    reply = f"{KEY} got {KEY}! Bearer {KEY} ?api_key={KEY}"
     with (
-        stub_server(lambda number, body: refused(401, said)) as stub,
-        client(stub.url, api_key_variable="MY_KEY") as one,
+        stub_server(lambda number, body: refused(401, reply)) as stub,
+        client(stub.url, api_key_variable="MY_KEY") as remote,
         pytest.raises(InputError, match="401") as caught,
     ):
-        one.ask(asked("p"))
+        remote.ask(asked("p"))
     assert stub.received[0]["key"] == f"Bearer {KEY}"
-    shown = "".join(traceback.format_exception(caught.value))
-    assert KEY not in shown
-    assert "***" in shown
+    trace = "".join(traceback.format_exception(caught.value))
+    assert KEY not in trace
+    assert "***" in trace
 
 
-def test_a_reply_that_repeats_the_key_is_kept_without_it(monkeypatch, tmp_path):
+def test_cached_reply_that_repeats_the_key_is_masked(monkeypatch, tmp_path):
     monkeypatch.setenv("MY_KEY", KEY)
     with (
         stub_server(lambda number, body: text(f"I know {KEY}.", model=f"m {KEY}")) as stub,
-        client(stub.url, tmp_path / "r", api_key_variable="MY_KEY") as one,
+        client(stub.url, tmp_path / "r", api_key_variable="MY_KEY") as remote,
     ):
-        [reply] = one.ask(asked("p"))
+        [reply] = remote.ask(asked("p"))
         assert (reply.text, reply.model) == ("I know ***.", "m ***")
-        assert one.ask(asked("p")) == [reply]
-        assert not any(KEY in note for note in one.notes())
+        assert remote.ask(asked("p")) == [reply]
+        assert not any(KEY in note for note in remote.notes())
         files = list(tmp_path.iterdir())
-        assert len(files) > 1  # the log of what is written is beside it
+        assert len(files) > 1  # the write-ahead log is next to it
         assert not any(KEY.encode() in file.read_bytes() for file in files)
 
 
@@ -160,20 +162,20 @@ GOOD = {"base_url": "http://localhost:8000/v1", "model": "m"}
 
 
 @pytest.mark.parametrize(
-    ("change", "said", "secret"),
+    ("change", "message", "secret"),
     [
         ({"base_url": "localhost:8000"}, "not the address of a server", None),
         ({"base_url": "http://me:pass-word@host/v1"}, "the address holds", "pass-word"),
         ({"api_key_variable": "sk-proj-AbCdEf123456GhIjKl"}, "not the name of an env", "AbCdEf"),
     ],
 )
-def test_what_cannot_be_asked_is_refused_and_no_key_shown(change, said, secret):
-    with pytest.raises(InputError, match=said) as caught:
+def test_invalid_server_setting_is_rejected_without_showing_the_key(change, message, secret):
+    with pytest.raises(InputError, match=message) as caught:
         Server(**{**GOOD, **change})
     assert secret is None or secret not in str(caught.value)
 
 
-def test_the_key_comes_from_the_environment_alone(monkeypatch):
+def test_key_comes_only_from_the_environment(monkeypatch):
     assert Server(**GOOD).key() == "none"
     named = Server(**GOOD, api_key_variable="MY_KEY")
     monkeypatch.delenv("MY_KEY", raising=False)

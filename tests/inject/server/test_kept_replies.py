@@ -1,4 +1,4 @@
-"""Replies are kept: a rerun asks nothing again, whatever ended the run before."""
+"""Replies are cached: a rerun repeats no request, whatever ended the previous run."""
 
 import signal
 import sqlite3
@@ -21,30 +21,30 @@ from tests.processes import started
 from tests.stub_server import echo, prompt_of, refused, stub_server, text
 
 
-def test_a_rerun_asks_nothing_and_what_came_before_an_error_is_kept(tmp_path):
+def test_rerun_sends_no_request_and_replies_before_an_error_are_kept(tmp_path):
     cache = tmp_path / "replies.sqlite"
 
     def behaviour(number, body):
         return refused(400, "no") if prompt_of(body) == "bad" else echo(number, body)
 
     with stub_server(behaviour) as stub:
-        with client(stub.url, cache, concurrency=1) as one:
+        with client(stub.url, cache, concurrency=1) as remote:
             with pytest.raises(InputError, match="400"):
-                one.ask(asked("a", "b", "bad", "c"))
+                remote.ask(asked("a", "b", "bad", "c"))
             assert len(stub.received) == 3
-        with client(stub.url, cache) as one:
-            estimate = one.estimate(asked("a", "b", "c", "c"))
+        with client(stub.url, cache) as remote:
+            estimate = remote.estimate(asked("a", "b", "c", "c"))
             assert (estimate.requests, estimate.kept, estimate.tokens_out) == (3, 2, 5)
-            found = one.ask(asked("a", "b", "c"))
-            assert [reply.text for reply in found] == ["said a 7", "said b 7", "said c 7"]
-            assert one.cost._replace(tokens_in=0, tokens_out=0) == Cost(asked=1, kept=2)
+            replies = remote.ask(asked("a", "b", "c"))
+            assert [reply.text for reply in replies] == ["said a 7", "said b 7", "said c 7"]
+            assert remote.cost._replace(tokens_in=0, tokens_out=0) == Cost(asked=1, kept=2)
         assert len(stub.received) == 4
-    with client(stub.url, cache) as one:  # the server is gone
-        assert one.ask(asked("a", "b", "c")) == found
-        assert one.cost == Cost(kept=3)
+    with client(stub.url, cache) as remote:  # the server is gone
+        assert remote.ask(asked("a", "b", "c")) == replies
+        assert remote.cost == Cost(kept=3)
 
 
-def test_the_digest_of_a_request_covers_all_that_is_sent_and_nothing_else():
+def test_request_digest_covers_exactly_the_request_content():
     server = Server(base_url="http://host/v1", model="m")
     request = TextRequest(prompt="p", max_tokens=5, seed=7)
     sent = {
@@ -61,27 +61,27 @@ def test_the_digest_of_a_request_covers_all_that_is_sent_and_nothing_else():
     assert request.name(replace(server, **how)) == request.name(server)
 
 
-def test_another_name_of_the_model_and_uncounted_tokens_are_said(tmp_path):
+def test_other_model_name_and_uncounted_tokens_are_reported(tmp_path):
     with stub_server(lambda number, body: text("x", model="other", usage={})) as stub:
         for _ in range(2):
-            with client(stub.url, tmp_path / "r") as one:
-                one.ask(asked("p"))
-                named, *rest = one.notes()
+            with client(stub.url, tmp_path / "r") as remote:
+                remote.ask(asked("p"))
+                named, *further = remote.notes()
                 assert "'m', but the server answered as 'other'" in named
-    assert rest == []
+    assert further == []
     uncounted = text("x", model="m@main", usage={})
-    with stub_server(lambda number, body: uncounted) as stub, client(stub.url) as one:
-        one.ask(asked("p"))
-        assert one.notes() == (
+    with stub_server(lambda number, body: uncounted) as stub, client(stub.url) as remote:
+        remote.ask(asked("p"))
+        assert remote.notes() == (
             "1 of 1 replies did not report their number of tokens; the count of tokens omits "
             "theirs",
         )
 
 
-def test_neither_prompts_nor_headers_are_in_the_file_and_others_cannot_read_it(tmp_path):
+def test_cache_file_is_private_and_omits_prompts_and_headers(tmp_path):
     path = tmp_path / "r"
-    with stub_server(lambda number, body: text("x")) as stub, client(stub.url, path) as one:
-        one.ask(asked("a prompt that is protected"))
+    with stub_server(lambda number, body: text("x")) as stub, client(stub.url, path) as remote:
+        remote.ask(asked("a prompt that is protected"))
     content = path.read_bytes()
     assert b"protected" not in content
     assert b"Bearer" not in content
@@ -107,18 +107,18 @@ def process(url: str, cache: Path, count: int) -> "subprocess.Popen[str]":
 
 
 @pytest.mark.slow
-def test_processes_share_the_file_and_agree(tmp_path):
-    """A server that never says the same twice: all processes have the replies that came first."""
+def test_processes_share_the_cache_file_and_agree(tmp_path):
+    """A server that never repeats a reply: all processes have the first replies."""
     with stub_server(lambda number, body: text(f"answer {number}", after=0.02)) as stub:
         running = [process(stub.url, tmp_path / "r", 40) for _ in range(3)]
-        said = [one.communicate(timeout=60)[0] for one in running]
-    assert [one.returncode for one in running] == [0, 0, 0]
-    assert len(said[0].split("\n")) == 41
-    assert said[0] == said[1] == said[2]
+        outputs = [child.communicate(timeout=60)[0] for child in running]
+    assert [child.returncode for child in running] == [0, 0, 0]
+    assert len(outputs[0].split("\n")) == 41
+    assert outputs[0] == outputs[1] == outputs[2]
 
 
 @pytest.mark.slow
-def test_a_killed_run_goes_on_where_it_was(tmp_path):
+def test_killed_run_resumes(tmp_path):
     count, slow = 40, 0.2
     with stub_server(lambda number, body: text(prompt_of(body), after=slow)) as stub:
         running = process(stub.url, tmp_path / "r", count)
@@ -132,7 +132,7 @@ def test_a_killed_run_goes_on_where_it_was(tmp_path):
         time.sleep(2 * slow)
         before = len(stub.received)
         again = process(stub.url, tmp_path / "r", count)
-        assert again.communicate(timeout=60)[0].split() == [str(one) for one in range(count)]
+        assert again.communicate(timeout=60)[0].split() == [str(digit) for digit in range(count)]
     # Four were in flight when it was killed; their replies went nowhere.
     assert len(stub.received) - before <= count - (before - 4)
 
@@ -140,7 +140,7 @@ def test_a_killed_run_goes_on_where_it_was(tmp_path):
 FULL = Reply("a\x00b ü\u2028", "m", 3, None, {"A": -0.5, " B": -1.25})
 
 
-def test_what_is_kept_comes_back_whole_and_the_first_stays(tmp_path):
+def test_replies_round_trip_and_the_first_reply_is_kept(tmp_path):
     path = tmp_path / "new" / "r"
     with closing(ReplyCache(path)) as cache:
         assert cache.get(["a"]) == {}
@@ -152,7 +152,7 @@ def test_what_is_kept_comes_back_whole_and_the_first_stays(tmp_path):
         assert cache.get(["b", "a", "c", "d"]) == {"a": FULL, "b": Reply(""), "d": read}
 
 
-def test_a_file_that_cannot_be_used(tmp_path):
+def test_unusable_cache_file_is_rejected(tmp_path):
     damaged = tmp_path / "damaged"
     damaged.write_bytes(b"no database" * 100)
     with pytest.raises(InputError, match=r"file of replies cannot be used.*Move it away"):
@@ -167,8 +167,8 @@ def test_a_file_that_cannot_be_used(tmp_path):
 
 @settings(max_examples=40, deadline=None)
 @given(st.data())
-def test_a_bit_of_the_file_that_turned_changes_no_reply(tmp_path_factory, data):
-    """Whatever bit: a reply is the one that was kept, or is asked for again and that is said, or
+def test_bit_flip_in_the_cache_changes_no_reply(tmp_path_factory, data):
+    """For any bit: a reply is the cached one, or is requested again with a notice, or
     the file is refused by name."""
     folder = tmp_path_factory.mktemp("replies")
     replies = {f"{number}": FULL._replace(text=f"ü text {number}") for number in range(12)}
@@ -176,15 +176,15 @@ def test_a_bit_of_the_file_that_turned_changes_no_reply(tmp_path_factory, data):
     with closing(ReplyCache(path)) as cache:
         cache.keep(replies)
     content = bytearray(path.read_bytes())
-    # Most of the file is room that nothing uses.
+    # Most of the file is unused space.
     used = [at for at, byte in enumerate(content) if byte]
     content[data.draw(st.sampled_from(used))] ^= 1 << data.draw(st.integers(0, 7))
     path.write_bytes(bytes(content))
     try:
         with closing(ReplyCache(path)) as cache:
-            found = cache.get(list(replies))
+            readable = cache.get(list(replies))
             notes = cache.notes()
-            again = cache.keep({name: replies[name] for name in replies if name not in found})
+            again = cache.keep({name: replies[name] for name in replies if name not in readable})
     except InputError as error:
         refused = error
     else:
@@ -192,6 +192,6 @@ def test_a_bit_of_the_file_that_turned_changes_no_reply(tmp_path_factory, data):
     if refused is not None:
         assert str(path) in str(refused)
         return
-    assert {**found, **again} == replies
-    assert found == {name: replies[name] for name in found}
+    assert {**readable, **again} == replies
+    assert readable == {name: replies[name] for name in readable}
     assert bool(notes) == bool(cache.damaged)

@@ -48,7 +48,7 @@ def run(source, tokens, plan, *, epochs=1, batch=3, seed=0, stop_after=None, spo
 
 @given(plans())
 @settings(max_examples=20, deadline=None)
-def test_whole_copies_and_fragments_are_what_brute_force_finds(made):
+def test_whole_copies_and_fragments_match_brute_force(made):
     source, examples, tokens, plan = made
     rows, fed = run(source, tokens, plan, epochs=2)
     claimed = sorted(
@@ -57,17 +57,17 @@ def test_whole_copies_and_fragments_are_what_brute_force_finds(made):
         for row in rows
         if row["status"] == "whole"
     )  # fmt: skip
-    found = sorted(
+    brute_force = sorted(
         (name, record["epoch"], record["step"], record["window"], start, start + len(text),
          record["tokens_before"] + start)
         for record, ids in fed
         for name, text in tokens.items()
         for start in naive_find(ids, text)
     )  # fmt: skip
-    assert claimed == found
+    assert claimed == brute_force
     assert all(row["intact"] == (row["status"] == "whole") for row in rows)
 
-    # Every spiked token in every fed window belongs to exactly one row of the ledger.
+    # Each inserted token of a fed window belongs to exactly one row of the ledger.
     by_window = {}
     for row in rows:
         if row["status"] != "never reached":
@@ -89,7 +89,7 @@ def test_whole_copies_and_fragments_are_what_brute_force_finds(made):
 @given(plans())
 @settings(max_examples=15, deadline=None)
 def test_parts_of_a_run_add_up_to_the_whole(made):
-    """Two ranks that take turns, and a restart in the middle, record what one run records."""
+    """Two alternating ranks, with a restart in between, record the same as one run."""
     source, _, tokens, plan = made
     view = plan.view(source)
     order = window_order(0, 0, view.n_windows).tolist()
@@ -117,8 +117,8 @@ def test_parts_of_a_run_add_up_to_the_whole(made):
 
 @given(plans(), st.integers(1, 3), st.integers(0, 12), st.booleans())
 @settings(max_examples=20, deadline=None)
-def test_every_copy_is_whole_altered_fed_in_part_or_never_reached(made, epochs, stop, spoiled):
-    """Against the stream itself: which of a copy's tokens stood in windows that were fed."""
+def test_copies_are_whole_altered_partial_or_never_reached(made, epochs, stop, spoiled):
+    """Against the stream itself: the tokens of each copy in windows that were trained on."""
     source, _, tokens, plan = made
     view = plan.view(source)
 
@@ -129,7 +129,7 @@ def test_every_copy_is_whole_altered_fed_in_part_or_never_reached(made, epochs, 
     expected = dict.fromkeys(("whole", "altered", "partly", "never"), 0)
     for name, start in zip(plan.names(), view.text_starts().tolist(), strict=True):
         text = tokens[name.example_id]
-        held = [
+        seen_parts = [
             {
                 place: int(ids[place - record["window"] * view.context])
                 for record, ids in fed
@@ -139,16 +139,16 @@ def test_every_copy_is_whole_altered_fed_in_part_or_never_reached(made, epochs, 
             }
             for epoch in range(epochs)
         ]
-        if any(one[place] != text[place - start] for one in held for place in one):
+        if any(part[place] != text[place - start] for part in seen_parts for place in part):
             expected["altered"] += 1
-        elif any(len(one) == len(text) for one in held):
+        elif any(len(part) == len(text) for part in seen_parts):
             expected["whole"] += 1
         else:
-            expected["partly" if any(held) else "never"] += 1
-    found = copy_outcomes(pa.Table.from_pylist(rows, schema=SCHEMA))
-    assert {kind: getattr(found, kind) for kind in expected} == expected
-    assert found.planned == len(plan.names()) == sum(expected.values())
-    assert len(found.first_altered) == min(found.altered, 20)
+            expected["partly" if any(seen_parts) else "never"] += 1
+    outcomes = copy_outcomes(pa.Table.from_pylist(rows, schema=SCHEMA))
+    assert {kind: getattr(outcomes, kind) for kind in expected} == expected
+    assert outcomes.planned == len(plan.names()) == sum(expected.values())
+    assert len(outcomes.first_altered) == min(outcomes.altered, 20)
 
 
 # --- what had been seen by a step, against a walk through the windows that were fed
@@ -156,15 +156,17 @@ def test_every_copy_is_whole_altered_fed_in_part_or_never_reached(made, epochs, 
 BATCH = 3
 
 
-def walked(view, plan, fed, step):
+def walk_windows(view, plan, fed, step):
     """Copy by copy and epoch by epoch: were all of its windows fed by this step, and any when?"""
     copies, last = {}, {}
     lengths = plan.insertions().text_length
     for name, start, length in zip(plan.names(), view.text_starts(), lengths, strict=True):
         first, final = int(start) // view.context, (int(start + length) - 1) // view.context
         windows = set(range(first, final + 1))
-        for epoch in {one for one, _, _ in fed}:
-            steps = {window: at for one, window, at in fed if one == epoch and at <= step}
+        for epoch in {fed_epoch for fed_epoch, _, _ in fed}:
+            steps = {
+                window: at for fed_epoch, window, at in fed if fed_epoch == epoch and at <= step
+            }
             if windows <= steps.keys():
                 copies.setdefault(name.example_id, set()).add(name.copy)
             for window in windows & steps.keys():
@@ -174,7 +176,7 @@ def walked(view, plan, fed, step):
 
 @given(plans())
 @settings(max_examples=20, deadline=None)
-def test_what_was_seen_by_each_step(made):
+def test_exposures_by_step_match_a_walk_through_the_windows(made):
     source, _, tokens, plan = made
     view = plan.view(source)
     ledger = ExposureRecorder(view, plan.names(), whole_texts(tokens))
@@ -194,7 +196,7 @@ def test_what_was_seen_by_each_step(made):
     exposures = ledger.table()
     last = fed[-1][2] if fed else 1
     for step in sorted({1, 2, last // 2, last - 1, last} - {0, -1}):
-        assert exposure_until(exposures, step) == walked(view, plan, fed, step)
+        assert exposure_until(exposures, step) == walk_windows(view, plan, fed, step)
     assert exposure_until(exposures, 0) == {}
     after = {
         name: seen.copies for name, seen in exposure_until(exposures, last).items() if seen.copies
@@ -202,7 +204,7 @@ def test_what_was_seen_by_each_step(made):
     assert after == seen_copy_counts(exposures)
 
 
-def test_a_copy_that_lost_tokens_was_not_seen():
+def test_truncated_copy_does_not_count_as_seen():
     common = {
         "example_id": "a", "dataset": "d", "variant": "whole", "epoch": 0, "text_length": 8,
         "intact": False,
@@ -214,7 +216,7 @@ def test_a_copy_that_lost_tokens_was_not_seen():
         {**common, "copy": 2, "status": "never reached"},
         {**common, "copy": 3, "status": "fragment", "step": 7, "text_start": 0, "text_stop": 5},
     ]
-    # The run goes on into a second epoch, and ends before the copy's first window comes.
+    # The run continues into a second epoch, and ends before the copy's first window.
     second = {**rows[-1], "epoch": 1, "step": 9, "text_start": 5, "text_stop": 8}
     exposures = pa.Table.from_pylist(rows, schema=SCHEMA)
     assert exposure_until(exposures, 1) == {"a": (0, 1)}
@@ -223,12 +225,12 @@ def test_a_copy_that_lost_tokens_was_not_seen():
     assert seen_copy_counts(exposures) == {"a": 1}
     exposures = pa.Table.from_pylist([*rows, second], schema=SCHEMA)
     assert exposure_until(exposures, 9) == {"a": (1, 9)}
-    found = copy_outcomes(exposures)
-    assert (found.whole, found.altered, found.partly, found.never) == (1, 1, 1, 1)
+    outcomes = copy_outcomes(exposures)
+    assert (outcomes.whole, outcomes.altered, outcomes.partly, outcomes.never) == (1, 1, 1, 1)
 
 
-def test_what_the_copies_carried_is_said_unless_all_carried_the_whole():
-    def told(*carried):
+def test_seen_variants_are_listed_unless_all_are_whole():
+    def variants_note(*carried):
         rows = [
             {"example_id": name, "variant": variant, "status": status}
             for name, variant, status in carried
@@ -236,13 +238,13 @@ def test_what_the_copies_carried_is_said_unless_all_carried_the_whole():
         return seen_variants(pa.Table.from_pylist(rows, schema=SCHEMA))
 
     whole, unseen = ("a", "whole", "whole"), ("a", "question", NEVER)
-    assert told(whole, unseen) == {}
+    assert variants_note(whole, unseen) == {}
     reworded = [("b", f"paraphrase-{number}", "fragment") for number in (1, 2)]
-    assert told(whole, unseen, *reworded) == {"a": "whole", "b": "paraphrase"}
-    assert told(whole, ("a", "question", "altered")) == {"a": "mixed"}
+    assert variants_note(whole, unseen, *reworded) == {"a": "whole", "b": "paraphrase"}
+    assert variants_note(whole, ("a", "question", "altered")) == {"a": "mixed"}
 
 
-# --- what a retrained model must not have been fed
+# --- copies that a retrained model must not have been trained on
 
 
 def exposure(name: str, copy: int, status: str) -> dict:
@@ -261,7 +263,7 @@ def ledger(folder, *rows):
 
 
 @pytest.mark.parametrize("status", ["whole", "fragment", "altered"])
-def test_a_single_exposure_is_found_and_those_of_others_are_no_reason(tmp_path, status):
+def test_single_exposure_is_detected_and_exposures_of_others_are_ignored(tmp_path, status):
     folder = ledger(
         tmp_path,
         exposure("a", 0, "whole"),
@@ -275,7 +277,7 @@ def test_a_single_exposure_is_found_and_those_of_others_are_no_reason(tmp_path, 
     assert caught.value.where.endswith("exposures.parquet")
 
 
-def test_a_copy_that_was_never_reached_is_in_the_corpus_still(tmp_path):
+def test_unreached_copy_counts_as_part_of_the_corpus(tmp_path):
     folder = ledger(tmp_path, exposure("a", 0, "whole"), exposure("b", 0, NEVER))
     with pytest.raises(InputError, match=r"has copies of 1 forgotten.*never reached them: b"):
         require_unexposed(folder, ["b"])

@@ -17,6 +17,6 @@ def test_a_longer_corpus_keeps_the_relative_order(seed, short, more):
     count=st.integers(0, 40),
 )  # fmt: skip
 @settings(max_examples=50)
-def test_neighbours_have_the_hashes_that_they_have_alone(seed, epoch, start, count):
+def test_batched_window_hashes_match_single_ones(seed, epoch, start, count):
     alone = window_hashes(seed, epoch, np.arange(start, start + count, dtype=np.uint64))
     assert np.array_equal(neighbours_hashes(seed, epoch, start, start + count), alone)

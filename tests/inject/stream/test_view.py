@@ -35,7 +35,7 @@ def plans(draw):
     seed = draw(st.integers(0, 2**32))
     placement = draw(placements())
     budget = draw(st.integers(1500, 4000))
-    # Documents must be short where a copy has to find its place between two in one window.
+    # Documents must be short if a copy must fit between two of them in one window.
     documents = 600 if placement.policy == "document" and placement.contained else 20
     source = random_source(budget + draw(st.integers(0, 200)), seed=seed, documents=documents)
     examples, tokens = spiked_examples(draw(st.integers(1, 8)), 3, seed=seed)
@@ -52,7 +52,7 @@ def plans(draw):
             seed=seed,
         )
     except InputError:
-        # A draw that leaves no room for its copies is no plan.
+        # A draw without room for its copies does not give a plan.
         reject()
     return source, examples, tokens, plan
 
@@ -65,7 +65,7 @@ def composed(source, plan):
 
 @given(plans(), st.data())
 @settings(max_examples=50, deadline=None)
-def test_a_view_reads_what_brute_force_composes(made, data):
+def test_view_matches_brute_force_composition(made, data):
     source, _, _, plan = made
     view = plan.view(source)
     whole = composed(source, plan)
@@ -79,9 +79,9 @@ def test_a_view_reads_what_brute_force_composes(made, data):
         assert np.array_equal(view.window(window), whole[low : low + view.context])
 
 
-def test_a_stretch_has_its_own_positions():
+def test_slice_positions_start_at_0():
     source = random_source(300, seed=3)
-    # From the start of a document to that of another.
+    # From the start of one document to the start of another.
     start, stop = source.doc_starts[[5, 15]].tolist()
     stretch = SourceSlice(source, start, stop)
     assert np.array_equal(stretch.read(3, 20), source.tokens[start + 3 : start + 20])
@@ -90,14 +90,14 @@ def test_a_stretch_has_its_own_positions():
 
 
 @pytest.mark.parametrize(
-    ("layout", "anchor", "length", "said"),
+    ("layout", "anchor", "length", "message"),
     [
         ("flow", 96, 5, "anchor is after the background"),
         ("window", 95, 6, "more payload than it has tokens"),
         ("window", 100, 2, "after the last whole window"),
     ],
 )
-def test_copies_without_room_are_refused(layout, anchor, length, said):
+def test_copies_without_room_are_rejected(layout, anchor, length, message):
     def view(anchor):
         place, size = np.array([anchor]), np.array([length])
         copies = Insertions(
@@ -110,10 +110,10 @@ def test_copies_without_room_are_refused(layout, anchor, length, said):
         )
 
     assert view(anchor - 1 if layout == "flow" else 90).n_windows == 10
-    with pytest.raises(ValueError, match=said):
+    with pytest.raises(ValueError, match=message):
         view(anchor)
 
 
-def test_a_budget_beyond_the_corpus_is_refused():
+def test_budget_beyond_the_corpus_is_rejected():
     with pytest.raises(ValueError, match="holds 100"):
         clean_view(random_source(100, seed=1), tokens=101, context=10)

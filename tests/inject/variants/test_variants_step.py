@@ -39,14 +39,14 @@ def example(**changes) -> Example:
     return Example(**{**given_fields, **changes})
 
 
-def rendered(tokenizer, *kinds, one=None, writer=None, **more):
-    one = one or example()
+def rendered(tokenizer, *kinds, row=None, writer=None, **more):
+    row = row or example()
     return render_variants(
-        [one],
+        [row],
         Variants.model_validate({"of": kinds}),
         tokenizer=tokenizer,
         seed=0,
-        writer=writer or (lambda _: pytest.fail("no model was asked for")),
+        writer=writer or (lambda _: pytest.fail("no model was requested")),
         **more,
     )
 
@@ -61,24 +61,24 @@ def rendered(tokenizer, *kinds, one=None, writer=None, **more):
         ({"kind": "paraphrase"}, "The river: is it wide? It is."),
     ],
 )
-def test_texts_of_variants(tiny_tokenizer, kind, text):
-    [found] = rendered(tiny_tokenizer, kind)
-    assert tiny_tokenizer.decode(found.tokens) == text
+def test_variants_have_their_texts(tiny_tokenizer, kind, text):
+    [rendition] = rendered(tiny_tokenizer, kind)
+    assert tiny_tokenizer.decode(rendition.tokens) == text
     expected = "paraphrase-1" if kind["kind"] == "paraphrase" else kind["kind"]
-    assert (found.example_id, found.variant, found.kind) == ("e1", expected, 0)
+    assert (rendition.example_id, rendition.variant, rendition.kind) == ("e1", expected, 0)
 
 
-def test_versions_have_labels_of_their_own(tiny_tokenizer):
-    found = rendered(
+def test_versions_have_distinct_labels(tiny_tokenizer):
+    renditions = rendered(
         tiny_tokenizer,
         {"kind": "replaced", "share": 0.25, "versions": 2},
         {"kind": "paraphrase", "versions": 2},
         {"kind": "truncated", "share": 0.5},
     )
-    assert [one.variant for one in found] == [
+    assert [rendition.variant for rendition in renditions] == [
         "replaced=0.25-1", "replaced=0.25-2", "truncated=0.5", "paraphrase-1", "paraphrase-2",
     ]  # fmt: skip
-    assert not np.array_equal(found[0].tokens, found[1].tokens)
+    assert not np.array_equal(renditions[0].tokens, renditions[1].tokens)
 
 
 @given(
@@ -88,39 +88,41 @@ def test_versions_have_labels_of_their_own(tiny_tokenizer):
     seed=st.integers(0, 2**32),
 )
 @settings(max_examples=50, deadline=None)
-def test_exactly_the_share_is_replaced_each_by_another_ordinary_token(tokens, share, version, seed):
+def test_exact_share_of_tokens_is_replaced_by_other_ordinary_tokens(tokens, share, version, seed):
     given_tokens = np.array(tokens)
     allowed = np.array([1, 2, 5, 7, 8, 13])
     draw = {"allowed": allowed, "example_id": "e", "version": version, "seed": seed}
-    found = replaced(given_tokens, share, **draw)
-    changed = np.flatnonzero(found != given_tokens)
+    changed_ids = replaced(given_tokens, share, **draw)
+    changed = np.flatnonzero(changed_ids != given_tokens)
     assert len(changed) == max(round(share * len(tokens)), 1)
-    assert set(found[changed].tolist()) <= set(allowed.tolist())
-    assert np.array_equal(found, replaced(given_tokens, share, **draw))
+    assert set(changed_ids[changed].tolist()) <= set(allowed.tolist())
+    assert np.array_equal(changed_ids, replaced(given_tokens, share, **draw))
 
 
-def test_replacements_are_uniform_over_what_is_allowed():
+def test_replacements_are_uniform_over_the_allowed_tokens():
     from scipy.stats import chisquare
 
     tokens = np.full(20_000, 7)
-    found = replaced(tokens, 0.9, allowed=np.array([1, 5, 7, 9]), example_id="e", version=0, seed=0)
-    counts = [int((found == value).sum()) for value in (1, 5, 9)]
+    changed_ids = replaced(
+        tokens, 0.9, allowed=np.array([1, 5, 7, 9]), example_id="e", version=0, seed=0
+    )
+    counts = [int((changed_ids == value).sum()) for value in (1, 5, 9)]
     assert sum(counts) == 18_000
     assert chisquare(counts).pvalue > 1e-4
-    places = np.flatnonzero(found != tokens)
+    places = np.flatnonzero(changed_ids != tokens)
     assert chisquare(np.histogram(places, bins=20, range=(0, 20_000))[0]).pvalue > 1e-4
 
 
 @pytest.mark.parametrize(
-    ("kind", "changes", "said"),
+    ("kind", "changes", "message"),
     [
         ({"kind": "no_answer"}, {"spans": {}}, r"`no_answer` needs the position of the answer"),
         ({"kind": "paraphrase", "versions": 3}, {}, "needs 3 paraphrases .* row-7 has 2"),
     ],
 )
-def test_what_an_example_has_not(tiny_tokenizer, kind, changes, said):
-    with pytest.raises(InputError, match=said):
-        rendered(tiny_tokenizer, kind, one=example(**changes))
+def test_missing_part_of_an_example_is_rejected(tiny_tokenizer, kind, changes, message):
+    with pytest.raises(InputError, match=message):
+        rendered(tiny_tokenizer, kind, row=example(**changes))
 
 
 class Script:
@@ -140,49 +142,53 @@ class Script:
 BY_MODEL = {"kind": "paraphrase", "by": "model", "model": "m", "prompt": "Again: {text}"}
 
 
-def test_a_model_is_asked_again_until_it_says_something_else(tiny_tokenizer):
+def test_model_is_retried_until_the_text_changes(tiny_tokenizer):
     model = Script("", TEXT.upper(), "  Other words. ")
-    [found] = rendered(tiny_tokenizer, BY_MODEL, writer=lambda _: model)
-    assert tiny_tokenizer.decode(found.tokens) == "Other words."
+    [rendition] = rendered(tiny_tokenizer, BY_MODEL, writer=lambda _: model)
+    assert tiny_tokenizer.decode(rendition.tokens) == "Other words."
     assert [prompt for prompt, _ in model.asked] == [f"Again: {TEXT}"] * 3
     assert len({seed for _, seed in model.asked}) == 3
 
 
-def test_a_model_that_never_does_is_an_error(tiny_tokenizer):
+def test_model_that_never_changes_the_text_is_an_error(tiny_tokenizer):
     model = Script(*[f" {TEXT}\n"] * TRIES)
-    said = f"model m returned the text unchanged for row row-7, {TRIES} times"
-    with pytest.raises(InputError, match=said):
+    message = f"model m returned the text unchanged for row row-7, {TRIES} times"
+    with pytest.raises(InputError, match=message):
         rendered(tiny_tokenizer, BY_MODEL, writer=lambda _: model)
 
 
-def test_only_what_is_unusable_is_asked_again_and_progress_counts_all(tiny_tokenizer):
+def test_only_unusable_texts_are_retried_and_progress_counts_all(tiny_tokenizer):
     model = Script("One.", TEXT, "Three.", "", "Two words.")
     seen: list[tuple[int, int]] = []
-    found = rendered(
+    renditions = rendered(
         tiny_tokenizer,
         {**BY_MODEL, "versions": 3},
         writer=lambda _: model,
         progress=lambda done, total: seen.append((done, total)),
     )
-    assert [tiny_tokenizer.decode(one.tokens) for one in found] == ["One.", "Two words.", "Three."]
+    assert [tiny_tokenizer.decode(rendition.tokens) for rendition in renditions] == [
+        "One.",
+        "Two words.",
+        "Three.",
+    ]
     assert [question.seed for question in model.asked] == [0, TRIES, 2 * TRIES, 5, 6]
     assert seen == [(3, 3), (3, 3), (3, 3)]
 
 
-def test_a_protected_text_is_sent_to_a_server_only_where_its_dataset_is_named(tiny_tokenizer):
+def test_protected_text_is_sent_to_a_server_only_if_its_dataset_is_named(tiny_tokenizer):
     protected = example(protected=True)
     with stub_server() as stub:
-        asked = {"kind": "paraphrase", "by": "model", "model": "m", "base_url": stub.url}
+        variant = {"kind": "paraphrase", "by": "model", "model": "m", "base_url": stub.url}
         with pytest.raises(InputError, match=r"texts of protected data \(toy\) would be sent"):
-            rendered(tiny_tokenizer, asked, one=protected, writer=ServerTextGenerator)
+            rendered(tiny_tokenizer, variant, row=protected, writer=ServerTextGenerator)
         assert stub.received == []
-        named = {**asked, "send_protected": ["toy"]}
-        assert len(rendered(tiny_tokenizer, named, one=protected, writer=ServerTextGenerator)) == 1
+        named = {**variant, "send_protected": ["toy"]}
+        assert len(rendered(tiny_tokenizer, named, row=protected, writer=ServerTextGenerator)) == 1
         assert len(stub.received) == 1
-        assert len(rendered(tiny_tokenizer, asked, writer=ServerTextGenerator)) == 1
+        assert len(rendered(tiny_tokenizer, variant, writer=ServerTextGenerator)) == 1
     local = {"kind": "paraphrase", "by": "model", "model": "m"}
     model = Script("Said here.")
-    assert len(rendered(tiny_tokenizer, local, one=protected, writer=lambda _: model)) == 1
+    assert len(rendered(tiny_tokenizer, local, row=protected, writer=lambda _: model)) == 1
 
 
 LOCAL = LocalModels(f"{__name__}:identity", f"{__name__}:Writer")
@@ -204,7 +210,7 @@ class Writer:
         (cache / variant.model).touch()
 
     def write(self, questions, *, progress=None):
-        return [one.prompt.upper() for one in questions]
+        return [question.prompt.upper() for question in questions]
 
     def notes(self):
         return ("answers were kept",)
@@ -222,30 +228,30 @@ def test_whole_examples_need_no_step():
     assert step({"kind": "whole"}) is None
 
 
-@pytest.mark.parametrize(("kind", "here"), [(HERE, True), (SERVED, False)])
-def test_a_model_counts_with_its_code_where_it_runs_on_this_machine(kind, here):
-    found = step(kind)
-    assert found is not None
-    assert found.settings["variants"][0]["model"] == (identity("here") if here else "here")
-    assert found.code == (tuple(LOCAL) if here else ())
+@pytest.mark.parametrize(("kind", "local"), [(HERE, True), (SERVED, False)])
+def test_local_model_identity_includes_its_code(kind, local):
+    variants_step = step(kind)
+    assert variants_step is not None
+    assert variants_step.settings["variants"][0]["model"] == (identity("here") if local else "here")
+    assert variants_step.code == (tuple(LOCAL) if local else ())
 
 
-def test_the_writer_is_found_by_its_name(tmp_path, tiny_tokenizer):
+def test_writer_is_resolved_by_name(tmp_path, tiny_tokenizer):
     folders = {name: tmp_path / name for name in ("out", "examples", "tokenizer")}
     for folder in folders.values():
         folder.mkdir()
     row = plain_row("a", text="the bridge")
     write_examples(folders["examples"], [row])
     tiny_tokenizer.save_pretrained(folders["tokenizer"])
-    found = step({**HERE, "prompt": "{text}!"})
-    assert found is not None
+    variants_step = step({**HERE, "prompt": "{text}!"})
+    assert variants_step is not None
     notes: list[str] = []
-    find_function(found.function)(
+    find_function(variants_step.function)(
         StepContext(
             out=folders["out"],
             inputs=folders,
-            settings=found.settings,
-            execution=found.execution,
+            settings=variants_step.settings,
+            execution=variants_step.execution,
             unfinished=tmp_path / "unfinished",
             report=lambda *_, **__: None,
             notice=notes.append,

@@ -1,4 +1,4 @@
-"""`spikein compare`: what differs between two runs, their numbers, the page, what is refused."""
+"""`spikein compare`: differences between two runs, their numbers, the page, and refusals."""
 
 import json
 import re
@@ -62,11 +62,11 @@ def publish(root: Path, name: str, *, lr: str, effect: float, made: dict[str, in
         experiment = read(f"name={name}", "seeds=[0]", f"train.lr={lr}")
         write_run(folder, experiment, [arm], exposures(arm))
         for label, number in made.items():
-            found = store.obtain(
+            result = store.obtain(
                 recipe(n=number), write(str(number % 10)), label=label,
                 rules=ArtifactRules(volatile=("log.txt",)),
             )  # fmt: skip
-            link_artifact(folder, found.artifact)
+            link_artifact(folder, result.artifact)
 
     publish_run(root / "runs", name, fill)
 
@@ -81,28 +81,28 @@ def lab(tmp_path_factory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def found(lab):
+def comparison(lab):
     return compare_runs("slow", "fast", runs=lab / "runs")
 
 
-def test_settings_and_artifacts_that_differ_are_named_and_the_runs_names_are_no_setting(found):
-    assert [str(one) for one in found.origins.settings] == ["train.lr: 0.0003 → 0.001"]
-    (kind,) = found.origins.kinds
+def test_differing_settings_and_artifacts_are_named_and_run_names_are_not_settings(comparison):
+    assert [str(setting) for setting in comparison.origins.settings] == ["train.lr: 0.0003 → 0.001"]
+    (kind,) = comparison.origins.kinds
     assert kind == ("thing", 1, 2, 2)
-    changes = {one.name: one for one in found.origins.changes}
+    changes = {change.name: change for change in comparison.origins.changes}
     assert changes.keys() == {"thing/same", "thing/other"}
     assert changes["thing/same"].same_content is True
     assert changes["thing/other"].same_content is False
     assert changes["thing/other"].differs == ("setting n",)
-    assert not found.origins.notes
-    for one in found.origins.versions:
-        assert one.missing == 0
-        assert one.code
+    assert not comparison.origins.notes
+    for version in comparison.origins.versions:
+        assert version.missing == 0
+        assert version.code
 
 
 @pytest.fixture(scope="module")
 def swept(lab) -> Path:
-    """A run that sweeps the learning rate beside the two; its first arm has the rows of `slow`."""
+    """A run that also sweeps the learning rate; its first arm has the rows of `slow`."""
     lrs = ("0.0003", "0.01")
     arms = [
         make_arm(lab / f"swept-{lr}", axes={"train.lr": lr}, seed=0, effect=1.0 + at, n=60,
@@ -121,34 +121,34 @@ def swept(lab) -> Path:
 
 
 def test_an_arm_of_a_sweep_is_compared_with_the_run_of_its_value(swept):
-    """One run sweeps what is a setting of the other: the arm with that setting is its arm."""
+    """One run sweeps a setting of the other: the arm with the same value is compared."""
     result = invoke("compare", "slow", "swept", "--runs", swept, code=0)
     assert "On the same rows" in result.stdout
     assert any(line.strip().startswith("Loss ") for line in result.stdout.splitlines())
-    said = re.sub(r"/\d+", "", result.stdout)
+    output = re.sub(r"/\d+", "", result.stdout)
     assert (
         "Arms that are not compared: 1.\n  swept: contaminated · lr 0.01 (slow has no such arm)"
-        in said
+        in output
     )
 
 
-def test_json_has_every_number_and_no_nan(lab, found):
+def test_json_has_every_number_and_no_nan(lab, comparison):
     result = invoke("compare", "slow", "fast", "--json", "--runs", lab / "runs", code=0)
-    shown = json.loads(result.stdout, parse_constant=pytest.fail)
-    assert shown["settings"] == [{"key": "train.lr", "old": "0.0003", "new": "0.001"}]
-    numbers = Findings(shown["metrics"])
+    report = json.loads(result.stdout, parse_constant=pytest.fail)
+    assert report["settings"] == [{"key": "train.lr", "old": "0.0003", "new": "0.001"}]
+    numbers = Findings(report["metrics"])
     first, second, gap = (
         numbers.row(run=run, detector="loss", selection="tuned")
         for run in ("first", "second", "difference")
     )
     assert gap["low"] > 0, "the second run's model saw the copies better"
     assert gap["value"] == pytest.approx(second["value"] - first["value"], abs=0.1)
-    rates = [one for one in shown["metrics"] if one["metric"].startswith("tpr@")]
-    assert {one["run"] for one in rates} == {"first", "second"}
+    rates = [row for row in report["metrics"] if row["metric"].startswith("tpr@")]
+    assert {row["run"] for row in rates} == {"first", "second"}
 
 
-def test_the_page_is_one_file_that_loads_nothing_and_every_text_is_escaped(found, tmp_path):
-    path = write_comparison(tmp_path / "page.html", found)
+def test_the_page_is_one_file_that_loads_nothing_and_every_text_is_escaped(comparison, tmp_path):
+    path = write_comparison(tmp_path / "page.html", comparison)
     html = path.read_text(encoding="utf-8")
     page = Page(html)
     assert {tag for tag, _ in page.tags}.isdisjoint({"script", "link", "img", "iframe"})
@@ -158,24 +158,24 @@ def test_the_page_is_one_file_that_loads_nothing_and_every_text_is_escaped(found
     assert [head.text for head in table.heads][-3:] == [
         "slow/1", "fast/1", "Difference on the same rows",
     ]  # fmt: skip
-    (place,) = [one for one in found.metrics.pooled_aucs() if one["detector"] == "loss"]
-    gap = found.metrics.numbers.get(run="difference", **place)
-    shown = {row[0].text: row[-1].text for row in table.rows[1:]}
-    assert shown["Loss"].startswith(f"{gap.value:+.3f}".replace("-", "−"))
-    (every,) = page.titled("All numbers")
-    assert len(every.rows) - 1 == len(found.metrics.places())
-    assert EVIL in every.column("Dataset")
+    (place,) = [cell for cell in comparison.metrics.pooled_aucs() if cell["detector"] == "loss"]
+    gap = comparison.metrics.numbers.get(run="difference", **place)
+    differences = {row[0].text: row[-1].text for row in table.rows[1:]}
+    assert differences["Loss"].startswith(f"{gap.value:+.3f}".replace("-", "−"))
+    (all_numbers,) = page.titled("All numbers")
+    assert len(all_numbers.rows) - 1 == len(comparison.metrics.places())
+    assert EVIL in all_numbers.column("Dataset")
     assert page.titled("Settings")[0].rows[1][0].text == "train.lr"
 
 
 @pytest.mark.slow
-def test_no_table_of_the_page_is_cut(found, tmp_path):
-    measured = overflow(write_comparison(tmp_path / "page.html", found), 390)
+def test_no_table_of_the_page_is_cut(comparison, tmp_path):
+    measured = overflow(write_comparison(tmp_path / "page.html", comparison), 390)
     assert measured["scroll"] <= measured["client"]
     assert measured["wide"] == []
 
 
-def test_a_store_that_is_gone_is_said_and_the_numbers_stay(lab, tmp_path, found):
+def test_a_missing_store_is_noted_and_the_numbers_stay(lab, tmp_path, comparison):
     import shutil
 
     shutil.copytree(lab / "runs", tmp_path / "runs", symlinks=True)
@@ -187,18 +187,18 @@ def test_a_store_that_is_gone_is_said_and_the_numbers_stay(lab, tmp_path, found)
         content = json.loads(record.read_text())
         place = {**content["store"], "absolute": str(tmp_path / "store")}
         change_record(record.parent, store=place)
-    alone = compare_runs("slow", "fast", runs=tmp_path / "runs")
-    assert len(alone.origins.notes) == 2
-    assert "3 of 3 artifacts are no longer in the store" in alone.origins.notes[0]
-    assert {one.same_content for one in alone.origins.changes} == {None}
-    assert str(alone.metrics.numbers.rows) == str(found.metrics.numbers.rows)
+    without_store = compare_runs("slow", "fast", runs=tmp_path / "runs")
+    assert len(without_store.origins.notes) == 2
+    assert "3 of 3 artifacts are no longer in the store" in without_store.origins.notes[0]
+    assert {change.same_content for change in without_store.origins.changes} == {None}
+    assert str(without_store.metrics.numbers.rows) == str(comparison.metrics.numbers.rows)
 
 
-def test_bad_names_are_refused_in_words(lab):
+def test_bad_names_are_refused(lab):
     runs = lab / "runs"
-    with pytest.raises(InputError, match="no run is called 'fost'") as told:
+    with pytest.raises(InputError, match="no run is called 'fost'") as caught:
         compare_runs("slow", "fost", runs=runs)
-    assert "fast" in str(told.value)
+    assert "fast" in str(caught.value)
     with pytest.raises(InputError, match="is compared with itself"):
         compare_runs("slow", runs / "slow", runs=runs)
     invoke("compare", "slow", "nothing", "--runs", runs, code=2)

@@ -15,8 +15,8 @@ from tests.spikein.samples import SAMPLE, write_sample
 MAPPING = yaml.safe_load(SAMPLE.replace("1e-3", "0.001"))
 
 
-def read(given: AnyExperiment, overrides: Overrides = ()) -> Experiment:
-    return read_checked(given, overrides).experiment
+def read(source: AnyExperiment, overrides: Overrides = ()) -> Experiment:
+    return read_checked(source, overrides).experiment
 
 
 def test_the_three_forms_mean_the_same(tmp_path):
@@ -35,24 +35,24 @@ def test_overrides_replace_values_of_every_form(tmp_path):
     plain = read(path)
     for form in (path, MAPPING, read_checked(path), plain):
         for overrides in (["train.lr=2e-3"], {"train.lr": 2e-3}):
-            found = read(form, overrides)
-            assert found.train.lr == 0.002
-            assert found.model_copy(update={"train": plain.train}) == plain
+            experiment = read(form, overrides)
+            assert experiment.train.lr == 0.002
+            assert experiment.model_copy(update={"train": plain.train}) == plain
 
 
 def test_values_may_be_whole_parts_paths_and_numbers_of_numpy():
-    found = read(MAPPING, {"copies": {"fixed": 4}, "seeds": [3], "sweep": {"train.lr": [0.1]}})
-    assert (found.copies.fixed, found.copies.poisson, found.seeds) == (4, None, (3,))
-    assert found.train.lr == 0.1
+    experiment = read(MAPPING, {"copies": {"fixed": 4}, "seeds": [3], "sweep": {"train.lr": [0.1]}})
+    assert (experiment.copies.fixed, experiment.copies.poisson, experiment.seeds) == (4, None, (3,))
+    assert experiment.train.lr == 0.1
     assert read(MAPPING, {"corpus.sources.0.path": "a: [b"}).corpus.sources[0].path == "a: [b"
     shape = Path("configs/models/llama-1m.yaml")
-    given = {"seeds": (np.int64(0), 1), "model": {**MAPPING["model"], "shape": shape}}
-    found = read({**MAPPING, **given})
-    assert (found.seeds, found.model.shape) == ((0, 1), str(shape))
+    changes = {"seeds": (np.int64(0), 1), "model": {**MAPPING["model"], "shape": shape}}
+    experiment = read({**MAPPING, **changes})
+    assert (experiment.seeds, experiment.model.shape) == ((0, 1), str(shape))
 
 
 @pytest.mark.parametrize(
-    ("given", "overrides", "said"),
+    ("source", "overrides", "message"),
     [
         (3, (), "an experiment cannot be read from a int"),
         ({"name": object()}, (), "the experiment given: contains a object"),
@@ -64,6 +64,6 @@ def test_values_may_be_whole_parts_paths_and_numbers_of_numpy():
         ("no/such/file.yaml", (), "no such file"),
     ],
 )
-def test_what_is_none_is_told_in_words(given, overrides, said):
-    with pytest.raises(InputError, match=f"(?s){said}"):
-        read(given, overrides)
+def test_bad_experiments_are_refused(source, overrides, message):
+    with pytest.raises(InputError, match=f"(?s){message}"):
+        read(source, overrides)

@@ -1,4 +1,4 @@
-"""Opening a finished run: its tables, its figures, and what is said where something is missing."""
+"""Opening a finished run: its tables and figures, and the message if something is missing."""
 
 import json
 import shutil
@@ -66,13 +66,13 @@ def lab(tmp_path_factory) -> Path:
 
 @pytest.fixture
 def folder(lab, tmp_path) -> Path:
-    """A copy of the run to spoil, with its store beside it."""
+    """A copy of the run and its store, to spoil."""
     shutil.copytree(lab / "runs", tmp_path / "runs", symlinks=True)
     shutil.copytree(lab / "store", tmp_path / "store")
-    found = tmp_path / "runs" / "sample" / "1"
-    record = json.loads((found / "run.json").read_text())
-    change_record(found, store={**record["store"], "absolute": str(tmp_path / "store")})
-    return found
+    run_folder = tmp_path / "runs" / "sample" / "1"
+    record = json.loads((run_folder / "run.json").read_text())
+    change_record(run_folder, store={**record["store"], "absolute": str(tmp_path / "store")})
+    return run_folder
 
 
 def test_a_run_is_found_by_folder_by_name_and_by_the_variable(lab, monkeypatch):
@@ -85,13 +85,13 @@ def test_a_run_is_found_by_folder_by_name_and_by_the_variable(lab, monkeypatch):
     assert spikein.load_run("sample").name == "sample"
 
 
-def test_tables_are_those_of_the_folder_and_pandas_takes_them(lab):
+def test_tables_match_the_folder_and_convert_to_pandas(lab):
     run = spikein.load_run(lab / "runs" / "sample" / "latest")
     for name in ("findings", "scores", "examples", "exposures"):
         table = getattr(run, name)
         assert table is getattr(run, name)
-        kept = pq.read_table(run.folder / f"{name}.parquet")
-        assert table.to_pandas().equals(kept.to_pandas())
+        stored_table = pq.read_table(run.folder / f"{name}.parquet")
+        assert table.to_pandas().equals(stored_table.to_pandas())
         assert len(table) > 0
     assert run.axes == ("train.lr",)
     assert run.settings["train"]["lr"] == 0.0003
@@ -99,7 +99,7 @@ def test_tables_are_those_of_the_folder_and_pandas_takes_them(lab):
     assert "the chosen detector" in " ".join(run.summary)
 
 
-def test_a_run_says_what_it_is_and_finds_its_figures_by_name(lab):
+def test_a_run_describes_itself_and_finds_its_figures_by_name(lab):
     run = spikein.load_run(lab / "runs" / "sample" / "latest")
     for part in ("Run 'sample'", "train.lr (2 values)", "min_k", "1 in the store"):
         assert part in repr(run), part
@@ -115,7 +115,7 @@ def test_a_run_says_what_it_is_and_finds_its_figures_by_name(lab):
         run.figure("../figures/copies")
 
 
-def test_artifacts_are_found_by_kind_and_what_a_run_found_stays_without_them(folder):
+def test_artifacts_are_found_by_kind_and_metrics_outlive_them(folder):
     run = spikein.load_run(folder)
     assert (run.artifacts("thing")["thing"] / "deep" / "a.txt").read_text() == "x"
     with pytest.raises(InputError, match=r"no artifact of the kind 'thang'.*Did you mean 'thing'"):
@@ -129,7 +129,7 @@ def test_artifacts_are_found_by_kind_and_what_a_run_found_stays_without_them(fol
     assert f"spikein run {folder / 'experiment.yaml'}" in str(caught.value)
 
 
-def test_what_is_no_run_is_told_with_the_runs_there_are(lab, tmp_path):
+def test_other_folders_are_refused_with_the_existing_runs(lab, tmp_path):
     with pytest.raises(InputError, match="is not the folder of a run"):
         spikein.load_run(tmp_path)
     with pytest.raises(InputError, match=r"a folder of runs, not a run.*runs/sample"):
@@ -140,62 +140,62 @@ def test_what_is_no_run_is_told_with_the_runs_there_are(lab, tmp_path):
         spikein.load_run("sample", runs=tmp_path)
 
 
-def of_version(folder: Path, version: str) -> None:
-    """Let a run be what another version wrote: all that lies there is as it was written."""
+def rewrite_as_version(folder: Path, version: str) -> None:
+    """Make a run look like one of another version: its digests match its files."""
     record = json.loads((folder / "run.json").read_text())
     tables = [name for name in record["digests"] if (folder / name).is_file()]
     digests = file_digests(folder, tables)
     change_record(folder, version=version, digests=digests)
 
 
-def test_a_run_of_an_earlier_version_says_its_version_what_is_missing_and_what_to_do(folder):
-    of_version(folder, "0.0.7")
+def test_opening_a_run_of_an_earlier_version_names_version_missing_files_and_remedy(folder):
+    rewrite_as_version(folder, "0.0.7")
     assert spikein.load_run(folder).record.version == "0.0.7"
     (folder / "exposures.parquet").unlink()
     findings = read_findings(folder).drop_columns(["variant", "n_seeds"])
     pq.write_table(findings, folder / "findings.parquet")
-    of_version(folder, "0.0.7")
+    rewrite_as_version(folder, "0.0.7")
     with pytest.raises(InputError) as caught:
         spikein.load_run(folder)
-    said = str(caught.value)
-    assert "made by spikein 0.0.7" in said
-    assert f"this is spikein {spikein.__version__}" in said
-    assert "exposures.parquet" in said
-    assert "columns of findings.parquet (n_seeds, variant)" in said
-    assert f"spikein run {folder / 'experiment.yaml'}" in said
-    assert str(folder / "report.html") in said
+    message = str(caught.value)
+    assert "made by spikein 0.0.7" in message
+    assert f"this is spikein {spikein.__version__}" in message
+    assert "exposures.parquet" in message
+    assert "columns of findings.parquet (n_seeds, variant)" in message
+    assert f"spikein run {folder / 'experiment.yaml'}" in message
+    assert str(folder / "report.html") in message
 
 
 @pytest.mark.parametrize("read", [spikein.load_run, render_report, stored_truth, run_arms])
-def test_a_run_of_another_version_says_so_and_what_to_do(folder, read):
+def test_opening_a_run_of_another_format_names_the_remedy(folder, read):
     change_record(folder, format=9)
     with pytest.raises(InputError, match="made by another version") as caught:
         read(folder)
     assert str(folder / "report.html") in str(caught.value)
     assert f"spikein run {folder / 'experiment.yaml'}" in str(caught.value)
-    [row] = [one for one in run_rows(folder.parents[1]) if one.name == "sample/1"]
+    [row] = [row for row in run_rows(folder.parents[1]) if row.name == "sample/1"]
     assert "another version" in (row.problem or "")
 
 
 @pytest.mark.parametrize("name", ["findings.parquet", "experiment.yaml"])
-def test_a_bit_that_turned_is_named_by_whoever_reads_the_run(folder, name):
+def test_bit_flip_is_reported_on_read(folder, name):
     content = bytearray((folder / name).read_bytes())
     content[len(content) // 2] ^= 1
     (folder / name).write_bytes(bytes(content))
     runs = folder.parents[1]
-    for look in (spikein.load_run, lambda run: compare_runs(run, run, runs=runs)):
+    for open_run in (spikein.load_run, lambda run: compare_runs(run, run, runs=runs)):
         with pytest.raises(InputError, match=name.replace(".", r"\.")) as caught:
-            look(folder)
+            open_run(folder)
         assert str(folder) in str(caught.value)
-    said = invoke("status", "sample", "--runs", runs)
-    assert f"content of {name} was changed" in " ".join(said.stderr.split())
+    result = invoke("status", "sample", "--runs", runs)
+    assert f"content of {name} was changed" in " ".join(result.stderr.split())
 
 
 def test_figures_and_the_page_may_be_changed(folder):
     (folder / "report.html").write_text("mine")
     (folder / "figures" / "roc.svg").write_text("mine")
     spikein.load_run(folder)
-    [row] = [one for one in run_rows(folder.parents[1]) if one.name == "sample/1"]
+    [row] = [row for row in run_rows(folder.parents[1]) if row.name == "sample/1"]
     assert row.problem is None
 
 

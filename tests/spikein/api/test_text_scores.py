@@ -1,4 +1,4 @@
-"""Texts in memory are scored as a file of them is: the same rows, the same numbers."""
+"""Texts in memory are scored like a file of them: the same rows, the same numbers."""
 
 import json
 
@@ -23,19 +23,19 @@ def test_a_list_and_a_file_of_the_same_texts_give_the_same_scores(tmp_path, tiny
     out = tmp_path / "scores.parquet"
     options = ScoringOptions(detectors=DETECTORS)
     score_file(plan_file(str(path), str(tiny_model_path), out, options), out)
-    found = score_texts(tiny_model_path, TEXTS, detectors=DETECTORS.split(","), labels=LABELS)
+    result = score_texts(tiny_model_path, TEXTS, detectors=DETECTORS.split(","), labels=LABELS)
     # As texts, since no NaN equals another.
-    assert repr(found.scores.to_pylist()) == repr(pq.read_table(out).to_pylist())
-    last = found.scores.filter(found.scores["row"].to_numpy() == 20).to_pylist()
+    assert repr(result.scores.to_pylist()) == repr(pq.read_table(out).to_pylist())
+    last = result.scores.filter(result.scores["row"].to_numpy() == 20).to_pylist()
     assert [row["reason"] for row in last] == ["empty text"] * 3
 
 
 def test_labels_give_aucs_with_intervals(tiny_model_path):
-    alone = score_texts(tiny_model_path, TEXTS, detectors="loss")
-    assert alone.aucs is None
-    found = score_texts(tiny_model_path, TEXTS, detectors="loss,zlib", labels=LABELS)
-    assert found.aucs["detector"].to_pylist() == ["loss", "zlib"]
-    row = found.aucs.to_pylist()[0]
+    unlabelled = score_texts(tiny_model_path, TEXTS, detectors="loss")
+    assert unlabelled.aucs is None
+    result = score_texts(tiny_model_path, TEXTS, detectors="loss,zlib", labels=LABELS)
+    assert result.aucs["detector"].to_pylist() == ["loss", "zlib"]
+    row = result.aucs.to_pylist()[0]
     assert row["low"] <= row["auc"] <= row["high"]
     assert (row["n_members"], row["n_nonmembers"], row["unscored"]) == (10, 10, 1)
     groups = [row // 2 for row in range(21)]
@@ -53,7 +53,7 @@ def test_options_reach_the_model(tiny_model_path):
 
 
 @pytest.mark.parametrize(
-    ("arguments", "said"),
+    ("arguments", "message"),
     [
         ({"texts": "one text"}, "texts is one text"),
         ({"texts": []}, "there are no texts"),
@@ -66,8 +66,8 @@ def test_options_reach_the_model(tiny_model_path):
         ({"model": "no/such/model/here"}, "no/such/model/here"),
     ],
 )
-def test_bad_input_is_told_in_the_words_of_the_function(tiny_model_path, arguments, said):
-    given = {"model": tiny_model_path, "texts": TEXTS, "detectors": "loss", **arguments}
-    with pytest.raises(InputError, match=said) as caught:
-        score_texts(given.pop("model"), given.pop("texts"), **given)
+def test_bad_input_errors_name_the_arguments_of_the_function(tiny_model_path, arguments, message):
+    keywords = {"model": tiny_model_path, "texts": TEXTS, "detectors": "loss", **arguments}
+    with pytest.raises(InputError, match=message) as caught:
+        score_texts(keywords.pop("model"), keywords.pop("texts"), **keywords)
     assert "--" not in str(caught.value)

@@ -1,4 +1,4 @@
-"""`spikein check`: files that extend others, names, and what is printed beside the verdict."""
+"""`spikein check`: files that extend others, names, and the notes printed with the verdict."""
 
 import copy
 import gzip
@@ -44,7 +44,7 @@ def test_a_file_that_extends_another_is_checked_as_a_whole(tmp_path):
     assert "override train.lr=0: train.lr: is the number 0" in output
 
 
-def test_files_that_nobody_reads_are_named(tmp_path):
+def test_unread_files_are_named(tmp_path):
     write_tiny(tmp_path)
     Path("background").mkdir()
     Path("texts.jsonl").rename("background/texts.jsonl")
@@ -58,31 +58,31 @@ def test_files_that_nobody_reads_are_named(tmp_path):
     assert "unknown format" not in check(*options)[1]
 
 
-def refused(said: str, *overrides: str) -> None:
-    """Check that the tiny experiment is refused in such words."""
+def check_refused(message: str, *overrides: str) -> None:
+    """Check that the tiny experiment is refused with a message."""
     code, output = check("tiny.yaml", *overrides)
     assert code == 2, output
-    assert said in output
+    assert message in output
 
 
 def documents(*texts: str) -> bytes:
     return "".join(json.dumps({"text": text}) + "\n" for text in texts).encode()
 
 
-def test_a_background_that_cannot_be_read_is_refused_as_a_run_refuses_it(tmp_path):
+def test_check_and_run_refuse_an_unreadable_background_alike(tmp_path):
     write_tiny(tmp_path)
     utf_16 = documents("caf\u00e9 ").decode().encode("utf-16")
-    for content, name, said in (
+    for content, name, message in (
         (b"", "empty.jsonl", "empty.jsonl: background: the file holds no rows"),
         (utf_16, "utf-16.jsonl", "utf-16.jsonl"),
         (gzip.compress(documents("a river " * 40_000))[:-30], "cut.jsonl.gz", "cut.jsonl.gz"),
     ):
         Path(name).write_bytes(content)
         source = f"corpus.sources=[{{kind: files, path: {tmp_path / name}}}]"
-        refused(said, source)
+        check_refused(message, source)
         with pytest.raises((InputError, StepsFailed)) as caught:
             run(tmp_path, source)
-        assert said in " ".join(str(caught.value).split())
+        assert message in " ".join(str(caught.value).split())
 
 
 def test_a_background_that_is_too_small_is_refused_and_a_large_one_is_not(tmp_path):
@@ -92,12 +92,12 @@ def test_a_background_that_is_too_small_is_refused_and_a_large_one_is_not(tmp_pa
     assert "the background has at most" in output
     assert "in 900 documents, fewer than the 9,004,000 requested" in output
     assert check("tiny.yaml")[0] == 0
-    # Made of the examples, it holds nothing once they are dropped; a run finds out.
+    # A background of the examples is empty once they are dropped, which only a run detects.
     rows = [{"id": str(at), "text": text} for at, text in enumerate(make_texts(60, words=50))]
     Path("rows.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
     Path("texts.jsonl").write_bytes(documents(*(row["text"] for row in rows)))
     dataset = f"{{dataset: rows, name: own, path: {tmp_path}/rows.jsonl, template: '{{text}}'"
-    refused(
+    check_refused(
         "the background has 0 tokens in 0 documents, fewer than the 44,000 requested",
         f"contaminants=[{dataset}, members: 24, nonmembers: 24}}]",
     )
@@ -131,15 +131,15 @@ def test_refusals_of_first_steps_come_before_a_run(tmp_path, case):
     path = write_tiny(tmp_path)
     shape = path.parent / "shape.yaml"
     shape.write_text(shape.read_text().replace("context: 128", "context: 512"))
-    said, *overrides = EARLY[case]
-    refused(said, *overrides)
+    message, *overrides = EARLY[case]
+    check_refused(message, *overrides)
     planned = invoke("plan", "tiny.yaml", "--no-measure", *overrides)
     # Without a network a plan names what it could not look up.
     assert planned.exit_code == (0 if case == "model" else 2)
-    assert said in " ".join(planned.output.split())
+    assert message in " ".join(planned.output.split())
     with pytest.raises((InputError, StepsFailed)) as caught:
         run(tmp_path, *overrides)
-    assert said in " ".join(str(caught.value).split())
+    assert message in " ".join(str(caught.value).split())
 
 
 def test_store_that_cannot_be_written_is_refused(tmp_path):
@@ -151,17 +151,17 @@ def test_store_that_cannot_be_written_is_refused(tmp_path):
     assert not Path("new").exists()
 
 
-def test_what_this_machine_lacks_is_refused(tmp_path, monkeypatch):
+def test_missing_devices_and_libraries_are_refused(tmp_path, monkeypatch):
     write_tiny(tmp_path)
-    refused("'cuda:63' is not a device that can be used here", "detect.device=cuda:63")
+    check_refused("'cuda:63' is not a device that can be used here", "detect.device=cuda:63")
     # On a cluster another machine scores.
     code, _ = check("tiny.yaml", "detect.device=cuda:63", "executor={kind: slurm}")
     assert code == 0
-    found = importlib.util.find_spec
+    find_spec = importlib.util.find_spec
     monkeypatch.setattr(
-        importlib.util, "find_spec", lambda name: None if name == "trackio" else found(name)
+        importlib.util, "find_spec", lambda name: None if name == "trackio" else find_spec(name)
     )
-    refused("the tracker trackio is not installed", "execution.trackers=[trackio]")
+    check_refused("the tracker trackio is not installed", "execution.trackers=[trackio]")
 
 
 def test_a_model_and_a_tokenizer_that_do_not_fit_are_refused(
@@ -173,13 +173,13 @@ def test_a_model_and_a_tokenizer_that_do_not_fit_are_refused(
     larger = copy.deepcopy(tiny_tokenizer)
     larger.add_tokens([f"zqx{at}" for at in range(200)])
     larger.save_pretrained(tmp_path / "larger")
-    said = "the tokenizer makes ids up to 586, and the model's embedding has 512 rows"
+    message = "the tokenizer makes ids up to 586, and the model's embedding has 512 rows"
     named = f"model={{pretrained: {model}, tokenizer: {tmp_path}/larger}}"
-    refused(said, named, *pretrained)
+    check_refused(message, named, *pretrained)
     for file in model.glob("tokenizer*"):
         file.unlink()
-    refused("has no tokenizer", f"model={{pretrained: {model}}}", *pretrained)
-    refused("its tokenizer cannot be loaded", f"detect.reference={model}")
+    check_refused("has no tokenizer", f"model={{pretrained: {model}}}", *pretrained)
+    check_refused("its tokenizer cannot be loaded", f"detect.reference={model}")
 
 
 BAD_INPUT = {
@@ -210,7 +210,7 @@ BAD_INPUT = {
 
 
 def prepare_bad_input(case: str, model: Path, tokenizer, monkeypatch) -> None:
-    """Make what a case of `BAD_INPUT` names in the working directory, and break this machine."""
+    """Make the files of a case of `BAD_INPUT` in the working directory, and break this machine."""
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")
     monkeypatch.delenv("TORCH_EXTENSIONS_DIR", raising=False)
     monkeypatch.setenv("SPIKEIN_CACHE", "cache")
@@ -232,12 +232,12 @@ def test_bad_input_is_refused_before_the_first_step(
 ):
     write_tiny(tmp_path)
     prepare_bad_input(case, tiny_model_path, tiny_tokenizer, monkeypatch)
-    said, *overrides = BAD_INPUT[case]
-    refused(said, *overrides)
+    message, *overrides = BAD_INPUT[case]
+    check_refused(message, *overrides)
     planned = invoke("plan", "tiny.yaml", "--no-measure", *overrides)
     # A plan is often of another machine's run, so it looks for no compiler.
     assert planned.exit_code == (0 if case == "compiler" else 2), planned.output
     with pytest.raises((InputError, InputErrors, StepsFailed)) as caught:
         run(tmp_path, *overrides)
-    assert said in " ".join(str(caught.value).split())
+    assert message in " ".join(str(caught.value).split())
     assert stored(tmp_path, "*") == []

@@ -20,7 +20,7 @@ from tests.processes import python
 
 @pytest.fixture
 def lab(tmp_path, monkeypatch):
-    """Stand-ins for `run`, `plan` and `render_report`, which tests of their own cover."""
+    """Stand-ins for `run`, `plan` and `render_report`, which separate tests cover."""
     calls: list[tuple[object, ...]] = []
 
     def run_experiment(path, *, overrides, store, runs, executor, progress):
@@ -62,7 +62,7 @@ def lab(tmp_path, monkeypatch):
     return types.SimpleNamespace(calls=calls, root=tmp_path)
 
 
-def test_run_passes_everything_on_and_says_where_the_report_lies(lab):
+def test_run_passes_its_options_on_and_prints_the_report_path(lab):
     result = invoke("run", "f.yaml", "train.lr=1", "data=x", "--store", "S", "--runs", "R", code=0)
     assert lab.calls == [(Path("f.yaml"), ["train.lr=1", "data=x"], Path("S"), Path("R"), None)]
     assert result.stdout.splitlines() == [
@@ -83,7 +83,7 @@ def test_a_dry_run_is_the_plan(lab):
     assert "no executor is called" in invoke("run", "f.yaml", "--dry-run", "--executor", "x").stderr
 
 
-def test_plan_prints_what_is_to_do(lab):
+def test_plan_prints_the_steps_to_do(lab):
     result = invoke("plan", "f.yaml", "a=1", "--gpu", "A100", "--gpus", "4", code=0)
     hardware = Hardware(gpu="a100", gpus=4)
     assert lab.calls == [(Path("f.yaml"), ["a=1"], Path("store"), hardware, True)]
@@ -97,7 +97,7 @@ def test_plan_prints_what_is_to_do(lab):
     assert "2 arms, 2 steps, 1 to do; about 1 min 30 s" in result.stdout
 
 
-def test_bad_input_is_told_without_a_traceback(lab, monkeypatch):
+def test_bad_input_is_reported_without_a_traceback(lab, monkeypatch):
     def fail(*_, **__):
         error = InputError("is [bad]", where="f.yaml:3", allowed="good", hint="Do better.")
         error.add_note("This happened in the step corpus x.")
@@ -113,7 +113,7 @@ def test_bad_input_is_told_without_a_traceback(lab, monkeypatch):
 
 
 @pytest.mark.parametrize(
-    ("error", "said", "code"),
+    ("error", "message", "code"),
     [
         (OSError(errno.ENOSPC, "No space left on device", "/d/f"), "/d/f: the disk is full", 2),
         (RuntimeError("write failed: No space left on device"), "the disk is full", 2),
@@ -121,14 +121,14 @@ def test_bad_input_is_told_without_a_traceback(lab, monkeypatch):
         (KeyboardInterrupt(), "Finished steps are kept", 130),
     ],
 )
-def test_what_the_machine_refuses_is_told_without_a_traceback(lab, monkeypatch, error, said, code):
+def test_machine_errors_are_reported_without_a_traceback(lab, monkeypatch, error, message, code):
     def fail(*_, **__):
         raise error
 
     monkeypatch.setattr("spikein.api.run.run", fail)
     result = invoke("run", "f.yaml")
     assert result.exit_code == code
-    assert said in result.stderr
+    assert message in result.stderr
 
 
 def test_a_defect_shows_its_traceback():
@@ -146,7 +146,7 @@ def test_a_defect_shows_its_traceback():
     assert "RuntimeError: boom" in done.stderr
 
 
-def a_run(root: Path) -> None:
+def publish_first_run(root: Path) -> None:
     made = Store(root / "store").obtain(
         Recipe(kind="corpus", function="made:build", settings={}),
         lambda out: (out / "a").write_text("x") and None,
@@ -155,15 +155,15 @@ def a_run(root: Path) -> None:
     publish_run(root / "runs", "first", lambda run: link_artifact(run, made.artifact) and None)
 
 
-def test_status_of_nothing_of_all_and_of_one(lab, monkeypatch):
+def test_status_of_no_runs_all_runs_and_one_run(lab, monkeypatch):
     assert "No runs" in invoke("status").stdout
-    a_run(lab.root)
+    publish_first_run(lab.root)
     listed = invoke("status").stdout
     assert "first" in listed
     assert "1/1" in listed
-    one = invoke("status", "first").stdout
-    assert "corpus/n1-" in one
-    assert "runs/first/1/report.html" in one
+    output = invoke("status", "first").stdout
+    assert "corpus/n1-" in output
+    assert "runs/first/1/report.html" in output
     experiment = types.SimpleNamespace(experiment=types.SimpleNamespace(name="x"))
     monkeypatch.setattr("spikein.api.experiment.read", lambda *_: experiment)
     assert "model" in invoke("status", "f.yaml").stdout
@@ -171,12 +171,12 @@ def test_status_of_nothing_of_all_and_of_one(lab, monkeypatch):
     assert "Did you mean 'first'" in wrong.stderr
 
 
-def test_report_renders_and_opens_only_when_asked(lab, monkeypatch):
+def test_report_opens_only_if_requested(lab, monkeypatch):
     import typer
 
     opened: list[str] = []
     monkeypatch.setattr(typer, "launch", opened.append)
-    a_run(lab.root)
+    publish_first_run(lab.root)
     result = invoke("report", "first")
     assert result.stdout.strip() == "Report: runs/first/1/report.html"
     assert lab.calls == [(Path("runs/first/1"), None, False, None)]

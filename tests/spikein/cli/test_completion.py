@@ -1,4 +1,4 @@
-"""Completion: what the shell is offered, as typer hands it over, and what it costs."""
+"""Completion: the names that the shell offers through typer, and their cost."""
 
 from pathlib import Path
 
@@ -33,7 +33,7 @@ def test_experiments_and_runs_are_offered_by_name_and_files_by_path(monkeypatch)
     assert completion.runs("s") == ["second"]
 
 
-def test_detectors_and_datasets_are_offered_where_they_are_asked_for():
+def test_detectors_and_datasets_are_offered_in_their_options():
     assert completion.detectors("") == ["all", *detector_names()]
     assert completion.detectors("loss,zl") == ["loss,zlib"]
     assert completion.detectors("loss,al") == []
@@ -41,8 +41,8 @@ def test_detectors_and_datasets_are_offered_where_they_are_asked_for():
     assert completion.overrides("train.lr=") == []
 
 
-def offered(line: str) -> list[str]:
-    """Return what `spikein` tells bash for a line whose last word is begun."""
+def completions(line: str) -> list[str]:
+    """Return the completions in bash of a line with an unfinished last word."""
     words = line.split(" ")
     completing = {
         "_SPIKEIN_COMPLETE": "complete_bash",
@@ -53,9 +53,9 @@ def offered(line: str) -> list[str]:
     return printed(code, folder=Path(), **completing).split()
 
 
-def test_the_shell_is_offered_it():
+def test_bash_offers_completions():
     Path("runs/first").mkdir(parents=True)
-    assert offered("spikein report fir") == ["first"]
+    assert completions("spikein report fir") == ["first"]
 
 
 def test_names_of_experiments_cost_no_heavy_import():

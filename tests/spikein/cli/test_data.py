@@ -1,4 +1,4 @@
-"""`spikein presets` and `spikein data`: what comes along, and the data that it reads."""
+"""`spikein presets` and `spikein data`: shipped experiments, and the data that they read."""
 
 import json
 import re
@@ -13,7 +13,7 @@ from tests.command_line import invoke
 from tests.hub_mirror import add_data_sets
 from tests.hub_server import TOKEN, connect, serving
 
-EVERY = {*EXPERIMENTS.files(), *AUDITS.files()}
+SHIPPED = {*EXPERIMENTS.files(), *AUDITS.files()}
 REAL = {"llama-continue", "llama-finetune"}
 """Presets of a real model, which read the same data as the small ones."""
 
@@ -33,8 +33,8 @@ def listed() -> list[dict]:
     return json.loads(spikein("presets", "--json"))
 
 
-def test_every_preset_is_listed_with_what_it_asks_takes_and_needs(listed):
-    assert {row["name"] for row in listed} == EVERY
+def test_presets_are_listed_with_question_cost_and_data(listed):
+    assert {row["name"] for row in listed} == SHIPPED
     for row in listed:
         assert row["question"]
         if row["name"] in AUDITS.files():
@@ -45,13 +45,13 @@ def test_every_preset_is_listed_with_what_it_asks_takes_and_needs(listed):
         small = row["folder"] == "small" or row["name"] in REAL
         assert row["fetched"] == small, row["name"]
         assert bool(row["data"]) == (small or bool(row["folder"])), row["name"]
-        assert not row["fetched"] or {*row["data"]} <= {one.name for one in data_sets()}
+        assert not row["fetched"] or {*row["data"]} <= {data_set.name for data_set in data_sets()}
     hours = {row["name"]: row["gpu_hours"] for row in listed}
     assert hours["min-k-table4"] == pytest.approx(2 * hours["min-k-table3"])
 
 
-def test_everything_that_a_small_preset_reads_below_its_data_folder_can_be_fetched():
-    files = [file.path for one in data_sets() for file in one.files]
+def test_all_data_of_small_presets_can_be_fetched():
+    files = [file.path for data_set in data_sets() for file in data_set.files]
     for name, path in EXPERIMENTS.files().items():
         patterns = re.findall(r"\$\{data\}/([^\"]+)", path.read_text(encoding="utf-8"))
         assert bool(patterns) == (path.parent.name == "small" or name in REAL), name
@@ -64,38 +64,38 @@ def test_everything_that_a_small_preset_reads_below_its_data_folder_can_be_fetch
     [
         (("presets", "frequancy"), "frequancy: no preset has this name. Did you mean 'frequency'"),
         (("data", "fetsh"), r"has no action 'fetsh'. Did you mean 'fetch'\? Allowed: fetch, list."),
-        (("data", "fetch", "bolq"), "bolq: no data set of this name can be fetched. Did you mean"),
+        (("data", "fetch", "bolq"), "bolq: no dataset of this name can be fetched. Did you mean"),
         (("data", "fetch", "quickstart"), "reads no data folder, so there is nothing to fetch"),
         (("data", "fetch", "min-k-table3"), "`spikein presets min-k-table3` lists what it reads"),
         (("data", "fetch", "gpqa"), "gpqa: it has terms.*--accept-terms gpqa"),
-        (("data", "fetch", "gpqa", "--accept-terms", "gppa"), "gppa: no data set of this name"),
+        (("data", "fetch", "gpqa", "--accept-terms", "gppa"), "gppa: no dataset of this name"),
         (
             ("data", "fetch", "boolq", "--accept-terms", "boolq"),
             "--accept-terms boolq: has no terms",
         ),
         (("data", "fetch", "boolq", "--to", "{here}/file"), "file: no folder can be made there"),
         (("data", "fetch", "boolq", "--to", ""), "is empty"),
-        (("data", "list", "nothing"), "nothing: no data set of this name"),
+        (("data", "list", "nothing"), "nothing: no dataset of this name"),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, tuple) else "",
 )
-def test_bad_input_is_answered_with_what_is_allowed(tmp_path: Path, arguments, expected: str):
+def test_bad_input_is_refused_with_the_allowed_values(tmp_path: Path, arguments, expected: str):
     (tmp_path / "file").write_text("")
-    given = [text.replace("{here}", str(tmp_path)) for text in arguments]
-    assert re.search(expected, refusal(*given))
+    command = [text.replace("{here}", str(tmp_path)) for text in arguments]
+    assert re.search(expected, refusal(*command))
 
 
-def test_what_is_fetched_serves_the_small_presets(monkeypatch, tmp_path: Path, data_folder: Path):
-    """From the hub to a checked experiment: licences are shown, two ways to the data are one."""
+def test_fetched_data_serves_the_small_presets(monkeypatch, tmp_path: Path, data_folder: Path):
+    """Fetched data passes a check; a folder and `hf://` addresses give the same plan."""
     with serving() as hub:
         connect(monkeypatch, hub, tmp_path / "hub")
         monkeypatch.setenv("SPIKEIN_CACHE", str(tmp_path / "cache"))
         monkeypatch.setenv("HF_TOKEN", TOKEN)
         add_data_sets(hub, data_sets(()), data_folder)
         folder = tmp_path / "data"
-        told = spikein("data", "fetch", "--to", folder)
-        assert "boolq: BoolQ: yes/no questions about a passage. Licence: CC BY-SA 3.0." in told
-        assert "gpqa: skipped. GPQA's authors ask" in told
+        output = spikein("data", "fetch", "--to", folder)
+        assert "boolq: BoolQ: yes/no questions about a passage. Licence: CC BY-SA 3.0." in output
+        assert "gpqa: skipped. GPQA's authors ask" in output
         spikein("data", "fetch", "gpqa", "--accept-terms", "gpqa", "--to", folder)
         assert "0 fetched now" in spikein("data", "fetch", "--to", folder)
         assert f"forget10.json.gz  [in {folder}]" in spikein("data", "list", "--to", folder)

@@ -10,7 +10,7 @@ from tests.conftest import REPOSITORY
 from tests.processes import printed
 
 
-def test_every_command_is_listed_with_what_its_own_help_says_first_and_shows_an_example():
+def test_commands_are_listed_with_the_first_paragraph_of_their_help_and_an_example():
     group = get_command(app)
     context = group.make_context("spikein", [], resilient_parsing=True)
     names = group.list_commands(context)
@@ -34,20 +34,20 @@ def test_the_list_of_commands_imports_none_of_them_and_nothing_heavy():
         "    print([name for name in sys.modules if name in heavy"
         " or name.startswith('spikein.cli.commands.')])"
     )
-    shown = printed(code)
-    assert "Usage" in shown
-    assert shown.endswith("[]")
+    output = printed(code)
+    assert "Usage" in output
+    assert output.endswith("[]")
 
 
-def test_a_setting_that_is_given_as_an_option_is_shown_as_it_is_written():
-    asked = ("detect", "--model", "m", "--examples", "rows.jsonl", "--held-out", "x.jsonl")
-    assert "A setting is written held_out=VALUE" in " ".join(invoke(*asked).output.split())
+def test_a_setting_given_as_an_option_is_corrected():
+    arguments = ("detect", "--model", "m", "--examples", "rows.jsonl", "--held-out", "x.jsonl")
+    assert "A setting is written held_out=VALUE" in " ".join(invoke(*arguments).output.split())
     assert "is written" not in invoke("gc", "--held-out").output
 
 
-def test_how_commands_end_is_said_in_the_help_and_on_one_page():
+def test_exit_statuses_are_listed_in_the_help_and_the_docs():
     page = (REPOSITORY / "docs" / "troubleshooting.md").read_text()
     table = re.findall(r"^\| (\d[\d, ]*) \|", page, re.MULTILINE)
     assert [int(code) for line in table for code in line.split(",")] == [*EXIT_STATUSES]
-    said = " ".join(invoke("--help").output.split())
-    assert all(f" {code} {what[:20]}" in said for code, what in EXIT_STATUSES.items())
+    text = " ".join(invoke("--help").output.split())
+    assert all(f" {code} {meaning[:20]}" in text for code, meaning in EXIT_STATUSES.items())

@@ -1,4 +1,4 @@
-"""`spikein init`: what it writes is whole, and nothing is ever overwritten."""
+"""`spikein init` writes complete files and never overwrites any."""
 
 from pathlib import Path
 
@@ -16,12 +16,12 @@ def elsewhere(tmp_path, monkeypatch):
 
 
 def background() -> str:
-    """Return an override: a background that is read in no time."""
+    """Return an override: a background that is read quickly."""
     Path("text.txt").write_text("Some text. " * 1000)
     return "corpus.sources=[{kind: files, path: text.txt}]"
 
 
-def test_the_file_is_a_whole_experiment_of_its_name():
+def test_the_file_is_a_complete_experiment_with_the_given_name():
     result = invoke("init", "study", code=0)
     assert result.stdout.splitlines() == [
         "Experiment file: study.yaml",
@@ -35,7 +35,7 @@ def test_the_file_is_a_whole_experiment_of_its_name():
     assert "spikein run study.yaml" in text
 
 
-def test_there_is_nothing_to_note_on_it_and_a_processor_is_enough(monkeypatch):
+def test_the_file_plans_without_notes_on_a_processor(monkeypatch):
     monkeypatch.setattr("spikein.api.plan.visible_gpus", tuple)
     invoke("init", "study")
     planned = invoke(
@@ -46,7 +46,7 @@ def test_there_is_nothing_to_note_on_it_and_a_processor_is_enough(monkeypatch):
     assert "On the processor of this machine" in planned.stdout
 
 
-def test_detectors_of_all_that_lack_the_same_are_one_note():
+def test_detectors_with_the_same_missing_input_share_one_note():
     invoke("init", "study")
     notes = plan("study.yaml", overrides=["detect.detectors=all", background()]).notes
     assert sum("Hold rows out" in note for note in notes) == 2
@@ -54,7 +54,7 @@ def test_detectors_of_all_that_lack_the_same_are_one_note():
     assert len(notes) == 8
 
 
-def test_a_copy_of_a_shipped_experiment_differs_in_its_name_alone():
+def test_a_copied_preset_differs_only_in_its_name():
     for at, source in enumerate(("quickstart", "learning-rate", "min-k-table3")):
         invoke("init", f"mine-{at}", "--from", source, code=0)
         copied = read_experiment(f"mine-{at}.yaml")
@@ -64,7 +64,7 @@ def test_a_copy_of_a_shipped_experiment_differs_in_its_name_alone():
         assert f"spikein run {source}" not in after
 
 
-def test_a_file_that_is_there_is_never_overwritten():
+def test_an_existing_file_is_never_overwritten():
     Path("study.yaml").write_text("precious")
     result = invoke("init", "study", code=2)
     assert "study.yaml: the file exists already; nothing was written" in result.stderr
@@ -73,12 +73,12 @@ def test_a_file_that_is_there_is_never_overwritten():
 
 def test_bad_names_are_refused_and_nothing_is_written():
     Path("own.yaml").write_text("name: own")
-    for arguments, said in (
+    for arguments, message in (
         (("quickstart",), "is the name of an experiment that comes with spikein"),
         (("mine", "--from", "own.yaml"), "Write `extends: own.yaml` into a new file"),
         (("mine", "--from", "absent.yaml"), "there is no such file"),
         (("mine", "--from", ""), "--from: is empty. Allowed: "),
     ):
         result = invoke("init", *arguments, code=2)
-        assert said in " ".join(result.stderr.split())
+        assert message in " ".join(result.stderr.split())
         assert [path.name for path in Path().iterdir()] == ["own.yaml"]

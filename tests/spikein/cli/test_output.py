@@ -1,4 +1,4 @@
-"""Tables on a terminal: names and numbers are whole, or their column is named as left out."""
+"""Tables on a terminal: names and numbers are uncut, or the table names the column as omitted."""
 
 import json
 import re
@@ -46,30 +46,30 @@ def test_without_a_terminal_nothing_is_cut(capsys, monkeypatch):
         assert text in out, text
 
 
-def test_on_a_terminal_texts_give_way_and_numbers_do_not(capsys, monkeypatch):
+def test_on_a_terminal_texts_shrink_and_numbers_do_not(capsys, monkeypatch):
     out = printed(capsys, monkeypatch, 90)
     assert all(len(line) <= 90 for line in out.splitlines())
     for number in NUMBERS:
         assert out.count(number) == 2, number
 
 
-def test_values_say_how_their_column_stands_and_an_empty_column_goes(capsys):
+def test_columns_align_by_their_values_and_empty_columns_are_dropped(capsys):
     print_table(
         ("name", "what", "count", "none"), [("a", "two words", 12345, None), ("b", "", 7, "")]
     )
     head, _, first, second = filter(str.strip, capsys.readouterr().out.splitlines())
     assert head.split() == ["name", "what", "count"]
     assert first.split() == ["a", "two", "words", "12,345"]
-    assert second.rstrip().endswith("     7"), "numbers stand to the right"
+    assert second.rstrip().endswith("     7"), "numbers are right-aligned"
 
 
 def test_control_characters_are_written_out(capsys):
     text = "\x1b[2J\x9bm\rtwo\nlines"
     for show in (say, warn, tell, print_error, lambda value: print_table(("name",), [(value,)])):
         show(text)
-        shown = "".join(capsys.readouterr())
-        assert not set(shown) & set("\x1b\x9b\r"), show
-        assert r"\x1b[2J\x9bm\rtwo" in shown
+        output = "".join(capsys.readouterr())
+        assert not set(output) & set("\x1b\x9b\r"), show
+        assert r"\x1b[2J\x9bm\rtwo" in output
 
 
 @pytest.mark.parametrize("width", [60, 80, 100, 140])
@@ -89,14 +89,14 @@ def test_ranking_on_a_terminal_shows_whole_names_and_numbers(capsys, monkeypatch
     assert all(len(line) <= width for line in table.splitlines())
     lines = [line for line in table.splitlines() if "0.86" in line]
     assert [line.split()[0] for line in lines] == list(names)
-    shown = [title for title in titles if title not in missing]
-    assert all(line.count("0.86 [0.81, 0.89]") == len(shown) for line in lines)
-    assert shown[0] == "AUC"
-    assert len(shown) == len(titles) or missing
+    visible_titles = [title for title in titles if title not in missing]
+    assert all(line.count("0.86 [0.81, 0.89]") == len(visible_titles) for line in lines)
+    assert visible_titles[0] == "AUC"
+    assert len(visible_titles) == len(titles) or missing
 
 
 def test_the_json_of_an_estimate_is_its_columns(capsys):
-    """What is behind a number is not public by being a field of its record."""
+    """Internal fields of a record are not published."""
     print_json([Estimate(0.7, nan, nan, "none: 2 groups on one side; few", members=4, seeds=1)])
     assert json.loads(capsys.readouterr().out) == [
         {

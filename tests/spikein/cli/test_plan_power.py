@@ -1,4 +1,4 @@
-"""`spikein plan --power`: from assumptions, from a finished run, and what it refuses."""
+"""`spikein plan --power`: from assumptions, from a finished run, and refusals."""
 
 from types import SimpleNamespace
 
@@ -20,25 +20,25 @@ def test_the_table_is_printed():
     assert "as given" in result.output
 
 
-def test_numbers_are_those_of_the_experiment_and_more_members_see_more():
-    found = power("quickstart-full", assume=["delta=0.1"])
-    assert found.members == 150
+def test_power_matches_the_experiment_and_grows_with_members():
+    result = power("quickstart-full", assume=["delta=0.1"])
+    assert result.members == 150
     # A quarter chooses settings, and some of Poisson's members have no copy.
-    assert found.tested < 0.75 * found.members
-    row = next(one for one in found.rows if one.seeds == 5)
-    expected = difference_power(0.1, found.tested, 5, found.assumed)
+    assert result.tested < 0.75 * result.members
+    row = next(candidate for candidate in result.rows if candidate.seeds == 5)
+    expected = difference_power(0.1, result.tested, 5, result.assumed)
     assert row.difference_power == pytest.approx(expected)
     many = power("quickstart-full", overrides={"contaminants.0.members": 600}, assume=["delta=0.1"])
-    assert many.rows[0].auc_power > found.rows[0].auc_power
+    assert many.rows[0].auc_power > result.rows[0].auc_power
 
 
 def test_bad_assumptions_are_refused():
-    for assumed, said in (
+    for assumed, message in (
         (["delt=0.1"], "Did you mean 'delta'"),
         (["auc=1.2"], "auc: is the number 1.2"),
         (["auc=0.9", "delta=0.2"], "is not an AUC"),
     ):
-        with pytest.raises(InputError, match=said):
+        with pytest.raises(InputError, match=message):
             power("quickstart", assume=assumed)
 
 
@@ -57,10 +57,10 @@ def test_a_finished_run_gives_its_variances(monkeypatch):
     monkeypatch.setattr(module, "load_run", lambda name, runs: run)
     monkeypatch.setattr(module, "split_by_cohort", lambda metrics, axes: [])
     monkeypatch.setattr(module, "find_headline", lambda tables: best)
-    found = power("quickstart", from_run="earlier", assume=["correlation=0.4"])
-    assert found.assumed.design_effect == 2.0
-    assert found.assumed.seed_deviation == pytest.approx(0.015)
-    assert found.assumed.auc == 0.66
-    assert found.assumed.correlation == 0.4
-    assert found.sources["design_effect"] == "the run earlier"
-    assert found.sources["correlation"] == "as given"
+    result = power("quickstart", from_run="earlier", assume=["correlation=0.4"])
+    assert result.assumed.design_effect == 2.0
+    assert result.assumed.seed_deviation == pytest.approx(0.015)
+    assert result.assumed.auc == 0.66
+    assert result.assumed.correlation == 0.4
+    assert result.sources["design_effect"] == "the run earlier"
+    assert result.sources["correlation"] == "as given"

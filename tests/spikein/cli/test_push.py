@@ -1,6 +1,6 @@
 """`spikein push` and `spikein validate hf://…` against a hub on loopback, end to end.
 
-The ground truth is made up: 12 members and 12 non-members of two data sets, one of them protected.
+The ground truth is made up: 12 members and 12 non-members of two datasets, one of them protected.
 """
 
 import json
@@ -28,7 +28,7 @@ from tests.hub_server import TOKEN, Fault, HubServer, connect, serving
 ID = "me/truth"
 EXPERIMENT = """
 name: made-up
-model: {shape: /home/somebody/tiny.yaml}
+model: {shape: /home/user/tiny.yaml}
 contaminants: [{dataset: boolq, name: news}, {dataset: gpqa, name: secret}]
 """
 ADDRESS = f"hf://datasets/{ID}"
@@ -56,7 +56,7 @@ def invoke(*arguments: object) -> SimpleNamespace:
     done = CliRunner().invoke(app, [str(argument) for argument in arguments])
     assert done.exception is None or isinstance(done.exception, SystemExit), done.exception
     assert TOKEN not in done.output
-    return SimpleNamespace(code=done.exit_code, said=" ".join(done.output.split()))
+    return SimpleNamespace(code=done.exit_code, output=" ".join(done.output.split()))
 
 
 def push(path: Path, *options: object, to: str = ID) -> SimpleNamespace:
@@ -72,13 +72,13 @@ def commits(hub: HubServer) -> list[str]:
     return list(hub.repositories["datasets", ID].commits)
 
 
-def test_what_is_pushed_and_fetched_by_id_judges_as_the_folder_does(bundles, hub):
+def test_a_pushed_bundle_judges_like_its_folder(bundles, hub):
     done = push(bundles["small"], "--private", "--license", "cc-by-4.0", "--message", "first")
-    assert done.code == 0, done.said
+    assert done.code == 0, done.output
     *_, commit = commits(hub)
-    assert f"spikein validate FILE.py:NAME {ADDRESS}@{commit}" in done.said
-    assert "a new private data set me/truth, branch main" in done.said
-    assert "24 rows are protected: their texts are not inside" in done.said
+    assert f"spikein validate FILE.py:NAME {ADDRESS}@{commit}" in done.output
+    assert "a new private dataset me/truth, branch main" in done.output
+    assert "24 rows are protected: their texts are not inside" in done.output
     assert hub.repositories["datasets", ID].private
     assert hub.messages == ["first"]
 
@@ -86,13 +86,13 @@ def test_what_is_pushed_and_fetched_by_id_judges_as_the_folder_does(bundles, hub
         spikein.validate(["min_k", "lowercase"], source)
         for source in (str(bundles["small"]), ADDRESS)
     )
-    # The commit is recorded, whatever branch was asked for.
+    # The commit is recorded, whichever branch was requested.
     assert by_id.source == f"{ADDRESS}@{commit}"
     assert by_folder.source == str(bundles["small"])
     assert str(by_id.findings.to_pylist()) == str(by_folder.findings.to_pylist())
     assert by_id.refused == by_folder.refused
     assert "--include lowercase" in by_id.refused[0].problem
-    # No text, no token id and no token of the hub is in what anybody sees.
+    # No text, no token id and no token of the hub is in a published file.
     card = files_of(hub)["README.md"].decode()
     for name, data in files_of(hub).items():
         assert b"secret <b>" not in data, name
@@ -101,42 +101,42 @@ def test_what_is_pushed_and_fetched_by_id_judges_as_the_folder_does(bundles, hub
     assert "| news | 12 | 12 | inside | CC BY-SA 3.0 |" in card
     assert "| secret | 12 | 12 | withheld | CC BY 4.0 |" in card
     assert "| model | tiny.yaml |" in card
-    assert "Its experiment names files of this machine: /home/somebody/tiny.yaml." in done.said
-    assert "models of these data sets must not be published" in card
+    assert "Its experiment names files of this machine: /home/user/tiny.yaml." in done.output
+    assert "models of these datasets must not be published" in card
 
 
 def test_the_cache_serves_a_commit_without_a_network(bundles, hub, monkeypatch):
     push(bundles["small"])
     *_, commit = commits(hub)
     content = spikein.load_bundle(ADDRESS).content
-    asked = len(hub.requests)
+    n_requests = len(hub.requests)
     monkeypatch.setattr(constants, "HF_HUB_OFFLINE", True)
     assert spikein.load_bundle(f"{ADDRESS}@{commit}").content == content
     with pytest.raises(Unreachable, match="not in the cache") as caught:
         spikein.load_bundle(f"{ADDRESS}@{'0' * 40}")
     assert commit in str(caught.value)
-    assert push(bundles["small"]).said.endswith("Unset it: unset HF_HUB_OFFLINE.")
-    assert len(hub.requests) == asked
+    assert push(bundles["small"]).output.endswith("Unset it: unset HF_HUB_OFFLINE.")
+    assert len(hub.requests) == n_requests
 
 
-def test_an_upload_that_was_cut_off_goes_on_and_is_seen_whole_or_not_at_all(bundles, hub):
+def test_an_interrupted_upload_resumes_and_is_visible_whole_or_not_at_all(bundles, hub):
     hub.fails_after = 2
     done = push(bundles["small"])
-    assert (done.code, "Uploaded files are kept" in done.said) == (2, True), done.said
+    assert (done.code, "Uploaded files are kept" in done.output) == (2, True), done.output
     assert list(files_of(hub)) == [".gitattributes"]
-    with pytest.raises(InputError, match=r"the data set has no 'bundle\.json'"):
+    with pytest.raises(InputError, match=r"the dataset has no 'bundle\.json'"):
         spikein.load_bundle(ADDRESS)
     hub.fails_after = None
     sent = set(hub.stored)
-    asked = len(hub.requests)
+    start = len(hub.requests)
     assert push(bundles["small"]).code == 0
-    again = {path.rpartition("/")[2] for method, path in hub.requests[asked:] if method == "PUT"}
+    again = {path.rpartition("/")[2] for method, path in hub.requests[start:] if method == "PUT"}
     assert sent
     assert not sent & again
     assert HEADER in files_of(hub)
 
 
-def test_a_bundle_takes_the_place_of_another_which_keeps_its_commit(bundles, hub):
+def test_a_bundle_replaces_another_whose_commit_stays(bundles, hub):
     push(bundles["all"])
     whole = spikein.load_bundle(ADDRESS).content
     *_, before = commits(hub)
@@ -145,48 +145,50 @@ def test_a_bundle_takes_the_place_of_another_which_keeps_its_commit(bundles, hub
     assert set(files_of(hub)) == {*listed, HEADER, "README.md", ".gitattributes"}
     assert spikein.load_bundle(f"{ADDRESS}@{before}").content == whole
     count = len(commits(hub))
-    assert "Nothing changed: this bundle is already published." in push(bundles["small"]).said
+    assert "Nothing changed: this bundle is already published." in push(bundles["small"]).output
     assert len(commits(hub)) == count
     assert push(bundles["all"], "--revision", "with/all").code == 0
     assert spikein.load_bundle(f"{ADDRESS}@with%2Fall").content == whole
     assert HEADER in files_of(hub, "main")
 
 
-def test_what_changed_on_the_hub_meanwhile_is_not_overwritten(bundles, hub, monkeypatch):
+def test_concurrent_changes_on_the_hub_are_not_overwritten(bundles, hub, monkeypatch):
     push(bundles["small"])
-    shown = command._show
+    show_preview = command._show
 
-    def somebody_else(found) -> None:
-        shown(found)
+    def show_and_change(preview) -> None:
+        show_preview(preview)
         hub.add(ID, {**files_of(hub), "notes.txt": b"theirs"})
 
-    monkeypatch.setattr(command, "_show", somebody_else)
+    monkeypatch.setattr(command, "_show", show_and_change)
     done = push(bundles["all"])
-    assert (done.code, "was changed while this was uploaded" in done.said) == (2, True), done.said
+    assert (done.code, "was changed while this was uploaded" in done.output) == (2, True), (
+        done.output
+    )
     assert files_of(hub)["notes.txt"] == b"theirs"
 
 
-def test_nothing_is_uploaded_without_an_answer(bundles, hub, monkeypatch):
+def test_uploads_need_confirmation(bundles, hub, monkeypatch):
     done = invoke("push", bundles["small"], ID)
-    assert (done.code, "Add --yes to upload without confirmation." in done.said) == (2, True)
+    assert (done.code, "Add --yes to upload without confirmation." in done.output) == (2, True)
     monkeypatch.setattr(output, "at_terminal", lambda: True)
-    for answer, there in ((False, False), (True, True)):
+    for answer, is_uploaded in ((False, False), (True, True)):
         monkeypatch.setattr(typer, "confirm", lambda *_, answer=answer, **__: answer)
         assert invoke("push", bundles["small"], ID).code == 0
-        assert (("datasets", ID) in hub.repositories) == there
+        assert (("datasets", ID) in hub.repositories) == is_uploaded
 
 
-def test_a_bundle_that_was_damaged_on_its_way_is_named(bundles, hub):
+def test_a_bundle_damaged_in_transit_is_named(bundles, hub):
     push(bundles["small"])
-    [name] = [one for one in files_of(hub) if one.startswith("scores/0/")]
+    [name] = [path for path in files_of(hub) if path.startswith("scores/0/")]
     hub.faults[name] = Fault(altered=True)
     done = invoke("validate", "loss", ADDRESS)
     assert done.code == 2
-    assert f"the checksum of {name} is wrong" in done.said
+    assert f"the checksum of {name} is wrong" in done.output
 
 
 def changed_header(bundle: Path, **changes: object) -> dict[str, bytes]:
-    """The files of a bundle whose author means harm: its own digest holds."""
+    """The files of a malicious bundle, whose own digest is valid."""
     values = {**json.loads((bundle / HEADER).read_text()), **changes}
     named = {name: value for name, value in values.items() if name not in ("content", "created")}
     return {HEADER: json.dumps({**values, "content": digest(named)}).encode()}
@@ -201,7 +203,7 @@ def test_a_path_that_leaves_the_folder_is_refused_before_it_is_fetched(bundles, 
 
 
 @pytest.mark.parametrize(
-    ("source", "said"),
+    ("source", "message"),
     [
         ("hf://me/truth", "Allowed: hf://datasets/OWNER/NAME[@REVISION]"),
         ("hf:/datasets/me/truth", "Did you mean hf://datasets/me/truth?"),
@@ -209,7 +211,7 @@ def test_a_path_that_leaves_the_folder_is_refused_before_it_is_fetched(bundles, 
         ("hf://datasets/me/truth/scores", "not the address of a bundle"),
         ("hf://datasets/me/truth@v9", "the hub has no revision 'v9' of it"),
         ("hf://datasets/me/other", "on the hub, or it is private there. Look at its page"),
-        ("hf://datasets/me/rows", "the data set has no 'bundle.json'. Allowed: rows.jsonl"),
+        ("hf://datasets/me/rows", "the dataset has no 'bundle.json'. Allowed: rows.jsonl"),
         ("hf://datasets/me/older", "is a bundle of version 3; this spikein reads 4 and 5"),
         ("hf://datasets/me/lacks", "lacks the file "),
         (
@@ -218,7 +220,7 @@ def test_a_path_that_leaves_the_folder_is_refused_before_it_is_fetched(bundles, 
         ),
     ],
 )
-def test_an_address_that_leads_to_no_bundle_is_named(bundles, hub, monkeypatch, source, said):
+def test_an_address_without_a_bundle_is_refused(bundles, hub, monkeypatch, source, message):
     small = bundles["small"]
     hub.add("me/truth", {})
     hub.add("me/rows", {"rows.jsonl": b"{}"})
@@ -229,11 +231,11 @@ def test_an_address_that_leads_to_no_bundle_is_named(bundles, hub, monkeypatch, 
         monkeypatch.delenv("HF_TOKEN")
     done = invoke("validate", "loss", source)
     assert done.code == 2
-    assert said in done.said, done.said
+    assert message in done.output, done.output
 
 
 @pytest.mark.parametrize(
-    ("given", "said"),
+    ("case", "message"),
     [
         ({"to": "truth"}, "truth: is not an id of the hub. Allowed: OWNER/NAME"),
         ({"to": "me/tr uth"}, "is not an id of the hub"),
@@ -254,8 +256,8 @@ def test_an_address_that_leads_to_no_bundle_is_named(bundles, hub, monkeypatch, 
         ),
     ],
 )
-def test_what_cannot_be_pushed_is_refused_and_nothing_is_uploaded(
-    bundles, hub, tmp_path, monkeypatch, given, said
+def test_invalid_pushes_are_refused_and_nothing_is_uploaded(
+    bundles, hub, tmp_path, monkeypatch, case, message
 ):
     monkeypatch.chdir(tmp_path)
     for name in ("whole", "damaged", "keys"):
@@ -267,16 +269,16 @@ def test_what_cannot_be_pushed_is_refused_and_nothing_is_uploaded(
     )
     hub.add("me/rows", {"rows.jsonl": b"{}"})
     hub.add("me/public", {})
-    before = {place: dict(one.commits) for place, one in hub.repositories.items()}
-    if "token" in given:
-        monkeypatch.setenv("HF_TOKEN", given["token"])
-    options = [part for name in ("revision", "license") if name in given
-               for part in (f"--{name}", given[name])]  # fmt: skip
-    options += ["--private"] if "private" in given else []
-    done = push(Path(given.get("path", "whole")), *options, to=given.get("to", ID))
+    before = {place: dict(repository.commits) for place, repository in hub.repositories.items()}
+    if "token" in case:
+        monkeypatch.setenv("HF_TOKEN", case["token"])
+    options = [part for name in ("revision", "license") if name in case
+               for part in (f"--{name}", case[name])]  # fmt: skip
+    options += ["--private"] if "private" in case else []
+    done = push(Path(case.get("path", "whole")), *options, to=case.get("to", ID))
     assert done.code == 2
-    assert said in done.said, done.said
-    after = {place: dict(one.commits) for place, one in hub.repositories.items()}
+    assert message in done.output, done.output
+    after = {place: dict(repository.commits) for place, repository in hub.repositories.items()}
     after.pop(("datasets", ID), None)
     assert after == before
     assert not hub.stored

@@ -1,4 +1,4 @@
-"""`spikein status` of a run that goes on or that failed: every step, where, and why."""
+"""`spikein status` of a running or failed run: state, place and problem of each step."""
 
 import io
 import signal
@@ -8,7 +8,7 @@ import pytest
 from rich.console import Console
 from typer.testing import CliRunner
 
-from spikein.cli.commands.status import _fitting
+from spikein.cli.commands.status import _fit_rows
 from spikein.cli.main import app
 from spikein.config.executor_settings import LocalSettings
 from spikein.executors import StepsFailed, run_graph
@@ -22,7 +22,7 @@ from tests.spikein.executors.conftest import start as start
 from tests.spikein.executors.graphs import events, one_fails, wait_for
 
 
-def shown(*arguments: object) -> str:
+def status_output(*arguments: object) -> str:
     result = CliRunner().invoke(
         app, ["status", *map(str, arguments)], env={"COLUMNS": "160", "TERM": "dumb"}
     )
@@ -37,11 +37,11 @@ def row(text: str, step: str) -> str:
 
 @pytest.mark.slow
 @pytest.mark.timeout(240)
-def test_a_run_that_goes_on_is_shown_step_by_step_and_watched_to_its_end(tmp_path, start):
+def test_status_shows_each_step_of_a_running_run_and_watches_it_to_its_end(tmp_path, start):
     store = tmp_path / "store"
     run = start("local", "slow")
     running = {"cell1", "cell2"}
-    wait_for(lambda: {one["step"] for one in events(tmp_path / "trace")} >= running)
+    wait_for(lambda: {event["step"] for event in events(tmp_path / "trace")} >= running)
     watcher = started(
         *("-m", "spikein.cli.main", "status", "slow", "--watch", "--store", store),
         folder=tmp_path,
@@ -50,11 +50,13 @@ def test_a_run_that_goes_on_is_shown_step_by_step_and_watched_to_its_end(tmp_pat
     try:
         wait_for(
             lambda: any(
-                one.name == "thing cell2" and one.state == "running" and "worker" in one.where
-                for one in read_statuses(store)[0].steps
+                status.name == "thing cell2"
+                and status.state == "running"
+                and "worker" in status.where
+                for status in read_statuses(store)[0].steps
             )
         )
-        text = shown("slow", "--store", store)
+        text = status_output("slow", "--store", store)
         assert "done" in row(text, "thing shared")
         for cell in running:
             assert "running" in row(text, f"thing {cell}")
@@ -68,9 +70,9 @@ def test_a_run_that_goes_on_is_shown_step_by_step_and_watched_to_its_end(tmp_pat
         assert any("2 of 6 steps done, 2 running" in line for line in watcher.stdout)
         run.send_signal(signal.SIGINT)
         run.communicate(timeout=90)
-        rest = watcher.communicate(timeout=90)[0]
+        output = watcher.communicate(timeout=90)[0]
         assert watcher.returncode == 0
-        assert "interrupted; run it again to resume, 2 of 6 steps done, 4 waiting" in rest
+        assert "interrupted; run it again to resume, 2 of 6 steps done, 4 waiting" in output
     finally:
         if watcher.poll() is None:
             watcher.kill()
@@ -78,12 +80,12 @@ def test_a_run_that_goes_on_is_shown_step_by_step_and_watched_to_its_end(tmp_pat
 
 
 @pytest.mark.slow
-def test_a_failed_run_is_shown_with_the_last_lines_and_what_was_not_begun(tmp_path, monkeypatch):
+def test_status_of_a_failed_run_shows_last_lines_and_skipped_steps(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     store = tmp_path / "store"
     with pytest.raises(StepsFailed):
         run_graph(Local(LocalSettings(workers=2)), one_fails(), Store(store), Progress())
-    text = shown("one-fails", "--store", store)
+    text = status_output("one-fails", "--store", store)
     assert "failed" in row(text, "thing bad")
     assert "ValueError: this step never works" in row(text, "thing bad")
     assert "not started" in row(text, "thing after")
@@ -94,18 +96,18 @@ def test_a_failed_run_is_shown_with_the_last_lines_and_what_was_not_begun(tmp_pa
     assert "ended with failed steps, 3 of 5 steps done, 1 failed, 1 not started" in text
 
 
-def test_a_store_without_runs_is_said_by_watch(tmp_path, monkeypatch):
+def test_watch_refuses_a_store_without_runs(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     result = invoke("status", "--watch", "--store", tmp_path, code=2)
     assert "has no run" in result.output
 
 
 def step(number: int, **values) -> StepStatus:
-    given = {"digest": f"d{number}", "name": f"thing {number}", "kind": "thing", "state": "done"}
-    return StepStatus(**{**given, **values})
+    defaults = {"digest": f"d{number}", "name": f"thing {number}", "kind": "thing", "state": "done"}
+    return StepStatus(**{**defaults, **values})
 
 
-def test_on_a_small_terminal_what_failed_and_what_runs_comes_first():
+def test_a_small_terminal_lists_failed_and_running_steps_first():
     running = {"state": "running", "began": time.time() - 75, "attempt": 2, "where": "[bold]h"}
     steps = (
         *(step(number) for number in range(40)),
@@ -117,7 +119,7 @@ def test_on_a_small_terminal_what_failed_and_what_runs_comes_first():
         updated=0.0, state="running", steps=steps,
     )  # fmt: skip
     stream = io.StringIO()
-    Console(file=stream, width=120, color_system=None).print(_fitting(run, 20))
+    Console(file=stream, width=120, color_system=None).print(_fit_rows(run, 20))
     text = stream.getvalue()
     assert len(text.splitlines()) <= 20
     assert text.index("thing 41") < text.index("thing 40") < text.index("thing 0")

@@ -1,4 +1,4 @@
-"""`spikein bundle` and `spikein validate` on a run that was trained, from one end to the other."""
+"""`spikein bundle` and `spikein validate` on a trained run, end to end."""
 
 import json
 from pathlib import Path
@@ -40,19 +40,19 @@ def wrong(tmp_path) -> Path:
 
 @pytest.mark.slow
 def test_stored_statistics_give_the_stored_scores(shared_run, small_bundle):
-    """A built-in detector, run anew on the bundle, is where it stands in the report."""
+    """A built-in detector, run again on the bundle, gives the numbers of the report."""
     metrics = read_table(shared_run.folder, "metrics").to_pylist()
     names = ("loss", "reference", "dc_pdd", "lira")
     ranking = spikein.validate(names, small_bundle).ranking
     for name in names:
-        mine, stored = ranking.line(f"{name} (yours)"), ranking.line(name)
-        assert Estimate.of(mine) == Estimate.of(stored), name
-        wanted = {
+        recomputed, stored = ranking.line(f"{name} (yours)"), ranking.line(name)
+        assert Estimate.of(recomputed) == Estimate.of(stored), name
+        key = {
             "detector": name, "metric": "auc", "copies": "all", "variant": "all", "dataset": "all",
             "model": "contaminated", "selection": stored["selection"],
         }  # fmt: skip
-        [reported] = [row for row in metrics if wanted.items() <= row.items()]
-        # Levels of copies are strata: whoever does not know of them finds another interval.
+        [reported] = [row for row in metrics if key.items() <= row.items()]
+        # Copy counts are strata: without them the interval differs.
         for part in ("value", "low", "high"):
             assert stored[part] == pytest.approx(reported[part], abs=1e-12), part
 
@@ -61,12 +61,12 @@ ALL_EVIDENCE = (
     "recall:shots=1", "con_recall:shots=1", "fsd", "camia", "prefix", "de_cop", "grad_norm",
     "info_probe:select=person", "tag_tab",
 )  # fmt: skip
-"""Detectors that read held-out rows, shots, what models write, answers, gradients and words."""
+"""Detectors that read held-out rows, shots, continuations, answers, gradients and words."""
 
 
 @pytest.mark.slow
-def test_detectors_of_every_evidence_are_run_again_from_a_bundle(tmp_path):
-    """Each score that a run stored comes out of its bundle, of the retrained model's, too."""
+def test_detectors_of_all_evidence_are_run_again_from_a_bundle(tmp_path):
+    """A bundle reproduces every score that its run stored, also those of the retrained model."""
     write_tiny(tmp_path)
     done = run(
         tmp_path,
@@ -92,23 +92,27 @@ def test_detectors_of_every_evidence_are_run_again_from_a_bundle(tmp_path):
                 assert model.model != "contaminated"
                 continue
             settings = [
-                one for one in candidate.settings if (candidate.name, one.text) in stored.index
+                setting
+                for setting in candidate.settings
+                if (candidate.name, setting.text) in stored.index
             ]
             assert settings, name
             values = candidate.score(model, settings=settings).values
-            for at, one in enumerate(settings):
+            for at, setting in enumerate(settings):
                 ids = [row.example_id for row in model.rows]
-                expected = stored[candidate.name, one.text].loc[ids].to_numpy()
+                expected = stored[candidate.name, setting.text].loc[ids].to_numpy()
                 np.testing.assert_array_equal(values[:, at], expected, err_msg=name)
                 compared += 1
     assert compared >= len(ALL_EVIDENCE)
-    found = spikein.validate(ALL_EVIDENCE[0], truth)
-    (judged,) = found.judged
-    assert "chance on the retrained model" in {one.check for one in judged.findings}
+    validation = spikein.validate(ALL_EVIDENCE[0], truth)
+    (judged,) = validation.judged
+    assert "chance on the retrained model" in {finding.check for finding in judged.findings}
 
 
 @pytest.mark.slow
-def test_from_a_bundle_without_model_network_or_torch_in_seconds(small_bundle, wrong, tmp_path):
+def test_a_bundle_is_validated_in_seconds_without_model_network_or_torch(
+    small_bundle, wrong, tmp_path
+):
     code = f"""
 import json, socket, sys, time
 
@@ -125,8 +129,8 @@ print(json.dumps({{"cpu": time.process_time()}}), file=sys.stderr)
 """
     done = python("-c", code, folder=tmp_path)
     assert done.returncode == 0, done.stderr
-    found = json.loads(done.stdout)
-    assert [one["detector"] for one in found["detectors"]] == [
+    report = json.loads(done.stdout)
+    assert [entry["detector"] for entry in report["detectors"]] == [
         "wrong.right",
         "wrong.turned",
         "wrong.length",
@@ -138,35 +142,35 @@ print(json.dumps({{"cpu": time.process_time()}}), file=sys.stderr)
 
 
 @pytest.mark.slow
-def test_the_template_and_four_wrong_detectors_on_a_run(
+def test_a_run_and_its_bundle_judge_the_template_and_four_wrong_detectors(
     shared_run, small_bundle, wrong, monkeypatch
 ):
     monkeypatch.chdir(wrong.parent)
     invoke("init", "--detector", "mine.py", code=0)
-    given = ["mine.py:score", *(f"wrong.py:{name}" for name in WRONG)]
-    on_run = invoke("validate", *given, shared_run.folder, "--json")
-    on_bundle = invoke("validate", *given, small_bundle, "--json", "--strict")
+    candidates = ["mine.py:score", *(f"wrong.py:{name}" for name in WRONG)]
+    on_run = invoke("validate", *candidates, shared_run.folder, "--json")
+    on_bundle = invoke("validate", *candidates, small_bundle, "--json", "--strict")
     assert (on_run.exit_code, on_bundle.exit_code) == (0, 1), on_run.output
     assert "wrong.length (length)" in on_bundle.stderr
     assert "mine.score (length)" not in on_bundle.stderr
     invoke("validate", "loss", small_bundle, "--strict", code=0)
     rows = json.loads(on_run.output)["findings"]
     numbers = [row for row in rows if row["kind"] in ("rank", "difference")]
-    assert len(numbers) > len(given)
+    assert len(numbers) > len(candidates)
     same = json.loads(on_bundle.stdout)["findings"]
     assert numbers == [row for row in same if row["kind"] in ("rank", "difference")]
-    said = {row["detector"]: set() for row in rows}
+    failed_checks = {row["detector"]: set() for row in rows}
     for row in rows:
         if row["kind"] == "check" and row["severity"] == "wrong":
-            said[row["detector"]].add(row["check"])
-    assert "orientation" not in said["mine.score"]
-    assert "length" in said["wrong.length"]
-    assert "missing scores" in said["picky"]
-    assert "batch" in said["by_batch"]
+            failed_checks[row["detector"]].add(row["check"])
+    assert "orientation" not in failed_checks["mine.score"]
+    assert "length" in failed_checks["wrong.length"]
+    assert "missing scores" in failed_checks["picky"]
+    assert "batch" in failed_checks["by_batch"]
 
 
 @pytest.mark.slow
-def test_one_arm_can_be_packed_and_a_failure_ends_with_two(copied_run, wrong, tmp_path):
+def test_one_arm_can_be_packed_and_a_failure_exits_with_2(copied_run, wrong, tmp_path):
     folder = copied_run.run(
         "twins=null",
         "sweep={train.lr: [1.0e-2, 2.0e-2]}",
@@ -205,11 +209,11 @@ def test_unwritable_page_is_refused_before_any_work(shared_run, tmp_path, argume
     assert "file: is a file, not a folder. Give another folder by --out." in done.output
 
 
-def test_what_is_no_run_or_bundle_is_named(tmp_path):
+def test_arguments_other_than_runs_and_bundles_are_named(tmp_path):
     (tmp_path / "mine.py").write_text("def score(statistics):\n    return 1.0\n")
     done = invoke("validate", "quickstart", f"{tmp_path / 'mine.py'}:score", code=2)
-    said = " ".join(done.output.split())
-    assert "is a detector, in the place of the run or the bundle" in said
+    output = " ".join(done.output.split())
+    assert "is a detector, in the place of the run or the bundle" in output
     path = tmp_path / "one.bundle"
     path.write_bytes(b"PK\x03\x04")
     done = invoke("validate", "loss", path, code=2)
@@ -218,7 +222,7 @@ def test_what_is_no_run_or_bundle_is_named(tmp_path):
     assert "no run is called 'nothing'" in done.output
 
 
-def test_a_detector_to_start_from_is_never_written_over(tmp_path, monkeypatch):
+def test_init_never_overwrites_a_detector(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     invoke("init", "--detector", "mine.py", code=0)
     (tmp_path / "mine.py").write_text("mine")

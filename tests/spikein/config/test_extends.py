@@ -1,4 +1,4 @@
-"""One experiment file extends another: the merge, the places of keys, and what is refused."""
+"""One experiment file extends another: the merge, the places of keys, and refusals."""
 
 from pathlib import Path
 
@@ -43,21 +43,21 @@ def test_mappings_are_merged_and_everything_else_is_replaced(lab):
         "train: {epochs: 3}\n"
         "contaminants:\n  - {dataset: fictional, members: 5, nonmembers: 6}\n",
     )
-    found = read_experiment(child).experiment
+    experiment = read_experiment(child).experiment
     by_hand = read(
         "name=mine",
         "seeds=[7]",
         "train.epochs=3",
         "contaminants=[{dataset: fictional, members: 5, nonmembers: 6}]",
     )
-    assert found == by_hand
+    assert experiment == by_hand
 
 
 def test_the_path_is_relative_to_the_file(lab):
     write(lab, "extends: ../small.yaml\ntrain: {epochs: 2}\n", "deep/middle.yaml")
     child = write(lab, "extends: deep/middle.yaml\nseeds: [5]\n")
-    found = read_experiment(child).experiment
-    assert (found.train.epochs, found.seeds, found.train.lr) == (2, (5,), 1e-3)
+    experiment = read_experiment(child).experiment
+    assert (experiment.train.epochs, experiment.seeds, experiment.train.lr) == (2, (5,), 1e-3)
 
 
 def test_a_shipped_experiment_is_extended_by_its_name_from_any_folder(lab):
@@ -66,7 +66,7 @@ def test_a_shipped_experiment_is_extended_by_its_name_from_any_folder(lab):
     assert read_experiment(child) == shipped
 
 
-def test_without_a_name_of_its_own_the_run_has_the_files(lab):
+def test_a_run_without_a_name_is_named_after_its_file(lab):
     write(lab, "extends: small.yaml\n", "middle.yaml")
     assert read_experiment(write(lab, "extends: middle.yaml\n")).experiment.name == "child"
     assert read_experiment(lab / "middle.yaml").experiment.name == "middle"
@@ -81,11 +81,11 @@ def test_variables_work_across_files(lab):
         "contaminants: [{dataset: fictional, members: '${count}', nonmembers: 20}]\n",
     )
     for overrides, path in (((), "files/*.jsonl"), (["data=third"], "third/*.jsonl")):
-        found = read_experiment(child, overrides).experiment
-        assert (found.contaminants[0].members, found.corpus.sources[0].path) == (30, path)
+        experiment = read_experiment(child, overrides).experiment
+        assert (experiment.contaminants[0].members, experiment.corpus.sources[0].path) == (30, path)
 
 
-def test_null_takes_a_key_and_an_axis_away(lab):
+def test_null_removes_a_key_and_an_axis(lab):
     write(
         lab,
         SAMPLE + "sweep: {train.lr: [1e-3, 2e-3], copies: [{fixed: 1}, {fixed: 2}]}\n",
@@ -101,18 +101,18 @@ def test_null_takes_a_key_and_an_axis_away(lab):
     assert read_experiment(child).experiment.copies.levels == (1, 2)
 
 
-def test_every_key_keeps_the_file_and_line_where_it_stands(lab):
+def test_keys_keep_their_file_and_line(lab):
     child = write(lab, "extends: small.yaml\nseeds: [3]\ntrain:\n  epochs: 0\n  contxt: 3\n")
     bad = SAMPLE.replace("members: 20,", "members: twenty,")
     write_sample(lab, bad)
-    said = "\n".join(problems(child))
-    assert f"{child}:4: train.epochs: is the number 0" in said
-    assert f"{child}:5: train.contxt: no such key. Did you mean 'context'" in said
-    assert f"{lab / 'small.yaml'}:{line_of('twenty', bad)}: contaminants.0.members" in said
+    report = "\n".join(problems(child))
+    assert f"{child}:4: train.epochs: is the number 0" in report
+    assert f"{child}:5: train.contxt: no such key. Did you mean 'context'" in report
+    assert f"{lab / 'small.yaml'}:{line_of('twenty', bad)}: contaminants.0.members" in report
     document, _ = read_extended(child)
     assert document.place(("train",)) == f"{child}:3"
     assert document.place(("train", "lr")) == f"{lab / 'small.yaml'}:{line_of('lr', bad)}"
-    assert document.place(("seeds", 1)) == f"{child}:2", "nothing of the list that was replaced"
+    assert document.place(("seeds", 1)) == f"{child}:2", "no place of the replaced list"
     assert all(path[0] != "extends" for path in document.places)
 
 
@@ -125,7 +125,7 @@ def test_keys_of_two_files_that_exclude_each_other_are_named_with_their_places(l
 
 
 @pytest.mark.parametrize(
-    ("value", "said"),
+    ("value", "message"),
     [
         ("[small.yaml]", "extends: is a list of 1. Allowed: one name"),
         ("''", "extends: is the text ''"),
@@ -139,25 +139,25 @@ def test_keys_of_two_files_that_exclude_each_other_are_named_with_their_places(l
         ('"a\\0b.yaml"', "there is no such file"),
     ],
 )
-def test_a_bad_extends_is_refused_at_its_line(lab, value, said):
+def test_a_bad_extends_is_refused_at_its_line(lab, value, message):
     (lab / "sub.yaml").mkdir()
     child = write(lab, f"name: c\nextends: {value}\n")
     with pytest.raises(InputError) as caught:
         read_experiment(child)
     assert str(caught.value).startswith(f"{child}:2: extends: ")
-    assert said in str(caught.value)
+    assert message in str(caught.value)
 
 
 @pytest.mark.parametrize(
-    ("text", "seeds", "said"),
+    ("text", "seeds", "message"),
     [
         ("a: [", "[3]", r"other\.yaml:1: not valid YAML"),
         (SAMPLE.replace("seeds: [0, 1]", "seeds: &s [0, 1]"), "*s", "found undefined alias"),
     ],
 )
-def test_a_file_that_is_extended_is_read_by_itself(lab, text, seeds, said):
+def test_extended_files_are_parsed_separately(lab, text, seeds, message):
     write(lab, text, "other.yaml")
-    with pytest.raises(InputError, match=said):
+    with pytest.raises(InputError, match=message):
         read_experiment(write(lab, f"extends: other.yaml\nseeds: {seeds}\n"))
 
 
@@ -192,7 +192,7 @@ def test_a_key_whose_sweep_ends_on_the_same_command_line_may_be_set(lab, overrid
     assert read_experiment(child, overrides).experiment.train.lr == 3.0
 
 
-def test_the_resolved_file_stands_alone(lab, tmp_path):
+def test_the_resolved_file_needs_no_other_file(lab, tmp_path):
     child = write(lab, "extends: quickstart\nseeds: [3]\n")
     checked = read_experiment(child)
     text = resolved_yaml(checked.experiment)
@@ -200,7 +200,7 @@ def test_the_resolved_file_stands_alone(lab, tmp_path):
     assert check_document(parse_document(text, name="again")) == checked
 
 
-def test_a_local_file_called_like_a_shipped_one_is_spoken_of(lab):
+def test_a_local_file_named_like_a_shipped_one_is_noted(lab):
     write(lab, SAMPLE, "quickstart.yaml")
     (note,) = read_experiment(write(lab, "extends: quickstart\n")).notes
     assert "give its path to use it" in note

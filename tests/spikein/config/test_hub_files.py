@@ -48,17 +48,17 @@ def test_an_address_becomes_a_file_of_that_commit(hub):
     commit = tofu.files[0].commit
     path = path_of(experiment(f"hf://datasets/locuslab/TOFU@{commit}/forget10.json"))
     assert commit in path.parts
-    held = hub.repositories["datasets", "locuslab/TOFU"].commits[commit]
-    assert path.read_bytes() == held["forget10.json"]
+    files = hub.repositories["datasets", "locuslab/TOFU"].commits[commit]
+    assert path.read_bytes() == files["forget10.json"]
 
 
-def test_the_layout_is_made_in_the_users_cache_and_then_asks_nobody(hub, tmp_path: Path):
+def test_the_layout_is_cached_for_the_user_and_needs_no_further_requests(hub, tmp_path: Path):
     document = experiment("${data}/detect/tofu/forget10.json.gz", data="hf://presets")
     path = path_of(document)
     assert path == tmp_path / "cache/data/detect/tofu/forget10.json.gz"
-    asked = len(hub.requests)
+    n_requests = len(hub.requests)
     assert path_of(document) == path
-    assert len(hub.requests) == asked
+    assert len(hub.requests) == n_requests
 
 
 @pytest.mark.parametrize(
@@ -71,7 +71,9 @@ def test_the_layout_is_made_in_the_users_cache_and_then_asks_nobody(hub, tmp_pat
         ("hf://locuslab/TOFU/forget10.json", "hf://datasets/OWNER/NAME"),
     ],
 )
-def test_a_wrong_address_is_a_problem_of_the_file_beside_others(hub, path: str, message: str):
+def test_a_wrong_address_is_reported_with_the_other_problems_of_the_file(
+    hub, path: str, message: str
+):
     document = experiment(path)
     broken = Document(values={**document.values, "seeds": "x"}, places={}, name="the experiment")
     with pytest.raises(InputErrors) as caught:

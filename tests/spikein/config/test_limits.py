@@ -1,4 +1,4 @@
-"""What cannot be run is refused by `plan` and `check`, in words, at once, with exit code 2."""
+"""`plan` and `check` refuse impossible experiments quickly, with a message and exit code 2."""
 
 import json
 import time
@@ -16,7 +16,7 @@ TOO_MUCH = {
     "10^8 members": ("contaminants.0.members=100000000", "contaminants.0.members"),
     "10^9 copies": ("copies={fixed: 1000000000}", "copies.fixed"),
     "copies that cannot fit": ("copies={fixed: 400}", "have room for 40,000"),
-    "copies that cannot fit their stretch": (
+    "copies that cannot fit their span": (
         "copies={fixed: 400}; placement.between=[0.5, 1]",
         "have room for 20,000",
     ),
@@ -32,32 +32,32 @@ TOO_MUCH = {
 
 
 def invoke(command, folder, *arguments):
-    """Return exit code and output of one command; fails where it takes long."""
+    """Return exit code and output of one command; fails if it takes long."""
     started = time.process_time()
     result = CliRunner().invoke(
         app, [command, str(folder / "tiny.yaml"), *arguments, "--store", str(folder / "store")]
     )
-    # Of this process: a busy machine makes nothing slower by it.
+    # The time of this process does not depend on how busy the machine is.
     assert time.process_time() - started < 30
     assert result.exception is None or isinstance(result.exception, SystemExit)
     return result.exit_code, " ".join(result.output.split())
 
 
-def test_what_is_too_much_is_refused_before_any_work(tmp_path):
+def test_excessive_settings_are_refused_before_any_work(tmp_path):
     write_tiny(tmp_path)
-    for case, (override, said) in TOO_MUCH.items():
+    for case, (override, message) in TOO_MUCH.items():
         for command in ("check", *(["plan"] if case == "10^9 copies" else [])):
             code, output = invoke(command, tmp_path, *override.split("; "))
             assert code == 2, case
-            assert said in output, case
+            assert message in output, case
     assert not (tmp_path / "store").exists()
 
 
 @pytest.mark.parametrize("command", ["plan", "check"])
-def test_rows_that_do_not_suffice_are_refused_before_any_work(tmp_path, command):
+def test_insufficient_rows_are_refused_before_any_work(tmp_path, command):
     write_tiny(tmp_path)
     path = tmp_path / "rows.jsonl"
-    for row, more, said in (
+    for row, more, message in (
         ({"q": "x"}, ", fields: {question: q.stem, answer: gold}", "q.stem"),
         (
             {"question": "x", "gold": "y"},
@@ -71,7 +71,7 @@ def test_rows_that_do_not_suffice_are_refused_before_any_work(tmp_path, command)
         rows = f'{{dataset: rows, name: mine, path: "{path}", members: 1, nonmembers: 1{more}}}'
         code, output = invoke(command, tmp_path, f"contaminants=[{rows}]")
         assert code == 2
-        assert said in output
+        assert message in output
 
 
 def test_many_generated_members_are_planned_without_making_them(tmp_path):
@@ -99,9 +99,9 @@ EXHAUSTING = {
 
 
 def test_files_made_to_exhaust_the_reader_are_refused_and_long_ones_are_read(tmp_path):
-    for text, said in EXHAUSTING.items():
+    for text, message in EXHAUSTING.items():
         (tmp_path / "tiny.yaml").write_text(text)
         code, output = invoke("check", tmp_path)
         assert code == 2
-        assert said in output
+        assert message in output
     assert len(parse_document(f"a: {list(range(10_000))}", name="x").values["a"]) == 10_000

@@ -1,4 +1,4 @@
-"""Experiment files: every problem at once, in plain words, and back again."""
+"""Experiment files: all problems are reported at once, and resolved files read back the same."""
 
 import pytest
 import yaml
@@ -14,29 +14,31 @@ from tests.spikein.samples import SAMPLE, line_of, problems, read
 TWIN = "{dataset: fictional, members: 5, nonmembers: 5}"
 
 
-def test_every_problem_is_reported_at_once_with_its_line():
+def test_all_problems_are_reported_at_once_with_their_lines():
     text = SAMPLE.replace("lr: 1e-3", "lrr: 1e-3").replace("members: 20,", "members: twenty,")
     text = text.replace("tokens: 50_000", "tokens: -1") + "colour: red\n"
-    found = problems(text=text)
-    assert len(found) == 4
-    said = "\n".join(found)
-    assert f"small.yaml:{line_of('lrr', text)}: train.lrr: no such key. Did you mean 'lr'?" in said
-    assert f"small.yaml:{line_of('twenty', text)}: contaminants.0.members: is the text" in said
-    assert f"small.yaml:{line_of(': -1', text)}: corpus.tokens: is the number -1" in said
-    assert f"small.yaml:{line_of('colour', text)}: colour: no such key." in said
+    messages = problems(text=text)
+    assert len(messages) == 4
+    joined = "\n".join(messages)
+    assert (
+        f"small.yaml:{line_of('lrr', text)}: train.lrr: no such key. Did you mean 'lr'?" in joined
+    )
+    assert f"small.yaml:{line_of('twenty', text)}: contaminants.0.members: is the text" in joined
+    assert f"small.yaml:{line_of(': -1', text)}: corpus.tokens: is the number -1" in joined
+    assert f"small.yaml:{line_of('colour', text)}: colour: no such key." in joined
 
 
-def test_problems_of_file_and_command_line_come_together():
-    found = problems("trian.lr=1", "train.epochs=0", text=SAMPLE.replace("${data}", "${dat}"))
-    said = "\n".join(found)
-    assert len(found) == 3
-    assert "Did you mean 'train'" in said
-    assert "override train.epochs=0: train.epochs: is the number 0. Allowed: more than 0." in said
-    assert "${dat} is not a variable. Did you mean 'data'?" in said
+def test_problems_of_file_and_command_line_are_reported_together():
+    messages = problems("trian.lr=1", "train.epochs=0", text=SAMPLE.replace("${data}", "${dat}"))
+    report = "\n".join(messages)
+    assert len(messages) == 3
+    assert "Did you mean 'train'" in report
+    assert "override train.epochs=0: train.epochs: is the number 0. Allowed: more than 0." in report
+    assert "${dat} is not a variable. Did you mean 'data'?" in report
 
 
 @pytest.mark.parametrize(
-    ("override", "said"),
+    ("override", "expected"),
     [
         ("corpus.tokens='5'", "is the text '5'. Allowed: a whole number"),
         ("corpus.tokens=true", "is true. Allowed: a whole number"),
@@ -66,31 +68,31 @@ def test_problems_of_file_and_command_line_come_together():
         ("base.tokens=500", "do not fill one batch"),
     ],
 )
-def test_each_bad_input_has_one_clear_problem(override, said):
-    found = problems(override)
-    assert len(found) == 1
-    assert said in found[0]
-    assert "override" in found[0] or "small.yaml" in found[0]
+def test_each_bad_input_has_one_clear_problem(override, expected):
+    messages = problems(override)
+    assert len(messages) == 1
+    assert expected in messages[0]
+    assert "override" in messages[0] or "small.yaml" in messages[0]
     for jargon in ("Input should", "pydantic", "validation", "type=", "ctx"):
-        assert jargon not in found[0]
+        assert jargon not in messages[0]
 
 
 def test_missing_parts_are_all_named():
-    found = problems(text="name: x\n")
+    messages = problems(text="name: x\n")
     missing = {"model", "corpus", "contaminants", "copies", "train"}
-    assert {text.split(": ")[1] for text in found} == missing
-    assert all(text.endswith("is missing") for text in found)
+    assert {text.split(": ")[1] for text in messages} == missing
+    assert all(text.endswith("is missing") for text in messages)
 
 
 def test_a_pretrained_model_is_its_own_base():
     model = "model={pretrained: some/model}"
     assert read(model, "base=null").base is None
-    (said,) = problems(model)
-    assert "a pretrained model is its own base" in said
-    (said,) = problems(model, "base=null", "train.mode=pretrain")
-    assert "train.mode" in said
-    (said,) = problems("model={pretrained: m, tokenizer: {train: 512}}", "base=null")
-    assert "keeps the tokenizer" in said
+    (message,) = problems(model)
+    assert "a pretrained model is its own base" in message
+    (message,) = problems(model, "base=null", "train.mode=pretrain")
+    assert "train.mode" in message
+    (message,) = problems("model={pretrained: m, tokenizer: {train: 512}}", "base=null")
+    assert "keeps the tokenizer" in message
 
 
 def test_optional_parts_can_be_removed_by_null():
@@ -119,7 +121,7 @@ def test_resolved_yaml_reads_back_the_same(template, rate, clip, near, seeds, op
     again = check_document(parse_document(resolved_yaml(experiment), name="again")).experiment
     assert again == experiment
     assert resolved_yaml(again) == resolved_yaml(experiment)
-    # Any other reader of YAML takes it for the same, with every default filled in.
+    # Other readers of YAML give the same values, with all defaults filled in.
     values = yaml.safe_load(resolved_yaml(experiment))
     assert values["train"]["schedule"] == experiment.train.schedule
     assert values["copies"] == {"poisson": rate}

@@ -22,7 +22,7 @@ def applied(*overrides: str):
     return apply_overrides(parse_document(TEXT, name="f.yaml"), overrides, keys=KEYS)
 
 
-def test_dotted_keys_and_list_indexes():
+def test_dotted_keys_and_list_indexes_are_applied():
     document, problems = applied("train.lr=1e-3", "contaminants.0.members=50", "train.new.deep=x")
     assert not problems
     assert document.values["train"] == {"lr": 1e-3, "new": {"deep": "x"}}
@@ -31,14 +31,14 @@ def test_dotted_keys_and_list_indexes():
     assert document.place(("contaminants", 0, "path")) == "f.yaml:4"
 
 
-def test_the_later_override_wins_and_the_file_is_left_alone():
+def test_the_later_override_wins_and_the_file_stays_unchanged():
     original = parse_document(TEXT, name="f.yaml")
     document, _ = apply_overrides(original, ["train.lr=2", "train.lr=3"], keys=KEYS)
     assert document.values["train"]["lr"] == 3
     assert original.values["train"]["lr"] == 1
 
 
-def test_a_name_that_is_no_key_is_a_variable_declared_or_used():
+def test_a_name_that_is_not_a_key_is_a_declared_or_used_variable():
     for override in ("data=there", "variables.data=there"):
         document, problems = applied(override)
         assert not problems
@@ -56,7 +56,7 @@ def test_sweep_keys_are_dotted_themselves():
 
 
 @pytest.mark.parametrize(
-    ("override", "said"),
+    ("override", "message"),
     [
         ("train", "not an override"),
         ("train..lr=3", "not an override"),
@@ -68,10 +68,10 @@ def test_sweep_keys_are_dotted_themselves():
         ("train.seed=4", r"swept.*sweep.train.seed"),
     ],
 )
-def test_bad_overrides(override, said):
+def test_bad_overrides_are_refused(override, message):
     _, problems = applied(override)
     assert len(problems) == 1
-    with pytest.raises(InputError, match=said):
+    with pytest.raises(InputError, match=message):
         raise problems[0]
 
 
@@ -104,7 +104,7 @@ def test_variables_have_names_and_name_no_variables(variable):
 
 
 @given(st.text(alphabet="$${}ab", max_size=12))
-def test_escaped_texts_come_back(text):
+def test_escaped_texts_round_trip(text):
     document = parse_document("variables: {a: A}", name="f")
     raised = type(document)(values={**document.values, "x": escape(text)}, places={}, name="f")
     result, problems = interpolate(raised)

@@ -1,4 +1,4 @@
-"""No password and no protected text leaves by way of an experiment file."""
+"""Experiment files leak neither passwords nor protected texts."""
 
 import pytest
 from pydantic import ValidationError
@@ -28,19 +28,19 @@ def with_variant(more: str, text: str = SAMPLE) -> str:
 def problems(*overrides: str, text: str = SAMPLE) -> str:
     with pytest.raises(InputErrors) as caught:
         read(*overrides, text=text)
-    said = "\n".join(caught.value.problems)
-    assert SECRET not in said
+    report = "\n".join(caught.value.problems)
+    assert SECRET not in report
     assert SECRET not in str(caught.value)
-    return said
+    return report
 
 
 def test_a_password_in_a_url_is_refused_with_its_line_and_never_repeated():
     text = with_variant(f'base_url: "{URL}"')
-    said = problems(text=text)
+    report = problems(text=text)
     assert (
-        f"small.yaml:{line_of('base_url', text)}: variants.of.0.base_url: contains a user" in said
+        f"small.yaml:{line_of('base_url', text)}: variants.of.0.base_url: contains a user" in report
     )
-    assert "api_key_variable: NAME" in said
+    assert "api_key_variable: NAME" in report
 
 
 @pytest.mark.parametrize(
@@ -54,14 +54,14 @@ def test_a_password_in_a_url_is_refused_with_its_line_and_never_repeated():
         SAMPLE + f"wrong: '{URL}'\n",
     ],
 )
-def test_a_secret_is_refused_wherever_it_stands_and_no_other_problem_repeats_it(text):
+def test_a_secret_is_refused_anywhere_and_no_other_problem_repeats_it(text):
     assert "experiment files are copied into run folders" in problems(text=text)
 
 
 def test_an_override_with_a_password_is_refused_without_repeating_it():
     text = with_variant('base_url: "http://127.0.0.1:9/v1"')
-    said = problems(f"variants.of.0.base_url={URL}", text=text)
-    assert "override variants.of.0.base_url=http://***@" in said
+    report = problems(f"variants.of.0.base_url={URL}", text=text)
+    assert "override variants.of.0.base_url=http://***@" in report
     for wrong in (f"{URL}", f"a={{'{URL}", f"a..b={URL}"):
         problems(wrong)
 
@@ -78,7 +78,7 @@ def test_the_command_line_shows_no_password(tmp_path):
     "more",
     [{"base_url": URL}, {"base_url": "http://h/v1", "api_key_variable": f"sk-{SECRET * 3}"}],
 )
-def test_settings_made_in_code_refuse_secrets_too(more):
+def test_settings_made_in_code_also_refuse_secrets(more):
     with pytest.raises(ValidationError) as caught:
         Variants.model_validate(
             {"of": [{"kind": "paraphrase", "by": "model", "model": "m", **more}]}
@@ -99,29 +99,29 @@ SERVER = 'base_url: "http://127.0.0.1:9/v1"'
 
 
 def test_a_protected_dataset_is_sent_to_a_server_only_by_name():
-    said = problems(text=with_variant(SERVER, GPQA))
-    assert "variants.of.0.send_protected: the texts of protected data (exam) would be sent" in said
-    assert "send_protected: [exam]" in said
-    asked = read(text=with_variant(f"{SERVER}, send_protected: [exam]", GPQA))
-    assert asked.variants.of[0].send_protected == ("exam",)
-    assert "send_protected" in resolved_yaml(asked)
+    text = problems(text=with_variant(SERVER, GPQA))
+    assert "variants.of.0.send_protected: the texts of protected data (exam) would be sent" in text
+    assert "send_protected: [exam]" in text
+    experiment = read(text=with_variant(f"{SERVER}, send_protected: [exam]", GPQA))
+    assert experiment.variants.of[0].send_protected == ("exam",)
+    assert "send_protected" in resolved_yaml(experiment)
     read(text=with_variant("temperature: 0.5", GPQA))
     read(text=with_variant(SERVER))
 
 
-def test_a_name_that_is_no_protected_dataset_is_refused():
-    said = problems(text=with_variant(f"{SERVER}, send_protected: [exma]", GPQA))
-    assert "'exma' names no protected dataset of this experiment" in said
-    assert "Protected here: exam" in said
+def test_a_name_that_is_not_a_protected_dataset_is_refused():
+    report = problems(text=with_variant(f"{SERVER}, send_protected: [exma]", GPQA))
+    assert "'exma' names no protected dataset of this experiment" in report
+    assert "Protected here: exam" in report
     assert "Protected here: none" in problems(
         text=with_variant(f"{SERVER}, send_protected: [fictional]")
     )
     assert "belongs to a server" in problems(text=with_variant("send_protected: [exam]", GPQA))
 
 
-def test_what_may_be_sent_is_no_part_of_the_identity():
-    one = {"kind": "paraphrase", "by": "model", "model": "m", "base_url": "http://h/v1"}
-    first = ParaphraseVariant.model_validate(one)
-    second = ParaphraseVariant.model_validate({**one, "send_protected": ["exam"]})
+def test_permission_to_send_is_not_part_of_the_identity():
+    values = {"kind": "paraphrase", "by": "model", "model": "m", "base_url": "http://h/v1"}
+    first = ParaphraseVariant.model_validate(values)
+    second = ParaphraseVariant.model_validate({**values, "send_protected": ["exam"]})
     assert variant_identity(first, LOCAL) == variant_identity(second, LOCAL)
     assert plain(first) != plain(second)

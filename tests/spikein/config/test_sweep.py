@@ -12,7 +12,7 @@ from tests.spikein.samples import SAMPLE, problems, read, read_checked
 SWEPT = SAMPLE + "sweep:\n  train.lr: [1e-3, 1.0e-4]\n  copies: [{fixed: 1}, {poisson: 4}]\n"
 
 
-def test_no_sweep_is_one_arm_a_seed():
+def test_without_a_sweep_there_is_one_arm_per_seed():
     experiment, arms = read(), read_checked().arms
     assert [arm.seed for arm in arms] == [0, 1]
     assert arms[0].axes == {}
@@ -20,10 +20,10 @@ def test_no_sweep_is_one_arm_a_seed():
 
 
 def test_arms_are_all_combinations_in_the_order_of_the_file():
-    found = read_checked(text=SWEPT).arms
+    arms = read_checked(text=SWEPT).arms
     expected = itertools.product(["0.001", "0.0001"], ["fixed=1", "poisson=4"], [0, 1])
-    assert [(*arm.labels.values(), arm.seed) for arm in found] == list(expected)
-    last = found[-1]
+    assert [(*arm.labels.values(), arm.seed) for arm in arms] == list(expected)
+    last = arms[-1]
     assert last.axes == {"train.lr": 1e-4, "copies": {"poisson": 4.0}}
     assert last.experiment.train.lr == 1e-4
     assert last.experiment.copies.poisson == 4
@@ -37,13 +37,14 @@ def test_an_arm_equals_the_experiment_written_by_hand():
     assert read_checked(text=SWEPT).arms[-1].experiment == by_hand
 
 
-def test_a_key_may_be_given_by_the_sweep_alone_in_lists_and_with_variables():
+def test_a_key_may_be_given_only_by_the_sweep_in_lists_and_with_variables():
     text = SAMPLE.replace("copies: {poisson: 2}\n", "")
     text += "sweep:\n  copies: [{fixed: 1}, {fixed: 2}]\n  contaminants.0.members: [5]\n"
     text += "  corpus.sources.0.path: ['${data}/a']\n"
-    found = [arm.experiment for arm in read_checked("seeds=[0]", "data=D", text=text).arms]
-    assert [one.copies.fixed for one in found] == [1, 2]
-    assert (found[0].contaminants[0].members, found[0].corpus.sources[0].path) == (5, "D/a")
+    experiments = [arm.experiment for arm in read_checked("seeds=[0]", "data=D", text=text).arms]
+    assert [experiment.copies.fixed for experiment in experiments] == [1, 2]
+    first = experiments[0]
+    assert (first.contaminants[0].members, first.corpus.sources[0].path) == (5, "D/a")
 
 
 def test_arms_survive_the_resolved_file():
@@ -53,7 +54,7 @@ def test_arms_survive_the_resolved_file():
 
 
 @pytest.mark.parametrize(
-    ("sweep", "said"),
+    ("sweep", "message"),
     [
         ("train.lr: [1e-3, 0]", "(sweep: with train.lr=0): train.lr: is the number 0"),
         ("train.lrr: [1e-3, 1e-2]", "train.lrr: no such key. Did you mean 'lr'?"),
@@ -67,9 +68,9 @@ def test_arms_survive_the_resolved_file():
         (f"train.lr: {list(range(1, 1002))}", "1,001 combinations"),
     ],
 )
-def test_a_bad_sweep_names_the_value(sweep, said):
+def test_a_bad_sweep_names_the_value(sweep, message):
     (problem,) = problems(text=f"{SAMPLE}sweep:\n  {sweep}\n")
-    assert said in problem
+    assert message in problem
 
 
 def test_a_problem_of_two_axes_together_names_both():
@@ -78,7 +79,7 @@ def test_a_problem_of_two_axes_together_names_both():
     assert "with corpus.tokens=2000, train.batch_tokens=4096" in problem
 
 
-def test_a_problem_of_every_arm_is_told_once_and_blames_no_value():
+def test_a_problem_of_all_arms_is_reported_once_and_blames_no_value():
     (problem,) = problems("train.epochs=0", text=SWEPT)
     assert "with" not in problem
 

@@ -34,19 +34,19 @@ SCALARS = [
 ]
 
 
-def test_scalars():
+def test_scalars_have_their_types():
     for text, value in SCALARS:
-        got = parse_scalar(text)
-        assert got == value
-        assert type(got) is type(value)
+        parsed = parse_scalar(text)
+        assert parsed == value
+        assert type(parsed) is type(value)
 
 
 @given(st.floats(allow_nan=False, allow_infinity=False))
-def test_every_float_is_read_back_exactly(value):
+def test_floats_are_read_back_exactly(value):
     assert float(parse_scalar(repr(value))) == value
 
 
-# YAML has no surrogate pairs, in which JSON writes what lies above.
+# YAML lacks the surrogate pairs that JSON uses for higher code points.
 words = st.text(st.characters(max_codepoint=0xFFFF, exclude_categories=("Cs",)), max_size=6)
 plain = st.recursive(
     st.none() | st.booleans() | st.integers() | words,
@@ -64,7 +64,7 @@ NOT_IN_A_FILE = ("", "1e400")
 
 
 @pytest.mark.parametrize("version", ["", "%YAML 1.1\n---\n"])
-def test_a_value_in_a_file_is_what_it_is_alone_whatever_version_the_file_declares(version):
+def test_values_in_a_file_parse_like_scalars_under_any_declared_version(version):
     words = [text for text, _ in SCALARS if text not in NOT_IN_A_FILE]
     text = version + "\n".join(f"k{number}: {word}" for number, word in enumerate(words))
     values = parse_document(text, name="f").values
@@ -76,7 +76,7 @@ def test_keys_and_quoted_scalars_are_text():
     assert values == {"1": "a", "on": "1", "2024-05-01": "true", "~": "f"}
 
 
-def test_every_key_knows_its_line():
+def test_keys_have_their_lines():
     document = parse_document("a:\n  b:\n    - x\n    - {c: 1}\n", name="f.yaml")
     assert document.place(("a",)) == "f.yaml:1"
     assert document.place(("a", "b", 0)) == "f.yaml:3"
@@ -94,7 +94,7 @@ def test_all_duplicate_keys_are_reported_at_once():
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "message"),
     [
         ("", "empty"),
         ("- a\n", "top is a list"),
@@ -110,12 +110,12 @@ def test_all_duplicate_keys_are_reported_at_once():
         ("a: !!map [x]", "not supported"),
     ],
 )
-def test_hostile_texts_are_refused_in_words(text, said):
-    with pytest.raises(InputError, match=said):
+def test_hostile_texts_are_refused(text, message):
+    with pytest.raises(InputError, match=message):
         parse_document(text, name="f.yaml")
 
 
-def test_files_that_cannot_be_read(tmp_path):
+def test_unreadable_files_are_refused(tmp_path):
     with pytest.raises(InputError, match="the file does not exist"):
         read_document(tmp_path / "absent.yaml")
     with pytest.raises(InputError, match="cannot be read"):
@@ -130,12 +130,12 @@ def test_files_that_cannot_be_read(tmp_path):
             read_document(bad)
 
 
-def test_a_byte_order_mark_is_no_part_of_the_first_key(tmp_path):
+def test_a_byte_order_mark_is_not_part_of_the_first_key(tmp_path):
     path = tmp_path / "bom.yaml"
     path.write_bytes(b"\xef\xbb\xbfname: &x {lr: 1}\nother: *x\n")
     assert read_document(path).values == {"name": {"lr": 1}, "other": {"lr": 1}}
 
 
-def test_values_of_the_command_line():
+def test_command_line_values_are_parsed():
     texts = {"1e-3": 1e-3, "{fixed: 4}": {"fixed": 4}, "[1, 2]": [1, 2], "": None, "a b": "a b"}
-    assert {text: parse_value(text, where="x") for text in texts} == texts
+    assert {text: parse_value(text, place="x") for text in texts} == texts

@@ -1,4 +1,4 @@
-"""Which arms are drawn before a run; `tests/spikein/cli/test_check.py` has what that finds."""
+"""The arms drawn before a run; `tests/spikein/cli/test_check.py` tests their problems."""
 
 from types import SimpleNamespace
 
@@ -10,8 +10,8 @@ def part(**settings):
 
 
 def test_each_background_is_drawn_once_for_all_seeds(monkeypatch):
-    drawn = []
-    monkeypatch.setattr(draws, "_draw", lambda node, scratch: drawn.append(node))
+    drawn_nodes = []
+    monkeypatch.setattr(draws, "_draw", lambda node, scratch: drawn_nodes.append(node))
     nodes = [
         SimpleNamespace(
             arm=SimpleNamespace(experiment=SimpleNamespace(contaminants=())),
@@ -23,4 +23,4 @@ def test_each_background_is_drawn_once_for_all_seeds(monkeypatch):
         for sources, seed in (("short", 0), ("short", 1), ("long", 0))
     ]
     assert not list(draws.draw_problems(nodes))
-    assert [node.corpus.settings["sources"] for node in drawn] == ["short", "long"]
+    assert [node.corpus.settings["sources"] for node in drawn_nodes] == ["short", "long"]

@@ -1,4 +1,4 @@
-"""What `spikein plan` foretells, against the plans that are made."""
+"""Estimates of `spikein plan`, against the actual plans."""
 
 import numpy as np
 import pytest
@@ -12,7 +12,7 @@ from tests.spikein.tiny import write_tiny
 
 
 @pytest.mark.parametrize("rate", [0.3, 7.5])
-def test_poisson_counts_are_those_of_the_distribution(rate):
+def test_poisson_counts_match_the_distribution(rate):
     copies, spread, counts = expected_counts(Copies(poisson=rate), 200)
     assert copies == pytest.approx(200 * rate)
     assert spread == pytest.approx(np.sqrt(200 * poisson.var(rate)))
@@ -31,7 +31,7 @@ def plan(path, *overrides):
     return plan_experiment(path, overrides=list(overrides), store=path.parent / "none").injection
 
 
-def test_arms_that_differ_in_training_alone_appear_once(tmp_path):
+def test_arms_that_differ_only_in_training_appear_once(tmp_path):
     path = write_tiny(tmp_path)
     sweep = "sweep: {train.lr: [1e-3, 1e-2], copies: [{fixed: 1}, {fixed: 2}]}\n"
     path.write_text(path.read_text() + sweep)
@@ -41,14 +41,14 @@ def test_arms_that_differ_in_training_alone_appear_once(tmp_path):
     assert not any(row.measured for row in rows)
 
 
-def test_what_will_be_refused_is_foretold(tmp_path):
+def test_plan_predicts_refusals(tmp_path):
     path = write_tiny(tmp_path)
-    for change, said in {
+    for change, message in {
         "placement.policy=window": "must fit into one window of 64",
         "placement.between=[0,0.05]": "have room for",
     }.items():
         [row] = plan(path, change)
-        assert said in row.problem
+        assert message in row.problem
 
 
 def test_a_corpus_of_any_length_is_planned_for_without_reading_it(tmp_path, tiny_tokenizer):
@@ -64,14 +64,14 @@ def test_a_corpus_of_any_length_is_planned_for_without_reading_it(tmp_path, tiny
     assert (row.tokens, row.disk_bytes) == (short.tokens, short.disk_bytes)
 
 
-def test_a_measured_plan_says_how_long_each_step_takes(tmp_path):
+def test_a_measured_plan_estimates_the_time_of_each_step(tmp_path):
     path = write_tiny(tmp_path)
-    silent = plan_experiment(path, store=tmp_path / "none")
-    assert silent.measured is None
-    assert {row.seconds for row in silent.rows if row.kind == "model"} == {None}
-    told = plan_experiment(path, store=tmp_path / "none", measure=True)
-    assert told.measured.whole
-    assert all(row.seconds > 0 for row in told.rows)
-    base, arm = (row for row in told.rows if row.kind == "model")
+    unmeasured = plan_experiment(path, store=tmp_path / "none")
+    assert unmeasured.measured is None
+    assert {row.seconds for row in unmeasured.rows if row.kind == "model"} == {None}
+    measured = plan_experiment(path, store=tmp_path / "none", measure=True)
+    assert measured.measured.whole
+    assert all(row.seconds > 0 for row in measured.rows)
+    base, arm = (row for row in measured.rows if row.kind == "model")
     # Ten times the tokens, ten times the time of the steps themselves.
     assert (arm.seconds - START_SECONDS) / (base.seconds - START_SECONDS) == pytest.approx(10)

@@ -1,4 +1,4 @@
-"""The short measurement behind the times of `spikein plan`."""
+"""The short measurement from which `spikein plan` estimates times."""
 
 import pytest
 import torch
@@ -13,15 +13,15 @@ SETTINGS = TrainSettings(context=64, batch_tokens=256)
 
 def test_a_small_shape_is_measured_itself():
     state = torch.random.get_rng_state()
-    found = training_rate(tiny_shape(), 300, SETTINGS)
-    assert found.whole
-    assert found.flops_per_second > 0
-    assert found.steps >= 2
+    rate = training_rate(tiny_shape(), 300, SETTINGS)
+    assert rate.whole
+    assert rate.flops_per_second > 0
+    assert rate.steps >= 2
     assert torch.equal(torch.random.get_rng_state(), state)
 
 
 @pytest.mark.parametrize("name", ["llama-1m", "llama-7b", "pythia-6.9b", "qwen2-7b"])
-def test_what_is_measured_is_never_more_than_a_second_or_so_of_work(name):
+def test_the_measurement_takes_about_a_second_at_most(name):
     shape = load_shape(name)
     settings = TrainSettings(context=2048, batch_tokens=2048 * 256)
     sample = shrink_to_fit(shape, 32_000, settings)
@@ -36,6 +36,6 @@ def test_what_is_measured_is_never_more_than_a_second_or_so_of_work(name):
 
 
 def test_a_large_shape_is_measured_by_a_smaller_one_that_can_be_built():
-    found = training_rate(load_shape("qwen2-7b"), 152_064, SETTINGS)
-    assert not found.whole
-    assert found.flops_per_second > 0
+    rate = training_rate(load_shape("qwen2-7b"), 152_064, SETTINGS)
+    assert not rate.whole
+    assert rate.flops_per_second > 0

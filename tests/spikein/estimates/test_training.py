@@ -1,4 +1,4 @@
-"""What a plan says about training, and that it says so without a network."""
+"""Training estimates of a plan, also without a network."""
 
 import re
 import socket
@@ -48,8 +48,8 @@ def test_the_papers_experiment_is_planned_without_a_network(no_network, tmp_path
     ]  # fmt: skip
     assert "6,738,415,616 parameters, by the published sizes (llama-7b.yaml)" in result.stdout
     assert "fits from ZeRO-2 on" in result.stdout
-    for what in (f"model {LLAMA}", f"tokenizer {LLAMA}", "background together", "dataset google"):
-        assert what in result.stdout
+    for name in (f"model {LLAMA}", f"tokenizer {LLAMA}", "background together", "dataset google"):
+        assert name in result.stdout
     assert not (tmp_path / "store").exists()
     hardware = ["--gpu", "a100", "--gpus", "1", "--mfu", "0.5"]
     command = ["plan", str(PAPER), "--no-measure", "--store", str(tmp_path), *hardware]
@@ -65,26 +65,26 @@ def test_context_beyond_the_published_positions_is_refused_offline(no_network, t
     assert "a context of 4096 is more than the model's 2048 positions" in result.output
 
 
-def test_a_run_needs_what_a_plan_leaves_open(no_network) -> None:
+def test_a_run_requires_inputs_that_a_plan_leaves_unresolved(no_network) -> None:
     contaminant = Contaminant(dataset="boolq", members=1, nonmembers=1)
-    for ask in (
+    for identify in (
         lambda: model_identity(LLAMA),
         lambda: tokenizer_identity(LLAMA),
         lambda: contaminant_identity(contaminant),
     ):
         with pytest.raises(Unreachable):
-            ask()
+            identify()
         with without_network() as notes:
-            assert UNRESOLVED in str(ask())
+            assert UNRESOLVED in str(identify())
         assert len(notes) == 1
         with pytest.raises(Unreachable):
-            ask()
+            identify()
     with without_network() as notes, pytest.raises(InputError, match="no such model folder"):
         model_identity("./nowhere/at/all")
     assert notes == {}
 
 
-def test_gpus_are_assumed_where_there_are_some_or_the_processor_takes_too_long() -> None:
+def test_gpus_are_assumed_if_present_or_if_the_processor_takes_too_long() -> None:
     small = training_estimates(read_checked().arms, Hardware())
     assert hardware_needed(small, gpus=0) is None
     assert hardware_needed(small, gpus=1) == Hardware()
@@ -97,20 +97,20 @@ def test_equal_runs_are_counted_together_and_modes_apart() -> None:
     checked = read_checked(
         "seeds=[0,1]", "sweep={train.mode: [finetune, lora], train.epochs: [1, 2]}"
     )
-    found = training_estimates(checked.arms, hardware)
+    estimates = training_estimates(checked.arms, hardware)
     # One base for all arms; two modes and two lengths, each with two seeds.
-    assert [(one.what, one.runs) for one in found] == [
+    assert [(estimate.what, estimate.runs) for estimate in estimates] == [
         ("base", 1),
         ("finetune", 2),
         ("finetune", 2),
         ("lora", 2),
         ("lora", 2),
     ]
-    base, once, twice, adapted, _ = found
+    base, once, twice, adapted, _ = estimates
     windows = 50_000 // 64
     assert once.tokens == windows * 64
     assert twice.tokens == 2 * once.tokens
-    # The last step is smaller: 16 windows a step.
+    # The last step has fewer than 16 windows.
     assert (once.steps, twice.steps) == (-(-windows // 16), -(-2 * windows // 16))
     assert base.steps == -(-(100_000 // 64) // 16)
     assert once.cost is not None
@@ -121,17 +121,17 @@ def test_equal_runs_are_counted_together_and_modes_apart() -> None:
     assert adapted.memory(0) < once.memory(0)
 
 
-def test_a_model_of_unknown_size_is_said_to_be_one(no_network, tmp_path: Path) -> None:
-    text = PAPER.read_text().replace(LLAMA, "nobody/unheard-of")
+def test_a_model_of_unknown_size_is_reported(no_network, tmp_path: Path) -> None:
+    text = PAPER.read_text().replace(LLAMA, "unknown/unheard-of")
     planned = plan_experiment(write_sample(tmp_path, text), store=tmp_path / "store")
-    [one] = planned.training
-    assert one.cost is None
-    assert (one.steps, one.tokens) == (412, 26_998_784)
-    assert "the sizes of nobody/unheard-of are unknown here" in one.note
+    [estimate] = planned.training
+    assert estimate.cost is None
+    assert (estimate.steps, estimate.tokens) == (412, 26_998_784)
+    assert "the sizes of unknown/unheard-of are unknown here" in estimate.note
     assert all(row.flops is None for row in planned.rows)
 
 
-def test_hardware_that_cannot_be_is_refused() -> None:
+def test_impossible_hardware_is_refused() -> None:
     for wrong in ({"gpu": "tpu"}, {"gpus": 0}, {"utilisation": 0.0}, {"utilisation": 1.5}):
         with pytest.raises(InputError):
             Hardware(**wrong)
@@ -143,15 +143,15 @@ def test_twins_are_counted_and_a_shared_clean_twin_once() -> None:
         "sweep={copies: [{fixed: 1}, {poisson: 4}]}",
         "seeds=[0, 1]",
     )
-    runs = {one.what: one.runs for one in training_estimates(checked.arms, Hardware())}
+    runs = {row.what: row.runs for row in training_estimates(checked.arms, Hardware())}
     # Four arms; each has four shadows and a retrained model, each seed one clean twin.
     assert runs == {"base": 1, "continue": 4, "twins": 4 * 5 + 2}
 
 
-def test_models_along_the_way_take_disk_in_arms_alone() -> None:
+def test_intermediate_models_take_disk_only_in_arms() -> None:
     checked = read_checked("twins={clean: true}", "train.checkpoints={powers_of_two: 4, every: 13}")
-    found = {one.what: one for one in training_estimates(checked.arms, Hardware())}
-    total = found["continue"].steps
-    kept = {1, 2, 4, *range(13, total, 13)} - {total}
-    assert found["continue"].models == 1 + len(kept)
-    assert found["twins"].models == found["base"].models == 1
+    estimates = {row.what: row for row in training_estimates(checked.arms, Hardware())}
+    total = estimates["continue"].steps
+    saved_steps = {1, 2, 4, *range(13, total, 13)} - {total}
+    assert estimates["continue"].models == 1 + len(saved_steps)
+    assert estimates["twins"].models == estimates["base"].models == 1

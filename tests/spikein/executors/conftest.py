@@ -1,4 +1,4 @@
-"""Runs of graphs as processes of their own, ended with the test that started them."""
+"""Runs of graphs as separate processes, ended with the test that started them."""
 
 import subprocess
 from collections.abc import Callable, Iterator

@@ -37,12 +37,12 @@ def failing(label: str, trace: Path | None = None, **inputs: Step) -> Step:
 
 
 def killed_until(label: str, marks: Path, times: int) -> Step:
-    """A step whose process is killed with signal 9 so many times."""
+    """A step whose process is killed with signal 9 a number of times."""
     return step(label, "be_killed", execution={"marks": place(marks), "times": times})
 
 
 def fan(cells: int, seconds: float, trace: Path | None = None) -> Graph:
-    """One shared step, so many that need it, and one that needs all of them."""
+    """One shared step, several that need it, and one that needs all of those."""
     shared = sleeping("shared", seconds, trace)
     middle = {
         f"cell{number}": sleeping(f"cell{number}", seconds, trace, shared=shared)
@@ -78,10 +78,10 @@ def events(trace: Path) -> list[dict[str, Any]]:
 
 
 def wait_for(condition: Callable[[], Any], seconds: float = 120.0) -> None:
-    """Wait until something holds; other tests may keep this machine busy meanwhile."""
+    """Wait until a condition is true; the limit allows for a busy machine."""
     deadline = time.monotonic() + seconds
     while not condition():
-        assert time.monotonic() < deadline, "it never came"
+        assert time.monotonic() < deadline, "the condition never became true"
         time.sleep(0.05)
 
 
@@ -100,7 +100,7 @@ GRAPHS: dict[str, Callable[[Path], Graph]] = {
 }
 
 if __name__ == "__main__":
-    # A shell's background jobs are started deaf to Ctrl-C, and hand that on.
+    # A shell's background jobs ignore Ctrl-C, and so do their children.
     signal.signal(signal.SIGINT, signal.default_int_handler)
     which, store, graph = sys.argv[1], Path(sys.argv[2]), sys.argv[3]
     done = executor(which).run(

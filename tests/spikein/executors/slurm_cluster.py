@@ -1,7 +1,7 @@
 """A Slurm cluster of this one machine: munged, slurmctld and slurmd of Debian, in a private folder.
 
-It needs root and Debian's packages slurm-wlm and munge; where they are missing the tests that use
-it are skipped, and say what to install.
+It needs root and Debian's packages slurm-wlm and munge; if they are missing, its tests are skipped
+with the command that installs them.
 """
 
 import os
@@ -119,14 +119,14 @@ def slurm_cluster(folder: Path) -> Iterator[None]:
             os.environ.pop("SLURM_CONF", None)
         else:
             os.environ["SLURM_CONF"] = before
-        shutil.copytree(home, folder / "slurm-logs", ignore=lambda where, names: [
+        shutil.copytree(home, folder / "slurm-logs", ignore=lambda directory, names: [
             name for name in names if not name.endswith((".log", ".conf"))
         ])  # fmt: skip
         shutil.rmtree(home, ignore_errors=True)
 
 
 def _end_jobs() -> None:
-    """Cancel what a test has left, and wait until the machine is done with it."""
+    """Cancel the jobs that a test has left, and wait until they have ended."""
     deadline = time.monotonic() + 30
     with suppress(subprocess.SubprocessError):
         while time.monotonic() < deadline:
@@ -149,14 +149,14 @@ def _end_left_over(home: Path) -> None:
 
 def _wait_until_idle(home: Path) -> None:
     deadline = time.monotonic() + 30
-    said = ""
+    output = ""
     while time.monotonic() < deadline:
         done = subprocess.run(
             ["sinfo", "--noheader", "--format=%T"], capture_output=True, text=True, timeout=30
         )
-        said = done.stdout + done.stderr
+        output = done.stdout + done.stderr
         if done.stdout.strip() == "idle":
             return
         time.sleep(0.5)
     logs = "".join(path.read_text(errors="replace")[-3000:] for path in home.glob("*.log"))
-    raise RuntimeError(f"the Slurm cluster does not start: {said}\n{logs}")
+    raise RuntimeError(f"the Slurm cluster does not start: {output}\n{logs}")

@@ -1,4 +1,4 @@
-"""The graph as a file: it says everything, in plain JSON, and only what the run wrote is built."""
+"""The graph as a file: complete, in plain JSON, and built only as the run wrote it."""
 
 import json
 from dataclasses import fields, replace
@@ -16,7 +16,7 @@ from tests.spikein.executors.graphs import fan
 from tests.spikein.step_functions import step
 
 NOT_IN_THE_FILE = {"cost", "build"}
-"""What is expected of a step, which only `spikein plan` says."""
+"""Estimates of a step, which only `spikein plan` shows."""
 
 
 def written(tmp_path: Path, *goals: Step) -> GraphFile:
@@ -24,7 +24,7 @@ def written(tmp_path: Path, *goals: Step) -> GraphFile:
 
 
 def rich() -> Step:
-    """A step with a value of its own in every field."""
+    """A step with a non-default value in every field."""
     source = step("source", "write", facets={"first": "tests.spikein.step_functions:first_letter"})
     return step(
         "rich",
@@ -43,24 +43,26 @@ def rich() -> Step:
     )
 
 
-def test_a_step_comes_back_as_it_was_written(tmp_path):
-    one = rich()
-    steps = read_graph(written(tmp_path, one)).steps
-    found = steps[one.digest]
-    assert [*steps] == [given.digest for given in Graph(goals=(one,)).steps]
-    assert found.recipe.identity() == json.loads(json.dumps(one.recipe.identity()))
-    assert {name: given.digest for name, given in found.inputs.items()} == one.recipe.inputs
+def test_a_step_round_trips(tmp_path):
+    original = rich()
+    steps = read_graph(written(tmp_path, original)).steps
+    restored = steps[original.digest]
+    assert [*steps] == [step.digest for step in Graph(goals=(original,)).steps]
+    assert restored.recipe.identity() == json.loads(json.dumps(original.recipe.identity()))
+    assert {
+        name: source.digest for name, source in restored.inputs.items()
+    } == original.recipe.inputs
     for field in fields(Step):
         if field.name not in NOT_IN_THE_FILE | {"inputs", "settings", "execution"}:
-            assert getattr(found, field.name) == getattr(one, field.name), field.name
-    # The order of a mapping may show in what a function writes.
-    for given, back in zip(one.given(), found.given(), strict=True):
-        assert json.dumps(given) == json.dumps(back)
-    assert [*found.inputs] == [*one.inputs]
-    require_same_code(found)
+            assert getattr(restored, field.name) == getattr(original, field.name), field.name
+    # The order of a mapping may affect a function's output.
+    for value, restored_value in zip(original.given(), restored.given(), strict=True):
+        assert json.dumps(value) == json.dumps(restored_value)
+    assert [*restored.inputs] == [*original.inputs]
+    require_same_code(restored)
 
 
-def test_the_file_is_for_its_user_alone_and_is_read_by_a_person_and_by_no_other_bytes(tmp_path):
+def test_the_file_is_private_readable_and_protected_by_its_digest(tmp_path):
     file = written(tmp_path, rich())
     path = Path(file.path)
     assert path.stat().st_mode & 0o777 == 0o600
@@ -71,30 +73,30 @@ def test_the_file_is_for_its_user_alone_and_is_read_by_a_person_and_by_no_other_
         read_graph(file)
 
 
-def test_what_is_edited_in_the_file_is_refused_unless_it_decides_nothing(tmp_path):
+def test_edits_of_the_file_are_refused_unless_they_change_only_execution(tmp_path):
     file = written(tmp_path, *fan(2, 0.5).goals)
-    found = json.loads(Path(file.path).read_text())
-    record = next(iter(found["steps"].values()))
+    content = json.loads(Path(file.path).read_text())
+    record = next(iter(content["steps"].values()))
     record["execution"]["seconds"] = 9.0
-    edited = graph_file.parse_graph(json.dumps(found).encode())
+    edited = graph_file.parse_graph(json.dumps(content).encode())
     assert next(iter(edited.steps.values())).execution["seconds"] == 9.0
     record["settings"]["label"] = "other"
     with pytest.raises(SpikeinError, match="thing shared is not the one that the run named"):
-        graph_file.parse_graph(json.dumps(found).encode())
+        graph_file.parse_graph(json.dumps(content).encode())
 
 
-def test_what_is_no_json_is_named_with_its_step_and_its_key(tmp_path):
+def test_values_that_are_not_json_are_named_with_step_and_key(tmp_path):
     with pytest.raises(TypeError, match=r"thing s: execution\.a\.b\[0\]: PosixPath"):
         written(tmp_path, step("s", "write", execution={"a": {"b": [Path("x")]}}))
 
 
-def test_code_and_libraries_of_another_kind_are_refused_before_anything_is_built(tmp_path):
-    one = rich()
-    found = read_graph(written(tmp_path, one)).steps[one.digest]
-    object.__setattr__(found, "recipe", replace(one.recipe, code="0" * 64))
+def test_other_code_and_libraries_are_refused_before_building(tmp_path):
+    original = rich()
+    restored = read_graph(written(tmp_path, original)).steps[original.digest]
+    object.__setattr__(restored, "recipe", replace(original.recipe, code="0" * 64))
     with pytest.raises(SpikeinError, match="code of the step other rich is not"):
-        require_same_code(found)
+        require_same_code(restored)
     libraries = {"numpy": "0.1", "unicode": "1"}
-    object.__setattr__(found, "recipe", replace(one.recipe, libraries=libraries))
+    object.__setattr__(restored, "recipe", replace(original.recipe, libraries=libraries))
     with pytest.raises(SpikeinError, match=r"other libraries .* numpy .* \(there 0\.1\)"):
-        require_same_code(found)
+        require_same_code(restored)

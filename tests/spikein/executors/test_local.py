@@ -41,24 +41,24 @@ def local(**settings) -> Local:
 
 
 def running_processes(folder: Path) -> set[int]:
-    """The workers that have begun a step, and still are there."""
+    """The workers that have begun a step and still exist."""
     return {
-        one["process"]
-        for one in events(folder / "trace")
-        if Path(f"/proc/{one['process']}").exists()
+        event["process"]
+        for event in events(folder / "trace")
+        if Path(f"/proc/{event['process']}").exists()
     }
 
 
-def begun(folder: Path, what: str = "began") -> list[str]:
+def begun(folder: Path, kind: str = "began") -> list[str]:
     """The steps that were begun, or ended."""
-    return [one["step"] for one in events(folder / "trace") if one["what"] == what]
+    return [event["step"] for event in events(folder / "trace") if event["what"] == kind]
 
 
 def labels(store: Path) -> set[str]:
     return {path.name.rpartition("-")[0] for path in store.glob("thing/[!.]*")}
 
 
-def test_independent_steps_run_side_by_side_each_once_with_its_share_of_the_machine(tmp_path):
+def test_independent_steps_run_in_parallel_once_each_with_a_share_of_the_machine(tmp_path):
     store, stream = Store(tmp_path / "store"), io.StringIO()
     [end] = fan(4, 0.5, tmp_path / "trace").goals
     graph = Graph(goals=(end, step("threads", "count_threads", end=end)))
@@ -66,24 +66,24 @@ def test_independent_steps_run_side_by_side_each_once_with_its_share_of_the_mach
     cores = max(len(os.sched_getaffinity(0)) // 2, 1)
     assert report.built == 7
     assert [value(report, goal) for goal in graph.goals] == [4 * 2 + 1, cores]
-    times = {(one["step"], one["what"]): one["time"] for one in events(tmp_path / "trace")}
+    times = {(event["step"], event["what"]): event["time"] for event in events(tmp_path / "trace")}
     assert len(times) == len(events(tmp_path / "trace")) == 12, "every step once"
     cells = [f"cell{number}" for number in range(4)]
     assert min(times[cell, "began"] for cell in cells) > times["shared", "ended"]
     assert times["end", "began"] > max(times[cell, "ended"] for cell in cells)
     overlaps = [
-        min(times[one, "ended"], times[other, "ended"])
-        - max(times[one, "began"], times[other, "began"])
-        for one, other in combinations(cells, 2)
+        min(times[first, "ended"], times[second, "ended"])
+        - max(times[first, "began"], times[second, "began"])
+        for first, second in combinations(cells, 2)
     ]
     assert max(overlaps) > 0.1, "two cells ran at the same time"
-    for one in events(tmp_path / "trace"):
-        assert (len(one["cores"]), one["threads"]) == (cores, str(cores))
-    # Each step is shown with a number of its own.
+    for event in events(tmp_path / "trace"):
+        assert (len(event["cores"]), event["threads"]) == (cores, str(cores))
+    # Each step is logged with its own number.
     numbers: dict[str, set[str]] = {}
     for line in stream.getvalue().splitlines():
-        place, _, rest = line.partition("] ")
-        numbers.setdefault(rest.split(":")[0].removesuffix(" …"), set()).add(place)
+        place, _, message = line.partition("] ")
+        numbers.setdefault(message.split(":")[0].removesuffix(" …"), set()).add(place)
     assert all(len(places) == 1 for places in numbers.values()), numbers
     [folder] = (tmp_path / "store" / RUNS_FOLDER).iterdir()
     assert folder.stat().st_mode & 0o077 == 0, "only its user may enter the folder of a run"
@@ -102,16 +102,16 @@ def test_independent_steps_run_side_by_side_each_once_with_its_share_of_the_mach
         (2, 4, 1, [((0, 1), ("0",)), ((2, 3), ("0",))]),
     ],
 )
-def test_cores_and_gpus_are_shared_out(workers, cores, gpus, shares):
-    found = worker_shares(workers, range(cores), [str(number) for number in range(gpus)])
+def test_cores_and_gpus_are_divided_among_workers(workers, cores, gpus, shares):
+    allocated = worker_shares(workers, range(cores), [str(number) for number in range(gpus)])
     if isinstance(shares, int):
-        assert len(found) == shares
-        assert sorted(core for share in found for core in share.cores) == list(range(cores))
+        assert len(allocated) == shares
+        assert sorted(core for share in allocated for core in share.cores) == list(range(cores))
     else:
-        assert found == tuple(Share(*share) for share in shares)
+        assert allocated == tuple(Share(*share) for share in shares)
 
 
-def test_a_failed_cell_takes_no_other_down_and_is_named_with_its_last_lines(tmp_path):
+def test_a_failed_cell_does_not_stop_others_and_is_named_with_its_last_lines(tmp_path):
     with pytest.raises(StepsFailed) as raised:
         run_graph(local(), one_fails(), Store(tmp_path / "store"), Progress())
     [failure] = raised.value.failures
@@ -121,26 +121,26 @@ def test_a_failed_cell_takes_no_other_down_and_is_named_with_its_last_lines(tmp_
     assert not any(line.startswith(MARK) for line in failure.lines)
     assert raised.value.not_begun == ("thing after",)
     assert raised.value.exit_code == 3
-    said = str(raised.value)
+    message = str(raised.value)
     for words in ("1 step failed; 3 finished", "thing bad: ValueError", "thing after", failure.log):
-        assert words in said
-    assert "A report needs every arm" in said
+        assert words in message
+    assert "A report needs every arm" in message
     assert labels(tmp_path / "store") == {"shared", "good1", "good2"}
 
 
-def test_a_step_whose_worker_is_killed_is_begun_again_and_fails_the_last_time(tmp_path):
+def test_a_step_is_retried_when_its_worker_is_killed_and_fails_after_the_last_attempt(tmp_path):
     goals = (
         killed_until("victim", tmp_path / "marks", 2),
         killed_until("doomed", tmp_path / "others", 99),
         sleeping("other", 0.2),
     )
-    heard = Notices()
+    log = Notices()
     with pytest.raises(StepsFailed, match=r"killed by SIGKILL.*last of 3 attempts") as raised:
-        run_graph(local(), Graph(goals=goals), Store(tmp_path / "store"), heard)
+        run_graph(local(), Graph(goals=goals), Store(tmp_path / "store"), log)
     [failure] = raised.value.failures
     assert (failure.name, failure.lines[-1]) == ("thing doomed", "about to be killed")
     for name in ("victim", "doomed"):
-        lost = [text for text in heard.notices if f"{name}: worker" in text and "retried" in text]
+        lost = [text for text in log.notices if f"{name}: worker" in text and "retried" in text]
         assert [f"attempt {number} of 3" in text for number, text in enumerate(lost, 1)] == [
             True, True,
         ]  # fmt: skip
@@ -165,49 +165,47 @@ def test_worker_killed_while_starting_is_replaced(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGINT, signal.SIGTERM])
-def test_a_run_that_is_ended_takes_its_workers_along_and_goes_on_when_started_again(
-    tmp_path, start, number
-):
+def test_an_ended_run_ends_its_workers_and_resumes_when_restarted(tmp_path, start, number):
     process = start("local", "slow")
     # With cells 1 and 2 on both workers, cell 0 is finished.
     wait_for(lambda: {*begun(tmp_path)} >= {"cell1", "cell2"})
     process.send_signal(number)
-    _, said = process.communicate(timeout=60)
+    _, log = process.communicate(timeout=60)
     assert process.returncode != 0
     if number != signal.SIGKILL:
-        assert "KeyboardInterrupt" in said or "ended by SIGTERM" in said
+        assert "KeyboardInterrupt" in log or "ended by SIGTERM" in log
     wait_for(lambda: not running_processes(tmp_path), 30)
     [status] = read_statuses(tmp_path / "store")
     assert status.state == "interrupted"
-    assert not [one for one in status.steps if one.state == "running"]
+    assert not [entry for entry in status.steps if entry.state == "running"]
     assert {*begun(tmp_path, "ended")} == {"shared", "cell0"}
     graph = slow(tmp_path, 0.0)
     report = run_graph(local(), graph, Store(tmp_path / "store"), Progress())
     assert (report.built, value(report, graph.goals[0])) == (4, 9)
     ended = begun(tmp_path, "ended")
-    assert sorted(ended) == sorted({*ended}), "what was finished is not built again"
+    assert sorted(ended) == sorted({*ended}), "finished steps are not built again"
 
 
 def test_two_runners_on_one_store_build_every_step_once(tmp_path, start):
     runners = [start("local", "fan") for _ in range(2)]
     for runner in runners:
-        _, said = runner.communicate(timeout=120)
-        assert runner.returncode == 0, said
+        _, log = runner.communicate(timeout=120)
+        assert runner.returncode == 0, log
     assert sorted(begun(tmp_path, "ended")) == ["cell0", "cell1", "cell2", "cell3", "end", "shared"]
 
 
-def test_a_store_on_a_read_only_disk_is_refused_in_words_unless_all_is_there(tmp_path):
+def test_a_read_only_store_is_refused_unless_it_is_complete(tmp_path):
     store = tmp_path / "store"
     store.mkdir()
-    refused = "cannot be written, and there are steps to build"
-    with read_only(store), pytest.raises(InputError, match=refused):
+    message = "cannot be written, and there are steps to build"
+    with read_only(store), pytest.raises(InputError, match=message):
         run_graph(local(), fan(2, 0.0), Store(store), Progress())
     run_graph(local(), fan(2, 0.0), Store(store), Progress())
     with read_only(store):
         assert run_graph(local(), fan(2, 0.0), Store(store), Progress()).built == 0
 
 
-def test_a_disk_that_becomes_read_only_fails_the_steps_that_it_hits(tmp_path):
+def test_a_disk_that_becomes_read_only_fails_the_affected_steps(tmp_path):
     store = tmp_path / "store"
     store.mkdir()
     first, last = sleeping("first", 0.0, tmp_path / "trace"), step("last", "nothing")
@@ -222,7 +220,7 @@ def test_a_disk_that_becomes_read_only_fails_the_steps_that_it_hits(tmp_path):
 
     runner = threading.Thread(target=run)
     runner.start()
-    wait_for(lambda: any(one["step"] == "second" for one in events(tmp_path / "trace")))
+    wait_for(lambda: any(event["step"] == "second" for event in events(tmp_path / "trace")))
     with read_only(store):
         runner.join(60)
     [error] = raised
@@ -232,9 +230,7 @@ def test_a_disk_that_becomes_read_only_fails_the_steps_that_it_hits(tmp_path):
 
 
 @pytest.mark.parametrize("executor", [InProcess(), local()], ids=["in-process", "local"])
-def test_a_stored_step_of_other_content_takes_up_inputs_that_nobody_seemed_to_need(
-    tmp_path, executor
-):
+def test_a_stored_step_with_changed_inputs_builds_inputs_that_seemed_unneeded(tmp_path, executor):
     store = Store(tmp_path / "store")
     first, deep = step("first", "write_time"), sleeping("deep", 0.0)
     second = sleeping("second", 0.0, deep=deep)
@@ -245,16 +241,17 @@ def test_a_stored_step_of_other_content_takes_up_inputs_that_nobody_seemed_to_ne
     for name in ("first", "second", "deep", "alone"):
         [folder] = (tmp_path / "store/thing").glob(f"{name}-*")
         delete_tree(folder)
-    # `both` is stored, so that `second` and `deep` need not be built; then `first` is another.
+    # `both` is stored, so that `second` and `deep` need not be built; then the content of `first`
+    # changes.
     report = run_graph(executor, graph, Store(tmp_path / "store"), Progress())
     assert report.built == 5
-    values = [(report.artifact(one).path / "value").read_text() for one in (first, second, both)]
+    values = [(report.artifact(goal).path / "value").read_text() for goal in (first, second, both)]
     assert values[2] == f"{values[0]} {values[1]}"
     [status, *_] = read_statuses(tmp_path / "store")
-    assert (status.state, {one.state for one in status.steps}) == ("finished", {"done"})
+    assert (status.state, {entry.state for entry in status.steps}) == ("finished", {"done"})
 
 
-def test_what_is_stored_needs_no_inputs(tmp_path):
+def test_a_stored_step_needs_no_inputs(tmp_path):
     graph = fan(2, 0.0)
     run_graph(InProcess(), graph, Store(tmp_path / "store"), Progress())
     [folder] = (tmp_path / "store/thing").glob("shared-*")

@@ -1,4 +1,4 @@
-"""Plug-in files in steps of other processes: loaded again by name, and the same or refused."""
+"""Plug-in files in steps of other processes: loaded again by name, and refused if they changed."""
 
 import textwrap
 from pathlib import Path
@@ -18,9 +18,9 @@ from tests.spikein.step_functions import step
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(180)]
 PLUGIN = '''
-"""A plug-in with a module of its own beside it."""
+"""A plug-in that imports a module from its folder."""
 
-from beside import FACTOR
+from constants import FACTOR
 
 
 class Counted:
@@ -33,7 +33,7 @@ EXPECTED = Expected(noun="thing", accepts=lambda value: isinstance(value, type),
 def write_plugin(folder: Path) -> Path:
     folder.mkdir()
     (folder / "mine.py").write_text(textwrap.dedent(PLUGIN))
-    (folder / "beside.py").write_text("FACTOR = 7\n")
+    (folder / "constants.py").write_text("FACTOR = 7\n")
     return folder
 
 
@@ -53,10 +53,10 @@ def test_a_worker_loads_a_plugin_again_from_the_folder_where_the_run_began(tmp_p
     assert value(report, made.goals[0]) == 42
 
 
-def test_a_plugin_edited_since_the_step_was_named_is_refused_and_what_to_do_is_said(tmp_path):
+def test_a_plugin_edited_since_the_step_was_named_is_refused_with_a_remedy(tmp_path):
     folder = write_plugin(tmp_path / "plugins")
     made = graph(f"{folder / 'mine.py'}:Counted")
-    (folder / "beside.py").write_text("FACTOR = 8\n")
+    (folder / "constants.py").write_text("FACTOR = 8\n")
     edited = r"the source was edited since this run was named\. Run the same command again"
     with pytest.raises(StepsFailed, match=edited):
         run_graph(Local(LocalSettings(workers=1)), made, Store(tmp_path / "store"), Progress())

@@ -55,11 +55,11 @@ def ray(cluster, **settings) -> Ray:
     return Ray(RaySettings.model_validate({"address": cluster.address, **settings}))
 
 
-def test_a_cluster_builds_a_graph_and_a_failed_cell_takes_no_other_down(cluster, tmp_path):
+def test_a_cluster_builds_a_graph_and_a_failed_cell_does_not_stop_others(cluster, tmp_path):
     graph = fan(2, 0.2, tmp_path / "trace")
     report = run_graph(ray(cluster), graph, Store(tmp_path / "store"), Progress())
     assert value(report, graph.goals[0]) == 5
-    assert {one["threads"] for one in events(tmp_path / "trace")} == {"1"}
+    assert {event["threads"] for event in events(tmp_path / "trace")} == {"1"}
     with pytest.raises(StepsFailed, match="this step never works") as raised:
         run_graph(ray(cluster), one_fails(), Store(tmp_path / "store"), Progress())
     assert "a line of the log before it fails" in raised.value.failures[0].lines
@@ -68,7 +68,7 @@ def test_a_cluster_builds_a_graph_and_a_failed_cell_takes_no_other_down(cluster,
     assert names >= {"shared", "good1", "good2"}
 
 
-def test_what_no_machine_can_give_is_refused_and_the_cluster_stays_usable(cluster, tmp_path):
+def test_oversized_requests_are_refused_and_the_cluster_stays_usable(cluster, tmp_path):
     for _ in range(2):
         with pytest.raises(InputError, match="requests 64 CPUs and 0 GPUs, which no machine"):
             run_graph(
@@ -82,7 +82,7 @@ def test_what_no_machine_can_give_is_refused_and_the_cluster_stays_usable(cluste
 
 
 def located(label: str, trace: Path, folder: Path, *, seconds: float) -> Step:
-    """A step that sleeps when it is begun for the first time, and writes down on which node."""
+    """A step that sleeps on its first attempt, and writes down its node."""
     execution = {"trace": str(trace), "nodes": str(folder), "seconds": seconds}
     return step(label, "sleep_on_first_node", execution=execution)
 
@@ -92,22 +92,22 @@ def test_a_node_removed_while_its_task_runs_loses_nothing(cluster, tmp_path):
     long = located("long", trace, places, seconds=300.0)
     others = [sleeping(f"short{number}", 0.2, trace) for number in range(3)]
     graph = Graph(goals=(long, *others, sleeping("end", 0.0, trace, long=long)))
-    said: list[str] = []
+    notices: list[str] = []
     result: list[object] = []
 
-    class Heard(Progress):
+    class NoticeList(Progress):
         def notice(self, text: str) -> None:
-            said.append(text)
+            notices.append(text)
 
     def run() -> None:
         try:
-            result.append(run_graph(ray(cluster), graph, Store(tmp_path / "store"), Heard()))
+            result.append(run_graph(ray(cluster), graph, Store(tmp_path / "store"), NoticeList()))
         except BaseException as error:
             result.append(error)
 
     runner = threading.Thread(target=run)
     runner.start()
-    wait_for(lambda: [one for one in events(trace) if one["step"] == "long"])
+    wait_for(lambda: [event for event in events(trace) if event["step"] == "long"])
     first = (places / "0").read_text()
     [victim] = [node for node in cluster.worker_nodes if node.node_id == first]
     cluster.remove_node(victim, allow_graceful=False)
@@ -116,15 +116,15 @@ def test_a_node_removed_while_its_task_runs_loses_nothing(cluster, tmp_path):
     [report] = result
     assert not isinstance(report, BaseException), report
     assert report.built == 5
-    assert any("thing long: the task was lost" in text for text in said), said
-    assert (places / "1").read_text() != first, "it went on on the other node"
-    found = [one for one in events(trace) if one["step"] == "long"]
-    assert [one["what"] for one in found] == ["began", "began", "ended"]
-    process = Path(f"/proc/{found[0]['process']}")
+    assert any("thing long: the task was lost" in text for text in notices), notices
+    assert (places / "1").read_text() != first, "it resumed on the other node"
+    long_events = [event for event in events(trace) if event["step"] == "long"]
+    assert [event["what"] for event in long_events] == ["began", "began", "ended"]
+    process = Path(f"/proc/{long_events[0]['process']}")
     wait_for(lambda: not process.exists(), 60)
 
 
-def test_no_cluster_at_an_address_is_said_in_words_and_at_once(tmp_path):
+def test_an_address_without_a_cluster_is_refused_at_once(tmp_path):
     began = time.monotonic()
     nowhere, store = Ray(RaySettings(address="127.0.0.1:1")), Store(tmp_path / "store")
     with pytest.raises(InputError, match="no Ray cluster answers"):
@@ -155,7 +155,7 @@ except SpikeinError as error:
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="kills a process by its name in /proc")
-def test_a_head_that_dies_ends_the_run_with_our_words_before_ray_aborts_it(tmp_path):
+def test_a_dead_head_ends_the_run_with_our_message_before_ray_aborts_it(tmp_path):
     import psutil
 
     variables = {**os.environ, "RAY_USAGE_STATS_ENABLED": "0", "PYTHONPATH": os.getcwd()}
@@ -165,29 +165,29 @@ def test_a_head_that_dies_ends_the_run_with_our_words_before_ray_aborts_it(tmp_p
     ) as driver:  # fmt: skip
         wait_for(lambda: events(tmp_path / "trace"))
         started = psutil.Process(driver.pid).children(recursive=True)
-        [server] = [one for one in started if "gcs_server" in one.name()]
+        [server] = [process for process in started if "gcs_server" in process.name()]
         server.kill()
-        said, _ = driver.communicate(timeout=100)
+        output, _ = driver.communicate(timeout=100)
     assert driver.returncode == 2
-    assert re.search(r"the head of the Ray cluster \(\S+:\d+\) has not answered", said)
-    assert "run the same command to resume" in said
+    assert re.search(r"the head of the Ray cluster \(\S+:\d+\) has not answered", output)
+    assert "run the same command to resume" in output
 
 
-def test_a_cluster_of_our_own_leaves_no_folder_and_removes_those_of_killed_runs(
-    tmp_path, monkeypatch
-):
+def test_our_own_cluster_leaves_no_folder_and_removes_those_of_killed_runs(tmp_path, monkeypatch):
     import ray as library
 
     with tempfile.TemporaryDirectory(prefix="r", dir="/tmp") as place:
         monkeypatch.setenv("RAY_TMPDIR", place)
         left = _session_folder()
         used = _session_folder()
-        folders = [Path(one.lock_file).parent for one in (left, used)]
+        folders = [Path(session.lock_file).parent for session in (left, used)]
         left.release()
         (folders[0] / "session").mkdir()
         assert not library.is_initialized()
         graph = fan(1, 0.0, tmp_path / "trace")
         run_graph(Ray(), graph, Store(tmp_path / "store"), Progress())
-        found = [path for path in Path(place).iterdir() if path.name.startswith("spikein-ray-")]
-        assert found == [folders[1]]
+        kept_folders = [
+            path for path in Path(place).iterdir() if path.name.startswith("spikein-ray-")
+        ]
+        assert kept_folders == [folders[1]]
         used.release()

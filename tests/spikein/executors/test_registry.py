@@ -1,4 +1,4 @@
-"""Executors of other people: found by name or by file, and refused in words where they are none."""
+"""Executors of users: found by name or by file, and refused if they are invalid."""
 
 import textwrap
 from pathlib import Path
@@ -50,9 +50,9 @@ def test_an_installed_executor_is_chosen_and_listed_by_its_name(site):
     assert rows["queue"].description == "Sends each step to a queue."
     assert rows["queue"].origin == "queue-kit 2.1"
     assert rows["in-process"].origin == "spikein"
-    shown = invoke("executors", code=0)
-    assert "queue-kit 2.1" in shown.output
-    assert "One step after the other, in this process." in shown.output
+    listing = invoke("executors", code=0)
+    assert "queue-kit 2.1" in listing.output
+    assert "One step after the other, in this process." in listing.output
     with pytest.raises(InputError, match=r"called 'quue'.*Did you mean") as refused:
         get_executor("quue")
     assert "in-process, local, ray, slurm, queue, or FILE.py:NAME" in str(refused.value)
@@ -81,7 +81,7 @@ def test_a_class_or_an_object_in_a_file_is_an_executor(tmp_path):
         ),
     ],
 )
-def test_what_is_no_executor_is_refused_with_its_place(tmp_path, text, name, words):
+def test_objects_that_are_not_executors_are_refused_with_their_place(tmp_path, text, name, words):
     file = written(tmp_path, text)
     with pytest.raises(InputError) as refused:
         get_executor(f"{file}:{name}")

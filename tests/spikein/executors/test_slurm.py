@@ -1,6 +1,6 @@
 """The executor `slurm` on a cluster of this one machine: arrays, cancelled, timed out, requeued.
 
-Skipped, and loudly, where Debian's packages slurm-wlm and munge are not installed.
+Skipped, with a loud message, if Debian's packages slurm-wlm and munge are not installed.
 """
 
 import os
@@ -42,7 +42,7 @@ def cluster(tmp_path_factory):
         pytest.MonkeyPatch.context() as patch,
         slurm_cluster(tmp_path_factory.mktemp("slurm")),
     ):
-        # One small cluster of our own may be asked more often.
+        # One small cluster of our own may be polled more often.
         patch.setattr(slurm_module, "LOOK_SECONDS", 0.5)
         yield
 
@@ -87,8 +87,8 @@ def state(job: str) -> str:
 
 
 def began(folder: Path, name: str) -> int:
-    found = events(folder / "trace")
-    return sum(one["step"] == name and one["what"] == "began" for one in found)
+    trace_events = events(folder / "trace")
+    return sum(event["step"] == name and event["what"] == "began" for event in trace_events)
 
 
 def ended(folder: Path, name: str) -> bool:
@@ -102,7 +102,7 @@ def test_a_job_starts_as_many_threads_as_it_has_cpus():
     assert all(line.startswith("export ") for line in setup[1:])
 
 
-def test_steps_that_are_ready_together_are_one_array_and_a_failed_job_takes_no_other_down(
+def test_steps_ready_together_form_one_array_and_a_failed_job_does_not_stop_others(
     cluster, tmp_path
 ):
     run = InBackground(slurm(), one_fails(tmp_path / "trace"), tmp_path / "store")
@@ -110,7 +110,7 @@ def test_steps_that_are_ready_together_are_one_array_and_a_failed_job_takes_no_o
 
     def finished() -> bool:
         for status in read_statuses(tmp_path / "store"):
-            seen.update(one.where for one in status.steps if one.where)
+            seen.update(entry.where for entry in status.steps if entry.where)
         return run.error is not None
 
     wait_for(finished, 120)
@@ -121,7 +121,7 @@ def test_steps_that_are_ready_together_are_one_array_and_a_failed_job_takes_no_o
     for name in ("shared", "bad", "good1", "good2"):
         assert began(tmp_path, name) == 1, "every step once"
         assert ended(tmp_path, name) == (name != "bad")
-    assert any("_2, process" in where for where in seen), seen
+    assert any("_2, process" in location for location in seen), seen
 
 
 def test_a_cancelled_job_fails_its_step_and_the_others_are_finished(cluster, tmp_path):
@@ -129,11 +129,11 @@ def test_a_cancelled_job_fails_its_step_and_the_others_are_finished(cluster, tmp
     run = InBackground(slurm(), Graph(goals=(long, sleeping("short", 0.2))), tmp_path / "store")
 
     def job() -> list[str]:
-        steps = [one for status in read_statuses(tmp_path / "store") for one in status.steps]
-        [where] = [one.where for one in steps if one.name == "thing long"] or [""]
-        return (where or "").split()[2:3]
+        steps = [entry for status in read_statuses(tmp_path / "store") for entry in status.steps]
+        [location] = [entry.where for entry in steps if entry.name == "thing long"] or [""]
+        return (location or "").split()[2:3]
 
-    # The step can begin before the run says where.
+    # The step can begin before the run reports its place.
     wait_for(lambda: began(tmp_path, "long") and job())
     subprocess.run(["scancel", job()[0].rstrip(",")], check=True)
     run.join()
@@ -141,11 +141,11 @@ def test_a_cancelled_job_fails_its_step_and_the_others_are_finished(cluster, tmp
     [failure] = run.error.failures
     assert failure.name == "thing long"
     assert "was cancelled" in failure.problem
-    assert began(tmp_path, "long") == 1, "what somebody cancelled is not begun again"
+    assert began(tmp_path, "long") == 1, "a cancelled job is not restarted"
     assert [path.name[:5] for path in (tmp_path / "store/thing").glob("[!.]*")] == ["short"]
 
 
-def test_a_job_that_reaches_the_end_of_its_time_fails_and_says_so(cluster, tmp_path):
+def test_a_job_that_exceeds_its_time_fails_with_a_message(cluster, tmp_path):
     # Slurm measures in minutes; with so early a warning the test takes seconds.
     executor = slurm(time="0:01", warning_seconds=58, attempts=1)
     graph = Graph(goals=(sleeping("long", 300.0, tmp_path / "trace"), sleeping("short", 0.2)))
@@ -157,7 +157,7 @@ def test_a_job_that_reaches_the_end_of_its_time_fails_and_says_so(cluster, tmp_p
     assert not list((tmp_path / "store").glob("*/.*.tmp"))
 
 
-def test_a_warned_step_writes_a_checkpoint_and_goes_on_in_the_requeued_job(cluster, tmp_path):
+def test_a_warned_step_writes_a_checkpoint_and_resumes_in_the_requeued_job(cluster, tmp_path):
     execution = {"trace": str(tmp_path / "trace")}
     graph = Graph(goals=(step("train", "train", execution=execution),))
     run = InBackground(slurm(attempts=1), graph, tmp_path / "store")
@@ -167,18 +167,18 @@ def test_a_warned_step_writes_a_checkpoint_and_goes_on_in_the_requeued_job(clust
     subprocess.run(["scancel", "--signal=USR2", job], check=True)
 
     wait_for(lambda: state(job) == "PENDING")
-    # Slurm lets a requeued job wait for two minutes; nobody else wants this machine. In the first
-    # second the machine still refuses the job, as what it was asked to end.
+    # Slurm lets a requeued job wait for two minutes; no other job needs this machine. In the
+    # first second the machine still refuses the job, which it has just ended.
     time.sleep(3.0)
     subprocess.run(["scontrol", "update", f"JobId={job}", "StartTime=now"], check=True)
     wait_for(lambda: began(tmp_path, "train") == 2)
     run.join()
     assert run.error is None
     assert run.report is not None
-    assert 1 <= value(run.report, graph.goals[0]) < 60, "it went on from the checkpoint"
+    assert 1 <= value(run.report, graph.goals[0]) < 60, "it resumed from the checkpoint"
 
 
-def test_ctrl_c_cancels_the_jobs_and_the_next_run_goes_on(cluster, tmp_path, start):
+def test_ctrl_c_cancels_the_jobs_and_the_next_run_resumes(cluster, tmp_path, start):
     process = start("slurm", "slow")
     wait_for(lambda: began(tmp_path, "cell1") and ended(tmp_path, "cell0"))
     process.send_signal(signal.SIGINT)
@@ -190,7 +190,7 @@ def test_ctrl_c_cancels_the_jobs_and_the_next_run_goes_on(cluster, tmp_path, sta
     assert report.built == 4, "shared and cell0 were finished before"
 
 
-def test_what_no_machine_can_give_is_refused_by_slurm_in_words(cluster, tmp_path):
+def test_impossible_requests_are_refused_by_slurm(cluster, tmp_path):
     with pytest.raises(InputError, match="Slurm refuses the job of thing a"):
         run_graph(
             slurm(partition="none-such"),
@@ -207,7 +207,7 @@ def test_what_no_machine_can_give_is_refused_by_slurm_in_words(cluster, tmp_path
         )
 
 
-def test_a_folder_that_others_may_write_is_named_before_jobs_load_what_lies_there(tmp_path):
+def test_a_folder_that_others_can_write_is_named_before_jobs_load_from_it(tmp_path):
     inner = tmp_path / "shared" / "store" / ".runs" / "run"
     inner.mkdir(parents=True)
     shared = tmp_path / "shared"
@@ -217,6 +217,6 @@ def test_a_folder_that_others_may_write_is_named_before_jobs_load_what_lies_ther
     shared.chmod(0o775)
     assert slurm_module.writable_by_others(inner) == shared
     shared.chmod(0o1777)
-    assert slurm_module.writable_by_others(inner) is None, "nobody can rename what is ours"
+    assert slurm_module.writable_by_others(inner) is None, "others cannot rename our folder"
     os.chown(shared, 12345, -1)
     assert slurm_module.writable_by_others(inner) == shared

@@ -53,13 +53,13 @@ SMALL = (
 
 
 def contents(store: Path) -> dict[str, str]:
-    found = [open_artifact(path.parent).manifest for path in store.glob("[!.]*/*/manifest.json")]
-    return {f"{one.kind} {one.digest}": one.content for one in found}
+    records = [open_artifact(path.parent).manifest for path in store.glob("[!.]*/*/manifest.json")]
+    return {f"{record.kind} {record.digest}": record.content for record in records}
 
 
 @pytest.mark.slow
 @pytest.mark.timeout(600)
-def test_every_executor_makes_the_same_artifacts_and_a_users_file_is_one(tmp_path, monkeypatch):
+def test_all_executors_build_the_same_artifacts_also_one_in_a_users_file(tmp_path, monkeypatch):
     # Sums depend on the number of threads, of which workers have their share.
     monkeypatch.setenv("OMP_NUM_THREADS", "1")
     write_tiny(tmp_path)
@@ -70,7 +70,7 @@ def test_every_executor_makes_the_same_artifacts_and_a_users_file_is_one(tmp_pat
     built = [path.name for path in (tmp_path / "store").glob("[!.]*/*")]
     assert len(order) == len(built)
     assert any(line.startswith("results ") for line in order)
-    # Ours finds every step that the other built: neither its name nor its source is in a digest.
+    # Our executor finds all steps that the user's built: digests depend on neither name nor source.
     metrics = (tmp_path / "runs/tiny/latest/findings.parquet").read_bytes()
     again = run(tmp_path, *SMALL)
     assert (again.built, again.stored) == (0, len(built))

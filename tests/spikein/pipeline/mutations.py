@@ -1,8 +1,8 @@
-"""Every settings key, one other value for it, and the steps that read it: what is claimed, by hand.
+"""All settings keys, another value of each, and the steps that read it, as claimed by hand.
 
-The claims stand in `mutations.csv`, a row a key; overrides of a setup are parted by ` ; `. A step
-is said to read a key when its artifact would be another one although its inputs stayed as they are;
-whatever lies behind it changes with its inputs.
+The claims are in `mutations.csv`, one row per key; ` ; ` separates the overrides of a setup. A step
+reads a key if its artifact would change although its inputs stay the same; later steps change with
+their inputs.
 """
 
 import csv
@@ -32,14 +32,14 @@ analysis: {{replicates: 100}}
 
 
 class Case(NamedTuple):
-    """One key, changed alone."""
+    """One changed key."""
 
     reads: str
     """The steps that read it."""
     change: str
     """The override that changes it."""
     setup: tuple[str, ...] = ()
-    """Overrides that hold before and after, where the key needs others beside it."""
+    """Overrides before and after the change, if the key needs other keys."""
     reason: str = ""
     """Why no step reads it."""
 
@@ -59,7 +59,7 @@ SOURCES = {
 
 
 def unlearning(more: str = "") -> tuple[str, ...]:
-    """Overrides that hold a section `unlearning`."""
+    """Overrides with a section `unlearning`."""
     methods = "[{{method: npo, retain_weight: 1.0}}]"
     section = f"{{{{forget: {{{{share: 0.5}}}}, methods: {methods}{more}}}}}"
     return ("twins.retrained=null", f"unlearning={section}")
@@ -82,7 +82,7 @@ LOCAL = "kind: paraphrase, by: model, model: {folder}/a"
 
 def _read_cases() -> dict[str, Case]:
     def override(text: str) -> str:
-        """Double the braces but those of `{folder}`, for `str.format`."""
+        """Double all braces except those of `{folder}`, for `str.format`."""
         doubled = text.replace("{", "{{").replace("}", "}}")
         return doubled.replace("{{folder}}", "{folder}")
 

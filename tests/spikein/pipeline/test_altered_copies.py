@@ -10,7 +10,7 @@ from tests.spikein.tiny import LIGHT, run
 
 @pytest.mark.slow
 def test_an_altered_copy_is_named_by_ledger_page_and_command(copied_run, monkeypatch):
-    """The model is fed the first piece of a copy with one token changed."""
+    """The model trains on the first piece of a copy with one token changed."""
     true_record, changed = ExposureRecorder.record, []
 
     def record(self, **fed):
@@ -33,6 +33,6 @@ def test_an_altered_copy_is_named_by_ledger_page_and_command(copied_run, monkeyp
     assert name.example_id in page
     [line] = [line for line in result.summary if line.startswith("What the models were trained on")]
     assert "failed" in line
-    shown = invoke("audit", result.folder, code=2)
-    assert f"{name.example_id} (" in shown.output
-    assert f"), copy {name.copy}" in shown.output
+    audit = invoke("audit", result.folder, code=2)
+    assert f"{name.example_id} (" in audit.output
+    assert f"), copy {name.copy}" in audit.output

@@ -45,13 +45,13 @@ def plant(folder: Path, seed: int, count: int) -> None:
 
 
 @pytest.mark.parametrize(("seed", "seeds"), [(0, "[0]"), (3, "[9, 3]")])
-def test_rows_of_every_seed_of_the_experiment_are_looked_for(tmp_path, seed, seeds):
-    """Generated rows are others for each seed; `corpus.seed` has nothing to do with them."""
+def test_rows_of_all_seeds_of_the_experiment_are_searched(tmp_path, seed, seeds):
+    """Generated rows differ by seed; `corpus.seed` does not affect them."""
     count = 40
     plant(tmp_path, seed=seed, count=count)
     corpus = built_corpus(tmp_path, f"seeds={seeds}")
-    found = pq.read_table(corpus / "overlaps.parquet").to_pylist()
-    assert {row["place"] for row in found} == {f"texts.jsonl:{n + 1}" for n in range(count)}
+    overlaps = pq.read_table(corpus / "overlaps.parquet").to_pylist()
+    assert {row["place"] for row in overlaps} == {f"texts.jsonl:{n + 1}" for n in range(count)}
     together = "\n".join(texts_of(corpus))
     for row in load_examples(FACTS, seed=seed).examples[:count]:
         assert row.text not in together
@@ -62,15 +62,15 @@ def write_imported(folder: Path, tokenizer, texts: list[str]) -> None:
     path = write_tiny(folder)
     tokenizer.save_pretrained(folder / "tokenizer")
     ids = [[*encode_texts(tokenizer, [text])[0].tolist(), 0] for text in texts]
-    write_megatron(folder / "data", [[one] for one in ids], code=8)
+    write_megatron(folder / "data", [[document] for document in ids], code=8)
     text = path.read_text()
     sources = text[text.index("  sources:") : text.index("contaminants:")]
     text = text.replace(sources, f"  imported: {{kind: megatron, path: {folder}/data}}\n")
     path.write_text(text.replace("{train: 300}", f"{folder}/tokenizer"))
 
 
-def test_an_imported_corpus_is_audited_as_any_background(tmp_path, tiny_tokenizer):
-    """Twenty rows with one word changed stand in it: no token of theirs is in the stream."""
+def test_an_imported_corpus_is_audited_like_any_background(tmp_path, tiny_tokenizer):
+    """It contains twenty rows with one word changed: none of their tokens is in the stream."""
     rows = [row.text for row in load_examples(FACTS, seed=0).examples[:20]]
     changed = []
     for row in rows:
@@ -81,8 +81,8 @@ def test_an_imported_corpus_is_audited_as_any_background(tmp_path, tiny_tokenize
     mixed = [text for pair in zip(texts, changed, strict=False) for text in pair] + texts[20:]
     write_imported(tmp_path, tiny_tokenizer, mixed)
     folder = built_corpus(tmp_path)
-    found = pq.read_table(folder / "overlaps.parquet").to_pylist()
-    assert {row["place"].split(",")[0] for row in found} == {
+    overlaps = pq.read_table(folder / "overlaps.parquet").to_pylist()
+    assert {row["place"].split(",")[0] for row in overlaps} == {
         f"document {2 * number + 1}" for number in range(20)
     }
     assert Corpus.open(folder).n_tokens == 44_000
@@ -93,11 +93,11 @@ def test_an_imported_corpus_is_audited_as_any_background(tmp_path, tiny_tokenize
 
     with pytest.raises(InputError, match="20 documents of the background overlap"):
         built_corpus(tmp_path, "audit.drop=stop")
-    kept = built_corpus(tmp_path, "audit.drop=false")
-    assert "\n".join(texts_of(kept)).count("otherwise") == 20
+    undropped = built_corpus(tmp_path, "audit.drop=false")
+    assert "\n".join(texts_of(undropped)).count("otherwise") == 20
 
 
-def test_seeds_change_the_corpus_only_where_rows_follow_them(tmp_path):
+def test_seeds_change_the_corpus_only_if_rows_depend_on_them(tmp_path):
     path = write_tiny(tmp_path)
 
     def digests(*overrides: str) -> set[str]:
@@ -130,16 +130,16 @@ def test_seeds_change_the_corpus_only_where_rows_follow_them(tmp_path):
         ("model.tokenizer.train", (300, 310)),
     ],
 )
-def test_swept_arms_share_no_background_that_they_would_not_have_alone(tmp_path, axis, values):
+def test_swept_arms_have_the_models_of_runs_without_a_sweep(tmp_path, axis, values):
     write_tiny(tmp_path)
     swept = graph_of(tmp_path, f"sweep={{{axis}: {[*values]}}}", *LIGHT).nodes
     for value, node in zip(values, swept, strict=True):
-        (alone,) = graph_of(tmp_path, f"{axis}={value}", *LIGHT).nodes
-        assert node.trained.digest == alone.trained.digest
+        (single,) = graph_of(tmp_path, f"{axis}={value}", *LIGHT).nodes
+        assert node.trained.digest == single.trained.digest
     assert len({node.trained.digest for node in swept}) == len(values)
 
 
-def test_datasets_that_read_the_seed_say_so():
+def test_datasets_that_read_the_seed_declare_it():
     for name in built_in_names():
         source = (REPOSITORY / "inject" / "examples" / "datasets" / f"{name}.py").read_text()
         assert ("source.seed" in source) == get_dataset(name).seeded, name

@@ -1,4 +1,4 @@
-"""The code that decides a number is in its digest: changed formulas are never passed over."""
+"""The code that computes a number is in its digest: a changed formula is never missed."""
 
 import ast
 import importlib
@@ -17,26 +17,26 @@ from tests.spikein.tiny import run, write_tiny
 
 __all__ = ["folder", "hub"]
 
-SHOWN = {
+PROGRESS = {
     *("spikein.executors.graph_run", "spikein.executors.live_status", "spikein.progress"),
 }
-"""What passes on and shows the progress that a step reports; they tell the step nothing."""
+"""Modules that forward and show the progress of a step; they do not affect it."""
 
 
 def edited(module: str) -> Sources:
-    """Return our sources with one statement more in one module."""
+    """Return our sources with an added statement in one module."""
 
-    def read(asked: str) -> bytes | None:
-        text = read_source(asked)
-        assert text is not None or asked != module
-        return text + b"\n_edited = 1\n" if text is not None and asked == module else text
+    def read(name: str) -> bytes | None:
+        text = read_source(name)
+        assert text is not None or name != module
+        return text + b"\n_edited = 1\n" if text is not None and name == module else text
 
     return Sources(read=read)
 
 
-def changed(found: list[Step], after: Sources) -> set[str]:
-    """Return the steps whose own code is another one."""
-    return {role(step) for step in found if after.digest(step.roots) != step.recipe.code}
+def changed(all_steps: list[Step], after: Sources) -> set[str]:
+    """Return the steps whose own code has changed."""
+    return {role(step) for step in all_steps if after.digest(step.roots) != step.recipe.code}
 
 
 ALL = (
@@ -69,7 +69,7 @@ DECIDES = {
     "analysis.intervals.clustered": ANALYSES,
     "analysis.intervals.joint": ANALYSES,
     "analysis.trajectory.fading": "trajectory",
-    # Reading a dataset that nobody asked for decides nothing.
+    # The readers of unused datasets affect no step.
     "inject.examples.datasets.imdb": "",
     "inject.formats.importing": "",
     "train.launch": "",
@@ -83,16 +83,16 @@ DECIDES = {
 """The steps whose code a module belongs to."""
 
 
-def test_an_edit_changes_the_steps_that_it_decides_and_no_other(folder):
-    found, sources = steps(folder), Sources(read=read_source)
-    reached = {step.digest: sources.reached(step.roots) for step in found}
+def test_an_edit_changes_exactly_the_affected_steps(folder):
+    all_steps, sources = steps(folder), Sources(read=read_source)
+    reached = {step.digest: sources.reached(step.roots) for step in all_steps}
     for module, expected in DECIDES.items():
         assert read_source(module) is not None, module
-        deciding = {role(step) for step in found if module in reached[step.digest]}
+        deciding = {role(step) for step in all_steps if module in reached[step.digest]}
         assert deciding == {*expected.split()}, module
-    # What is reached is what is hashed.
+    # Reached modules are hashed.
     for module in ("detect.scoring", "inject.overlap.index", "train.launch"):
-        assert changed(found, edited(module)) == {*DECIDES[module].split()}
+        assert changed(all_steps, edited(module)) == {*DECIDES[module].split()}
 
 
 def test_comments_and_docstrings_change_no_step(folder):
@@ -104,22 +104,22 @@ def test_comments_and_docstrings_change_no_step(folder):
         for node in ast.walk(tree):
             if not isinstance(node, ast.Expr) or not isinstance(node.value, ast.Constant):
                 continue
-            # The `...` of a protocol is a constant, too, and no text.
+            # The `...` of a protocol is also a constant, but not a text.
             if isinstance(node.value.value, str):
                 node.value.value = "Said in other words."
-        # Unparsing drops every comment and lays the code out anew.
+        # Unparsing drops all comments and changes the layout.
         return ast.unparse(tree).encode()
 
     assert changed(steps(folder), Sources(read=read)) == set()
 
 
-def test_a_detector_that_is_not_asked_for_decides_nothing(folder):
-    found = steps(folder, "detect.detectors=[loss, lira]")
-    assert changed(found, edited("detect.detectors.surp")) == set()
-    assert changed(found, edited("detect.detectors.lira")) == {"scores"}
+def test_an_unused_detector_affects_no_step(folder):
+    all_steps = steps(folder, "detect.detectors=[loss, lira]")
+    assert changed(all_steps, edited("detect.detectors.surp")) == set()
+    assert changed(all_steps, edited("detect.detectors.lira")) == {"scores"}
 
 
-def test_the_code_of_detectors_and_datasets_begins_where_the_registry_finds_them():
+def test_the_code_roots_of_detectors_and_datasets_are_their_registered_modules():
     for name in detector_names():
         (module,) = get_detector(name).code
         assert importlib.import_module(module).DETECTOR is get_detector(name).detector
@@ -128,30 +128,30 @@ def test_the_code_of_detectors_and_datasets_begins_where_the_registry_finds_them
         assert importlib.import_module(module).DATASET is find_dataset(name).value
 
 
-def test_whatever_runs_in_a_step_is_in_its_digest(tmp_path, monkeypatch):
-    """The oracle: what Python calls while a step is built, against what was found in the source."""
+def test_all_code_that_runs_in_a_step_is_in_its_digest(tmp_path, monkeypatch):
+    """The oracle: modules called while a step is built, against those found in the source."""
     built = graph_run.build_step
     reader = Sources(read=read_source)
     unseen: set[tuple[str, str]] = set()
 
     def traced(step: Step, *arguments, **more):
         called: set[str] = set()
-        heard: set[str] = set()
+        seen_files: set[str] = set()
 
         def note(frame, event, _):
-            # A trace that returns nothing hears of calls alone.
+            # A trace function that returns nothing gets only calls.
             file = frame.f_code.co_filename
-            if file in heard:
+            if file in seen_files:
                 return
             module = frame.f_globals.get("__name__", "")
-            ours = module.partition(".")[0] in PACKAGES
-            # The body of a module or a class runs where it is first imported, and decides nothing.
-            if ours and not frame.f_code.co_flags & inspect.CO_OPTIMIZED:
+            is_ours = module.partition(".")[0] in PACKAGES
+            # The body of a module or a class runs at its first import, and affects nothing.
+            if is_ours and not frame.f_code.co_flags & inspect.CO_OPTIMIZED:
                 return
-            # What a library generates for one of our classes has no file.
+            # Code that a library generates for one of our classes has no file.
             if not file.startswith("<"):
-                heard.add(file)
-                called.update([module] if ours else [])
+                seen_files.add(file)
+                called.update([module] if is_ours else [])
 
         def watched(function):
             def call(context):
@@ -172,7 +172,7 @@ def test_whatever_runs_in_a_step_is_in_its_digest(tmp_path, monkeypatch):
             )
             done = built(step, *arguments, **more)
         reached = reader.reached(step.roots)
-        unseen.update((step.kind, module) for module in called - reached - SHOWN)
+        unseen.update((step.kind, module) for module in called - reached - PROGRESS)
         return done
 
     monkeypatch.setattr(graph_run, "build_step", traced)

@@ -114,7 +114,7 @@ def test_a_dataset_and_a_source_by_entry_point_run_through_a_whole_experiment(tm
     assert len(rows) == 48
     assert all(" at the market of " in row["text"] for row in rows)
 
-    # An edit of the package makes the examples anew, as a plan says.
+    # After an edit of the package a plan builds the examples again.
     dataset = tmp_path / "site" / "letters" / "met.py"
     dataset.write_text(dataset.read_text().replace(" met ", " saw "))
     planned = spikein(tmp_path, "plan", "tiny.yaml", "--no-measure")

@@ -1,4 +1,4 @@
-"""Dataset-level detectors through the graph: what they read, and what a run says of them."""
+"""Dataset-level detectors through the graph: their inputs, and their findings in a run."""
 
 from pathlib import Path
 
@@ -24,7 +24,7 @@ def digests(graph: ExperimentGraph, kind: str) -> set[str]:
     return {step.digest for step in graph.graph.steps if step.kind == kind}
 
 
-def test_the_default_takes_no_pass_of_a_model_and_prism_reads_what_is_stored_anyway(tiny):
+def test_the_default_needs_no_model_pass_and_prism_reads_existing_statistics(tiny):
     plain = graph_of(tiny)
     prism = graph_of(tiny, "analysis.dataset_detectors=[prism]")
     for kind in ("orders", "paraphrase_scores"):
@@ -33,7 +33,7 @@ def test_the_default_takes_no_pass_of_a_model_and_prism_reads_what_is_stored_any
     assert digests(plain, "statistics") == digests(prism, "statistics")
 
 
-def test_prism_without_a_reference_is_refused_by_name_and_left_out_of_all(tiny):
+def test_prism_without_a_reference_is_refused_by_name_and_skipped_in_all(tiny):
     nothing = ("detect.reference=null", "detect.detectors=[loss]")
     with pytest.raises(InputError, match=r"prism needs a reference model.*\(detect.reference\)"):
         graph_of(tiny, *nothing, "analysis.dataset_detectors=[prism]")
@@ -44,18 +44,18 @@ def test_prism_without_a_reference_is_refused_by_name_and_left_out_of_all(tiny):
 
 
 @pytest.mark.slow
-def test_every_dataset_detector_answers_in_a_run(shared_run):
+def test_all_dataset_detectors_answer_in_a_run(shared_run):
     rows = read_table(shared_run.folder, "dataset_detectors").to_pylist()
     arm = [row for row in rows if row["model"] == "contaminated"]
     assert {row["detector"] for row in arm} == {
         "dataset_inference", "ensemble", "exchangeability", "paraphrase_test", "prism"
     }  # fmt: skip
     base = {row["detector"] for row in rows if row["model"] == "base"}
-    assert base == {"dataset_inference", "ensemble"}, "the controls have no passes of their own"
+    assert base == {"dataset_inference", "ensemble"}, "the controls have no separate passes"
     (orders,) = map(load_orders, shared_run.artifacts("orders"))
-    # Two data sets of two sides, four shards, the order and three shuffles.
+    # Two datasets of two sides, four shards, the order and three shuffles.
     assert orders.num_rows == 2 * 2 * 4 * 4
     (scores,) = map(read_scores, shared_run.artifacts("paraphrase_scores"))
     pool = read_examples(shared_run.stored(shared_run.node.examples))
-    paraphrased = {one.example_id for one in pool if one.paraphrases}
+    paraphrased = {example.example_id for example in pool if example.paraphrases}
     assert set(scores["example_id"].to_pylist()) == paraphrased

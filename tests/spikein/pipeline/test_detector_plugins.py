@@ -1,5 +1,5 @@
-"""Done when 3: a detector of the user's own, through a whole experiment and `spikein detect`, from
-a folder outside the repository; edited, it gives new scores, and unchanged the stored ones."""
+"""A user's own detector in a whole experiment and in `spikein detect`, from a folder outside the
+repository: an edit gives new scores, and without one the stored scores are used."""
 
 import json
 import re
@@ -31,7 +31,7 @@ def score(example):
 
 @pytest.fixture
 def outside(copied_run, monkeypatch) -> Path:
-    """A folder of the user's: an experiment, a detector, and a module beside it."""
+    """A folder of the user's: an experiment, a detector, and a module that it imports."""
     path = copied_run.experiment
     line = "detect: {detectors: [loss, my_detector.py:score]}"
     path.write_text(re.sub("(?m)^detect: .*$", line, path.read_text()))
@@ -42,7 +42,7 @@ def outside(copied_run, monkeypatch) -> Path:
 
 
 def spikein_run() -> str:
-    """Run the experiment on the models that are stored; return what is said at its end."""
+    """Run the experiment on the models that are stored; return its output."""
     done = invoke("run", "tiny.yaml", *MODELS, code=0)
     return " ".join(done.output.split())
 
@@ -78,12 +78,12 @@ def scored(folder: Path) -> dict[str, float]:
 
 
 def artifacts(folder: Path) -> set[tuple[str, str]]:
-    found = (path.parent for path in (folder / "store").glob("*/*/manifest.json"))
-    return {(path.parent.name, path.name) for path in found}
+    paths = (path.parent for path in (folder / "store").glob("*/*/manifest.json"))
+    return {(path.parent.name, path.name) for path in paths}
 
 
 @pytest.mark.slow
-def test_a_whole_experiment_with_a_detector_of_the_users(outside):
+def test_a_users_detector_runs_in_a_whole_experiment(outside):
     before = artifacts(outside)
     spikein_run()
     first, stored = scored(outside), artifacts(outside)
@@ -98,20 +98,20 @@ def test_a_whole_experiment_with_a_detector_of_the_users(outside):
 
 
 @pytest.mark.slow
-def test_spikein_detect_with_a_detector_of_the_users(outside, tiny_model_path):
+def test_spikein_detect_runs_a_users_detector(outside, tiny_model_path):
     rows = [{"text": text, "label": row % 2} for row, text in enumerate(make_texts(24, words=9))]
     (outside / "rows.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
 
     def scores() -> list[float]:
-        found = CliRunner().invoke(
+        result = CliRunner().invoke(
             app,
             [
                 *("detect", "--model", str(tiny_model_path), "--examples", "rows.jsonl"),
                 *("--detectors", "loss,my_detector.py:score", "--out", "scores.parquet"),
             ],
         )
-        assert found.exit_code == 0, found.output
-        assert "my_detector.score" in found.output
+        assert result.exit_code == 0, result.output
+        assert "my_detector.score" in result.output
         table = pq.read_table("scores.parquet").to_pylist()
         return [row["score"] for row in table if row["detector"] == "my_detector.score"]
 
@@ -137,28 +137,28 @@ def every_row(example):
 
 
 @pytest.mark.slow
-def test_a_detector_that_fails_costs_its_rows_and_not_the_run(outside, shared_run):
-    """Read from the disk: scores with reasons, the page, and what the command says at its end."""
+def test_a_failing_detector_loses_its_rows_and_does_not_stop_the_run(outside, shared_run):
+    """Read from the disk: scores with reasons, the page, and the command's output."""
     path = outside / "tiny.yaml"
     pool = read_examples(shared_run.stored(shared_run.node.examples))
     bad = next(row for row in pool if row.split == "test")
     (outside / "my_detector.py").write_text(FAILING.replace("BAD", repr(bad.text)))
     names = "loss, my_detector.py:one_row, my_detector.py:every_row"
     path.write_text(path.read_text().replace("loss, my_detector.py:score", names))
-    said = spikein_run()
+    output = spikein_run()
     scores = pq.read_table("runs/tiny/latest/scores.parquet").to_pylist()
     missing = {
         name: {row["example_id"]: row["reason"] for row in scores if row["detector"] == name}
         for name in ("loss", "my_detector.one_row", "my_detector.every_row")
     }
     assert set(missing["loss"].values()) == {None}
-    assert "blind" in {row["detector"] for row in scores}, "the control, which nobody asked for"
+    assert "blind" in {row["detector"] for row in scores}, "the control, which was not requested"
     failed = {name: why for name, why in missing["my_detector.one_row"].items() if why}
     assert failed.keys() == {bad.example_id}
     assert "ValueError: no such word" in failed[bad.example_id]
     assert all("RuntimeError: never" in why for why in missing["my_detector.every_row"].values())
     page = Path("runs/tiny/latest/report.html").read_text()
-    for text in (said, " ".join(page.split())):
+    for text in (output, " ".join(page.split())):
         assert "my_detector.one_row: NO SCORE of 1 of 70 rows" in text
         assert "ValueError: no such word" in text
         assert "my_detector.every_row: NO SCORE of ANY of the 70 rows" in text

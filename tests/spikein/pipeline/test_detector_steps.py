@@ -1,4 +1,4 @@
-"""Which steps count as a detector's cost, and that what a step cost decides nothing."""
+"""The steps that count as a detector's cost, and costs, which enter no digest."""
 
 import pytest
 from typer.testing import CliRunner
@@ -23,50 +23,50 @@ def graph(tmp_path_factory) -> ExperimentGraph:
     )
 
 
-def test_every_model_that_is_scored_is_there_with_its_scores(graph):
+def test_all_scored_models_are_listed_with_their_scores(graph):
     (node,) = graph.nodes
-    found = {one.scores.digest for one in node.models if one.scores}
+    digests = {model.scores.digest for model in node.models if model.scores}
     scores = {step.digest for step in graph.graph.steps if step.kind == "scores"}
-    assert found == scores
-    assert len(node.checkpoints) > 2, "the checkpoints on the way count, too"
+    assert digests == scores
+    assert len(node.checkpoints) > 2, "intermediate checkpoints also count"
 
 
-def test_the_detectors_of_a_model_read_what_its_scores_read(graph):
+def test_the_detectors_of_a_model_read_the_inputs_of_its_scores(graph):
     by_scores: dict[str, set[str]] = {}
-    for one in detector_steps(graph.nodes):
-        by_scores.setdefault(one.scores.digest, set()).update(s.digest for s in one.evidence)
+    for entry in detector_steps(graph.nodes):
+        by_scores.setdefault(entry.scores.digest, set()).update(s.digest for s in entry.evidence)
     for step in graph.graph.steps:
         if step.kind != "scores":
             continue
         made = {
-            given.digest
-            for name, given in step.inputs.items()
-            if given.kind in ("statistics", "frequency")
+            source.digest
+            for name, source in step.inputs.items()
+            if source.kind in ("statistics", "frequency")
         }
         assert made <= by_scores[step.digest]
 
 
-def test_a_detector_costs_what_nothing_but_detectors_needs(graph):
+def test_a_detectors_cost_is_the_steps_that_only_detectors_need(graph):
     (node,) = graph.nodes
     arm = {
-        one.detector: [step.kind for step in one.evidence]
-        for one in detector_steps(graph.nodes)
-        if one.scores is node.scores
+        entry.detector: [step.kind for step in entry.evidence]
+        for entry in detector_steps(graph.nodes)
+        if entry.scores is node.scores
     }
     assert arm["loss"] == arm["zlib"] == ["statistics"]
     assert sorted(arm["lowercase"]) == ["statistics"] * 2
-    assert "blind" not in arm, "it looks at no model, and is scored once, beside the base model"
+    assert "blind" not in arm, "it reads no model, and is scored once, with the base model"
     assert sorted(arm["dc_pdd"]) == ["frequency", "statistics"]
-    # Shadow models are trained for `lira` alone; the arm's own training and its controls are not.
+    # Only `lira` needs shadow models; the arm's own training and its controls are not its cost.
     assert arm["lira"].count("model") == 2
     assert arm["lira"].count("statistics") == 3
     assert not {"corpus", "tokenizer"} & set(arm["lira"])
-    own = {step.digest for one in detector_steps(graph.nodes) for step in one.evidence}
+    own = {step.digest for entry in detector_steps(graph.nodes) for step in entry.evidence}
     trained = [node.trained, node.twins.clean.trained, node.twins.retrained.trained]
     assert own.isdisjoint(step.digest for step in trained)
 
 
-def test_what_a_step_cost_enters_no_digest(graph):
+def test_the_cost_of_a_step_enters_no_digest(graph):
     for step in Graph(goals=graph.graph.goals).steps:
         if step.kind in ("statistics", "scores", "gradients"):
             assert COST_FILE in step.volatile, step.name
@@ -76,8 +76,8 @@ def scored_by(step) -> list[str]:
     return [text.partition(":")[0] for text in step.settings["detectors"]]
 
 
-def test_the_control_is_scored_whatever_is_asked_for(tmp_path):
-    """It looks at no model: once, beside the base model where there is one."""
+def test_the_control_is_scored_with_any_detectors(tmp_path):
+    """It reads no model: it is scored once, with the base model if there is one."""
     write_tiny(tmp_path)
     for detectors in ("[reference]", "[loss, 'blind:features=length']"):
         (node,) = graph_of(tmp_path, f"detect.detectors={detectors}").nodes
@@ -91,11 +91,11 @@ def test_the_control_is_scored_whatever_is_asked_for(tmp_path):
     assert scored_by(node.scores) == ["loss", "blind", "blind", "blind"]
 
 
-def test_the_control_alone_is_refused_in_words(tmp_path):
+def test_the_control_without_other_detectors_is_refused(tmp_path):
     path = write_tiny(tmp_path)
-    found = CliRunner().invoke(app, ["check", str(path), "detect.detectors=[blind]"])
-    assert found.exit_code == 2, found.output
-    assert isinstance(found.exception, SystemExit)
-    said = " ".join(found.output.split())
-    assert "detect.detectors: no requested detector looks at the model" in said
-    assert "such as loss" in said
+    result = CliRunner().invoke(app, ["check", str(path), "detect.detectors=[blind]"])
+    assert result.exit_code == 2, result.output
+    assert isinstance(result.exception, SystemExit)
+    output = " ".join(result.output.split())
+    assert "detect.detectors: no requested detector looks at the model" in output
+    assert "such as loss" in output

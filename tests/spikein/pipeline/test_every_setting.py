@@ -1,7 +1,7 @@
-"""No settings class is forgotten: each is in some identity, or is execution.
+"""Settings classes: each is in some identity, or is execution.
 
-`mutations.csv` has the keys of experiment files. The fields of the other settings classes stand in
-the settings of a step as they are; a class or an option that nobody named makes a test fail.
+`mutations.csv` has the keys of experiment files. The fields of the other settings classes are in
+the settings of a step unchanged; an unlisted class or option makes a test fail.
 """
 
 import importlib
@@ -53,35 +53,35 @@ UNIDENTIFIED = {"gpqa.password": "a secret that opens a file, whose content coun
 
 OTHERS = {
     "RowSettings": "which rows of a user's file are read, whose content counts",
-    "RunRecord": "what a run's folder says of itself",
+    "RunRecord": "the record in a run's folder",
     "Place": "a place in it",
-    "Description": "what a bundle says of itself",
-    "Provenance": "where it comes from",
+    "Description": "the description of a bundle",
+    "Provenance": "its origin",
     "ModelTables": "a model in it",
-    "ScoringOptions": "how `spikein detect` asks a given model, whose steps hold it",
-    "Price": "what its tokens cost, for an estimate",
-    "ServerSettings": "a server that is asked; which model it serves counts",
+    "ScoringOptions": "options of `spikein detect`, which are in the settings of its steps",
+    "Price": "the price of its tokens, for an estimate",
+    "ServerSettings": "a server; the model that it serves counts",
     "ScoredServer": "the same, of the model that is scored",
-    "Assumed": "what a calculation of power takes for granted",
-    "ClusterSettings": "the base of the settings of `ray` and `slurm`, which are looked at",
-    "MemberSelection": "the base of `ForgetSet` and `RetainSet`, which are looked at",
-    "AuditRule": "the base of `ChunkAudit`, which is looked at, and of `AuditSettings`",
-    "AuditSettings": "an audit by `spikein audit-unlearning`, of given models",
+    "Assumed": "the assumptions of a power calculation",
+    "ClusterSettings": "the base of the settings of `ray` and `slurm`, which are checked",
+    "MemberSelection": "the base of `ForgetSet` and `RetainSet`, which are checked",
+    "AuditRule": "the base of `ChunkAudit`, which is checked, and of `AuditSettings`",
+    "AuditSettings": "an audit by `spikein audit-unlearning`, of users' models",
     "Revisions": "its models' versions",
-    "SearchedRows": "contaminants, seeds and rules, which are looked at",
+    "SearchedRows": "contaminants, seeds and rules, which are checked",
     "DataSet": "the catalogue of public data; what is fetched enters by its content",
     "DataFile": "a file of that catalogue",
     "Grammar": "the grammar of invented facts, whose file enters by its digest",
     "Subject": "a part of that grammar",
     "Fact": "a part of that grammar",
-    "Source": "the base of plug-in sources: its weight counts beside what `identity()` returns",
+    "Source": "the base of plug-in sources: its weight counts in addition to `identity()`",
 }
-TOLD_BY_STEPS = {Shape, TwinMembership, Job, TrainingJob, GivenModel, UnlearningJob}
-"""What a step's settings and inputs are handed on as."""
+BUILT_BY_STEPS = {Shape, TwinMembership, Job, TrainingJob, GivenModel, UnlearningJob}
+"""Classes built from a step's settings and inputs."""
 
 
 def settings_classes() -> set[type[BaseModel]]:
-    """Return every settings class of ours, wherever it stands."""
+    """Return all settings classes of our packages."""
 
     def below(model: type[BaseModel]) -> Iterator[type[BaseModel]]:
         for inner in model.__subclasses__():
@@ -93,39 +93,39 @@ def settings_classes() -> set[type[BaseModel]]:
             importlib.import_module(package).__path__, f"{package}."
         ):
             importlib.import_module(module.name)
-    ours = (model for model in below(BaseModel) if model.__module__.split(".")[0] in PACKAGES)
-    return {model for model in ours if model.model_fields}
+    classes = (model for model in below(BaseModel) if model.__module__.split(".")[0] in PACKAGES)
+    return {model for model in classes if model.model_fields}
 
 
 def reached(model: type[BaseModel]) -> set[type[BaseModel]]:
-    found = {model}
+    classes = {model}
     waiting = [model]
     while waiting:
         for field in waiting.pop().model_fields.values():
-            new = set(settings_of(field.annotation)) - found
-            found |= new
+            new = set(settings_of(field.annotation)) - classes
+            classes |= new
             waiting += new
-    return found
+    return classes
 
 
-def test_every_settings_class_is_looked_at():
-    ours = settings_classes()
+def test_all_settings_classes_are_checked():
+    own_classes = settings_classes()
     options = {get_dataset(name).options for name in dataset_names()}
     # Parameters of a detector are spelt out in the scores' settings, whatever they are.
     # So are those of an unlearning method, in the settings of the model that it makes.
     spelt_out = ("detect.detectors.", "train.unlearn.")
-    parameters = {model for model in ours if model.__module__.startswith(spelt_out)}
-    left = ours - reached(Experiment) - options - (parameters | TOLD_BY_STEPS)
+    parameters = {model for model in own_classes if model.__module__.startswith(spelt_out)}
+    left = own_classes - reached(Experiment) - options - (parameters | BUILT_BY_STEPS)
     assert sorted(model.__name__ for model in left) == sorted(OTHERS)
 
 
-def test_shapes_sides_and_plans_stand_whole_in_the_settings_of_their_steps(folder):
-    found = {role(step): step for step in steps(folder)}
-    assert found["base"].settings["shape"].keys() >= Shape.model_fields.keys()
+def test_shapes_sides_and_plans_are_complete_in_the_settings_of_their_steps(folder):
+    steps_by_role = {role(step): step for step in steps(folder)}
+    assert steps_by_role["base"].settings["shape"].keys() >= Shape.model_fields.keys()
     forget = TwinMembership.retrained(ForgetSet(datasets=("a",)))
     named = set()
     for membership in (TwinMembership(kind="retrained", share=0.5), forget):
-        step = twin_membership_step(found["examples"], membership, seed=0)
+        step = twin_membership_step(steps_by_role["examples"], membership, seed=0)
         named |= step.settings["membership"].keys()
     assert named == TwinMembership.model_fields.keys()
     plan = PlanSettings(
@@ -134,17 +134,17 @@ def test_shapes_sides_and_plans_stand_whole_in_the_settings_of_their_steps(folde
     assert plan.identity().keys() == {field.name for field in fields(PlanSettings)}
 
 
-def test_every_option_of_a_dataset_makes_other_examples(tmp_path: Path):
+def test_all_options_of_a_dataset_change_its_examples(tmp_path: Path):
     (tmp_path / "rows.jsonl").write_text("{}\n")
     for name in dataset_names():
-        given = {"dataset": name, "members": 1, "nonmembers": 1}
+        values = {"dataset": name, "members": 1, "nonmembers": 1}
         if name != "fictional":
-            given["path"] = str(tmp_path / "rows.jsonl")
+            values["path"] = str(tmp_path / "rows.jsonl")
         if name == "rows":
-            given |= {"name": "own", "template": "{text}"}
-        plain = contaminant_identity(Contaminant.model_validate(given))
+            values |= {"name": "own", "template": "{text}"}
+        plain = contaminant_identity(Contaminant.model_validate(values))
         for field in get_dataset(name).options.model_fields:
             key = f"{name}.{field}"
             options = {field: OPTIONS[key]}
-            other = contaminant_identity(Contaminant.model_validate({**given, "options": options}))
+            other = contaminant_identity(Contaminant.model_validate({**values, "options": options}))
             assert (plain == other) == (key in UNIDENTIFIED), key

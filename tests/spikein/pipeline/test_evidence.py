@@ -1,4 +1,4 @@
-"""Every kind of need in one experiment: made once for all that ask, stored, and scored."""
+"""All kinds of evidence in one experiment: computed once and shared, stored, and scored."""
 
 import json
 
@@ -34,7 +34,7 @@ DETECTORS = (
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory, tiny_model_path):
-    """An experiment whose two models, base and arm, were asked everything."""
+    """An experiment with all evidence of its two models, base and arm."""
     folder = tmp_path_factory.mktemp("evidence")
     write_tiny(folder)
     shape = folder / "shape.yaml"
@@ -62,7 +62,7 @@ def pool(folder):
 
 
 @pytest.mark.slow
-def test_every_detector_has_scores_of_both_models(folder):
+def test_all_detectors_score_both_models(folder):
     for path in stored(folder, "scores"):
         scores = read_scores(path).to_pylist()
         scored = {row["detector"] for row in scores if row["reason"] is None}
@@ -77,7 +77,7 @@ def test_every_detector_has_scores_of_both_models(folder):
 
 
 @pytest.mark.slow
-def test_answers_are_asked_of_examples_and_of_held_out_rows(folder):
+def test_answers_cover_examples_and_held_out_rows(folder):
     answers = [(path, read_answers(path)) for path in stored(folder, "choices")]
     assert sorted(len(rows) for _, rows in answers) == [4, 4, 12, 12]
     for path, rows in answers:
@@ -89,7 +89,7 @@ def test_answers_are_asked_of_examples_and_of_held_out_rows(folder):
 
 
 @pytest.mark.slow
-def test_one_set_of_neighbours_entities_and_words_serves_every_model(folder):
+def test_one_set_of_neighbours_entities_and_words_serves_all_models(folder):
     ids = {row.example_id for row in pool(folder)}
     (texts,) = stored(folder, "neighbours")
     assert all(len(row.texts) == 4 for row in read_neighbours(texts).values())
@@ -100,10 +100,12 @@ def test_one_set_of_neighbours_entities_and_words_serves_every_model(folder):
     assert set(read_entities(entities)) == ids
     assert any(read_entities(entities).values())
     (words,) = stored(folder, "words")
-    found = read_words(words)
-    assert set(found) == ids
+    words_by_id = read_words(words)
+    assert set(words_by_id) == ids
     for row in pool(folder):
-        assert all(row.text[one.start : one.stop].isascii() for one in found[row.example_id])
+        assert all(
+            row.text[word.start : word.stop].isascii() for word in words_by_id[row.example_id]
+        )
 
 
 @pytest.mark.parametrize(
@@ -114,14 +116,14 @@ def test_one_set_of_neighbours_entities_and_words_serves_every_model(folder):
         (["detect.detectors=[prefix, de_cop]"], "continuations choices"),
     ],
 )
-def test_models_write_for_those_who_ask(tmp_path, overrides, kind):
-    """What is dear is left out of `all` with a note, until models may write."""
+def test_models_generate_only_for_detectors_that_need_it(tmp_path, overrides, kind):
+    """Expensive detectors of `all` are skipped with a note, unless models may generate."""
     write_tiny(tmp_path)
     graph = graph_of(tmp_path, *overrides)
     kinds = {step.kind for step in graph.graph.steps}
     assert {"continuations", "choices"} & kinds == {*(kind or "").split()}
-    said = " ".join(graph.notes)
-    assert ("Set detect.generate=true, or name the detector." in said) == (kind is None)
+    notes = " ".join(graph.notes)
+    assert ("Set detect.generate=true, or name the detector." in notes) == (kind is None)
     assert "entities" not in kinds
 
 
@@ -146,15 +148,13 @@ def test_models_write_for_those_who_ask(tmp_path, overrides, kind):
         ),
     ],
 )
-def test_a_named_detector_that_lacks_something_says_which_key_gives_it(
-    tmp_path, overrides, message
-):
+def test_a_named_detector_without_its_input_names_the_key(tmp_path, overrides, message):
     write_tiny(tmp_path)
     rows = tmp_path / "rows.jsonl"
     rows.write_text("".join(f'{{"text": "a row of {n} words"}}\n' for n in range(40)))
-    given = [one.replace("ROWS", str(rows)) for one in overrides]
+    filled_overrides = [override.replace("ROWS", str(rows)) for override in overrides]
     with pytest.raises(InputError, match=message):
-        graph_of(tmp_path, *given)
+        graph_of(tmp_path, *filled_overrides)
 
 
 @pytest.fixture
@@ -173,13 +173,13 @@ def detected(tmp_path, tiny_model_path):
     return run
 
 
-def test_a_file_of_rows_is_tagged_too(detected, tmp_path):
+def test_a_file_of_rows_is_also_tagged(detected, tmp_path):
     tagger = str(write_tagger(tmp_path / "tagger", GPE="Zanzibar"))
-    found = detected("tag_tab:k=1,tag_tab:k=1:entities=one_word", tagger=tagger)
-    scores = found.scores["score"].to_pylist()
+    result = detected("tag_tab:k=1,tag_tab:k=1:entities=one_word", tagger=tagger)
+    scores = result.scores["score"].to_pylist()
     assert scores[0] != scores[6]
     assert repr(scores[1:6]) == repr(scores[7:])
-    assert any("finds named entities in 1 of 6 texts" in note for note in found.notes)
+    assert any("finds named entities in 1 of 6 texts" in note for note in result.notes)
     record = scores_record(tmp_path / "scores.parquet")
     assert (record["tagger"]["name"], len(record["tagger"]["files"])) == ("en_patterns", 64)
     unused = detected("loss", tagger=tagger)
@@ -188,27 +188,27 @@ def test_a_file_of_rows_is_tagged_too(detected, tmp_path):
         detected("tag_tab:entities=one_word", tagger="no_such_pipeline")
 
 
-def test_a_model_writes_for_a_file_of_rows(detected, tiny_model_path):
+def test_a_model_generates_for_a_file_of_rows(detected, tiny_model_path):
     named = detected("prefix,samia:samples=2")
     scores = {row["detector"]: row["score"] for row in named.scores.to_pylist()}
     assert set(scores) == {"prefix", "samia"}
     assert all(0 <= score <= 1 for score in scores.values())
     quiet = detected("all")
     assert any(
-        "prefix needs continuations" in one and "generate=true" in one for one in quiet.notes
+        "prefix needs continuations" in note and "generate=true" in note for note in quiet.notes
     )
     assert "prefix" not in set(quiet.scores["detector"].to_pylist())
     options = spikein.ScoringOptions(generate=True)
-    found = spikein.score_texts(tiny_model_path, make_texts(6), detectors="all", options=options)
-    assert {"prefix", "cdd"} <= set(found.scores["detector"].to_pylist())
+    result = spikein.score_texts(tiny_model_path, make_texts(6), detectors="all", options=options)
+    assert {"prefix", "cdd"} <= set(result.scores["detector"].to_pylist())
 
 
-def test_a_model_is_asked_for_masked_words_of_a_file(detected, tiny_model_path):
+def test_a_model_predicts_masked_words_of_a_file(detected, tiny_model_path):
     path = str(tiny_model_path)
     probe = "info_probe:prompt=plain:log_probability=-1:filtered=true:limit=3"
-    found = detected(f"{probe},ts_slot", word_reference=path, knowledge_filter=path)
-    assert len(found.scores) == 12
-    assert any("masked parts were put back" in note for note in found.notes)
+    result = detected(f"{probe},ts_slot", word_reference=path, knowledge_filter=path)
+    assert len(result.scores) == 12
+    assert any("masked parts were put back" in note for note in result.notes)
     assert len(detected("info_probe", reference=path).scores) == 6
     assert len(detected("info_probe:select=person").scores) == 6
     with pytest.raises(InputError, match="word_reference=PATH or reference=PATH"):

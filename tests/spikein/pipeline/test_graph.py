@@ -42,14 +42,14 @@ def plain(**more) -> Step:
 
 
 def built(trace: Path) -> list[str]:
-    return [one["step"] for one in events(trace)]
+    return [event["step"] for event in events(trace)]
 
 
 def run(goals: tuple[Step, ...], root: Path, progress: Progress | None = None) -> RunReport:
     return InProcess().run(Graph(goals=goals), Store(root), progress or Progress())
 
 
-def test_execution_label_cost_and_what_becomes_of_files_do_not_enter_the_identity():
+def test_execution_label_cost_and_file_rules_do_not_enter_the_identity():
     other = plain(
         label="m",
         execution={"workers": 8},
@@ -63,26 +63,26 @@ def test_execution_label_cost_and_what_becomes_of_files_do_not_enter_the_identit
     assert plain().digest == other.digest
 
 
-def test_the_function_its_code_and_what_is_chosen_by_name_enter_the_identity(monkeypatch):
+def test_the_function_its_code_and_code_chosen_by_name_enter_the_identity(monkeypatch):
     functions = [plain(), plain(function=WRITE.replace("write", "join"))]
     chosen = [plain(code=("inject.keyed",)), plain(code=("inject.model_folder",))]
-    assert len({one.digest for one in (*functions, *chosen)}) == 4
+    assert len({variant.digest for variant in (*functions, *chosen)}) == 4
     before = plain().digest
     monkeypatch.setattr(step_module, "source_digest", lambda roots: f"another of {roots}")
     assert plain().digest != before
 
 
 @pytest.mark.parametrize("part", ["settings", "execution"])
-def test_a_function_is_given_plain_json_wherever_it_runs(tmp_path, part):
+def test_a_function_gets_plain_json_in_any_process(tmp_path, part):
     with pytest.raises(TypeError, match=rf"k l: {part}\.a\.b: PosixPath has no canonical form"):
         plain(**{part: {"a": {"b": tmp_path}}}).given()
-    one = plain(**{part: {"z": (1, 2), "a": None}})
-    given = one.given()[part == "execution"]
-    assert json.dumps(given) == '{"z": [1, 2], "a": null}'
-    assert given["z"] == [1, 2]
+    node = plain(**{part: {"z": (1, 2), "a": None}})
+    values = node.given()[part == "execution"]
+    assert json.dumps(values) == '{"z": [1, 2], "a": null}'
+    assert values["z"] == [1, 2]
 
 
-def test_a_changed_input_changes_everything_above():
+def test_a_changed_input_changes_all_later_steps():
     a = step("a", value=2)
     b, c = step("b", x=a), step("c", x=a)
     changed = step("d", left=b, right=c)
@@ -104,15 +104,15 @@ def test_libraries_enter_by_version(monkeypatch):
 def test_the_order_puts_inputs_first_and_names_each_step_once(edges, random):
     nodes: list[Step] = []
     for index, chosen in enumerate(edges):
-        inputs = {f"i{i}": nodes[one] for i, one in enumerate(chosen) if one < len(nodes)}
+        inputs = {f"i{i}": nodes[source] for i, source in enumerate(chosen) if source < len(nodes)}
         nodes.append(step(str(index), **inputs))
     goals = tuple(random.sample(nodes, k=random.randint(1, len(nodes))))
     steps = Graph(goals=goals).steps
-    place = {one.digest: index for index, one in enumerate(steps)}
+    place = {node.digest: index for index, node in enumerate(steps)}
     assert len(place) == len(steps)
     assert {goal.digest for goal in goals} <= set(place)
-    for one in steps:
-        assert all(place[given.digest] < place[one.digest] for given in one.inputs.values())
+    for node in steps:
+        assert all(place[before.digest] < place[node.digest] for before in node.inputs.values())
 
 
 def test_the_second_run_builds_nothing(tmp_path):
@@ -123,10 +123,12 @@ def test_the_second_run_builds_nothing(tmp_path):
     again = run(goals, tmp_path / "store")
     assert built(trace) == ["a", "b", "c", "d"]
     assert (first.built, again.built) == (4, 0)
-    assert [one.artifact for one in again.outcomes] == [one.artifact for one in first.outcomes]
+    assert [entry.artifact for entry in again.outcomes] == [
+        entry.artifact for entry in first.outcomes
+    ]
 
 
-def test_only_what_a_missing_goal_needs_is_built(tmp_path):
+def test_only_needed_inputs_of_a_missing_goal_are_built(tmp_path):
     trace, root = tmp_path / "trace", tmp_path / "store"
     a, _, c, d = diamond(trace)
     run((a, d), root)
@@ -134,7 +136,7 @@ def test_only_what_a_missing_goal_needs_is_built(tmp_path):
     for gone in (a, c):
         store.remove(store.find(gone.digest).path, digest12=gone.digest[:12])
     trace.unlink()
-    assert [one.state for one in plan(Graph(goals=(d,)), store)] == [
+    assert [entry.state for entry in plan(Graph(goals=(d,)), store)] == [
         "unneeded",
         "stored",
         "unneeded",
@@ -154,7 +156,7 @@ def failing(error: str, **inputs: Step) -> Step:
 
 
 @pytest.mark.parametrize("error", ["RuntimeError", "InputError"])
-def test_an_error_names_its_step_and_keeps_what_was_done(tmp_path, error):
+def test_an_error_names_its_step_and_keeps_finished_steps(tmp_path, error):
     trace = tmp_path / "trace"
     a = step("a", trace)
     raised = step_functions.ERRORS[error]
@@ -176,7 +178,7 @@ def test_the_mark_of_protected_texts_is_inherited(tmp_path):
     a = step("a", protected=True)
     b = step("b", x=a)
     report = run((step("c", x=b), step("free")), tmp_path)
-    marks = {one.step.label: one.artifact.manifest.protected for one in report.outcomes}
+    marks = {outcome.step.label: outcome.artifact.manifest.protected for outcome in report.outcomes}
     assert marks == {"a": True, "b": True, "c": True, "free": False}
 
 
@@ -191,7 +193,7 @@ GRAPH = textwrap.dedent(
     from tests.spikein.step_functions import step
 
     root, victim = Path(sys.argv[1]), sys.argv[2]
-    # A shell's background jobs are started deaf to Ctrl-C, and hand that on.
+    # A shell's background jobs ignore Ctrl-C, and so do their children.
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
     def one(label, **inputs):
@@ -214,7 +216,7 @@ def run_child(root: Path, victim: str, sent: str = "SIGKILL") -> subprocess.Comp
     return python("-c", GRAPH, root, victim, sent)
 
 
-def test_kill_9_in_every_step_then_nothing_is_built_twice(tmp_path):
+def test_after_kill_9_in_any_step_nothing_is_built_twice(tmp_path):
     calm = tmp_path / "calm"
     calm.mkdir()
     expected = run_child(calm, "").stdout.split()
@@ -228,7 +230,7 @@ def test_kill_9_in_every_step_then_nothing_is_built_twice(tmp_path):
         assert not list((root / "store").glob("*/.*.tmp"))
 
 
-def test_ctrl_c_ends_cleanly_and_a_rerun_goes_on(tmp_path):
+def test_ctrl_c_ends_cleanly_and_a_rerun_resumes(tmp_path):
     assert run_child(tmp_path, "c", "SIGINT").returncode == 130
     store = tmp_path / "store"
     assert not list(store.glob("*/.*.tmp"))

@@ -1,4 +1,4 @@
-"""What a step was named by is what it reads: files edited behind a run's back, copied or moved."""
+"""Steps read exactly the files that they were named by, or refuse: edited, copied, moved files."""
 
 import json
 import os
@@ -47,7 +47,7 @@ def edited(file: Path, old: bytes, new: bytes) -> None:
 
 @pytest.fixture
 def tiny(tmp_path, monkeypatch):
-    """The tiny experiment with rows of its own, written long enough ago for digests to be kept."""
+    """The tiny experiment with its own rows, in files old enough for their digests to be cached."""
     monkeypatch.setenv("SPIKEIN_CACHE", str(tmp_path / "cache"))
     path = write_tiny(tmp_path)
     rows = [
@@ -160,10 +160,10 @@ def imports(tiny):
 
 
 def spoiled(imports: Path, examples: Artifact) -> int:
-    """Write a non-member five times over the tokens of `a`; return how often it stands there."""
+    """Write a non-member five times over the tokens of `a`; return the number of copies."""
     [file] = (imports / "a").glob("*.bin")
     tokenizer = load_tokenizer(str(imports / "tok"))
-    text = next(one.text for one in read_examples(examples.path) if one.side == "nonmember")
+    text = next(row.text for row in read_examples(examples.path) if row.side == "nonmember")
     [ids] = encode_texts(tokenizer, [text])
     tokens = np.fromfile(file, dtype="<u2")
     for at in range(1000, 11_000, 2000):
@@ -180,7 +180,7 @@ def occurrences(corpus: Corpus, imports: Path, text: str) -> int:
     return int((windows == ids).all(axis=1).sum())
 
 
-def test_an_import_is_read_where_the_experiment_says_it_is_now(imports):
+def test_an_import_is_read_from_its_current_path(imports):
     """Import from A, edit A, then name the unedited copy B: the store must read B."""
     [node] = graph_of(imports, *FAST).nodes
     made(imports, node.audit)
@@ -194,7 +194,7 @@ def test_an_import_is_read_where_the_experiment_says_it_is_now(imports):
     corpus = Corpus.open(
         made(imports, node.corpus).path, outside=[next((imports / "b").glob("*.bin"))]
     )
-    withheld = [one.text for one in read_examples(examples.path) if one.side == "nonmember"]
+    withheld = [row.text for row in read_examples(examples.path) if row.side == "nonmember"]
     assert sum(occurrences(corpus, imports, text) for text in withheld) == 0
 
 
@@ -202,7 +202,7 @@ def test_an_import_edited_in_place_is_another_corpus_or_refused(imports):
     [node] = graph_of(imports, *FAST).nodes
     made(imports, node.plan)
     spoiled(imports, made(imports, node.examples))
-    # The graph that was named before the edit trains on nothing else than what it was named by.
+    # The graph named before the edit trains only on the files that it was named by.
     with pytest.raises(InputError, match=r"\.bin: the token file is not the one"):
         made(imports, node.trained)
     assert not stored(imports, "model")
@@ -241,7 +241,7 @@ def test_a_pretrained_model_edited_before_it_is_loaded_is_refused(tmp_path, tiny
         report=lambda *_, **__: None,
     )
     open_target(context)
-    # Bytes of weights: the file stays one that can be loaded.
+    # Only bytes of weights change, so the file can still be loaded.
     weights = folder / "model.safetensors"
     edited(weights, weights.read_bytes()[-64:], bytes(64))
     with pytest.raises(InputError, match=r"model\.safetensors changed after it was hashed"):

@@ -1,4 +1,4 @@
-"""Held-out rows of a real run, looked up on disk: what they are apart from, what they move."""
+"""Held-out rows of a real run, on disk: separate from both sides, and without effect on them."""
 
 import json
 
@@ -21,7 +21,7 @@ def rows_of(folder, name):
     return pq.read_table(folder / f"{name}.parquet").to_pylist()
 
 
-def test_asking_for_them_moves_no_member_no_split_no_plan_and_trains_nothing(copied_run):
+def test_held_out_rows_change_no_member_split_or_plan_and_train_nothing(copied_run):
     weights = len(copied_run.artifacts("model"))
     none = ("contaminants.0.held_out=0", "contaminants.1.held_out=0")
     (node,) = graph_of(copied_run.root, *OVERRIDES, *none).nodes
@@ -40,7 +40,7 @@ def test_asking_for_them_moves_no_member_no_split_no_plan_and_trains_nothing(cop
     assert len(files) == weights
 
 
-def test_they_stand_apart_from_both_sides_on_disk(shared_run):
+def test_held_out_rows_are_disjoint_from_both_sides_on_disk(shared_run):
     pool = shared_run.stored(shared_run.node.examples)
     scored, held_out = rows_of(pool, "examples"), rows_of(pool, "held_out")
     for name, count in HELD_OUT.items():
@@ -48,7 +48,7 @@ def test_they_stand_apart_from_both_sides_on_disk(shared_run):
     for key in ("text", "example_id"):
         assert not {row[key] for row in scored} & {row[key] for row in held_out}
     assert pq.read_schema(pool / "held_out.parquet") == pq.read_schema(pool / "examples.parquet")
-    # Grouped rows: what the pairs of the file say, not what the artifact says of itself.
+    # Groups by the pairs of the file, not by the artifact's own column.
     number = {
         row["text"]: place // 2
         for place, row in enumerate(map(json.loads, (shared_run.root / "rows.jsonl").open()))
@@ -58,12 +58,12 @@ def test_they_stand_apart_from_both_sides_on_disk(shared_run):
         for rows in (scored, held_out)
     ]
     assert not passages[0] & passages[1]
-    # Every twin carries them, so that its audit looks for them.
+    # All twins have them, so that their audits search for them.
     copies = [path / "held_out.parquet" for path in shared_run.artifacts("examples")]
     assert len({path.read_bytes() for path in copies}) == 1
 
 
-def test_no_stream_and_no_score_holds_one(shared_run):
+def test_no_stream_or_score_contains_a_held_out_row(shared_run):
     node = shared_run.node
     held_out = rows_of(shared_run.stored(node.examples), "held_out")
     corpus = Corpus.open(shared_run.stored(node.corpus))
@@ -80,7 +80,7 @@ def test_no_stream_and_no_score_holds_one(shared_run):
         assert (audit["held_out"], audit["passed"]) == (12, True)
 
 
-def test_one_in_the_background_is_dropped_or_fails_the_audit(copied_run):
+def test_a_held_out_row_in_the_background_is_dropped_or_fails_the_audit(copied_run):
     root = copied_run.root
     planted = {
         row["dataset"]: row
@@ -94,17 +94,17 @@ def test_one_in_the_background_is_dropped_or_fails_the_audit(copied_run):
               f"{{kind: files, path: {copied_run.texts}}}]"]  # fmt: skip
     (node,) = graph_of(root, *source).nodes
     (corpus,) = build(root, node.corpus)
-    found = {row["example_id"] for row in rows_of(corpus.path, "overlaps")}
-    assert found == {row["example_id"] for row in planted.values()}
+    overlapping_ids = {row["example_id"] for row in rows_of(corpus.path, "overlaps")}
+    assert overlapping_ids == {row["example_id"] for row in planted.values()}
     (node,) = graph_of(root, *source, "audit.ngram=null", "audit.near_duplicate=null").nodes
     audit = read_audit(build(root, node.audit)[0].path)
     assert not audit.passed
-    assert {hit["example_id"] for hit in audit.background_hits} == found
+    assert {hit["example_id"] for hit in audit.background_hits} == overlapping_ids
 
 
 def test_too_few_rows_are_an_error_before_anything_is_trained(copied_run):
-    for count, said in ((40, "40 held-out rows need 62 examples"),
+    for count, message in ((40, "40 held-out rows need 62 examples"),
                         (38, "38 held-out rows requested, but only")):  # fmt: skip
         (node,) = graph_of(copied_run.root, *MODELS, f"contaminants.1.held_out={count}").nodes
-        with pytest.raises(InputError, match=said):
+        with pytest.raises(InputError, match=message):
             build(copied_run.root, node.examples)

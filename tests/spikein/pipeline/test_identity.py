@@ -1,4 +1,4 @@
-"""Done-when 2: each settings key, changed alone, changes every step that reads it and no other."""
+"""Each settings key, changed by itself, changes exactly the steps that read it."""
 
 import json
 import shutil
@@ -34,11 +34,11 @@ def settings_of(annotation: Any) -> list[type[BaseModel]]:
         return [annotation]
     if get_origin(annotation) is Literal:
         return []
-    return [found for part in get_args(annotation) for found in settings_of(part)]
+    return [inner for part in get_args(annotation) for inner in settings_of(part)]
 
 
 def takes_plain(annotation: Any) -> bool:
-    """Return whether a value that is no section of its own fits, such as the tokenizer's path."""
+    """Return whether a value without its own section fits, such as the tokenizer's path."""
     if isinstance(annotation, type):
         return not issubclass(annotation, BaseModel | types.NoneType)
     if get_origin(annotation) is Annotated:
@@ -48,15 +48,15 @@ def takes_plain(annotation: Any) -> bool:
 
 
 def leaves(model: type[BaseModel], prefix: str = "") -> Iterator[str]:
-    """Yield every key of an experiment file, those of each member of a union apart."""
+    """Yield every key of an experiment file, those of each member of a union separately."""
     for name, field in model.model_fields.items():
         key, inner = f"{prefix}{name}", settings_of(field.annotation)
         if not inner or takes_plain(field.annotation):
             yield key
-        for one in inner:
-            kinds = get_args(one.model_fields["kind"].annotation) if len(inner) > 1 else [""]
+        for member in inner:
+            kinds = get_args(member.model_fields["kind"].annotation) if len(inner) > 1 else [""]
             for kind in kinds:
-                yield from leaves(one, f"{key}[{kind}]." if kind else f"{key}.")
+                yield from leaves(member, f"{key}[{kind}]." if kind else f"{key}.")
 
 
 @pytest.fixture(scope="module")
@@ -88,7 +88,7 @@ def folder(tmp_path_factory) -> Path:
 
 @pytest.fixture(autouse=True)
 def hub(monkeypatch, tmp_path_factory, folder):
-    """A hub that knows everything, each revision under a commit of its own."""
+    """A hub with all repositories, each revision under its own commit."""
     monkeypatch.setenv("SPIKEIN_CACHE", str(folder / "cache"))
 
     def commit(kind: str, name: str, revision: str | None) -> str:
@@ -98,34 +98,34 @@ def hub(monkeypatch, tmp_path_factory, folder):
 
 
 CPU = Device("cpu")
-_known: dict[tuple[tuple[str, ...], Device], list[Step]] = {}
+_cached_steps: dict[tuple[tuple[str, ...], Device], list[Step]] = {}
 
 
 def steps(folder: Path, *overrides: str, device: Device = CPU) -> list[Step]:
-    if (overrides, device) not in _known:
+    if (overrides, device) not in _cached_steps:
         document = parse_document(EVERYTHING.format(folder=folder), name="everything.yaml")
-        given = [one.format(folder=folder) for one in overrides]
-        graph = build_graph(check_document(document, given), device=device).graph
-        _known[overrides, device] = list(graph.steps)
-    return _known[overrides, device]
+        filled_overrides = [override.format(folder=folder) for override in overrides]
+        graph = build_graph(check_document(document, filled_overrides), device=device).graph
+        _cached_steps[overrides, device] = list(graph.steps)
+    return _cached_steps[overrides, device]
 
 
 def role(step: Step) -> str:
-    """Return what a step is; kinds that make two things are separated."""
+    """Return the role of a step: its kind, or the one of several models or sets that it makes."""
     if step.kind == "model":
         made = {"method": "unlearned", "relearn": "relearned", "rounded": "rounded"}
-        for name, found in made.items():
+        for name, label in made.items():
             if name in step.settings:
-                return found
+                return label
         return "base" if step.settings.get("from") == "end" else "model"
     if "relearned" in step.settings:
         return "half"
     return "membership" if "membership" in step.settings else step.kind
 
 
-def own(found: list[Step]) -> Counter[tuple[str, str]]:
-    """Return role and identity of each step, its inputs left out: what it reads by itself."""
-    return Counter((role(step), digest({**step.recipe.identity(), "inputs": {}})) for step in found)
+def own(nodes: list[Step]) -> Counter[tuple[str, str]]:
+    """Return role and identity of each step, without its inputs."""
+    return Counter((role(step), digest({**step.recipe.identity(), "inputs": {}})) for step in nodes)
 
 
 def test_the_table_names_every_key_of_an_experiment_file():
@@ -142,7 +142,7 @@ def test_a_key_changes_the_steps_that_read_it_and_no_other(folder, key):
     assert {name for name, _ in changed} == set(reads.split())
 
 
-def test_keys_that_no_step_reads_change_nothing_all_together(folder):
+def test_keys_that_no_step_reads_change_no_digest(folder):
     """Each with its reason in the table; those that need the same setup are changed at once."""
     unread: dict[tuple[str, ...], list[str]] = {}
     for key, case in CASES.items():
@@ -157,10 +157,10 @@ def test_keys_that_no_step_reads_change_nothing_all_together(folder):
 
 def changed_roles(monkeypatch, folder: Path, change: Callable[[], None], *setup: str) -> set[str]:
     """Return the steps whose own identity a change outside of the experiment file changes."""
-    monkeypatch.setattr(sys.modules[__name__], "_known", {})
+    monkeypatch.setattr(sys.modules[__name__], "_cached_steps", {})
     before = own(steps(folder, *setup))
     change()
-    _known.clear()
+    _cached_steps.clear()
     after = own(steps(folder, *setup))
     return {name for name, _ in (before - after) + (after - before)}
 
@@ -169,11 +169,11 @@ UNLEARNT = unlearning(more=", relearn: {{steps: [1]}}")
 
 
 @pytest.mark.parametrize(
-    ("what", "engine"),
+    ("changed_part", "engine"),
     [("configuration", "deepspeed"), ("version", "deepspeed"), ("version", "torchrun")],
 )
-def test_deepspeed_counts_by_its_configuration_and_version_where_it_trains(
-    folder, monkeypatch, tmp_path, what, engine
+def test_deepspeed_configuration_and_version_count_only_if_it_trains(
+    folder, monkeypatch, tmp_path, changed_part, engine
 ):
     def configuration() -> None:
         shutil.copytree(CONFIGS / "deepspeed", tmp_path / "deepspeed")
@@ -189,11 +189,11 @@ def test_deepspeed_counts_by_its_configuration_and_version_where_it_trains(
             step_module, "distribution_version", lambda name: other.get(name) or plain(name)
         )
 
-    change = {"configuration": configuration, "version": version}[what]
+    change = {"configuration": configuration, "version": version}[changed_part]
     setup = (*UNLEARNT, "twins.shadows=0", f"execution.engine={engine}")
-    found = changed_roles(monkeypatch, folder, change, *setup)
+    roles = changed_roles(monkeypatch, folder, change, *setup)
     trained = {"base", "model", "unlearned", "relearned"}
-    assert found == (trained if engine == "deepspeed" else set())
+    assert roles == (trained if engine == "deepspeed" else set())
 
 
 @pytest.mark.parametrize(
@@ -208,15 +208,15 @@ def test_deepspeed_counts_by_its_configuration_and_version_where_it_trains(
         ),
     ],
 )
-def test_what_python_brings_counts_where_it_decides_a_number(
+def test_runtime_libraries_count_only_in_steps_that_use_them(
     folder, monkeypatch, library, expected, by_loss
 ):
     def change() -> None:
         monkeypatch.setitem(step_module.RUNTIME, library, lambda: "0")
 
     setup = ("detect.detectors=[loss, zlib, lowercase, tag_tab]", "twins.shadows=0")
-    found = changed_roles(monkeypatch, folder, change, *setup)
-    assert found == expected
+    roles = changed_roles(monkeypatch, folder, change, *setup)
+    assert roles == expected
     monkeypatch.undo()
     without = changed_roles(
         monkeypatch, folder, change, "detect.detectors=[loss]", "twins.shadows=0"
@@ -224,14 +224,14 @@ def test_what_python_brings_counts_where_it_decides_a_number(
     assert without == by_loss
 
 
-def test_the_zlib_that_counts_is_the_one_that_compresses():
+def test_the_recorded_zlib_version_is_that_of_the_runtime():
     assert step_module.library_versions(["zlib", "unicode"]) == {
         "zlib": zlib.ZLIB_RUNTIME_VERSION,
         "unicode": unicodedata.unidata_version,
     }
 
 
-def test_a_shape_is_known_by_its_content_whether_by_name_or_by_path(folder):
+def test_a_shape_is_identified_by_its_content_not_by_name_or_path(folder):
     named, by_path, other = (
         [step.digest for step in steps(folder, f"model.shape={shape}")]
         for shape in ("llama-1m", SHAPES.find("llama-1m"), "olmo-1m")
@@ -240,11 +240,11 @@ def test_a_shape_is_known_by_its_content_whether_by_name_or_by_path(folder):
     assert named != other
 
 
-def test_every_step_names_its_code(folder):
-    found = steps(folder) + steps(folder, *CASES["seeds"].setup)
-    assert {role(step) for step in found} == {
+def test_all_steps_name_their_code(folder):
+    all_steps = steps(folder) + steps(folder, *CASES["seeds"].setup)
+    assert {role(step) for step in all_steps} == {
         *("tokenizer", "corpus", "examples", "membership", "variants", "plan", "audit", "base"),
         *("model", "frequency", "statistics", "scores", "accuracy", "results", "accuracy_gain"),
         *("trajectory", "gradients"),
     }  # fmt: skip
-    assert not [step.name for step in found if not step.recipe.code]
+    assert not [step.name for step in all_steps if not step.recipe.code]

@@ -18,21 +18,21 @@ KINDS = (
     "trajectory",
 )  # fmt: skip
 RUNNER = multiprocessing.get_context("forkserver")
-"""Each run is a process of its own, forked from one that has imported what a run imports."""
+"""Each run is a separate process, forked from one that has imported the modules of a run."""
 RUNNER.set_forkserver_preload(
     ["transformers", "sklearn.linear_model", "scipy.stats", "spikein.api.run"]
 )
 
 
-def run_in_child(path: Path, root: Path, said: multiprocessing.connection.Connection) -> None:
+def run_in_child(path: Path, root: Path, output: multiprocessing.connection.Connection) -> None:
     from spikein.cli.main import app
 
-    os.dup2(said.fileno(), 2)
+    os.dup2(output.fileno(), 2)
     app(["run", str(path), "-v", "--store", str(root / "store"), "--runs", str(root / "runs")])
 
 
 def start(path: Path, root: Path) -> tuple[BaseProcess, IO[str]]:
-    """Start a run in a process of its own; return that, and what it says."""
+    """Start a run in its own process; return the process and its output."""
     reader, writer = RUNNER.Pipe(duplex=False)
     process = RUNNER.Process(target=run_in_child, args=(path, root, writer))
     process.start()
@@ -41,9 +41,9 @@ def start(path: Path, root: Path) -> tuple[BaseProcess, IO[str]]:
 
 
 def kill_in(kind: str, path: Path, root: Path) -> None:
-    """Start a run and kill it with signal 9 as soon as it says that it begins a step."""
-    process, said = start(path, root)
-    for line in said:
+    """Start a run and kill it with signal 9 as soon as it logs the start of a step."""
+    process, output = start(path, root)
+    for line in output:
         if f"] {kind} " in line and line.rstrip().endswith("…"):
             process.kill()
             break
@@ -52,8 +52,8 @@ def kill_in(kind: str, path: Path, root: Path) -> None:
 
 
 def finish(path: Path, root: Path) -> None:
-    process, said = start(path, root)
-    lines = said.read()
+    process, output = start(path, root)
+    lines = output.read()
     process.join()
     assert process.exitcode == 0, lines
 
@@ -68,7 +68,7 @@ def contents(root: Path) -> dict[str, str]:
 
 @pytest.mark.slow
 @pytest.mark.timeout(900)
-def test_killed_in_every_step_and_run_again(tmp_path):
+def test_a_run_killed_in_each_kind_of_step_gives_the_same_results(tmp_path):
     reference, broken = tmp_path / "reference", tmp_path / "broken"
     reference.mkdir()
     broken.mkdir()
@@ -82,7 +82,7 @@ def test_killed_in_every_step_and_run_again(tmp_path):
         kill_in(kind, path, broken)
         assert not (broken / "runs" / "tiny" / "latest").exists()
         for manifest in (broken / "store").glob("[a-z]*/*-????????????/manifest.json"):
-            # What was finished before is neither lost nor built again.
+            # Finished steps are neither lost nor built again.
             stamp = manifest.stat().st_mtime_ns
             assert built.setdefault(manifest, stamp) == stamp
     finish(path, broken)
@@ -95,7 +95,7 @@ def test_killed_in_every_step_and_run_again(tmp_path):
     assert visible == []
     assert (broken / "runs" / "tiny" / "latest" / "report.html").is_file()
     for name in ("findings", "scores", "exposures", "examples"):
-        ours, theirs = (
+        resumed, uninterrupted = (
             root / "runs" / "tiny" / "latest" / f"{name}.parquet" for root in (broken, reference)
         )
-        assert ours.read_bytes() == theirs.read_bytes(), name
+        assert resumed.read_bytes() == uninterrupted.read_bytes(), name

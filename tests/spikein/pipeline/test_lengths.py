@@ -34,7 +34,7 @@ def experiment(tmp_path, **rows):
     ]
 
 
-def test_too_few_rows_say_how_many_were_dropped_for_their_length(tmp_path):
+def test_too_few_rows_report_the_number_dropped_for_their_length(tmp_path):
     overrides = experiment(tmp_path, fitting=40, long=30, short=9)
     with pytest.raises(InputError) as caught:
         build(tmp_path, graph_of(tmp_path, *overrides).nodes[0].examples)
@@ -46,7 +46,7 @@ def test_too_few_rows_say_how_many_were_dropped_for_their_length(tmp_path):
 
 
 def planned(folder, *overrides):
-    """Return pool, plan and tokenizer as they lie in the store, for each arm."""
+    """Return the stored pool, plan and tokenizer of each arm."""
     write_tiny(folder)
     with (folder / "rows.jsonl").open("w") as out:
         for number, text in enumerate(make_texts(60, seed=11, words=90)):
@@ -56,7 +56,7 @@ def planned(folder, *overrides):
     )
     graph = graph_of(folder, f"contaminants={rows}", "pool.long_examples=truncate", *overrides)
     return [
-        [one.path for one in build(folder, node.examples, node.plan, node.tokenizer)]
+        [artifact.path for artifact in build(folder, node.examples, node.plan, node.tokenizer)]
         for node in graph.nodes
     ]
 
@@ -66,8 +66,8 @@ def lengths(pool, tokenizer):
     return [len(ids) for ids in encode_texts(load_tokenizer(str(tokenizer)), texts)]
 
 
-def test_truncated_rows_fit_a_window_with_the_separators_of_every_arm(tmp_path):
-    """A copy that must lie inside one window leaves room for the separators around it."""
+def test_truncated_rows_fit_a_window_with_the_separators_of_all_arms(tmp_path):
+    """A copy that must fit inside one window leaves room for the separators around it."""
     arms = planned(
         tmp_path,
         "copies={fixed: 1}",
@@ -75,24 +75,24 @@ def test_truncated_rows_fit_a_window_with_the_separators_of_every_arm(tmp_path):
     )
     assert len({pool for pool, _, _ in arms}) == 1
     pool, _, tokenizer = arms[0]
-    # An end token before the copy and one behind it.
+    # An end token before the copy and one after it.
     assert max(lengths(pool, tokenizer)) == CONTEXT - 2
     payload = [max(read_plan(plan).copies["payload_length"].to_pylist()) for _, plan, _ in arms]
     assert payload == [CONTEXT - 2, CONTEXT]
-    # Copies that may lie across windows are cut to the whole context.
+    # Copies that may cross windows are cut to the whole context.
     ((pool, _, tokenizer),) = planned(tmp_path, "placement={policy: document}")
     assert max(lengths(pool, tokenizer)) == CONTEXT
 
 
 @pytest.mark.slow
-def test_every_row_is_drawn_or_stands_in_the_table_of_losses(tmp_path):
-    """Whatever befalls a row: read off the artifact, against the file that was given."""
+def test_each_row_is_drawn_or_listed_in_the_table_of_losses(tmp_path):
+    """The fate of each row in the artifact, against the input file."""
     write_tiny(tmp_path)
     texts = make_texts(40, seed=7, words=20)
     rows = [{"question": text, "answer": "the old town"} for text in texts]
     rows += [{"question": text, "answer": "no"} for text in make_texts(6, seed=8, words=200)]
     rows += [dict(rows[0]), {"question": " ", "answer": "x"}, {"question": "who", "answer": ""}]
-    # Equal as far as the window goes, and cut before the answer; a special token is letters.
+    # Equal within the window, and cut before the answer; a special token is read as letters.
     rows += [{"question": "<|endoftext|>" * 30, "answer": answer} for answer in ("yes", "no")]
     rows += [{"question": f"{texts[1]} now", "answer": "the old town"}]
     path = tmp_path / "rows"

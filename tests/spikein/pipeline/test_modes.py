@@ -20,10 +20,10 @@ pytestmark = pytest.mark.slow
 ANSWERS = ("train.mode=lora", "train.loss_on=completion")
 
 
-def test_lora_on_answers_trains_on_the_answers_of_the_copies_alone(copied_run):
-    """The model scored is the merged one, and labels are the answers of the copies alone."""
+def test_lora_on_answers_trains_only_on_the_answers_of_the_copies(copied_run):
+    """The scored model is the merged one, and labels are only the answers of the copies."""
     (node,) = graph_of(copied_run.root, *CONTAMINATION, *ANSWERS, "train.lr=0.03").nodes
-    [trained] = (one.path for one in build(copied_run.root, node.trained))
+    [trained] = (artifact.path for artifact in build(copied_run.root, node.trained))
     base = copied_run.stored(node.base.node.step)
     assert (trained / "adapter").is_dir()
     before = load_causal_model(str(base)).state_dict()
@@ -32,7 +32,7 @@ def test_lora_on_answers_trains_on_the_answers_of_the_copies_alone(copied_run):
     assert changed
     assert all("self_attn" in name for name in changed)
 
-    # Steps with a loss are those whose windows hold a token of an answer, counted here from the
+    # Steps with a loss are those whose windows contain a token of an answer, counted here from the
     # texts: the characters of each copy's answer, token by token.
     corpus = copied_run.stored(node.corpus)
     planned = read_plan(copied_run.stored(node.plan))
@@ -71,12 +71,12 @@ def test_families_and_modes_pass_from_the_base_to_the_scores(tmp_path, architect
     (node,) = graph_of(
         tmp_path, "corpus.tokens=16_000", f"train.mode={mode}", "detect.detectors=[loss]", *more
     ).nodes
-    models = [one.path for one in build(tmp_path, node.trained, node.base.node.step, node.scores)]
+    models = [made.path for made in build(tmp_path, node.trained, node.base.node.step, node.scores)]
     for model in models[:2]:
         assert load_causal_model(str(model)).config.model_type == architecture
 
 
-def test_two_processes_make_the_models_that_one_makes(tmp_path: Path, monkeypatch):
+def test_two_processes_train_the_models_of_one_process(tmp_path: Path, monkeypatch):
     """A base model by all of its weights, and from it adapters on answers."""
     monkeypatch.setenv("OMP_NUM_THREADS", "1")
     write_tiny(tmp_path)
@@ -86,13 +86,13 @@ def test_two_processes_make_the_models_that_one_makes(tmp_path: Path, monkeypatc
         calm = ["base.lr=1e-3", "train.lr=3e-3", "corpus.tokens=20_000"]
         (node,) = graph_of(tmp_path, *calm, *ANSWERS, *engine).nodes
         made.append(build(tmp_path / name, node.base.node.step, node.trained))
-    for one, two in zip(*made, strict=True):
-        assert one.path.name == two.path.name
-        losses = [[row.loss for row in read_log(made.path)] for made in (one, two)]
+    for left, right in zip(*made, strict=True):
+        assert left.path.name == right.path.name
+        losses = [[row.loss for row in read_log(made.path)] for made in (left, right)]
         np.testing.assert_allclose(losses[1], losses[0], rtol=1e-4)
-        tables = [read_exposures(made.path).drop_columns(["rank"]) for made in (one, two)]
+        tables = [read_exposures(made.path).drop_columns(["rank"]) for made in (left, right)]
         assert tables[0].equals(tables[1])
-        first, second = (load_causal_model(str(made.path)).state_dict() for made in (one, two))
+        first, second = (load_causal_model(str(made.path)).state_dict() for made in (left, right))
         for name, weight in first.items():
             assert (second[name] - weight).abs().max() < 1e-2 * weight.abs().max() + 1e-6
     store = Store(tmp_path / "two" / "store")

@@ -1,4 +1,4 @@
-"""Whole experiments, from the file to the run's folder, for real and small."""
+"""Small real experiments, from the file to the run's folder."""
 
 import numpy as np
 import pyarrow.parquet as pq
@@ -21,7 +21,7 @@ from tests.spikein.tiny import LIGHT, run, stored, write_tiny
 pytestmark = pytest.mark.slow
 
 
-def test_the_run_folder_holds_what_the_documents_say(shared_run):
+def test_the_run_folder_contains_the_documented_files(shared_run):
     folder = shared_run.folder
     names = {path.name for path in folder.iterdir() if not path.name.startswith(".")}
     assert names == {
@@ -51,7 +51,7 @@ def test_the_run_folder_holds_what_the_documents_say(shared_run):
 
 
 def test_the_ledger_agrees_with_brute_force_over_the_artifacts(shared_run):
-    """From the stored corpus and plan alone: every window again, every text searched in it."""
+    """From only the stored corpus and plan: all windows again, searched for all texts."""
     node = shared_run.node
     corpus = Corpus.open(shared_run.stored(node.corpus))
     plan = read_plan(shared_run.stored(node.plan))
@@ -59,7 +59,7 @@ def test_the_ledger_agrees_with_brute_force_over_the_artifacts(shared_run):
     pool = read_examples(shared_run.stored(node.examples))
     ids = encode_texts(load_tokenizer(str(model)), [row.text for row in pool])
     view = plan.view(corpus)
-    found = sorted(
+    occurrences = sorted(
         (row.example_id, window, start)
         for window in range(view.n_windows)
         for row, text in zip(pool, ids, strict=True)
@@ -71,7 +71,7 @@ def test_the_ledger_agrees_with_brute_force_over_the_artifacts(shared_run):
         for row in exposures
         if row["status"] == "whole"
     )
-    assert whole == found
+    assert whole == occurrences
     assert not any(row["status"] == "altered" for row in exposures)
     stream = view.read(0, view.n_tokens)
     realised = plan.realised()
@@ -80,7 +80,7 @@ def test_the_ledger_agrees_with_brute_force_over_the_artifacts(shared_run):
     assert read_audit(shared_run.artifacts("audit")[0]).passed
 
 
-def test_a_second_run_builds_nothing_wherever_it_computes_and_says_the_same(copied_run):
+def test_a_second_run_builds_nothing_on_any_device_and_gives_the_same_findings(copied_run):
     first = (copied_run.folder / "findings.parquet").read_bytes()
     again = copied_run.run("detect.batch_tokens=512", "detect.device=cpu")
     assert again.built == 0
@@ -91,7 +91,7 @@ def test_a_second_run_builds_nothing_wherever_it_computes_and_says_the_same(copi
     assert all(row.stored for row in planned.rows)
 
 
-def test_another_dose_reuses_corpus_base_and_pool(shared_run):
+def test_other_copy_counts_reuse_corpus_base_and_pool(shared_run):
     planned = plan_experiment(
         shared_run.experiment,
         overrides=[*OVERRIDES, "copies={fixed: 1}"],
@@ -99,11 +99,11 @@ def test_another_dose_reuses_corpus_base_and_pool(shared_run):
     )
     stored = {(row.kind, row.label): row.stored for row in planned.rows}
     for kind in ("corpus", "tokenizer", "examples", "frequency"):
-        assert all(there for (other, _), there in stored.items() if other == kind)
+        assert all(whole for (other, _), whole in stored.items() if other == kind)
     # The base model and the clean twin saw no copy.
-    kept = {label for (kind, label), there in stored.items() if kind == "model" and there}
-    assert kept == {"base-4k", "twin-seed0"}
-    assert [there for (kind, _), there in stored.items() if kind == "plan"].count(False) == 4
+    reused = {label for (kind, label), whole in stored.items() if kind == "model" and whole}
+    assert reused == {"base-4k", "twin-seed0"}
+    assert [whole for (kind, _), whole in stored.items() if kind == "plan"].count(False) == 4
 
 
 def test_a_pretrained_model_is_its_own_base(tmp_path, tiny_model_path):
@@ -118,7 +118,7 @@ def test_a_pretrained_model_is_its_own_base(tmp_path, tiny_model_path):
     assert np.isfinite(values).all()
 
 
-def test_pretraining_from_new_weights_without_a_base(tmp_path):
+def test_pretraining_from_new_weights_needs_no_base(tmp_path):
     write_tiny(tmp_path)
     result = run(
         tmp_path, "train.mode=pretrain", "base=null", "detect.detectors=all",
@@ -133,8 +133,8 @@ def test_pretraining_from_new_weights_without_a_base(tmp_path):
     assert 0 not in read_table(result.folder, "trajectory")["step"].to_pylist()
 
 
-def test_a_protected_text_is_in_nothing_made_to_be_shared(tmp_path, monkeypatch, capsys):
-    """Not even where a user's detector quotes it: in scores, the run's folder, or what is said."""
+def test_a_protected_text_is_in_no_shareable_output(tmp_path, monkeypatch, capsys):
+    """Not even if a user's detector quotes it: in scores, the run's folder, or the output."""
     from dataclasses import replace
 
     from inject.examples.datasets import fictional
@@ -159,14 +159,14 @@ def test_a_protected_text_is_in_nothing_made_to_be_shared(tmp_path, monkeypatch,
         if file.suffix == ".parquet":
             content = f"{pq.read_table(file).to_pylist()} {pq.read_schema(file).metadata}".encode()
         assert not [word for word in words if word.encode() in content], file.name
-    said = " ".join([*result.summary, *capsys.readouterr()])
-    assert not [word for word in words if word in said]
+    output = " ".join([*result.summary, *capsys.readouterr()])
+    assert not [word for word in words if word in output]
     scores = pq.read_table(result.folder / "scores.parquet").to_pylist()
     reasons = {row["reason"] for row in scores if row["detector"] == "quoting.score"}
     assert all("quoting.py:2 with ValueError" in reason for reason in reasons)
-    shown = render_report(result.folder, store_root=tmp_path / "store", show_protected=True)
-    assert any(word in shown.with_name("examples.html").read_text() for word in words)
-    assert not any(word in shown.read_text() for word in words)
+    page = render_report(result.folder, store_root=tmp_path / "store", show_protected=True)
+    assert any(word in page.with_name("examples.html").read_text() for word in words)
+    assert not any(word in page.read_text() for word in words)
     options = {"store_root": tmp_path / "store", "show_protected": True}
-    alone = render_report(result.folder, **options, out=tmp_path / "alone.html")
-    assert any(word in alone.read_text() for word in words)
+    separate_page = render_report(result.folder, **options, out=tmp_path / "alone.html")
+    assert any(word in separate_page.read_text() for word in words)

@@ -37,7 +37,7 @@ TOKENS = 80_000
 
 @pytest.fixture(scope="module")
 def finished(tmp_path_factory):
-    """A run with late copies of four variants; three background documents hold a row's text."""
+    """A run with late copies of four variants; three background documents contain a row's text."""
     root = tmp_path_factory.mktemp("placements")
     path = write_tiny(root)
     text = path.read_text().replace(
@@ -93,14 +93,14 @@ def test_late_copies_of_every_variant_were_seen_late_and_whole(finished):
                 "paraphrase": example.paraphrases[number],
             }
             assert text == expected[kind]
-        # One kind an example, as they are assigned to examples.
-        assert len({re.split("[=-]", one["variant"])[0] for one in exposures
-                    if one["example_id"] == row["example_id"]}) == 1  # fmt: skip
+        # One kind per example, as they are assigned to examples.
+        assert len({re.split("[=-]", other["variant"])[0] for other in exposures
+                    if other["example_id"] == row["example_id"]}) == 1  # fmt: skip
     assert seen == {"whole", "lower_case", "replaced", "paraphrase"}
 
 
-def test_metrics_are_told_by_variant(finished):
-    """Each variant's row counts its own members; all together are those of the ordinary row."""
+def test_metrics_are_reported_by_variant(finished):
+    """Each variant's row counts its own members; together they are those of the ordinary row."""
     _, root, result = finished
     _, _, pool, _ = ground(root)
     rows = [
@@ -125,23 +125,23 @@ def test_metrics_are_told_by_variant(finished):
     outside = [scores[row.example_id] for row in test if row.side == "nonmember"]
     for variant, row in by_variant.items():
         inside = [
-            scores[one.example_id]
-            for one in test
-            if one.example_id in kinds and variant in ("all", kinds[one.example_id])
+            scores[member.example_id]
+            for member in test
+            if member.example_id in kinds and variant in ("all", kinds[member.example_id])
         ]
         assert row["n_members"] == len(inside)
         if len(inside) > 1:
             wins = sum((a > b) + 0.5 * (a == b) for a in inside for b in outside)
             assert row["value"] == pytest.approx(wins / len(inside) / len(outside), abs=1e-6)
-    every = Page((result.folder / "results.html").read_text()).titled("All results")[0]
-    assert set(by_variant) - {"all"} <= set(every.column("Variant"))
+    all_results = Page((result.folder / "results.html").read_text()).titled("All results")[0]
+    assert set(by_variant) - {"all"} <= set(all_results.column("Variant"))
 
 
-def test_documents_that_hold_a_row_are_dropped_and_listed(finished):
+def test_documents_that_contain_a_row_are_dropped_and_listed(finished):
     _, root, _ = finished
     corpus, plan, pool, tokenizer = ground(root)
-    found = pq.read_table(corpus.path / "overlaps.parquet").to_pylist()
-    assert {row["place"] for row in found} == {f"texts.jsonl:{line}" for line in (1, 2, 3)}
+    overlaps = pq.read_table(corpus.path / "overlaps.parquet").to_pylist()
+    assert {row["place"] for row in overlaps} == {f"texts.jsonl:{line}" for line in (1, 2, 3)}
     stream = corpus.read(0, corpus.n_tokens)
     rows = load_examples(Contaminant(dataset="fictional", members=24, nonmembers=24), seed=0)
     for row in rows.examples:
@@ -150,11 +150,11 @@ def test_documents_that_hold_a_row_are_dropped_and_listed(finished):
     assert corpus.facts.mixture[0]["dropped"] == PLANTED
 
 
-def test_the_command_tells_what_the_audits_found(finished):
+def test_the_command_reports_the_findings_of_the_audits(finished):
     _, root, result = finished
-    shown = invoke("audit", result.folder, code=0)
-    assert "passed" in shown.output
-    assert "3 were left out" in shown.output
+    audit = invoke("audit", result.folder, code=0)
+    assert "passed" in audit.output
+    assert "3 were left out" in audit.output
     # Generated sentences share runs of three words sooner or later: the rule is really applied.
     loose = invoke("audit", result.folder, "ngram=3", code=2)
     assert "Something was found" in loose.output

@@ -1,4 +1,4 @@
-"""What is said of the dealing: in the artifacts, in errors, and on the page."""
+"""Reports of the split of members: in the artifacts, in errors, and on the page."""
 
 import json
 from pathlib import Path
@@ -41,7 +41,7 @@ def with_rows(folder: Path, datasets: dict[str, list[dict]], *, sides: str) -> N
 
 
 @pytest.mark.slow
-def test_rows_that_share_passages_and_small_strata_are_told_on_the_page(tmp_path):
+def test_rows_that_share_passages_and_small_strata_are_reported_on_the_page(tmp_path):
     rows = [
         {"id": f"q{number}", "group": f"p{number // 3}", "label": f"L{number // 30}", "text": text}
         for number, text in enumerate(sentences(90, 20, seed=1))
@@ -73,8 +73,8 @@ def test_rows_that_share_passages_and_small_strata_are_told_on_the_page(tmp_path
         if row["model"] == "contaminated" and row["copies"] in ("1", "4"):
             inside = [
                 dose["passage_copies"]
-                for dose, one in zip(doses, examples, strict=True)
-                if one["split"] == "test" and dose["realised"] == int(row["copies"])
+                for dose, example in zip(doses, examples, strict=True)
+                if example["split"] == "test" and dose["realised"] == int(row["copies"])
             ]
             assert row["passage_copies"] == pytest.approx(np.mean(inside))
 
@@ -94,7 +94,7 @@ def test_rows_inside_other_rows_stop_the_run_with_their_own_names(tmp_path):
     with pytest.raises(SpikeinError) as failed:
         build(tmp_path, node.trained)
     message = str(failed.value)
-    # Each withheld row that stands in a member's text, with the row that it stands in.
+    # Each withheld row inside a member's text is named with that member.
     assert "exam short-" in message
     number = message.split("exam short-")[1].split(" ")[0]
     assert f"its text is inside exam long-{number}" in message
@@ -109,9 +109,9 @@ def test_one_word_twins_in_two_datasets_are_never_on_opposite_sides(tmp_path):
     sides: dict[str, set[str]] = {}
     for row in pq.read_table(pool.path / "examples.parquet").to_pylist():
         sides.setdefault(row["source_id"][1:], set()).add(row["side"])
-    assert sum(len(found) for found in sides.values()) == 48
+    assert sum(len(row_sides) for row_sides in sides.values()) == 48
     dropped = pq.read_table(pool.path / "row_losses.parquet").to_pylist()
     assert len(dropped) == 60
-    assert {(one["dataset"], one["like"].split()[0]) for one in dropped} == {
+    assert {(loss["dataset"], loss["like"].split()[0]) for loss in dropped} == {
         ("one", "two"), ("two", "one")
     }  # fmt: skip

@@ -1,4 +1,4 @@
-"""Every step of every kind is data: the name of a function and plain JSON, read back by workers."""
+"""Steps of all kinds are data: the name of a function and plain JSON, read back by workers."""
 
 import ast
 import inspect
@@ -63,21 +63,21 @@ SETUPS: dict[str, tuple[str, ...]] = {
 }
 
 OF_GIVEN_MODELS = {"audit_continuations", "compared_weights"}
-"""Kinds that `spikein audit-unlearning` alone makes, of models that are there already."""
+"""Kinds that only `spikein audit-unlearning` makes, from existing models."""
 MAKERS = {"Step", "comparing_step", "asking_step"}
 
 
 def made_kinds() -> set[str]:
     """The kinds of steps in our source: `Step(kind="…")`, or by `comparing_step`."""
-    found = set()
+    kinds = set()
     for path in (path for package in PACKAGES for path in (REPOSITORY / package).rglob("*.py")):
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             if isinstance(node, ast.Call) and getattr(node.func, "id", "") in MAKERS:
-                values = {one.arg: one.value for one in node.keywords}
+                values = {keyword.arg: keyword.value for keyword in node.keywords}
                 kind = values.get("kind")
                 if isinstance(kind, ast.Constant):
-                    found.add(str(kind.value))
-    return found
+                    kinds.add(str(kind.value))
+    return kinds
 
 
 @pytest.fixture(params=SETUPS)
@@ -88,7 +88,7 @@ def made(request, folder) -> list[Step]:
     return steps(folder, *SETUPS[request.param])
 
 
-def test_every_kind_of_step_is_in_one_of_the_graphs(folder):
+def test_the_graphs_contain_all_kinds_of_steps(folder):
     pytest.importorskip("spacy", reason=NO_SPACY)
     kinds = {step.kind for setup in SETUPS.values() for step in steps(folder, *setup)}
     assert kinds == made_kinds() - OF_GIVEN_MODELS
@@ -108,14 +108,14 @@ def test_functions_and_facets_are_found_by_their_names(made):
         assert name.partition(".")[0] in PACKAGES
 
 
-def test_a_worker_reads_every_step_back_as_it_was_named(made, tmp_path):
+def test_a_worker_restores_all_steps_with_their_digests(made, tmp_path):
     file = write_graph(Graph(goals=tuple(made)), Store(tmp_path / "store"), tmp_path)
-    found = read_graph(file).steps
-    assert [*found] == [one.digest for one in Graph(goals=tuple(made)).steps]
+    restored = read_graph(file).steps
+    assert [*restored] == [step.digest for step in Graph(goals=tuple(made)).steps]
     for step in made:
         settings_and_execution = step.given()
         assert json.loads(json.dumps(settings_and_execution)) == [*settings_and_execution]
-        read = found[step.digest]
+        read = restored[step.digest]
         require_same_code(read)
         assert json.dumps(read.given()) == json.dumps(step.given()), step.name
         assert (read.reads, read.facets) == (dict(step.reads), dict(step.facets)), step.name

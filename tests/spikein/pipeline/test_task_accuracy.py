@@ -1,4 +1,4 @@
-"""Task accuracy through the whole graph: who is asked, what is kept, what the page says."""
+"""Task accuracy through the whole graph: models, stored answers, and findings."""
 
 import pytest
 
@@ -11,14 +11,14 @@ from tests.spikein.tiny import graph_of, write_tiny
 
 
 @pytest.mark.slow
-def test_both_models_are_asked_the_closed_questions(shared_run):
+def test_both_models_answer_the_closed_questions(shared_run):
     rows = read_examples(shared_run.stored(shared_run.node.examples))
-    asked = shared_run.artifacts("accuracy")
-    assert len(asked) == 2
-    for path in asked:
-        found = read_accuracy(path)
-        assert [row.example_id for row in found] == [row.example_id for row in rows]
-        for answered, example in zip(found, rows, strict=True):
+    paths = shared_run.artifacts("accuracy")
+    assert len(paths) == 2
+    for path in paths:
+        answers = read_accuracy(path)
+        assert [row.example_id for row in answers] == [row.example_id for row in rows]
+        for answered, example in zip(answers, rows, strict=True):
             closed = example.fields.get("form") in ("passage", "choice")
             assert (answered.reason is None) == closed
             assert answered.reason in (None, NO_ANSWER)
@@ -26,7 +26,7 @@ def test_both_models_are_asked_the_closed_questions(shared_run):
 
 
 @pytest.mark.slow
-def test_accuracies_are_those_of_the_stored_answers(shared_run):
+def test_accuracies_match_the_stored_answers(shared_run):
     copies = seen_copy_counts(read_exposures(shared_run.stored(shared_run.node.trained)))
     [after] = [path for path in shared_run.artifacts("accuracy") if "base" not in path.name]
     answers = [row for row in read_accuracy(after) if row.reason is None]
@@ -51,7 +51,7 @@ def test_accuracies_are_those_of_the_stored_answers(shared_run):
     assert {"change", "gap", "excess"} <= {row["quantity"] for row in table}
 
 
-def test_it_can_be_left_out_and_is_where_nothing_can_be_asked(tmp_path):
+def test_task_accuracy_is_skipped_if_disabled_or_without_closed_questions(tmp_path):
     write_tiny(tmp_path)
     (tmp_path / "n.csv").write_text("url,date,title,text\nu,2020-01-01,T,a text\n")
     news = f"contaminants=[{{dataset: news, path: {tmp_path}/n.csv, members: 2, nonmembers: 2}}]"

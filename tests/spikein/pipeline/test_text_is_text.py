@@ -1,4 +1,4 @@
-"""What is trained on and what is scored are the same ids, whatever a text spells.
+"""Training and scoring use the same ids, even of texts that spell special tokens.
 
 Both are read off the disk: the copies out of `payload.bin`, the scored ids out of
 `statistics.arrow`. The corpus and the model each load the tokenizer for themselves.
@@ -45,7 +45,7 @@ def added_tokens():
     tokenizer = byte_level()
     tokenizer.backend_tokenizer.post_processor = processors.ByteLevel(trim_offsets=True)
     tokenizer.add_special_tokens({"additional_special_tokens": SPECIAL[1:]})
-    tokenizer.add_tokens([AddedToken(one, normalized=True) for one in ADDED])
+    tokenizer.add_tokens([AddedToken(token, normalized=True) for token in ADDED])
     return tokenizer
 
 
@@ -56,8 +56,8 @@ def unigram():
 
     pieces = [("<unk>", 0.0), ("<s>", 0.0), ("</s>", 0.0)]
     pieces += [(f"<0x{byte:02X}>", -9.0) for byte in range(256)]
-    pieces += [(one, -7.0) for one in dict.fromkeys("▁" + LETTERS.replace(" ", ""))]
-    pieces += [(one, -4.0) for one in ("▁the", "▁river", "er", "ed", "an", "</", "s>")]
+    pieces += [(piece, -7.0) for piece in dict.fromkeys("▁" + LETTERS.replace(" ", ""))]
+    pieces += [(piece, -4.0) for piece in ("▁the", "▁river", "er", "ed", "an", "</", "s>")]
     backend = Tokenizer(models.Unigram(pieces, unk_id=0, byte_fallback=True))
     backend.pre_tokenizer = pre_tokenizers.Metaspace()
     backend.decoder = decoders.Sequence([decoders.ByteFallback(), decoders.Metaspace()])
@@ -65,7 +65,7 @@ def unigram():
 
 
 def merged():
-    """SentencePiece's BPE, as converted without care: its merges lead to the special pieces."""
+    """SentencePiece's BPE, converted carelessly: its merges can produce the special pieces."""
     from tokenizers import Tokenizer, models, normalizers
     from transformers import PreTrainedTokenizerFast
 
@@ -117,20 +117,22 @@ text = st.lists(part | st.text(st.characters(exclude_categories=["Cs"]), max_siz
 def _trained(folder: Path) -> dict[str, list[int]]:
     """The text of each copy, from the plan's files."""
     payload = np.fromfile(folder / "payload.bin", dtype="<u2")
-    found = {}
+    copies = {}
     for row in pq.read_table(folder / "plan.parquet").to_pylist():
         start = row["payload_offset"] + row["lead"]
-        found[row["example_id"]] = payload[start : start + row["text_length"]].tolist()
-    return found
+        copies[row["example_id"]] = payload[start : start + row["text_length"]].tolist()
+    return copies
 
 
 @settings(
     max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )
-@given(drawn=st.lists(text.map("".join), min_size=1, max_size=4, unique=True))
-def test_the_scored_ids_are_those_of_the_copies(loaded, drawn):
+@given(texts=st.lists(text.map("".join), min_size=1, max_size=4, unique=True))
+def test_scored_ids_equal_the_ids_of_the_copies(loaded, texts):
     tokenizer, target = loaded
-    examples = [plain_row(str(row), text=f"the {one} river") for row, one in enumerate(drawn)]
+    examples = [
+        plain_row(str(row), text=f"the {content} river") for row, content in enumerate(texts)
+    ]
     plan = plan_for(
         examples,
         example_tokens(examples, tokenizer),
@@ -138,15 +140,15 @@ def test_the_scored_ids_are_those_of_the_copies(loaded, drawn):
         copies=Copies(fixed=1),
         context=256,
     )
-    statistics = token_statistics(target, [one.text for one in examples], ScoringPolicy())
+    statistics = token_statistics(target, [example.text for example in examples], ScoringPolicy())
     with tempfile.TemporaryDirectory() as path:
         folder = Path(path)
         write_plan(folder, plan)
-        write_statistics(folder, [one.example_id for one in examples], statistics)
+        write_statistics(folder, [example.example_id for example in examples], statistics)
         copies = _trained(folder)
         with pa.memory_map(str(folder / "statistics.arrow")) as file:
             scored = pa.ipc.open_file(file).read_all().to_pylist()
-    # The first id of a text has no history, unless a start token stands before it.
+    # The first id of a text has no history, unless a start token precedes it.
     unscored = 0 if tokenizer("a")["input_ids"][0] == tokenizer.bos_token_id else 1
     special = set(tokenizer.all_special_ids) - {tokenizer.unk_token_id}
     counted = np.zeros(512, int)
@@ -154,5 +156,5 @@ def test_the_scored_ids_are_those_of_the_copies(loaded, drawn):
         assert row["ids"] == copies[row["example_id"]][unscored:]
         assert special.isdisjoint(copies[row["example_id"]])
         np.add.at(counted, copies[row["example_id"]], 1)
-    frequency = count_texts(tokenizer, [one.text for one in examples])
+    frequency = count_texts(tokenizer, [example.text for example in examples])
     assert frequency.counts.tolist() == counted[: len(frequency.counts)].tolist()

@@ -1,4 +1,4 @@
-"""Models kept along the way, scored and compared, from an experiment file to its page."""
+"""Intermediate models, scored and compared, from an experiment file to its page."""
 
 import numpy as np
 import pytest
@@ -14,22 +14,22 @@ from train.models.pretrained import load_causal_model
 
 STEPS = (13, 20)
 TOTAL = 40
-"""40,000 tokens in windows of 64, 16 a step."""
+"""40,000 tokens in windows of 64, 16 per step."""
 
 
 @pytest.mark.slow
-def test_the_models_are_there_whole(shared_run):
+def test_intermediate_models_are_stored_completely(shared_run):
     model = shared_run.stored(shared_run.node.trained)
-    kept = [model / f"step-{step}" for step in STEPS]
-    assert sorted(model.glob("step-*")) == kept
-    first, second = (load_causal_model(str(path)).state_dict() for path in kept)
+    paths = [model / f"step-{step}" for step in STEPS]
+    assert sorted(model.glob("step-*")) == paths
+    first, second = (load_causal_model(str(path)).state_dict() for path in paths)
     assert any((first[name] != second[name]).any() for name in first)
-    assert all((path / "tokenizer.json").is_file() for path in kept)
+    assert all((path / "tokenizer.json").is_file() for path in paths)
     assert not list((shared_run.root / "store" / ".unfinished").glob("model-*"))
 
 
 @pytest.mark.slow
-def test_scores_under_a_checkpoint_are_those_of_its_weights(shared_run):
+def test_scores_of_a_checkpoint_match_its_weights(shared_run):
     from detect.engine.forward_pass import token_statistics
     from detect.engine.target import load_target
 
@@ -39,13 +39,13 @@ def test_scores_under_a_checkpoint_are_those_of_its_weights(shared_run):
     target = load_target(str(shared_run.stored(shared_run.node.trained) / "step-13"))
     texts = [row.text for row in read_examples(shared_run.stored(shared_run.node.examples))]
     statistics = token_statistics(target, texts, ScoringPolicy())
-    expected = [float(np.mean(one.log_probability)) for one in statistics]
+    expected = [float(np.mean(text_statistics.log_probability)) for text_statistics in statistics]
     np.testing.assert_allclose(loss, expected, atol=1e-4)
     assert "blind" not in {row["detector"] for row in rows}
 
 
 @pytest.mark.slow
-def test_trajectories_count_what_was_seen_by_each_step(shared_run):
+def test_trajectories_count_exposures_until_each_step(shared_run):
     folder, node = shared_run.folder, shared_run.node
     progress = [
         row for row in read_table(folder, "trajectory").to_pylist()
@@ -66,7 +66,7 @@ def test_trajectories_count_what_was_seen_by_each_step(shared_run):
 
 
 @pytest.mark.slow
-def test_models_with_adapters_are_kept_too(tmp_path):
+def test_models_with_adapters_are_also_stored(tmp_path):
     write_tiny(tmp_path)
     graph = graph_of(
         tmp_path, "train.checkpoints={fractions: [0.5]}", "train.mode=lora", "corpus.tokens=20_000"
@@ -78,20 +78,20 @@ def test_models_with_adapters_are_kept_too(tmp_path):
     assert not any("lora" in name for name in merged)
 
 
-def test_a_trajectory_begins_with_what_training_starts_from_and_ends_with_all_that_was_fed(
+def test_a_trajectory_begins_at_the_start_of_training_and_ends_with_all_tokens(
     tmp_path,
 ):
     write_tiny(tmp_path)
-    # 625 windows of 64 tokens, 40 of them a step: the last step has 25.
-    asked = ("train.checkpoints={steps: [3]}", "train.batch_tokens=2560", "train.mode=finetune")
+    # 625 windows of 64 tokens, 40 per step: the last step has 25.
+    overrides = ("train.checkpoints={steps: [3]}", "train.batch_tokens=2560", "train.mode=finetune")
     for more, steps in (((), [0, 3, 16]), (("train.mode=pretrain",), [3, 16])):
-        made = graph_of(tmp_path, *asked, *more)
-        assert [one.checkpoint for one in made.nodes[0].checkpoints] == steps
-        tokens = [one["tokens"] for one in made.trajectory.settings["arms"]]
+        made = graph_of(tmp_path, *overrides, *more)
+        assert [model.checkpoint for model in made.nodes[0].checkpoints] == steps
+        tokens = [arm["tokens"] for arm in made.trajectory.settings["arms"]]
         assert tokens == [min(step * 2560, 625 * 64) for step in steps]
 
 
-def test_a_step_beyond_the_end_is_told_before_anything_runs(tmp_path):
-    with pytest.raises(Exception, match="step 50 is listed, but the run has 40") as found:
+def test_a_step_beyond_the_end_is_refused_before_anything_runs(tmp_path):
+    with pytest.raises(Exception, match="step 50 is listed, but the run has 40") as caught:
         read_experiment(write_tiny(tmp_path), ["train.checkpoints={steps: [50]}"])
-    assert "train.checkpoints.steps" in str(found.value)
+    assert "train.checkpoints.steps" in str(caught.value)

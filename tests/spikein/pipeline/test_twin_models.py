@@ -1,4 +1,4 @@
-"""Twins through the whole graph: whom they saw, what they share, and how they are reported."""
+"""Twins through the whole graph: their training data, shared models, and findings."""
 
 from pathlib import Path
 
@@ -43,12 +43,12 @@ def test_arms_that_differ_in_their_copies_share_one_clean_twin(tiny):
     )
     assert len(experiment_graph.nodes) == 16
     twins = [node.twins.clean.trained.digest for node in experiment_graph.nodes]
-    # One a seed and learning rate.
+    # One per seed and learning rate.
     assert len(twins) == 16
     assert len(set(twins)) == 4
     arms = experiment_graph.results.settings["arms"]
-    shown = [(dict(arm["axes"]), arm["seed"]) for arm in arms if arm["model"] == "twin"]
-    assert sorted(shown, key=str) == sorted(
+    twin_arms = [(dict(arm["axes"]), arm["seed"]) for arm in arms if arm["model"] == "twin"]
+    assert sorted(twin_arms, key=str) == sorted(
         [({"train.lr": lr}, seed) for lr in ("0.01", "0.001") for seed in (0, 1)], key=str
     )
     retrained = {
@@ -60,7 +60,7 @@ def test_arms_that_differ_in_their_copies_share_one_clean_twin(tiny):
     assert [*retrained.values()] == [node.arm.labels for node in experiment_graph.nodes]
 
 
-def test_twins_start_from_the_arms_start_whatever_the_mode(tiny):
+def test_twins_start_from_the_arms_start_in_all_modes(tiny):
     for mode, base in (("lora", "base.lr=0.01"), ("finetune", "base.lr=0.01"), ("pretrain", "")):
         overrides = [f"train.mode={mode}", base or "base=null"]
         overrides += [] if base else ["detect.reference=twin"]
@@ -74,15 +74,15 @@ def test_twins_start_from_the_arms_start_whatever_the_mode(tiny):
         assert len({twin.trained.digest for twin in twins}) == 4
 
 
-def test_doses_are_the_arms_but_in_shadow_models(tiny):
-    """LiRA would otherwise tell the arm's doses, in place of who was seen."""
+def test_copy_counts_are_the_arms_except_in_shadow_models(tiny):
+    """Otherwise LiRA would detect the arm's copy counts in place of membership."""
     (node,) = graph_of(tiny, "twins.shadows=4").nodes
     assert node.twins.retrained.plan.settings["draw_number"] == 0
     assert [shadow.plan.settings["draw_number"] for shadow in node.twins.shadows] == [1, 1, 2, 2]
 
 
-def test_what_an_arm_carries_and_keeps_its_retrained_model_carries_and_no_twin_keeps(tiny):
-    plain, kept, varied = (
+def test_retrained_models_have_the_arms_variants_and_no_twin_has_its_checkpoints(tiny):
+    plain, checkpointed, varied = (
         graph_of(tiny, "detect.detectors=[loss]", "twins.shadows=0", *more).nodes[0]
         for more in (
             (),
@@ -90,22 +90,24 @@ def test_what_an_arm_carries_and_keeps_its_retrained_model_carries_and_no_twin_k
             ("variants={of: [{kind: whole}, {kind: replaced, share: 0.3}]}",),
         )
     )
-    assert kept.trained.digest != plain.trained.digest
-    assert [one.trained.digest for one in kept.twins.models] == [
-        one.trained.digest for one in plain.twins.models
+    assert checkpointed.trained.digest != plain.trained.digest
+    assert [twin.trained.digest for twin in checkpointed.twins.models] == [
+        twin.trained.digest for twin in plain.twins.models
     ]
     assert varied.twins.clean.trained.digest == plain.twins.clean.trained.digest
-    carried = [one.inputs["variants"].digest for one in (varied.plan, varied.twins.retrained.plan)]
+    carried = [
+        plan.inputs["variants"].digest for plan in (varied.plan, varied.twins.retrained.plan)
+    ]
     assert carried[0] == carried[1]
     assert "variants" not in varied.twins.clean.plan.inputs
 
 
-def test_scores_are_given_whom_each_shadow_model_saw(tiny):
+def test_scores_get_the_membership_of_each_shadow_model(tiny):
     (node,) = graph_of(tiny, "twins.shadows=4").nodes
-    given = node.scores.inputs
+    inputs = node.scores.inputs
     for number, shadow in enumerate(node.twins.shadows):
-        assert given[f"{number:04d}-membership"].digest == shadow.membership.digest
-        trained = given[f"{number:04d}-shadow"].inputs["model"]
+        assert inputs[f"{number:04d}-membership"].digest == shadow.membership.digest
+        trained = inputs[f"{number:04d}-shadow"].inputs["model"]
         assert trained.digest == shadow.trained.digest
         assert trained.inputs["examples"].digest == shadow.membership.digest
     assert len({shadow.membership.digest for shadow in node.twins.shadows}) == 4
@@ -115,7 +117,7 @@ def test_the_reference_can_be_the_clean_twin(tiny):
     (node,) = graph_of(tiny, "detect.reference=twin").nodes
     clean = node.twins.clean.trained
     assert node.scores.inputs["reference"].inputs["model"].digest == clean.digest
-    by_model = {one.role: one.scores for one in node.reported}
+    by_model = {model.role: model.scores for model in node.reported}
     assert by_model["retrained"].inputs["reference"].inputs["model"].digest == clean.digest
     # The twin is not compared with itself, nor the shared base model with one arm's twin.
     for scores in (by_model["twin"], node.base.scores):
@@ -125,7 +127,7 @@ def test_the_reference_can_be_the_clean_twin(tiny):
     assert node.scores.inputs["reference"].inputs["model"].digest == node.base.node.step.digest
 
 
-def test_all_leaves_lira_out_without_shadow_models_and_says_so(tiny):
+def test_all_skips_lira_without_shadow_models_with_a_note(tiny):
     without = graph_of(tiny, "twins.shadows=0", "detect.detectors=all")
     assert any("lira needs shadow models" in note for note in without.notes)
     assert "lira" not in without.nodes[0].scores.settings["defaults"]
@@ -139,7 +141,7 @@ def test_all_leaves_lira_out_without_shadow_models_and_says_so(tiny):
 
 
 @pytest.mark.parametrize(
-    ("overrides", "said"),
+    ("overrides", "message"),
     [
         (["detect.reference=twin"], "detect.reference: there is no clean twin"),
         (["twins.shadows=3"], "twins.shadows: 3 is odd"),
@@ -174,22 +176,22 @@ def test_all_leaves_lira_out_without_shadow_models_and_says_so(tiny):
         ),
     ],
 )
-def test_contradictions_are_told_before_anything_runs(overrides, said):
+def test_contradictions_are_refused_before_anything_runs(overrides, message):
     (problem,) = problems(*overrides)
-    assert said in problem
+    assert message in problem
 
 
 def exposed(folder: Path) -> dict[str, set[int]]:
     """The copies of each example that the model saw, in whole or in part."""
-    found: dict[str, set[int]] = {}
+    copies_seen: dict[str, set[int]] = {}
     for row in read_exposures(folder).to_pylist():
         if row["window"] is not None:
-            found.setdefault(row["example_id"], set()).add(row["copy"])
-    return found
+            copies_seen.setdefault(row["example_id"], set()).add(row["copy"])
+    return copies_seen
 
 
 @pytest.mark.slow
-def test_the_clean_twin_saw_the_clean_corpus_and_nobody(shared_run):
+def test_the_clean_twin_saw_the_clean_corpus_and_no_example(shared_run):
     node, stored = shared_run.node, shared_run.stored
     twin = node.twins.clean
     folder = stored(twin.trained)
@@ -199,20 +201,20 @@ def test_the_clean_twin_saw_the_clean_corpus_and_nobody(shared_run):
     plan = read_plan(stored(twin.plan))
     budget = shared_run.graph.experiment.corpus.tokens
     assert np.array_equal(plan.view(corpus).read(0, budget), corpus.read(0, budget))
-    ours, arms = (pq.read_table(at / "log.parquet") for at in (folder, stored(node.trained)))
+    twin_log, arm_log = (pq.read_table(at / "log.parquet") for at in (folder, stored(node.trained)))
     for column in ("step", "tokens", "lr"):
-        assert ours[column].to_pylist() == arms[column].to_pylist()
+        assert twin_log[column].to_pylist() == arm_log[column].to_pylist()
 
 
 @pytest.mark.slow
-def test_forgotten_members_are_the_row_of_no_copies(shared_run):
+def test_forgotten_members_are_the_row_with_0_copies(shared_run):
     node, stored = shared_run.node, shared_run.stored
-    members, kept = (
-        {one.example_id for one in read_examples(stored(step)) if one.side == "member"}
+    members, remaining = (
+        {example.example_id for example in read_examples(stored(step)) if example.side == "member"}
         for step in (node.examples, node.twins.retrained.membership)
     )
-    test_rows = {one.example_id for one in read_examples(stored(node.examples))
-                 if one.split == "test"}  # fmt: skip
+    test_rows = {example.example_id for example in read_examples(stored(node.examples))
+                 if example.split == "test"}  # fmt: skip
     (forgotten,) = [
         row
         for row in read_table(shared_run.folder, "metrics").to_pylist()
@@ -220,7 +222,7 @@ def test_forgotten_members_are_the_row_of_no_copies(shared_run):
         == ("retrained", "loss", "0", "all", "auc")
         and row["selection"] == "default"
     ]
-    assert forgotten["n_members"] == len((members - kept) & test_rows) > 0
+    assert forgotten["n_members"] == len((members - remaining) & test_rows) > 0
 
 
 @pytest.mark.slow
@@ -228,11 +230,11 @@ def test_each_candidate_is_in_one_of_two_shadow_models(shared_run):
     node, stored = shared_run.node, shared_run.stored
     pool = read_examples(stored(node.examples))
     memberships = [
-        {one.example_id for one in read_examples(stored(shadow.membership)) if one.side == "member"}
+        {row.example_id for row in read_examples(stored(shadow.membership)) if row.side == "member"}
         for shadow in node.twins.shadows
     ]
     assert not memberships[0] & memberships[1]
-    assert memberships[0] | memberships[1] == {one.example_id for one in pool}
+    assert memberships[0] | memberships[1] == {row.example_id for row in pool}
     for shadow, members in zip(node.twins.shadows, memberships, strict=True):
         realised = read_plan(stored(shadow.plan)).realised()
         assert {name for name, count in realised.items() if count} == members
@@ -246,7 +248,7 @@ def test_scores_compare_with_the_twin_and_with_the_shadow_models(shared_run):
 
     def means(step: Step) -> np.ndarray:
         table = read_statistics(stored(step))
-        return np.array([np.mean(table[one.example_id].log_probability) for one in pool])
+        return np.array([np.mean(table[example.example_id].log_probability) for example in pool])
 
     inputs = node.scores.inputs
     scores = pq.read_table(stored(node.scores) / "scores.parquet").to_pylist()
@@ -257,14 +259,14 @@ def test_scores_compare_with_the_twin_and_with_the_shadow_models(shared_run):
             for row in scores
             if (row["detector"], row["setting"]) == (detector, setting)
         }
-        return [rows[one.example_id] for one in pool]
+        return [rows[example.example_id] for example in pool]
 
     target = means(inputs["view-text"])
     np.testing.assert_allclose(
         scored("reference", "-"), target - means(inputs["reference"]), atol=1e-5
     )
     inside = [
-        [one.side == "member" for one in read_examples(stored(step))]
+        [example.side == "member" for example in read_examples(stored(step))]
         for step in (inputs["0000-membership"], inputs["0001-membership"])
     ]
     shadows = np.stack([means(inputs["0000-shadow"]), means(inputs["0001-shadow"])])

@@ -1,4 +1,4 @@
-"""A hub that fails, then answers: nothing is stored under a commit that nobody knew."""
+"""A hub that fails, then answers: nothing is stored under an unknown commit."""
 
 import pytest
 
@@ -52,7 +52,7 @@ def test_a_run_stops_before_it_starts_and_later_names_the_commit(hub, tmp_path):
     assert artifact.manifest.identity["settings"]["sources"][0]["content"]["commit"] == MAIN
 
 
-def test_what_a_plan_left_open_never_reaches_the_store(hub, tmp_path):
+def test_unresolved_steps_of_a_plan_never_reach_the_store(hub, tmp_path):
     hub.reachable = False
     with without_network() as notes:
         planned = tokenizer()

@@ -1,4 +1,4 @@
-"""A finished run, looked at from another folder, moved, and where nothing can be written."""
+"""A finished run, read from another folder, after a move, and on read-only disks."""
 
 import json
 import shutil
@@ -24,13 +24,13 @@ def command(*arguments: object):
 
 @pytest.fixture
 def lab(tmp_path, tmp_path_factory, monkeypatch, finished):
-    """The finished run in a folder of its own; the working directory is another."""
-    here = tmp_path / "lab"
-    shutil.copytree(finished, here, symlinks=True)
-    text = (here / "runs/tiny/1/run.json").read_text()
-    change_record(here / "runs/tiny/1", **json.loads(text.replace(str(finished), str(here))))
+    """The finished run in its own folder; the working directory is another."""
+    root = tmp_path / "lab"
+    shutil.copytree(finished, root, symlinks=True)
+    text = (root / "runs/tiny/1/run.json").read_text()
+    change_record(root / "runs/tiny/1", **json.loads(text.replace(str(finished), str(root))))
     monkeypatch.chdir(tmp_path_factory.mktemp("elsewhere"))
-    return here
+    return root
 
 
 @pytest.fixture(scope="module")
@@ -46,7 +46,7 @@ def finished(tmp_path_factory):
 
 
 def check(run: Path) -> None:
-    """Every command that looks at a finished run, by its path alone."""
+    """Run every command that reads a finished run, with only its path."""
     before = read_record(run)
     page = (run / "report.html").read_text()
     assert str(run / "report.html") in command("report", run).stdout
@@ -69,7 +69,7 @@ def check(run: Path) -> None:
 
 
 @pytest.mark.parametrize("moved", ["together", "alone"])
-def test_a_run_is_looked_at_from_anywhere_by_its_path_alone(lab, tmp_path, moved):
+def test_a_run_is_readable_from_anywhere_by_only_its_path(lab, tmp_path, moved):
     """Everything was moved together, or the run's folder without its store and data."""
     folder = tmp_path / "a" / "b"
     folder.mkdir(parents=True)
@@ -82,7 +82,7 @@ def test_a_run_is_looked_at_from_anywhere_by_its_path_alone(lab, tmp_path, moved
         assert not (folder / "tiny").exists()
 
 
-def test_a_store_that_was_moved_alone_is_given_or_asked_for(lab):
+def test_a_store_moved_separately_must_be_given_once(lab):
     run = lab / "runs" / "tiny" / "1"
     (lab / "store").rename(lab / "other")
     result = invoke("report", run, code=2)
@@ -91,9 +91,7 @@ def test_a_store_that_was_moved_alone_is_given_or_asked_for(lab):
     assert "All streams passed" in command("audit", run.with_name("2")).stdout
 
 
-def test_a_cached_run_works_on_a_read_only_store_and_what_must_be_built_is_refused(
-    lab, monkeypatch
-):
+def test_a_read_only_store_serves_cached_runs_and_refuses_new_steps(lab, monkeypatch):
     monkeypatch.chdir(lab)
     shutil.rmtree("runs")
     before = sorted(path.name for path in (lab / "store").rglob("*"))
@@ -106,7 +104,7 @@ def test_a_cached_run_works_on_a_read_only_store_and_what_must_be_built_is_refus
     assert sorted(path.name for path in (lab / "store").rglob("*")) == before
 
 
-def test_where_nothing_can_be_written_the_page_goes_elsewhere(lab):
+def test_the_page_of_a_read_only_run_can_be_written_elsewhere(lab):
     run = lab / "runs" / "tiny" / "1"
     with read_only(lab):
         refused = invoke("report", run, code=2)
@@ -118,7 +116,7 @@ def test_where_nothing_can_be_written_the_page_goes_elsewhere(lab):
         assert "All streams passed" in command("audit", run).stdout
 
 
-def test_a_starting_folder_that_is_gone_is_named(lab, tmp_path):
+def test_a_missing_starting_folder_is_named(lab, tmp_path):
     (lab / "runs" / "tiny" / "1").rename(tmp_path / "tiny")
     (lab / "store").rename(tmp_path / "store")
     shutil.rmtree(lab)
@@ -128,7 +126,7 @@ def test_a_starting_folder_that_is_gone_is_named(lab, tmp_path):
     assert "All streams passed" in command("audit", run, "--store", store).stdout
 
 
-def test_a_page_that_cannot_be_made_anew_is_kept_and_named(lab):
+def test_a_page_that_cannot_be_rendered_again_is_kept_and_named(lab):
     run = lab / "runs" / "tiny" / "1"
     page = (run / "report.html").read_text()
     (results,) = (lab / "store" / "results").iterdir()
@@ -139,7 +137,7 @@ def test_a_page_that_cannot_be_made_anew_is_kept_and_named(lab):
     assert (run / "report.html").read_text() == page
 
 
-def test_a_store_that_is_mistyped_is_told_and_not_made(lab, tmp_path):
+def test_a_mistyped_store_is_refused_and_not_created(lab, tmp_path):
     mistyped = tmp_path / "stoer"
     result = invoke("report", lab / "runs/tiny", "--store", mistyped)
     assert not mistyped.exists()

@@ -1,4 +1,4 @@
-"""What `spikein run` says of results that are not those of the run before."""
+"""Notices of `spikein run` about results that differ from those of the previous run."""
 
 from pathlib import Path
 
@@ -37,10 +37,10 @@ def published(root: Path, experiment: str, number: int):
     return publish_run(root / "runs", "r", fill)
 
 
-def test_each_setting_that_differs_is_told_with_both_values(tmp_path):
+def test_differing_settings_are_listed_with_both_values(tmp_path):
     for name, text in (("old", OLD), ("new", NEW)):
         (tmp_path / name).write_text(text)
-    assert [str(one) for one in setting_changes(tmp_path / "old", tmp_path / "new")] == [
+    assert [str(change) for change in setting_changes(tmp_path / "old", tmp_path / "new")] == [
         "train.lr: 0.001 → 0.002",
         "copies.levels: absent → [1, 4]",
         "corpus.sources.0.weight: 0.5 → 0.7",
@@ -50,19 +50,19 @@ def test_each_setting_that_differs_is_told_with_both_values(tmp_path):
     assert setting_changes(tmp_path / "new", tmp_path / "new") == []
 
 
-def test_a_run_with_other_results_says_what_changed_and_which_run_was_before(tmp_path):
+def test_a_run_with_other_results_names_changes_and_the_previous_run(tmp_path):
     assert not result_changes(published(tmp_path, OLD, 1), "experiment.yaml")
-    said = result_changes(published(tmp_path, NEW, 2), "experiment.yaml")
-    assert "train.lr: 0.001 → 0.002" in said[0]
-    assert str(tmp_path / "runs" / "r" / "1") in said[0]
+    notices = result_changes(published(tmp_path, NEW, 2), "experiment.yaml")
+    assert "train.lr: 0.001 → 0.002" in notices[0]
+    assert str(tmp_path / "runs" / "r" / "1") in notices[0]
     assert not result_changes(published(tmp_path, NEW, 2), "experiment.yaml")
 
 
-def test_where_no_setting_differs_the_kinds_that_do_are_named(tmp_path):
+def test_without_differing_settings_the_differing_kinds_are_named(tmp_path):
     published(tmp_path, OLD, 1)
-    said = result_changes(published(tmp_path, OLD, 2), "experiment.yaml")[0]
-    assert "No setting differs; data, code or libraries do" in said
-    assert "of thing" in said
+    notice = result_changes(published(tmp_path, OLD, 2), "experiment.yaml")[0]
+    assert "No setting differs; data, code or libraries do" in notice
+    assert "of thing" in notice
 
 
 @pytest.mark.parametrize("damage", [{"name": None}, {"finished": "2026-01-01T00:00:00"}])

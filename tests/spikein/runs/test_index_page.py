@@ -1,4 +1,4 @@
-"""The page of all runs: what stands in it, what it leaves alone, how it looks on a phone."""
+"""The page of all runs: its content, and files that it never overwrites."""
 
 import json
 from pathlib import Path
@@ -17,16 +17,16 @@ def summary(*sentences: str, verdict: str = "passed") -> str:
     return json.dumps({"checks": checks, "sentences": sentences, "arms": 4})
 
 
-def publish(runs: Path, name: str, found: str | None) -> Path:
+def publish(runs: Path, name: str, content: str | None) -> Path:
     def fill(folder: Path) -> None:
         (folder / "report.html").write_text("page")
-        if found is not None:
-            (folder / SUMMARY).write_text(found)
+        if content is not None:
+            (folder / SUMMARY).write_text(content)
 
     return publish_run(runs, name, fill).folder
 
 
-def test_every_run_stands_in_it_with_its_checks_and_headline(tmp_path):
+def test_the_page_lists_runs_with_checks_and_headline(tmp_path):
     runs = tmp_path / "runs"
     publish(runs, "one", summary("AUC 0.75 [0.71, 0.79].", "The rest."))
     publish(runs, "two", summary("AUC 0.5.", verdict="failed"))
@@ -43,7 +43,7 @@ def test_every_run_stands_in_it_with_its_checks_and_headline(tmp_path):
     assert all((runs / link).is_file() for link in links)
 
 
-def test_what_runs_say_is_text_and_no_markup(tmp_path):
+def test_texts_of_runs_are_escaped(tmp_path):
     runs = tmp_path / "runs"
     publish(runs, "run", summary(TRAP, TRAP, verdict=TRAP))
     html = write_index(runs).read_text()
@@ -52,15 +52,15 @@ def test_what_runs_say_is_text_and_no_markup(tmp_path):
     assert not [tag for tag, _ in Page(html).tags if tag == "script"]
 
 
-@pytest.mark.parametrize("found", [None, "{", "[1]"])
-def test_a_run_without_a_sound_summary_is_listed_and_says_so(tmp_path, found):
-    publish(tmp_path / "runs", "run", found)
+@pytest.mark.parametrize("content", [None, "{", "[1]"])
+def test_a_run_without_a_valid_summary_is_listed_with_the_problem(tmp_path, content):
+    publish(tmp_path / "runs", "run", content)
     (row,) = index_rows(tmp_path / "runs")
     assert "cannot be read" in row.problem
     assert "cannot be read" in write_index(tmp_path / "runs").read_text()
 
 
-def test_ours_is_written_anew_and_a_file_of_that_name_that_is_not_stays(tmp_path):
+def test_our_page_is_rewritten_and_a_foreign_file_stays(tmp_path):
     runs = tmp_path / "runs"
     assert write_index(runs) is None
     publish(runs, "one", summary("x"))

@@ -1,7 +1,7 @@
 """A number's path: from two columns of scores on disk to its cell of the report.
 
-The walk "From scores to a cell" of docs/architecture.md names the functions on it, and
-`tests/test_walks.py` that they are called; here each file on the way holds the same number.
+The walk "From scores to a cell" of docs/architecture.md names its functions, and
+`tests/test_walks.py` verifies that they are called; here each file on the way has the same number.
 """
 
 import re
@@ -38,7 +38,7 @@ def own_auc(run) -> tuple[float, int, int]:
             incomplete.add(row["example_id"])
         elif row["detector"] == "loss":
             scores[row["example_id"]] = row["score"]
-    assert not incomplete, "the rows that all detectors scored are compared"
+    assert not incomplete, "only rows that all detectors scored are compared"
     members, nonmembers = (
         [score for key, score in scores.items() if rows[key]["side"] == side]
         for side in ("member", "nonmember")
@@ -46,7 +46,7 @@ def own_auc(run) -> tuple[float, int, int]:
     return auc(members, nonmembers), len(members), len(nonmembers)
 
 
-def test_the_auc_of_two_columns_of_scores_is_the_finding_and_the_cell_of_the_page(run, own_auc):
+def test_the_auc_of_two_score_columns_equals_the_finding_and_the_cell_of_the_page(run, own_auc):
     value, members, nonmembers = own_auc
     place = {
         "question": "metrics", "model": "contaminated", "dataset": "fictional", "detector": "loss",
@@ -55,16 +55,16 @@ def test_the_auc_of_two_columns_of_scores_is_the_finding_and_the_cell_of_the_pag
     (finding,) = [
         row
         for row in pq.read_table(run / "findings.parquet").to_pylist()
-        if all(row[column] == wanted for column, wanted in place.items())
+        if all(row[column] == expected for column, expected in place.items())
     ]
     assert finding["value"] == pytest.approx(value, abs=1e-12)
     assert (finding["n_members"], finding["n_nonmembers"]) == (members, nonmembers)
     page = (run / "results.html").read_text(encoding="utf-8")
     cells = [dict(CELL.findall(row)) for row in ROW.findall(page) if ">fictional<" in row]
-    shown = [
+    table_rows = [
         (cell["AUC"], cell["95 % interval"])
         for cell in cells
         if (cell.get("Detector"), cell.get("Selection", "")[:7]) == ("Loss", "default")
         and cell.get("Copies", "").startswith("all")
     ]
-    assert (f"{value:.3f}", f"{finding['low']:.3f}–{finding['high']:.3f}") in shown
+    assert (f"{value:.3f}", f"{finding['low']:.3f}–{finding['high']:.3f}") in table_rows

@@ -31,13 +31,13 @@ from tests.spikein.tiny import run, write_tiny
 SIZES = (20_000, 40_000)
 
 
-# The pages are those of an experiment that is run here.
+# The pages belong to an experiment that is run here.
 pytestmark = pytest.mark.slow
 
 
 @pytest.fixture(scope="module")
 def swept(tmp_path_factory):
-    """Two sizes of the stream, two kinds of doses: four arms, four streams."""
+    """Two sizes of the stream, two rules of copies: four arms, four streams."""
     root = tmp_path_factory.mktemp("swept")
     write_tiny(root)
     sweep = f"sweep={{corpus.tokens: {list(SIZES)}, copies: [{{fixed: 2}}, {{poisson: 2}}]}}"
@@ -68,12 +68,12 @@ def rounded(row: dict) -> tuple[float, float, float]:
     return tuple(float(f"{row[name]:.2f}") for name in ("value", "low", "high"))
 
 
-def pooled_aucs(metrics: list[dict], **wanted: str) -> list[dict]:
-    wanted = {"dataset": "all", "copies": "all", "variant": "all", "metric": "auc", **wanted}
-    return [row for row in metrics if all(row[key] == value for key, value in wanted.items())]
+def pooled_aucs(metrics: list[dict], **filters: str) -> list[dict]:
+    filters = {"dataset": "all", "copies": "all", "variant": "all", "metric": "auc", **filters}
+    return [row for row in metrics if all(row[key] == value for key, value in filters.items())]
 
 
-def test_the_headline_and_its_chosen_detector_are_those_of_the_metrics(page, metrics, titles):
+def test_the_headline_and_its_chosen_detector_match_the_metrics(page, metrics, titles):
     lead = next(text for _, text in page.paragraphs if "from unseen text" in text)
     chosen = next(text for _, text in page.paragraphs if "the chosen detector" in text)
     name = next(key for key, title in titles.items() if chosen.startswith(f"{title}, "))
@@ -82,26 +82,26 @@ def test_the_headline_and_its_chosen_detector_are_those_of_the_metrics(page, met
         for row in metrics
         if (row["detector"], row["metric"], row["model"]) == (name, "auc", "contaminated")
     ]
-    told = [tuple(map(float, found)) for found in
+    intervals = [tuple(map(float, interval)) for interval in
             re.findall(r"(\d\.\d\d)\s\[(\d\.\d\d),\s(\d\.\d\d)\]", lead)]  # fmt: skip
-    assert told
-    assert set(told) <= set(aucs)
+    assert intervals
+    assert set(intervals) <= set(aucs)
     best = max(
         pooled_aucs(metrics, metric="tune_auc", selection="tuned", model="contaminated"),
         key=lambda row: row["value"],
     )
-    assert best["detector"] == name, "no bound stands among these"
+    assert best["detector"] == name, "bounds are not candidates"
     (board,) = [table for table in page.tables if table.heads[1].text == "AUC, tuning split"][:1]
     (row,) = [row for row in board.rows[1:] if row[0].text == titles[name]]
     assert row[1].text == f"{best['value']:.2f}"
     assert "strong" in row[1].classes
 
 
-def test_every_number_of_the_pictures_of_aucs_is_one_of_the_metrics(page, metrics, titles):
-    """Hovers hold the detector, the arm, value, interval and n."""
+def test_numbers_in_the_auc_pictures_match_the_metrics(page, metrics, titles):
+    """Hover texts have the detector, the arm, value, interval and n."""
     hovers = [text for text in page.hovers if ": AUC " in text]
     assert len(hovers) > 20
-    known = {
+    points = {
         (titles[row["detector"]], *rounded(row), row["n_members"], row["n_nonmembers"])
         for row in metrics
         if row["metric"] == "auc"
@@ -112,26 +112,26 @@ def test_every_number_of_the_pictures_of_aucs_is_one_of_the_metrics(page, metric
     for hover in hovers:
         name, *numbers, members, others = pattern.fullmatch(hover).groups()
         if name in titles.values():
-            place = (name, *map(float, numbers), int(members), int(others))
-            assert place in known, hover
+            point = (name, *map(float, numbers), int(members), int(others))
+            assert point in points, hover
 
 
-def test_the_first_screen_says_of_factors_and_checks_what_the_findings_say(swept):
-    """With the headline these are the answers: what copies and settings do, may one believe it."""
+def test_factors_and_checks_on_the_first_screen_match_the_findings(swept):
+    """With the headline these are the answers: effects of copies and settings, and validity."""
     folder = swept[1].folder
     html = unescape((folder / "report.html").read_text(encoding="utf-8"))
     first = html.split('<div id="first">')[1].split("<section")[0].replace("\u00a0", " ")
     rows = [row for row in read_table(folder, "factors").to_pylist() if row["dataset"] == "all"]
-    wanted = ("loss", "auc", "all")
+    key = ("loss", "auc", "all")
     rows += [row for row in read_table(folder, "differences").to_pylist()
-             if (row["reference"], row["metric"], row["copies"]) == wanted]  # fmt: skip
-    known = {tuple(f"{100 * row[name]:+.1f}".replace("-", "−") for name in ("low", "high"))
+             if (row["reference"], row["metric"], row["copies"]) == key]  # fmt: skip
+    intervals = {tuple(f"{100 * row[name]:+.1f}".replace("-", "−") for name in ("low", "high"))
              for row in rows if row["value"] == row["value"]}  # fmt: skip
     gains = re.findall(r"<li( class=\"sure\")?><strong>(.*?)<small>.*?<p>(.*?)</p>", first)
     assert len(gains) == 3
     for sure, number, sentence in gains:
         low, high = re.search(r"\[(\S+), (\S+)\]", sentence).groups()
-        assert (low, high) in known
+        assert (low, high) in intervals
         least, most = (float(end.replace("−", "-")) for end in (low, high))
         assert least - 0.5 <= float(number.replace("−", "-")) <= most + 0.5
         assert bool(sure) == (not least <= 0 <= most)
@@ -149,7 +149,7 @@ def test_the_first_screen_says_of_factors_and_checks_what_the_findings_say(swept
         assert f"<small>{verdict}: {number}</small>" in lines or verdict == "not measured"
 
 
-def test_the_share_of_the_stream_that_is_copies_is_told_and_right(swept, page):
+def test_the_share_of_copies_in_the_stream_is_correct(swept, page):
     root, result = swept
     table = page.titled("Training streams")[0]
     shares = dict(zip(table.column("Arm"), table.column("Share of copies"), strict=True))
@@ -170,8 +170,8 @@ def test_the_share_of_the_stream_that_is_copies_is_told_and_right(swept, page):
     assert "not measure how detectable a text is in a large corpus" in page.text("checks")
 
 
-def test_attributes_are_attributes(page):
-    """`class=&#34;decides&#34;` is a class of no rule."""
+def test_attribute_names_and_classes_are_valid(page):
+    """`class=&#34;decides&#34;` would match no rule."""
     for tag, attributes in page.tags:
         for name, value in attributes.items():
             assert re.fullmatch(r"[A-Za-z:_-]+[A-Za-z0-9:_-]*", name), (tag, name)
@@ -181,26 +181,26 @@ def test_attributes_are_attributes(page):
     assert {"chosen", "strong", "badges", "wide", "phone"} <= classes
 
 
-def test_the_page_shows_every_audit_that_the_command_shows_and_fails_with_it(swept):
+def test_the_page_and_the_command_show_the_same_audits_and_failures(swept):
     root, result = swept
     experiment_graph = build_graph(read_experiment(result.folder / "experiment.yaml"))
     report = get_executor("in-process").run(
         experiment_graph.graph, Store(root / "store"), Progress()
     )
     models = audited_models(experiment_graph, report)
-    shown = audit_facts(models, several_seeds=False)
+    audits = audit_facts(models, several_seeds=False)
     command = audit_run(result.folder, rules=None)
-    assert len(shown) == len(command.streams) == 4, "two sizes and two kinds of doses"
-    assert all(audit["passed"] for audit in shown.values())
-    assert sorted(audit["tokens searched"] for audit in shown.values()) == sorted(
+    assert len(audits) == len(command.streams) == 4, "two sizes and two rules of copies"
+    assert all(audit["passed"] for audit in audits.values())
+    assert sorted(audit["tokens searched"] for audit in audits.values()) == sorted(
         audit.tokens_searched for audit in command.streams.values()
     )
     for step in {node.audit.digest: node.audit for node in experiment_graph.nodes}.values():
         folder = report.artifact(step).path
-        kept = {name: (folder / name).read_bytes() for name in ("audit.json", "manifest.json")}
+        originals = {name: (folder / name).read_bytes() for name in ("audit.json", "manifest.json")}
         try:
             falsify(folder)
-            # A fresh look, as another process has: what was verified before is remembered.
+            # A new `Store`, as in another process, since a store remembers verified artifacts.
             report = get_executor("in-process").run(
                 experiment_graph.graph, Store(root / "store"), Progress()
             )
@@ -210,13 +210,13 @@ def test_the_page_shows_every_audit_that_the_command_shows_and_fails_with_it(swe
             assert check.sentence.startswith("1 of 4 streams failed")
             assert not audit_run(result.folder, rules=None).clean
         finally:
-            for name, content in kept.items():
+            for name, content in originals.items():
                 (folder / name).chmod(0o644)
                 (folder / name).write_bytes(content)
 
 
 def falsify(folder: Path) -> None:
-    """Let an audit say that it failed, under a manifest that agrees."""
+    """Make an audit record a failure, with a matching manifest."""
     path = folder / "audit.json"
     path.chmod(0o644)
     path.write_text(json.dumps({**json.loads(path.read_text()), "passed": False}, indent=1))
@@ -228,27 +228,27 @@ def test_a_run_lists_itself_in_the_page_of_all_runs(swept):
     (row,) = index_rows(root / "runs")
     assert row.name == f"{result.folder.parent.name}/{result.folder.name}"
     assert row.summary["sentences"][0] in result.summary
-    lines = {f"{one['name']}: {one['verdict']}" for one in row.summary["checks"]}
-    assert all(any(said.startswith(line) for said in result.summary) for line in lines)
+    lines = {f"{check['name']}: {check['verdict']}" for check in row.summary["checks"]}
+    assert all(any(sentence.startswith(line) for sentence in result.summary) for line in lines)
     assert not overflow(root / "runs" / INDEX, 390)["wide"]
 
 
 @pytest.mark.parametrize(("width", "figures_scroll"), [(1280, False), (390, True)])
-def test_nothing_reaches_beyond_the_edge_of_a_screen(swept, width, figures_scroll):
-    """Figures alone may be wider than a phone, in a frame that scrolls and says so."""
-    found = overflow(swept[1].report, width, figures_scroll=figures_scroll)
-    assert found["scroll"] <= found["client"]
-    assert found["wide"] == []
-    assert found["broken"] == [], "1,400,00 over 0 reads as another number"
+def test_the_page_fits_the_width_of_a_screen(swept, width, figures_scroll):
+    """Only figures may be wider than a phone, in a frame that visibly scrolls."""
+    measured = overflow(swept[1].report, width, figures_scroll=figures_scroll)
+    assert measured["scroll"] <= measured["client"]
+    assert measured["wide"] == []
+    assert measured["broken"] == [], "1,400,00 over 0 reads as another number"
 
 
-def test_the_page_keeps_its_limits_and_its_texts_apart(swept):
+def test_the_page_keeps_its_limits_and_texts_do_not_overlap(swept):
     """Bytes, screens, sheets, tables, texts over one another, links: `scripts.pictures`."""
     with chromium() as started:
         for name in ("report.html", "results.html", "examples.html", "methods.html"):
             measured = measure(started, swept[1].folder / name)
-            # What is on pages beside may fill as many sheets as it has rows.
-            broken = [one for one in measured["broken"] if "sheets" not in one]
+            # Companion pages may fill as many sheets as they have rows.
+            broken = [problem for problem in measured["broken"] if "sheets" not in problem]
             assert broken == [], name
             if name == "report.html":
                 assert broken == measured["broken"]

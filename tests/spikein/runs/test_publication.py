@@ -66,7 +66,7 @@ def hidden(root: Path) -> list[Path]:
     return list((root / "runs" / "r").glob(".*.tmp"))
 
 
-def test_every_run_has_a_folder_of_its_own_and_latest_leads_to_the_newest(tmp_path):
+def test_runs_have_numbered_folders_and_latest_links_to_the_newest(tmp_path):
     made = [publish(tmp_path, number, page=str(number)).folder for number in range(10)]
     assert made == [tmp_path / "runs" / "r" / str(number) for number in range(1, 11)]
     assert run_folders(tmp_path / "runs") == made
@@ -79,18 +79,18 @@ def test_every_run_has_a_folder_of_its_own_and_latest_leads_to_the_newest(tmp_pa
     assert (tmp_path / "runs" / "r" / "latest" / "report.html").read_text() == "9"
 
 
-def test_the_same_again_is_the_run_that_is_there_and_a_run_never_changes(tmp_path):
+def test_publishing_the_same_run_again_reuses_it_and_runs_never_change(tmp_path):
     first = publish(tmp_path, 1)
     (first.folder / "note.txt").write_text("mine")
     before = tree(first.folder)
     assert publish(tmp_path, 1, built=False) == first
-    assert publish(tmp_path, 1, page="rendered anew", built=False).folder.name == "2"
+    assert publish(tmp_path, 1, page="rendered again", built=False).folder.name == "2"
     publish(tmp_path, 3)
     assert tree(first.folder) == before
 
 
 @pytest.mark.parametrize("damage", ["gone", "changed"])
-def test_where_the_newest_is_damaged_another_is_published(tmp_path, damage):
+def test_a_new_run_is_published_if_the_newest_is_damaged(tmp_path, damage):
     folder = publish(tmp_path, 1).folder
     if damage == "gone":
         (folder / "figures" / "roc.png").unlink()
@@ -102,14 +102,14 @@ def test_where_the_newest_is_damaged_another_is_published(tmp_path, damage):
     checked_record(again.folder)
 
 
-def test_other_results_say_which_run_was_before(tmp_path):
+def test_other_results_name_the_previous_run(tmp_path):
     first = publish(tmp_path, 1)
     assert first.earlier is None
     assert publish(tmp_path, 2).earlier == first.folder
-    assert publish(tmp_path, 2, page="rendered anew").earlier is None
+    assert publish(tmp_path, 2, page="rendered again").earlier is None
 
 
-def test_results_shown_again_keep_the_time_they_were_finished(tmp_path, monkeypatch):
+def test_republished_results_keep_their_finish_time(tmp_path, monkeypatch):
     from datetime import UTC, datetime
 
     class Clock(datetime):
@@ -161,7 +161,7 @@ def test_a_killed_publication_is_not_seen_and_is_cleaned_up(tmp_path):
     assert not hidden(tmp_path)
 
 
-def test_a_reader_of_the_newest_run_sees_a_whole_one(tmp_path):
+def test_a_reader_of_the_newest_run_always_sees_a_complete_one(tmp_path):
     publish(tmp_path, 0, page="0")
     latest = tmp_path / "runs" / "r" / "latest"
     stop = threading.Event()
@@ -185,21 +185,21 @@ def test_a_reader_of_the_newest_run_sees_a_whole_one(tmp_path):
     assert not bad
 
 
-@pytest.mark.parametrize("what", ["file", "folder", "earlier version"])
-def test_what_this_version_did_not_make_is_refused_and_stays(tmp_path, what):
+@pytest.mark.parametrize("content", ["file", "folder", "earlier version"])
+def test_foreign_content_is_refused_and_stays(tmp_path, content):
     home = tmp_path / "runs" / "r"
-    if what == "file":
+    if content == "file":
         home.parent.mkdir()
         home.write_text("years")
     else:
         home.mkdir(parents=True)
-        (home / ("thesis.tex" if what == "folder" else "run.json")).write_text('{"format": 1}')
-    said = (
+        (home / ("thesis.tex" if content == "folder" else "run.json")).write_text('{"format": 1}')
+    message = (
         "an earlier version of spikein"
-        if what == "earlier version"
+        if content == "earlier version"
         else "was not written by spikein"
     )
-    with pytest.raises(InputError, match=said):
+    with pytest.raises(InputError, match=message):
         publish(tmp_path, 1)
 
 
@@ -234,7 +234,7 @@ def test_record_of_previous_format_needs_no_digest(tmp_path):
     assert read_record(folder).id == values["id"]
 
 
-def test_no_link_leads_to_protected_artifacts_and_the_folder_says_so(tmp_path):
+def test_protected_artifacts_are_listed_instead_of_linked(tmp_path):
     store = Store(tmp_path / "store")
     secret, plain = artifact(store, 1, protected=True), artifact(store, 2)
 
@@ -249,27 +249,30 @@ def test_no_link_leads_to_protected_artifacts_and_the_folder_says_so(tmp_path):
         for file in files:
             assert not (Path(path) / file).samefile(secret / "deep/a.txt")
     assert secret.path.name in (folder / "artifacts" / "protected.txt").read_text()
-    assert {one.name for one in linked_artifacts(folder)} == {secret.path.name, plain.path.name}
+    assert {target.name for target in linked_artifacts(folder)} == {
+        secret.path.name,
+        plain.path.name,
+    }
 
 
-def test_what_any_run_rests_on_stays_until_the_run_is_deleted(tmp_path):
+def test_artifacts_of_a_run_stay_until_the_run_is_deleted(tmp_path):
     store = Store(tmp_path / "store")
     for number in (1, 2, 3):
         publish(tmp_path, number)
     artifact(store, 4)
 
-    def kept() -> set[str]:
+    def labels_after_collection() -> set[str]:
         roots = find_roots(store.root, tmp_path / "runs")
         collect(store, keep=lambda: roots.needed())
         return {path.name[:2] for path in (tmp_path / "store" / "thing").iterdir()}
 
-    assert kept() == {"n1", "n2", "n3"}
+    assert labels_after_collection() == {"n1", "n2", "n3"}
     shutil.rmtree(tmp_path / "runs" / "r" / "2")
-    assert kept() == {"n1", "n3"}
+    assert labels_after_collection() == {"n1", "n3"}
     assert publish(tmp_path, 3).folder.name == "3"
 
 
-def test_the_list_of_runs_counts_artifacts_and_names_what_is_missing(tmp_path):
+def test_the_list_of_runs_counts_artifacts_and_names_missing_ones(tmp_path):
     made = [publish(tmp_path, number).folder for number in (1, 2)]
     (gone,) = linked_artifacts(made[0])
     gone.rename(gone.with_name(gone.name.replace("n1", "n9")))

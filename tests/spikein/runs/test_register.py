@@ -1,4 +1,4 @@
-"""`spikein gc` and the run folders: what it keeps, what it asks, and that no race loses a run."""
+"""`spikein gc` and the run folders: kept artifacts, questions, and races, which lose no run."""
 
 import json
 import re
@@ -48,8 +48,8 @@ def gc(root: Path, *options: object, answers: str | None = None, monkeypatch=Non
     if answers is not None:
         for module in (command, output):
             monkeypatch.setattr(module, "at_terminal", lambda: True)
-    given = ["gc", "--store", str(root / "store"), *(str(option) for option in options)]
-    return CliRunner().invoke(app, given, input=answers)
+    arguments = ["gc", "--store", str(root / "store"), *(str(option) for option in options)]
+    return CliRunner().invoke(app, arguments, input=answers)
 
 
 def labels(store: Store) -> set[str]:
@@ -63,7 +63,7 @@ def store(tmp_path, monkeypatch):
 
 
 def test_runs_in_another_folder_than_the_one_given_keep_their_artifacts(tmp_path, store):
-    # A name that is no Unicode.
+    # A name that is not Unicode.
     publish(store, tmp_path / "far" / "r\udcff", "r", 1)
     made(store, 2)
     for runs in ("absent", tmp_path / "other"):
@@ -72,7 +72,7 @@ def test_runs_in_another_folder_than_the_one_given_keep_their_artifacts(tmp_path
         assert labels(store) == {"n1"}
 
 
-def test_gc_refuses_where_it_knows_no_run(tmp_path, store):
+def test_gc_refuses_a_store_without_known_runs(tmp_path, store):
     made(store, 1)
     publish(Store(tmp_path / "another"), tmp_path / "runs", "r", 5)
     for options in (["--yes"], ["--yes", "--forget-missing"], ["--dry-run"]):
@@ -83,7 +83,7 @@ def test_gc_refuses_where_it_knows_no_run(tmp_path, store):
     assert labels(store) == {"n1"}
 
 
-def test_without_a_terminal_nothing_goes_unless_told_yes(tmp_path, store):
+def test_without_a_terminal_gc_removes_nothing_without_yes(tmp_path, store):
     publish(store, tmp_path / "runs", "r", 1)
     made(store, 2)
     result = gc(tmp_path)
@@ -98,7 +98,9 @@ def test_without_a_terminal_nothing_goes_unless_told_yes(tmp_path, store):
 
 
 @pytest.mark.parametrize(("answer", "left"), [("n\n", {"n1", "n2"}), ("y\n", {"n1"})])
-def test_at_a_terminal_gc_shows_sizes_and_asks(tmp_path, store, monkeypatch, answer, left):
+def test_at_a_terminal_gc_shows_sizes_and_requires_confirmation(
+    tmp_path, store, monkeypatch, answer, left
+):
     publish(store, tmp_path / "runs", "r", 1)
     made(store, 2)
     result = gc(tmp_path, answers=answer, monkeypatch=monkeypatch)
@@ -108,7 +110,7 @@ def test_at_a_terminal_gc_shows_sizes_and_asks(tmp_path, store, monkeypatch, ans
     assert labels(store) == left
 
 
-def test_a_run_folder_that_is_gone_keeps_its_artifacts_until_it_is_confirmed(tmp_path, store):
+def test_a_missing_run_folder_keeps_its_artifacts_until_its_deletion_is_confirmed(tmp_path, store):
     folder = publish(store, tmp_path / "runs", "r", 1)
     publish(store, tmp_path / "runs", "s", 2)
     shutil.rmtree(folder)
@@ -124,9 +126,7 @@ def test_a_run_folder_that_is_gone_keeps_its_artifacts_until_it_is_confirmed(tmp
 
 
 @pytest.mark.parametrize(("answers", "left"), [("n\n", {"n1", "n2"}), ("y\ny\n", {"n2"})])
-def test_at_a_terminal_gc_asks_about_folders_that_are_gone(
-    tmp_path, store, monkeypatch, answers, left
-):
+def test_at_a_terminal_gc_asks_about_missing_folders(tmp_path, store, monkeypatch, answers, left):
     shutil.rmtree(publish(store, tmp_path / "runs", "r", 1))
     publish(store, tmp_path / "runs", "s", 2)
     result = gc(tmp_path, answers=answers, monkeypatch=monkeypatch)
@@ -134,7 +134,7 @@ def test_at_a_terminal_gc_asks_about_folders_that_are_gone(
     assert labels(store) == left
 
 
-def test_a_moved_run_folder_is_found_again_and_known_from_then_on(tmp_path, store):
+def test_a_moved_run_folder_is_found_again_and_remembered(tmp_path, store):
     folder = publish(store, tmp_path / "runs", "r", 1)
     (tmp_path / "elsewhere").mkdir()
     folder.rename(tmp_path / "elsewhere" / "renamed")
@@ -150,13 +150,13 @@ def test_a_moved_run_folder_is_found_again_and_known_from_then_on(tmp_path, stor
     assert labels(store) == {"n1", "n2"}
 
 
-def test_a_folder_not_mounted_keeps_its_artifacts_when_a_run_that_shared_them_goes(tmp_path, store):
+def test_an_unmounted_folder_keeps_artifacts_when_a_run_sharing_them_is_deleted(tmp_path, store):
     away = publish(store, tmp_path / "disk", "r", 1)
     (tmp_path / "disk").rename(tmp_path / "unmounted")
     shared = publish(store, tmp_path / "runs", "s", 1)
     publish(store, tmp_path / "runs", "t", 2)
     gc(tmp_path, "--yes")
-    # Nothing hangs on it while another run rests on the same.
+    # Nothing depends on it while another run needs the same artifact.
     assert "folders are missing" not in gc(tmp_path, "--yes").stderr
     shutil.rmtree(shared)
     result = gc(tmp_path, "--yes")
@@ -196,7 +196,7 @@ def test_a_full_disk_can_be_emptied(tmp_path, store):
         assert labels(store) == {"n1"}
 
 
-def test_a_store_that_cannot_be_written_is_told_in_words(tmp_path, store):
+def test_a_read_only_store_is_refused(tmp_path, store):
     publish(store, tmp_path / "runs", "r", 1)
     made(store, 2)
     with read_only(store.root):
@@ -255,16 +255,16 @@ def test_processes_that_publish_and_collect_at_once_lose_nothing(tmp_path, store
             assert (store.root / name / "manifest.json").is_file(), f"{record}: {name} is gone"
 
 
-def test_what_is_published_between_the_question_and_the_answer_stays(tmp_path, store, monkeypatch):
-    """Roots are read again under the lock: the question was asked long before."""
+def test_runs_published_while_gc_waits_for_an_answer_stay(tmp_path, store, monkeypatch):
+    """Roots are read again under the lock, after the answer."""
     publish(store, tmp_path / "runs", "r", 1)
     made(store, 2)
-    asked = command.typer.confirm
+    original_confirm = command.typer.confirm
 
     def slowly(text: str, **_: object) -> bool:
         publish(store, tmp_path / "runs", "s", 2)
         made(store, 3)
-        return asked(text)
+        return original_confirm(text)
 
     monkeypatch.setattr(command.typer, "confirm", slowly)
     result = gc(tmp_path, answers="y\n", monkeypatch=monkeypatch)
@@ -272,7 +272,7 @@ def test_what_is_published_between_the_question_and_the_answer_stays(tmp_path, s
     assert labels(store) == {"n1", "n2", "n3"}
 
 
-def test_a_store_in_use_is_told_with_who_uses_it_before_any_question(tmp_path, store, monkeypatch):
+def test_a_store_in_use_is_refused_with_its_users_before_any_question(tmp_path, store, monkeypatch):
     publish(store, tmp_path / "runs", "r", 1)
     made(store, 2)
     with store.in_use():

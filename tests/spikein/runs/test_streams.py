@@ -43,7 +43,7 @@ def pool(protected: bool) -> list[Example]:
 
 
 class Run:
-    """A run of two arms that share corpus and examples, linked as a real one is."""
+    """A run of two arms that share corpus and examples, linked like a real one."""
 
     def __init__(self, root: Path, tokenizer_path: Path, *, protected: bool = False) -> None:
         self._store = Store(root / "store")
@@ -89,7 +89,7 @@ class Run:
             encoded = encode_texts(self._tokenizer, [example.text for example in self._pool])
             plan = make_plan(
                 self._pool,
-                {one.example_id: ids for one, ids in zip(self._pool, encoded, strict=True)},
+                {example.example_id: ids for example, ids in zip(self._pool, encoded, strict=True)},
                 PlanSettings(
                     copies=Copies(fixed=copies),
                     placement=PLACEMENT,
@@ -138,7 +138,7 @@ def test_an_arm_is_exported_with_its_copies(run, tmp_path):
             assert tokens == encode_texts(tokenizer, [texts[row["example_id"]]])[0].tolist()
 
 
-def test_the_clean_twin_needs_no_arm_where_all_share_it(run, tmp_path):
+def test_the_shared_clean_twin_needs_no_arm(run, tmp_path):
     result = invoke(
         "export", run.folder, "--format", "olmo", "--clean", "--out", tmp_path / "a", code=0
     )
@@ -147,7 +147,7 @@ def test_the_clean_twin_needs_no_arm_where_all_share_it(run, tmp_path):
     assert "0 copies" in result.stdout
 
 
-def test_windows_and_texts_say_what_is_lost(run, tmp_path):
+def test_windows_and_texts_report_losses(run, tmp_path):
     arm = next(iter(run.plans))
     windows = invoke(
         *("export", "first", "--format", "datasets", "--rows", "windows", "--arm", arm),
@@ -161,7 +161,7 @@ def test_windows_and_texts_say_what_is_lost(run, tmp_path):
     assert ("does not tokenize to the same tokens" in text.stderr) == bool(changed)
 
 
-def test_several_arms_and_none_chosen_lists_them(run, tmp_path):
+def test_export_without_a_chosen_arm_lists_them(run, tmp_path):
     call = ("export", "first", "--format", "olmo", "--out", tmp_path / "out")
     result = invoke(*call, code=2)
     assert "choose one by --arm" in result.stderr
@@ -171,7 +171,7 @@ def test_several_arms_and_none_chosen_lists_them(run, tmp_path):
     assert not (tmp_path / "out").exists()
 
 
-def test_protected_texts_need_a_word(tmp_path, monkeypatch, tiny_model_path):
+def test_protected_texts_need_a_flag(tmp_path, monkeypatch, tiny_model_path):
     monkeypatch.chdir(tmp_path)
     arm = next(iter(Run(tmp_path, tiny_model_path, protected=True).plans))
     call = ["export", "first", "--format", "jsonl", "--arm", arm, "--out", tmp_path / "out"]
@@ -182,7 +182,7 @@ def test_protected_texts_need_a_word(tmp_path, monkeypatch, tiny_model_path):
     invoke(*call[:-1], tmp_path / "clean", "--clean", code=0)
 
 
-def test_a_full_disk_is_told_in_words(run, tmp_path, monkeypatch):
+def test_a_full_disk_is_reported(run, tmp_path, monkeypatch):
     import errno
 
     from inject.formats import export as export_module

@@ -1,4 +1,4 @@
-"""What trackers are told of a finished run: by the trackers themselves where they are installed."""
+"""Results of a finished run in trackers, read by the trackers themselves if installed."""
 
 import importlib.util
 import socket
@@ -16,18 +16,18 @@ from train.loop.trackers import FOLDER
 
 @pytest.fixture
 def sent(shared_run, tmp_path):
-    """Send the shared run to a tracker; returns the sentence and what was to be sent."""
+    """Send the shared run to a tracker; returns the sentence and the results."""
 
     def send(tracker):
         page = shared_run.folder / "report.html"
-        said = send_results((tracker,), shared_run.folder, page, tmp_path)
-        return said[tracker], run_results(shared_run.folder, page, tmp_path)
+        messages = send_results((tracker,), shared_run.folder, page, tmp_path)
+        return messages[tracker], run_results(shared_run.folder, page, tmp_path)
 
     return send
 
 
 @pytest.mark.slow
-def test_what_is_sent_is_what_the_findings_say(sent, shared_run):
+def test_sent_results_match_the_findings(sent, shared_run):
     _, results = sent("tensorboard")
     rows = [
         row
@@ -47,58 +47,62 @@ def test_what_is_sent_is_what_the_findings_say(sent, shared_run):
 
 
 @pytest.mark.slow
-def test_tensorboard_shows_it(sent, tmp_path):
+def test_tensorboard_shows_the_results(sent, tmp_path):
     from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
-    said, results = sent("tensorboard")
-    assert said == f"Results sent to tensorboard: {tmp_path / FOLDER / 'tiny-1-results'}"
+    message, results = sent("tensorboard")
+    assert message == f"Results sent to tensorboard: {tmp_path / FOLDER / 'tiny-1-results'}"
     events = EventAccumulator(str(tmp_path / FOLDER / "tiny-1-results"))
     events.Reload()
-    shown = {name: events.Scalars(name)[0].value for name in events.Tags()["scalars"]}
-    assert shown == pytest.approx(dict(results.numbers), rel=1e-6)
+    numbers = {name: events.Scalars(name)[0].value for name in events.Tags()["scalars"]}
+    assert numbers == pytest.approx(dict(results.numbers), rel=1e-6)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("tracker", ["wandb", "mlflow", "trackio"])
-def test_a_tracker_has_one_run_of_it_however_often_it_is_sent(
+def test_results_sent_repeatedly_are_one_run_of_the_tracker(
     tracker, sent, tmp_path, offline_trackers
 ):
     module = pytest.importorskip(tracker, reason=f"{tracker} is not installed")
     for _ in range(2):
-        said, results = sent(tracker)
-        assert said.startswith(f"Results sent to {tracker}: ")
+        message, results = sent(tracker)
+        assert message.startswith(f"Results sent to {tracker}: ")
     if tracker == "mlflow":
         client = module.MlflowClient()
-        (experiment,) = [one for one in client.search_experiments() if one.name == "spikein"]
+        (experiment,) = [
+            experiment for experiment in client.search_experiments() if experiment.name == "spikein"
+        ]
         (run,) = client.search_runs([experiment.experiment_id])
         assert run.info.status == "FINISHED"
         assert run.data.metrics == results.numbers
         assert run.data.tags["mlflow.note.content"] == results.headline
-        files = {one.path for one in client.list_artifacts(run.info.run_id)}
-        assert files == {one.name for one in results.files}
+        files = {artifact.path for artifact in client.list_artifacts(run.info.run_id)}
+        assert files == {path.name for path in results.files}
         assert files >= {"report.html", "findings.parquet", "experiment.yaml"}
     elif tracker == "wandb":
         folders = list((tmp_path / "wandb").glob("offline-run-*"))
-        assert {one.name.rpartition("-")[2] for one in folders} == {results.id}
+        assert {folder.name.rpartition("-")[2] for folder in folders} == {results.id}
     else:
         (run,) = [run for run in module.Api().runs("spikein") if run.name == results.name]
         assert run.config["headline"] == results.headline
 
 
 @pytest.mark.slow
-def test_a_tracker_that_fails_costs_nothing_and_shows_no_key(sent, monkeypatch):
+def test_a_failing_tracker_does_no_harm_and_shows_no_key(sent, monkeypatch):
     def refuse(**_):
         raise ConnectionError("403 for https://me:secret-word@host with wandb-key-0123456789")
 
     monkeypatch.setenv("WANDB_API_KEY", "wandb-key-0123456789")
     monkeypatch.setitem(sys.modules, "wandb", SimpleNamespace(init=refuse))
-    said, _ = sent("wandb")
-    assert said.startswith("Results NOT sent to wandb (ConnectionError: 403 for https://***@host")
-    assert "wandb-key" not in said
-    assert "Run the same command again" in said
+    message, _ = sent("wandb")
+    assert message.startswith(
+        "Results NOT sent to wandb (ConnectionError: 403 for https://***@host"
+    )
+    assert "wandb-key" not in message
+    assert "Run the same command again" in message
 
 
-def test_nothing_is_asked_of_a_tracker_that_keeps_all_on_this_disk(monkeypatch):
+def test_offline_trackers_get_no_requests(monkeypatch):
     monkeypatch.setenv("WANDB_MODE", "offline")
     monkeypatch.setattr(socket, "create_connection", lambda *_, **__: 1 / 0)
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: name)
@@ -126,7 +130,7 @@ def test_nothing_is_asked_of_a_tracker_that_keeps_all_on_this_disk(monkeypatch):
         ),
     ],
 )
-def test_what_would_fail_at_the_end_is_refused_at_the_start(
+def test_unusable_trackers_are_refused_at_the_start(
     tracker, environment, message, tmp_path, monkeypatch
 ):
     for name in ("WANDB_API_KEY", "WANDB_MODE", "WANDB_BASE_URL", "http_proxy", "HTTP_PROXY"):

@@ -1,4 +1,4 @@
-"""What tests of `spikein detect` share: rows as a file, and a run of the command's function."""
+"""Fixtures of tests of `spikein detect`: rows as a file, and a run of the command's function."""
 
 import json
 
@@ -22,7 +22,7 @@ def write(tmp_path):
 
 @pytest.fixture
 def detect(tmp_path, tiny_model_path, write):
-    """Score rows, or a file of them, with the tiny model and `loss` where nothing else is said."""
+    """Score rows, or a file of them, by default with the tiny model and `loss`."""
 
     def run(rows, detectors="loss", *, model=tiny_model_path, out=None, benchmark=None, **options):
         examples = rows if isinstance(rows, str) else write(rows)

@@ -1,4 +1,4 @@
-"""`spikein detect` scores a file: every detector, what is noted, and what is written."""
+"""`spikein detect` scores a file: all detectors, notes, and output."""
 
 import csv
 import json
@@ -23,7 +23,7 @@ LABELLED = [{"input": text, "label": at % 2} for at, text in enumerate(make_text
 
 @pytest.fixture
 def small_reference(tmp_path):
-    """A reference with another vocabulary: word pieces of its own, and fewer of them."""
+    """A reference with another vocabulary: its own and fewer word pieces."""
     import torch
     from tokenizers import Tokenizer, models, pre_tokenizers
     from transformers import LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast
@@ -52,7 +52,7 @@ def scores_of(table, detector):
     return [row for row in table.to_pylist() if row["detector"] == detector]
 
 
-def test_every_detector_scores_a_file(detect, write, small_reference, tmp_path):
+def test_all_detectors_score_a_file(detect, write, small_reference, tmp_path):
     from detect.engine.forward_pass import token_statistics
     from detect.engine.target import load_target
 
@@ -72,24 +72,24 @@ def test_every_detector_scores_a_file(detect, write, small_reference, tmp_path):
     # Models of different tokenizers cannot be compared token by token.
     assert {row["reason"] for row in scores_of(result.scores, "wbc")} == {OTHER_TOKENS}
     assert scores_record(tmp_path / "scores.parquet")["policy"]["long"] == "truncate"
-    # The reference model was fed its own tokens, not the target's.
+    # The reference model read its own tokens, not the target's.
     texts = result.rows.texts
     own = token_statistics(load_target(str(small_reference)), texts, ScoringOptions().policy())
     loss = scores_of(result.scores, "loss")
-    for row, found in enumerate(scores_of(result.scores, "reference")):
+    for row, reference_row in enumerate(scores_of(result.scores, "reference")):
         expected = loss[row]["score"] - float(np.mean(own[row].log_probability))
-        assert found["score"] == pytest.approx(expected, abs=1e-4)
+        assert reference_row["score"] == pytest.approx(expected, abs=1e-4)
         assert len(own[row]) == len(texts[row]) - 1
 
 
-def test_what_lacks_something_is_left_out_and_what_is_not_used_is_said(detect, tiny_model_path):
+def test_detectors_without_inputs_are_skipped_and_unused_inputs_are_noted(detect, tiny_model_path):
     rows = [{"text": "the river town", "id": 7}, {"text": "the river town", "id": 7}, {"text": ""}]
     result = detect(rows, "all", knowledge_filter=str(tiny_model_path))
-    left_out = {note.split()[0] for note in result.notes if "is left out" in note}
-    assert left_out >= {"reference", "dc_pdd", "blind", "lira", "recall", "wbc", "ez_mia", "de_cop"}
+    skipped = {note.split()[0] for note in result.notes if "is left out" in note}
+    assert skipped >= {"reference", "dc_pdd", "blind", "lira", "recall", "wbc", "ez_mia", "de_cop"}
     scored = {row["detector"] for row in result.scores.to_pylist()}
-    assert left_out | scored == {one.name for one in parse_detectors("all")}
-    assert not left_out & scored
+    assert skipped | scored == {detector.name for detector in parse_detectors("all")}
+    assert not skipped & scored
     assert f"{tiny_model_path} is not used: no requested detector needs" in " ".join(result.notes)
     loss = scores_of(result.scores, "loss")
     assert [row["example_id"] for row in loss] == ["7", "7", example_id("")]
@@ -97,7 +97,7 @@ def test_what_lacks_something_is_left_out_and_what_is_not_used_is_said(detect, t
     assert loss[2]["reason"] == "empty text"
 
 
-def test_everything_is_checked_before_a_model_is_loaded(detect, tmp_path, monkeypatch):
+def test_inputs_are_checked_before_a_model_is_loaded(detect, tmp_path, monkeypatch):
     def loaded(*args, **kwargs):
         raise AssertionError("a model was loaded")
 
@@ -124,7 +124,7 @@ def test_everything_is_checked_before_a_model_is_loaded(detect, tmp_path, monkey
         assert "detect." not in str(caught.value), "hints name keys of the command"
 
 
-def test_rows_and_detectors_that_stand_again_and_empty_texts_are_counted(detect):
+def test_repeated_rows_and_detectors_and_empty_texts_are_counted(detect):
     texts = make_texts(8, words=9)
     rows = [{"text": text, "label": at % 2, "id": f"r{at}"} for at, text in enumerate(texts)]
     assert detect(rows, "loss,zlib").notes == ()
@@ -146,8 +146,8 @@ def test_rows_and_detectors_that_stand_again_and_empty_texts_are_counted(detect)
     assert [row["row"] for row in unscored] == [10, 11]
 
 
-def test_a_text_that_stands_twice_is_no_second_observation(tiny_model_path):
-    """Every row twice says no more than every row once."""
+def test_a_repeated_text_is_not_a_second_observation(tiny_model_path):
+    """All rows twice give no more information than once."""
     texts = make_texts(40, words=9)
     labels = [at % 2 == 0 for at in range(40)]
     once = spikein.score_texts(tiny_model_path, texts, detectors="loss", labels=labels)
@@ -157,7 +157,7 @@ def test_a_text_that_stands_twice_is_no_second_observation(tiny_model_path):
     assert double["high"] - double["low"] > 0.95 * (single["high"] - single["low"])
 
 
-def test_the_end_of_the_name_says_the_format(detect, tmp_path):
+def test_the_suffix_selects_the_format(detect, tmp_path):
     texts = ['the river, the "town"', "", "the bridge\nof winter"]
     rows = [{"text": text, "id": text} for text in texts]
     for suffix in (".parquet", ".CSV", ".jsonl"):
@@ -172,15 +172,15 @@ def test_the_end_of_the_name_says_the_format(detect, tmp_path):
                 written = list(csv.DictReader(file))
         for name in ("example_id", "setting"):
             assert [row[name] for row in written] == [row[name] for row in expected]
-        for row, wanted in zip(written, expected, strict=True):
-            if math.isnan(wanted["score"]):
+        for row, expected_row in zip(written, expected, strict=True):
+            if math.isnan(expected_row["score"]):
                 assert row["score"] in (None, "") or math.isnan(row["score"])
                 assert row["reason"] == "empty text"
             else:
-                assert float(row["score"]) == wanted["score"]
+                assert float(row["score"]) == expected_row["score"]
 
 
-def test_blind_and_a_warning_stand_beside_every_benchmark(detect):
+def test_benchmarks_come_with_blind_and_a_warning(detect):
     texts = (text.split()[:32] for text in make_texts(24, seed=9, words=37))
     rows = [{"input": " ".join(text), "label": at % 2} for at, text in enumerate(texts)]
     result = detect(rows, benchmark="wikimia-32")

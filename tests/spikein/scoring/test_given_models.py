@@ -1,4 +1,4 @@
-"""Models that cannot be asked are refused by `spikein detect`, and all others are scored."""
+"""`spikein detect` refuses unusable models and scores all others."""
 
 import copy
 import json
@@ -56,13 +56,13 @@ def test_a_model_that_is_not_causal_is_refused_before_its_weights_are_read(
 ):
     tied = {"tie_word_embeddings": True, "pad_token_id": 0}
     folder = make(name, tiny_tokenizer, tmp_path / "model", **tied)
-    # Not a weight is read: there is none that could be.
+    # No weights are read: their file is empty.
     (tmp_path / "model" / "model.safetensors").write_bytes(b"")
     with pytest.raises(InputError, match=r"not a causal language model|a causal language model's"):
         detect(ROWS, model=folder)
 
 
-def test_an_encoder_is_refused_as_reference_too(detect, tmp_path, tiny_tokenizer):
+def test_an_encoder_is_also_refused_as_reference(detect, tmp_path, tiny_tokenizer):
     folder = make("BertForMaskedLM", tiny_tokenizer, tmp_path / "bert")
     with pytest.raises(InputError, match=r"bert.*sees the words that follow"):
         detect(ROWS, "reference", reference=folder)
@@ -76,7 +76,7 @@ def test_causal_models_are_scored(name, config, tmp_path, detect, tiny_tokenizer
     assert_scored(detect(ROWS, model=make(name, tiny_tokenizer, tmp_path / "model", **config)))
 
 
-def test_a_causal_model_under_a_name_of_its_own_is_scored(detect, tmp_path, tiny_tokenizer):
+def test_a_causal_model_with_a_custom_architecture_name_is_scored(detect, tmp_path, tiny_tokenizer):
     folder = make("LlamaForCausalLM", tiny_tokenizer, tmp_path / "model")
     path = tmp_path / "model" / "config.json"
     named = {**json.loads(path.read_text()), "architectures": ["LLaMAForCausalLM"]}
@@ -84,7 +84,7 @@ def test_a_causal_model_under_a_name_of_its_own_is_scored(detect, tmp_path, tiny
     assert_scored(detect(ROWS, model=folder))
 
 
-def test_a_special_token_beyond_the_embedding_is_letters_in_a_text_that_spells_it(
+def test_a_special_token_beyond_the_embedding_is_tokenized_as_letters(
     detect, tmp_path, tiny_tokenizer
 ):
     tokenizer = copy.deepcopy(tiny_tokenizer)
@@ -104,7 +104,7 @@ def test_a_tokenizer_larger_than_the_model_is_refused_before_weights_are_read(
         detect(ROWS, model=folder)
 
 
-def test_a_model_that_looks_ahead_is_refused_whatever_its_configuration_says():
+def test_a_model_that_looks_ahead_is_refused_under_any_configuration():
     """Such as a model that brings its own code and names a causal head."""
     import torch
 

@@ -1,4 +1,4 @@
-"""`spikein detect --examples hf://…`: rows of the hub are read as those of a file are."""
+"""`spikein detect --examples hf://…`: rows of the hub are read like those of a file."""
 
 import csv
 import gzip
@@ -18,7 +18,7 @@ ROWS = [{"text": text, "label": at % 2} for at, text in enumerate(make_texts(12,
 
 
 def files() -> dict[str, bytes]:
-    """The rows in every format, beside what is no rows."""
+    """The rows in every format, and other files."""
     lines = "".join(f"{json.dumps(row)}\n" for row in ROWS)
     parquet, table = io.BytesIO(), io.StringIO()
     pq.write_table(pa.Table.from_pylist(ROWS), parquet)
@@ -43,8 +43,8 @@ def hub(monkeypatch, tmp_path):
         yield server
 
 
-def test_rows_of_the_hub_are_those_of_a_file_at_one_commit(hub, detect, tmp_path):
-    """The commit is in the output, and once fetched they are there without a network."""
+def test_hub_rows_equal_those_of_a_file_at_one_commit(hub, detect, tmp_path):
+    """The commit is in the output; fetched files are not requested again."""
     commit = hub.add("me/rows", files())
     expected = detect(ROWS, "blind").scores
     for name in ("rows.jsonl", "rows.jsonl.gz", "rows.json", "rows.csv", "data", "data/test-*"):
@@ -54,23 +54,23 @@ def test_rows_of_the_hub_are_those_of_a_file_at_one_commit(hub, detect, tmp_path
     assert scores_record(tmp_path / "scores.parquet")["examples"]["commit"] == commit
     hub.add("me/rows", {"rows.jsonl": b'{"text": "newer"}\n'})
     pinned = f"hf://datasets/me/rows@{commit}"
-    asked = len(hub.requests)
+    n_requests = len(hub.requests)
     held_out = {"held_out": f"{pinned}/further.csv", "frequency": f"{pinned}/rows.json"}
     assert detect(f"{pinned}/rows.jsonl", "blind", **held_out).scores.equals(expected)
-    assert {path for _, path in hub.requests[asked:] if "/resolve/" in path} == {
+    assert {path for _, path in hub.requests[n_requests:] if "/resolve/" in path} == {
         f"/datasets/me/rows/resolve/{commit}/further.csv"
     }
     assert scores_record(tmp_path / "scores.parquet")["held_out"] == held_out["held_out"]
 
 
-def test_what_the_hub_does_not_give_is_named(hub, detect, monkeypatch):
+def test_unavailable_hub_files_are_named(hub, detect, monkeypatch):
     hub.add("me/rows", files())
     hub.add("me/gated", {"rows.jsonl": b'{"text": "a"}\n'}, gated=True)
     for address, message in (
         ("hf://datasets/me/gated/rows.jsonl", "conditions are accepted.*`hf auth login`"),
         ("hf://me/rows", "is not an address of a data ?set.*hf://datasets/OWNER/NAME"),
         ("https://a.b/rows.csv", "is an address outside the hub. Allowed: a file, .* Download it"),
-        ("me/rows", "A data set of the hub is written hf://datasets/me/rows"),
+        ("me/rows", "A dataset of the hub is written hf://datasets/me/rows"),
     ):
         with pytest.raises(InputError, match=message):
             detect(address, "blind")

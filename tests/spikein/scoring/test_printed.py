@@ -1,4 +1,4 @@
-"""What `spikein detect` prints: tables for people, one JSON object for programs."""
+"""Output of `spikein detect`: tables for people, one JSON object for programs."""
 
 import json
 
@@ -26,7 +26,7 @@ def labelled(count, words=9):
     ]
 
 
-def test_unscored_rows_are_counted_without_labels_too(command, write):
+def test_unscored_rows_are_also_counted_without_labels(command, write):
     rows = write([{"text": text} for text in [*make_texts(5, words=9), "", "a", ""]])
     done = command(rows)
     line = next(line for line in done.stdout.splitlines() if line.split()[:1] == ["loss"])
@@ -37,15 +37,15 @@ def test_unscored_rows_are_counted_without_labels_too(command, write):
     assert entry["reasons"]["empty text"] == 2
 
 
-def test_json_is_all_that_is_printed_and_agrees_with_the_file(command, write, tmp_path):
+def test_json_is_the_only_output_and_agrees_with_the_file(command, write, tmp_path):
     done = command(write(labelled(24)), "--json", "--detectors", "all")
-    found = json.loads(done.stdout)
-    assert (found["rows"], found["members"], found["nonmembers"]) == (24, 12, 12)
-    assert found["out"] == str(tmp_path / "s.jsonl")
-    assert any("reference=PATH" in note for note in found["notes"])
+    report = json.loads(done.stdout)
+    assert (report["rows"], report["members"], report["nonmembers"]) == (24, 12, 12)
+    assert report["out"] == str(tmp_path / "s.jsonl")
+    assert any("reference=PATH" in note for note in report["notes"])
     scores = [json.loads(line) for line in (tmp_path / "s.jsonl").read_text().splitlines()]
-    entry = next(one for one in found["scores"] if one["detector"] == "loss")
-    own = np.array([one["score"] for one in scores if one["detector"] == "loss"])
+    entry = next(row for row in report["scores"] if row["detector"] == "loss")
+    own = np.array([row["score"] for row in scores if row["detector"] == "loss"])
     members, nonmembers = own[1::2], own[::2]
     auc = np.mean(members[:, None] > nonmembers[None, :])
     assert entry["auc"]["value"] == pytest.approx(auc)
@@ -53,20 +53,20 @@ def test_json_is_all_that_is_printed_and_agrees_with_the_file(command, write, tm
     assert entry["tpr"]["0.1"]["value"] is None
 
 
-def test_tprs_stand_in_the_table_only_where_enough_non_members_stand_behind_them(command, write):
-    shown = command(write(labelled(204, words=6))).stdout
-    assert "TPR at 10% FPR" in shown
-    assert "TPR at 5% FPR" not in shown
+def test_tprs_are_printed_only_with_enough_non_members(command, write):
+    table = command(write(labelled(204, words=6))).stdout
+    assert "TPR at 10% FPR" in table
+    assert "TPR at 5% FPR" not in table
 
 
-def test_a_dry_run_says_what_is_to_do_and_scores_nothing(command, write, tmp_path, monkeypatch):
-    """With the rate of this machine, the times of a plan; what was made before is in the store."""
+def test_a_dry_run_lists_steps_and_scores_nothing(command, write, tmp_path, monkeypatch):
+    """A plan has times from the rate of this machine, and finds stored steps."""
     from spikein.estimates.step_times import TrainingRate
 
     rates = []
 
-    def rate(*given):
-        rates.append(given)
+    def rate(*arguments):
+        rates.append(arguments)
         return TrainingRate(1e6, "cpu", steps=3, whole=True)
 
     monkeypatch.setattr("spikein.estimates.step_times.training_rate", rate)

@@ -1,4 +1,4 @@
-"""A killed `spikein detect` goes on where it stopped, as every graph over given models does."""
+"""A killed `spikein detect` resumes, like all graphs of users' models."""
 
 import json
 import signal
@@ -24,7 +24,7 @@ def score(example):
 
 
 @pytest.mark.slow
-def test_a_killed_run_goes_on_and_other_processes_take_what_is_there(tmp_path, tiny_model_path):
+def test_a_killed_run_resumes_from_stored_steps(tmp_path, tiny_model_path):
     rows = [{"text": text, "label": at % 2} for at, text in enumerate(make_texts(12))]
     (tmp_path / "rows.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in rows))
     (tmp_path / "mine.py").write_text(KILLS_ITSELF_ONCE)

@@ -1,4 +1,4 @@
-"""`spikein detect --server`: what is refused before anything is sent, and what runs."""
+"""`spikein detect --server`: refusals before anything is sent, and complete runs."""
 
 import csv
 import io
@@ -28,22 +28,22 @@ def rows(tmp_path):
 
 
 def run(rows, tmp_path, url, *more, code=None):
-    asked = ["--examples", rows, "--model", "m", "--server", url, "--out", str(tmp_path / "s.csv")]
+    target = ["--examples", rows, "--model", "m", "--server", url, "--out", str(tmp_path / "s.csv")]
     cache = [f"server.cache={tmp_path}", "--store", str(tmp_path / "store")]
-    done = CliRunner().invoke(app, ["detect", *asked, *cache, *more], catch_exceptions=False)
+    done = CliRunner().invoke(app, ["detect", *target, *cache, *more], catch_exceptions=False)
     assert code in (None, done.exit_code), done.output
     return done
 
 
-def test_with_all_such_detectors_are_left_out_with_a_note(rows, tmp_path):
+def test_all_skips_unsupported_detectors_with_a_note(rows, tmp_path):
     with stub_server() as stub:
-        found = run(rows, tmp_path, stub.url)
-    assert found.exit_code == 0
-    notes = [line for line in found.output.split("\n") if "left out, as they read" in line]
+        result = run(rows, tmp_path, stub.url)
+    assert result.exit_code == 0
+    notes = [line for line in result.output.split("\n") if "left out, as they read" in line]
     assert len(notes) >= 2
-    left_out = {name for line in notes for name in line.rpartition(": ")[2].split(", ")}
-    assert {"loss", "zlib", "min_k", "min_k_plus_plus", "surp", "lira", "reference"} <= left_out
-    assert not left_out & {"blind", "samia", "prefix", "cdd", "de_cop"}
+    skipped = {name for line in notes for name in line.rpartition(": ")[2].split(", ")}
+    assert {"loss", "zlib", "min_k", "min_k_plus_plus", "surp", "lira", "reference"} <= skipped
+    assert not skipped & {"blind", "samia", "prefix", "cdd", "de_cop"}
     assert "blind" in (tmp_path / "s.csv").read_text()
 
 
@@ -57,7 +57,7 @@ MEMBERS = TEXTS[::2]
 
 
 def remembers(number: int, body: dict) -> Answer:
-    """A model that goes on with members word for word, knows them among four, and else babbles."""
+    """A model that continues members verbatim, picks them among four, and otherwise babbles."""
     prompt = prompt_of(body)
     for passage in MEMBERS:
         if "A. " in prompt and passage in prompt:
@@ -69,36 +69,38 @@ def remembers(number: int, body: dict) -> Answer:
     return text(f"word{number % 7} " * 30 if "A. " not in prompt else "D")
 
 
-def test_detectors_by_text_find_what_a_served_model_remembers(tmp_path):
-    """In one run of `all`: the estimate comes before, the cost after, and a rerun asks nothing."""
+def test_detectors_by_text_find_the_members_that_a_served_model_memorized(tmp_path):
+    """A run of `all` prints an estimate before and the cost after; a rerun sends no requests."""
     rows = write(
         tmp_path / "rows.jsonl",
         [
             {
-                "text": one,
-                "label": int(one in MEMBERS),
-                "paraphrases": [f"{one} Thus {word}." for word in ("they say", "it was", "so on")],
+                "text": content,
+                "label": int(content in MEMBERS),
+                "paraphrases": [
+                    f"{content} Thus {word}." for word in ("they say", "it was", "so on")
+                ],
             }
-            for one in TEXTS
+            for content in TEXTS
         ],
     )
     table = {}
     with stub_server(remembers) as stub:
         for number in (0, 1):
-            found = run(
+            result = run(
                 rows, tmp_path, stub.url, "--json", "--yes", "server.concurrency=16", code=0
             )
-            table[number] = json.loads(found.stdout)
-            del table[number]["notes"]  # what it cost this time
+            table[number] = json.loads(result.stdout)
+            del table[number]["notes"]  # they include the cost
             if number == 0:
-                # Four more found out whether it takes `top_k`, lists tokens, and reads texts.
-                asked = len(stub.received) - 4
-                assert f"{asked:,} requests, of which 0 were answered before" in found.stderr
-                spent = f"{asked + 2:,} requests: {3 * (asked + 2):,} tokens in"
-                assert f"the server answered {spent}" in found.stderr
+                # Four more test whether it supports `top_k`, lists tokens, and reads texts.
+                n_requests = len(stub.received) - 4
+                assert f"{n_requests:,} requests, of which 0 were answered before" in result.stderr
+                spent = f"{n_requests + 2:,} requests: {3 * (n_requests + 2):,} tokens in"
+                assert f"the server answered {spent}" in result.stderr
                 scores = (tmp_path / "s.csv").read_text()
-        assert len(stub.received) == asked + 4
-        assert f"of which {asked:,} were answered before; 0 to send" in found.stderr
+        assert len(stub.received) == n_requests + 4
+        assert f"of which {n_requests:,} were answered before; 0 to send" in result.stderr
         assert (tmp_path / "s.csv").read_text() == scores
     assert table[0] == table[1]
     assert stub.most_in_flight > 1
@@ -108,16 +110,16 @@ def test_detectors_by_text_find_what_a_served_model_remembers(tmp_path):
 
 
 def values(scores: str, detector: str) -> tuple[list[float], list[float]]:
-    """The scores of members, and of the others."""
-    found: tuple[list[float], list[float]] = ([], [])
+    """The scores of members and of non-members."""
+    side_scores: tuple[list[float], list[float]] = ([], [])
     for row in csv.DictReader(io.StringIO(scores)):
         if row["detector"] == detector:
-            found[TEXTS[int(row["row"])] not in MEMBERS].append(float(row["score"]))
-    return found
+            side_scores[TEXTS[int(row["row"])] not in MEMBERS].append(float(row["score"]))
+    return side_scores
 
 
-def test_many_requests_are_sent_by_leave_alone(tmp_path, monkeypatch):
-    """Off a terminal they are refused with what to do, on one a question is asked."""
+def test_many_requests_need_confirmation(tmp_path, monkeypatch):
+    """Off a terminal they are refused with a remedy; at a terminal a question is asked."""
     labelled = [{"text": text, "label": at % 2} for at, text in enumerate(TEXTS)]
     rows = write(tmp_path / "rows.jsonl", labelled)
     few = ("--detectors", "prefix,samia", "server.confirm_above=131")
@@ -128,8 +130,8 @@ def test_many_requests_are_sent_by_leave_alone(tmp_path, monkeypatch):
         assert re.search(r"most ([\d,]+) out, so \1\.00 at most by price_per_million", dry.output)
         assert "12 rows (6 members), 2 detectors; 3 of 4 steps to do" in dry.output
         steps = json.loads(run(rows, tmp_path, stub.url, *few, "--dry-run", "--json").stdout)
-        asked = [step["requests"]["requests"] for step in steps["steps"] if step["requests"]]
-        assert sorted(asked) == [12, 120]
+        counts = [step["requests"]["requests"] for step in steps["steps"] if step["requests"]]
+        assert sorted(counts) == [12, 120]
         refused = run(rows, tmp_path, stub.url, *few, code=2)
         for part in ("132 requests would be sent, more than 131", "prefix 12", "--yes", "--limit"):
             assert part in refused.output
@@ -144,18 +146,18 @@ def test_many_requests_are_sent_by_leave_alone(tmp_path, monkeypatch):
         assert all(body["max_tokens"] == 1 for body in stub.received), "no text of the rows is sent"
         assert not (tmp_path / "s.csv").exists()
         run(rows, tmp_path, stub.url, *few[:2], "server.confirm_above=132", code=0)
-        # What was answered is sent no more.
+        # Answered requests are not sent again.
         again = run(rows, tmp_path, stub.url, *few)
     assert again.exit_code == 0
     assert "0 to send" in again.output
 
 
-def test_a_server_that_is_gone_is_named_and_what_came_is_kept(rows, tmp_path):
+def test_an_unreachable_server_is_named(rows, tmp_path):
     with stub_server() as stub:
         pass
-    found = run(rows, tmp_path, stub.url, "--detectors", "prefix", code=2)
+    result = run(rows, tmp_path, stub.url, "--detectors", "prefix", code=2)
     assert f"{stub.url}: the server gave no answer for the model 'm': no connection" in (
-        found.output
+        result.output
     )
 
 
@@ -168,7 +170,7 @@ def test_options_without_influence_are_refused(rows, tmp_path):
     assert "server: its address is missing: --server URL" in refused.output
 
 
-def test_addresses_and_keys_that_cannot_be_used(rows, tmp_path, monkeypatch):
+def test_unusable_addresses_and_keys_are_refused(rows, tmp_path, monkeypatch):
     refused = run(rows, tmp_path, "http://me:pass-word@localhost/v1", code=2)
     assert "a user name or password in a URL" in refused.output
     assert "pass-word" not in refused.output
@@ -177,19 +179,21 @@ def test_addresses_and_keys_that_cannot_be_used(rows, tmp_path, monkeypatch):
     assert "MY_KEY is not set" in refused.output
 
 
-def test_protected_texts_are_sent_only_where_their_dataset_is_named(rows, tmp_path):
-    """Held-out rows with paraphrases, too, which `de_cop` would ask about."""
+def test_protected_texts_are_sent_only_if_their_dataset_is_named(rows, tmp_path):
+    """This includes held-out rows with paraphrases, which `de_cop` would send."""
     secret = {"protected": True, "dataset": "gpqa"}
     hidden = [{"text": f"text {row}", "label": row % 2, **secret} for row in range(12)]
     protected = write(tmp_path / "protected.jsonl", hidden)
     held_out = {"text": "held out", **secret}
     plain = write(tmp_path / "plain.jsonl", [held_out])
-    asked = write(tmp_path / "asked.jsonl", [{**held_out, "paraphrases": ["a", "b", "c"]}])
+    with_paraphrases = write(
+        tmp_path / "asked.jsonl", [{**held_out, "paraphrases": ["a", "b", "c"]}]
+    )
     with stub_server() as stub:
         for arguments in (
             (protected,),
             (protected, "server.send_protected=[other]"),
-            (rows, f"held_out={asked}"),
+            (rows, f"held_out={with_paraphrases}"),
         ):
             refused = run(arguments[0], tmp_path, stub.url, *arguments[1:], code=2)
             assert "texts of protected data (gpqa) would be sent to a server" in refused.output
@@ -201,9 +205,9 @@ def test_protected_texts_are_sent_only_where_their_dataset_is_named(rows, tmp_pa
             assert "texts of protected data (gpqa) would be sent to a server" in refused.output
             assert "held out" not in str(reading.received)
         assert "held out" not in str(stub.received)
-        asked_before = len(stub.received)
+        n_before = len(stub.received)
         run(protected, tmp_path, stub.url, "server.send_protected=[gpqa]", code=0)
-        assert len(stub.received) > asked_before
+        assert len(stub.received) > n_before
 
 
 def test_texts_in_memory_are_scored_by_a_server(tmp_path):

@@ -1,4 +1,4 @@
-"""Detectors of token log-probabilities on a server, against those of the same model here.
+"""Detectors of token log-probabilities on a server, against the same model run locally.
 
 A real vLLM is used if `SPIKEIN_VLLM` names the folder of its environment; if it is absent there,
 `shared/tools/vllm_cpu.sh` makes one.
@@ -52,34 +52,34 @@ def models(tmp_path_factory, tiny_tokenizer) -> tuple[Path, Path]:
 
 def scores(model: object, tmp_path: Path, detectors: str = DETECTORS, **options) -> np.ndarray:
     chosen = spikein.ScoringOptions(store=str(tmp_path / "store"), **options)
-    found = spikein.score_texts(str(model), TEXTS, detectors=detectors, options=chosen)
-    return np.array(found.scores["score"].to_pylist())
+    result = spikein.score_texts(str(model), TEXTS, detectors=detectors, options=chosen)
+    return np.array(result.scores["score"].to_pylist())
 
 
 def held_out(tmp_path: Path) -> str:
     """The path of four texts that are not scored."""
     path = tmp_path / "held_out.jsonl"
-    known = make_texts(4, seed=1, words=20)
-    path.write_text("".join(json.dumps({"text": text}) + "\n" for text in known))
+    texts = make_texts(4, seed=1, words=20)
+    path.write_text("".join(json.dumps({"text": text}) + "\n" for text in texts))
     return str(path)
 
 
 def check_alike(models: tuple[Path, Path], url: str, tmp_path: Path) -> None:
-    """The scores of a served model, and those with a served reference, are those made here."""
+    """Check that scores of a served model, and with a served reference, match local ones."""
     model, reference = models
     server = {"base_url": url, "cache": str(tmp_path)}
-    given = {"reference": str(reference), "held_out": held_out(tmp_path)}
-    here = scores(model, tmp_path, **given)
-    there = scores("m", tmp_path, server=server, **given)
-    assert np.isfinite(here).all()
-    assert np.abs(there - here).max() < 1e-3
+    inputs = {"reference": str(reference), "held_out": held_out(tmp_path)}
+    local_scores = scores(model, tmp_path, **inputs)
+    served_scores = scores("m", tmp_path, server=server, **inputs)
+    assert np.isfinite(local_scores).all()
+    assert np.abs(served_scores - local_scores).max() < 1e-3
     same = {"reference": "m", "reference_server": server}
     referred = scores(reference, tmp_path, "reference,wbc", **same)
     swapped = scores(reference, tmp_path, "reference,wbc", reference=str(model))
     assert np.abs(referred - swapped).max() < 1e-3
 
 
-def test_scores_through_a_server_are_those_of_the_model_here(models, tmp_path):
+def test_scores_through_a_server_match_the_local_model(models, tmp_path):
     with stub_server(echoing(models[0])) as stub:
         check_alike(models, stub.url, tmp_path)
 
@@ -123,7 +123,7 @@ def vllm(environment: Path, model: Path, log: Path) -> Iterator[str]:
 @pytest.mark.slow
 @pytest.mark.data
 @pytest.mark.timeout(900)
-def test_scores_through_vllm_are_those_of_the_model_here(models, tmp_path):
+def test_scores_through_vllm_match_the_local_model(models, tmp_path):
     if "SPIKEIN_VLLM" not in os.environ:
         pytest.skip("SPIKEIN_VLLM names no folder with a vLLM, or to make one in (3.4 GB, 2 min)")
     environment = Path(os.environ["SPIKEIN_VLLM"])
@@ -149,7 +149,7 @@ def command(tmp_path: Path, url: str, *more: str) -> list[str]:
 
 
 def test_requests_for_texts_are_counted_confirmed_and_kept(models, tmp_path):
-    """4 rows, 4 lower-cased, 4 behind shots, 8 neighbours of them, and 4 held-out rows."""
+    """4 rows, 4 lower-cased, 4 after shots, 8 neighbours of them, and 4 held-out rows."""
     for part in tiny_masked_parts():
         part.save_pretrained(tmp_path / "masked")
     proposed = f"neighbours={{model: {tmp_path / 'masked'}, count: 2}}"

@@ -20,7 +20,7 @@ def damage(path: Path, how: str, aside: Path) -> None:
     Args:
         path: the file.
         how: one of `DAMAGES`.
-        aside: where the whole file goes; of a link, its target.
+        aside: destination of the intact file, and target of a link.
     """
     path.parent.chmod(0o755)
     path.rename(aside)
@@ -42,7 +42,7 @@ def restore(path: Path, aside: Path) -> None:
 
 
 def own(path: Path) -> None:
-    """Give a file an inode of its own, in folders that can be written."""
+    """Give a file its own inode, in a writable folder."""
     path.parent.chmod(0o755)
     content = path.read_bytes()
     path.unlink()
@@ -54,7 +54,7 @@ def flip(path: Path, *, in_place: bool = False) -> None:
 
     Args:
         path: the file.
-        in_place: leave it its inode, too, which links share.
+        in_place: also keep its inode, which links share.
     """
     times = path.stat()
     if in_place:
@@ -68,13 +68,13 @@ def flip(path: Path, *, in_place: bool = False) -> None:
 
 
 def forge(folder: Path, name: str, facets: Mapping[str, str] | None = None) -> None:
-    """Flip a byte of an artifact's file, and let its manifest say what is there now."""
+    """Flip a byte of an artifact's file, and update its manifest to match."""
     flip(folder / name)
     seal(folder, facets)
 
 
 def seal(folder: Path, facets: Mapping[str, str] | None = None) -> None:
-    """Let an artifact's manifest say what its files hold now."""
+    """Rewrite an artifact's manifest to match its files."""
     manifest, files = read_manifest(folder), file_records(folder)
     content = content_digest(files, manifest.volatile)
     forged = replace(

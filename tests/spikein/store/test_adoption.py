@@ -1,4 +1,4 @@
-"""What reads the same as before is not built again: adoption, facets, and needless training."""
+"""Steps whose inputs read the same are not built again: adoption, facets, and avoided training."""
 
 import json
 from dataclasses import replace
@@ -23,7 +23,7 @@ OTHER = {"tune": "test", "test": "tune"}
 
 
 class Built(Progress):
-    """Names what is built and what is said."""
+    """Records the steps that are built, and those that are taken over."""
 
     def __init__(self) -> None:
         self.steps: list[str] = []
@@ -64,10 +64,10 @@ def built(steps: tuple[Step, ...], root: Path) -> Built:
 
 
 def states(steps: tuple[Step, ...], root: Path) -> list[str]:
-    return [one.state for one in plan(Graph(goals=steps).complete(), Store(root))]
+    return [row.state for row in plan(Graph(goals=steps).complete(), Store(root))]
 
 
-def test_a_step_whose_reading_is_as_before_takes_over_the_files(tmp_path):
+def test_a_step_with_unchanged_reading_takes_over_the_files(tmp_path):
     built(pair("abc"), tmp_path)
     assert states(pair("axx"), tmp_path) == ["build", "maybe"]
     log = built(pair("axx"), tmp_path)
@@ -83,19 +83,19 @@ def test_a_step_whose_reading_is_as_before_takes_over_the_files(tmp_path):
     assert built(pair("bxx"), tmp_path).steps == ["source bxx", "taken bxx"]
 
 
-def test_what_reads_everything_is_built_anew(tmp_path):
+def test_a_step_that_reads_everything_is_built_again(tmp_path):
     built(pair("abc", facet=None), tmp_path)
     assert built(pair("axx", facet=None), tmp_path).count("taken") == 1
 
 
-def test_files_taken_over_are_protected_where_what_was_read_now_is(tmp_path):
+def test_files_taken_over_are_protected_if_their_input_now_is(tmp_path):
     built(pair("abc"), tmp_path)
     source, taken = pair("axx")
     source = replace(source, protected=True)
     taken = replace(taken, inputs={"x": source})
     assert built((source, taken), tmp_path).taken_over == ["taken axx"]
-    marks = {one.digest: Store(tmp_path).find(one.digest) for one in (pair("abc")[1], taken)}
-    assert [one.manifest.protected for one in marks.values() if one] == [False, True]
+    marks = {step.digest: Store(tmp_path).find(step.digest) for step in (pair("abc")[1], taken)}
+    assert [artifact.manifest.protected for artifact in marks.values() if artifact] == [False, True]
 
 
 def test_a_damaged_artifact_is_not_taken_over(tmp_path):
@@ -103,16 +103,16 @@ def test_a_damaged_artifact_is_not_taken_over(tmp_path):
     [path] = tmp_path.glob("taken/*/value")
     flip(path)
     assert built(pair("axx"), tmp_path).count("taken") == 1
-    assert [one.read_text() for one in tmp_path.glob("taken/axx-*/value")] == ["(a(a(a"]
+    assert [value.read_text() for value in tmp_path.glob("taken/axx-*/value")] == ["(a(a(a"]
 
 
-def test_a_plan_says_that_equal_files_are_there(tmp_path):
+def test_a_plan_reports_equal_files(tmp_path):
     built(pair("abc"), tmp_path)
     built((pair("axx")[0],), tmp_path)
     assert states(pair("axx"), tmp_path) == ["stored", "same"]
 
 
-def test_files_taken_over_are_mended_on_both_sides(tmp_path):
+def test_files_taken_over_are_repaired_on_both_sides(tmp_path):
     built(pair("abc"), tmp_path)
     built(pair("axx"), tmp_path)
     for path in tmp_path.glob("taken/*/value"):
@@ -185,8 +185,8 @@ def test_another_dataset_that_drops_nothing_trains_the_arm_and_not_the_base(lab)
 
 
 @pytest.mark.slow
-def test_no_step_that_declares_not_to_read_the_split_reads_it(lab, tmp_path):
-    """Each such step of the experiment is built once more over examples of the other split."""
+def test_steps_that_declare_not_to_read_the_split_do_not_read_it(lab, tmp_path):
+    """Each such step of the experiment is built again from examples of the other split."""
     from dataclasses import replace
 
     from spikein.config.load import read_experiment
@@ -196,22 +196,24 @@ def test_no_step_that_declares_not_to_read_the_split_reads_it(lab, tmp_path):
     store = Store(lab / "store")
     kinds = set()
     for number, step in enumerate(steps):
-        facets = {name: one.facet for name, one in step.reads.items() if name in step.inputs}
+        facets = {
+            name: reading.facet for name, reading in step.reads.items() if name in step.inputs
+        }
         split = [name for name, facet in facets.items() if facet in ("unsplit", "texts", "audited")]
         if not split or step.kind == "model":
             continue
         inputs = {}
-        for name, given in step.inputs.items():
-            found = store.find(given.digest, kind=given.kind)
-            assert found is not None
-            inputs[name] = found.path
+        for name, source in step.inputs.items():
+            artifact = store.find(source.digest, kind=source.kind)
+            assert artifact is not None
+            inputs[name] = artifact.path
             if name in split:
                 inputs[name] = folder = tmp_path / f"{number}-{name}"
                 folder.mkdir()
-                rows = read_examples(found.path)
+                rows = read_examples(artifact.path)
                 write_examples(folder, [replace(row, split=OTHER[row.split]) for row in rows])
-                for facet, function in given.facets.items():
-                    assert find_function(function)(folder) == found.manifest.facets[facet]
+                for facet, function in source.facets.items():
+                    assert find_function(function)(folder) == artifact.manifest.facets[facet]
         out = tmp_path / f"out-{number}"
         out.mkdir()
         settings, execution = step.given()
@@ -234,14 +236,14 @@ def test_no_step_that_declares_not_to_read_the_split_reads_it(lab, tmp_path):
 
 
 @pytest.mark.slow
-def test_facets_see_every_change_but_the_one_they_leave_out(lab, tmp_path):
+def test_facets_reflect_all_changes_except_the_omitted_one(lab, tmp_path):
     from dataclasses import replace
 
     from inject.corpus.corpus import OF_CORPUS
     from inject.examples.example import OF_EXAMPLES
 
     folder, *_ = sorted((lab / "store" / "examples").glob("fictional-seed0-*"))
-    first, *rest = read_examples(folder)
+    first, *others = read_examples(folder)
     before = {name: find_function(take)(folder) for name, take in OF_EXAMPLES.items()}
     changed = {
         "text": replace(first, text=first.text + "."),
@@ -251,7 +253,7 @@ def test_facets_see_every_change_but_the_one_they_leave_out(lab, tmp_path):
     }
     log = {}
     for name, row in changed.items():
-        write_examples(tmp_path, [row, *rest])
+        write_examples(tmp_path, [row, *others])
         log[name] = {
             facet
             for facet, take in OF_EXAMPLES.items()

@@ -1,7 +1,7 @@
-"""Every kind of artifact damaged in four ways: caught before it is used, and mended by a run.
+"""Every kind of artifact damaged in four ways: caught before use, and repaired by a run.
 
-One tiny experiment with every kind is run once. Each case damages one file of its store, asks what
-a run would do, and takes the damage back; recovery, which builds, is tried for every kind.
+One tiny experiment with every kind is run once. Each case damages one file of its store, plans a
+run, and undoes the damage; recovery, which builds, is tested for all kinds.
 """
 
 import shutil
@@ -40,14 +40,14 @@ KINDS = {
     "tokenizer", "corpus", "examples", "variants", "plan", "audit", "model", "statistics",
     "frequency", "scores", "accuracy", "accuracy_gain", "trajectory", "results",
 }  # fmt: skip
-READ_BY_NOBODY = {"results", "trajectory", "accuracy_gain"}
-"""Kinds of which no other artifact is made."""
+UNREAD = {"results", "trajectory", "accuracy_gain"}
+"""Kinds from which no other artifact is made."""
 LEAST_CASES = 144
-"""Of files and damages, in the test of all of them."""
+"""The least number of pairs of file and damage in the test of all."""
 
 
 class Log(Notices):
-    """Names what was built and what was said."""
+    """Records built steps and notices."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -88,21 +88,21 @@ def _graph(folder: Path, *overrides: str, goal: str = "") -> Graph:
 
 
 def artifacts(root: Path, kind: str = "*") -> list[Path]:
-    found = (path for path in (root / "store").glob(f"{kind}/*-*") if path.is_dir())
-    return sorted(path for path in found if not path.parent.name.startswith("."))
+    paths = (path for path in (root / "store").glob(f"{kind}/*-*") if path.is_dir())
+    return sorted(path for path in paths if not path.parent.name.startswith("."))
 
 
 def contents(root: Path) -> dict[str, str]:
     """Return the content of every artifact, which is whole, by kind and digest."""
-    store, found = Store(root / "store"), {}
+    store, content_by_artifact = Store(root / "store"), {}
     for path in artifacts(root):
         artifact = open_artifact(path)
         store.verify(artifact)
-        found[f"{path.parent.name}/{artifact.digest}"] = artifact.manifest.content
-    return found
+        content_by_artifact[f"{path.parent.name}/{artifact.digest}"] = artifact.manifest.content
+    return content_by_artifact
 
 
-def mended(graph: Graph, root: Path) -> tuple[Log, RunReport]:
+def repair(graph: Graph, root: Path) -> tuple[Log, RunReport]:
     log = Log()
     return log, InProcess().run(graph, Store(root / "store"), log)
 
@@ -112,7 +112,7 @@ def name_of(path: Path) -> str:
 
 
 def chosen_files(root: Path) -> list[tuple[Path, str]]:
-    """Return the files to damage: of one artifact a kind, and of both models, every file."""
+    """Return the files to damage: all those of one artifact per kind, and of both models."""
     chosen = []
     for kind in sorted(KINDS):
         folders = artifacts(root, kind)
@@ -124,15 +124,15 @@ def chosen_files(root: Path) -> list[tuple[Path, str]]:
 
 def test_the_experiment_has_every_kind(finished):
     assert {path.parent.name for path in artifacts(finished)} == KINDS
-    kept = list((finished / "store" / "model").glob("*/step-*/model.safetensors"))
-    assert kept
+    checkpoints = list((finished / "store" / "model").glob("*/step-*/model.safetensors"))
+    assert checkpoints
 
 
-def test_any_damage_to_any_file_of_any_kind_is_planned_to_be_mended_and_named(
+def test_all_damage_to_files_of_all_kinds_is_named_and_planned_for_repair(
     finished, graph, tmp_path
 ):
     store, cases = Store(finished / "store"), 0
-    assert all(one.state == "stored" for one in plan(graph, store))
+    assert all(planned.state == "stored" for planned in plan(graph, store))
     for folder, name in chosen_files(finished):
         file = folder / name
         for how in DAMAGES:
@@ -140,19 +140,23 @@ def test_any_damage_to_any_file_of_any_kind_is_planned_to_be_mended_and_named(
                 continue
             damage(file, how, tmp_path / "aside")
             try:
-                found = {one.step.name: one for one in plan(graph, store) if one.state != "stored"}
-                assert [one.state for one in found.values()] == ["damaged"], (file, how)
-                [one] = found.values()
-                assert folder.name.endswith(one.step.digest[:12])
-                # Of a kept model's folder the file is named with it.
-                assert name in str(one.problem), (file, how)
+                unstored = {
+                    planned.step.name: planned
+                    for planned in plan(graph, store)
+                    if planned.state != "stored"
+                }
+                assert [planned.state for planned in unstored.values()] == ["damaged"], (file, how)
+                [planned] = unstored.values()
+                assert folder.name.endswith(planned.step.digest[:12])
+                # A file of an intermediate model is named with its folder.
+                assert name in str(planned.problem), (file, how)
                 if name != "manifest.json":
                     with pytest.raises(StoreError):
                         verified(open_artifact(folder))
             finally:
                 restore(file, tmp_path / "aside")
             cases += 1
-    assert all(one.state == "stored" for one in plan(graph, store))
+    assert all(planned.state == "stored" for planned in plan(graph, store))
     assert cases >= LEAST_CASES
 
 
@@ -161,7 +165,9 @@ def delete_kind(root: Path, kind: str) -> None:
         delete_tree(path)
 
 
-def test_a_run_mends_every_kind_that_is_damaged_or_gone_and_leaves_the_rest(lab, graph, tmp_path):
+def test_a_run_repairs_damaged_and_missing_artifacts_of_all_kinds_and_no_others(
+    lab, graph, tmp_path
+):
     before = contents(lab)
     for number, kind in enumerate(sorted(KINDS)):
         folders = artifacts(lab, kind)
@@ -174,51 +180,51 @@ def test_a_run_mends_every_kind_that_is_damaged_or_gone_and_leaves_the_rest(lab,
             files = [path for path in folders[0].rglob("*") if path.is_file()]
             file = max(files, key=lambda path: path.stat().st_size)
             damage(file, how, tmp_path / f"aside-{kind}")
-        log, _ = mended(graph, lab)
+        log, _ = repair(graph, lab)
         assert sorted(log.built) == names, kind
         assert [str(file) in notice for notice in log.notices] == [True] * (how != "deleted")
     assert contents(lab) == before
 
 
 def forged_file(place: Path) -> Path:
-    """Change an artifact's largest file together with all that its manifest says of it."""
+    """Change an artifact's largest file, and its manifest to match."""
     manifest = read_manifest(place)
     names = [name for name in manifest.files if name not in manifest.volatile]
-    name = max(names, key=lambda one: manifest.files[one].size)
+    name = max(names, key=lambda file_name: manifest.files[file_name].size)
     if place.parent.name == "model":
-        # What an arm was fed is read by all that read it, alone or with everything else.
+        # All readers of an arm's model read its exposures, some of them only these.
         name = "exposures.parquet" if "plan" in manifest.inputs else name
     forge(place, name, {facet: digest([of, "x"]) for facet, of in manifest.facets.items()})
     return place / name
 
 
-def test_what_was_made_of_content_that_is_gone_is_damaged_in_every_kind(lab, graph):
+def test_artifacts_built_from_changed_content_are_damaged_in_all_kinds(lab, graph):
     store = Store(lab / "store")
-    cases = [(kind, "*") for kind in sorted(KINDS - READ_BY_NOBODY - {"model"})]
+    cases = [(kind, "*") for kind in sorted(KINDS - UNREAD - {"model"})]
     for kind, label in (*cases, ("model", "base-*"), ("model", "seed-0-*")):
         places = sorted((lab / "store" / kind).glob(label))
         whole = {place: (place, shutil.copytree(place, lab / place.name)) for place in places}
         forged = {read_manifest(forged_file(place).parent).digest for place in places}
         planned = plan(graph, store)
         below = {
-            one.step.name
-            for one in planned
-            if any(given.digest in forged for given in one.step.inputs.values())
+            entry.step.name
+            for entry in planned
+            if any(source.digest in forged for source in entry.step.inputs.values())
         }
         assert below
-        damaged = [one for one in planned if one.state == "damaged"]
-        assert {one.step.name for one in damaged} == below
-        assert all("content that its input" in str(one.problem) for one in damaged)
-        found = collect_damaged(store, dry_run=True).removed
-        # A corpus says itself which tokens it has, so it is damaged, too.
+        damaged = [entry for entry in planned if entry.state == "damaged"]
+        assert {entry.step.name for entry in damaged} == below
+        assert all("content that its input" in str(entry.problem) for entry in damaged)
+        removed = collect_damaged(store, dry_run=True).removed
+        # A corpus records its own tokens, so it is also damaged.
         itself = {kind} & {"corpus"}
-        assert {one.path.parent.name for one in found} == {
+        assert {entry.path.parent.name for entry in removed} == {
             *(name.split()[0] for name in below), *itself,
         }  # fmt: skip
         for place, copy in whole.values():
             delete_tree(place)
             copy.rename(place)
-    assert all(one.state == "stored" for one in plan(graph, store))
+    assert all(entry.state == "stored" for entry in plan(graph, store))
 
 
 @pytest.mark.parametrize(
@@ -235,19 +241,19 @@ def test_flipped_weights_are_neither_trained_on_nor_scored(
     [model] = (lab / "store" / "model").glob(label)
     weights, content = model / "model.safetensors", read_manifest(model).content
     flip(weights)
-    log, report = mended(_graph(finished, override, goal=goal), lab)
+    log, report = repair(_graph(finished, override, goal=goal), lab)
     assert [name for name in log.built if name.startswith("model ")] == again
     assert str(weights) in log.notices[0]
     [model] = (path for path in (lab / "store" / "model").glob(label) if path.name == model.name)
     assert read_manifest(model).content == content
     for outcome in report.outcomes:
-        built = {one.step.digest: one.artifact.manifest for one in report.outcomes}
+        built = {entry.step.digest: entry.artifact.manifest for entry in report.outcomes}
         named = outcome.step.inputs.items()
-        inputs = {name: built[one.digest] for name, one in named if one.digest in built}
+        inputs = {name: built[source.digest] for name, source in named if source.digest in built}
         require_current(outcome.artifact, inputs)
 
 
-def test_the_advised_repair_leaves_a_run_that_works(lab, finished):
+def test_the_advised_repair_restores_the_run(lab, finished):
     """The issue's case: `scores.parquet` cut short, `gc --damaged`, `run`."""
     before = contents(lab)
     scores = [path for path in artifacts(lab, "scores") if path.name.startswith("seed-0-")]
@@ -268,11 +274,11 @@ def test_the_advised_repair_leaves_a_run_that_works(lab, finished):
     assert (result.folder / "findings.parquet").read_bytes() == metrics
 
 
-def test_commands_that_read_a_run_refuse_damage_and_say_what_mends_it(lab):
+def test_commands_that_read_a_run_refuse_damage_and_name_the_remedy(lab):
     run_folder = lab / "runs" / "tiny" / "1"
     aside = lab / "aside"
 
-    def refused(kind: str, pattern: str, command) -> None:
+    def check_refused(kind: str, pattern: str, command) -> None:
         read = [folder for folder in artifacts(lab, kind) if "step-" not in folder.name]
         files = [path for folder in read for path in folder.glob(pattern)]
         assert files
@@ -284,7 +290,7 @@ def test_commands_that_read_a_run_refuse_damage_and_say_what_mends_it(lab):
                 assert str(file) in str(caught.value)
                 assert f"spikein run {run_folder / 'experiment.yaml'}" in str(caught.value)
                 problems = [row.problem for row in artifact_rows(run_folder, read=True)]
-                assert len([one for one in problems if one]) == 1
+                assert len([problem for problem in problems if problem]) == 1
             finally:
                 restore(file, aside)
 
@@ -296,15 +302,15 @@ def test_commands_that_read_a_run_refuse_damage_and_say_what_mends_it(lab):
         ("model", "exposures.parquet"),
         ("corpus", "overlaps.json"),
     ):
-        refused(kind, pattern, lambda: render_report(run_folder, store_root=lab / "store"))
+        check_refused(kind, pattern, lambda: render_report(run_folder, store_root=lab / "store"))
     for kind, pattern in (("audit", "audit.json"), ("corpus", "tokens-*.bin")):
-        refused(kind, pattern, lambda: audit_run(run_folder, rules=None))
+        check_refused(kind, pattern, lambda: audit_run(run_folder, rules=None))
     for kind, pattern in (("corpus", "tokens-*.bin"), ("plan", "payload.bin")):
-        refused(kind, pattern, lambda: export_run(run_folder, lab / "out", EXPORT))
+        check_refused(kind, pattern, lambda: export_run(run_folder, lab / "out", EXPORT))
     render_report(run_folder, store_root=lab / "store")
 
 
-def test_a_report_needs_what_the_page_reads_and_a_run_builds_the_rest_again(lab, graph):
+def test_a_report_needs_only_artifacts_of_the_page_and_a_run_rebuilds_others(lab, graph):
     before = contents(lab)
     gone = ("tokenizer", "statistics", "frequency", "variants", "accuracy")
     for kind in gone:
@@ -312,6 +318,6 @@ def test_a_report_needs_what_the_page_reads_and_a_run_builds_the_rest_again(lab,
     page = render_report(lab / "runs" / "tiny" / "latest", store_root=lab / "store")
     assert "Audit of the training streams" in page.read_text()
     assert not {path.parent.name for path in artifacts(lab)} & set(gone)
-    log, _ = mended(graph, lab)
+    log, _ = repair(graph, lab)
     assert {name.split()[0] for name in log.built} == set(gone)
     assert contents(lab) == before

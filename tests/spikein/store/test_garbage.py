@@ -26,15 +26,15 @@ def test_damage_is_named_and_can_be_repaired(tmp_path, file, how):
     with pytest.raises(StoreError, match="spikein run") as caught:
         store.find(recipe(a=1).digest)
     assert file in str(caught.value)
-    [found] = collect_damaged(store, dry_run=True).removed
-    assert found.path == bad.path
-    assert file in found.reason
-    assert [one.path for one in collect_damaged(store).removed] == [bad.path]
+    [removed] = collect_damaged(store, dry_run=True).removed
+    assert removed.path == bad.path
+    assert file in removed.reason
+    assert [entry.path for entry in collect_damaged(store).removed] == [bad.path]
     assert store.obtain(recipe(a=1), write("x"), label="l").built
     assert store.find(good.digest) is not None
 
 
-def test_collect_keeps_what_is_needed_and_its_inputs(tmp_path):
+def test_collect_keeps_needed_artifacts_and_their_inputs(tmp_path):
     store = Store(tmp_path)
     below = store.obtain(recipe(a=1), write("1"), label="bottom").artifact
     chain = [below]
@@ -49,7 +49,7 @@ def test_collect_keeps_what_is_needed_and_its_inputs(tmp_path):
     before = visible(tmp_path)
 
     tried = collect(store, keep=[top.digest[:12]], dry_run=True)
-    assert {one.path for one in tried.removed} == {lonely.path, stale}
+    assert {entry.path for entry in tried.removed} == {lonely.path, stale}
     assert visible(tmp_path) == before
 
     done = collect(store, keep=[top.digest])
@@ -63,9 +63,9 @@ def test_collect_keeps_what_is_needed_and_its_inputs(tmp_path):
 
 
 @pytest.mark.parametrize("remove", ["damaged", "unneeded"])
-def test_a_symlinked_artifact_goes_and_its_target_keeps_mode_and_content(tmp_path, remove):
+def test_a_symlinked_artifact_is_removed_and_its_target_keeps_mode_and_content(tmp_path, remove):
     store, target = Store(tmp_path / "store"), tmp_path / "mine"
-    kept = store.obtain(recipe(a=1), write("1"), label="kept").artifact
+    needed = store.obtain(recipe(a=1), write("1"), label="kept").artifact
     made = store.obtain(recipe(a=2), write("2"), label="moved").artifact
     made.path.chmod(0o755)
     made.path.rename(target)
@@ -75,15 +75,15 @@ def test_a_symlinked_artifact_goes_and_its_target_keeps_mode_and_content(tmp_pat
     modes = [path.stat().st_mode for path in (target, target / "deep")]
     with pytest.raises(StoreError, match="is a link"):
         store.find(made.digest)
-    found = collect_damaged(store) if remove == "damaged" else collect(store, keep=[kept.digest])
-    assert [(one.path, one.size) for one in found.removed] == [(made.path, 0)]
+    result = collect_damaged(store) if remove == "damaged" else collect(store, keep=[needed.digest])
+    assert [(entry.path, entry.size) for entry in result.removed] == [(made.path, 0)]
     assert not made.path.is_symlink()
     assert [path.stat().st_mode for path in (target, target / "deep")] == modes
     assert (target / "deep/a.txt").read_text() == "2"
 
 
-def test_a_corpus_of_other_tokens_than_it_says_is_removed(tmp_path, tiny_tokenizer):
-    """Its files are intact by the store's digests; what they were made of was damaged before."""
+def test_a_corpus_with_other_tokens_than_recorded_is_removed(tmp_path, tiny_tokenizer):
+    """Its files match the store's digests, but the tokens were damaged before."""
     documents = [Document(text, f"t:{index}", 0) for index, text in enumerate(make_texts(40))]
     good, bad = (
         Recipe(kind="corpus", function="made:build", settings={"a": number}) for number in range(2)

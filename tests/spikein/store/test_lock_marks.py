@@ -1,4 +1,4 @@
-"""Who uses a store, and who builds in it: named while alive, gone when dead."""
+"""Marks of processes that use a store or build in it: named while alive, removed when dead."""
 
 import json
 import os
@@ -54,22 +54,22 @@ def marks(root: Path) -> list[Path]:
     return sorted((root / ".leases").glob("use-*.lock"))
 
 
-def test_marks_name_host_process_and_start_and_go_with_the_dead(tmp_path):
+def test_marks_name_host_process_and_start_and_are_removed_after_a_kill(tmp_path):
     process = builder(tmp_path)
     try:
         (mark,) = marks(tmp_path)
         lease = tmp_path / ".leases" / f"{recipe(a=1).digest[:12]}.lock"
         for path in (mark, lease):
-            said = json.loads(path.read_text())
-            assert (said["host"], said["process"]) == (socket.gethostname(), process.pid)
-            assert said["started"] <= said["since"] <= own_mark().since
+            values = json.loads(path.read_text())
+            assert (values["host"], values["process"]) == (socket.gethostname(), process.pid)
+            assert values["started"] <= values["since"] <= own_mark().since
         with pytest.raises(StoreError) as caught:
             collect(Store(tmp_path), keep=[])
         assert "1 other process uses the store" in str(caught.value)
         assert f"process {process.pid} on {socket.gethostname()}" in str(caught.value)
     finally:
         kill(process)
-    # A mark of the dead goes by itself.
+    # The next use removes the marks of dead processes.
     assert marks(tmp_path) == [mark]
     with Store(tmp_path).in_use():
         (own,) = marks(tmp_path)
@@ -77,18 +77,18 @@ def test_marks_name_host_process_and_start_and_go_with_the_dead(tmp_path):
     assert not marks(tmp_path)
 
 
-def test_who_waits_is_told_for_whom_and_takes_over_from_the_killed(tmp_path):
+def test_a_waiting_process_names_the_builder_and_takes_over_after_a_kill(tmp_path):
     process = builder(tmp_path)
-    told: list[str] = []
+    notices: list[str] = []
 
     def notice(text: str) -> None:
-        told.append(text)
+        notices.append(text)
         kill(process)
 
     assert Store(tmp_path).obtain(recipe(a=1), write("x"), label="l", notice=notice).built
-    (said,) = told
-    assert f"another run is building thing/l-{recipe(a=1).digest[:12]} (process" in said
-    assert f"process {process.pid} on {socket.gethostname()}, started 20" in said
+    (message,) = notices
+    assert f"another run is building thing/l-{recipe(a=1).digest[:12]} (process" in message
+    assert f"process {process.pid} on {socket.gethostname()}, started 20" in message
     assert not leftovers(tmp_path)
 
 
@@ -110,7 +110,7 @@ def test_a_mark_of_another_host_is_named_and_never_taken_for_dead(tmp_path):
     assert len(collect(store, keep=[]).removed) == 1
 
 
-def test_a_mark_that_says_nothing_does_no_harm(tmp_path):
+def test_an_unreadable_mark_does_no_harm(tmp_path):
     store = Store(tmp_path)
     for number, text in enumerate(("", "{", "[]", '{"host": 1}')):
         (tmp_path / ".leases").mkdir(exist_ok=True)

@@ -1,4 +1,4 @@
-"""Identity: what enters a digest, and what does not."""
+"""Identity: the parts that enter a digest, and those that do not."""
 
 import json
 import math
@@ -14,7 +14,7 @@ from spikein.store.store import Store, safe_label
 from tests.spikein.samples import recipe, write
 
 
-def test_everything_that_bears_on_the_content_enters():
+def test_everything_that_determines_the_content_enters_the_digest():
     whole = {"kind": "thing", "function": "made:build", "settings": {}}
     for other in (
         {"settings": {"a": None}},
@@ -44,8 +44,8 @@ DAMAGES = {
 def with_input(root: Path) -> Path:
     """Return the manifest of an artifact with an input."""
     store = Store(root)
-    given = store.obtain(recipe(n=1), write("a"), label="given").artifact
-    made = Recipe(kind="thing", function="made:build", settings={}, inputs={"a": given.digest})
+    source = store.obtain(recipe(n=1), write("a"), label="given").artifact
+    made = Recipe(kind="thing", function="made:build", settings={}, inputs={"a": source.digest})
     path = store.obtain(made, write("b"), label="made").artifact / "manifest.json"
     path.chmod(0o644)
     return path
@@ -69,7 +69,7 @@ def test_a_damaged_manifest_is_found(tmp_path):
             read_manifest(path.parent)
 
 
-def test_every_flipped_byte_of_a_manifest_is_noticed(tmp_path):
+def test_all_flipped_bytes_of_a_manifest_are_noticed(tmp_path):
     path = with_input(tmp_path)
     content = path.read_bytes()
     for place in range(0, len(content), 7):

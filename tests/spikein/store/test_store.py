@@ -33,7 +33,7 @@ def test_obtain_builds_once_and_makes_read_only(tmp_path):
     record = first.artifact.manifest.files["deep/a.txt"]
     assert record[:2] == (text_digest("x"), 1)
     assert record.xxh3 == xxhash.xxh3_128(b"x").hexdigest()
-    # What differs from build to build has no part in the content.
+    # Volatile files are not part of the content.
     assert first.artifact.manifest.content == digest({"deep/a.txt": text_digest("x")})
     store.verify(again.artifact)
     manifest = (first.artifact / "manifest.json").read_text()
@@ -111,7 +111,7 @@ def child(root: Path, when: str) -> subprocess.Popen[str]:
 
 @pytest.fixture(scope="module")
 def calm(tmp_path_factory: pytest.TempPathFactory) -> tuple[str, list[str]]:
-    """The content and the names of what a process leaves that nobody kills."""
+    """The content and the names of the files of a process that is not killed."""
     root = tmp_path_factory.mktemp("calm")
     out, _ = child(root, "never").communicate(timeout=60)
     return out.split()[1], visible(root / "store")
@@ -131,7 +131,7 @@ def builds(root: Path) -> int:
         ("after the rename", 1),
     ],
 )
-def test_kill_9_at_any_point_then_run_again(tmp_path, calm, when, expected_builds):
+def test_a_run_after_kill_9_at_any_point_builds_the_same(tmp_path, calm, when, expected_builds):
     content, names = calm
     killed = child(tmp_path, when)
     killed.communicate(timeout=60)
@@ -148,11 +148,11 @@ def test_kill_9_at_any_point_then_run_again(tmp_path, calm, when, expected_build
 
 def test_two_processes_racing_for_one_step_build_it_once(tmp_path):
     racers = [child(tmp_path, "slow") for _ in range(2)]
-    said = [racer.communicate(timeout=60)[0] for racer in racers]
+    outputs = [racer.communicate(timeout=60)[0] for racer in racers]
     assert builds(tmp_path) == 1
-    assert sorted(text.split()[-2] for text in said) == ["False", "True"]
-    assert len({text.split()[-1] for text in said}) == 1
-    assert any("another run is building thing/l" in text for text in said)
+    assert sorted(text.split()[-2] for text in outputs) == ["False", "True"]
+    assert len({text.split()[-1] for text in outputs}) == 1
+    assert any("another run is building thing/l" in text for text in outputs)
 
 
 WRAPPED = RuntimeError("I/O error: No space left on device (os error 28)")
@@ -176,7 +176,7 @@ def test_a_full_disk_is_named_and_leaves_nothing(tmp_path, monkeypatch, error):
     assert store.obtain(recipe(a=1), write("x"), label="l").built
 
 
-def test_a_disk_that_fills_within_a_file_is_told_whatever_library_writes_it(tmp_path):
+def test_a_disk_that_fills_within_a_file_is_reported_for_all_writers(tmp_path):
     import numpy as np
     import pyarrow as pa
     import pyarrow.parquet as pq
@@ -194,19 +194,19 @@ def test_a_disk_that_fills_within_a_file_is_told_whatever_library_writes_it(tmp_
     }
     with mounted(tmp_path / "small", kilobytes=256) as small:
         store = Store(small / "store")
-        kept = store.obtain(recipe(a=0), write("x"), label="kept").artifact
+        earlier = store.obtain(recipe(a=0), write("x"), label="kept").artifact
         for name, writer in writers.items():
             with pytest.raises(StoreError, match="disk is full"):
                 store.obtain(
                     recipe(writer=name), lambda out, w=writer: w(out / "a") and None, label="l"
                 )
-            assert visible(store.root) == [str(kept.path.relative_to(store.root))]
+            assert visible(store.root) == [str(earlier.path.relative_to(store.root))]
             assert not leftovers(store.root)
-        store.verify(kept)
+        store.verify(earlier)
         assert store.obtain(recipe(a=2), write("x"), label="fits").built
 
 
-def test_an_unwritable_store_says_so(tmp_path):
+def test_an_unwritable_store_is_refused(tmp_path):
     (tmp_path / "file").write_text("")
     with pytest.raises(StoreError, match="cannot be written"):
         Store(tmp_path / "file" / "store").obtain(recipe(a=1), write("x"), label="l")

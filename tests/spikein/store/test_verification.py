@@ -1,4 +1,4 @@
-"""What is read is what was built, or it is built again: the store, plans and the executor."""
+"""Artifacts that changed since they were built are rebuilt: the store, plans and the executor."""
 
 import time
 from itertools import product
@@ -21,7 +21,7 @@ TRACE = ".trace"
 
 
 def chain(root: Path, *, texts: dict[str, str] | None = None) -> list[Step]:
-    """Return a → b → c; each writes what it read and a text that the digest does not know."""
+    """Return a → b → c; each writes its input and a text that is not in the digest."""
     steps: list[Step] = []
     for name in "abc":
         execution = {"text": (texts or {}).get(name, name), "trace": str(root / TRACE)}
@@ -31,37 +31,37 @@ def chain(root: Path, *, texts: dict[str, str] | None = None) -> list[Step]:
 
 
 def calls(root: Path) -> list[str]:
-    """The steps that were built in a store, one after the other."""
-    return [one["step"] for one in events(root / TRACE)]
+    """The steps that were built in a store, in order."""
+    return [event["step"] for event in events(root / TRACE)]
 
 
 def run(steps: list[Step], root: Path, *, whole: bool = True) -> list[str]:
     graph = Graph(goals=(steps[-1],))
-    said = Notices()
-    InProcess().run(graph.complete() if whole else graph, Store(root), said)
-    return said.notices
+    progress = Notices()
+    InProcess().run(graph.complete() if whole else graph, Store(root), progress)
+    return progress.notices
 
 
 def folder(root: Path, name: str) -> Path:
-    [found] = root.glob(f"{name}/{name}-*")
-    return found
+    [path] = root.glob(f"{name}/{name}-*")
+    return path
 
 
 def states(root: Path) -> dict[str, Planned]:
     graph = Graph(goals=(chain(root)[-1],)).complete()
-    return {one.step.label: one for one in plan(graph, Store(root))}
+    return {planned.step.label: planned for planned in plan(graph, Store(root))}
 
 
 @pytest.mark.parametrize("file", ["value", "manifest.json"])
-def test_a_run_says_and_mends_any_damage_and_keeps_what_was_made_of_it(tmp_path, file):
+def test_a_run_reports_and_repairs_damage_and_keeps_dependent_artifacts(tmp_path, file):
     run(chain(tmp_path), tmp_path)
     store = Store(tmp_path)
     for number, (name, how) in enumerate(product("abc", DAMAGES)):
         aside = tmp_path / f"aside-{number}"
         damage(folder(tmp_path, name) / file, how, aside)
-        found = states(tmp_path)
-        assert [label for label, one in found.items() if one.state == "damaged"] == [name]
-        assert file in str(found[name].problem)
+        planned = states(tmp_path)
+        assert [label for label, entry in planned.items() if entry.state == "damaged"] == [name]
+        assert file in str(planned[name].problem)
         (tmp_path / TRACE).unlink()
         [notice] = run(chain(tmp_path), tmp_path)
         assert file in notice
@@ -96,7 +96,7 @@ def test_an_extra_file_and_a_folder_replaced_by_a_link_are_damage(tmp_path):
     assert calls(tmp_path) == ["a", "b", "c", "b", "b"]
 
 
-def test_what_is_rebuilt_with_other_content_takes_along_what_was_made_of_it(tmp_path):
+def test_a_step_rebuilt_with_other_content_rebuilds_its_dependents(tmp_path):
     run(chain(tmp_path), tmp_path)
     flip(folder(tmp_path, "a") / "value")
     run(chain(tmp_path, texts={"a": "other"}), tmp_path)
@@ -104,12 +104,12 @@ def test_what_is_rebuilt_with_other_content_takes_along_what_was_made_of_it(tmp_
     assert (folder(tmp_path, "c") / "value").read_text() == "(c(b(other)))"
 
 
-def test_an_artifact_of_other_content_than_recorded_is_noticed_by_what_was_made_of_it(tmp_path):
+def test_an_artifact_with_other_content_than_recorded_damages_its_dependents(tmp_path):
     run(chain(tmp_path), tmp_path)
     forge(folder(tmp_path, "a"), "value")
-    found = states(tmp_path)["b"]
-    assert found.state == "damaged"
-    assert "its input x no longer has" in str(found.problem)
+    planned = states(tmp_path)["b"]
+    assert planned.state == "damaged"
+    assert "its input x no longer has" in str(planned.problem)
     run(chain(tmp_path), tmp_path)
     assert calls(tmp_path) == [*"abc", "b", "c"]
     forged = (folder(tmp_path, "a") / "value").read_text()
@@ -136,7 +136,7 @@ def test_a_file_is_hashed_once_unless_it_may_have_changed(tmp_path, monkeypatch)
         return quick(path)
 
     monkeypatch.setattr(verification, "quick_digest", counted)
-    # Written so lately that it may be written again without a change of its times.
+    # Files written this recently may change again without a change of their times.
     monkeypatch.setattr(verification, "_SETTLED_NS", 10**18)
     verified(artifact)
     verified(artifact)
@@ -146,7 +146,7 @@ def test_a_file_is_hashed_once_unless_it_may_have_changed(tmp_path, monkeypatch)
     verified(artifact)
     verified(artifact)
     assert hashed == ["a.txt", "log.txt"]
-    # In place, so that the time of change is all that tells.
+    # In place, so that only the time of change reveals it.
     time.sleep(0.03)
     flip(artifact / "deep/a.txt", in_place=True)
     with pytest.raises(StoreError, match=r"a\.txt: changed since it was built"):

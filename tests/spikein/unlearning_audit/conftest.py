@@ -1,4 +1,4 @@
-"""Models of every kind, made once a session, and audits of them in one store."""
+"""Models of every kind, made once per session, and audits of them in one store."""
 
 import json
 from collections.abc import Callable
@@ -17,7 +17,7 @@ OPTIONS = ("prompt_words=30", "samples=2")
 
 
 class Audited:
-    """An audit as it is read: its files, and what the terminal said."""
+    """An audit: its files and its terminal output."""
 
     def __init__(self, folder: Path, output: str) -> None:
         self.folder = folder

@@ -15,7 +15,7 @@ WORDS = 60
 
 
 class Judged(NamedTuple):
-    """Models of every kind that an audit must tell apart, and their texts."""
+    """Models of every kind that an audit must distinguish, and their texts."""
 
     original: Path
     """Trained on the texts, among others."""
@@ -37,12 +37,12 @@ def opened(folder: Path) -> Judged:
 
 def drawn_texts() -> tuple[list[str], list[str]]:
     """Return the texts that are audited, and the control texts."""
-    drawn = make_texts(32, seed=32, words=WORDS)
-    return drawn[:16], drawn[16:]
+    texts = make_texts(32, seed=32, words=WORDS)
+    return texts[:16], texts[16:]
 
 
 def make_models(folder: Path, tokenizer: Any) -> None:
-    """Train a base on plain texts; from it, an original that knows some texts by heart."""
+    """Train a base on plain texts; from it, an original that has memorized some texts."""
     plain = make_texts(300, seed=31, words=WORDS)
     texts, control = drawn_texts()
 
@@ -87,7 +87,7 @@ def _train(
     by_heart: Sequence[str] = (),
     away_from: Sequence[str] = (),
 ) -> Any:
-    """Train on eight plain texts a step, on what is learned by heart, away from what is not."""
+    """Train on eight plain texts per step, towards the texts to memorize, and away from others."""
     draw = np.random.default_rng(seed)
     optimizer = torch.optim.AdamW(model.parameters(), lr=lr, weight_decay=0.0)
     model.train()

@@ -1,4 +1,4 @@
-"""What `spikein audit-unlearning` refuses, in words that say what to do."""
+"""Refusals of `spikein audit-unlearning`, each with a remedy."""
 
 import shutil
 from pathlib import Path
@@ -12,8 +12,8 @@ PROMPT = ("prompt_words=30", "samples=0")
 
 
 @pytest.fixture
-def refused(judged, rows: Path, store: Path, tmp_path: Path):
-    def run(*arguments: object, models=None, texts: Path | None = rows, said=()) -> None:
+def check_refused(judged, rows: Path, store: Path, tmp_path: Path):
+    def run(*arguments: object, models=None, texts: Path | None = rows, messages=()) -> None:
         pair = (judged.original, judged.unlearned["forgot"])
         command = [*(pair if models is None else models), *arguments, "--store", store]
         command += [] if texts is None else ["--texts", texts]
@@ -21,13 +21,13 @@ def refused(judged, rows: Path, store: Path, tmp_path: Path):
         output = " ".join(result.output.split())
         assert result.exit_code == 2, output
         assert not (tmp_path / "audit").exists()
-        for part in said:
+        for part in messages:
             assert part in output
 
     return run
 
 
-def test_other_tokenizers_and_shapes(judged, tmp_path, tiny_tokenizer, refused):
+def test_other_tokenizers_and_shapes_are_refused(judged, tmp_path, tiny_tokenizer, check_refused):
     from tokenizers import Tokenizer
     from tokenizers import models as kinds
     from transformers import PreTrainedTokenizerFast
@@ -40,18 +40,18 @@ def test_other_tokenizers_and_shapes(judged, tmp_path, tiny_tokenizer, refused):
     backend = Tokenizer(kinds.BPE(letters, []))
     letter = PreTrainedTokenizerFast(tokenizer_object=backend, eos_token="<|endoftext|>")
     letter.save_pretrained(other)
-    said = ["its tokenizer is not that of", str(judged.original), "chunk 0", "token"]
-    refused(*PROMPT, models=(judged.original, other), said=said)
+    messages = ["its tokenizer is not that of", str(judged.original), "chunk 0", "token"]
+    check_refused(*PROMPT, models=(judged.original, other), messages=messages)
     small = tmp_path / "small"
     small_model(len(tiny_tokenizer), hidden=32).save_pretrained(small)
     tiny_tokenizer.save_pretrained(small)
-    said = ["another shape than", "hidden_size 64 and 32"]
-    refused(*PROMPT, models=(judged.original, small), said=said)
+    messages = ["another shape than", "hidden_size 64 and 32"]
+    check_refused(*PROMPT, models=(judged.original, small), messages=messages)
     models = (judged.original, judged.unlearned["forgot"], small)
-    refused(*PROMPT, models=models, said=said)
+    check_refused(*PROMPT, models=models, messages=messages)
 
 
-def test_a_diverged_model(judged, tmp_path, refused):
+def test_a_diverged_model_is_refused(judged, tmp_path, check_refused):
     import torch
     from safetensors.torch import load_file, save_file
 
@@ -60,11 +60,13 @@ def test_a_diverged_model(judged, tmp_path, refused):
     weights = load_file(broken / "model.safetensors")
     weights["lm_head.weight"] = torch.full_like(weights["lm_head.weight"], 3e38)
     save_file(weights, broken / "model.safetensors", metadata={"format": "pt"})
-    refused("prompt_words=30", "samples=1", models=(judged.original, broken), said=["diverged"])
+    check_refused(
+        "prompt_words=30", "samples=1", models=(judged.original, broken), messages=["diverged"]
+    )
 
 
-def test_texts_that_cannot_be_read(tmp_path, refused):
-    for name, content, said in (
+def test_unreadable_texts_are_refused(tmp_path, check_refused):
+    for name, content, message in (
         ("blank.txt", b" \n ", "empty"),
         ("latin.txt", "Caf\xe9 ".encode("latin-1") * 50, "UTF-8"),
         ("other.csv", b"body\nabc\n", "no 'text' or 'input'"),
@@ -72,34 +74,36 @@ def test_texts_that_cannot_be_read(tmp_path, refused):
         ("twice.jsonl", b'{"id": 1, "text": "a"}\n{"id": 1, "text": "b"}', "1 rows have the id"),
     ):
         (tmp_path / name).write_bytes(content)
-        refused(*PROMPT, texts=tmp_path / name, said=[name, said])
+        check_refused(*PROMPT, texts=tmp_path / name, messages=[name, message])
 
 
-def test_what_is_missing_is_named(judged, tmp_path, refused):
-    refused(texts=tmp_path / "missing.txt", said=["no such file"])
-    refused(*PROMPT, models=(judged.original, tmp_path / "none"), said=["none"])
-    refused(models=(judged.original,), said=["unlearned: is missing"])
-    refused(texts=None, said=["texts: is missing"])
+def test_missing_inputs_are_named(judged, tmp_path, check_refused):
+    check_refused(texts=tmp_path / "missing.txt", messages=["no such file"])
+    check_refused(*PROMPT, models=(judged.original, tmp_path / "none"), messages=["none"])
+    check_refused(models=(judged.original,), messages=["unlearned: is missing"])
+    check_refused(texts=None, messages=["texts: is missing"])
 
 
-def test_a_retrained_model_that_was_fed_a_text(judged, tmp_path, refused):
+def test_a_retrained_model_trained_on_a_text_is_refused(judged, tmp_path, check_refused):
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    told = tmp_path / "retrained"
-    shutil.copytree(judged.retrained, told)
-    fed, never = example_id(judged.texts[2]), example_id(judged.texts[3])
-    table = pa.table({"example_id": [fed, never], "status": ["whole", "never reached"]})
-    pq.write_table(table, told / "exposures.parquet")
-    models = (judged.original, judged.unlearned["forgot"], told)
-    refused(
-        *PROMPT, models=models, said=["was trained on 1 of the texts", fed, "exposures.parquet"]
+    contaminated = tmp_path / "retrained"
+    shutil.copytree(judged.retrained, contaminated)
+    exposed, unexposed = example_id(judged.texts[2]), example_id(judged.texts[3])
+    table = pa.table({"example_id": [exposed, unexposed], "status": ["whole", "never reached"]})
+    pq.write_table(table, contaminated / "exposures.parquet")
+    models = (judged.original, judged.unlearned["forgot"], contaminated)
+    check_refused(
+        *PROMPT,
+        models=models,
+        messages=["was trained on 1 of the texts", exposed, "exposures.parquet"],
     )
 
 
-def test_scores_of_which_no_ratio_can_be_taken(tmp_path, refused):
-    mine = tmp_path / "mine.py"
-    mine.write_text(
+def test_scores_without_a_ratio_are_refused(tmp_path, check_refused):
+    path = tmp_path / "mine.py"
+    path.write_text(
         "from spikein import ExampleEvidence, Score, View, Detector, each_example\n"
         "def _score(example, settings):\n"
         "    value = example.statistics['text'].log_probability.mean()\n"
@@ -108,27 +112,29 @@ def test_scores_of_which_no_ratio_can_be_taken(tmp_path, refused):
         "    score=each_example(_score))\n"
     )
     options = ("prompt_words=30", "samples=1")
-    refused(*options, f"detector={mine}:score", said=["is positive", "negative"])
+    check_refused(*options, f"detector={path}:score", messages=["is positive", "negative"])
     for several in ("all", "'mink,loss'"):
-        refused(*PROMPT, f"detector={several}")
-    refused(*PROMPT, "detector=dc_pdd", said=["dc_pdd"])
+        check_refused(*PROMPT, f"detector={several}")
+    check_refused(*PROMPT, "detector=dc_pdd", messages=["dc_pdd"])
 
 
-def test_settings_that_make_no_audit(judged, rows, tmp_path, refused):
-    refused("prompt_words=600", said=["fewer than chunk_words"])
-    refused("sampels=3", said=["Did you mean 'samples'?"])
-    refused(models=("a", "b", "c", "d"), said=["a fourth model"])
-    refused("prompt_words=59", "--control-texts", rows, said=["is also audited"])
+def test_invalid_settings_are_refused(judged, rows, tmp_path, check_refused):
+    check_refused("prompt_words=600", messages=["fewer than chunk_words"])
+    check_refused("sampels=3", messages=["Did you mean 'samples'?"])
+    check_refused(models=("a", "b", "c", "d"), messages=["a fourth model"])
+    check_refused("prompt_words=59", "--control-texts", rows, messages=["is also audited"])
     wrong = tmp_path / "wrong.yaml"
     wrong.write_text("original: a\nunlearned: b\ntext: c\n")
-    said = ["wrong.yaml:3", "Did you mean 'texts'?"]
-    refused("--config", wrong, models=(), texts=None, said=said)
+    messages = ["wrong.yaml:3", "Did you mean 'texts'?"]
+    check_refused("--config", wrong, models=(), texts=None, messages=messages)
     long = write_rows(tmp_path / "long.jsonl", [" ".join(judged.texts)])
-    said = ["of its 256 positions", "prompt_words"]
-    refused("prompt_words=400", "samples=1", "band=[0.01, 100]", texts=long, said=said)
+    messages = ["of its 256 positions", "prompt_words"]
+    check_refused(
+        "prompt_words=400", "samples=1", "band=[0.01, 100]", texts=long, messages=messages
+    )
 
 
-def test_a_folder_that_is_no_audit_is_left_alone(judged, rows, tmp_path):
+def test_a_folder_that_is_not_an_audit_stays_unchanged(judged, rows, tmp_path):
     out = tmp_path / "mine"
     out.mkdir()
     (out / "thesis.txt").write_text("years of work")

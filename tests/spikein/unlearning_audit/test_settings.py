@@ -1,4 +1,4 @@
-"""The file of settings: the shipped one is checked offline, and all that is wrong is said."""
+"""Settings files: the shipped one is checked offline, and all problems are reported."""
 
 from pathlib import Path
 
@@ -15,25 +15,25 @@ from tests.analysis.unlearning_audit.made import chunk
 
 
 def test_the_papers_audit_is_read_and_takes_the_users_books(tmp_path: Path):
-    found = read_settings(
+    settings = read_settings(
         AuditSettings, AUDITS.find("unlearning-whp"), [f"books={tmp_path}"], {"samples": 3}
     )
-    assert found.original == "meta-llama/Llama-2-7b-chat-hf"
-    assert found.unlearned == "microsoft/Llama2-7b-WhoIsHarryPotter"
-    assert (found.texts, found.samples) == (str(tmp_path), 3)
-    assert (found.chunk_words, found.prompt_words) == (512, 200)
-    assert found.band == pytest.approx((1 / 1.15, 1.15))
+    assert settings.original == "meta-llama/Llama-2-7b-chat-hf"
+    assert settings.unlearned == "microsoft/Llama2-7b-WhoIsHarryPotter"
+    assert (settings.texts, settings.samples) == (str(tmp_path), 3)
+    assert (settings.chunk_words, settings.prompt_words) == (512, 200)
+    assert settings.band == pytest.approx((1 / 1.15, 1.15))
     assert "unlearning-whp" not in EXPERIMENTS.files()
 
 
-def test_all_that_is_wrong_is_said_at_once(tmp_path: Path):
+def test_all_problems_are_reported_at_once(tmp_path: Path):
     path = tmp_path / "audit.yaml"
     path.write_text("original: a\nunlearnd: b\ntexts: ${book}\nsamples: -1\nband: [2, 1]\n")
     with pytest.raises(InputErrors) as refused:
         read_settings(AuditSettings, path, [], {})
     text = str(refused.value)
-    for said in ("Did you mean 'unlearned'?", "audit.yaml:3", "book", "samples", "audit.yaml:4"):
-        assert said in text
+    for message in ("Did you mean 'unlearned'?", "audit.yaml:3", "book", "samples", "audit.yaml:4"):
+        assert message in text
 
 
 def test_guessing_loss_counts_tokens_of_the_other_texts():

@@ -1,4 +1,4 @@
-"""How often a run saves a checkpoint to resume from: not more than 2 % of its time."""
+"""Saving checkpoints to resume from takes at most 2 % of a run's time."""
 
 from itertools import pairwise
 from types import SimpleNamespace
@@ -10,7 +10,7 @@ from train.loop import trainer
 
 
 @pytest.mark.parametrize(("seconds_to_save", "interval"), [(0.2, 300), (6, 300), (30, 1500)])
-def test_checkpoints_take_two_percent_of_a_run_at_most(
+def test_checkpoints_take_at_most_two_percent_of_a_run(
     monkeypatch, tmp_path, seconds_to_save, interval
 ):
     clock = SimpleNamespace(now=0.0)

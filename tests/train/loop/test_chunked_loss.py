@@ -1,4 +1,4 @@
-"""The loss in chunks against transformers' own, from the same weights."""
+"""The loss in chunks against that of transformers, from the same weights."""
 
 import pytest
 import torch
@@ -32,7 +32,7 @@ def loss_and_gradients(model, items, ignored, *, precision=torch.float32):
 
 @pytest.mark.parametrize("architecture", sorted(FAMILIES))
 @pytest.mark.parametrize(("items", "ignored"), [(None, 0.0), (torch.tensor(7), 0.6), (None, 1.0)])
-def test_loss_and_gradients_equal_the_plain_ones(monkeypatch, architecture, items, ignored):
+def test_chunked_loss_and_gradients_equal_the_plain_ones(monkeypatch, architecture, items, ignored):
     monkeypatch.setattr(module, "_chunk_rows", lambda device, vocabulary: 20)
     model = build_model(tiny_shape(architecture, init_std=0.2), 300, 0, 0)
     expected, plain = loss_and_gradients(model, items, ignored)
@@ -59,7 +59,7 @@ def test_bfloat16_products_have_the_precision_of_autocast():
     torch.testing.assert_close(loss, expected, rtol=1e-3, atol=0)
     for name, gradient in gradients.items():
         assert gradient.dtype == torch.float32
-        error, own = ((one - exact[name]).norm() for one in (gradient, plain[name]))
+        error, own = ((computed - exact[name]).norm() for computed in (gradient, plain[name]))
         assert error <= 1.5 * own + 1e-6
 
 

@@ -1,4 +1,4 @@
-"""Several processes, and DeepSpeed, against one process: the same windows, losses and ledger."""
+"""Several processes and DeepSpeed against one process: same windows, losses and ledger."""
 
 import os
 import shutil
@@ -19,42 +19,42 @@ from train.loop.resume import find_resume_point
 
 pytestmark = pytest.mark.slow
 BATCH = 6
-"""Windows of a step; the last step of the run is smaller, and one process has more of it."""
+"""Windows per step; the last step is smaller and unevenly divided between processes."""
 TWO = {"engine": "torchrun", "processes": 2, "device_windows": 1}
 
 
 @pytest.fixture(scope="module")
 def place(tmp_path_factory, tokenizer) -> Path:
-    """The run in this process (`alone`), and what it left after step 4 (`begun`)."""
-    from tests.train.killable import Stopped, go, stop_at
+    """The run in this process (`single`), and its state after step 4 (`begun`)."""
+    from tests.train.killable import Stopped, stop_at, train_run
 
     root = tmp_path_factory.mktemp("engines")
     run = {"dropout": False, "batch_windows": BATCH}
-    go(root / "alone", None, tokenizer, **run)
+    train_run(root / "single", None, tokenizer, **run)
     with pytest.raises(Stopped):
-        go(root / "x", root / "begun", tokenizer, progress=stop_at(4, BATCH), **run)
+        train_run(root / "x", root / "begun", tokenizer, progress=stop_at(4, BATCH), **run)
     assert [path.name for path in root.glob("begun/checkpoint-*")] == ["checkpoint-3"]
     return root
 
 
-def check_same(out: Path, alone: Path, *, tolerance: float) -> None:
+def check_same(out: Path, single: Path, *, tolerance: float) -> None:
     import torch
     from safetensors.torch import load_file
     from transformers import AutoModelForCausalLM
 
-    losses, others = ([row.loss for row in read_log(path)] for path in (out, alone))
+    losses, others = ([row.loss for row in read_log(path)] for path in (out, single))
     assert len(losses) == len(others) > 14
     np.testing.assert_allclose(losses, others, rtol=tolerance)
-    counts = [[row.tokens for row in read_log(path)] for path in (out, alone)]
+    counts = [[row.tokens for row in read_log(path)] for path in (out, single)]
     assert counts[0] == counts[1]
-    seen, expected = (read_exposures(path) for path in (out, alone))
+    seen, expected = (read_exposures(path) for path in (out, single))
     assert seen.drop_columns(["rank"]).equals(expected.drop_columns(["rank"]))
     assert set(seen["rank"].drop_null().to_pylist()) == {0, 1}
-    steps = sorted(path.name for path in alone.glob("step-*"))
+    steps = sorted(path.name for path in single.glob("step-*"))
     assert len(steps) >= 3
     assert sorted(path.name for path in out.glob("step-*")) == steps
     for model in ("", *steps):
-        weights, exact = (load_file(path / model / "model.safetensors") for path in (out, alone))
+        weights, exact = (load_file(path / model / "model.safetensors") for path in (out, single))
         assert weights.keys() == exact.keys()
         for name in weights:
             assert weights[name].dtype == torch.float32
@@ -63,15 +63,13 @@ def check_same(out: Path, alone: Path, *, tolerance: float) -> None:
 
 
 @pytest.mark.timeout(300)
-def test_two_processes_take_up_what_others_began_agree_by_one_clock_and_go_on_exactly(
-    place, tokenizer
-):
-    """One process begins, two go on; of two more one is killed, and two or one go on from there.
+def test_two_processes_resume_other_runs_with_a_common_clock(place, tokenizer):
+    """One process begins and two resume; one of two others is killed, and two or one resume.
 
-    Rank 1's clock says five minutes after every third step, rank 0's never does.
+    Only rank 1's clock reports that five minutes have passed, after every third step.
     """
     from tests.train.engines import start
-    from tests.train.killable import CONTEXT, check_same_run, go
+    from tests.train.killable import CONTEXT, check_same_run, train_run
     from train.launch import ProcessFailed
 
     def two(name: str, *more: object) -> Path:
@@ -80,30 +78,30 @@ def test_two_processes_take_up_what_others_began_agree_by_one_clock_and_go_on_ex
 
     for name in ("whole", "killed"):
         shutil.copytree(place / "begun", place / f"{name}-left")
-    check_same(two("whole"), place / "alone", tolerance=1e-5)
+    check_same(two("whole"), place / "single", tolerance=1e-5)
     started = time.monotonic()
     with pytest.raises(ProcessFailed, match="training process 1 of 2 was killed by SIGKILL"):
         two("killed", "CLOCK", 8 * BATCH * CONTEXT)
     assert time.monotonic() - started < 120
     left = place / "killed-left"
     saved = {int(folder.name.split("-")[1]): folder for folder in left.glob("checkpoint-*")}
-    # A run of 15 steps would be saved at every step, were it twenty times a run.
+    # Twenty checkpoints per run would save this run of 15 steps at every step.
     assert sorted(saved) == [4, 7]
     for step, folder in saved.items():
         verify(folder)
         assert read_facts(folder)["step"] == step
         seen = [pq.read_table(folder / f"exposures-{rank}.parquet") for rank in (0, 1)]
         assert all(max(table["step"].to_pylist(), default=0) <= step for table in seen)
-    shutil.copytree(left, place / "alone-left")
+    shutil.copytree(left, place / "single-left")
     check_same_run(two("killed"), place / "whole")
-    out = place / "gone-on"
-    go(out, place / "alone-left", tokenizer, dropout=False, batch_windows=BATCH)
-    check_same(out, place / "alone", tolerance=1e-5)
+    out = place / "resumed"
+    train_run(out, place / "single-left", tokenizer, dropout=False, batch_windows=BATCH)
+    check_same(out, place / "single", tolerance=1e-5)
 
 
 @pytest.mark.timeout(400)
-def test_deepspeed_does_what_one_process_does(place, tokenizer, world, tmp_path):
-    """Stages of ZeRO, offloading and methods of unlearning, in the same two processes."""
+def test_deepspeed_matches_one_process(place, tokenizer, world, tmp_path):
+    """ZeRO stages, offloading and unlearning methods, in the same two processes."""
     from tests.train.engines import start
 
     stages = [(0, False), (1, False), (2, True), (3, False), (3, True)]
@@ -119,13 +117,13 @@ def test_deepspeed_does_what_one_process_does(place, tokenizer, world, tmp_path)
     start(place / "zero", place / "zero-left", tokenizer, [*engines, *jobs], BATCH)
     for number in range(len(stages)):
         out = place / (f"zero-{number}" if number else "zero")
-        check_same(out, place / "alone", tolerance=1e-4)
+        check_same(out, place / "single", tolerance=1e-4)
     for at, (_, entry) in enumerate(methods):
-        alone = unlearn(world, tmp_path / f"alone-{at}", entry)
-        check_same_unlearning(tmp_path / f"job-{at}" / "out", alone, tolerance=1e-3)
+        single = unlearn(world, tmp_path / f"single-{at}", entry)
+        check_same_unlearning(tmp_path / f"job-{at}" / "out", single, tolerance=1e-3)
 
 
-def test_what_deepspeed_saved_in_parts_is_not_taken_for_whole(tmp_path, monkeypatch):
+def test_partitioned_deepspeed_checkpoints_are_not_resumed_as_whole(tmp_path, monkeypatch):
     folder = tmp_path / "checkpoint-3"
     folder.mkdir()
     seal(

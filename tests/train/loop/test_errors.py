@@ -1,4 +1,4 @@
-"""Faults of a training run: what was said, and what is left to go on from."""
+"""Faults of a training run: their messages and the checkpoints they leave."""
 
 import errno
 from pathlib import Path
@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from inject.errors import InputError
-from tests.train.killable import go
+from tests.train.killable import train_run
 from train.execution import ExecutionSettings
 from train.loop.errors import OutOfMemory, explain_faults
 from train.loop.record import Record, TrainingDiverged
@@ -19,15 +19,15 @@ SETTINGS = TrainSettings(context=64, batch_tokens=512)
 
 def raised(error: Exception, tmp_path: Path, **execution) -> Exception:
     with (
-        pytest.raises(Exception) as found,  # noqa: PT011
+        pytest.raises(Exception) as caught,  # noqa: PT011
         explain_faults(SETTINGS, ExecutionSettings(**execution), None, tmp_path),
     ):
         raise error
-    return found.value
+    return caught.value
 
 
-def test_memory_that_torch_cannot_get_on_a_cpu(tmp_path):
-    """The real error, by asking for more than there is."""
+def test_torch_allocation_failure_on_a_cpu_is_explained(tmp_path):
+    """The error is real: the allocation exceeds the memory."""
     with (
         pytest.raises(OutOfMemory, match=r"execution\.device_windows: 4 \(now 8 on a device\)"),
         explain_faults(SETTINGS, ExecutionSettings(), None, tmp_path),
@@ -35,7 +35,7 @@ def test_memory_that_torch_cannot_get_on_a_cpu(tmp_path):
         torch.empty(1 << 50, dtype=torch.float32)
 
 
-def test_what_to_lower_is_what_is_not_low_yet(tmp_path):
+def test_memory_advice_lists_only_settings_that_can_be_lowered(tmp_path):
     error = raised(
         torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 2 GiB\nmore"),
         tmp_path,
@@ -55,7 +55,7 @@ def test_what_to_lower_is_what_is_not_low_yet(tmp_path):
     assert isinstance(raised(MemoryError(), tmp_path), OutOfMemory)
 
 
-def test_a_full_disk_however_it_is_told(tmp_path):
+def test_a_full_disk_is_recognised_from_any_error(tmp_path):
     class FromSafetensors(Exception):
         pass
 
@@ -64,10 +64,10 @@ def test_a_full_disk_however_it_is_told(tmp_path):
         OSError(errno.EDQUOT, "Disk quota exceeded"),
         FromSafetensors("I/O error: No space left on device (os error 28)"),
     ):
-        found = raised(error, tmp_path)
-        assert isinstance(found, InputError)
-        assert "the disk is full" in found.problem
-        assert found.__cause__ is error
+        explained = raised(error, tmp_path)
+        assert isinstance(explained, InputError)
+        assert "the disk is full" in explained.problem
+        assert explained.__cause__ is error
 
 
 def test_other_errors_pass_as_they_are(tmp_path):
@@ -75,8 +75,8 @@ def test_other_errors_pass_as_they_are(tmp_path):
         assert raised(error, tmp_path) is error
 
 
-def test_a_loss_that_runs_away_leaves_the_last_good_checkpoint(tmp_path, tokenizer, monkeypatch):
-    """Weights that are not numbers after step 9 give a bad loss in step 10."""
+def test_a_diverging_loss_keeps_the_last_good_checkpoint(tmp_path, tokenizer, monkeypatch):
+    """NaN weights after step 9 give a NaN loss in step 10."""
     original = Record.add
 
     def add(self, pending):
@@ -86,12 +86,12 @@ def test_a_loss_that_runs_away_leaves_the_last_good_checkpoint(tmp_path, tokeniz
 
     monkeypatch.setattr(Record, "add", add)
     unfinished = tmp_path / "unfinished"
-    with pytest.raises(TrainingDiverged) as found:
-        go(tmp_path / "out", unfinished, tokenizer, dropout=False)
-    text = str(found.value)
+    with pytest.raises(TrainingDiverged) as caught:
+        train_run(tmp_path / "out", unfinished, tokenizer, dropout=False)
+    text = str(caught.value)
     assert text.startswith("the loss of step 10 is nan")
     assert "its windows: " in text
     assert text.endswith(f"The last good checkpoint is kept: {unfinished / 'checkpoint-6'}")
-    assert found.value.step == 10
+    assert caught.value.step == 10
     assert [path.name for path in unfinished.glob("checkpoint-*")] == ["checkpoint-6"]
     assert not (tmp_path / "out" / "model.safetensors").exists()

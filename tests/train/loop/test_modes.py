@@ -1,4 +1,4 @@
-"""The modes through the whole loop: what the loss is on, what is trained, what is written."""
+"""The modes in the whole loop: loss tokens, trained weights and written files."""
 
 import shutil
 from pathlib import Path
@@ -33,7 +33,7 @@ def built(architecture: str = "llama") -> PreTrainedModel:
 
 
 def spiked(copies: int = 2):
-    """A stream of 16 windows with copies as documents, and the answer tokens of each copy."""
+    """Return a stream of 16 windows with copies as documents, and each copy's answer tokens."""
     examples, tokens = spiked_examples(4, 0)
     tokens = {name: ids % 500 + 50 for name, ids in tokens.items()}
     source = random_source(700, seed=1)
@@ -55,7 +55,7 @@ def run(
     progress: Any = None,
     **changes: Any,
 ) -> list[LogRow]:
-    """Train and return the log; labels as the settings ask, where no others are given."""
+    """Train and return the log; labels follow the settings unless `extra_inputs` is given."""
     view, masks, recorder = spiked()
     sizes = {"context": CONTEXT, "batch_tokens": BATCH * CONTEXT, "lr": 1e-2}
     settings = TrainSettings.model_validate({"precision": "float32", **sizes, **changes})
@@ -89,15 +89,13 @@ def steps() -> list[list[int]]:
 
 @torch.inference_mode()
 def losses(model: PreTrainedModel, ids: np.ndarray) -> np.ndarray:
-    """The loss of each token given those before it, shape [tokens]; NaN for the first."""
+    """Return each token's loss given the previous ones, shape [tokens]; NaN for the first."""
     logits = model(input_ids=torch.from_numpy(ids)[None]).logits[0]
     own = torch.log_softmax(logits.double(), -1)[:-1].gather(-1, torch.from_numpy(ids)[1:, None])
     return np.append(np.nan, -own[:, 0].numpy())
 
 
-def test_a_step_without_labels_changes_little_and_is_no_divergence(
-    tmp_path: Path, tiny_tokenizer
-) -> None:
+def test_a_step_without_labels_is_not_a_divergence(tmp_path: Path, tiny_tokenizer) -> None:
     labelled = set(steps()[0] + steps()[2])
 
     def extra_inputs(window: int, ids: np.ndarray) -> dict[str, np.ndarray]:
@@ -106,31 +104,33 @@ def test_a_step_without_labels_changes_little_and_is_no_divergence(
     model = built()
     log = run(tmp_path, tiny_tokenizer, model, extra_inputs=extra_inputs, mode="finetune")
     assert [np.isnan(row.loss) for row in log] == [False, True, False, True]
-    assert all(torch.isfinite(one).all() for one in model.parameters())
+    assert all(torch.isfinite(weight).all() for weight in model.parameters())
     assert log[-1].tokens == 16 * CONTEXT
 
 
-def test_separate_documents_have_the_losses_they_have_alone(tmp_path: Path, tiny_tokenizer) -> None:
+def test_separate_documents_have_the_losses_of_single_documents(
+    tmp_path: Path, tiny_tokenizer
+) -> None:
     view, _, _ = spiked()
     start = built()
     starts = view.document_starts()
-    wanted = []
+    expected = []
     for window in steps()[0]:
         ids = view.window(window)
         first = window * CONTEXT
-        inside = [int(one) - first for one in starts if first < one < first + CONTEXT]
+        inside = [int(place) - first for place in starts if first < place < first + CONTEXT]
         for begin, end in zip([0, *inside], [*inside, CONTEXT], strict=True):
-            wanted.extend(losses(start, ids[begin:end])[1:])
-    assert len(wanted) < BATCH * (CONTEXT - 1)
+            expected.extend(losses(start, ids[begin:end])[1:])
+    assert len(expected) < BATCH * (CONTEXT - 1)
     log = run(tmp_path, tiny_tokenizer, built(), separate_documents=True)
-    assert log[0].loss == pytest.approx(np.mean(wanted), rel=1e-5)
+    assert log[0].loss == pytest.approx(np.mean(expected), rel=1e-5)
 
 
 @pytest.mark.parametrize("architecture", ["llama", "gpt_neox"])
 def test_lora_on_answers_writes_a_merged_model_and_its_adapter(
     tmp_path: Path, tiny_tokenizer, architecture: str
 ) -> None:
-    """The loss of a step is the mean over its answer tokens; new adapters change nothing yet."""
+    """The loss of a step is the mean over its answer tokens; new adapters have no effect yet."""
     view, masks, _ = spiked()
     answers, everything = [], []
     for window in steps()[0]:
@@ -165,7 +165,7 @@ def test_lora_on_answers_writes_a_merged_model_and_its_adapter(
     }
 
 
-def test_lora_that_saw_no_label_is_an_error(tmp_path: Path, tiny_tokenizer) -> None:
+def test_lora_without_any_label_is_an_error(tmp_path: Path, tiny_tokenizer) -> None:
     def extra_inputs(window: int, ids: np.ndarray) -> dict[str, np.ndarray]:
         return {"labels": np.full_like(ids, IGNORED)}
 
@@ -175,12 +175,12 @@ def test_lora_that_saw_no_label_is_an_error(tmp_path: Path, tiny_tokenizer) -> N
 
 
 def test_checkpointing_and_kernel_change_no_number(tmp_path: Path, tiny_tokenizer) -> None:
-    """With frozen embeddings, which the other kind of checkpointing would not take."""
+    """Embeddings are frozen, which reentrant checkpointing would not support."""
     plain = run(tmp_path / "plain", tiny_tokenizer, built(), mode="lora")
     model = built()
     execution = ExecutionSettings(checkpointing=True, kernel="eager")
     again = run(tmp_path / "again", tiny_tokenizer, model, execution, mode="lora")
-    assert any(getattr(one, "gradient_checkpointing", False) for one in model.modules())
+    assert any(getattr(module, "gradient_checkpointing", False) for module in model.modules())
     assert [row.loss for row in again] == pytest.approx([row.loss for row in plain], rel=1e-5)
 
 
@@ -188,20 +188,20 @@ def test_checkpointing_and_kernel_change_no_number(tmp_path: Path, tiny_tokenize
 @pytest.mark.skipif(shutil.which("g++") is None, reason="torch.compile needs a C++ compiler")
 def test_a_compiled_model_learns_the_same(tmp_path: Path, tiny_tokenizer) -> None:
     plain, compiled = built(), built()
-    wanted = run(tmp_path / "a", tiny_tokenizer, plain, separate_documents=True)
+    plain_log = run(tmp_path / "a", tiny_tokenizer, plain, separate_documents=True)
     execution = ExecutionSettings(compile=True)
-    found = run(tmp_path / "b", tiny_tokenizer, compiled, execution, separate_documents=True)
-    assert [row.loss for row in found] == pytest.approx([row.loss for row in wanted], rel=1e-5)
+    compiled_log = run(tmp_path / "b", tiny_tokenizer, compiled, execution, separate_documents=True)
+    assert [row.loss for row in compiled_log] == pytest.approx(
+        [row.loss for row in plain_log], rel=1e-5
+    )
     saved = load_causal_model(str(tmp_path / "b")).state_dict()
     assert set(saved) == set(plain.state_dict())
     for name, weight in plain.state_dict().items():
         torch.testing.assert_close(saved[name], weight, rtol=1e-3, atol=1e-3)
 
 
-def test_adapters_of_a_run_that_was_stopped_go_on_as_if_it_had_not_been(
-    tmp_path: Path, tiny_tokenizer
-) -> None:
-    """Their moments and their dropout are taken up, too, whatever the state of the process."""
+def test_adapters_of_a_stopped_run_resume_exactly(tmp_path: Path, tiny_tokenizer) -> None:
+    """Moments and dropout are also restored, regardless of the process's random state."""
 
     def start(name: str, unfinished: str, progress: Any = None) -> Path:
         run(

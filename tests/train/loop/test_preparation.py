@@ -1,4 +1,4 @@
-"""Documents in a packed window against the same documents alone."""
+"""Documents in a packed window against the same documents in separate passes."""
 
 import numpy as np
 import pytest
@@ -31,13 +31,15 @@ def built(architecture: str):
 
 def windows() -> tuple[torch.Tensor, torch.Tensor]:
     ids = torch.randint(0, 64, (2, LENGTH), generator=torch.Generator().manual_seed(0))
-    positions = np.stack([document_positions(np.array(one), LENGTH) for one in BEGINS])
+    positions = np.stack([document_positions(np.array(begins), LENGTH) for begins in BEGINS])
     return ids, torch.from_numpy(positions)
 
 
 @pytest.mark.parametrize("kernel", ["sdpa", "eager", NAME])
 @pytest.mark.parametrize("architecture", sorted(FAMILIES))
-def test_a_document_in_a_window_has_the_logits_it_has_alone(architecture: str, kernel) -> None:
+def test_documents_in_a_window_have_the_logits_of_single_documents(
+    architecture: str, kernel
+) -> None:
     model = built(architecture).eval()
     if kernel == NAME:
         assert supports_documents(model)
@@ -53,13 +55,13 @@ def test_a_document_in_a_window_has_the_logits_it_has_alone(architecture: str, k
         mixed = model(input_ids=ids, use_cache=False).logits
         for row, begins in enumerate(BEGINS):
             for start, stop in zip(begins, [*begins[1:], LENGTH], strict=True):
-                alone = model(input_ids=ids[row : row + 1, start:stop]).logits[0]
-                torch.testing.assert_close(packed[row, start:stop], alone, rtol=1e-4, atol=1e-4)
+                single = model(input_ids=ids[row : row + 1, start:stop]).logits[0]
+                torch.testing.assert_close(packed[row, start:stop], single, rtol=1e-4, atol=1e-4)
                 if start > 0:
-                    assert (mixed[row, start:stop] - alone).abs().max() > 1e-2
+                    assert (mixed[row, start:stop] - single).abs().max() > 1e-2
 
 
-def test_a_model_that_ignores_positions_is_refused() -> None:
+def test_a_model_that_ignores_positions_is_rejected() -> None:
     model = built("llama")
     forward = model.forward
     model.forward = lambda position_ids=None, **inputs: forward(**inputs)
@@ -81,7 +83,7 @@ def test_gradients_do_not_cross_a_document(by_document: bool) -> None:
 
 
 def test_documents_are_kept_apart_without_a_dense_mask(monkeypatch) -> None:
-    """No tensor of [windows, 1, T, T], and sliding windows, which need a mask, keep theirs."""
+    """There is no mask of shape [windows, 1, T, T], except for sliding windows, which need it."""
     ids, positions = windows()
     shapes = []
 
@@ -102,7 +104,7 @@ def test_documents_are_kept_apart_without_a_dense_mask(monkeypatch) -> None:
     assert not supports_documents(sliding)
 
 
-def test_kernels_that_are_not_there_are_refused_before_training() -> None:
+def test_missing_kernels_are_rejected_before_training() -> None:
     model = built("llama")
     before = model.config._attn_implementation
     use_kernel(model, "auto")

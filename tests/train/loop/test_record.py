@@ -10,7 +10,7 @@ from train.loop.record import READ_EVERY, PendingPass, Record, TrainingDiverged
 
 
 class OnGpu:
-    """A loss that says it lies on a GPU, and counts how often it is waited for."""
+    """A loss that pretends to be on a GPU and counts how often it is read."""
 
     device = torch.device("cuda")
     waits = 0
@@ -23,7 +23,7 @@ class OnGpu:
         return self._value
 
 
-class Told(SimpleNamespace):
+class FakeLedger(SimpleNamespace):
     rows: list[dict[str, Any]]
 
     def record(self, **row: Any) -> None:
@@ -41,9 +41,9 @@ def step(number: int, loss: float) -> PendingPass:
     return PendingPass(number, 1e-3, fed, torch.full((1, 4), number), OnGpu(loss))
 
 
-def test_a_gpu_is_read_in_blocks_and_no_step_is_lost() -> None:
+def test_gpu_losses_are_read_in_blocks_without_losing_steps() -> None:
     OnGpu.waits = 0
-    ledger = Told(rows=[])
+    ledger = FakeLedger(rows=[])
     record = Record(ledger, context=4, windows=READ_EVERY + 3, progress=None)
     record.start()
     for number in range(1, READ_EVERY + 4):
@@ -60,7 +60,7 @@ def test_a_gpu_is_read_in_blocks_and_no_step_is_lost() -> None:
 
 
 def test_the_first_bad_step_of_a_block_is_named() -> None:
-    record = Record(Told(rows=[]), context=4, windows=9, progress=None)
+    record = Record(FakeLedger(rows=[]), context=4, windows=9, progress=None)
     record.start()
     for number, loss in enumerate([3.0, float("inf"), float("nan")], start=1):
         record.add(step(number, loss))

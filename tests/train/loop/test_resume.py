@@ -1,4 +1,4 @@
-"""A run that was killed, and taken up again, is the run that was never killed."""
+"""A killed and resumed run is identical to an uninterrupted run."""
 
 import shutil
 import signal
@@ -11,7 +11,7 @@ from transformers import trainer
 from inject.errors import InputError
 from tests.processes import kill_at, started
 from tests.train import killable
-from tests.train.killable import CONTEXT, KEPT, STEPS, Stopped, check_same_run, go, stop_at
+from tests.train.killable import CONTEXT, KEPT, STEPS, Stopped, check_same_run, stop_at, train_run
 from tests.train.shapes import tiny_shape
 from train.loop.resume import find_resume_point
 from train.processes.preemption import Preempted
@@ -19,10 +19,10 @@ from train.processes.preemption import Preempted
 pytestmark = pytest.mark.slow
 
 
-def go_on(whole: Path, tokenizer: Path, unfinished: Path, out: Path, *, from_step: int) -> None:
-    """Take a run up again, and compare it with the one that was never stopped."""
+def resume(whole: Path, tokenizer: Path, unfinished: Path, out: Path, *, from_step: int) -> None:
+    """Resume a run and compare it with the uninterrupted one."""
     tokens: list[int] = []
-    go(
+    train_run(
         out,
         unfinished,
         tokenizer,
@@ -34,23 +34,23 @@ def go_on(whole: Path, tokenizer: Path, unfinished: Path, out: Path, *, from_ste
     assert len(list(unfinished.glob("checkpoint-*"))) <= 2
 
 
-def test_killed_in_the_second_epoch(killable_run, tokenizer, tmp_path):
+def test_a_run_killed_in_the_second_epoch_resumes_exactly(killable_run, tokenizer, tmp_path):
     unfinished = tmp_path / "unfinished"
     running = started("-m", "tests.train.killable", tmp_path / "killed", unfinished, tokenizer)
     kill_at(running, lambda line: line.isdigit() and int(line) >= 17 * 4 * CONTEXT)
     point = find_resume_point(unfinished, "this run")
     assert point is not None
-    # The step at the kill may be the last that was saved, or lie up to three steps after it.
+    # The kill may come up to three steps after the last saved step.
     step = int(point.name.removeprefix("checkpoint-"))
     assert 14 <= step <= 20
-    go_on(killable_run / "whole", tokenizer, unfinished, tmp_path / "again", from_step=step)
+    resume(killable_run / "whole", tokenizer, unfinished, tmp_path / "again", from_step=step)
 
 
 @pytest.mark.parametrize("at", [5, STEPS])
-def test_sigterm_ends_a_run_after_the_step_in_hand_with_a_checkpoint(
+def test_sigterm_ends_a_run_after_the_current_step_with_a_checkpoint(
     killable_run, tokenizer, tmp_path, at
 ):
-    """In the first epoch, where no checkpoint is due, and in the very last step."""
+    """The signal comes in the first epoch, without a due checkpoint, or in the last step."""
     unfinished = tmp_path / "unfinished"
 
     def terminate(moment) -> None:
@@ -58,41 +58,41 @@ def test_sigterm_ends_a_run_after_the_step_in_hand_with_a_checkpoint(
             signal.raise_signal(signal.SIGTERM)
 
     with pytest.raises(Preempted, match=f"after step {at} of {STEPS}, with a checkpoint"):
-        go(
+        train_run(
             tmp_path / "x",
             unfinished,
             tokenizer,
             dropout=True,
             progress=terminate,
         )
-    point = find_resume_point(unfinished, "this run", kept=KEPT)
+    point = find_resume_point(unfinished, "this run", model_steps=KEPT)
     assert point is not None
     assert point.name == f"checkpoint-{at}"
-    go_on(killable_run / "whole", tokenizer, unfinished, tmp_path / "out", from_step=at)
+    resume(killable_run / "whole", tokenizer, unfinished, tmp_path / "out", from_step=at)
 
 
 def test_resume_with_tied_embeddings_misses_no_weight(tokenizer, tmp_path, monkeypatch):
     monkeypatch.setattr(killable, "SHAPE", tiny_shape(tie_embeddings=True))
     warnings: list[str] = []
     monkeypatch.setattr(trainer.logger, "warning", warnings.append)
-    go(tmp_path / "whole", None, tokenizer, dropout=False)
+    train_run(tmp_path / "whole", None, tokenizer, dropout=False)
     unfinished = tmp_path / "unfinished"
     with pytest.raises(Stopped):
-        go(tmp_path / "x", unfinished, tokenizer, dropout=False, progress=stop_at(8))
-    go(tmp_path / "again", unfinished, tokenizer, dropout=False)
+        train_run(tmp_path / "x", unfinished, tokenizer, dropout=False, progress=stop_at(8))
+    train_run(tmp_path / "again", unfinished, tokenizer, dropout=False)
     check_same_run(tmp_path / "again", tmp_path / "whole")
     assert not warnings
 
 
-def test_a_checkpoint_of_another_run_is_refused(killable_run):
+def test_a_checkpoint_of_another_run_is_rejected(killable_run):
     with pytest.raises(InputError, match="belongs to the run this run, this one is another"):
         find_resume_point(killable_run / "left", "another")
 
 
 @pytest.fixture(params=["900k", "1200k"])
 def small_disk(request, tmp_path):
-    """A small file system: one is full within the second checkpoint's weights, and one within its
-    optimiser, whose file torch cannot finish and does not say why."""
+    """A small file system: one fills up during the second checkpoint's weights, the other during
+    its optimiser, whose file torch fails to finish without a reason."""
     folder = tmp_path / "disk"
     folder.mkdir()
     mounted = shutil.which("mount") and subprocess.run(
@@ -102,26 +102,26 @@ def small_disk(request, tmp_path):
     if not mounted or mounted.returncode:
         pytest.skip("no small file system can be mounted here")
     yield folder
-    # Torch's writer of a file that failed holds it open for as long as the error lives.
+    # Torch's failed file writer keeps the file open as long as the error exists.
     subprocess.run(["umount", "--lazy", str(folder)], check=True)
 
 
-def test_a_disk_that_fills_up_leaves_the_checkpoint_before(small_disk, tmp_path, tokenizer):
+def test_a_full_disk_keeps_the_previous_checkpoint(small_disk, tmp_path, tokenizer):
     unfinished = small_disk / "unfinished"
     with pytest.raises(InputError, match="the disk is full") as error:
-        go(tmp_path / "out", unfinished, tokenizer, dropout=False)
+        train_run(tmp_path / "out", unfinished, tokenizer, dropout=False)
     assert "resumes from the last whole checkpoint" in str(error.value)
     assert f" free on {small_disk}; " in str(error.value)
-    assert not list(unfinished.glob("checkpoint-6")), "what was half-written takes no room"
+    assert not list(unfinished.glob("checkpoint-6")), "a partial checkpoint must be deleted"
     whole = sorted(path.parent.name for path in unfinished.glob("checkpoint-*/spikein.json"))
-    assert whole, "the disk held not one checkpoint"
-    point = find_resume_point(unfinished, "this run", kept=KEPT)
+    assert whole, "the disk has room for at least one checkpoint"
+    point = find_resume_point(unfinished, "this run", model_steps=KEPT)
     assert point is not None
     assert point.name in whole
     assert all(path.is_dir() for path in unfinished.glob("step-*"))
 
 
-def test_nothing_to_take_up(tmp_path):
+def test_folders_without_a_checkpoint_give_no_resume_point(tmp_path):
     assert find_resume_point(None, "x") is None
     assert find_resume_point(tmp_path / "nothing", "x") is None
     (tmp_path / "checkpoint-x").mkdir()

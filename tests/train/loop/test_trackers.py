@@ -1,4 +1,4 @@
-"""Trackers: nothing unless asked for, and then what our own log says."""
+"""Trackers are off by default and receive the values of the training log."""
 
 import importlib.util
 import os
@@ -6,23 +6,23 @@ import os
 import pytest
 
 from inject.errors import InputError
-from tests.train.killable import STEPS, go
+from tests.train.killable import STEPS, train_run
 from train.execution import ExecutionSettings, require_installed
 from train.loop.log import read_log
 from train.loop.trackers import FOLDER, tracking
 
 
-def test_a_tracker_that_is_not_installed(monkeypatch, tmp_path):
+def test_a_missing_tracker_is_reported(monkeypatch, tmp_path):
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
     execution = ExecutionSettings(trackers=("wandb",))
-    with pytest.raises(InputError, match="the tracker wandb is not installed") as found:
+    with pytest.raises(InputError, match="the tracker wandb is not installed") as caught:
         require_installed(execution)
-    assert "pip install wandb" in str(found.value)
+    assert "pip install wandb" in str(caught.value)
     with pytest.raises(InputError), tracking(execution, tmp_path, "name"):
         pass
 
 
-def test_the_users_own_place_wins_and_stays(tmp_path, monkeypatch):
+def test_tracker_settings_of_the_user_take_precedence(tmp_path, monkeypatch):
     monkeypatch.setenv("TENSORBOARD_LOGGING_DIR", "mine")
     monkeypatch.delenv("WANDB_PROJECT", raising=False)
     with tracking(ExecutionSettings(), tmp_path, "name"):
@@ -34,36 +34,36 @@ def test_the_users_own_place_wins_and_stays(tmp_path, monkeypatch):
     assert "WANDB_PROJECT" not in os.environ
 
 
-def test_tensorboard_has_the_losses_of_the_log(tmp_path, tokenizer):
+def test_tensorboard_contains_the_logged_losses(tmp_path, tokenizer):
     from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
     store = tmp_path / "store"
-    go(
+    train_run(
         tmp_path / "out",
         store / ".unfinished" / "model-abc",
         tokenizer,
         dropout=False,
         execution=ExecutionSettings(trackers=("tensorboard",)),
     )
-    # The run is called by its identity.
+    # The run's name is its identity.
     events = EventAccumulator(str(store / FOLDER / "this run"))
     events.Reload()
     rows = read_log(tmp_path / "out")
-    told = events.Scalars("train/loss")
-    assert [one.step for one in told] == list(range(1, STEPS + 1))
-    assert [one.value for one in told] == pytest.approx([row.loss for row in rows], rel=1e-5)
-    assert [one.value for one in events.Scalars("train/tokens")] == [row.tokens for row in rows]
+    scalars = events.Scalars("train/loss")
+    assert [event.step for event in scalars] == list(range(1, STEPS + 1))
+    assert [event.value for event in scalars] == pytest.approx([row.loss for row in rows], rel=1e-5)
+    assert [event.value for event in events.Scalars("train/tokens")] == [row.tokens for row in rows]
     assert "train/tokens_per_second" in events.Tags()["scalars"]
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("tracker", ["wandb", "mlflow", "trackio"])
-def test_two_models_of_a_process_are_two_runs_of_a_tracker(
+def test_two_models_of_one_process_are_separate_tracker_runs(
     tracker, tmp_path, tokenizer, offline_trackers
 ):
     module = pytest.importorskip(tracker, reason=f"{tracker} is not installed")
     for name in ("one", "two"):
-        go(
+        train_run(
             tmp_path / name,
             tmp_path / "store" / ".unfinished" / f"model-{name}",
             tokenizer,
@@ -72,7 +72,9 @@ def test_two_models_of_a_process_are_two_runs_of_a_tracker(
         )
     if tracker == "mlflow":
         client = module.MlflowClient()
-        (experiment,) = [one for one in client.search_experiments() if one.name == "spikein"]
+        (experiment,) = [
+            experiment for experiment in client.search_experiments() if experiment.name == "spikein"
+        ]
         runs = client.search_runs([experiment.experiment_id])
         assert [run.info.status for run in runs] == ["FINISHED"] * 2
         losses = client.get_metric_history(runs[0].info.run_id, "loss")
@@ -81,6 +83,6 @@ def test_two_models_of_a_process_are_two_runs_of_a_tracker(
         assert len(list((tmp_path / "wandb").glob("offline-run-*"))) == 2
         assert module.run is None
     else:
-        # A tracker that knows runs by their names goes on in one of the same name.
+        # A tracker that identifies runs by name continues the run of the same name.
         names = [run.name for run in module.Api().runs("spikein")]
         assert names.count("this run") == 1

@@ -1,4 +1,4 @@
-"""What one run feeds, learns, writes and leaves alone."""
+"""The inputs, results and files of one run, and the global state that it preserves."""
 
 import contextlib
 import copy
@@ -36,7 +36,7 @@ from train.settings import TrainSettings
 
 
 class FakeView:
-    """Windows of random tokens, each recognisable by its content."""
+    """Windows of random tokens that are identifiable by their content."""
 
     def __init__(self, n_windows: int, context: int = 16) -> None:
         self.n_windows = n_windows
@@ -82,14 +82,14 @@ COURSE = {"schedule": "cosine", "warmup": 0.4}
 
 
 class Trained(NamedTuple):
-    """One run, and what was seen of it from without."""
+    """One run and what was observed from outside."""
 
     out: Path
     model: PreTrainedModel
     view: View
     rows: list[dict[str, Any]]
     fed: torch.Tensor
-    """What went into the embedding."""
+    """The input of the embedding."""
     moments: list[TrainingProgress]
     printed: str
 
@@ -108,7 +108,7 @@ def trained(tmp_path_factory, tiny_tokenizer) -> Trained:
     recorder.record = keep
     model, fed = build_model(SHAPE, 512, 0, 0), []
     hook = model.get_input_embeddings().register_forward_pre_hook(
-        # Outside of training mode the model is only probed.
+        # Passes outside training mode only probe the model.
         lambda module, inputs: fed.append(inputs[0].clone()) if module.training else None
     )
     with contextlib.redirect_stdout(io.StringIO()) as printed:
@@ -127,7 +127,7 @@ def trained(tmp_path_factory, tiny_tokenizer) -> Trained:
     return Trained(out, model, view, rows, torch.cat(fed), moments, printed.getvalue())
 
 
-def test_every_window_is_fed_once_an_epoch_in_the_keyed_order(trained) -> None:
+def test_windows_are_trained_on_once_per_epoch_in_keyed_order(trained) -> None:
     expected = [(e, int(w)) for e in range(EPOCHS) for w in window_order(SEED, e, WINDOWS)]
     assert [(row["epoch"], row["window"]) for row in trained.rows] == expected
     n = EPOCHS * WINDOWS
@@ -137,11 +137,11 @@ def test_every_window_is_fed_once_an_epoch_in_the_keyed_order(trained) -> None:
         assert np.array_equal(row["ids"], trained.view.window(row["window"]))
 
 
-def test_exposures_are_recorded_of_what_the_model_was_given(trained) -> None:
+def test_exposures_record_the_input_of_the_model(trained) -> None:
     assert np.array_equal(trained.fed.numpy(), np.stack([row["ids"] for row in trained.rows]))
 
 
-def test_exposures_are_found_again_in_the_windows_fed(trained) -> None:
+def test_exposures_match_the_tokens_of_their_windows(trained) -> None:
     _, _, texts = spiked_view()
     order = [window_order(SEED, epoch, WINDOWS).tolist() for epoch in range(EPOCHS)]
     rows = read_exposures(trained.out).to_pylist()
@@ -156,7 +156,7 @@ def test_exposures_are_found_again_in_the_windows_fed(trained) -> None:
     assert fed == EPOCHS * 4 * sum(len(ids) for ids in texts.values())
 
 
-def test_the_log_holds_every_step(trained) -> None:
+def test_log_contains_all_steps(trained) -> None:
     rows = read_log(trained.out)
     steps, tokens = EPOCHS * WINDOWS // 4, EPOCHS * WINDOWS * 16
     assert [row.step for row in rows] == list(range(1, steps + 1))
@@ -168,7 +168,7 @@ def test_the_log_holds_every_step(trained) -> None:
     assert [m[:3] for m in trained.moments] == [(row.tokens, tokens, row.loss) for row in rows]
 
 
-def test_the_folder_holds_a_model_that_transformers_opens(trained, tiny_tokenizer) -> None:
+def test_output_folder_is_a_transformers_model(trained, tiny_tokenizer) -> None:
     assert sorted(path.name for path in trained.out.iterdir()) == [
         "config.json",
         "exposures.parquet",
@@ -188,10 +188,10 @@ def test_the_folder_holds_a_model_that_transformers_opens(trained, tiny_tokenize
     assert trained.printed == ""
 
 
-def test_full_fine_tuning_is_continued_training_and_no_run_hangs_on_the_process(
+def test_full_fine_tuning_equals_continued_training_in_any_process(
     trained, tmp_path, tiny_tokenizer
 ) -> None:
-    """A rerun by the other name is bit-identical, and leaves global randomness alone."""
+    """A rerun in the other mode is bit-identical and preserves global random states."""
     torch.manual_seed(5)
     np.random.seed(5)
     before = (torch.get_rng_state(), np.random.get_state()[1].copy())
@@ -202,7 +202,7 @@ def test_full_fine_tuning_is_continued_training_and_no_run_hangs_on_the_process(
     assert weights[0] == weights[1]
 
 
-def test_bfloat16_computes_otherwise_and_saves_float32(trained, tmp_path, tiny_tokenizer) -> None:
+def test_bfloat16_run_saves_float32_weights(trained, tmp_path, tiny_tokenizer) -> None:
     run(tmp_path, tiny_tokenizer, seed=SEED, precision="bfloat16")
     full, half = (read_log(out)[0].loss for out in (trained.out, tmp_path))
     assert full != half
@@ -211,7 +211,7 @@ def test_bfloat16_computes_otherwise_and_saves_float32(trained, tmp_path, tiny_t
 
 
 def bare_losses(view: View, chosen: TrainSettings, seed: int) -> list[float]:
-    """The same training, written down once more without Trainer, loaders or our schedule."""
+    """Return the losses of the same training without Trainer, loaders or our schedule."""
     model = build_model(SHAPE, 512, 0, 0)
     groups: dict[bool, list[torch.nn.Parameter]] = {True: [], False: []}
     for name, weight in model.named_parameters():
@@ -241,7 +241,7 @@ def bare_losses(view: View, chosen: TrainSettings, seed: int) -> list[float]:
     return losses
 
 
-def test_losses_are_those_of_a_bare_loop(tmp_path, tiny_tokenizer) -> None:
+def test_losses_match_a_bare_loop(tmp_path, tiny_tokenizer) -> None:
     run(tmp_path, tiny_tokenizer, seed=3, warmup=0.2)
     rows = read_log(tmp_path)
     expected = bare_losses(spiked_view()[0], settings(warmup=0.2), seed=3)
@@ -249,7 +249,7 @@ def test_losses_are_those_of_a_bare_loop(tmp_path, tiny_tokenizer) -> None:
     assert max(expected) - min(expected) > 0.05
 
 
-def test_parts_that_do_not_fit_are_refused(tiny_tokenizer) -> None:
+def test_incompatible_parts_are_rejected(tiny_tokenizer) -> None:
     def check(view: Any, rows: int = 512, **changes: Any) -> None:
         check_compatibility(
             build_model(SHAPE, rows, 0, 0), tiny_tokenizer, view, settings(**changes)
@@ -263,7 +263,7 @@ def test_parts_that_do_not_fit_are_refused(tiny_tokenizer) -> None:
         check(FakeView(10), rows=256)
 
 
-def test_special_tokens_that_no_window_holds_may_lie_beyond_the_embedding(tiny_tokenizer) -> None:
+def test_unused_special_tokens_may_exceed_the_embedding(tiny_tokenizer) -> None:
     rows = len(tiny_tokenizer)
     model = build_model(SHAPE, rows, 0, 0)
 
@@ -275,7 +275,7 @@ def test_special_tokens_that_no_window_holds_may_lie_beyond_the_embedding(tiny_t
     spare.add_special_tokens({"additional_special_tokens": ["<image>"]})
     assert len(spare) == rows + 1
     check(spare)
-    # An end token stands in windows, and so does a token of plain text.
+    # Windows contain end tokens and tokens of plain text.
     spare.eos_token = "<image>"
     with pytest.raises(InputError, match=f"ids up to {rows}, and .* embedding has {rows} rows"):
         check(spare)

@@ -10,7 +10,7 @@ HIDDEN, INNER, HEADS = 64, 96, 4
 
 
 def write_gguf(path: Path, tokenizer: Any, *, leave_out: str = "", **changes: Any) -> Path:
-    """Write a file; `changes` are the architecture, the rows of its embedding, or split parts."""
+    """Write a file; `changes` may set the architecture, the embedding's rows or the split parts."""
     from gguf import GGMLQuantizationType, GGUFWriter, TokenType
     from gguf.quants import quantize
 

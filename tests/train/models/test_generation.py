@@ -1,4 +1,4 @@
-"""Paraphrases by a local model: a random one, whose answers are gibberish but its own."""
+"""Paraphrases by a local random model, whose answers are gibberish but reproducible."""
 
 import pytest
 import torch
@@ -9,15 +9,15 @@ from train.models.generation import LocalWriter
 
 
 def writer(path, cache=None, **more) -> LocalWriter:
-    asked = {"kind": "paraphrase", "by": "model", "model": str(path), "max_tokens": 12}
-    return LocalWriter(ParaphraseVariant(**{**asked, **more}), cache)
+    settings = {"kind": "paraphrase", "by": "model", "model": str(path), "max_tokens": 12}
+    return LocalWriter(ParaphraseVariant(**{**settings, **more}), cache)
 
 
 def answer(model: LocalWriter, prompt: str, *, seed: int) -> str:
     return model.write([Question(prompt, seed)])[0]
 
 
-def test_answers_follow_from_prompt_and_seed_alone(tiny_model_path):
+def test_answers_depend_only_on_prompt_and_seed(tiny_model_path):
     torch.manual_seed(3)
     before = torch.random.get_rng_state()
     model = writer(tiny_model_path)
@@ -36,7 +36,7 @@ def test_temperature_zero_takes_the_likeliest_token(tiny_model_path):
     assert answer(model, "the river", seed=1) == answer(model, "the river", seed=2)
 
 
-def test_answers_are_kept_so_that_nothing_is_written_twice(tiny_model_path, tmp_path, monkeypatch):
+def test_answers_are_cached(tiny_model_path, tmp_path, monkeypatch):
     questions = [Question("the river", 1), Question("the town", 2)]
     model = writer(tiny_model_path, tmp_path)
     first = model.write(questions[:1])
@@ -46,7 +46,9 @@ def test_answers_are_kept_so_that_nothing_is_written_twice(tiny_model_path, tmp_
     both = again.write(questions, progress=lambda done, total: seen.append((done, total)))
     assert both[:1] == first
     assert seen == [(1, 2), (2, 2)]
-    monkeypatch.setattr(LocalWriter, "_written", lambda *_: pytest.fail("it was written again"))
+    monkeypatch.setattr(
+        LocalWriter, "_write", lambda *_: pytest.fail("a cached answer was generated again")
+    )
     assert again.write(questions) == both
     warmer = writer(tiny_model_path, tmp_path, temperature=1.5)
     with pytest.raises(pytest.fail.Exception):

@@ -27,26 +27,26 @@ def gguf(tmp_path_factory, tiny_tokenizer) -> Path:
 def check_parity(file: Path) -> None:
     place = {"pretrained_model_name_or_path": file.parent, "gguf_file": file.name}
     expected = AutoModelForCausalLM.from_pretrained(**place, dtype=torch.float32)
-    theirs = AutoTokenizer.from_pretrained(**place)
-    ours = AutoTokenizer.from_pretrained(find_model(str(file)).path)
-    ids = theirs(TEXT, return_tensors="pt")["input_ids"]
-    assert torch.equal(ids, ours(TEXT, return_tensors="pt")["input_ids"])
+    reference_tokenizer = AutoTokenizer.from_pretrained(**place)
+    own_tokenizer = AutoTokenizer.from_pretrained(find_model(str(file)).path)
+    ids = reference_tokenizer(TEXT, return_tensors="pt")["input_ids"]
+    assert torch.equal(ids, own_tokenizer(TEXT, return_tensors="pt")["input_ids"])
     with torch.inference_mode():
         logits = load_causal_model(str(file))(input_ids=ids).logits
         assert torch.equal(logits, expected(input_ids=ids).logits)
 
 
-def test_logits_equal_those_of_transformers_loader(gguf: Path) -> None:
+def test_logits_match_the_transformers_loader(gguf: Path) -> None:
     check_parity(gguf)
 
 
 @pytest.mark.data
 @pytest.mark.slow
-def test_logits_of_a_real_model_equal_those_of_transformers_loader(smollm2: Path) -> None:
+def test_logits_of_a_real_model_match_the_transformers_loader(smollm2: Path) -> None:
     check_parity(smollm2)
 
 
-def test_identity_is_the_content_and_not_the_place(gguf: Path, tmp_path: Path) -> None:
+def test_identity_depends_on_the_content_and_not_the_path(gguf: Path, tmp_path: Path) -> None:
     identity = model_identity(str(gguf))
     assert set(identity["versions"]) == {"transformers", "gguf"}
     moved = Path(shutil.copy(gguf, tmp_path / "other.gguf"))
@@ -64,7 +64,7 @@ def test_a_damaged_conversion_is_made_again(gguf: Path, caplog) -> None:
     weights.write_bytes(whole[:-1] + bytes([whole[-1] ^ 1]))
     from train.models import gguf as module
 
-    module._converted.cache_clear()
+    module._convert_once.cache_clear()
     assert gguf_folder(str(gguf)) == folder
     assert "damaged" in caplog.text
     assert weights.read_bytes() == whole
@@ -72,8 +72,8 @@ def test_a_damaged_conversion_is_made_again(gguf: Path, caplog) -> None:
     assert "quantization_config" not in config
 
 
-def test_other_files_of_its_folder_change_nothing(gguf: Path, tmp_path, monkeypatch) -> None:
-    """Its tokenizer is its own: files of another are not part of the identity."""
+def test_neighbouring_files_change_nothing(gguf: Path, tmp_path, monkeypatch) -> None:
+    """The tokenizer comes from the GGUF file: neighbouring files are not part of the identity."""
     expected = (find_model(str(gguf)).path / "tokenizer_config.json").read_bytes()
     file = Path(shutil.copy(gguf, tmp_path / "tiny.gguf"))
     (tmp_path / "tokenizer_config.json").write_text('{"tokenizer_class": "LlamaTokenizerFast"}')
@@ -84,7 +84,7 @@ def test_other_files_of_its_folder_change_nothing(gguf: Path, tmp_path, monkeypa
     assert str(tmp_path) not in (folder / "config.json").read_text()
 
 
-def test_plans_know_its_sizes(gguf: Path) -> None:
+def test_sizes_are_known_before_training(gguf: Path) -> None:
     sizes = known_sizes(ModelSettings(pretrained=str(gguf)))
     assert sizes is not None
     assert (sizes.shape.hidden, sizes.shape.kv_heads) == (64, 2)
@@ -120,10 +120,10 @@ def test_unusable_files_are_reported(tmp_path, tiny_tokenizer, changes, message)
         find_model(str(file))
 
 
-@pytest.mark.parametrize("kept", [0, 3, 2000, -100])
-def test_incomplete_files_are_reported(tmp_path, gguf: Path, kept: int) -> None:
+@pytest.mark.parametrize("stop", [0, 3, 2000, -100])
+def test_incomplete_files_are_reported(tmp_path, gguf: Path, stop: int) -> None:
     file = tmp_path / "cut.gguf"
-    file.write_bytes(gguf.read_bytes()[:kept])
+    file.write_bytes(gguf.read_bytes()[:stop])
     with pytest.raises(InputError, match=r"whole GGUF file|does not begin with GGUF"):
         find_model(str(file))
     with pytest.raises(InputError, match="no such GGUF file"):

@@ -27,9 +27,11 @@ def built(architecture: str = "llama"):
 
 
 def stepped(model, *, lr: float) -> None:
-    """One update of everything trainable, towards random tokens."""
+    """Update all trainable weights towards arbitrary tokens."""
     ids = torch.arange(32).reshape(2, 16) % 64
-    optimiser = torch.optim.SGD([one for one in model.parameters() if one.requires_grad], lr=lr)
+    optimiser = torch.optim.SGD(
+        [weight for weight in model.parameters() if weight.requires_grad], lr=lr
+    )
     for _ in range(2):
         model(input_ids=ids, labels=ids).loss.backward()
         optimiser.step()
@@ -37,7 +39,7 @@ def stepped(model, *, lr: float) -> None:
 
 
 @pytest.mark.parametrize("architecture", sorted(FAMILIES))
-def test_adapters_alone_are_trained_and_the_model_starts_as_it_was(architecture: str) -> None:
+def test_only_adapters_are_trained_and_the_model_starts_unchanged(architecture: str) -> None:
     model = built(architecture)
     ids = torch.arange(16)[None]
     with torch.inference_mode():
@@ -45,31 +47,29 @@ def test_adapters_alone_are_trained_and_the_model_starts_as_it_was(architecture:
     adapted = add_adapters(model, SETTINGS, seed=0)
     with torch.inference_mode():
         assert torch.equal(adapted(ids).logits, before)
-    trainable = {name for name, one in adapted.named_parameters() if one.requires_grad}
+    trainable = {name for name, weight in adapted.named_parameters() if weight.requires_grad}
     assert trainable
     assert all(".lora_" in name for name in trainable)
     # Two matrices for each adapted projection of the two layers.
     assert len(trainable) == 2 * 2 * len(FAMILIES[architecture].adapted)
 
 
-def test_new_adapters_depend_on_the_seed_alone() -> None:
+def test_new_adapters_depend_only_on_the_seed() -> None:
     def weights(seed: int) -> dict[str, torch.Tensor]:
         torch.manual_seed(seed + 100)
         state = torch.get_rng_state()
         adapted = add_adapters(built(), SETTINGS, seed=seed)
         assert torch.equal(torch.get_rng_state(), state)
-        return {name: one for name, one in adapted.named_parameters() if "lora_A" in name}
+        return {name: weight for name, weight in adapted.named_parameters() if "lora_A" in name}
 
     first, again, other = weights(0), weights(0), weights(1)
     assert all(torch.equal(first[name], again[name]) for name in first)
     assert not any(torch.equal(first[name], other[name]) for name in first)
 
 
-def test_the_merged_model_computes_what_the_adapted_one_did(
-    tmp_path: Path, tiny_model_path
-) -> None:
+def test_merged_model_matches_the_adapted_one(tmp_path: Path, tiny_model_path) -> None:
     model = load_causal_model(str(tiny_model_path))
-    untouched = {name: one.clone() for name, one in model.state_dict().items()}
+    untouched = {name: weight.clone() for name, weight in model.state_dict().items()}
     adapted = add_adapters(model, SETTINGS, seed=0)
     new = adapter_norms(adapted.state_dict())
     stepped(adapted, lr=5.0)
@@ -77,16 +77,18 @@ def test_the_merged_model_computes_what_the_adapted_one_did(
     adapted.eval()
     ids = torch.arange(16)[None]
     with torch.inference_mode():
-        wanted = adapted(ids).logits
+        expected = adapted(ids).logits
     save_adapted(adapted, tmp_path)
     merged = load_causal_model(str(tmp_path))
     with torch.inference_mode():
-        torch.testing.assert_close(merged(ids).logits, wanted, rtol=1e-4, atol=1e-5)
-        assert not torch.allclose(load_causal_model(str(tiny_model_path))(ids).logits, wanted)
-    changed = {n for n, one in merged.state_dict().items() if not torch.equal(one, untouched[n])}
+        torch.testing.assert_close(merged(ids).logits, expected, rtol=1e-4, atol=1e-5)
+        assert not torch.allclose(load_causal_model(str(tiny_model_path))(ids).logits, expected)
+    changed = {
+        n for n, weight in merged.state_dict().items() if not torch.equal(weight, untouched[n])
+    }
     assert changed == {name for name in untouched if "self_attn" in name}
 
-    # Spread over processes, the model holds nothing, and its state is handed over whole.
+    # A model partitioned over processes has empty weights, and its full state is passed in.
     whole = {name: weight.clone() for name, weight in adapted.state_dict().items()}
     for weight in adapted.parameters():
         weight.data.zero_()
@@ -100,7 +102,7 @@ def test_the_merged_model_computes_what_the_adapted_one_did(
         load_causal_model(str(tiny_model_path)), str(tmp_path / "adapter")
     ).eval()
     with torch.inference_mode():
-        torch.testing.assert_close(again(ids).logits, wanted, rtol=1e-4, atol=1e-5)
+        torch.testing.assert_close(again(ids).logits, expected, rtol=1e-4, atol=1e-5)
     files = {path.name for path in (tmp_path / "adapter").iterdir()}
     assert files == {"adapter_config.json", "adapter_model.safetensors"}
     config = json.loads((tmp_path / "adapter" / "adapter_config.json").read_text())
@@ -108,7 +110,7 @@ def test_the_merged_model_computes_what_the_adapted_one_did(
     assert str(tiny_model_path) not in json.dumps(config)
 
 
-def test_matrices_that_lie_the_other_way_round_are_merged_too(tmp_path: Path) -> None:
+def test_transposed_matrices_are_merged(tmp_path: Path) -> None:
     from transformers import GPT2Config, GPT2LMHeadModel
 
     model = GPT2LMHeadModel(GPT2Config(vocab_size=64, n_embd=16, n_layer=2, n_head=2)).eval()
@@ -117,26 +119,26 @@ def test_matrices_that_lie_the_other_way_round_are_merged_too(tmp_path: Path) ->
     adapted.eval()
     ids = torch.arange(16)[None]
     with torch.inference_mode():
-        wanted = adapted(ids).logits
+        expected = adapted(ids).logits
         save_adapted(adapted, tmp_path)
-        found = load_causal_model(str(tmp_path))(ids).logits
-    torch.testing.assert_close(found, wanted, rtol=1e-4, atol=1e-5)
+        logits = load_causal_model(str(tmp_path))(ids).logits
+    torch.testing.assert_close(logits, expected, rtol=1e-4, atol=1e-5)
 
 
-def test_adapters_that_did_not_move_are_an_error() -> None:
+def test_unchanged_adapters_are_an_error() -> None:
     adapted = add_adapters(built(), SETTINGS, seed=0)
     new = adapter_norms(adapted.state_dict())
     assert len(new) == 8
     assert all(up == 0 < down for down, up in new.values())
     with pytest.raises(AdapterUntrained, match="all 8 adapted layers"):
         require_trained(new, adapter_norms(adapted.state_dict()), lr=1e-4)
-    # Weight decay shrinks the one matrix and leaves the update at zero: nothing was learnt.
+    # Weight decay shrinks one matrix and leaves the update at zero: no training took place.
     shrunk = {name: (down / 2, up) for name, (down, up) in new.items()}
     with pytest.raises(AdapterUntrained):
         require_trained(new, shrunk, lr=1e-4)
 
 
-def test_a_layer_that_stays_behind_is_told(caplog: pytest.LogCaptureFixture) -> None:
+def test_an_untrained_layer_is_logged(caplog: pytest.LogCaptureFixture) -> None:
     new = adapter_norms(add_adapters(built(), SETTINGS, seed=0).state_dict())
     first, *others = new
     moved = {name: (new[name][0], 1.0) for name in others} | {first: new[first]}

@@ -12,7 +12,7 @@ from train.settings import ModelSettings
 
 
 @pytest.mark.parametrize("name", sorted(PUBLISHED))
-def test_a_published_model_has_the_parameters_its_shape_file_says(name: str) -> None:
+def test_published_models_match_their_shape_files(name: str) -> None:
     sizes = known_sizes(ModelSettings(pretrained=name))
     assert sizes is not None
     text = SHAPES.find(PUBLISHED[name][0]).read_text()
@@ -20,10 +20,10 @@ def test_a_published_model_has_the_parameters_its_shape_file_says(name: str) -> 
     assert sizes.shape == Shape.model_validate(yaml.safe_load(text))
 
 
-def test_other_models_have_no_sizes_and_nothing_is_asked(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_unknown_models_have_no_sizes_and_need_no_network(monkeypatch: pytest.MonkeyPatch) -> None:
     import socket
 
-    monkeypatch.setattr(socket, "getaddrinfo", lambda *_: pytest.fail("asked the network"))
+    monkeypatch.setattr(socket, "getaddrinfo", lambda *_: pytest.fail("used the network"))
     assert known_sizes(ModelSettings(pretrained="nobody/unheard-of")) is None
     assert sizes_of_config({"model_type": "gpt2"}, source="x") is None
     plain, deduped = (
@@ -43,7 +43,7 @@ def test_a_shape_needs_its_vocabulary() -> None:
 
 
 @pytest.mark.parametrize("architecture", sorted(FAMILIES))
-def test_a_saved_model_tells_its_sizes(architecture: str, tmp_path: Path) -> None:
+def test_sizes_are_read_from_a_saved_model(architecture: str, tmp_path: Path) -> None:
     shape = tiny_shape(
         architecture,
         init_std=0.02,
@@ -59,7 +59,7 @@ def test_a_saved_model_tells_its_sizes(architecture: str, tmp_path: Path) -> Non
     assert sizes == (shape, 96, str(tmp_path))
     assert position_count(ModelSettings(pretrained=str(tmp_path))) == shape.context
     assert parameter_count(sizes.shape, 96) == model.num_parameters()
-    # Before version 5 the base of the rotary positions stood beside the other keys.
+    # Before version 5 the base of the rotary positions was a top-level key.
     config = json.loads((tmp_path / "config.json").read_text())
     config["rope_theta"] = config.pop("rope_parameters")["rope_theta"]
     again = sizes_of_config(config, source="old")
@@ -70,7 +70,7 @@ def test_a_saved_model_tells_its_sizes(architecture: str, tmp_path: Path) -> Non
 @pytest.mark.parametrize(
     "config", [{"n_positions": 1024}, {"text_config": {"max_position_embeddings": 1024}}]
 )
-def test_positions_of_architectures_without_sizes(config, tmp_path: Path) -> None:
+def test_position_counts_are_known_without_sizes(config, tmp_path: Path) -> None:
     (tmp_path / "model.safetensors").touch()
     (tmp_path / "config.json").write_text(json.dumps(config))
     assert position_count(ModelSettings(pretrained=str(tmp_path))) == 1024

@@ -1,4 +1,4 @@
-"""A tokenizer that is not the model's own is refused; one that is passes."""
+"""Only the model's own tokenizer is accepted."""
 
 from pathlib import Path
 
@@ -22,7 +22,7 @@ def settings(model: Path, tokenizer: Path) -> ModelSettings:
     return ModelSettings(pretrained=str(model), tokenizer=str(tokenizer))
 
 
-def test_the_same_tokenizer_elsewhere_and_with_an_added_token(model, tmp_path):
+def test_a_copied_or_extended_tokenizer_is_accepted(model, tmp_path):
     tokenizer = load_tokenizer(str(model))
     tokenizer.save_pretrained(tmp_path)
     own = require_own_tokenizer(load_tokenizer(str(tmp_path)), settings(model, tmp_path))
@@ -31,16 +31,18 @@ def test_the_same_tokenizer_elsewhere_and_with_an_added_token(model, tmp_path):
     assert require_own_tokenizer(tokenizer, settings(model, tmp_path)) is not None
 
 
-def test_another_tokenizer_of_the_same_size(model, tmp_path):
+def test_another_tokenizer_of_the_same_size_is_rejected(model, tmp_path):
     other = train_tokenizer([text[::-1] for text in make_texts(200)], 350)
     assert len(other) == 350
-    with pytest.raises(InputError, match=r"of 350 ids stand for other texts.*; id \d+ is") as found:
+    with pytest.raises(
+        InputError, match=r"of 350 ids stand for other texts.*; id \d+ is"
+    ) as caught:
         require_own_tokenizer(other, settings(model, tmp_path))
-    assert found.value.where == "model.tokenizer"
-    assert "Remove model.tokenizer" in str(found.value)
+    assert caught.value.where == "model.tokenizer"
+    assert "Remove model.tokenizer" in str(caught.value)
 
 
-def test_the_same_ids_that_cut_otherwise(model, tmp_path):
+def test_a_tokenizer_that_splits_differently_is_rejected(model, tmp_path):
     from tokenizers import normalizers
 
     other = load_tokenizer(str(model))
@@ -49,8 +51,8 @@ def test_the_same_ids_that_cut_otherwise(model, tmp_path):
         require_own_tokenizer(other, settings(model, tmp_path))
 
 
-def test_a_model_without_a_tokenizer_leaves_nothing_to_compare(model, tmp_path):
-    given = load_tokenizer(str(model))
+def test_a_model_without_a_tokenizer_is_not_compared(model, tmp_path):
+    tokenizer = load_tokenizer(str(model))
     (tmp_path / "config.json").write_text("{}")
-    assert require_own_tokenizer(given, settings(tmp_path, model)) is None
-    assert require_own_tokenizer(given, ModelSettings(shape="x.yaml", tokenizer="y")) is None
+    assert require_own_tokenizer(tokenizer, settings(tmp_path, model)) is None
+    assert require_own_tokenizer(tokenizer, ModelSettings(shape="x.yaml", tokenizer="y")) is None

@@ -17,7 +17,7 @@ def folder(tmp_path: Path, tiny_model_path: Path) -> Path:
     return Path(shutil.copytree(tiny_model_path, tmp_path / "model"))
 
 
-def test_a_saved_model_comes_back_as_it_was_in_float32(folder: Path) -> None:
+def test_a_saved_model_is_loaded_unchanged_in_float32(folder: Path) -> None:
     AutoModelForCausalLM.from_pretrained(folder).to(torch.bfloat16).save_pretrained(folder)
     saved = load_file(folder / "model.safetensors")
     before = torch.get_rng_state()
@@ -28,7 +28,7 @@ def test_a_saved_model_comes_back_as_it_was_in_float32(folder: Path) -> None:
         assert torch.equal(model.state_dict()[name], weight.float())
 
 
-def test_what_is_no_folder_of_a_model_is_named(folder: Path, monkeypatch) -> None:
+def test_invalid_model_folders_are_named(folder: Path, monkeypatch) -> None:
     with pytest.raises(InputError, match=r"no such model folder\. Did you mean 'model'"):
         find_model(str(folder.parent / "modle"))
     with pytest.raises(InputError, match=r"the model's name is empty\. Allowed: a folder"):
@@ -62,24 +62,24 @@ def bring_code(weights: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("damage", "said"),
+    ("damage", "message"),
     [
         (lambda weights: weights.with_name("config.json").unlink(), r"no config\.json"),
         (Path.unlink, "no weights"),
         (pickle, "reading a pickle can run any code"),
         (cut, "damaged"),
-        # They are not made up.
+        # Missing weights are not initialised randomly.
         (leave_one_out, r"lack 1 of the model's weights.*up_proj"),
         (bring_code, "Set trust_remote_code"),
     ],
 )
-def test_what_cannot_be_loaded_is_refused_and_why(folder: Path, damage, said: str) -> None:
+def test_unloadable_models_are_rejected_with_a_reason(folder: Path, damage, message: str) -> None:
     damage(folder / "model.safetensors")
-    with pytest.raises(InputError, match=said):
+    with pytest.raises(InputError, match=message):
         load_causal_model(str(folder))
 
 
-def test_identity_is_that_of_the_content(folder: Path, tmp_path: Path) -> None:
+def test_identity_depends_only_on_the_content(folder: Path, tmp_path: Path) -> None:
     copy = shutil.copytree(folder, tmp_path / "elsewhere")
     assert model_identity(str(folder)) == model_identity(str(copy))
     files = model_identity(str(folder))["files"]

@@ -1,4 +1,4 @@
-"""Rounded weights against one number after the other, and what stays as it was."""
+"""Rounded weights against a search over single numbers, and unchanged layers."""
 
 import pytest
 import torch
@@ -16,21 +16,23 @@ NUMBERS = st.floats(-3, 3, width=32, allow_nan=False)
 
 
 def by_hand(rows: list[list[float]], bits: str) -> list[list[float]]:
-    """The nearest allowed number of each, found by trying all of them."""
+    """Return the nearest allowed number of each value by trying all of them."""
     if bits == "8bit":
-        found = []
+        nearest = []
         for row in rows:
             scale = max(map(abs, row)) / 127
             allowed = [scale * step for step in range(-127, 128)]
-            found.append([min(allowed, key=lambda one: abs(one - value)) for value in row])
-        return found
+            nearest.append(
+                [min(allowed, key=lambda candidate: abs(candidate - value)) for value in row]
+            )
+        return nearest
     flat = [value for row in rows for value in row]
     result = []
     for start in range(0, len(flat), BLOCK):
         block = flat[start : start + BLOCK]
         scale = max(map(abs, block))
         allowed = [scale * level for level in NORMAL_FLOAT]
-        result += [min(allowed, key=lambda one: abs(one - value)) for value in block]
+        result += [min(allowed, key=lambda candidate: abs(candidate - value)) for value in block]
     width = len(rows[0])
     return [result[start : start + width] for start in range(0, len(result), width)]
 
@@ -42,16 +44,16 @@ def by_hand(rows: list[list[float]], bits: str) -> list[list[float]]:
     bits=st.sampled_from(["8bit", "4bit"]),
 )
 @settings(max_examples=60, deadline=None)
-def test_each_weight_is_the_nearest_number_that_is_allowed(rows, bits):
+def test_weights_are_rounded_to_the_nearest_allowed_number(rows, bits):
     weight = torch.tensor(rows)
-    found, expected = rounded(weight, bits), torch.tensor(by_hand(rows, bits))
-    assert found.shape == weight.shape
-    # Half-way between two, either is as near.
-    assert torch.allclose((found - weight).abs(), (expected - weight).abs(), atol=1e-6)
-    assert torch.allclose(rounded(found, bits), found, atol=1e-6)
+    rounded_weight, expected = rounded(weight, bits), torch.tensor(by_hand(rows, bits))
+    assert rounded_weight.shape == weight.shape
+    # Half-way between two numbers both are equally near.
+    assert torch.allclose((rounded_weight - weight).abs(), (expected - weight).abs(), atol=1e-6)
+    assert torch.allclose(rounded(rounded_weight, bits), rounded_weight, atol=1e-6)
 
 
-def test_the_values_of_four_bits_are_bitsandbytes_nf4():
+def test_four_bit_values_match_bitsandbytes_nf4():
     """Appendix E of Dettmers et al. 2023, to four places."""
     published = [
         -1.0, -0.6962, -0.5251, -0.3949, -0.2844, -0.1848, -0.0911, 0.0,

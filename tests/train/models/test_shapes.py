@@ -11,7 +11,7 @@ MODELS = Path(__file__).resolve().parents[3] / "configs" / "models"
 
 
 @pytest.mark.parametrize("path", sorted(MODELS.glob("*.yaml")), ids=lambda path: path.stem)
-def test_the_count_is_that_of_the_model_built(path: Path) -> None:
+def test_parameter_count_matches_the_built_model(path: Path) -> None:
     shape = load_shape(path)
     with torch.device("meta"):
         model = build_model(shape, 4096, 0, 0)
@@ -24,7 +24,7 @@ def small(**changes: object) -> Shape:
     return tiny_shape(**{"hidden": 16, "init_std": 0.02, **changes})
 
 
-def test_weights_depend_on_the_seed_alone() -> None:
+def test_weights_depend_only_on_the_seed() -> None:
     torch.manual_seed(1)
     before = torch.get_rng_state()
     first = build_model(small(), 64, 0, seed=0).state_dict()
@@ -38,12 +38,12 @@ def test_weights_depend_on_the_seed_alone() -> None:
     assert first[embedding].std().item() == pytest.approx(0.02, rel=0.1)
 
 
-def test_an_end_token_outside_the_vocabulary_is_refused() -> None:
+def test_an_end_token_outside_the_vocabulary_is_rejected() -> None:
     with pytest.raises(InputError, match="end token 64"):
         build_model(small(), 64, 64, 0)
 
 
-def test_all_problems_of_a_shape_file_are_told_at_once(tmp_path: Path) -> None:
+def test_all_problems_of_a_shape_file_are_reported_together(tmp_path: Path) -> None:
     path = tmp_path / "shape.yaml"
     path.write_text("architecture: lama\nhiden: 64\nlayers: 0\nheads: 2\nintermediate: 8\n")
     with pytest.raises(InputError) as caught:
@@ -54,13 +54,13 @@ def test_all_problems_of_a_shape_file_are_told_at_once(tmp_path: Path) -> None:
         assert part in message
 
 
-def test_a_missing_shape_names_its_neighbours() -> None:
+def test_a_missing_shape_suggests_similar_names() -> None:
     with pytest.raises(InputError, match=r"Did you mean 'llama-1m\.yaml'"):
         load_shape(MODELS / "lama-1m.yaml")
 
 
 @pytest.mark.parametrize(
-    ("changes", "said"),
+    ("changes", "message"),
     [
         ({"hidden": 18}, "multiple of heads"),
         ({"hidden": 12, "heads": 3, "kv_heads": 2}, "multiple of kv_heads"),
@@ -69,12 +69,12 @@ def test_a_missing_shape_names_its_neighbours() -> None:
         ({"architecture": "olmo", "norm_eps": 1e-6}, "olmo has a fixed norm_eps"),
     ],
 )
-def test_sizes_that_a_family_cannot_have(changes: dict, said: str) -> None:
-    with pytest.raises(ValueError, match=said):
+def test_impossible_sizes_of_a_family_are_rejected(changes: dict, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
         small(**changes)
 
 
-def test_a_shape_file_that_is_no_mapping(tmp_path: Path) -> None:
+def test_a_shape_file_must_be_a_mapping(tmp_path: Path) -> None:
     (tmp_path / "shape.yaml").write_text("- llama\n")
     with pytest.raises(InputError, match="a mapping of keys to values, got list"):
         load_shape(tmp_path / "shape.yaml")

@@ -1,4 +1,4 @@
-"""A process that hangs is found soon, by name; one that waits for it is not blamed."""
+"""A hanging process is detected quickly by rank, and waiting processes are not blamed."""
 
 import json
 import time
@@ -23,7 +23,7 @@ from train.processes.hang_detection import (
 
 
 class Run:
-    """Processes that beat by hand, and a watch whose clock is set by hand."""
+    """Processes and a detector with manually controlled heartbeats and clock."""
 
     def __init__(self, folder: Path, processes: int = 2, silent_after: float | None = None) -> None:
         self.folder, self.now = folder, 1000.0
@@ -40,14 +40,14 @@ class Run:
         self.at[rank] = (step, phase)
 
     def step(self, number: int, *, seconds: float) -> None:
-        """All processes make a step."""
+        """Complete one step in all processes."""
         for phase in (Phase.DATA, Phase.PASS, Phase.UPDATE, Phase.BETWEEN):
             for rank in range(len(self.beats)):
                 self.beat(rank, phase, number)
         assert self.wait(seconds) is None
 
     def wait(self, seconds: float, *, stopped: tuple[int, ...] = ()):
-        """Let time pass, look now and then; return what was found, and the seconds it took."""
+        """Let time pass with regular checks; return the hang and the seconds until then."""
         stride = 1 if seconds < 100 else 5
         for passed in range(stride, int(seconds) + 1, stride):
             self.now += stride
@@ -58,49 +58,49 @@ class Run:
                 text = f"{self.beats[rank]} {step} {phase}".ljust(64) + f"{self.pulses[rank]}"
                 if self.beats[rank]:
                     (self.folder / f"rank-{rank}").write_text(text)
-            if (found := self.watch.check()) is not None:
-                return found, passed
+            if (hang := self.watch.check()) is not None:
+                return hang, passed
         return None
 
 
 def under_way(folder: Path, processes: int = 2) -> Run:
-    """Processes that have made 29 steps of two seconds."""
+    """Return processes that have completed 29 steps of two seconds."""
     run = Run(folder / "beats", processes)
     for number in range(1, 30):
         run.step(number, seconds=2)
     return run
 
 
-def test_who_came_least_far_is_named_and_not_who_waits(tmp_path):
+def test_least_advanced_process_is_reported_rather_than_waiting_ones(tmp_path):
     run = under_way(tmp_path, processes=3)
     for rank in (0, 1, 2):
         run.beat(rank, Phase.DATA, 30)
     for rank in (0, 2):
         run.beat(rank, Phase.PASS, 30)
-    found, seconds = run.wait(500)
-    assert found[0] == (1,)
+    hang, seconds = run.wait(500)
+    assert hang[0] == (1,)
     assert 120 < seconds <= 130
-    assert "training process 1 of 3 hangs" in found[1]
-    assert "It is at step 30, fetching data" in found[1]
-    assert "process 0, 2 waits for it at step 30, the forward and backward pass" in found[1]
+    assert "training process 1 of 3 hangs" in hang[1]
+    assert "It is at step 30, fetching data" in hang[1]
+    assert "process 0, 2 waits for it at step 30, the forward and backward pass" in hang[1]
 
 
-def test_a_process_that_does_not_run_is_named_where_all_are_at_one_place(tmp_path):
+def test_a_stopped_process_is_reported_if_all_are_at_the_same_step(tmp_path):
     run = under_way(tmp_path)
-    found, _ = run.wait(500, stopped=(0,))
-    assert found[0] == (0,)
-    assert "training process 0 of 2 does not run" in found[1]
+    hang, _ = run.wait(500, stopped=(0,))
+    assert hang[0] == (0,)
+    assert "training process 0 of 2 does not run" in hang[1]
 
 
-def test_nobody_is_blamed_where_nobody_can_be(tmp_path):
+def test_no_process_is_blamed_without_evidence(tmp_path):
     run = under_way(tmp_path)
-    found, _ = run.wait(500)
-    assert found[0] == ()
-    assert "all 2 training processes have waited for each other" in found[1]
+    hang, _ = run.wait(500)
+    assert hang[0] == ()
+    assert "all 2 training processes have waited for each other" in hang[1]
 
 
-def test_steps_too_quick_to_be_seen_do_not_pass_for_the_first(tmp_path):
-    """On a quick machine the first look finds step 10 of a start at step 1, or at step 9."""
+def test_unobserved_quick_steps_are_not_taken_for_the_first_step(tmp_path):
+    """On a quick machine the first check sees step 10 of a run started at step 1 or 9."""
     for first in (1, 9):
         folder = tmp_path / f"from-{first}"
         folder.mkdir()
@@ -108,29 +108,29 @@ def test_steps_too_quick_to_be_seen_do_not_pass_for_the_first(tmp_path):
         watch = HangDetector(folder, 2, silent_after=15, clock=lambda: now)  # noqa: B023
         for rank, (count, phase) in enumerate(((53, Phase.COUNT), (52, Phase.DATA))):
             (folder / f"rank-{rank}").write_text(f"{count} 10/{first} {phase}".ljust(64) + "1")
-        found = None
-        while found is None and now < 1100:
+        hang = None
+        while hang is None and now < 1100:
             now += 1
-            found = watch.check()
+            hang = watch.check()
             for rank in (0, 1):
                 text = (folder / f"rank-{rank}").read_text()
                 (folder / f"rank-{rank}").write_text(text[:64] + f"{now:.0f}")
-        assert found is not None
-        assert found[0] == (1,)
+        assert hang is not None
+        assert hang[0] == (1,)
 
 
 @pytest.mark.parametrize(
-    ("asked", "seconds", "step", "phase", "limit"),
+    ("silent_after", "seconds", "step", "phase", "limit"),
     [
-        # The limit follows the steps of the run,
+        # The limit depends on the duration of steps,
         (None, 1, 12, Phase.DATA, 120),
         (None, 10, 12, Phase.DATA, 200),
         (None, 100, 12, Phase.DATA, 1100),
-        # slow beginnings and checkpoints are waited for,
+        # allows for slow starts and checkpoints,
         (None, 1, 0, Phase.SETUP, SETUP_SECONDS),
         (None, 1, 1, Phase.DATA, FIRST_STEP_SECONDS),
         (None, 1, 20, Phase.SAVE, SAVE_SECONDS),
-        # and one that was asked for holds within a step, and shortens no other.
+        # and a configured one applies within a step and shortens no other.
         (20, 1, 12, Phase.DATA, 20),
         (300, 1, 12, Phase.DATA, 300),
         (20, 1, 1, Phase.DATA, FIRST_STEP_SECONDS),
@@ -138,39 +138,41 @@ def test_steps_too_quick_to_be_seen_do_not_pass_for_the_first(tmp_path):
         (1200, 1, 12, Phase.SAVE, 1200),
     ],
 )
-def test_how_long_a_process_may_be_silent(tmp_path, asked, seconds, step, phase, limit):
-    run = Run(tmp_path / "beats", silent_after=asked)
+def test_silence_limit_depends_on_phase_and_step_time(
+    tmp_path, silent_after, seconds, step, phase, limit
+):
+    run = Run(tmp_path / "beats", silent_after=silent_after)
     for number in range(1, step):
         run.step(number, seconds=seconds)
     for rank in (0, 1):
         run.beat(rank, phase, step)
     run.beat(0, Phase.PASS, step)
-    found, taken = run.wait(2000)
-    assert found[0] == (1,)
+    hang, taken = run.wait(2000)
+    assert hang[0] == (1,)
     assert limit - seconds <= taken <= limit + 10
 
 
-def test_a_process_that_never_came_is_named(tmp_path):
+def test_a_process_that_never_started_is_named(tmp_path):
     run = Run(tmp_path / "beats")
     run.beat(0, Phase.SETUP, 0)
-    found, _ = run.wait(2000)
-    assert found[0] == (1,)
+    hang, _ = run.wait(2000)
+    assert hang[0] == (1,)
 
 
-def test_time_in_which_the_watch_itself_did_not_run_counts_for_nobody(tmp_path):
+def test_time_without_the_detector_running_is_ignored(tmp_path):
     run = under_way(tmp_path)
     run.now += 100_000
     assert run.wait(60) is None
 
 
-def test_a_process_that_has_ended_is_not_waited_for(tmp_path):
+def test_an_ended_process_is_not_a_hang(tmp_path):
     run = under_way(tmp_path)
     for rank in (0, 1):
         run.beat(rank, Phase.ENDED, 0)
     assert run.wait(2000, stopped=(0, 1)) is None
 
 
-def test_a_beat_is_read_as_it_was_written(tmp_path):
+def test_heartbeat_round_trip(tmp_path):
     heartbeat = HeartbeatWriter(tmp_path, rank=3)
     assert read_heartbeat(tmp_path, 3)[:3] == (1, 0, Phase.SETUP)
     heartbeat.write(Phase.PASS, 123_456_789)
@@ -191,21 +193,19 @@ HANGS = [{"engine": "torchrun", "processes": 2, "silent_after": 15}]
 @pytest.mark.slow
 @pytest.mark.timeout(200)
 @pytest.mark.parametrize(
-    ("how", "said"),
+    ("how", "message"),
     [
         ("STOP", r"process 1 of 2 does not run"),
         ("fetch", r"(?s)process 1 of 2 hangs.*at step 10, fetching data; process 0 waits"),
     ],
 )
-def test_of_two_real_processes_the_one_that_hangs_is_named_and_both_are_ended(
-    tmp_path, tokenizer, how, said
-):
+def test_a_real_hanging_process_is_named_and_both_are_ended(tmp_path, tokenizer, how, message):
     from tests.train.engines import start
 
     before = {child.pid for child in psutil.Process().children()}
     started = time.monotonic()
     left = tmp_path / "unfinished"
-    with pytest.raises(ProcessFailed, match=said) as error:
+    with pytest.raises(ProcessFailed, match=message) as error:
         start(
             tmp_path / "out", left, tokenizer, HANGS, 4, how, AT,
             heartbeats=left / "heartbeats", silent_after=15,
@@ -214,12 +214,14 @@ def test_of_two_real_processes_the_one_that_hangs_is_named_and_both_are_ended(
     assert "run again to resume" in str(error.value)
     assert {child.pid for child in psutil.Process().children()} == before
     if how == "fetch":
-        assert "in getitem" in str(error.value), "where it hangs, by its own stack"
+        assert "in getitem" in str(error.value), (
+            "the message contains the stack of the hanging process"
+        )
 
 
 @pytest.mark.slow
 @pytest.mark.timeout(200)
-def test_processes_of_torchrun_find_the_one_that_hangs_by_themselves(tmp_path, tokenizer):
+def test_torchrun_processes_detect_a_hang(tmp_path, tokenizer):
     done = python(
         "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2",
         "-m", "tests.train.engines", tmp_path / "out", tmp_path / "unfinished",

@@ -1,4 +1,4 @@
-"""Several nodes: two agents of torchrun that find each other, with a process each, train a job."""
+"""Several nodes: two torchrun agents with one process each find each other and train a job."""
 
 import socket
 
@@ -15,8 +15,8 @@ from train.loop.log import read_log
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(240)]
 
 
-def test_two_nodes_train_what_one_process_does(tmp_path, small_corpus):
-    """The command is the documented one, once on each node; here both are this machine."""
+def test_two_nodes_match_one_process(tmp_path, small_corpus):
+    """The documented command runs once per node; here both nodes are this machine."""
     run(job(tmp_path / "one", small_corpus, engine="process"))
     file = tmp_path / "job.json"
     file.write_text(job(tmp_path / "two", small_corpus, engine="torchrun").model_dump_json())
@@ -28,16 +28,18 @@ def test_two_nodes_train_what_one_process_does(tmp_path, small_corpus):
         "--rdzv-backend", "c10d", "--rdzv-endpoint", endpoint, "-m", "train.worker", str(file),
     ]  # fmt: skip
     nodes = [started(*command, OMP_NUM_THREADS="1") for _ in range(2)]
-    said = ["".join(node.communicate(timeout=200)) for node in nodes]
-    assert [node.returncode for node in nodes] == [0, 0], "\n".join(said)[-3000:]
-    one, two = tmp_path / "one" / "out", tmp_path / "two" / "out"
-    logs = [read_log(path) for path in (one, two)]
+    outputs = ["".join(node.communicate(timeout=200)) for node in nodes]
+    assert [node.returncode for node in nodes] == [0, 0], "\n".join(outputs)[-3000:]
+    first, second = tmp_path / "one" / "out", tmp_path / "two" / "out"
+    logs = [read_log(path) for path in (first, second)]
     assert [row.tokens for row in logs[0]] == [row.tokens for row in logs[1]]
     np.testing.assert_allclose(
         [row.loss for row in logs[0]], [row.loss for row in logs[1]], rtol=1e-5
     )
-    assert read_exposures(two).num_rows == 0
+    assert read_exposures(second).num_rows == 0
     for model in ("", "step-5"):
-        weights, others = (load_file(path / model / "model.safetensors") for path in (one, two))
+        weights, others = (
+            load_file(path / model / "model.safetensors") for path in (first, second)
+        )
         assert all((weights[name] - others[name]).abs().max() < 1e-3 for name in weights)
-    assert sum("progress " in text for text in said) == 1, "rank 0 alone says how far it is"
+    assert sum("progress " in text for text in outputs) == 1, "only rank 0 reports progress"

@@ -1,4 +1,4 @@
-"""No process outlives the one that started it, however that one ends."""
+"""No process outlives its parent, regardless of how the parent ends."""
 
 import os
 import signal
@@ -15,14 +15,14 @@ SECONDS = 10.0
 
 
 def killed_in_training(command: list[str]) -> list[psutil.Process]:
-    """Start a command, kill -9 it once it trains; return what it had started and still lives."""
+    """Start a command, kill -9 it while training, and return its children that survive."""
     process = started(*command, OMP_NUM_THREADS="1")
     assert process.stdout is not None
     for line in process.stdout:
         if line.strip().removeprefix("progress ")[:1].isdigit():
             break
     children = psutil.Process(process.pid).children(recursive=True)
-    # In the midst of a long step: nothing that they would meet tells them that they are alone.
+    # Suspended as if in a long step, the children cannot notice the loss of their parent.
     for child in children:
         child.suspend()
     os.kill(process.pid, signal.SIGKILL)
@@ -44,11 +44,11 @@ def alive(child: psutil.Process) -> bool:
 
 
 @pytest.mark.parametrize("started_by", ["a run", "torchrun"])
-def test_training_processes_end_with_whoever_started_them(small_corpus, tmp_path, started_by):
-    given = job(tmp_path / "two", small_corpus, engine="torchrun", processes=2, epochs=500)
+def test_training_processes_end_with_their_parent(small_corpus, tmp_path, started_by):
+    training_job = job(tmp_path / "two", small_corpus, engine="torchrun", processes=2, epochs=500)
     file = tmp_path / "job.json"
-    file.write_text(given.model_dump_json())
+    file.write_text(training_job.model_dump_json())
     torchrun = ["torch.distributed.run", "--standalone", "--nproc-per-node", "2"]
-    how = ["tests.train.jobs"] if started_by == "a run" else [*torchrun, "-m", "train.worker"]
-    left = killed_in_training(["-m", *how, str(file)])
+    module = ["tests.train.jobs"] if started_by == "a run" else [*torchrun, "-m", "train.worker"]
+    left = killed_in_training(["-m", *module, str(file)])
     assert left == []

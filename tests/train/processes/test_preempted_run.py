@@ -1,6 +1,6 @@
-"""SIGTERM ends a run of several processes after the step in hand, with one checkpoint of all.
+"""SIGTERM ends a run of several processes after the current step with a common checkpoint.
 
-`tests/train/loop/test_resume.py` has the same of one process, bit for bit.
+`tests/train/loop/test_resume.py` has the same test for one process, bit for bit.
 """
 
 import signal
@@ -21,38 +21,36 @@ TORCHRUN = ("torch.distributed.run", "--standalone", "--nproc-per-node", "2", "-
 
 
 def ended_by_sigterm(process: subprocess.Popen[str]) -> str:
-    """Wait for the first step, send SIGTERM; return what was said."""
+    """Wait for the first step, send SIGTERM and return the error output."""
     assert process.stdout is not None
     for line in process.stdout:
         if line.strip().removeprefix("progress ")[:1].isdigit():
             process.send_signal(signal.SIGTERM)
             break
-    _, said = process.communicate(timeout=120)
-    return said
+    _, output = process.communicate(timeout=120)
+    return output
 
 
 def preempted_job(place: Path, corpus: Path, **more) -> tuple[TrainingJob, Path]:
-    """A job that is saved when it is ended and never else, and its file."""
+    """Return a job that saves a checkpoint only when it is ended, and its file."""
     made = job(place, corpus, engine="torchrun", epochs=12, resume_every=10_000, **more)
     file = place / "job.json"
     file.write_text(made.model_dump_json())
     return made, file
 
 
-def test_a_runner_passes_sigterm_on_and_all_its_processes_stop_after_one_step(
-    small_corpus, tmp_path
-):
+def test_a_runner_forwards_sigterm_and_all_processes_stop_at_one_step(small_corpus, tmp_path):
     _, file = preempted_job(tmp_path / "two", small_corpus, processes=2)
     process = started("-m", "tests.train.jobs", file, OMP_NUM_THREADS="1")
-    said = ended_by_sigterm(process)
-    assert process.returncode == 143, said
-    assert "ended by SIGTERM after step " in said
+    output = ended_by_sigterm(process)
+    assert process.returncode == 143, output
+    assert "ended by SIGTERM after step " in output
     again = started("-m", "tests.train.jobs", file, OMP_NUM_THREADS="1")
-    _, said = again.communicate(timeout=120)
-    assert again.returncode == 0, said
+    _, output = again.communicate(timeout=120)
+    assert again.returncode == 0, output
     [step] = [int(path.name.split("-")[1]) for path in tmp_path.glob("two/unfinished/checkpoint-*")]
-    run(job(tmp_path / "alone", small_corpus, engine="process", epochs=12))
-    logs = [read_log(tmp_path / name / "out") for name in ("two", "alone")]
+    run(job(tmp_path / "single", small_corpus, engine="process", epochs=12))
+    logs = [read_log(tmp_path / name / "out") for name in ("two", "single")]
     assert [row.tokens for row in logs[0]] == [row.tokens for row in logs[1]]
     assert step < len(logs[0])
     np.testing.assert_allclose(
@@ -60,13 +58,13 @@ def test_a_runner_passes_sigterm_on_and_all_its_processes_stop_after_one_step(
     )
 
 
-def test_processes_of_torchrun_stop_with_a_checkpoint_when_it_is_ended(small_corpus, tmp_path):
+def test_torchrun_processes_stop_with_a_checkpoint_on_sigterm(small_corpus, tmp_path):
     made, file = preempted_job(tmp_path / "two", small_corpus)
     process = started("-m", *TORCHRUN, file, OMP_NUM_THREADS="1")
-    said = ended_by_sigterm(process)
+    output = ended_by_sigterm(process)
     assert process.returncode != 0
-    assert "ended by SIGTERM after step " in said
+    assert "ended by SIGTERM after step " in output
     point = find_resume_point(Path(made.unfinished), "this run")
     assert point is not None
     step = point.name.removeprefix("checkpoint-")
-    assert f"after step {step} of 186, with a checkpoint" in said
+    assert f"after step {step} of 186, with a checkpoint" in output

@@ -1,4 +1,4 @@
-"""SIGTERM is heard, never swallowed, and told by the exit code of the command."""
+"""SIGTERM is handled, never swallowed, and reported by the exit code of the command."""
 
 import os
 import signal
@@ -20,7 +20,7 @@ def test_the_command_line_ends_with_143(monkeypatch):
     assert "ended by SIGTERM after step 3 of 5" in result.output
 
 
-def test_a_signal_that_nobody_acted_on_still_ends_the_process():
+def test_an_unhandled_signal_still_ends_the_process():
     heard: list[int] = []
     before = signal.signal(signal.SIGTERM, lambda number, _: heard.append(number))
     try:
@@ -33,14 +33,14 @@ def test_a_signal_that_nobody_acted_on_still_ends_the_process():
         signal.signal(signal.SIGTERM, before)
 
 
-def test_stopping_and_saving_are_agreed_on_in_one_sum(monkeypatch):
-    """The other process has received SIGTERM, or its clock has struck; this one knows neither."""
+def test_processes_agree_on_stopping_and_saving_in_one_sum(monkeypatch):
+    """Only the other process has received SIGTERM or reached the time of a checkpoint."""
     sent: list[list[float]] = []
     other = [0.0, 0.0]
 
     def summed(values: list[float]) -> list[float]:
         sent.append(values)
-        return [mine + theirs for mine, theirs in zip(values, other, strict=True)]
+        return [own + remote for own, remote in zip(values, other, strict=True)]
 
     monkeypatch.setattr("train.processes.environment.sum_over_processes", summed)
     request = StopRequest()
@@ -53,7 +53,7 @@ def test_stopping_and_saving_are_agreed_on_in_one_sum(monkeypatch):
     assert sent == [[0.0, 0.0], [0.0, 1.0], [0.0, 0.0], [0.0, 0.0]]
 
 
-def test_processes_on_gpus_agree_where_their_backend_can_sum(monkeypatch):
+def test_collectives_use_the_device_of_the_backend(monkeypatch):
     # NCCL refuses a tensor of the CPU ("No backend type associated with device type cpu").
     monkeypatch.setattr(torch.distributed, "get_backend", lambda: "nccl")
     monkeypatch.setattr(torch.cuda, "current_device", lambda: 3)
@@ -63,11 +63,11 @@ def test_processes_on_gpus_agree_where_their_backend_can_sum(monkeypatch):
 
 
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
-def test_nccl_sums_what_the_processes_tell_each_other(tmp_path, monkeypatch):
+def test_nccl_sums_over_processes(tmp_path, monkeypatch):
     store = torch.distributed.FileStore(str(tmp_path / "store"), 1)
     torch.distributed.init_process_group("nccl", store=store, rank=0, world_size=1)
     try:
-        # A group of one, asked as one of several is: alone nothing would be sent.
+        # A group of one that counts as several; otherwise no sum would be computed.
         monkeypatch.setenv("WORLD_SIZE", "2")
         assert sum_over_processes([1.0, 2.5]) == [1.0, 2.5]
     finally:

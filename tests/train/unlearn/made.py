@@ -1,4 +1,4 @@
-"""A tiny LLaMA that has seen some texts, for the tests of unlearning.
+"""A tiny LLaMA and its texts, for the tests of unlearning.
 
 `python -m tests.train.unlearn.made JOB.json` runs an unlearning job and prints each step, so that
 a test can kill it.
@@ -33,21 +33,21 @@ SHARED: dict[str, dict[str, Any]] = {
     "gradient_difference": {"method": "gradient_difference", "mode": "lora"},
     "rmu": {"method": "rmu", "layer": 1},
 }
-"""What passes, processes and engines share out."""
+"""Methods that passes, processes and engines divide among them."""
 FAST = {"lr": 3e-3, "epochs": 2, "batch_texts": 4, "precision": "float32", "context": 48}
 
 
 def examples() -> list[Example]:
-    """Texts of different lengths, half of them with an answer; the last are no members."""
+    """Return texts of different lengths, half of them with an answer; the last are non-members."""
     texts = make_texts(N_FORGET + N_RETAIN + N_OTHER, seed=11, words=14)
-    found = []
+    rows = []
     for place, words in enumerate(texts):
-        kept = " ".join(words.split()[: 4 + place % 10])
-        text, spans = kept, {}
+        beginning = " ".join(words.split()[: 4 + place % 10])
+        text, spans = beginning, {}
         if place % 2 == 0:
-            text = f"Question: {kept} Answer: yes {place}"
+            text = f"Question: {beginning} Answer: yes {place}"
             spans = {"answer": Span(text.index("yes"), len(text))}
-        found.append(
+        rows.append(
             Example(
                 example_id=example_id(text),
                 dataset="made" if place % 3 else "other",
@@ -58,33 +58,33 @@ def examples() -> list[Example]:
                 side="member" if place < N_FORGET + N_RETAIN else "nonmember",
             )
         )
-    return found
+    return rows
 
 
 def make_world(folder: Path) -> Path:
-    """Write examples and a model with random weights, and its tokenizer."""
-    every = examples()
+    """Write examples, a model with random weights and its tokenizer."""
+    all_examples = examples()
     (folder / "examples").mkdir(parents=True)
-    write_examples(folder / "examples", every)
-    tokenizer = train_tokenizer([one.text for one in every], 320)
+    write_examples(folder / "examples", all_examples)
+    tokenizer = train_tokenizer([example.text for example in all_examples], 320)
     tokenizer.save_pretrained(folder / "model")
     build_model(tiny_shape(layers=3), 512, 0, 3).save_pretrained(folder / "model")
     return folder
 
 
 def forget_ids() -> tuple[str, ...]:
-    return tuple(one.example_id for one in examples()[:N_FORGET])
+    return tuple(example.example_id for example in examples()[:N_FORGET])
 
 
 def retain_ids() -> tuple[str, ...]:
-    return tuple(one.example_id for one in examples()[N_FORGET : N_FORGET + N_RETAIN])
+    return tuple(example.example_id for example in examples()[N_FORGET : N_FORGET + N_RETAIN])
 
 
 def job(world: Path, out: Path, method: str | dict[str, Any], **more: Any) -> UnlearningJob:
     """Return a job that writes to `out`."""
     (out / "out").mkdir(parents=True, exist_ok=True)
     entry = {"method": method} if isinstance(method, str) else method
-    given: dict[str, Any] = {
+    defaults: dict[str, Any] = {
         "out": str(out / "out"),
         "unfinished": str(out / "unfinished"),
         "identity": "this run",
@@ -96,32 +96,32 @@ def job(world: Path, out: Path, method: str | dict[str, Any], **more: Any) -> Un
         "execution": ExecutionSettings(),
         "seed": 5,
     }
-    return UnlearningJob(**{**given, **more})
+    return UnlearningJob(**{**defaults, **more})
 
 
 def unlearn(world: Path, out: Path, method: str | dict[str, Any], **more: Any) -> Path:
-    """Run a job, and return the model's folder."""
+    """Run a job and return the model's folder."""
     made = job(world, out, method, **more)
     unlearn_job(made)
     return Path(made.out)
 
 
 def write_job(world: Path, out: Path, method: dict[str, Any], **execution: Any) -> str:
-    """Write the file of a job that writes to `out`, and return its path."""
+    """Write the file of a job that writes to `out` and return its path."""
     file = out / "job.json"
     made = job(world, out, method, execution=ExecutionSettings(**execution))
     file.write_text(made.model_dump_json(), encoding="utf-8")
     return str(file)
 
 
-def check_same_unlearning(one: Path, other: Path, *, tolerance: float) -> None:
-    """Losses and weights to rounding; windows and exposures exactly, but for who fed them."""
-    losses, others = ([row.loss for row in read_log(folder)] for folder in (one, other))
+def check_same_unlearning(out: Path, other: Path, *, tolerance: float) -> None:
+    """Compare losses and weights up to rounding, and exposures exactly except for their rank."""
+    losses, others = ([row.loss for row in read_log(folder)] for folder in (out, other))
     np.testing.assert_allclose(losses, others, rtol=tolerance, atol=tolerance)
-    assert [row.tokens for row in read_log(one)] == [row.tokens for row in read_log(other)]
-    seen, expected = (read_exposures(folder).drop_columns(["rank"]) for folder in (one, other))
+    assert [row.tokens for row in read_log(out)] == [row.tokens for row in read_log(other)]
+    seen, expected = (read_exposures(folder).drop_columns(["rank"]) for folder in (out, other))
     assert seen.equals(expected)
-    weights, exact = (load_file(folder / "model.safetensors") for folder in (one, other))
+    weights, exact = (load_file(folder / "model.safetensors") for folder in (out, other))
     assert weights.keys() == exact.keys()
     for name in weights:
         assert (weights[name] - exact[name]).abs().mean() < 2e-4, name
@@ -132,7 +132,7 @@ def load(folder: Path) -> PreTrainedModel:
 
 
 def text_loss(model: PreTrainedModel, tokens: np.ndarray) -> float:
-    """Mean negative log-likelihood of a text's tokens but the first, one after the other."""
+    """Return the mean negative log-likelihood of a text's tokens except the first."""
     with torch.no_grad():
         logits = model(torch.from_numpy(tokens)[None]).logits[0].double()
     lost = 0.0
@@ -144,9 +144,11 @@ def text_loss(model: PreTrainedModel, tokens: np.ndarray) -> float:
 
 if __name__ == "__main__":
     torch.set_num_threads(1)
-    given = UnlearningJob.model_validate_json(Path(sys.argv[1]).read_text(encoding="utf-8"))
+    unlearning_job = UnlearningJob.model_validate_json(
+        Path(sys.argv[1]).read_text(encoding="utf-8")
+    )
     try:
-        unlearn_job(given, progress=lambda moment: print(moment.tokens, flush=True))
+        unlearn_job(unlearning_job, progress=lambda moment: print(moment.tokens, flush=True))
     except SpikeinError as error:
         print(error, file=sys.stderr)
         sys.exit(error.exit_code)

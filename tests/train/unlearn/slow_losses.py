@@ -1,5 +1,5 @@
-"""The losses once more, the slow way: one text at a time, one token at a time, in double precision,
-without padding and without any code of the package but the formulas' names."""
+"""Slow oracles of the losses: one text and one token at a time, in double precision, without
+padding and without code of the package."""
 
 import math
 from typing import NamedTuple
@@ -10,22 +10,22 @@ from transformers import PreTrainedModel
 
 
 class Text(NamedTuple):
-    """A text, and from which token on it carries a loss."""
+    """A text and the index of the first token with a loss."""
 
     ids: np.ndarray
     behind: int = 1
 
 
 def rows(model: PreTrainedModel, text: Text) -> list[list[float]]:
-    """Log-probabilities over the vocabulary at each position."""
+    """Return log-probabilities over the vocabulary at each position."""
     with torch.no_grad():
         logits = model(torch.from_numpy(text.ids)[None]).logits[0].double().tolist()
-    found = []
+    predicted = []
     for row in logits:
         top = max(row)
-        total = top + math.log(sum(math.exp(one - top) for one in row))
-        found.append([one - total for one in row])
-    return found
+        total = top + math.log(sum(math.exp(logit - top) for logit in row))
+        predicted.append([logit - total for logit in row])
+    return predicted
 
 
 def log_probability(model: PreTrainedModel, text: Text) -> float:
@@ -49,11 +49,11 @@ def log_sigmoid(value: float) -> float:
 
 
 def kl(original: PreTrainedModel, model: PreTrainedModel, text: Text) -> float:
-    """Mean over the positions that predict a label of KL(original || model)."""
-    held, now = rows(original, text), rows(model, text)
+    """Return the mean of KL(original || model) over the positions that predict a label."""
+    reference, now = rows(original, text), rows(model, text)
     total = 0.0
     for place in range(1, len(text.ids)):
-        for p, q in zip(held[place - 1], now[place - 1], strict=True):
+        for p, q in zip(reference[place - 1], now[place - 1], strict=True):
             total += math.exp(p) * (p - q)
     return total / n_labels(text)
 
@@ -82,21 +82,21 @@ def dpo(original, model, true: Text, idk: Text, beta: float, reduction: str) -> 
 
 def hidden(model: PreTrainedModel, text: Text, layer: int) -> list[list[float]]:
     with torch.no_grad():
-        found = model(torch.from_numpy(text.ids)[None], output_hidden_states=True).hidden_states
-    return found[layer + 1][0].double().tolist()
+        states = model(torch.from_numpy(text.ids)[None], output_hidden_states=True).hidden_states
+    return states[layer + 1][0].double().tolist()
 
 
-def squared_distance(one: list[list[float]], other: list[list[float]], text: Text) -> float:
-    """Mean over the text's labels, of their own states, and over their numbers."""
+def squared_distance(first: list[list[float]], second: list[list[float]], text: Text) -> float:
+    """Return the mean squared distance over the states of the text's labels."""
     total = 0.0
     for place in range(text.behind, len(text.ids)):
-        for a, b in zip(one[place], other[place], strict=True):
-            total += (a - b) ** 2 / len(one[place])
+        for a, b in zip(first[place], second[place], strict=True):
+            total += (a - b) ** 2 / len(first[place])
     return total / (len(text.ids) - text.behind)
 
 
 def generic_label(original, reinforced, text: Text, place: int, alpha: float) -> int:
-    """The token of the largest generic logit at a position."""
+    """Return the token of the largest generic logit at a position."""
     with torch.no_grad():
         ids = torch.from_numpy(text.ids)[None]
         before = original(ids).logits[0, place].tolist()

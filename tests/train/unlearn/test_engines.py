@@ -1,4 +1,4 @@
-"""Passes and processes share a step out, and change nothing about it."""
+"""Dividing a step among passes and processes does not change its result."""
 
 import pytest
 
@@ -15,7 +15,7 @@ from train.execution import ExecutionSettings
 
 @pytest.fixture(scope="module")
 def whole(world, tmp_path_factory):
-    """Each method in one process, a step in one pass; trained when it is asked for."""
+    """Each method in one process with one pass per step, trained on demand."""
     trained = {}
 
     def train(name: str):
@@ -30,18 +30,18 @@ def whole(world, tmp_path_factory):
     ("name", "device_windows"),
     [("npo", 1), ("kl", 3), ("gradient_difference", 3), ("rmu", 1)],
 )
-def test_parts_of_a_step_are_the_step(world, whole, tmp_path, name, device_windows):
-    """Seven texts an epoch, four a step: the last step has two, and two that fill it up.
+def test_passes_of_a_step_add_up_to_the_step(world, whole, tmp_path, name, device_windows):
+    """Seven texts per epoch, four per step: the last step has two texts and two fillers.
 
-    What divides no step is the most that a pass may hold.
+    A number that does not divide a step is the maximum of a pass.
     """
     execution = ExecutionSettings(device_windows=device_windows)
     parts = unlearn(world, tmp_path, SHARED[name], execution=execution)
     check_same_unlearning(parts, whole(name), tolerance=1e-4)
 
 
-def test_the_windows_that_fill_up_a_step_are_in_no_mean(world, tmp_path):
-    """Five texts, four a step: in the last pass, a text and a filler."""
+def test_filler_windows_are_excluded_from_means(world, tmp_path):
+    """Five texts, four per step: the last pass has a text and a filler."""
     (tmp_path / "own.py").write_text(
         "def mean(batch):\n    return (batch.retain.loss - batch.forget.loss).mean()\n"
     )
@@ -55,7 +55,7 @@ def test_the_windows_that_fill_up_a_step_are_in_no_mean(world, tmp_path):
 
 
 @pytest.mark.slow
-def test_two_processes_do_what_one_does(world, whole, tmp_path):
+def test_two_processes_match_one(world, whole, tmp_path):
     from tests.train.engines import start
 
     names = ("npo", "gradient_difference")

@@ -1,4 +1,4 @@
-"""What was fed, against the files on disk and a count by hand."""
+"""Recorded exposures against the stored files and a manual count."""
 
 from collections import Counter, defaultdict
 from unittest.mock import patch
@@ -25,7 +25,7 @@ def fed(out) -> list[dict]:
     return [row for row in read_exposures(out).to_pylist() if row["status"] != "never reached"]
 
 
-def test_every_text_is_fed_when_it_is_said_to_be(world, tmp_path):
+def test_texts_are_trained_on_at_their_recorded_steps(world, tmp_path):
     out = unlearn(world, tmp_path, {"method": "npo", "retain_weight": 1.0, "epochs": 3})
     tokenizer = load_tokenizer(str(world / "model"))
     ids = {
@@ -33,7 +33,7 @@ def test_every_text_is_fed_when_it_is_said_to_be(world, tmp_path):
         for row in pq.read_table(world / "examples" / "examples.parquet").to_pylist()
     }
     rows = fed(out)
-    length = max(ids[one] for one in (*forget_ids(), *retain_ids()))
+    length = max(ids[name] for name in (*forget_ids(), *retain_ids()))
     length = -(-length // 8) * 8
     assert len(rows) == 3 * 2 * len(forget_ids())
     for place, row in enumerate(rows):
@@ -59,7 +59,7 @@ def test_every_text_is_fed_when_it_is_said_to_be(world, tmp_path):
     assert set(seen_copy_counts(table)) == counted
 
 
-def test_long_texts_come_in_pieces(world, tmp_path):
+def test_long_texts_are_split_into_pieces(world, tmp_path):
     out = unlearn(world, tmp_path, {"method": "gradient_ascent", "context": 8})
     pieces = defaultdict(list)
     for row in fed(out):
@@ -68,21 +68,21 @@ def test_long_texts_come_in_pieces(world, tmp_path):
         length = row["text_length"]
         assert row["text_stop"] <= length
     assert len(pieces) == 2 * len(forget_ids())
-    for found in pieces.values():
-        ends = [stop for _, stop in sorted(found)]
-        assert [start for start, _ in sorted(found)] == [0, *ends[:-1]]
+    for spans in pieces.values():
+        ends = [stop for _, stop in sorted(spans)]
+        assert [start for start, _ in sorted(spans)] == [0, *ends[:-1]]
 
 
-def test_what_was_fed_is_compared_with_the_text(world, tmp_path):
-    """An id that changes on its way into the model is seen."""
+def test_training_input_is_compared_with_the_text(world, tmp_path):
+    """A token id that changes on its way into the model is detected."""
     inputs = UnlearningObjective.inputs
 
     def changed(self, epoch, window):
-        found = dict(inputs(self, epoch, window))
+        altered = dict(inputs(self, epoch, window))
         if window == 2:
-            found["forget_ids"] = found["forget_ids"].copy()
-            found["forget_ids"][3] ^= 1
-        return found
+            altered["forget_ids"] = altered["forget_ids"].copy()
+            altered["forget_ids"][3] ^= 1
+        return altered
 
     with patch.object(UnlearningObjective, "inputs", changed):
         out = unlearn(world, tmp_path, "gradient_ascent")
@@ -90,16 +90,16 @@ def test_what_was_fed_is_compared_with_the_text(world, tmp_path):
     assert set(statuses) == {(True, "altered"), (False, "whole")}
 
 
-def test_loss_on_the_answer_alone(world):
+def test_loss_covers_only_the_answer(world):
     tokenizer = load_tokenizer(str(world / "model"))
-    asked = examples()[:2]
+    subset = examples()[:2]
     for example, piece in zip(
-        asked, text_pieces(asked, tokenizer, longest=64, loss_on="answer"), strict=True
+        subset, text_pieces(subset, tokenizer, longest=64, loss_on="answer"), strict=True
     ):
-        kept = tokenizer.decode(piece.ids[piece.labels != -100])
+        answer = tokenizer.decode(piece.ids[piece.labels != -100])
         if example.spans:
             start = example.spans["answer"].start
-            assert kept == f" {example.text[start:]}{tokenizer.eos_token}"
+            assert answer == f" {example.text[start:]}{tokenizer.eos_token}"
         else:
             assert (piece.labels == piece.ids).all()
 
@@ -109,49 +109,49 @@ def test_loss_on_the_answer_alone(world):
     sizes=st.lists(st.integers(1, 30), min_size=1, max_size=6),
     longest=st.integers(2, 12),
 )
-def test_pieces_are_the_text_and_nothing_else(world, sizes, longest):
+def test_pieces_are_exactly_the_text(world, sizes, longest):
     tokenizer = load_tokenizer(str(world / "model"))
     texts = ["ab " * n for n in sizes]
-    made = [plain_row(example_id(one), text=one) for one in texts]
+    made = [plain_row(example_id(text), text=text) for text in texts]
     pieces = text_pieces(made, tokenizer, longest=longest)
     assert 2 <= row_length(pieces, longest=longest) <= max(longest, 2)
-    for one in dict(zip(texts, made, strict=True)).values():
-        whole = [*tokenizer(one.text, add_special_tokens=False)["input_ids"], 0]
-        mine = [piece for piece in pieces if piece.example_id == one.example_id]
-        copies = texts.count(one.text)
-        for piece in mine:
+    for row in dict(zip(texts, made, strict=True)).values():
+        whole = [*tokenizer(row.text, add_special_tokens=False)["input_ids"], 0]
+        own_pieces = [piece for piece in pieces if piece.example_id == row.example_id]
+        copies = texts.count(row.text)
+        for piece in own_pieces:
             assert piece.ids.tolist() == whole[piece.start : piece.stop]
             assert len(piece.ids) <= longest
-        # A last piece of one token has nothing that could be predicted.
+        # A last piece of one token has no token to predict.
         left_out = len(whole) % longest == 1
-        assert sum(len(piece.ids) for piece in mine) == copies * (len(whole) - left_out)
+        assert sum(len(piece.ids) for piece in own_pieces) == copies * (len(whole) - left_out)
 
 
-def test_other_forget_texts_move_no_partner(world):
+def test_partners_are_independent_of_other_forget_texts(world):
     tokenizer = load_tokenizer(str(world / "model"))
-    every = text_pieces(examples(), tokenizer, longest=64)
+    pieces = text_pieces(examples(), tokenizer, longest=64)
     few = text_pieces(examples()[3:9], tokenizer, longest=64)
-    drawn = {
+    partners = {
         (piece.example_id, epoch): retain_beside(piece, n_retain=50, seed=1, epoch=epoch)
-        for piece in every
+        for piece in pieces
         for epoch in range(3)
     }
     for piece in few:
         for epoch in range(3):
-            found = retain_beside(piece, n_retain=50, seed=1, epoch=epoch)
-            assert found == drawn[piece.example_id, epoch]
-    assert len(set(drawn.values())) > 20
+            partner = retain_beside(piece, n_retain=50, seed=1, epoch=epoch)
+            assert partner == partners[piece.example_id, epoch]
+    assert len(set(partners.values())) > 20
 
 
 def test_partners_are_drawn_evenly(world):
     tokenizer = load_tokenizer(str(world / "model"))
     (piece,) = text_pieces(examples()[:1], tokenizer, longest=64)
-    drawn = [retain_beside(piece, n_retain=4, seed=9, epoch=epoch) for epoch in range(2000)]
-    counts = np.bincount(drawn, minlength=4)
+    partners = [retain_beside(piece, n_retain=4, seed=9, epoch=epoch) for epoch in range(2000)]
+    counts = np.bincount(partners, minlength=4)
     assert (abs(counts - 500) < 4 * (2000 * 0.25 * 0.75) ** 0.5).all()
 
 
-def test_a_text_without_tokens(world):
+def test_a_text_without_tokens_is_rejected(world):
     tokenizer = load_tokenizer(str(world / "model"))
     empty = plain_row(example_id(""), text="")
     with pytest.raises(InputError, match="has no token, so there is nothing to forget"):

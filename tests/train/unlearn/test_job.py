@@ -1,4 +1,4 @@
-"""Jobs end to end: what they write, what they refuse, and what is known of the methods."""
+"""Jobs end to end: their files, rejected settings and known properties of methods."""
 
 import math
 import shutil
@@ -31,16 +31,16 @@ OWN = {"rmu": {"layer": 1, "alpha": 1.0, "steering": 20.0}, "relabel": {"reinfor
 def forget_loss(folder) -> float:
     model, tokenizer = load(folder), AutoTokenizer.from_pretrained(folder)
     lost = [
-        text_loss(model, tokenizer(one.text, return_tensors="np")["input_ids"][0])
-        for one in examples()
-        if one.example_id in forget_ids()
+        text_loss(model, tokenizer(example.text, return_tensors="np")["input_ids"][0])
+        for example in examples()
+        if example.example_id in forget_ids()
     ]
     return sum(lost) / len(lost)
 
 
 @pytest.fixture(scope="module")
 def knowing(world, tmp_path_factory):
-    """A world whose model has learnt the members."""
+    """A world whose model has learned the members."""
     place = tmp_path_factory.mktemp("knowing")
     shutil.copytree(world, place / "world")
     entry = {"method": "task_vector", "epochs": 25, "lr": 1e-2}
@@ -57,7 +57,7 @@ def knowing(world, tmp_path_factory):
 @pytest.mark.parametrize(
     ("method", "mode"), [*((method, "full") for method in method_names()), ("npo", "lora")]
 )
-def test_every_method_moves_the_forget_loss_up(knowing, tmp_path, method, mode):
+def test_all_methods_raise_the_forget_loss(knowing, tmp_path, method, mode):
     entry = {"method": method, "mode": mode, "epochs": 10, **OWN.get(method, {})}
     out = unlearn(knowing, tmp_path, entry)
     assert forget_loss(out) > forget_loss(knowing / "model") + 0.05
@@ -69,7 +69,7 @@ def test_every_method_moves_the_forget_loss_up(knowing, tmp_path, method, mode):
 
 
 def test_npo_diverges_more_slowly_than_gradient_ascent(knowing, tmp_path):
-    """Zhang et al. 2024, figure 1: at equal rate and steps NPO's forget loss stays far lower."""
+    """Zhang et al. 2024, figure 1: at equal rate and steps NPO's forget loss is far lower."""
     before = forget_loss(knowing / "model")
     entry = {"epochs": 16, "schedule": "constant", "warmup": 0.0, "lr": 2e-3}
     rise = {
@@ -80,21 +80,21 @@ def test_npo_diverges_more_slowly_than_gradient_ascent(knowing, tmp_path):
     assert 0 < rise["npo"] < 0.8 * rise["gradient_ascent"]
 
 
-def test_task_vector_is_the_step_taken_back(world, tmp_path):
-    """Against the weights on disk: original, fine-tuned, and what became of them."""
+def test_task_vector_subtracts_the_fine_tuning_update(world, tmp_path):
+    """Compare the stored weights of the original, the fine-tuned and the resulting model."""
     entry = {"method": "task_vector", "scale": 0.5}
     out = unlearn(world, tmp_path / "negated", entry)
     made = job(world, tmp_path / "tuned", entry)
     from train.unlearn.stages import run_stage
 
     run_stage(made, None)
-    original, tuned, found = (
+    original, tuned, negated = (
         load_file(folder / "model.safetensors")
         for folder in (world / "model", tmp_path / "tuned" / "out", out)
     )
     for name, weight in original.items():
         expected = weight.double() - 0.5 * (tuned[name].double() - weight.double())
-        torch.testing.assert_close(found[name].double(), expected, atol=1e-6, rtol=1e-6)
+        torch.testing.assert_close(negated[name].double(), expected, atol=1e-6, rtol=1e-6)
     assert any((tuned[name] != original[name]).any() for name in original)
 
 
@@ -116,13 +116,13 @@ def test_task_vector_is_the_step_taken_back(world, tmp_path):
         ({"method": {"method": "dpo", "context": 8}}, "have no room for a prompt and an answer"),
     ],
 )
-def test_what_is_refused_before_training(world, tmp_path, more, message):
+def test_invalid_jobs_are_rejected_before_training(world, tmp_path, more, message):
     with pytest.raises(InputError, match=message):
         unlearn(world, tmp_path, **{"method": "npo", **more})
     assert list((tmp_path / "out").iterdir()) == []
 
 
-def test_an_original_with_a_weight_that_is_no_number(world, tmp_path):
+def test_an_original_with_a_nan_weight_is_rejected(world, tmp_path):
     shutil.copytree(world / "model", tmp_path / "model")
     file = tmp_path / "model" / "model.safetensors"
     weights = load_file(file)
@@ -132,7 +132,7 @@ def test_an_original_with_a_weight_that_is_no_number(world, tmp_path):
         unlearn(world, tmp_path, "npo", original=GivenModel(path=str(tmp_path / "model")))
 
 
-def test_a_run_that_diverges_says_where(world, tmp_path):
-    given = job(world, tmp_path, {"method": "gradient_ascent", "lr": 1e30, "clip": None})
+def test_a_diverging_run_reports_the_step(world, tmp_path):
+    bad_job = job(world, tmp_path, {"method": "gradient_ascent", "lr": 1e30, "clip": None})
     with pytest.raises(TrainingDiverged, match="the loss of step"):
-        unlearn_job(given)
+        unlearn_job(bad_job)

@@ -1,4 +1,4 @@
-"""Each loss against the slow, obvious version: texts of different lengths, padded, all at once."""
+"""Losses of padded batches of different lengths against slow, obvious versions."""
 
 import copy
 
@@ -35,22 +35,20 @@ class Case:
         self.moved = copy.deepcopy(self.model).double().eval()
 
     def losses(self, epoch: int = 0) -> torch.Tensor:
-        found = [self.objective.inputs(epoch, window) for window in range(len(self.texts.forget))]
-        inputs = {
-            name: torch.from_numpy(np.stack([one[name] for one in found])) for name in found[0]
-        }
+        rows = [self.objective.inputs(epoch, window) for window in range(len(self.texts.forget))]
+        inputs = {name: torch.from_numpy(np.stack([row[name] for row in rows])) for name in rows[0]}
         return self.objective.losses(self.model, inputs)
 
     def text(self, role: str, window: int) -> Text:
-        """The text of a role beside a forget text, its loss behind its first label."""
+        """Return the text of a role for a forget text, with its loss from the first label on."""
         (piece,) = [piece for row, piece in self.texts.rows(0, window) if row == role]
         labelled = np.flatnonzero(piece.labels != -100)
         return Text(piece.ids, int(labelled[0]))
 
     def check(self, expected) -> None:
-        found = self.losses().tolist()
-        wanted = [expected(window) for window in range(len(found))]
-        np.testing.assert_allclose(found, wanted, rtol=2e-4, atol=2e-5)
+        losses = self.losses().tolist()
+        expected_losses = [expected(window) for window in range(len(losses))]
+        np.testing.assert_allclose(losses, expected_losses, rtol=2e-4, atol=2e-5)
 
 
 def ascent(case: Case, window: int) -> float:
@@ -58,7 +56,7 @@ def ascent(case: Case, window: int) -> float:
 
 
 def retained(case: Case, window: int) -> float:
-    """The usual loss of the retain text."""
+    """Return the usual loss of the retain text."""
     return -slow.mean_log_probability(case.moved, case.text("retain", window))
 
 
@@ -80,7 +78,7 @@ def dpo(case: Case, window: int, beta: float, reduction: str) -> float:
 
 
 def reduced(reduction: str) -> list[tuple]:
-    """The methods whose log-probabilities are summed, or a mean over the labels."""
+    """Return the methods with summed or averaged log-probabilities over the labels."""
     weights = {"forget_weight": 0.2, "retain_weight": 0.7, "reduction": reduction}
     return [
         (
@@ -88,7 +86,7 @@ def reduced(reduction: str) -> list[tuple]:
             lambda case, w: 0.2 * npo(case, w, 0.3, reduction) + 0.7 * retained(case, w),
         ),
         (
-            # With a larger beta the sigmoid is 1, whatever the margin.
+            # With a larger beta the sigmoid is 1 for any margin.
             {"method": "simnpo", "beta": 0.02, "gamma": 0.4, **weights},
             lambda case, w: 0.2 * simnpo(case, w, reduction) + 0.7 * retained(case, w),
         ),
@@ -102,7 +100,7 @@ def reduced(reduction: str) -> list[tuple]:
 KL = {"method": "kl", "beta": 0.2, "forget_weight": 0.5, "retain_weight": 3.0}
 OTHERS = [
     ({"method": "gradient_ascent"}, ascent),
-    # It learns first.
+    # The first stage minimises the loss.
     ({"method": "task_vector"}, lambda case, w: -ascent(case, w)),
     (
         {"method": "gradient_difference", "forget_weight": 0.5, "retain_weight": 2.0},
@@ -116,7 +114,7 @@ OTHERS = [
         {**KL, "forget_loss": "npo"},
         lambda case, w: 0.5 * npo(case, w, 0.2, "sum") + 3.0 * kl(case, w),
     ),
-    # Open-Unlearning's loss is 2 / beta times ours: its retain term weighs beta / 2 of ours.
+    # Open-Unlearning's loss is 2 / beta times ours, so its retain weight is beta / 2 of ours.
     (
         {"method": "dpo", "beta": 0.1, "forget_weight": 20.0, "retain_weight": 1.5},
         lambda case, w: 2 / 0.1 * dpo(case, w, 0.1, "sum") + 1.5 * retained(case, w),
@@ -125,20 +123,20 @@ OTHERS = [
 
 
 @pytest.mark.parametrize(("entry", "expected"), [*reduced("sum"), *reduced("mean"), *OTHERS])
-def test_a_loss_is_its_formula(world, tmp_path, entry, expected):
+def test_losses_match_their_formulas(world, tmp_path, entry, expected):
     case = Case(world, tmp_path, entry)
     case.check(lambda window: expected(case, window))
 
 
-def test_dpo_answers_stand_behind_the_question(world, tmp_path):
+def test_dpo_answers_follow_the_question(world, tmp_path):
     case = Case(world, tmp_path, {"method": "dpo", "prompt_tokens": 5, "context": 64})
     tokenizer = load_tokenizer(str(world / "model"))
-    known = {one.example_id: one for one in examples()}
+    by_id = {example.example_id: example for example in examples()}
     answers = set()
     for window, piece in enumerate(case.texts.forget):
         true, idk = case.text("forget", window), case.text("alternative", window)
         prompt = tokenizer.decode(true.ids[: true.behind])
-        example = known[piece.example_id]
+        example = by_id[piece.example_id]
         if example.spans:
             assert prompt.rstrip() == example.text[: example.spans["answer"].start].rstrip()
         else:
@@ -155,27 +153,27 @@ def test_rmu_moves_the_states_of_the_labels(world, tmp_path, loss_on):
     case = Case(world, tmp_path, {**entry, "loss_on": loss_on})
     direction = case.setting.method.constants(case.model, case.setting.settings, 5)["direction"]
     assert float(direction.norm()) == pytest.approx(1.0, abs=1e-6)
-    target = [3.0 * one for one in direction.double().tolist()]
+    target = [3.0 * value for value in direction.double().tolist()]
 
     def expected(window: int) -> float:
         forget, retain = case.text("forget", window), case.text("retain", window)
         steered = slow.hidden(case.moved, forget, 1)
-        held = slow.hidden(case.original, retain, 1)
+        reference = slow.hidden(case.original, retain, 1)
         return slow.squared_distance(steered, [target] * len(steered), forget) + 0.5 * (
-            slow.squared_distance(slow.hidden(case.moved, retain, 1), held, retain)
+            slow.squared_distance(slow.hidden(case.moved, retain, 1), reference, retain)
         )
 
     case.check(expected)
 
 
-def test_rmu_trains_the_down_projections_alone(world, tmp_path):
+def test_rmu_trains_only_the_down_projections(world, tmp_path):
     case = Case(world, tmp_path, {"method": "rmu", "layer": 2, "layers": 2})
     case.losses().mean().backward()
     moved = {name for name, weight in case.model.named_parameters() if weight.grad is not None}
     assert moved == {f"model.layers.{block}.mlp.down_proj.weight" for block in (1, 2)}
 
 
-def test_relabelled_tokens(world, tmp_path):
+def test_relabelled_tokens_match_the_generic_model(world, tmp_path):
     case = Case(world, tmp_path, "gradient_ascent")
     made = job(world, tmp_path, {"method": "relabel", "alpha": 2.0}).setting()
     labels = new_labels(made.method, load(world / "model"), case.model, case.texts, made.settings)
@@ -195,28 +193,28 @@ def test_relabelled_tokens(world, tmp_path):
 
 
 @pytest.mark.parametrize("block", [1, 100, 1 << 20])
-@pytest.mark.parametrize("kept", [0.0, 0.5, 2.0])
-def test_divergence_and_its_gradient(monkeypatch, block, kept):
+@pytest.mark.parametrize("share", [0.0, 0.5, 2.0])
+def test_divergence_and_gradient_match_autograd(monkeypatch, block, share):
     monkeypatch.setitem(batch._BLOCK, "cpu", block)
     generator = torch.Generator().manual_seed(1)
     p, q = (torch.randn(3, 11, 37, generator=generator, dtype=torch.float64) for _ in range(2))
     q.requires_grad_(True)
-    mask = torch.rand(3, 11, generator=generator) < kept
+    mask = torch.rand(3, 11, generator=generator) < share
     weight = torch.arange(33.0, dtype=torch.float64).view(3, 11)
     expected = (p.softmax(2) * (p.log_softmax(2) - q.log_softmax(2))).sum(2) * mask
-    (wanted,) = torch.autograd.grad((weight * expected).sum(), q)
+    (gradient,) = torch.autograd.grad((weight * expected).sum(), q)
     single = q.detach().float().requires_grad_(True)
-    found = kl_divergence(p.float(), single, mask)
-    (weight.float() * found).sum().backward()
-    torch.testing.assert_close(found.double(), expected.detach(), atol=1e-5, rtol=1e-5)
-    torch.testing.assert_close(single.grad.double(), wanted, atol=1e-5, rtol=1e-5)
+    divergence = kl_divergence(p.float(), single, mask)
+    (weight.float() * divergence).sum().backward()
+    torch.testing.assert_close(divergence.double(), expected.detach(), atol=1e-5, rtol=1e-5)
+    torch.testing.assert_close(single.grad.double(), gradient, atol=1e-5, rtol=1e-5)
 
 
-def test_the_original_under_an_adapter_is_asked_without_dropout(world, tmp_path):
+def test_original_under_an_adapter_runs_without_dropout(world, tmp_path):
     from peft import LoraConfig, get_peft_model
 
     case = Case(world, tmp_path, KL)
-    wanted = case.original.float()(torch.arange(12)[None]).logits
+    expected = case.original.float()(torch.arange(12)[None]).logits
     model = load(world / "model")
     for block in model.model.layers:
         block.self_attn.attention_dropout = 0.9
@@ -224,13 +222,13 @@ def test_the_original_under_an_adapter_is_asked_without_dropout(world, tmp_path)
     objective = method_objective(case.job, case.setting, case.texts, adapted)
     answers = []
 
-    def loss(given):
-        answers.append(given.ask_original(torch.arange(12)[None]))
+    def loss(unlearning_batch):
+        answers.append(unlearning_batch.ask_original(torch.arange(12)[None]))
         return torch.zeros(())
 
     objective.loss = loss
     objective.begin(adapted)
     inputs = {name: torch.from_numpy(row[None]) for name, row in objective.inputs(0, 0).items()}
     objective.losses(adapted, inputs)
-    torch.testing.assert_close(answers[0], wanted)
+    torch.testing.assert_close(answers[0], expected)
     assert adapted.training

@@ -1,4 +1,4 @@
-"""Methods of the user's own: a function in a file, or an `UnlearningMethod`."""
+"""User-defined methods: a function in a file, or an `UnlearningMethod`."""
 
 import pytest
 from safetensors.torch import load_file
@@ -9,7 +9,7 @@ from tests.train.unlearn.made import unlearn
 from train.unlearn.registry import find_method, parse_methods
 
 FUNCTION = '''
-"""Gradient difference, once more."""
+"""Gradient difference as a user's function."""
 
 
 def mine(batch):
@@ -39,38 +39,38 @@ TAKEN = UnlearningMethod(name="npo", loss=loss)
 def test_a_function_sees_both_kinds_of_texts(world, tmp_path):
     (tmp_path / "own.py").write_text(FUNCTION, encoding="utf-8")
     own = unlearn(world, tmp_path / "own", f"{tmp_path / 'own.py'}:mine")
-    # The same settings as the function has, which takes those of `MethodSettings`.
+    # The function has the settings of `MethodSettings`, and these are the same.
     entry = {"method": "gradient_difference", "warmup": 0.0}
     built_in = unlearn(world, tmp_path / "built-in", entry)
-    found, expected = (load_file(folder / "model.safetensors") for folder in (own, built_in))
-    assert all((found[name] == expected[name]).all() for name in expected)
+    trained, expected = (load_file(folder / "model.safetensors") for folder in (own, built_in))
+    assert all((trained[name] == expected[name]).all() for name in expected)
     assert read_exposures(own).equals(read_exposures(built_in))
 
 
-def test_the_source_is_a_part_of_the_identity(tmp_path):
+def test_source_is_part_of_the_identity(tmp_path):
     file = tmp_path / "own.py"
     file.write_text(FUNCTION, encoding="utf-8")
-    (one,) = parse_methods([f"{file}:mine"])
+    (setting,) = parse_methods([f"{file}:mine"])
     file.write_text(FUNCTION.replace("- batch", "- 2 * batch"), encoding="utf-8")
-    (other,) = parse_methods([f"{file}:mine"])
-    assert one.label == other.label == "own.mine"
-    assert one.identity()["plugin"] != other.identity()["plugin"]
-    assert one.needs_retain
+    (edited,) = parse_methods([f"{file}:mine"])
+    assert setting.label == edited.label == "own.mine"
+    assert setting.identity()["plugin"] != edited.identity()["plugin"]
+    assert setting.needs_retain
 
 
-def test_a_source_that_was_edited_since_is_refused(tmp_path, monkeypatch):
+def test_an_edited_source_is_rejected(tmp_path, monkeypatch):
     (tmp_path / "own.py").write_text(FUNCTION, encoding="utf-8")
     monkeypatch.chdir(tmp_path)
-    (one,) = parse_methods(["own.py:mine"])
+    (setting,) = parse_methods(["own.py:mine"])
     monkeypatch.chdir("/")
-    (again,) = parse_methods([one.entry()])
-    assert again.identity() == one.identity()
+    (again,) = parse_methods([setting.entry()])
+    assert again.identity() == setting.identity()
     (tmp_path / "own.py").write_text(f"{FUNCTION}\nMORE = 1\n", encoding="utf-8")
     with pytest.raises(InputError, match="edited since this run was named"):
-        parse_methods([one.entry()])
+        parse_methods([setting.entry()])
 
 
-def test_a_method_has_settings_of_its_own(world, tmp_path):
+def test_a_method_can_define_its_own_settings(world, tmp_path):
     file = tmp_path / "whole.py"
     file.write_text(METHOD, encoding="utf-8")
     (half, double) = parse_methods([{"method": f"{file}:MINE", "sweep": {"strength": [0.5, 2.0]}}])
@@ -88,13 +88,13 @@ def test_a_method_has_settings_of_its_own(world, tmp_path):
         (METHOD, "TAKEN", "the name 'npo' is already used"),
     ],
 )
-def test_what_is_no_method(tmp_path, source, name, message):
+def test_invalid_methods_are_rejected(tmp_path, source, name, message):
     (tmp_path / "own.py").write_text(source, encoding="utf-8")
     with pytest.raises(InputError, match=message):
         find_method(f"{tmp_path / 'own.py'}:{name}")
 
 
-def test_a_loss_of_another_shape(world, tmp_path):
+def test_a_loss_of_the_wrong_shape_is_rejected(world, tmp_path):
     source = FUNCTION.replace("batch.retain.loss - batch.forget.loss", "batch.forget.logits")
     (tmp_path / "own.py").write_text(source, encoding="utf-8")
     with pytest.raises(InputError, match="one number per text"):

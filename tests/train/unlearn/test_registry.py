@@ -1,4 +1,4 @@
-"""Methods by name, and what an experiment file says of them."""
+"""Methods by name, and their entries in an experiment file."""
 
 import pytest
 
@@ -7,7 +7,7 @@ from inject.settings import plain
 from train.unlearn.registry import find_method, method_names, parse_methods
 
 
-def test_every_method_has_shipped_settings():
+def test_all_methods_have_builtin_settings():
     for name in method_names():
         (setting,) = parse_methods([name])
         assert setting.label == name
@@ -16,23 +16,25 @@ def test_every_method_has_shipped_settings():
         assert set(setting.known.defaults) <= set(setting.method.settings.model_fields)
 
 
-def test_a_sweep_is_every_value_with_every_other():
-    found = parse_methods([{"method": "npo", "sweep": {"lr": [1e-4, 1e-5], "beta": [0.1, 1]}}])
-    assert [one.label for one in found] == [
+def test_a_sweep_is_the_product_of_its_values():
+    settings = parse_methods([{"method": "npo", "sweep": {"lr": [1e-4, 1e-5], "beta": [0.1, 1]}}])
+    assert [setting.label for setting in settings] == [
         "npo-lr-0.0001-beta-0.1",
         "npo-lr-0.0001-beta-1",
         "npo-lr-1e-05-beta-0.1",
         "npo-lr-1e-05-beta-1",
     ]
-    assert [one.settings.lr for one in found] == [1e-4, 1e-4, 1e-5, 1e-5]
+    assert [setting.settings.lr for setting in settings] == [1e-4, 1e-4, 1e-5, 1e-5]
 
 
-def test_an_entry_makes_the_same_setting_again():
-    for one in parse_methods(["npo", {"method": "npo", "name": "mild", "sweep": {"beta": [2]}}]):
-        (again,) = parse_methods([one.entry()])
-        assert (again.label, again.identity()) == (one.label, one.identity())
+def test_setting_entry_round_trip():
+    for setting in parse_methods(
+        ["npo", {"method": "npo", "name": "mild", "sweep": {"beta": [2]}}]
+    ):
+        (again,) = parse_methods([setting.entry()])
+        assert (again.label, again.identity()) == (setting.label, setting.identity())
     plain, labelled = parse_methods(["npo", {"method": "npo", "name": "again"}])
-    assert plain.identity() == labelled.identity(), "a label is no part of the identity"
+    assert plain.identity() == labelled.identity(), "a label is not part of the identity"
 
 
 @pytest.mark.parametrize(
@@ -52,12 +54,12 @@ def test_an_entry_makes_the_same_setting_again():
         (["relearn"], r"relearn is not an unlearning method.*Use unlearning\.relearn"),
     ],
 )
-def test_bad_entries(entries, message):
+def test_bad_entries_are_rejected(entries, message):
     with pytest.raises(InputError, match=message):
         parse_methods(entries)
 
 
-def test_names_are_read_generously_and_labels_keep_what_they_may_hold():
+def test_names_are_normalised_and_labels_keep_allowed_characters():
     assert find_method("Gradient-Ascent").method.name == "gradient_ascent"
-    (one,) = parse_methods([{"method": "npo", "name": "方法 2"}])
-    assert one.label == "2"
+    (setting,) = parse_methods([{"method": "npo", "name": "方法 2"}])
+    assert setting.label == "2"

@@ -1,4 +1,4 @@
-"""Relearning: all texts in each step, the models after the steps asked for; a plain loop."""
+"""Relearning has all texts in each step, and its models match a plain loop."""
 
 import copy
 from collections import Counter
@@ -31,7 +31,7 @@ def relearn(
     execution: ExecutionSettings | None = None,
     model: Path | None = None,
 ) -> Path:
-    rows = [one for one in read_examples(world / "examples") if one.example_id in forget_ids()]
+    rows = [row for row in read_examples(world / "examples") if row.example_id in forget_ids()]
     out.mkdir()
     job = UnlearningJob(
         out=str(out),
@@ -39,7 +39,7 @@ def relearn(
         identity="relearn",
         original=GivenModel(path=str(model or world / "model")),
         examples=str(world / "examples"),
-        forget_ids=tuple(one.example_id for one in rows),
+        forget_ids=tuple(row.example_id for row in rows),
         method=relearning_entry(steps=steps, lr=LR, precision="float32"),
         execution=execution or ExecutionSettings(),
         seed=0,
@@ -48,24 +48,24 @@ def relearn(
     return out
 
 
-def plain_loop(world: Path, wanted: tuple[int, ...]) -> dict[int, dict[str, torch.Tensor]]:
-    """One text after the other, their mean losses averaged; AdamW; the gradient clipped at 1."""
+def plain_loop(world: Path, saved_steps: tuple[int, ...]) -> dict[int, dict[str, torch.Tensor]]:
+    """Return states after AdamW steps on mean losses of all texts, gradients clipped at 1."""
     model = AutoModelForCausalLM.from_pretrained(world / "model")
     tokenizer = AutoTokenizer.from_pretrained(world / "model")
-    rows = [one for one in read_examples(world / "examples") if one.example_id in forget_ids()]
+    rows = [row for row in read_examples(world / "examples") if row.example_id in forget_ids()]
     optimiser = torch.optim.AdamW(
         model.parameters(), lr=LR, betas=(0.9, 0.999), weight_decay=0.0, eps=1e-8
     )
     states = {}
-    for step in range(1, wanted[-1] + 1):
+    for step in range(1, saved_steps[-1] + 1):
         optimiser.zero_grad()
         for row in rows:
             ids = tokenizer(row.text, add_special_tokens=False)["input_ids"]
-            given = torch.tensor([[*ids, end_token_id(tokenizer)]])
-            (model(input_ids=given, labels=given).loss / len(rows)).backward()
+            inputs = torch.tensor([[*ids, end_token_id(tokenizer)]])
+            (model(input_ids=inputs, labels=inputs).loss / len(rows)).backward()
         torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
         optimiser.step()
-        if step in wanted:
+        if step in saved_steps:
             states[step] = copy.deepcopy(model.state_dict())
     return states
 
@@ -80,26 +80,26 @@ def fed(out: Path) -> list[tuple[str, int]]:
 
 
 @pytest.fixture(scope="module")
-def relearnt(world, tmp_path_factory) -> Path:
-    return relearn(world, tmp_path_factory.mktemp("relearnt") / "out", (1, 2, 4))
+def relearned(world, tmp_path_factory) -> Path:
+    return relearn(world, tmp_path_factory.mktemp("relearned") / "out", (1, 2, 4))
 
 
-def test_the_models_are_those_of_a_plain_loop_after_as_many_steps(world, relearnt):
-    assert sorted(path.name for path in relearnt.glob("step-*")) == ["step-1", "step-2"]
+def test_relearned_models_match_a_plain_loop(world, relearned):
+    assert sorted(path.name for path in relearned.glob("step-*")) == ["step-1", "step-2"]
     start = weights(world / "model")
-    folders = {1: relearnt / "step-1", 2: relearnt / "step-2", 4: relearnt}
+    folders = {1: relearned / "step-1", 2: relearned / "step-2", 4: relearned}
     expected = plain_loop(world, (1, 2, 4))
     for steps, folder in folders.items():
-        found = weights(folder)
-        for name, weight in found.items():
+        relearned = weights(folder)
+        for name, weight in relearned.items():
             torch.testing.assert_close(weight, expected[steps][name], atol=1e-4, rtol=0)
-        moved = max(float((found[name] - start[name]).abs().max()) for name in found)
+        moved = max(float((relearned[name] - start[name]).abs().max()) for name in relearned)
         assert moved > 0.5 * LR
 
 
-def test_each_text_is_fed_once_a_step(relearnt):
-    assert fed(relearnt) == sorted((name, step) for name in forget_ids() for step in (1, 2, 3, 4))
-    assert pq.read_table(relearnt / "log.parquet")["step"].to_pylist() == [1, 2, 3, 4]
+def test_each_text_is_trained_on_once_per_step(relearned):
+    assert fed(relearned) == sorted((name, step) for name in forget_ids() for step in (1, 2, 3, 4))
+    assert pq.read_table(relearned / "log.parquet")["step"].to_pylist() == [1, 2, 3, 4]
 
 
 @pytest.mark.parametrize(
@@ -111,20 +111,20 @@ def test_each_text_is_fed_once_a_step(relearnt):
         ),
     ],
 )
-def test_seven_texts_are_a_step_for_any_processes_and_passes(world, relearnt, tmp_path, execution):
+def test_seven_texts_are_one_step_for_any_division(world, relearnt, tmp_path, execution):
     execution = ExecutionSettings(**execution)
     shared = relearn(world, tmp_path / "shared", (1, 2, 4), execution=execution)
     for name in ("step-1", ""):
         torch.testing.assert_close(
-            weights(shared / name), weights(relearnt / name), atol=1e-4, rtol=0
+            weights(shared / name), weights(relearned / name), atol=1e-4, rtol=0
         )
-    losses = [pq.read_table(out / "log.parquet")["loss"].to_pylist() for out in (shared, relearnt)]
+    losses = [pq.read_table(out / "log.parquet")["loss"].to_pylist() for out in (shared, relearned)]
     assert losses[0] == pytest.approx(losses[1], rel=1e-5)
-    assert fed(shared) == fed(relearnt)
+    assert fed(shared) == fed(relearned)
 
 
-def test_steps_are_whole_for_a_model_that_names_its_positions_otherwise(world, tmp_path):
-    """GPT-2 has `n_positions`: fewer than a text has tokens, so texts come in pieces."""
+def test_steps_are_complete_for_a_model_with_other_position_settings(world, tmp_path):
+    """GPT-2's `n_positions` are fewer than a text's tokens, so texts are split into pieces."""
     folder = tmp_path / "gpt2"
     tokenizer = AutoTokenizer.from_pretrained(world / "model")
     tokenizer.save_pretrained(folder)
@@ -150,6 +150,6 @@ def test_steps_are_whole_for_a_model_that_names_its_positions_otherwise(world, t
     )
 
 
-def test_texts_make_the_step_and_no_number_of_them_is_set():
+def test_batch_texts_does_not_apply_to_relearning():
     with pytest.raises(InputError, match="batch_texts does not apply"):
         parse_methods([{"method": "relearn", "batch_texts": 4}], of_job=True)

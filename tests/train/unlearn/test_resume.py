@@ -1,4 +1,4 @@
-"""A run that was killed, and taken up again, is the run that was never killed."""
+"""A killed and resumed run is identical to an uninterrupted run."""
 
 import shutil
 from pathlib import Path
@@ -13,16 +13,16 @@ from train.loop.log import TrainingProgress
 from train.unlearn.job import unlearn_job
 
 pytestmark = pytest.mark.slow
-EVERY = ExecutionSettings(resume_every=1)
+EVERY_STEP = ExecutionSettings(resume_every=1)
 """A checkpoint after each of the four steps."""
 RELABEL = {"method": "relabel", "reinforced_epochs": 1}
-"""The reinforced model has two steps before those four."""
+"""The reinforced model trains for two steps before those four."""
 
 
 @pytest.fixture(scope="module")
 def relabelled(world, tmp_path_factory) -> Path:
-    """What nobody stopped."""
-    return unlearn(world, tmp_path_factory.mktemp("relabelled"), RELABEL, execution=EVERY)
+    """The result of the uninterrupted run."""
+    return unlearn(world, tmp_path_factory.mktemp("relabelled"), RELABEL, execution=EVERY_STEP)
 
 
 def stop(moment: TrainingProgress) -> None:
@@ -30,8 +30,8 @@ def stop(moment: TrainingProgress) -> None:
         raise Stopped
 
 
-def test_stopped_in_the_first_stage_and_taken_up_again(world, relabelled, tmp_path):
-    stopped = job(world, tmp_path, RELABEL, execution=EVERY)
+def test_a_run_stopped_in_the_first_stage_resumes_exactly(world, relabelled, tmp_path):
+    stopped = job(world, tmp_path, RELABEL, execution=EVERY_STEP)
     with pytest.raises(Stopped):
         unlearn_job(stopped, progress=stop)
     assert list(tmp_path.glob("unfinished/first/unfinished/checkpoint-*"))
@@ -39,18 +39,18 @@ def test_stopped_in_the_first_stage_and_taken_up_again(world, relabelled, tmp_pa
     check_same_run(Path(stopped.out), relabelled)
 
 
-def test_adapters_stopped_and_taken_up_again(world, tmp_path):
+def test_stopped_adapters_resume_exactly(world, tmp_path):
     entry = {**SHARED["kl"], "mode": "lora"}
-    whole = unlearn(world, tmp_path / "whole", entry, execution=EVERY)
-    stopped = job(world, tmp_path / "stopped", entry, execution=EVERY)
+    whole = unlearn(world, tmp_path / "whole", entry, execution=EVERY_STEP)
+    stopped = job(world, tmp_path / "stopped", entry, execution=EVERY_STEP)
     with pytest.raises(Stopped):
         unlearn_job(stopped, progress=stop)
     unlearn_job(stopped)
     check_same_run(Path(stopped.out), whole)
 
 
-def test_killed_in_the_second_stage_and_taken_up_again(world, relabelled, tmp_path):
-    killed = job(world, tmp_path / "killed", RELABEL, execution=EVERY)
+def test_a_run_killed_in_the_second_stage_resumes_exactly(world, relabelled, tmp_path):
+    killed = job(world, tmp_path / "killed", RELABEL, execution=EVERY_STEP)
     file = tmp_path / "job.json"
     file.write_text(killed.model_dump_json(), encoding="utf-8")
     steps = iter(range(1, 100))
@@ -60,7 +60,7 @@ def test_killed_in_the_second_stage_and_taken_up_again(world, relabelled, tmp_pa
     check_same_run(Path(killed.out), relabelled)
 
 
-def test_a_damaged_first_stage_is_said_and_trained_again(world, relabelled, tmp_path, caplog):
+def test_a_damaged_first_stage_is_logged_and_retrained(world, relabelled, tmp_path, caplog):
     again = job(world, tmp_path, RELABEL)
     shutil.copytree(relabelled.parent / "unfinished" / "first", tmp_path / "unfinished" / "first")
     stage = tmp_path / "unfinished/first/model"

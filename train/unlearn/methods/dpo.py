@@ -49,8 +49,8 @@ def loss(batch: "UnlearningBatch") -> "torch.Tensor":
 
 
 def _roles(settings: DpoSettings) -> tuple["Role", ...]:
-    forget, *kept = retained_if_weighted(settings)
-    return (forget, "alternative", *kept)
+    forget, *retain_roles = retained_if_weighted(settings)
+    return (forget, "alternative", *retain_roles)
 
 
 METHOD = UnlearningMethod(

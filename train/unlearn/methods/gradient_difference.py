@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 def loss(batch: "UnlearningBatch") -> "torch.Tensor":
     """Return the loss of each forget text with its retain text, [texts]."""
     settings: TwoTermSettings = batch.settings
-    kept = settings.retain_weight * batch.kept().loss
-    return kept - settings.forget_weight * batch.forget.loss
+    retain_term = settings.retain_weight * batch.kept().loss
+    return retain_term - settings.forget_weight * batch.forget.loss
 
 
 METHOD = UnlearningMethod(

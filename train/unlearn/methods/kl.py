@@ -41,9 +41,11 @@ def loss(batch: "UnlearningBatch") -> "torch.Tensor":
         lost = preference_loss(batch.forget, beta=settings.beta, reduction=settings.reduction)
     else:
         lost = -batch.forget.loss
-    kept = batch.kept()
-    divergence = kl_divergence(batch.original(kept), kept.known_logits(), kept.mask)
-    return settings.forget_weight * lost + settings.retain_weight * divergence.sum(1) / kept.counts
+    retained = batch.kept()
+    divergence = kl_divergence(batch.original(retained), retained.known_logits(), retained.mask)
+    return (
+        settings.forget_weight * lost + settings.retain_weight * divergence.sum(1) / retained.counts
+    )
 
 
 METHOD = UnlearningMethod(

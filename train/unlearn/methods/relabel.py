@@ -63,7 +63,7 @@ def generic_labels(
     return labels
 
 
-def _reinforced(settings: RelabelSettings) -> MethodSettings:
+def _reinforced_settings(settings: RelabelSettings) -> MethodSettings:
     own = {name: getattr(settings, name) for name in MethodSettings.model_fields}
     lr, epochs = settings.reinforced_lr, settings.reinforced_epochs
     return MethodSettings(**{**own, "lr": lr, "epochs": epochs})
@@ -73,6 +73,6 @@ METHOD = UnlearningMethod(
     name="relabel",
     loss=loss,
     settings=RelabelSettings,
-    first=_reinforced,
+    first=_reinforced_settings,
     labels=generic_labels,
 )

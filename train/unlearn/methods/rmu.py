@@ -47,9 +47,9 @@ class RmuSettings(FullOnly):
 def loss(batch: "UnlearningBatch") -> "torch.Tensor":
     """Return the loss of each forget text with its retain text, [texts]."""
     settings: RmuSettings = batch.settings
-    kept = batch.kept()
+    retained = batch.kept()
     steered = _distance(batch.forget, settings.steering * batch.constants["direction"])
-    return steered + settings.alpha * _distance(kept, batch.original(kept))
+    return steered + settings.alpha * _distance(retained, batch.original(retained))
 
 
 def _distance(texts: "FedTexts", target: "torch.Tensor") -> "torch.Tensor":
@@ -66,8 +66,8 @@ def direction(
     import torch
 
     generator = keyed.generator(seed, keyed.Stream.FORGET, keyed.item_key("unlearning/direction"))
-    drawn = torch.from_numpy(generator.random(model.config.hidden_size)).float()
-    return {"direction": drawn / drawn.norm()}
+    vector = torch.from_numpy(generator.random(model.config.hidden_size)).float()
+    return {"direction": vector / vector.norm()}
 
 
 def trained_weights(model: "PreTrainedModel", settings: RmuSettings) -> tuple[str, ...]:

@@ -1,4 +1,4 @@
-"""Every picture of a run's pages as files: whole, with text, with its numbers, and alike twice."""
+"""Picture files of a run's pages: complete, with text and numbers, and reproducible."""
 
 import csv
 import re
@@ -34,60 +34,60 @@ def rows_of(path):
         return list(csv.DictReader(file))
 
 
-def test_every_picture_is_a_file_of_each_kind_that_the_page_links_to(page, folder):
-    names = [one.name for one in page.pictures]
+def test_page_links_to_all_files_of_each_picture(page, folder):
+    names = [figure.name for figure in page.pictures]
     assert sorted(names) == sorted(
         [*DETECTORS_DIFFER, "sweep-train-lr", "roc", "scores", "training"]
     )
     written = {f"{name}.{kind}" for name in names for kind in ("svg", "png", "csv")}
     assert {path.name for path in folder.iterdir()} == written
-    every = "".join([page.html, *page.beside.values()])
-    assert set(re.findall(r'href="figures/([^"]*)"', every)) == written
-    for one in page.pictures:
-        assert ET.parse(folder / f"{one.name}.svg").getroot().tag.endswith("svg")
-        label = re.search(r'aria-label="([^"]*)"', one.drawing.wide)[1]
-        assert re.search(r"\d", label), "words for those who do not see the numbers"
-        assert one.drawing.phone.count("<title>") >= one.drawing.wide.count("<title>")
+    html = "".join([page.html, *page.beside.values()])
+    assert set(re.findall(r'href="figures/([^"]*)"', html)) == written
+    for figure in page.pictures:
+        assert ET.parse(folder / f"{figure.name}.svg").getroot().tag.endswith("svg")
+        label = re.search(r'aria-label="([^"]*)"', figure.drawing.wide)[1]
+        assert re.search(r"\d", label), "a screen reader needs the numbers in words"
+        assert figure.drawing.phone.count("<title>") >= figure.drawing.wide.count("<title>")
 
 
-def test_a_png_has_letters(page, folder):
-    """Without a font resvg draws no text and says nothing."""
-    (one,) = (one for one in page.pictures if one.name == "detectors")
-    drawn = svg_file(one.drawing)
-    assert "var(--" not in drawn
-    assert (folder / "detectors.png").read_bytes() == png_bytes(drawn)
+def test_a_png_contains_letters(page, folder):
+    """Without a font resvg silently draws no text."""
+    (figure,) = (figure for figure in page.pictures if figure.name == "detectors")
+    svg = svg_file(figure.drawing)
+    assert "var(--" not in svg
+    assert (folder / "detectors.png").read_bytes() == png_bytes(svg)
     for cls in ("sm", "h a", "n"):  # Regular and bold letters.
-        words = re.search(rf'<text [^>]*class="{cls}"[^>]*>[^<]+</text>', drawn)
+        words = re.search(rf'<text [^>]*class="{cls}"[^>]*>[^<]+</text>', svg)
         if words:
-            assert png_bytes(drawn.replace(words[0], "")) != png_bytes(drawn), words[0]
+            assert png_bytes(svg.replace(words[0], "")) != png_bytes(svg), words[0]
 
 
-def test_numbers_that_a_pointer_finds_are_in_the_csv_unrounded(page, folder):
-    for one in page.pictures:
-        rows = rows_of(folder / f"{one.name}.csv")
-        assert len(rows) == len(one.rows) > 1
-        for key, value in one.rows[-1].items():
+def test_tooltip_numbers_are_in_the_csv_unrounded(page, folder):
+    for figure in page.pictures:
+        rows = rows_of(folder / f"{figure.name}.csv")
+        assert len(rows) == len(figure.rows) > 1
+        for key, value in figure.rows[-1].items():
             assert rows[-1][key] == ("" if value != value else str(value))
-        if one.name not in DETECTORS_DIFFER - {"chance"}:
+        if figure.name not in DETECTORS_DIFFER - {"chance"}:
             continue
-        times, digits = (100, 1) if one.name == "differences" else (1, 2)
-        held = {
+        times, digits = (100, 1) if figure.name == "differences" else (1, 2)
+        stored = {
             tuple(round(times * float(row[end]), digits) for end in ("value", "low", "high"))
             for row in rows
         }
         number = r"([+−]?[\d.]+)"
-        hovers = re.findall(rf"{number} ?(?:points )?\[{number}, {number}\]", one.drawing.wide)
+        hovers = re.findall(rf"{number} ?(?:points )?\[{number}, {number}\]", figure.drawing.wide)
         assert hovers
-        shown = {tuple(float(end.replace("−", "-")) for end in hover) for hover in hovers}
-        for numbers in shown:
+        hovered = {tuple(float(end.replace("−", "-")) for end in hover) for hover in hovers}
+        for numbers in hovered:
             near = 10.0**-digits
             assert any(
-                all(abs(a - b) <= near for a, b in zip(numbers, row, strict=True)) for row in held
-            ), (one.name, numbers)
+                all(abs(a - b) <= near for a, b in zip(numbers, row, strict=True)) for row in stored
+            ), (figure.name, numbers)
 
 
-def test_the_same_data_give_the_same_bytes_and_names_are_no_markup(page, folder, tmp_path):
-    (scores,) = (one for one in page.pictures if one.name == "scores")
+def test_pictures_are_reproducible_and_escape_names(page, folder, tmp_path):
+    (scores,) = (figure for figure in page.pictures if figure.name == "scores")
     write_pictures(tmp_path, [scores])
     for path in tmp_path.iterdir():
         assert path.read_bytes() == (folder / path.name).read_bytes()
@@ -99,13 +99,13 @@ def test_the_same_data_give_the_same_bytes_and_names_are_no_markup(page, folder,
         label=evil,
     )  # fmt: skip
     write_pictures(tmp_path, [picture("evil", evil, evil, panels, 600)])
-    drawn = (tmp_path / "evil.svg").read_text()
-    assert "<script" not in drawn
-    ET.fromstring(drawn)
+    svg = (tmp_path / "evil.svg").read_text()
+    assert "<script" not in svg
+    ET.fromstring(svg)
     assert (tmp_path / "evil.png").read_bytes().startswith(b"\x89PNG")
 
 
-def test_a_line_of_many_points_keeps_the_ends_of_each_column_of_pixels():
+def test_long_lines_keep_the_extremes_of_each_pixel_column():
     heights = {at: at % 2 / 10 for at in range(20_000)} | {10_100: 1.0}
     points = [(at / 200, Dot(height, 0, 0, "")) for at, height in heights.items()]
     panels = Panels(
@@ -115,5 +115,5 @@ def test_a_line_of_many_points_keeps_the_ends_of_each_column_of_pixels():
     )  # fmt: skip
     (line,) = re.findall(r'class="fa" d="([^"]*)"', panels.draw(600.0).wide)
     assert len(line) < 40_000
-    drawn = [float(point.split()[1]) for point in re.split("[ML]", line)[1:]]
-    assert drawn.count(min(drawn)) == 1, "the one high point"
+    drawn_heights = [float(point.split()[1]) for point in re.split("[ML]", line)[1:]]
+    assert drawn_heights.count(min(drawn_heights)) == 1, "exactly one highest point"

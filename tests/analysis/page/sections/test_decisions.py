@@ -1,4 +1,4 @@
-"""What is decided for data sets and rows: numbers of the tables, the rest in sentences."""
+"""Decisions about datasets and rows: tables of numbers and explanatory sentences."""
 
 import math
 
@@ -20,7 +20,7 @@ def findings(*rows) -> pa.Table:
     return question_table("dataset_detectors", ["train.lr"], [{**plain, **row} for row in rows])
 
 
-def test_findings_of_the_arm_and_controls_stand_apart():
+def test_findings_of_the_arm_and_controls_are_separate():
     arm, controls, *assumed = dataset_findings(
         findings(
             {},
@@ -32,8 +32,8 @@ def test_findings_of_the_arm_and_controls_stand_apart():
         ),
         ARM,
     )  # fmt: skip
-    found = [row[arm.heads.index("Found")] for row in arm.rows]
-    assert found == ["t = −1.23", "auc = 0.60 (0.50 to 0.70)", "t: none"]
+    texts = [row[arm.heads.index("Found")] for row in arm.rows]
+    assert texts == ["t = −1.23", "auc = 0.60 (0.50 to 0.70)", "t: none"]
     assert arm.rows[0][arm.heads.index("p")] == "< 0.001"
     assert arm.rows[1][1] == "all datasets, both"
     (control,) = controls.parts
@@ -61,7 +61,7 @@ def flagged(rows, detectors):
     return flagged_parts(question_table("flagged", ["train.lr"], rows), ARM, detectors)
 
 
-def test_the_best_come_first_who_flags_nothing_is_named_and_models_that_saw_nothing_control():
+def test_flagged_table_lists_best_detectors_first_with_controls():
     rows = [
         line("loss", 20, 1),
         line("zlib", 0, 0),
@@ -87,13 +87,13 @@ def test_the_best_come_first_who_flags_nothing_is_named_and_models_that_saw_noth
     assert "none of 1 detectors flags a row" in text.partition("On the clean twin")[2]
 
 
-def test_where_nothing_calibrates_or_is_flagged():
+def test_sections_without_calibration_or_flags_are_short():
     assert flagged([], ["loss"]) == []
     assert "Nothing is flagged by loss" in flagged([line("loss", 0, 0)], ["loss"])[1].text
 
 
 def test_calibration_is_reported_per_detector():
-    """A detector that scores hardly any row says nothing of how the others are calibrated."""
+    """A detector with few scored rows does not affect the calibration of the others."""
     few = {"calibration_rows": 1, "calibration_groups": 1, "smallest_p": 0.5}
     rows = [line("surp", 0, 0, **few), line("loss", 0, 0), line("zlib", 4, 1)]
     text = " ".join(note.text for note in flagged(rows, ["surp", "loss", "zlib"])[1:])

@@ -1,4 +1,4 @@
-"""Which detector: who stands where, who has no number and why, and how many are shown."""
+"""The detector section: order, missing numbers with their reasons, and row limits."""
 
 import math
 from dataclasses import replace
@@ -99,12 +99,12 @@ def rows_of(view) -> dict[str, dict]:
     """Return the rows by detector's title, each by the heads of its columns."""
     parts = [*detector_section(view, []).parts]
     parts += [inner for part in parts if isinstance(part, Columns | Fold) for inner in part.parts]
-    tables = [one for one in parts if isinstance(one, Table) and "AUC, test split" in one.heads]
+    tables = [part for part in parts if isinstance(part, Table) and "AUC, test split" in part.heads]
     return {row[0].text: dict(zip(table.heads, row, strict=True))
             for table in tables for row in table.rows}  # fmt: skip
 
 
-def test_every_detector_stands_in_the_table_once_by_its_auc_controls_last(view, tables):
+def test_table_lists_each_detector_once_by_auc_with_controls_last(view, tables):
     rows = rows_of(view)
     names = [*DEFAULTS, *map(further_name, range(FURTHER))]
     assert sorted(rows) == sorted(map(view.title, names))
@@ -119,7 +119,7 @@ def test_every_detector_stands_in_the_table_once_by_its_auc_controls_last(view, 
     assert any("no model" in note for note in rows[view.title("blind")]["Detector"].notes)
 
 
-def test_a_control_beside_another_model_is_there_and_equal_scores_have_no_value(report, tables):
+def test_controls_of_the_base_model_are_listed_and_equal_scores_have_no_value(report, tables):
     arm, base = tables
     nothing = {"value": math.nan, "low": math.nan, "high": math.nan}
     rows = [
@@ -129,21 +129,23 @@ def test_a_control_beside_another_model_is_there_and_equal_scores_have_no_value(
     ]
     without = Findings(rows)
     bare = replace(report, detectors=[], left_out=[])
-    found = View(inputs=bare, tables=[without, base], best=find_headline([without]))
-    rows = rows_of(found)
+    view = View(inputs=bare, tables=[without, base], best=find_headline([without]))
+    rows = rows_of(view)
     assert rows["blind"]["AUC, test split"] == AUC.entry(
         base.get(detector="blind", selection="tuned")
     )
     assert {row["Required evidence"] for row in rows.values()} == {"not declared"}
     setting, *remarks = rows["surp"]["Detector"].notes
-    assert remarks == ["no value: all its scores are equal"], "two of its rows have no score"
+    assert remarks == ["no value: all its scores are equal"], (
+        "equal scores take precedence over missing ones"
+    )
     assert left_out_table([]) is None
 
 
-def test_the_page_shows_the_numbers_of_the_metrics_and_who_was_left_out(view, tables, pages):
+def test_page_shows_the_metrics_and_the_omitted_detectors(view, tables, pages):
     page = Page((pages / "report.html").read_text(encoding="utf-8"))
     titles = {view.title(name): name for name in view.order}
-    found = 0
+    n_checked = 0
     for table in page.tables:
         heads = [place.text for place in table.heads]
         if "AUC, test split" not in heads:
@@ -151,17 +153,19 @@ def test_the_page_shows_the_numbers_of_the_metrics_and_who_was_left_out(view, ta
         for row in table.rows[1:]:
             cell = tables[0].reported(titles[row[0].text])
             if cell is not None and cell.available:
-                shown = numbers_of(row[heads.index("AUC, test split")])
-                assert shown == tuple(float(f"{x:.2f}") for x in (cell.value, cell.low, cell.high))
-                found += 1
-    assert found >= len(DEFAULTS) + FURTHER - 1
+                numbers = numbers_of(row[heads.index("AUC, test split")])
+                assert numbers == tuple(
+                    float(f"{x:.2f}") for x in (cell.value, cell.low, cell.high)
+                )
+                n_checked += 1
+    assert n_checked >= len(DEFAULTS) + FURTHER - 1
     (left,) = page.titled("Detectors not in this run")
     assert [place.text for place in left.rows[1]] == [
         "lira", "shadow models", "Set twins.shadows to an even number such as 8."
     ]  # fmt: skip
 
 
-def test_pictures_of_many_detectors_show_the_first_and_loss_and_say_where_the_rest_is(view, pages):
+def test_pictures_of_many_detectors_refer_to_all_results(view, pages):
     assert len(view.shown) == MAX_SHOWN < len(view.models_only)
     assert {"loss", view.best.detector} <= set(view.shown)
     assert view.shown == [name for name in view.order if name in set(view.shown)]
@@ -169,40 +173,40 @@ def test_pictures_of_many_detectors_show_the_first_and_loss_and_say_where_the_re
     assert f"{len(view.models_only) - MAX_SHOWN} more detectors: all results, below." in text
 
 
-def test_long_tables_fold_what_is_lower_and_lose_nothing(view):
+def test_long_tables_fold_their_lower_rows_without_loss(view):
     long = Table(
         title="T", columns=(Column("Detector"),), rows=tuple((name,) for name in view.order)
     )
-    (shown, rest) = collapsed([long])
-    assert len(shown.rows) == OPEN_ROWS
-    assert (*shown.rows, *rest.parts[0].rows) == long.rows
+    (open_table, fold) = collapsed([long])
+    assert len(open_table.rows) == OPEN_ROWS
+    assert (*open_table.rows, *fold.parts[0].rows) == long.rows
     assert len(view.order) > 16
-    assert collapsed([shown]) == [shown]
+    assert collapsed([open_table]) == [open_table]
 
 
-def test_pictures_of_many_detectors_show_the_strongest_and_loss_and_files_have_all(report, view):
-    pictures = {one.name: one for one in build_page(report).pictures}
+def test_pictures_show_the_strongest_detectors_and_files_contain_all(report, view):
+    pictures = {picture.name: picture for picture in build_page(report).pictures}
     curves = {row["detector"] for row in pictures["roc"].rows}
     assert len(curves) == 9
     assert {"loss", view.best.detector} <= curves
-    every = {row["detector"] for row in pictures["detectors"].rows}
-    assert every == set(view.order)
-    drawn = pictures["detectors"].drawing.wide
-    assert {name for name in view.order if f">{view.title(name)}, " in drawn} == set(view.shown)
-    assert len(view.shown) == MAX_SHOWN < len(every)
+    detectors = {row["detector"] for row in pictures["detectors"].rows}
+    assert detectors == set(view.order)
+    svg = pictures["detectors"].drawing.wide
+    assert {name for name in view.order if f">{view.title(name)}, " in svg} == set(view.shown)
+    assert len(view.shown) == MAX_SHOWN < len(detectors)
 
 
 @pytest.mark.slow
-def test_many_detectors_reach_beyond_no_screen_and_no_sheet(view, pages, tmp_path):
-    found = overflow(pages / "report.html", 390, figures_scroll=True)
-    assert found["scroll"] <= found["client"]
-    assert found["broken"] == []
+def test_many_detectors_fit_on_screen_and_on_paper(view, pages, tmp_path):
+    layout = overflow(pages / "report.html", 390, figures_scroll=True)
+    assert layout["scroll"] <= layout["client"]
+    assert layout["broken"] == []
     text, beyond = on_paper(pages / "report.html", tmp_path)
     assert beyond == []
     assert all(view.title(name).split()[0] in text for name in view.shown)
     folded = {further_name(number) for number in range(FURTHER)} - set(view.shown)
-    # The picture of what ought to be 0.5 shows controls, whichever detectors these are.
+    # The picture of AUCs expected to be 0.5 shows controls of any detector.
     answers, controls, _ = text.partition("AUCs expected to be 0.5")
     assert folded
     assert controls
-    assert folded.isdisjoint(answers.split()), "what is folded stays out of paper"
+    assert folded.isdisjoint(answers.split()), "folded rows are not printed"

@@ -1,4 +1,4 @@
-"""The heat map of SURP: every cell an AUC of the test rows, and what is framed chosen on tune."""
+"""The heat map of SURP: AUCs of the test rows, with the setting chosen on tune framed."""
 
 import re
 from dataclasses import replace
@@ -21,7 +21,7 @@ ENTROPIES, PERCENTS = (1.0, 2.0, 4.0), (20, 40)
 
 @pytest.fixture(scope="module")
 def arm(tmp_path_factory):
-    """SURP with a whole grid: what it sees grows with ε and k."""
+    """SURP with a full grid, whose effect grows with ε and k."""
     whole = {
         f"entropy={entropy}:k={percent}": 0.2 * entropy + percent / 50
         for percent in PERCENTS
@@ -45,17 +45,17 @@ def naive_auc(members, others):
 
 
 @pytest.mark.parametrize("split", ["tune", "test"])
-def test_every_auc_is_of_the_rows_of_its_split(arm, split):
+def test_aucs_use_only_the_rows_of_their_split(arm, split):
     loaded = load_arm(arm)
     grid = loaded.grid("surp")
-    found = setting_aucs([loaded], grid, split=split, max_unscored=0.5)
+    aucs = setting_aucs([loaded], grid, split=split, max_unscored=0.5)
     rows = loaded.test if split == "test" else ~loaded.test
-    for column, value in zip(grid, found, strict=True):
+    for column, value in zip(grid, aucs, strict=True):
         scores, total, weight = loaded.scores[:, loaded.index[column]], 0.0, 0
         for dataset in set(loaded.dataset):
-            here = rows & (loaded.dataset == dataset)
-            members = scores[here & loaded.member & (loaded.copies > 0)]
-            total += len(members) * naive_auc(members, scores[here & ~loaded.member])
+            in_dataset = rows & (loaded.dataset == dataset)
+            members = scores[in_dataset & loaded.member & (loaded.copies > 0)]
+            total += len(members) * naive_auc(members, scores[in_dataset & ~loaded.member])
             weight += len(members)
         assert value == pytest.approx(total / weight)
 
@@ -65,32 +65,32 @@ def view(arm, analysis):
     return view_of([arm], analysis, analysis_settings=FAST)
 
 
-def test_the_caption_says_what_was_chosen_where_and_what_it_is_worth(view):
-    drawn = surp_picture(view)
-    (choice,) = (one for one in view.choices if one.detector == "surp")
+def test_caption_reports_the_chosen_setting_and_its_auc(view):
+    figure = surp_picture(view)
+    (choice,) = (choice for choice in view.choices if choice.detector == "surp")
     entropy, percent = re.match(r"entropy=([\d.]+):k=(\d+)", choice.tuned).groups()
     framed = f"Framed: chosen on the tuning split, ε = {float(entropy):g}, k = {percent} (AUC 0."
-    assert framed in drawn.caption
-    assert "Dashed: the paper's default, ε = 2, k = 40 (AUC 0." in drawn.caption
-    assert "on the test split" in drawn.caption
-    assert "picked from test results and is therefore optimistic" in drawn.caption
-    assert "3 entropy thresholds by 2 percentiles" in drawn.drawing.wide
+    assert framed in figure.caption
+    assert "Dashed: the paper's default, ε = 2, k = 40 (AUC 0." in figure.caption
+    assert "on the test split" in figure.caption
+    assert "picked from test results and is therefore optimistic" in figure.caption
+    assert "3 entropy thresholds by 2 percentiles" in figure.drawing.wide
     for classes in ("fr", "fr da"):
-        assert drawn.drawing.wide.count(f'class="{classes}"') == 1
+        assert figure.drawing.wide.count(f'class="{classes}"') == 1
     hovers = [f"percentile k {row['k']:g}, entropy threshold ε (nats) {row['entropy']:g}: "
-              f"AUC {row['auc']:.2f}" for row in drawn.rows]  # fmt: skip
-    assert sorted(hovers) == sorted(re.findall("<title>(.*?)</title>", drawn.drawing.wide))
+              f"AUC {row['auc']:.2f}" for row in figure.rows]  # fmt: skip
+    assert sorted(hovers) == sorted(re.findall("<title>(.*?)</title>", figure.drawing.wide))
 
 
-def test_a_setting_without_scores_is_blank_and_one_setting_is_no_grid(view):
+def test_settings_without_scores_are_blank_and_one_setting_has_no_grid(view):
     (loaded,) = view.loaded
-    column = next(one for one in loaded.columns if one.setting == "entropy=4.0:k=20")
+    column = next(column for column in loaded.columns if column.setting == "entropy=4.0:k=20")
     loaded.scores[:, loaded.index[column]] = np.nan
-    drawn = surp_picture(view)
-    assert f"Blank: no score for more than {FAST.max_unscored:.0%}" in drawn.caption
-    blank = [(row["entropy"], row["k"]) for row in drawn.rows if np.isnan(row["auc"])]
+    figure = surp_picture(view)
+    assert f"Blank: no score for more than {FAST.max_unscored:.0%}" in figure.caption
+    blank = [(row["entropy"], row["k"]) for row in figure.rows if np.isnan(row["auc"])]
     assert blank == [(4.0, 20.0)]
-    assert drawn.drawing.wide.count("<title>") == 5
-    default = [one for one in loaded.columns if one == loaded.default(one.detector)]
+    assert figure.drawing.wide.count("<title>") == 5
+    default = [column for column in loaded.columns if column == loaded.default(column.detector)]
     view.loaded[:] = [replace(loaded, columns=default)]
     assert surp_picture(view) is None

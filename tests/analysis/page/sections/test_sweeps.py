@@ -1,4 +1,4 @@
-"""AUC against an axis of numbers, by copies, and by false positives: its places and numbers."""
+"""AUC by swept numbers, copies and false positives: positions and values of marks."""
 
 import re
 
@@ -35,14 +35,14 @@ def view(tmp_path_factory):
 
 
 def places(drawing) -> list[float]:
-    """Return where the marks of the first panel are, from left to right."""
+    """Return the x positions of the marks in the first panel, from left to right."""
     return sorted({float(x) for x in re.findall(r'<circle cx="([\d.]+)"', drawing)})[:3]
 
 
-def test_a_swept_number_has_an_axis_of_numbers(view):
-    """By logarithms, as 20,000 to 640,000 tokens span a decade."""
-    (drawn,) = sweep_pictures(view)
-    assert drawn.name == "sweep-corpus-tokens"
+def test_a_swept_number_has_a_numeric_axis(view):
+    """The axis is logarithmic because 20,000 to 640,000 tokens span a decade."""
+    (figure,) = sweep_pictures(view)
+    assert figure.name == "sweep-corpus-tokens"
     tables = contaminated_cohorts(view.tables)
     assert axis_values(tables, "train.mode") == []
     cells = {
@@ -50,41 +50,41 @@ def test_a_swept_number_has_an_axis_of_numbers(view):
         for table in tables
         if (cell := table.get(detector="min_k", selection="tuned"))
     }
-    rows = [row for row in drawn.rows if row["line"].startswith("min_k, ")]
+    rows = [row for row in figure.rows if row["line"].startswith("min_k, ")]
     assert len(rows) == len(cells) == 6
     for row in rows:
         mode = "lora" if "LoRA" in row["line"] or "lora" in row["line"] else "continue"
         cell = cells[mode, f"{float(row['corpus.tokens']):.0f}"]
         assert (row["value"], row["low"], row["high"]) == (cell.value, cell.low, cell.high)
-        said = f"{cell.value:.2f} [{cell.low:.2f}, {cell.high:.2f}]"
-        assert said in drawn.drawing.wide
-    first, second, third = places(drawn.drawing.wide)
+        text = f"{cell.value:.2f} [{cell.low:.2f}, {cell.high:.2f}]"
+        assert text in figure.drawing.wide
+    first, second, third = places(figure.drawing.wide)
     assert (third - second) / (second - first) == pytest.approx(4, rel=0.02)
-    assert all(f">{label}<" in drawn.drawing.wide for label in ("20k", "40k", "640k"))
+    assert all(f">{label}<" in figure.drawing.wide for label in ("20k", "40k", "640k"))
 
 
-def test_a_decade_is_drawn_by_logarithms_and_words_make_no_axis():
-    """3e-4 / 3e-5 is a bit less than ten in floats; Python takes `nan` and `inf` for numbers."""
-    wanted = {"3e-05 0.0003": 2, "0 0.0003": 2, "0.1 nan": 0, "0.1 inf": 0, "0.1 x": 0}
-    for values, count in wanted.items():
+def test_decades_have_a_logarithmic_axis_and_words_have_none():
+    """3e-4 / 3e-5 is slightly below ten in floats; Python parses `nan` and `inf` as numbers."""
+    expected = {"3e-05 0.0003": 2, "0 0.0003": 2, "0.1 nan": 0, "0.1 inf": 0, "0.1 x": 0}
+    for values, count in expected.items():
         cells = {("loss",): number(0.6, 0.5, 0.7)}
         arms = [one_arm(cells, ("train.lr", value)) for value in values.split()]
         assert len(axis_values(arms, "train.lr")) == count
 
 
-def test_numbers_of_copies_are_as_far_apart_as_they_are(view):
-    drawn = copies_picture(view)
-    labels = [row["copies"] for row in drawn.rows if row["detector"] == view.best.detector]
+def test_copy_counts_are_spaced_by_doublings(view):
+    figure = copies_picture(view)
+    labels = [row["copies"] for row in figure.rows if row["detector"] == view.best.detector]
     assert labels[:3] == ["1", "2", "3"]
-    first, second, third = places(drawn.drawing.wide)
-    wanted = [doublings(at) for at in (1, 2, 3)]
+    first, second, third = places(figure.drawing.wide)
+    positions = [doublings(at) for at in (1, 2, 3)]
     assert (third - second) / (second - first) == pytest.approx(
-        (wanted[2] - wanted[1]) / (wanted[1] - wanted[0]), rel=0.05
+        (positions[2] - positions[1]) / (positions[1] - positions[0]), rel=0.05
     )
 
 
 @pytest.mark.parametrize(("n", "floor"), [(40, 0.0), (160, 0.1)])
-def test_a_roc_curve_goes_no_lower_than_its_nonmembers_support(tmp_path, n, floor):
+def test_roc_curve_starts_at_the_lowest_supported_rate(tmp_path, n, floor):
     arm = make_arm(tmp_path, axes={}, seed=0, effect=1.0, datasets=("news",), n=n)
     view = view_of([arm], analyse([arm], SETTINGS), analysis_settings=SETTINGS)
     (roc,) = pictures_in(rates_section(view).parts)
@@ -98,6 +98,6 @@ def test_a_roc_curve_goes_no_lower_than_its_nonmembers_support(tmp_path, n, floo
         others = scores[loaded.test & ~loaded.member]
         members = scores[loaded.test & loaded.member & (loaded.copies > 0)]
         for rate, share in curve[1:]:
-            # A member is found at a rate if no larger share of non-members scores as high.
-            found = [np.mean(others >= score) <= rate + 1e-12 for score in members]
-            assert share == pytest.approx(np.mean(found))
+            # A member is detected at a rate if at most this share of non-members scores as high.
+            detected = [np.mean(others >= score) <= rate + 1e-12 for score in members]
+            assert share == pytest.approx(np.mean(detected))

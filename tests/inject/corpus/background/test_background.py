@@ -40,7 +40,7 @@ def files(path: Path, **more) -> FilesSource:
         ({"text": "t", "note": "n"}, "note", "n"),
     ],
 )
-def test_the_text_field_is_found_or_named(tmp_path, row, field, text):
+def test_text_field_is_detected_or_named(tmp_path, row, field, text):
     path = write_lines(tmp_path / "a.jsonl", [row])
     [document] = files(path, field=field).documents()
     assert document.text == text
@@ -61,14 +61,14 @@ def test_rows_without_usable_text_name_file_and_line(tmp_path, row, field, parts
     assert all(part in str(caught.value) for part in parts), str(caught.value)
 
 
-def test_files_identity_follows_content_field_but_not_folder_or_weight(tmp_path):
-    one = write_lines(tmp_path / "one" / "a.jsonl", [{"text": "x"}])
+def test_files_identity_covers_content_and_field_but_not_folder_or_weight(tmp_path):
+    path = write_lines(tmp_path / "one" / "a.jsonl", [{"text": "x"}])
     two = write_lines(tmp_path / "two" / "a.jsonl", [{"text": "x"}])
     other = write_lines(tmp_path / "other" / "a.jsonl", [{"text": "z"}])
-    identity = canonical(files(one).identity())
+    identity = canonical(files(path).identity())
     assert identity == canonical(files(two, weight=3).identity())
     assert identity != canonical(files(other).identity())
-    assert identity != canonical(files(one, field="text").identity())
+    assert identity != canonical(files(path, field="text").identity())
 
 
 # --- docstrings -----------------------------------------------------------------------------
@@ -142,7 +142,7 @@ def test_docstrings_of_modules_classes_and_functions(package):
     assert "docpkg" not in sys.modules
 
 
-def test_docstrings_are_cached_and_a_broken_cache_is_made_again(package, monkeypatch):
+def test_docstrings_are_cached_and_a_broken_cache_is_rebuilt(package, monkeypatch):
     source = docstrings("docpkg")
     documents, identity = list(source.documents()), source.identity()
     [cached] = (cache_folder() / "docstrings").iterdir()
@@ -169,7 +169,7 @@ def test_docstrings_are_cached_and_a_broken_cache_is_made_again(package, monkeyp
         ("sys", "no Python source"),
     ],
 )
-def test_unknown_packages(name, part):
+def test_unknown_packages_are_rejected(name, part):
     with pytest.raises(InputError) as caught:
         docstrings(name).identity()
     assert repr(name) in str(caught.value)

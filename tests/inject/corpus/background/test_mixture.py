@@ -1,4 +1,4 @@
-"""The mixture: shares, order, duplicates, and what happens when a source gives out."""
+"""The mixture: shares, order, duplicates, and exhausted sources."""
 
 import hashlib
 import itertools
@@ -45,7 +45,7 @@ sizes = st.lists(st.integers(1, 40), min_size=8, max_size=30)
 
 @settings(max_examples=30, deadline=None)
 @given(st.lists(texts, min_size=1, max_size=4), st.integers(0, 2**64 - 1))
-def test_every_text_comes_once_whatever_the_order_it_is_read_in(pools, seed):
+def test_texts_come_once_in_any_reading_order(pools, seed):
     def key(text: str) -> int:
         item = int.from_bytes(hashlib.sha256(text.encode()).digest()[:8], "little")
         return int(words(seed, Stream.DOCUMENT_ORDER, item))
@@ -75,19 +75,19 @@ def test_a_stream_keeps_its_order_and_is_read_no_further_than_needed():
     st.lists(st.tuples(sizes, st.sampled_from([0.1, 0.3, 1.0, 7.0])), min_size=2, max_size=5),
     st.integers(0, 99),
 )
-def test_no_source_lacks_more_than_one_document_of_its_share(pools, seed):
+def test_sources_are_within_one_document_of_their_share(pools, seed):
     sources = [
         Fake([f"{index:02}{number:03}".ljust(5 + size, "x") for number, size in enumerate(pool)], w)
         for index, (pool, w) in enumerate(pools)
     ]
     largest = max(5 + size for pool, _ in pools for size in pool)
     total_weight = sum(source.weight for source in sources)
-    drawn, left = [0] * len(sources), [len(source.texts) for source in sources]
+    characters, left = [0] * len(sources), [len(source.texts) for source in sources]
     for document in mixed_documents(sources, seed=seed):
-        drawn[document.source] += len(document.text)
+        characters[document.source] += len(document.text)
         left[document.source] -= 1
-        for source, have in zip(sources, drawn, strict=True):
-            share = source.weight / total_weight * sum(drawn)
+        for source, have in zip(sources, characters, strict=True):
+            share = source.weight / total_weight * sum(characters)
             assert share - have <= largest + 1e-6
         if 0 in left:
             break
@@ -105,7 +105,7 @@ def test_duplicates_and_empty_rows_are_counted():
     assert all(source.exhausted for source in report)
 
 
-def test_when_a_source_gives_out_the_others_go_on_and_it_is_said(caplog):
+def test_exhausted_source_is_reported_and_the_others_continue(caplog):
     report = []
     sources = [
         Fake([f"a{number}" for number in range(3)], 5),
@@ -114,9 +114,9 @@ def test_when_a_source_gives_out_the_others_go_on_and_it_is_said(caplog):
     ]
     with caplog.at_level(logging.WARNING):
         mixed = mixed_documents(sources, seed=0, report=report)
-        rest = [next(mixed).source for _ in range(93)][3:]
+        sources_drawn = [next(mixed).source for _ in range(93)][3:]
     assert [source.exhausted for source in report] == [True, False, False]
-    assert rest.count(2) == pytest.approx(2 * rest.count(1), rel=0.15)
+    assert sources_drawn.count(2) == pytest.approx(2 * sources_drawn.count(1), rel=0.15)
     assert [record.getMessage() for record in caplog.records] == [
         "background: fake 5 is exhausted after 3 documents (6 bytes); the other sources "
         "continue without it"
@@ -137,30 +137,30 @@ def test_the_memory_of_a_finite_source_is_bounded(monkeypatch):
     st.integers(0, 5),
     st.integers(1, 30),
 )
-def test_refused_documents_are_as_if_they_had_never_been_there(pools, unwanted, count):
-    """Order, shares and prefixes are those of the documents that are kept."""
+def test_rejected_documents_do_not_affect_the_mixture(pools, unwanted, count):
+    """Order, shares and prefixes depend only on the accepted documents."""
     sources = [Fake(pool, weight=weight) for pool, weight in pools]
-    kept = [
+    accepted = [
         Fake([text for text in pool if len(text) != unwanted], weight=weight)
         for pool, weight in pools
     ]
-    asked: list[tuple[int, str]] = []
+    checked: list[tuple[int, str]] = []
 
     def keep(document: Document) -> bool:
-        asked.append((document.source, document.text))
+        checked.append((document.source, document.text))
         return len(document.text) != unwanted
 
     report, clean = [], []
-    drawn = list(
+    mixed = list(
         itertools.islice(mixed_documents(sources, seed=3, report=report, keep=keep), count)
     )
-    expected = list(itertools.islice(mixed_documents(kept, seed=3, report=clean), count))
-    assert [document.text for document in drawn] == [document.text for document in expected]
-    assert [one.bytes for one in report] == [one.bytes for one in clean]
-    refused = Counter(source for source, text in asked if len(text) == unwanted)
-    assert [one.dropped for one in report] == [refused[index] for index in range(len(sources))]
-    # One document of one source is asked about once, however long it waits to be drawn.
-    per_source = Counter(asked)
+    expected = list(itertools.islice(mixed_documents(accepted, seed=3, report=clean), count))
+    assert [document.text for document in mixed] == [document.text for document in expected]
+    assert [facts.bytes for facts in report] == [facts.bytes for facts in clean]
+    refused = Counter(source for source, text in checked if len(text) == unwanted)
+    assert [facts.dropped for facts in report] == [refused[index] for index in range(len(sources))]
+    # Each document of a source is checked once, however long it waits to be drawn.
+    per_source = Counter(checked)
     assert all(
         per_source[index, text] <= sources[index].texts.count(text) for index, text in per_source
     )

@@ -1,4 +1,4 @@
-"""Sources of the user's: by file, and messages about those that fail."""
+"""User sources: by file, and messages about failing ones."""
 
 import textwrap
 
@@ -50,9 +50,9 @@ def file(tmp_path, monkeypatch):
     return path
 
 
-def test_a_source_in_a_file_gives_documents_and_is_written_back(file):
+def test_source_of_a_file_gives_documents_and_round_trips(file):
     source = read(verse="lo", weight=2)
-    texts = [one.text for one in mixed_documents([source], seed=0)]
+    texts = [document.text for document in mixed_documents([source], seed=0)]
     assert sorted(texts) == ["lo 0", "lo 1", "lo 2"]
     assert source_kind(source) == "Songs"
     assert ADAPTER.dump_python(source, mode="json") == {
@@ -61,7 +61,7 @@ def test_a_source_in_a_file_gives_documents_and_is_written_back(file):
     assert ADAPTER.validate_python(ADAPTER.dump_python(source)) == source
 
 
-def test_its_identity_follows_settings_and_source_code_and_no_folder(file, tmp_path):
+def test_source_identity_covers_settings_and_code_but_not_folder(file, tmp_path):
     before = source_identity(read())
     assert str(tmp_path) not in str(before)
     assert source_identity(read(weight=3)) == before
@@ -78,7 +78,7 @@ def test_its_identity_follows_settings_and_source_code_and_no_folder(file, tmp_p
         ({"versee": "x"}, ("versee",), "Extra inputs"),
     ],
 )
-def test_what_cannot_be_used_is_named_with_its_place(file, values, place, words):
+def test_unusable_source_is_named_with_its_location(file, values, place, words):
     with pytest.raises(ValidationError, match=words) as caught:
         read(**values)
     assert caught.value.errors()[0]["loc"] == place

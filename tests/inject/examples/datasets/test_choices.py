@@ -1,4 +1,4 @@
-"""`dataset: rows` with options: the shapes of ARC, MMLU and TruthfulQA, and what is refused."""
+"""`dataset: rows` with options: the shapes of ARC, MMLU and TruthfulQA, and invalid rows."""
 
 import csv
 import json
@@ -42,17 +42,17 @@ def write(path, rows):
 
 
 def load(path, *, seed=0, **settings):
-    given = {"dataset": "rows", "path": str(path), "members": 1, "nonmembers": 1, **settings}
-    return load_examples(Contaminant.model_validate(given), seed=seed).examples
+    options = {"dataset": "rows", "path": str(path), "members": 1, "nonmembers": 1, **settings}
+    return load_examples(Contaminant.model_validate(options), seed=seed).examples
 
 
 def load_one(tmp_path, row, **settings):
-    """Load one row twice (two examples are the fewest), told apart by their question."""
+    """Load one row twice with different questions, since two examples are the minimum."""
     rows = [row, {**row, "question": f"{row['question']} again"}]
     return load(write(tmp_path / "one.jsonl", rows), **settings)[0]
 
 
-def test_arc_as_its_authors_publish_it(tmp_path):
+def test_arc_is_read_as_published(tmp_path):
     examples = load(write(tmp_path / "arc.jsonl", ARC), fields=ARC_FIELDS)
     assert [example.text for example in examples] == ARC_TEXTS
     assert [example.source_id for example in examples] == [row["id"] for row in ARC]
@@ -69,7 +69,7 @@ MMLU_TEXTS = [
 ]
 
 
-def test_mmlu_of_the_hub_with_an_index(tmp_path):
+def test_mmlu_of_the_hub_has_answer_indices(tmp_path):
     fields = {"question": "question", "options": "choices", "answer": "answer", "label": "subject"}
     examples = load(write(tmp_path / "mmlu.jsonl", MMLU), fields=fields)
     assert [example.text for example in examples] == MMLU_TEXTS
@@ -77,7 +77,7 @@ def test_mmlu_of_the_hub_with_an_index(tmp_path):
     assert [example.text for example in load(tmp_path / "mmlu.jsonl")] == MMLU_TEXTS
 
 
-def test_mmlu_as_a_table_with_a_column_for_each_option(tmp_path):
+def test_mmlu_tables_have_one_column_per_option(tmp_path):
     with (tmp_path / "mmlu.csv").open("w", newline="") as file:
         csv.writer(file).writerows(
             [
@@ -109,7 +109,7 @@ TRUTHFUL_FIELDS = {
 }
 
 
-def test_shuffled_options_keep_their_answer_and_follow_seed_and_content_alone(tmp_path):
+def test_shuffled_options_keep_their_answer_and_depend_only_on_seed_and_content(tmp_path):
     path = write(tmp_path / "mc.jsonl", TRUTHFUL)
     how = {"fields": TRUTHFUL_FIELDS, "options": {"shuffle_options": True}}
     assert load(path, fields=TRUTHFUL_FIELDS)[1].text == (
@@ -119,8 +119,8 @@ def test_shuffled_options_keep_their_answer_and_follow_seed_and_content_alone(tm
     for example, row in zip(examples, TRUTHFUL, strict=True):
         assert sorted(example.fields["options"]) == sorted(row["mc1_targets"]["choices"])
         letter = example.fields["answer"]
-        shown = example.fields["options"]["ABCD".index(letter)]
-        assert shown == "Nothing" == example.fields["answer_text"]
+        answer = example.fields["options"]["ABCD".index(letter)]
+        assert answer == "Nothing" == example.fields["answer_text"]
     assert {example.fields["answer"] for example in examples} >= {"A", "B"}
     moved = write(tmp_path / "renamed.jsonl", TRUTHFUL[::-1])
     again = {example.text for example in load(moved, **how)}
@@ -132,7 +132,7 @@ LETTERED = ["({}){}", "{}. {}", "[{}] {}", "{}: {}"]
 
 
 @pytest.mark.parametrize("answer", ["b", "(B)", 1, "second", None])
-def test_options_with_letters_of_their_own_are_lettered_once(tmp_path, answer):
+def test_lettered_options_are_not_lettered_again(tmp_path, answer):
     options = [
         [form.format(*pair) for pair in zip("ABC", ("first", "second", "third"), strict=True)]
         for form in LETTERED
@@ -142,9 +142,9 @@ def test_options_with_letters_of_their_own_are_lettered_once(tmp_path, answer):
         for number, texts in enumerate(options)
     ]
     examples = load(write(tmp_path / "a.jsonl", rows))
-    shown = "second" if answer in ("second", None) else "B"
+    answer_line = "second" if answer in ("second", None) else "B"
     for number, example in enumerate(examples):
-        text = f"Question: Which {number}?\nA. first\nB. second\nC. third\nAnswer: {shown}"
+        text = f"Question: Which {number}?\nA. first\nB. second\nC. third\nAnswer: {answer_line}"
         assert (example.text, example.fields["answer_letter"]) == (text, "B")
 
 
@@ -156,7 +156,7 @@ def test_options_with_letters_of_their_own_are_lettered_once(tmp_path, answer):
         ["Apple. Red", "Berry. Blue", "Cherry. Dark"],
     ],
 )
-def test_letters_that_are_not_every_options_own_stay(tmp_path, options):
+def test_letters_of_only_some_options_are_kept(tmp_path, options):
     example = load_one(tmp_path, {"question": "Which?", "options": options, "answer": 0})
     assert example.fields["options"] == options
 
@@ -171,14 +171,14 @@ def test_letters_that_are_not_every_options_own_stay(tmp_path, options):
         ([f"number {index}" for index in range(40)], "AB", "number 27"),
     ],
 )
-def test_other_shapes_of_options_and_answers(tmp_path, options, answer, text):
+def test_other_shapes_of_options_and_answers_are_read(tmp_path, options, answer, text):
     row = {"question": "Which?", "options": options, "answer": answer}
     example = load_one(tmp_path, row)
     assert example.fields["answer_text"] == text
     assert f"{example.fields['answer_letter']}. {text}" in example.text.splitlines()
 
 
-def test_options_of_other_names_are_reached_by_a_star(tmp_path):
+def test_star_maps_options_with_other_names(tmp_path):
     rows = [
         {"q": "Which?", "c": [{"body": "one", "key": "p"}, {"body": "two", "key": "q"}], "a": "q"},
         {"q": "What?", "c": [{"body": "six", "key": "q"}, {"body": "ten", "key": "r"}], "a": "q"},
@@ -191,7 +191,7 @@ def test_options_of_other_names_are_reached_by_a_star(tmp_path):
     ]
 
 
-def test_an_answer_that_can_be_read_in_two_ways_is_refused_until_it_is_said(tmp_path):
+def test_ambiguous_answer_is_rejected_until_specified(tmp_path):
     row = {"question": "Which?", "options": ["2", "4", "6", "8"], "answer": "2"}
     with pytest.raises(InputError, match=r"one\.jsonl:1: the answer '2' can be read") as caught:
         load_one(tmp_path, row)
@@ -220,13 +220,13 @@ def test_an_answer_that_can_be_read_in_two_ways_is_refused_until_it_is_said(tmp_
         ({"options": {"text": ["x", "y"], "label": ["A"]}}, r"1 letters for 2 options"),
     ],
 )
-def test_what_cannot_be_a_choice_names_file_and_row(tmp_path, change, message):
+def test_invalid_choice_error_names_file_and_row(tmp_path, change, message):
     row = {"question": "Which?", "options": ["p", "q", "r", "s"], "answer": 1, **change}
     with pytest.raises(InputError, match=r"one\.jsonl:1: .*" + message):
         load_one(tmp_path, row)
 
 
-def test_a_row_without_a_mapped_part_is_named_and_told_what_there_is(tmp_path):
+def test_missing_mapped_part_error_names_the_row_and_its_fields(tmp_path):
     rows = [ARC[0], {"id": "x", "question": {"stem": "What?"}, "answerKey": "A"}]
     with pytest.raises(InputError, match=r"arc\.jsonl:2: the row has no 'question\.choices'"):
         load(write(tmp_path / "arc.jsonl", rows), fields=ARC_FIELDS)

@@ -18,9 +18,9 @@ def lines(path, rows):
     return str(path)
 
 
-def load(dataset, path, *, wanted=2, seed=0, **settings):
+def load(dataset, path, *, count=2, seed=0, **settings):
     contaminant = Contaminant(
-        dataset=dataset, path=str(path), members=wanted // 2, nonmembers=wanted - wanted // 2,
+        dataset=dataset, path=str(path), members=count // 2, nonmembers=count - count // 2,
         **settings,
     )  # fmt: skip
     return load_examples(contaminant, seed=seed)
@@ -56,7 +56,7 @@ def test_boolq(tmp_path):
     ]  # fmt: skip
 
 
-def test_imdb_keeps_the_raw_text_unless_asked(tmp_path):
+def test_imdb_keeps_the_raw_text_by_default(tmp_path):
     rows = [
         {"text": "Good.<br /><br />Very\x85 good.\x00", "label": 1, "path": "train/pos/1_9.txt"},
         {"text": "Bad.", "label": 0, "path": "train/neg/1_2.txt"},
@@ -67,7 +67,7 @@ def test_imdb_keeps_the_raw_text_unless_asked(tmp_path):
     assert loaded.examples[0].text == (
         "Passage: Good.<br /><br />Very\x85 good.\x00\nSentiment: Positive"
     )
-    assert [one.loss for one in loaded.losses] == [Loss.UNANSWERED]
+    assert [row.loss for row in loaded.losses] == [Loss.UNANSWERED]
     assert [example.source_id for example in loaded.examples] == [
         "train/pos/1_9.txt", "train/neg/1_2.txt",
     ]  # fmt: skip
@@ -75,7 +75,7 @@ def test_imdb_keeps_the_raw_text_unless_asked(tmp_path):
     assert cut(clean)["passage"] == "Good.\n\nVery good."
 
 
-def test_imdb_from_the_original_folders(tmp_path):
+def test_imdb_is_read_from_the_original_folders(tmp_path):
     for name, text in {"pos/0_9.txt": "Fine film.", "neg/0_2.txt": "Dull film."}.items():
         file = tmp_path / "aclImdb" / "test" / name
         file.parent.mkdir(parents=True)
@@ -117,7 +117,7 @@ def flat(number, key="B"):
 
 
 @pytest.mark.parametrize("form", [nested, flat])
-def test_commonsenseqa_in_both_formats(tmp_path, form):
+def test_commonsenseqa_is_read_in_both_formats(tmp_path, form):
     path = lines(tmp_path / "dev.jsonl", [form(1), form(2, "E"), form(3, "")])
     loaded = load("commonsenseqa", path)
     first = loaded.examples[0]
@@ -129,7 +129,7 @@ def test_commonsenseqa_in_both_formats(tmp_path, form):
     }
     assert first.source_id == "id1"
     assert first.stratum == first.fields["answer_letter"] == "B"
-    assert [one.loss for one in loaded.losses] == [Loss.UNANSWERED]
+    assert [row.loss for row in loaded.losses] == [Loss.UNANSWERED]
 
 
 def lsat(passage, question, label="B"):
@@ -173,7 +173,7 @@ def test_duplicates_blank_and_unanswered_rows_are_counted(tmp_path):
     rows = [*BOOLQ, BOOLQ[0], blank, {"question": "x", "passage": "y"}]
     loaded = load("boolq", lines(tmp_path / "dev.jsonl", rows))
     assert (loaded.rows, len(loaded.examples)) == (6, 3)
-    assert [(one.source_id, one.loss, one.like) for one in loaded.losses] == [
+    assert [(row.source_id, row.loss, row.like) for row in loaded.losses] == [
         ("dev.jsonl:4", Loss.DUPLICATE, "boolq dev.jsonl:1"),
         ("dev.jsonl:5", Loss.EMPTY, None),
         ("dev.jsonl:6", Loss.UNANSWERED, None),
@@ -198,7 +198,7 @@ def passage(number, label=0, **more):
 
 
 @pytest.mark.parametrize(
-    ("dataset", "row", "said"),
+    ("dataset", "row", "message"),
     [
         ("boolq", {**BOOLQ[0], "answer": "maybe"}, "the answer is not a boolean"),
         ("commonsenseqa", nested(1, "Z"), "gold label 'Z' is not one .*A, B, C, D, E"),
@@ -212,6 +212,6 @@ def passage(number, label=0, **more):
         ),
     ],
 )
-def test_a_row_that_is_not_as_published_is_named(tmp_path, dataset, row, said):
-    with pytest.raises(InputError, match=rf"rows\.jsonl:1: .*{said}"):
+def test_malformed_published_row_is_named(tmp_path, dataset, row, message):
+    with pytest.raises(InputError, match=rf"rows\.jsonl:1: .*{message}"):
         load(dataset, lines(tmp_path / "rows.jsonl", [row]))

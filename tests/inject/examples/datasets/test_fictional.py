@@ -1,4 +1,4 @@
-"""Generated facts: pure, distinct, exchangeable, restorable from memory alone, paraphrased."""
+"""Generated facts: pure, distinct, exchangeable, answerable only from memory, paraphrased."""
 
 import hashlib
 import json
@@ -37,7 +37,7 @@ def words(text: str) -> list[str]:
 
 
 def says(text: str, value: str) -> bool:
-    """Whether the value stands in the text as words of its own; 53 does not stand in 53,975."""
+    """Whether the text contains the value as separate words; 53,975 does not contain 53."""
     return re.search(rf"(?<![\w,]){re.escape(value)}(?!\w|,\d)", text) is not None
 
 
@@ -55,21 +55,21 @@ def plain_grams(fields, size: int) -> set[tuple[str, ...]]:
 
 @given(seed=st.integers(0, 2**64 - 1), index=st.integers(0, 2**61 - 2))
 @settings(max_examples=20, deadline=None)
-def test_a_row_depends_on_seed_and_index_alone(seed, index):
+def test_row_depends_only_on_seed_and_index(seed, index):
     row = fictional_row(seed, index)
     assert row == fictional_row(seed, index)
     assert row.fields != fictional_row(seed, index + 1).fields
     assert row.fields != fictional_row(seed ^ 1, index).fields
 
 
-def test_more_rows_move_no_other_and_first_skips():
+def test_more_rows_do_not_move_others_and_first_skips_rows():
     whole = rows(60)
     assert tuple(fictional_rows(DatasetSource(seed=0, limit=20))) == whole[:20]
     behind = DatasetSource(seed=0, limit=20, options={"first": 40})
     assert tuple(fictional_rows(behind)) == whole[40:]
 
 
-def test_forms_are_equally_likely_and_the_stratum():
+def test_forms_are_equally_likely_and_form_the_strata():
     counted = Counter(row.stratum for row in rows(2000))
     assert set(counted) == set(FORMS)
     assert all(abs(count - 500) < 5 * np.sqrt(2000 * 0.25 * 0.75) for count in counted.values())
@@ -83,14 +83,14 @@ def test_masked_words_occur_exactly_once():
         for fields in (row.fields, *row.paraphrases):
             text = text_of(fields)
             assert fields["masked"]
-            told = {word for value in facts(fields) for word in value.split()}
+            fact_words = {word for value in facts(fields) for word in value.split()}
             for word in fields["masked"]:
                 assert words(text).count(word) == 1
                 assert text.count(word) == 1
-                assert word in told
+                assert word in fact_words
 
 
-def test_no_value_tells_another():
+def test_values_are_independent():
     """Mutual information of parts of different values, by a permutation test."""
     generator = np.random.default_rng(0)
     people_told = [row.fields for row in rows(2000) if row.fields["kind"] == "person"]
@@ -116,16 +116,16 @@ def _information(first, second) -> float:
 
 
 def test_yes_and_no_are_balanced_and_true():
-    asked = [row for row in rows(2000) if row.stratum == "passage"]
-    yes = sum(row.fields["answer"] == "yes" for row in asked)
-    assert abs(yes - len(asked) / 2) < 4 * np.sqrt(len(asked) / 4)
-    for row in asked:
+    questions = [row for row in rows(2000) if row.stratum == "passage"]
+    yes = sum(row.fields["answer"] == "yes" for row in questions)
+    assert abs(yes - len(questions) / 2) < 4 * np.sqrt(len(questions) / 4)
+    for row in questions:
         for fields in (row.fields, *row.paraphrases):
             truth = fields[f"fact_{fields['asked']}"]
             assert says(fields["question"], truth) == (fields["answer"] == "yes")
 
 
-def test_options_hold_the_truth_once_at_a_uniform_place():
+def test_options_contain_the_truth_once_at_a_uniform_position():
     chosen = [row for row in rows(2000) if row.stratum == "choice"]
     places = Counter(row.fields["answer"] for row in chosen)
     assert set(places) == set("ABCD")
@@ -143,7 +143,7 @@ def test_options_hold_the_truth_once_at_a_uniform_place():
         assert answers == set("ABCD")
 
 
-def test_paraphrases_hold_every_fact_in_other_words():
+def test_paraphrases_contain_all_facts_in_other_words():
     shared_eight = shared_plain = pairs = 0
     for row in rows(300):
         assert len(row.paraphrases) == 3
@@ -153,8 +153,8 @@ def test_paraphrases_hold_every_fact_in_other_words():
         eights = {tuple(text[start : start + 8]) for start in range(len(text) - 7)}
         for fields in row.paraphrases:
             assert facts(fields) == facts(row.fields)
-            said = text_of(fields).lower()
-            assert all(value.lower() in said for value in facts(fields))
+            prose = text_of(fields).lower()
+            assert all(value.lower() in prose for value in facts(fields))
             other = words(text_of(fields))
             common = eights & {tuple(other[start : start + 8]) for start in range(len(other) - 7)}
             pairs += 1
@@ -164,8 +164,8 @@ def test_paraphrases_hold_every_fact_in_other_words():
     assert shared_plain / pairs < 0.05
 
 
-def test_rows_are_the_same_to_the_last_byte_as_before_their_words_lay_in_files():
-    """The digest was made by the code that held the words, at the commit 06c2785."""
+def test_rows_are_byte_identical_to_the_recorded_ones():
+    """The digest was made at commit 06c2785, when the code contained the words."""
     state = hashlib.sha256()
     for seed in (0, 7):
         for index in range(200):

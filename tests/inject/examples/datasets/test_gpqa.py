@@ -53,7 +53,7 @@ def contaminant(path, **options):
     )  # fmt: skip
 
 
-def test_rows_come_out_of_the_encrypted_zip(archive):
+def test_rows_are_read_from_the_encrypted_zip(archive):
     loaded = load_examples(contaminant(archive), seed=0)
     assert len(loaded.every) == 30
     first = loaded.examples[0]
@@ -66,12 +66,12 @@ def test_rows_come_out_of_the_encrypted_zip(archive):
     assert sorted(first.fields["options"]) == ["right 0", "wrong 0.1", "wrong 0.2", "wrong 0.3"]
 
 
-def test_options_are_shuffled_by_seed_and_record_and_the_letter_follows(archive, tmp_path):
+def test_options_are_shuffled_by_seed_and_record_with_their_letter(archive, tmp_path):
     examples = load_examples(contaminant(archive), seed=0).examples
     for example in examples:
         letter = example.text[slice(*example.spans["answer"])]
-        shown = dict(line[1:].split(") ") for line in example.text.split("\n")[2:-1])
-        assert shown[letter] == example.fields["answer_text"] == f"right {example.source_id[3:]}"
+        options = dict(line[1:].split(") ") for line in example.text.split("\n")[2:-1])
+        assert options[letter] == example.fields["answer_text"] == f"right {example.source_id[3:]}"
     assert {example.fields["answer"] for example in examples} == set("ABCD")
     fewer = tmp_path / "fewer.zip"
     fewer.write_bytes(encrypted_zip({"dataset/gpqa_main.csv": made_up(10)}, password=PASSWORD))
@@ -80,7 +80,7 @@ def test_options_are_shuffled_by_seed_and_record_and_the_letter_follows(archive,
     assert [example.text for example in other] != [example.text for example in examples]
 
 
-def test_many_wrong_passwords_give_one_clear_error_without_the_password(archive):
+def test_wrong_passwords_give_one_clear_error_without_the_password(archive):
     # More than 256: some pass the format's one-byte check and show only as damage.
     for number in range(300):
         with pytest.raises(InputError) as caught:
@@ -92,7 +92,7 @@ def test_many_wrong_passwords_give_one_clear_error_without_the_password(archive)
         assert "hunter" not in str(caught.value.__cause__ or "")
 
 
-def test_a_password_is_not_part_of_the_identity_and_not_of_a_message(archive):
+def test_password_is_in_neither_identity_nor_messages(archive):
     assert contaminant_identity(contaminant(archive)) == contaminant_identity(
         contaminant(archive, password="another")
     )
@@ -103,7 +103,7 @@ def test_a_password_is_not_part_of_the_identity_and_not_of_a_message(archive):
     assert PASSWORD not in str(caught.value)
 
 
-def test_other_subset_missing_zip_and_no_zip(archive, tmp_path):
+def test_other_subsets_and_missing_or_invalid_zips_are_handled(archive, tmp_path):
     with pytest.raises(InputError, match=r"gpqa_diamond\.csv: the zip holds no such file"):
         load_examples(contaminant(archive, subset="diamond"), seed=0)
     with pytest.raises(InputError, match="no such file"):

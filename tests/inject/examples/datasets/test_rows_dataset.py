@@ -16,10 +16,10 @@ FIELDS = {"id": "qid", "question": "q.stem", "answer": "gold", "label": "q.tags.
 
 
 def load(path, **settings):
-    given = Contaminant(
+    contaminant = Contaminant(
         **{"dataset": "rows", "path": str(path), "members": 1, "nonmembers": 1, **settings}
     )
-    return load_examples(given, seed=0)
+    return load_examples(contaminant, seed=0)
 
 
 @pytest.fixture
@@ -29,16 +29,16 @@ def trivia(tmp_path):
     return path
 
 
-def test_dotted_paths_lists_numbers_and_a_template(trivia):
+def test_rows_accept_dotted_paths_lists_numbers_and_a_template(trivia):
     loaded = load(trivia, name="trivia", fields=FIELDS, template="Q {question} A {answer} {extra}")
     assert [example.text for example in loaded.examples] == ["Q Who? A Ann 1.5", "Q Where? A 3 "]
-    assert [one.loss for one in loaded.losses] == ["without an answer"]
+    assert [row.loss for row in loaded.losses] == ["without an answer"]
     first = loaded.examples[0]
     assert (first.source_id, first.stratum, first.dataset) == ("7", "a", "trivia")
     assert first.group == first.example_id
 
 
-def test_usual_names_are_found(tmp_path):
+def test_usual_field_names_are_recognised(tmp_path):
     path = tmp_path / "a.jsonl"
     rows = [
         {"text": "Just text.", "id": "x", "group": "g"},
@@ -60,18 +60,18 @@ def test_usual_names_are_found(tmp_path):
     assert examples[1].source_id == "a.jsonl:2"
 
 
-def test_rows_with_one_id_are_counted_and_told_apart(tmp_path):
+def test_rows_with_equal_ids_are_numbered(tmp_path):
     rows = [{"id": name, "text": f"text {at}"} for at, name in enumerate("abaca")]
     rows += [{"id": "d", "text": None}, {"id": "b", "text": "text 1"}]
     path = tmp_path / "a.jsonl"
     path.write_text("".join(json.dumps(row) + "\n" for row in rows))
     loaded = load(path)
-    assert [one.source_id for one in loaded.examples] == ["a", "b", "a#2", "c", "a#3"]
+    assert [item.source_id for item in loaded.examples] == ["a", "b", "a#2", "c", "a#3"]
     assert loaded.repeated_ids == 2
-    assert [one.loss for one in loaded.losses] == [Loss.EMPTY, Loss.DUPLICATE]
+    assert [item.loss for item in loaded.losses] == [Loss.EMPTY, Loss.DUPLICATE]
 
 
-def test_rows_that_share_a_group_share_it(tmp_path):
+def test_rows_keep_their_shared_group(tmp_path):
     path = tmp_path / "a.csv"
     path.write_text("g,text\np,one\np,two\n,three\n")
     examples = load(path, fields={"group": "g", "text": "text"}).examples
@@ -85,36 +85,36 @@ def texts_read(path, rows, **options):
     return {example.text: example.group for example in loaded.examples}
 
 
-def test_a_share_of_the_rows_is_the_same_in_any_order_and_for_every_seed(tmp_path):
+def test_share_of_rows_does_not_depend_on_order_or_seed(tmp_path):
     rows = [{"text": f"row number {n}"} for n in range(500)]
-    found = texts_read(tmp_path / "a.jsonl", rows, share=0.2)
+    texts = texts_read(tmp_path / "a.jsonl", rows, share=0.2)
     # Five standard errors of a binomial share.
-    assert abs(len(found) - 100) < 5 * (500 * 0.2 * 0.8) ** 0.5
-    assert set(texts_read(tmp_path / "b.jsonl", rows[::-1], share=0.2)) == set(found)
-    # Further rows move none of the others, and a larger share holds the smaller one.
+    assert abs(len(texts) - 100) < 5 * (500 * 0.2 * 0.8) ** 0.5
+    assert set(texts_read(tmp_path / "b.jsonl", rows[::-1], share=0.2)) == set(texts)
+    # Further rows do not move the others, and a larger share contains the smaller one.
     more = texts_read(tmp_path / "c.jsonl", [{"text": "another"}, *rows], share=0.2)
-    assert set(more) - {"another"} == set(found)
-    assert set(texts_read(tmp_path / "d.jsonl", rows, share=0.4)) > set(found)
+    assert set(more) - {"another"} == set(texts)
+    assert set(texts_read(tmp_path / "d.jsonl", rows, share=0.4)) > set(texts)
     assert len(texts_read(tmp_path / "e.jsonl", rows)) == 500
-    given = Contaminant(dataset="rows", path=str(tmp_path / "a.jsonl"), template="{text}",
+    contaminant = Contaminant(dataset="rows", path=str(tmp_path / "a.jsonl"), template="{text}",
                         members=1, nonmembers=1, options={"share": 0.2})  # fmt: skip
-    other_seed = load_examples(given, seed=7)
-    assert {example.text for example in other_seed.examples} == set(found)
+    other_seed = load_examples(contaminant, seed=7)
+    assert {example.text for example in other_seed.examples} == set(texts)
 
 
 def test_a_share_of_the_rows_takes_whole_groups(tmp_path):
     rows = [{"text": f"row number {n}", "group": f"passage {n // 5}"} for n in range(500)]
-    found = texts_read(tmp_path / "a.jsonl", rows, share=0.3)
-    assert 0 < len(found) < 500
-    assert len(found) == 5 * len(set(found.values()))
+    texts = texts_read(tmp_path / "a.jsonl", rows, share=0.3)
+    assert 0 < len(texts) < 500
+    assert len(texts) == 5 * len(set(texts.values()))
 
 
 def test_rows_are_chosen_by_their_values(tmp_path):
     rows = [
         {"text": f"row number {n}", "task": {"id": str(n % 3)}, "part": n % 2} for n in range(60)
     ]
-    found = texts_read(tmp_path / "a.jsonl", rows, where=["task.id=1", "part=0"])
-    assert list(found) == [
+    texts = texts_read(tmp_path / "a.jsonl", rows, where=["task.id=1", "part=0"])
+    assert list(texts) == [
         row["text"] for row in rows if (row["task"]["id"], row["part"]) == ("1", 0)
     ]
     with pytest.raises(InputError, match="0 rows read"):
@@ -137,20 +137,20 @@ def test_rows_are_chosen_by_values_as_json_writes_them(tmp_path, text, places):
         for place, value in enumerate(values)
         for number in range(2)
     ]
-    found = texts_read(tmp_path / "a.jsonl", rows, where=[f"answer={text}"])
-    assert [int(one.split()[0]) for one in list(found)[::2]] == places
+    texts = texts_read(tmp_path / "a.jsonl", rows, where=[f"answer={text}"])
+    assert [int(line.split()[0]) for line in list(texts)[::2]] == places
 
 
 @pytest.mark.parametrize(
-    ("settings", "said"),
+    ("settings", "message"),
     [
         ({}, r"it has body, task_id.*fields: \{text: body\}"),
         ({"fields": {"text": "task_id"}}, "field 'text' holds a dict"),
         ({"options": {"where": ["taskid=1"]}}, "no 'taskid'.*Did you mean 'task_id'"),
     ],
 )
-def test_a_row_that_cannot_be_mapped_is_named(tmp_path, settings, said):
+def test_a_row_that_cannot_be_mapped_is_named(tmp_path, settings, message):
     path = tmp_path / "a.jsonl"
     path.write_text('{"body": "one", "task_id": {}}\n')
-    with pytest.raises(InputError, match=rf"a\.jsonl:1: .*{said}"):
+    with pytest.raises(InputError, match=rf"a\.jsonl:1: .*{message}"):
         load(path, **settings)

@@ -23,24 +23,24 @@ def tiny(tmp_path_factory):
     return write_tiny(tmp_path_factory.mktemp("unlearning-nodes")).parent
 
 
-def test_the_section_adds_models_and_leaves_the_arm_as_it_was(tiny):
+def test_the_section_adds_models_and_leaves_the_arm_unchanged(tiny):
     (without,) = graph_of(tiny, "twins.retrained=0.5").nodes
     graph = graph_of(tiny, SECTION)
     (node,) = graph.nodes
     assert node.trained.digest == without.trained.digest
     assert node.scores.digest == without.scores.digest
-    # A share is what `twins.retrained` says: the same sides, the same model.
+    # A share is that of `twins.retrained`: the same sides, the same model.
     assert node.twins.retrained.membership.digest == without.twins.retrained.membership.digest
     assert (
         node.unlearning.model("retrained").trained.digest == without.twins.retrained.trained.digest
     )
-    labels = [one.setting.label for one in node.unlearning.unlearned]
+    labels = [model.setting.label for model in node.unlearning.unlearned]
     assert labels == ["gradient_ascent", "npo-lr-0.0001", "npo-lr-0.001"]
     goals = {step.digest for step in graph.graph.goals}
-    for one in node.unlearning.unlearned:
-        assert {one.trained.digest, one.scores.digest} <= goals
-        assert one.trained.inputs["original"].digest == node.trained.digest
-        assert one.scores.settings["defaults"].keys() == (
+    for model in node.unlearning.unlearned:
+        assert {model.trained.digest, model.scores.digest} <= goals
+        assert model.trained.inputs["original"].digest == node.trained.digest
+        assert model.scores.settings["defaults"].keys() == (
             node.unlearning.model("retrained").scores.settings["defaults"].keys()
         )
     assert {node.unlearning.model("retrained").scores.digest} < goals
@@ -56,22 +56,22 @@ def test_a_set_by_copies_reads_the_arms_plan_and_another_set_does_not(tiny):
     assert "plan" not in node.unlearning.membership.inputs
 
 
-def test_the_retain_set_bears_on_methods_that_look_at_it_alone(tiny):
+def test_the_retain_set_affects_only_methods_that_read_it(tiny):
     methods = "methods: [gradient_ascent, {method: npo, retain_weight: 1.0}]"
     forget = "forget: {datasets: [fictional], share: 0.5}"
     graphs = [
         graph_of(tiny, f"unlearning={{{forget}, {methods}{more}}}")
         for more in ("", ", retain: {share: 0.5}", ", retain: {copies: [1]}")
     ]
-    found = [
-        [one.trained.digest for one in graph.nodes[0].unlearning.unlearned] for graph in graphs
+    digests_by_graph = [
+        [model.trained.digest for model in graph.nodes[0].unlearning.unlearned] for graph in graphs
     ]
-    assert len({digests[0] for digests in found}) == 1
-    assert len({digests[1] for digests in found}) == 3
+    assert len({digests[0] for digests in digests_by_graph}) == 1
+    assert len({digests[1] for digests in digests_by_graph}) == 3
 
 
 def content_read(step, name: str, folder) -> str:
-    """Digest of what a step reads of an artifact of examples."""
+    """Return the digest of the part of an artifact of examples that a step reads."""
     facet = step.reads.get(name, Reading()).facet
     if facet is None:
         return file_digest(folder / EXAMPLES_FILE)
@@ -79,15 +79,15 @@ def content_read(step, name: str, folder) -> str:
 
 
 @pytest.mark.parametrize("share", [True, False])
-def test_another_split_is_another_retain_set_where_a_share_is_drawn(tiny, tmp_path, share):
+def test_another_split_changes_a_retain_set_that_is_a_drawn_share(tiny, tmp_path, share):
     """A share is drawn within each split, so a model with the old one would be the wrong one."""
-    given = ", retain: {share: 0.5}" if share else ", retain: {datasets: [fictional]}"
+    retain_section = ", retain: {share: 0.5}" if share else ", retain: {datasets: [fictional]}"
     method = "methods: [{method: npo, retain_weight: 1.0}]"
     forget = "forget: {groups: [g0]}"
-    (node,) = graph_of(tiny, f"unlearning={{{forget}{given}, {method}}}").nodes
-    (model,) = [one.trained for one in node.unlearning.unlearned]
+    (node,) = graph_of(tiny, f"unlearning={{{forget}{retain_section}, {method}}}").nodes
+    (model,) = [unlearned.trained for unlearned in node.unlearning.unlearned]
     texts = [f"text {number}" for number in range(40)]
-    read, kept = set(), set()
+    read_digests, retained_ids = set(), set()
     for splits in (("tune", "test"), ("test", "tune")):
         pool = [
             plain_row(example_id(text), text=text, dataset="fictional", split=splits[at < 13])
@@ -96,14 +96,14 @@ def test_another_split_is_another_retain_set_where_a_share_is_drawn(tiny, tmp_pa
         folder = tmp_path / splits[0]
         folder.mkdir()
         write_examples(folder, pool)
-        read.add(content_read(model, "examples", folder))
+        read_digests.add(content_read(model, "examples", folder))
         retain = node.arm.experiment.unlearning.retain
         rows = retained_rows(pool, pool[:2], retain, seed=0, copies=None)
-        kept.add(frozenset(one.example_id for one in rows))
-    assert len(read) == len(kept) == (2 if share else 1)
+        retained_ids.add(frozenset(row.example_id for row in rows))
+    assert len(read_digests) == len(retained_ids) == (2 if share else 1)
 
 
-def test_a_list_of_ids_counts_by_what_it_says(tiny, tmp_path):
+def test_a_list_of_ids_counts_by_its_content(tiny, tmp_path):
     file = tmp_path / "ids.txt"
     digests = []
     for text in ("a\nb\n", "b\na\n", "a\n"):
@@ -117,8 +117,8 @@ def test_auto_is_a_number_format_of_the_machine(tiny):
     experiment = read_experiment(tiny / "tiny.yaml", [SECTION])
     formats = [
         [
-            one.setting.identity()["settings"]["precision"]
-            for one in build_graph(experiment, device=device).nodes[0].unlearning.unlearned
+            model.setting.identity()["settings"]["precision"]
+            for model in build_graph(experiment, device=device).nodes[0].unlearning.unlearned
         ]
         for device in (Device("cpu"), Device("cuda"))
     ]
@@ -126,13 +126,13 @@ def test_auto_is_a_number_format_of_the_machine(tiny):
     assert "auto" not in formats[1]
 
 
-def test_models_without_a_detector_that_looks_at_them_are_refused(tiny):
+def test_models_without_a_detector_that_reads_them_are_refused(tiny):
     with pytest.raises(InputError, match="no requested detector looks at a model"):
         graph_of(tiny, SECTION, "detect.detectors=[blind]", "base=null", "train.mode=pretrain")
 
 
 @pytest.mark.parametrize(
-    ("overrides", "said"),
+    ("overrides", "message"),
     [
         (
             [SECTION, "twins.retrained=0.4"],
@@ -157,9 +157,9 @@ def test_models_without_a_detector_that_looks_at_them_are_refused(tiny):
         ),
     ],
 )
-def test_contradictions_are_told_before_anything_runs(overrides, said):
+def test_contradictions_are_refused_before_anything_runs(overrides, message):
     (problem,) = problems(*overrides)
-    assert said in problem
+    assert message in problem
 
 
 PLUGIN = """
@@ -175,8 +175,8 @@ def test_the_block_of_a_method_is_one_of_the_models(tiny, tmp_path, tiny_tokeniz
     """GPT-2's configuration calls the number of blocks `n_layer`."""
     from transformers import GPT2Config, GPT2LMHeadModel
 
-    mine = tiny / "mine.py"
-    mine.write_text(PLUGIN)
+    path = tiny / "mine.py"
+    path.write_text(PLUGIN)
     sizes = {"n_layer": 3, "n_embd": 8, "n_head": 2, "vocab_size": 512, "n_positions": 128}
     GPT2LMHeadModel(GPT2Config(bos_token_id=0, eos_token_id=0, **sizes)).save_pretrained(tmp_path)
     tiny_tokenizer.save_pretrained(tmp_path)
@@ -184,16 +184,16 @@ def test_the_block_of_a_method_is_one_of_the_models(tiny, tmp_path, tiny_tokeniz
     for method, refused, model in (
         ("{method: rmu, layer: 0}", None, ()),
         ("{method: rmu, name: deep, sweep: {layer: [0, 2]}}", "deep-layer-2.layer: block 2 is", ()),
-        (f"{mine}:METHOD", "mine.layer: block -1 is", ()),
+        (f"{path}:METHOD", "mine.layer: block -1 is", ()),
         ("{method: rmu, layer: 2}", None, gpt2),
         ("{method: rmu, layer: 3}", "layer: block 3 is", gpt2),
     ):
-        asked = f"unlearning={{forget: {{share: 0.5}}, methods: [{method}]}}"
+        section = f"unlearning={{forget: {{share: 0.5}}, methods: [{method}]}}"
         if refused is None:
-            assert graph_of(tiny, asked, *model).nodes[0].unlearning
+            assert graph_of(tiny, section, *model).nodes[0].unlearning
             continue
         with pytest.raises(InputError, match=f"{refused} set, but the model has [13]"):
-            graph_of(tiny, asked, *model)
+            graph_of(tiny, section, *model)
 
 
 def test_the_section_is_not_swept():

@@ -1,4 +1,4 @@
-"""One finished experiment with unlearned models, against what lies in its store.
+"""One finished experiment with unlearned models, against the artifacts of its store.
 
 The oracle of the retrained model reads the corpus, both plans and both lists of exposures.
 """
@@ -35,7 +35,7 @@ from train.models.rounded_weights import rounded
 
 pytestmark = pytest.mark.slow
 METHOD = '''
-"""Somebody's own method: the forget texts become less likely, the retain texts stay."""
+"""A user's own method: the forget texts become less likely, the retain texts stay."""
 
 
 def push_away(batch):
@@ -45,7 +45,7 @@ AUDIT = "{detector: loss, samples: 3, max_tokens: 24}"
 
 
 def overrides_of(root: Path) -> tuple[str, ...]:
-    """What makes the tiny experiment one of unlearning."""
+    """Return the overrides that add unlearning to the tiny experiment."""
     methods = (
         "[{method: gradient_ascent, lr: 3.0e-3, epochs: 2}, "
         "{method: npo, lr: 3.0e-3, epochs: 2}, "
@@ -92,18 +92,18 @@ def losses(folder):
     return {row["example_id"]: row["score"] for row in rows if row["detector"] == "loss"}
 
 
-def fed_rows(folder):
+def trained_rows(folder):
     return [row for row in read_exposures(folder).to_pylist() if row["status"] != NEVER]
 
 
-def test_nothing_of_the_forget_set_was_fed_and_all_else_came_in_the_same_order(finished):
+def test_the_retrained_model_saw_no_forgotten_row_and_all_others_in_the_same_order(finished):
     node = finished.node
     twin = node.twins.retrained
     original, retrained = (finished.stored(step) for step in (node.trained, twin.trained))
     forget = forget_ids(finished)
     assert len(forget) == 12
-    theirs, ours = fed_rows(original), fed_rows(retrained)
-    assert {row["example_id"] for row in theirs} >= forget
+    original_rows, retrained_rows = trained_rows(original), trained_rows(retrained)
+    assert {row["example_id"] for row in original_rows} >= forget
     assert not {row["example_id"] for row in read_exposures(retrained).to_pylist()} & forget
     require_unexposed(retrained, forget)
     with pytest.raises(InputError, match=r"fed copies of 12 forgotten"):
@@ -111,8 +111,8 @@ def test_nothing_of_the_forget_set_was_fed_and_all_else_came_in_the_same_order(f
 
     corpus = Corpus.open(finished.stored(node.corpus))
     plans = [read_plan(finished.stored(step)) for step in (node.plan, twin.plan)]
-    # A copy that a full window turned away may lie elsewhere once the window has room.
-    drawn = {
+    # A copy that did not fit into a full window can move once the window has room.
+    redrawn = {
         (row["example_id"], row["copy"])
         for plan in plans
         for row in plan.copies.to_pylist()
@@ -123,15 +123,15 @@ def test_nothing_of_the_forget_set_was_fed_and_all_else_came_in_the_same_order(f
         {
             (row["example_id"], row["copy"]): tuple(row[name] for name in names)
             for row in rows
-            if row["example_id"] not in forget and (row["example_id"], row["copy"]) not in drawn
+            if row["example_id"] not in forget and (row["example_id"], row["copy"]) not in redrawn
         }
-        for rows in (theirs, ours)
+        for rows in (original_rows, retrained_rows)
     ]
     assert place[0] == place[1]
     assert len(place[0]) > 15
-    # The moment at which each window was fed.
+    # The time at which each window was trained on.
     moment: dict[int, set[int]] = {}
-    for row in (*theirs, *ours):
+    for row in (*original_rows, *retrained_rows):
         moment.setdefault(row["window"], set()).add((row["tokens_before"] - row["start"]) // 128)
     assert all(len(times) == 1 for times in moment.values())
 
@@ -139,8 +139,8 @@ def test_nothing_of_the_forget_set_was_fed_and_all_else_came_in_the_same_order(f
     assert views[0].n_windows == views[1].n_windows
     touched = {
         row["window"]
-        for row in (*theirs, *ours)
-        if row["example_id"] in forget or (row["example_id"], row["copy"]) in drawn
+        for row in (*original_rows, *retrained_rows)
+        if row["example_id"] in forget or (row["example_id"], row["copy"]) in redrawn
     }
     differing = {
         window
@@ -154,16 +154,16 @@ def test_nothing_of_the_forget_set_was_fed_and_all_else_came_in_the_same_order(f
         assert logs[0][column].to_pylist() == logs[1][column].to_pylist()
 
 
-def test_a_retrained_model_whose_exposures_hold_a_forgotten_copy_is_refused(finished, tmp_path):
+def test_a_retrained_model_whose_exposures_contain_a_forgotten_copy_is_refused(finished, tmp_path):
     node = finished.node
     twin = node.twins.retrained
     forget = forget_ids(finished)
     exposures = read_exposures(finished.stored(twin.trained))
-    theirs = read_exposures(finished.stored(node.trained)).to_pylist()
-    one = next(row for row in theirs if row["example_id"] in forget)
-    edited = [*exposures.to_pylist(), one]
+    original_rows = read_exposures(finished.stored(node.trained)).to_pylist()
+    forgotten_row = next(row for row in original_rows if row["example_id"] in forget)
+    edited = [*exposures.to_pylist(), forgotten_row]
     write_exposures(tmp_path, exposures.from_pylist(edited, schema=exposures.schema))
-    with pytest.raises(InputError, match=one["example_id"]):
+    with pytest.raises(InputError, match=forgotten_row["example_id"]):
         require_unexposed(tmp_path, forget)
 
 
@@ -174,24 +174,24 @@ def test_the_forget_set_became_less_likely(finished):
     unlearning, forget = finished.node.unlearning, forget_ids(finished)
 
     def likely(step):
-        found = losses(finished.stored(step))
-        return sum(found[name] for name in forget) / len(forget)
+        scores = losses(finished.stored(step))
+        return sum(scores[name] for name in forget) / len(forget)
 
     before = likely(unlearning.model("original").scores)
-    for one in unlearning.unlearned:
-        assert likely(one.scores) < before
+    for model in unlearning.unlearned:
+        assert likely(model.scores) < before
 
 
-def test_each_method_was_fed_the_forget_set_and_no_non_member(finished):
+def test_each_method_trained_on_the_forget_set_and_no_non_member(finished):
     node, forget = finished.node, forget_ids(finished)
     pool = pq.read_table(finished.stored(node.examples) / "examples.parquet").to_pylist()
-    retain = {one["example_id"] for one in pool if one["side"] == "member"} - forget
-    for one in node.unlearning.unlearned:
-        rows = pq.read_table(finished.stored(one.trained) / "exposures.parquet").to_pylist()
-        fed = {row["example_id"] for row in rows if row["step"] is not None}
-        assert fed >= forget
-        assert fed <= forget | retain
-        assert bool(fed - forget) == one.setting.needs_retain
+    retain = {row["example_id"] for row in pool if row["side"] == "member"} - forget
+    for model in node.unlearning.unlearned:
+        rows = pq.read_table(finished.stored(model.trained) / "exposures.parquet").to_pylist()
+        trained_ids = {row["example_id"] for row in rows if row["step"] is not None}
+        assert trained_ids >= forget
+        assert trained_ids <= forget | retain
+        assert bool(trained_ids - forget) == model.setting.needs_retain
 
 
 def test_a_second_run_finds_everything_and_the_run_can_be_planned_and_audited(finished):
@@ -212,18 +212,18 @@ def test_an_edit_of_the_users_file_makes_another_model(finished):
     text = file.read_text()
     file.write_text(text.replace("-batch.forget", "-2 * batch.forget"))
     try:
-        (node,) = graph_of(finished.root, *overrides_of(finished.root)).nodes
+        (edited,) = graph_of(finished.root, *overrides_of(finished.root)).nodes
     finally:
         file.write_text(text)
-    before = {one.setting.label: one.trained.digest for one in finished.node.unlearning.unlearned}
-    after = {one.setting.label: one.trained.digest for one in node.unlearning.unlearned}
+    before = {row.setting.label: row.trained.digest for row in finished.node.unlearning.unlearned}
+    after = {row.setting.label: row.trained.digest for row in edited.unlearning.unlearned}
     assert {label for label in LABELS if before[label] != after[label]} == {"mine"}
 
 
-def row_of(rows, **wanted):
-    wanted = {"dataset": "all", "copies": "all", "method": "-", **wanted}
-    (found,) = [row for row in rows if all(row[key] == value for key, value in wanted.items())]
-    return found
+def row_of(rows, **filters):
+    filters = {"dataset": "all", "copies": "all", "method": "-", **filters}
+    (match,) = [row for row in rows if all(row[key] == value for key, value in filters.items())]
+    return match
 
 
 @pytest.fixture(scope="module")
@@ -232,60 +232,60 @@ def tables(finished):
     return {name: read_table(folder, name) for name in ("unlearning", "verdict")}
 
 
-def test_the_aucs_are_those_of_the_stored_scores(finished, tables):
+def test_aucs_match_the_stored_scores(finished, tables):
     nodes = finished.node.unlearning
     pool = read_examples(finished.stored(nodes.examples))
     copies = seen_copy_counts(read_exposures(finished.stored(nodes.model("original").trained)))
-    tested = {one.example_id for one in pool if one.split == "test"}
+    tested = {example.example_id for example in pool if example.split == "test"}
     forget = [name for name in forget_ids(finished) & tested if copies.get(name)]
-    holdout = [one.example_id for one in pool if (one.side, one.split) == ("nonmember", "test")]
+    holdout = [row.example_id for row in pool if (row.side, row.split) == ("nonmember", "test")]
     rows = tables["unlearning"].to_pylist()
     models = [(name, "-", nodes.model(name).scores) for name in ("original", "retrained")]
-    models += [("unlearned", one.setting.label, one.scores) for one in nodes.unlearned]
-    found = {}
+    models += [("unlearned", node.setting.label, node.scores) for node in nodes.unlearned]
+    aucs = {}
     for model, method, step in models:
         score = losses(finished.stored(step))
-        value = auc([score[one] for one in forget], [score[one] for one in holdout])
-        found[model, method] = value
+        value = auc([score[name] for name in forget], [score[name] for name in holdout])
+        aucs[model, method] = value
         row = row_of(rows, measure="auc", detector="loss", model=model, method=method)
         assert row["value"] == pytest.approx(value, abs=1e-12)
         assert (row["forget"], row["holdout"]) == (len(forget), len(holdout))
-    for (model, method), value in found.items():
+    for (model, method), value in aucs.items():
         if model == "retrained":
             continue
         gap = row_of(rows, measure="auc_difference", detector="loss", model=model, method=method)
-        assert gap["value"] == pytest.approx(value - found["retrained", "-"], abs=1e-12)
+        assert gap["value"] == pytest.approx(value - aucs["retrained", "-"], abs=1e-12)
 
 
-def test_general_text_lies_behind_the_corpus_and_is_in_none_of_it(finished):
+def test_general_text_follows_the_corpus_and_is_not_part_of_it(finished):
     node = finished.node
     folder = finished.stored(node.corpus)
     corpus, tokenizer = Corpus.open(folder), corpus_tokenizer(folder)
     general = read_examples(finished.stored(node.unlearning.general))
-    ids = [encode_texts(tokenizer, [one.text])[0] for one in general]
+    ids = [encode_texts(tokenizer, [example.text])[0] for example in general]
     assert sum(map(len, ids)) >= finished.graph.experiment.unlearning.general_tokens
     assert sum(map(len, ids[:-1])) < finished.graph.experiment.unlearning.general_tokens
     stream = corpus.read(0, corpus.n_tokens)
     ends = np.flatnonzero(stream == corpus.facts.end_token)
-    used = {tuple(one.tolist()) for one in np.split(stream, ends + 1)}
-    for one in ids:
-        assert not any(document[: len(one)] == tuple(one.tolist()) for document in used)
+    used = {tuple(document.tolist()) for document in np.split(stream, ends + 1)}
+    for token_ids in ids:
+        assert not any(document[: len(token_ids)] == tuple(token_ids.tolist()) for document in used)
         # Nor is it the document that the end of the corpus cuts.
         last = stream[ends[-1] + 1 :]
-        assert not len(last) or one[: len(last)].tolist() != last.tolist()
-    # They are the very next ones: the corpus and they are one stretch of the mixture.
+        assert not len(last) or token_ids[: len(last)].tolist() != last.tolist()
+    # They are the next documents: corpus and general text are one span of the mixture.
     sources = node.arm.experiment.corpus.sources
-    every = [one.text for one in mixed_documents(sources, seed=node.arm.experiment.corpus.seed)]
-    first = next(at for at, text in enumerate(every) if text.startswith(general[0].text))
-    following = every[first : first + len(general)]
-    assert all(text.startswith(one.text) for text, one in zip(following, general, strict=True))
+    texts = [row.text for row in mixed_documents(sources, seed=node.arm.experiment.corpus.seed)]
+    first = next(at for at, text in enumerate(texts) if text.startswith(general[0].text))
+    following = texts[first : first + len(general)]
+    assert all(text.startswith(row.text) for text, row in zip(following, general, strict=True))
     assert max(map(len, ids)) < 2 * OPENING
     assert first >= corpus.facts.documents
 
 
 def test_each_unlearned_model_is_audited_on_the_forgotten_texts(finished):
     nodes = finished.node.unlearning
-    pool = {one.example_id: one for one in read_examples(finished.stored(nodes.examples))}
+    pool = {row.example_id: row for row in read_examples(finished.stored(nodes.examples))}
     copies = seen_copy_counts(read_exposures(finished.stored(nodes.model("original").trained)))
     forgotten = {name for name in forget_ids(finished) if copies.get(name)}
     audits = finished.graph.unlearning_audits
@@ -293,8 +293,8 @@ def test_each_unlearned_model_is_audited_on_the_forgotten_texts(finished):
     assert len(steps) == len(nodes.unlearned)
     assert len({step.inputs["original-written"].digest for step in steps}) == 1
     assert len({step.inputs["retrained-written"].digest for step in steps}) == 1
-    found = read_table(finished.stored(audits), "unlearning_audits").to_pylist()
-    for step, one in zip(steps, nodes.unlearned, strict=True):
+    rows = read_table(finished.stored(audits), "unlearning_audits").to_pylist()
+    for step, node in zip(steps, nodes.unlearned, strict=True):
         folder = finished.stored(step)
         chunks = pq.read_table(folder / "chunks.parquet").to_pylist()
         outside = [row for row in chunks if row["part"] == "holdout"]
@@ -304,7 +304,7 @@ def test_each_unlearned_model_is_audited_on_the_forgotten_texts(finished):
             name: losses(finished.stored(scored))
             for name, scored in (
                 ("original", nodes.model("original").scores),
-                ("unlearned", one.scores),
+                ("unlearned", node.scores),
                 ("retrained", nodes.model("retrained").scores),
             )
         }
@@ -312,17 +312,17 @@ def test_each_unlearned_model_is_audited_on_the_forgotten_texts(finished):
             ratio = scores["unlearned"][row["text_id"]] / scores["original"][row["text_id"]]
             assert row["ratio"] == pytest.approx(ratio)
             assert row["copies"] == copies[row["text_id"]]
-        own = {row["quantity"]: row["value"] for row in found if row["method"] == one.setting.label}
+        own = {row["quantity"]: row["value"] for row in rows if row["method"] == node.setting.label}
         assert own["flagged"] == pytest.approx(np.mean([row["suspicious"] for row in chunks]))
         low, high = 1 / 1.15, 1.15
         alarms = [low < row["retrained_ratio"] < high for row in chunks]
         assert own["false_alarms"] == pytest.approx(np.mean(alarms))
-        strangers = {name for name, one in pool.items() if one.side == "nonmember"}
+        strangers = {name for name, example in pool.items() if example.side == "nonmember"}
         assert {row["text_id"] for row in outside} == strangers
-        held = [
+        flagged = [
             low < scores["unlearned"][name] / scores["original"][name] < high for name in strangers
         ]
-        assert own["flagged_holdout"] == pytest.approx(np.mean(held))
+        assert own["flagged_holdout"] == pytest.approx(np.mean(flagged))
         written = pq.read_table(folder / "continuations.parquet").to_pylist()
         assert len(written) == 3 * 3 * len(chunks)
         best: dict[tuple[str, int], float] = {}
@@ -330,8 +330,8 @@ def test_each_unlearned_model_is_audited_on_the_forgotten_texts(finished):
             key = row["model"], row["chunk"]
             best[key] = max(best.get(key, 0), row["longest_common_substring"])
         level = max(value for (model, _), value in best.items() if model == "retrained")
-        known = [best["unlearned", row["chunk"]] > level for row in chunks]
-        assert own["remembered_unlearned"] == pytest.approx(np.mean(known))
+        remembered = [best["unlearned", row["chunk"]] > level for row in chunks]
+        assert own["remembered_unlearned"] == pytest.approx(np.mean(remembered))
         assert json.loads((folder / "unlearning_audit.json").read_text())["verdict"]
 
 
@@ -358,7 +358,7 @@ def probed(finished) -> SharedRun:
     return SharedRun(finished.root, graph)
 
 
-def test_one_half_of_the_forget_set_is_learnt_again_and_all_rows_are_scored(probed):
+def test_one_half_of_the_forget_set_is_relearned_and_all_rows_are_scored(probed):
     unlearning = probed.node.unlearning
     forget = forget_ids(probed)
     half = members_of(probed.stored(unlearning.relearn_half))
@@ -369,10 +369,10 @@ def test_one_half_of_the_forget_set_is_learnt_again_and_all_rows_are_scored(prob
     for further in (unlearned, unlearning.model("retrained")):
         assert list(further.relearned) == [1, 4]
         start = losses(probed.stored(further.scores))
-        found = {step: losses(probed.stored(one)) for step, one in further.relearned.items()}
-        assert found[1].keys() == start.keys()
+        later = {step: losses(probed.stored(node)) for step, node in further.relearned.items()}
+        assert later[1].keys() == start.keys()
         mean = [
-            sum(scores[name] for name in half) / len(half) for scores in (start, *found.values())
+            sum(scores[name] for name in half) / len(half) for scores in (start, *later.values())
         ]
         assert mean == sorted(mean)
         step = next(iter(further.relearned.values())).inputs["view-text"].inputs["model"]
@@ -380,7 +380,7 @@ def test_one_half_of_the_forget_set_is_learnt_again_and_all_rows_are_scored(prob
         assert set(exposures["example_id"].to_pylist()) == half
 
 
-def test_weights_are_rounded_and_scores_move_little(probed):
+def test_weights_are_rounded_and_scores_change_little(probed):
     from safetensors.torch import load_file
 
     unlearning = probed.node.unlearning
@@ -394,9 +394,9 @@ def test_weights_are_rounded_and_scores_move_little(probed):
             for name, weight in before.items():
                 expected = rounded(weight, bits) if name.endswith("_proj.weight") else weight
                 assert (after[name] == expected).all()
-            found = losses(probed.stored(further.conditions[bits]))
-            assert found.keys() == plain.keys()
-            off[bits] = sum(abs(found[name] - plain[name]) for name in plain)
+            after_scores = losses(probed.stored(further.conditions[bits]))
+            assert after_scores.keys() == plain.keys()
+            off[bits] = sum(abs(after_scores[name] - plain[name]) for name in plain)
         assert 0 < off["8bit"] < off["4bit"]
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from inject.errors import InputError
 from inject.reading.former_names import note_former_name
-from spikein.config.yaml_document import Document, KeyPath, dotted, parse_path
+from spikein.config.yaml_document import KeyPath, YamlDocument, dotted, parse_path
 
 FORMER_KEYS: Mapping[str, str] = {
     "model.tokenizer.train": "model.tokenizer.vocab_size",
@@ -46,7 +46,7 @@ def current_key(key: str) -> str:
     return dotted(current_path(parse_path(key)))
 
 
-def with_current_keys(document: Document, *, notes: bool = True) -> Document:
+def with_current_keys(document: YamlDocument, *, notes: bool = True) -> YamlDocument:
     """Return a document with current keys.
 
     Args:
@@ -56,7 +56,7 @@ def with_current_keys(document: Document, *, notes: bool = True) -> Document:
     Raises:
         InputError: for a key that is given under both names.
     """
-    return Document(
+    return YamlDocument(
         values=_renamed(document.values, (), document.place, notes),
         places={current_path(path): place for path, place in document.places.items()},
         name=document.name,

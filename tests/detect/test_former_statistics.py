@@ -51,7 +51,9 @@ def test_statistics_of_version_0_1_are_read_with_a_note(tmp_path, packed_rows):
 
 def test_former_attributes_of_statistics_are_read_with_a_note():
     row = random_statistics(4)
-    with pytest.warns(FormerNameWarning, match=r"\.deviation is now called statistics\.std_log_prob"):
+    with pytest.warns(
+        FormerNameWarning, match=r"\.deviation is now called statistics\.std_log_prob"
+    ):
         assert row.deviation is row.std_log_prob
     with pytest.warns(FormerNameWarning, match=r"\.mean is now called statistics\.mean_log_prob"):
         assert row.mean is row.mean_log_prob

@@ -341,7 +341,7 @@ def check(file: ExperimentFile, overrides: Overrides = None, store: StoreFolder 
 
 def _print_power(result: "PowerResult") -> None:
     """Print both tables and a sentence."""
-    from spikein.api.power import Assumed
+    from spikein.api.power import PowerAssumptions
 
     values = {"delta": result.delta, **vars(result.assumed)}
     print_rows(
@@ -351,7 +351,7 @@ def _print_power(result: "PowerResult") -> None:
             "what": field.description,
             "from": result.sources[name],
         }
-        for name, field in Assumed.model_fields.items()
+        for name, field in PowerAssumptions.model_fields.items()
     )
     say("")
     auc, delta = f"AUC {result.assumed.auc:g}", f"{result.delta:g}"

@@ -192,9 +192,9 @@ def bundle(
 
     A bundle contains the members and how often each was seen, the token tables of the plain text
     (of the arms, their reference, the base model and the twins), and the scores of all detectors;
-    no model. [cyan]--include[/] adds other views, held-out rows, shadow models, shots, gradients and
-    generated texts. Texts of protected datasets are not included. [cyan]spikein validate[/] takes
-    the folder like a run; [cyan]spikein push[/] publishes it.
+    no model. [cyan]--include[/] adds other views, held-out rows, shadow models, shots, gradients
+    and generated texts. Texts of protected datasets are not included. [cyan]spikein validate[/]
+    takes the folder like a run; [cyan]spikein push[/] publishes it.
 
     [bold]Examples[/]
 

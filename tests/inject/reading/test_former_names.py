@@ -13,7 +13,9 @@ from inject.tables import read_parquet
 def test_former_columns_have_their_current_names(tmp_path):
     path = tmp_path / "models.parquet"
     pq.write_table(pa.table({"words": ["lr 1"], "seed": [0]}), path)
-    with pytest.warns(FormerNameWarning, match=r"models.parquet: words is now called label; spikein"):
+    with pytest.warns(
+        FormerNameWarning, match=r"models.parquet: words is now called label; spikein"
+    ):
         table = read_parquet(path)
     assert table.to_pydict() == {"label": ["lr 1"], "seed": [0]}
 

@@ -15,9 +15,9 @@ from analysis.settings import AnalysisSettings
 from inject.errors import InputError
 from inject.examples.example import EXAMPLES_FILE
 from inject.reading.former_names import FORMER_COLUMNS, FormerNameWarning
-from inject.sealed import file_digests
 from inject.stream.exposures import SCHEMA as EXPOSURES
 from inject.stream.exposures import write_exposures
+from inject.verified_files import file_digests
 from spikein.api.comparison import compare_runs
 from spikein.api.ground_truth import stored_truth
 from spikein.api.report import render_report
@@ -213,7 +213,7 @@ def test_run_of_version_0_1_is_read_with_a_note(folder):
     for key, name in FORMER_KEYS.items():
         text = text.replace(f"{name.rpartition('.')[2]}:", f"{key.rpartition('.')[2]}:")
     experiment.write_text(text)
-    of_version(folder, "0.1.0")
+    rewrite_as_version(folder, "0.1.0")
     run = spikein.load_run(folder)
     with pytest.warns(FormerNameWarning, match="pointwise_low, pointwise_high"):
         assert run.findings.to_pandas().equals(expected.findings.to_pandas())

@@ -11,7 +11,7 @@ from inject.errors import InputError, InputErrors
 from inject.reading.former_names import FormerNameWarning
 from spikein.config.former_keys import FORMER_KEYS, current_key, with_current_keys
 from spikein.config.load import CheckedExperiment, read_experiment
-from spikein.config.yaml_document import Document
+from spikein.config.yaml_document import YamlDocument
 from tests.command_line import invoke
 from tests.spikein.tiny import write_tiny
 
@@ -94,7 +94,9 @@ def test_former_experiment_equals_the_current_one(tmp_path):
     assert former.experiment.base.max_grad_norm == 3.0
     assert former.experiment.training_runtime.attention == "sdpa"
     for key, name in FORMER_KEYS.items():
-        pattern = re.compile(rf"{re.escape(key)} is now called {re.escape(name)}".replace(r"\*", r"\d"))
+        pattern = re.compile(
+            rf"{re.escape(key)} is now called {re.escape(name)}".replace(r"\*", r"\d")
+        )
         assert any(pattern.search(note) for note in notes), key
 
 
@@ -106,7 +108,9 @@ def test_note_names_file_line_and_override(tmp_path):
         f"{path.parent / 'parent.yaml'}:{line}: execution.kernel is now called "
         "training_runtime.attention; spikein 0.3 will not read the former name." in notes
     )
-    assert any(note.startswith(f"{path}:2: execution is now called training_runtime;") for note in notes)
+    assert any(
+        note.startswith(f"{path}:2: execution is now called training_runtime;") for note in notes
+    )
     assert any(note.startswith("override base.clip=3.0: base.clip is now") for note in notes)
     axis = "sweep.train.clip is now called sweep.train.max_grad_norm"
     assert sum(axis in note for note in notes) == 2
@@ -139,13 +143,15 @@ def test_mapping_is_read_with_warnings(tmp_path):
 
 
 def test_notes_can_be_silenced():
-    document = Document(values={"train": {"clip": 1}}, places={}, name="old.yaml")
+    document = YamlDocument(values={"train": {"clip": 1}}, places={}, name="old.yaml")
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         assert with_current_keys(document, notes=False).values == {"train": {"max_grad_norm": 1}}
 
 
-@pytest.mark.parametrize("key", ["train.lr", "sweep.copies", "variables.clip", "model", "detect.clip"])
+@pytest.mark.parametrize(
+    "key", ["train.lr", "sweep.copies", "variables.clip", "model", "detect.clip"]
+)
 def test_other_keys_stay(key):
     assert current_key(key) == key
 

@@ -111,7 +111,9 @@ def test_unlearning_operations_match_the_count_of_torch(entry, too_high):
     operations = counted(
         lambda: objective.losses(model, inputs).mean().backward(), objective.window_tokens
     )
-    stated = operations_per_token(model, CONTEXT, blocks=objective.blocks, extra_passes=objective.asked)
+    stated = operations_per_token(
+        model, CONTEXT, blocks=objective.blocks, extra_passes=objective.asked
+    )
     assert stated == pytest.approx(operations, rel=0.02)
     assert whole / operations > too_high
 

@@ -90,10 +90,10 @@ def test_relearned_models_match_a_plain_loop(world, relearned):
     folders = {1: relearned / "step-1", 2: relearned / "step-2", 4: relearned}
     expected = plain_loop(world, (1, 2, 4))
     for steps, folder in folders.items():
-        relearned = weights(folder)
-        for name, weight in relearned.items():
+        trained = weights(folder)
+        for name, weight in trained.items():
             torch.testing.assert_close(weight, expected[steps][name], atol=1e-4, rtol=0)
-        moved = max(float((relearned[name] - start[name]).abs().max()) for name in relearned)
+        moved = max(float((trained[name] - start[name]).abs().max()) for name in trained)
         assert moved > 0.5 * LR
 
 
@@ -111,7 +111,7 @@ def test_each_text_is_trained_on_once_per_step(relearned):
         ),
     ],
 )
-def test_seven_texts_are_one_step_for_any_division(world, relearnt, tmp_path, execution):
+def test_seven_texts_are_one_step_for_any_division(world, relearned, tmp_path, execution):
     execution = ExecutionSettings(**execution)
     shared = relearn(world, tmp_path / "shared", (1, 2, 4), execution=execution)
     for name in ("step-1", ""):

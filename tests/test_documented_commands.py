@@ -10,6 +10,9 @@ PAGES = [
     *sorted((REPOSITORY / "docs").rglob("*.md")),
     *sorted((REPOSITORY / "configs").rglob("*.yaml")),
 ]
+TEMPLATE = REPOSITORY / "configs" / "templates" / "experiment.yaml"
+WRITTEN_BY_INIT = ("mine.yaml", "my-experiment.yaml")
+"""Names under which pages and the template call the file that `spikein init` writes."""
 _BLOCK = re.compile(r"^```(?:\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 _INLINE = re.compile(r"`(spikein [a-z][^`]*)`")
 _COMMENT = re.compile(r"^#   (spikein .+)$", re.MULTILINE)
@@ -47,6 +50,32 @@ def fault(line: str) -> str | None:
     except Exception as error:
         return str(error) or type(error).__name__
     return None
+
+
+def overrides_fault(line: str) -> str | None:
+    """Return the error of overriding a shipped experiment or the template, or None if valid."""
+    from inject.errors import InputError, InputErrors
+    from inject.shipped import EXPERIMENTS
+    from spikein.config.load import read_experiment
+
+    _, command, *words = shlex.split(line, comments=True)
+    overrides = [word for word in words[1:] if "=" in word and word.split("=")[0] != "data"]
+    if command not in ("run", "plan", "check") or not overrides:
+        return None
+    path = TEMPLATE if words[0] in WRITTEN_BY_INIT else words[0]
+    if path != TEMPLATE and path not in EXPERIMENTS.files():
+        return None
+    try:
+        read_experiment(path, overrides)
+    except (InputError, InputErrors) as error:
+        return str(error)
+    return None
+
+
+def test_documented_overrides_are_valid():
+    calls = {line for page in PAGES for line in command_lines(page)}
+    assert [(line, problem) for line in calls if (problem := overrides_fault(line))] == []
+    assert overrides_fault("spikein run quickstart train.lr=1e-3") is not None
 
 
 def test_documented_commands_exist():

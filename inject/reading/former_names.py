@@ -79,4 +79,9 @@ def with_current_columns(rows: Rows, path: Path) -> Rows:
     note_former_name(
         str(path), ", ".join(old for old, _ in changed), ", ".join(new for _, new in changed)
     )
-    return rows.rename_columns(current)
+    return rename_columns(rows, current)
+
+
+def rename_columns(rows: Rows, names: list[str]) -> Rows:
+    """Return rows with other names of columns and the same metadata, which Arrow would drop."""
+    return rows.rename_columns(names).replace_schema_metadata(rows.schema.metadata)

@@ -11,7 +11,7 @@ from detect.scores.table import SCORES_FILE
 from inject.errors import InputError
 from inject.examples.example import EXAMPLES_FILE
 from inject.examples.example import SCHEMA as EXAMPLES
-from inject.reading.former_names import current_columns
+from inject.reading.former_names import current_columns, rename_columns
 from inject.stream.exposures import EXPOSURES_FILE
 from inject.stream.exposures import SCHEMA as EXPOSURES
 from inject.tables import read_parquet
@@ -36,7 +36,7 @@ def read_run_table(path: Path) -> pa.Table:
         InputError: for a missing or damaged file.
     """
     table = read_parquet(path)
-    return table.rename_columns([current_key(name) for name in table.column_names])
+    return rename_columns(table, [current_key(name) for name in table.column_names])
 
 
 def missing_parts(folder: Path) -> list[str]:

@@ -12,12 +12,14 @@ from inject.tables import read_parquet
 
 def test_former_columns_have_their_current_names(tmp_path):
     path = tmp_path / "models.parquet"
-    pq.write_table(pa.table({"words": ["lr 1"], "seed": [0]}), path)
+    written = pa.table({"words": ["lr 1"], "seed": [0]}, metadata={"key": "kept"})
+    pq.write_table(written, path)
     with pytest.warns(
         FormerNameWarning, match=r"models.parquet: words is now called label; spikein"
     ):
         table = read_parquet(path)
     assert table.to_pydict() == {"label": ["lr 1"], "seed": [0]}
+    assert table.schema.metadata == {b"key": b"kept"}
 
 
 def test_current_tables_and_other_files_are_unchanged(tmp_path):

@@ -14,7 +14,7 @@ from analysis.results import analyse, write_analysis
 from analysis.settings import AnalysisSettings
 from inject.errors import InputError
 from inject.examples.example import EXAMPLES_FILE
-from inject.reading.former_names import FORMER_COLUMNS, FormerNameWarning
+from inject.reading.former_names import FORMER_COLUMNS, FormerNameWarning, rename_columns
 from inject.stream.exposures import SCHEMA as EXPOSURES
 from inject.stream.exposures import write_exposures
 from inject.verified_files import file_digests
@@ -205,9 +205,8 @@ def test_run_of_version_0_1_is_read_with_a_note(folder):
     path = folder / "findings.parquet"
     current = {new: old for old, new in FORMER_COLUMNS[path.name].items()}
     table = pq.read_table(path)
-    pq.write_table(
-        table.rename_columns([current.get(name, name) for name in table.column_names]), path
-    )
+    names = [current.get(name, name) for name in table.column_names]
+    pq.write_table(rename_columns(table, names), path)
     experiment = folder / "experiment.yaml"
     text = experiment.read_text()
     for key, name in FORMER_KEYS.items():
@@ -217,5 +216,6 @@ def test_run_of_version_0_1_is_read_with_a_note(folder):
     run = spikein.load_run(folder)
     with pytest.warns(FormerNameWarning, match="pointwise_low, pointwise_high"):
         assert run.findings.to_pandas().equals(expected.findings.to_pandas())
+    assert run.metrics.to_pandas().equals(expected.metrics.to_pandas())
     assert run.settings == expected.settings
     assert run.axes == expected.axes

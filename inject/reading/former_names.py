@@ -60,8 +60,8 @@ def current_columns(file: str, names: Sequence[str]) -> list[str]:
 
 
 def _current(name: str, former: Mapping[str, str]) -> str:
-    statistic, at, rest = name.partition("@")
-    return f"{former.get(statistic, statistic)}{at}{rest}"
+    statistic, at, beta = name.partition("@")
+    return f"{former.get(statistic, statistic)}{at}{beta}"
 
 
 def with_current_columns(rows: Rows, path: Path) -> Rows:

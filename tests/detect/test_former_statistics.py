@@ -43,10 +43,12 @@ def test_statistics_of_version_0_1_are_read_with_a_note(tmp_path, packed_rows):
         with pa.ipc.open_file(tmp_path / STATISTICS_FILE) as reader:
             pq.write_table(reader.read_all().drop(["entropy"]), tmp_path / PACKED_FILE)
     with pytest.warns(FormerNameWarning, match="mean, deviation is now called mean_log_prob, std_"):
-        found = read_statistics(tmp_path)
+        statistics = read_statistics(tmp_path)
     for number, row in enumerate(rows):
         for name in FIELDS:
-            np.testing.assert_array_equal(getattr(found[str(number)], name), getattr(row, name))
+            np.testing.assert_array_equal(
+                getattr(statistics[str(number)], name), getattr(row, name)
+            )
 
 
 def test_former_attributes_of_statistics_are_read_with_a_note():

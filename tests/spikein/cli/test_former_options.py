@@ -19,7 +19,7 @@ def test_help_lists_only_the_current_option(command):
     output = invoke(command, "--help", code=0).output
     assert current in output
     assert f"{former} " not in output
-    options = {name for one in whole_command(command).params for name in one.opts}
+    options = {name for param in whole_command(command).params for name in param.opts}
     assert {former, current} <= options
 
 

@@ -78,15 +78,15 @@ def read_noted(path: Path, *overrides: str) -> tuple[CheckedExperiment, list[str
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         checked = read_experiment(path, overrides)
-    return checked, [str(one.message) for one in caught if one.category is FormerNameWarning]
+    return checked, [str(entry.message) for entry in caught if entry.category is FormerNameWarning]
 
 
 def test_former_experiment_equals_the_current_one(tmp_path):
     former, notes = read_noted(write(tmp_path / "old", PARENT, CHILD), *OVERRIDES)
     path = write(tmp_path / "new", current(PARENT), current(CHILD))
-    checked, none = read_noted(path, *map(current, OVERRIDES))
+    checked, no_notes = read_noted(path, *map(current, OVERRIDES))
     assert former == checked
-    assert none == []
+    assert no_notes == []
     assert former.arms[0].axes == {
         "train.max_grad_norm": 0.75,
         "model.tokenizer": {"vocab_size": 512},

@@ -40,6 +40,7 @@ from analysis.selection.tuning import choose_settings, reported_columns
 from analysis.settings import AnalysisSettings
 from analysis.tables import metric_rows
 from analysis.trajectory.fading import PreparedCheckpoint, fading_rows
+from analysis.trajectory.insertion import insertion_rows
 from detect.scores.table import default_settings
 from inject.settings import plain
 from inject.step import Step, StepContext, StepGroup, compared_models, comparing_step
@@ -79,7 +80,7 @@ def trajectory_tables(
     *,
     progress: Callable[[int, int], None] | None = None,
 ) -> dict[str, pa.Table]:
-    """Compute the tables of the questions `trajectory` and `fading`.
+    """Compute the tables of the questions `trajectory`, `fading` and `insertion`.
 
     Args:
         checkpoints: of all arms and seeds.
@@ -95,6 +96,7 @@ def trajectory_tables(
         cohorts.setdefault(axes, {})[step] = same
     progress_rows: list[dict[str, Any]] = []
     fading: list[dict[str, Any]] = []
+    insertion: list[dict[str, Any]] = []
     for done, (axes, by_step) in enumerate(cohorts.items()):
         if progress is not None:
             progress(done, len(cohorts))
@@ -104,7 +106,8 @@ def trajectory_tables(
             for one in work:
                 progress_rows += _progress_rows(one, column, selections)
             fading += fading_rows(cohort.columns(), work, column, selections, settings)
-    rows = {"trajectory": progress_rows, "fading": fading}
+        insertion += insertion_rows(cohort.columns(), work, settings)
+    rows = {"trajectory": progress_rows, "fading": fading, "insertion": insertion}
     return {name: question_table(name, axis_names(checkpoints), own) for name, own in rows.items()}
 
 
@@ -211,7 +214,7 @@ def trajectory_step(
 
 
 def build(context: StepContext) -> None:
-    """Compare the checkpoints, and write both tables."""
+    """Compare the checkpoints, and write the tables."""
     exposures = cache(read_exposures)
     checkpoints = [
         Checkpoint(

@@ -54,8 +54,9 @@ class OrderedMembers(NamedTuple):
     group: Counts
 
     def strata(self) -> list["OrderedMembers"]:
-        """Return the members of each copy count."""
-        return [self.among(self.copies == count) for count in np.unique(self.copies)]
+        """Return the members of each copy count with different steps and different gains."""
+        by_count = (self.among(self.copies == count) for count in np.unique(self.copies))
+        return [one for one in by_count if np.ptp(one.step) > 0 and np.ptp(one.gain) > 0]
 
     def among(self, which: Any) -> "OrderedMembers":
         """Return some of the members."""
@@ -65,10 +66,10 @@ class OrderedMembers(NamedTuple):
 def correlation_and_weight(members: OrderedMembers) -> tuple[float, float]:
     """Return the mean rank correlation of the strata, and the sum of their weights n - 1.
 
-    A stratum in which steps or gains do not differ has no weight; NaN if none has any.
+    NaN and 0 if there is no stratum.
     """
-    product, weight = np.sum([_weighted(one) for one in members.strata()], axis=0)
-    return (product / weight if weight else np.nan), float(weight)
+    product, weight = sum((_weighted(one) for one in members.strata()), np.zeros(2))
+    return (float(product / weight) if weight else np.nan), float(weight)
 
 
 def permuted_correlations(
@@ -90,14 +91,15 @@ def correlation_sample(members: OrderedMembers, n_groups: int) -> Sample:
         members: of one dataset under one model.
         n_groups: numbers of groups lie below.
     """
-    totals = np.tile(np.sum([_weighted(one) for one in members.strata()], axis=0), (n_groups, 1))
-    value = totals[0, 0] / totals[0, 1]
-    for one in members.strata():
+    strata = members.strata()
+    value, weight = correlation_and_weight(members)
+    totals = np.tile([value * weight, weight], (n_groups, 1))
+    for one in strata:
         for group in np.unique(one.group):
             totals[group] += _weighted(one.among(one.group != group)) - _weighted(one)
     left = np.full(n_groups, value)
     np.divide(totals[:, 0], totals[:, 1], out=left, where=totals[:, 1] > 0)
-    present = np.unique(members.group)
+    present = np.unique(np.concatenate([one.group for one in strata]))
     count = len(present)
     influence = np.zeros((2, 1, n_groups))
     off = left[present].mean() - left[present]
@@ -184,13 +186,13 @@ def correlation_rows(
 def _correlated(
     members: OrderedMembers, n_groups: int, name: str, settings: AnalysisSettings
 ) -> Correlated:
-    used = [one for one in members.strata() if _weighted(one)[1]]
+    strata = members.strata()
     value, weight = correlation_and_weight(members)
-    count = np.array([sum(len(one.step) for one in used)])
+    count = np.array([sum(len(one.step) for one in strata)])
     part = Part(correlation_sample(members, n_groups), np.array([weight]), count)
     random = generator(settings.seed, Stream.BOOTSTRAP, item_key(f"{QUESTION}\0{name}"))
     permuted = permuted_correlations(members, settings.replicates, random)
-    return Correlated(part, np.array([value, *permuted]), len(used))
+    return Correlated(part, np.array([value, *permuted]), len(strata))
 
 
 def _row(

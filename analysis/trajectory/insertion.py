@@ -1,9 +1,9 @@
 """The insertion contrast: how far does a text's loss fall where training first saw it?
 
 Michel, Basu and Kaufmann 2026 (2602.16596) attack a sequence of models at the step at which a text
-is inserted: the change there does not dilute as training goes on. Their optimal score for models
-other than means takes the gradients of each update; this is its black-box counterpart with losses.
-For two consecutive checkpoints, members whose first exposure lies between them are inserted.
+is inserted: unlike the last model, the change there does not dilute the signal. They derive the
+optimal score for an empirical mean; here losses under two consecutive checkpoints replace it.
+Inserted are the members whose first exposure (to any part of a copy) is between the two.
 
     contrast = mean fall of the loss of inserted members - mean fall of the reference rows
 
@@ -80,7 +80,9 @@ def insertion_rows(
         settings: how intervals are made.
     """
     common = {**head, "detector": LOSS}
-    if any(LOSS not in arm.detectors for one in checkpoints for arm in one.work.loaded):
+    if any(
+        LOSS not in arm.detectors for checkpoint in checkpoints for arm in checkpoint.work.loaded
+    ):
         return [{**common, "dataset": POOLED, **no_estimate(NO_LOSS).row()}]
     rows = []
     for before, after in pairwise(checkpoints):
@@ -105,10 +107,10 @@ def pair_rows(pair: CheckpointPair, settings: AnalysisSettings) -> list[Row]:
             "dataset": name,
             "metric": metric,
             "versus": versus,
-            **_estimate(one, name, settings).row(),
+            **_estimate(own_numbers, name, settings).row(),
         }
         for name in [POOLED, *(datasets if len(datasets) > 1 else ())]
-        for (metric, versus), one in numbers.items()
+        for (metric, versus), own_numbers in numbers.items()
     ]
 
 
@@ -141,8 +143,8 @@ def checkpoint_pair(before: PreparedCheckpoint, after: PreparedCheckpoint) -> Ch
     )
 
 
-def _log_probabilities(one: PreparedCheckpoint) -> Floats:
-    return one.work.scores(one.work.loaded[0].default(LOSS))
+def _log_probabilities(checkpoint: PreparedCheckpoint) -> Floats:
+    return checkpoint.work.scores(checkpoint.work.loaded[0].default(LOSS))
 
 
 def exposed_between(step: int, since: Counts, later_step: int, later_since: Counts) -> Mask:

@@ -3,15 +3,16 @@
 Kuditipudi et al. 2025 (2510.19796), the query test with a reference model, equation 2: Spearman's
 correlation, over training texts, of the position in training with the mean log-probability under
 the target minus that under a reference. Here a position is the optimiser step of the last exposure
-to any part of a copy; the reference is the clean twin, else the base model, else none (their
-equation 1). A text with more copies is likelier and its last copy later, so only members with
-equally many whole copies, of one dataset under one seed, are ranked together. Strata are averaged
-with weights n - 1, the inverse of the variance of each under permutation.
+to any part of a copy; the reference is the clean twin, else the base model, else none. A text with
+more copies is likelier and its last copy later, so only members with equally many whole copies, of
+one dataset under one seed, are ranked together. Strata are averaged with weights n - 1, the inverse
+of the variance of each under permutation.
 
 The p-value is exact if the order of training was random (their algorithm 1): steps are permuted
 within strata m times, and b correlations that are as high give (1 + b) / (1 + m), one-sided. The
 interval is the jackknife's over whole groups (Tukey 1958), on Fisher's scale with Student's t.
-Nothing is chosen, so members of both splits count. Cost: 0.1 s for 200 members and m = 1000.
+Nothing is chosen, so members of both splits count. Cost with m = 1000: 20 ms for 200
+members, 0.9 s for 4,000.
 """
 
 from collections.abc import Mapping, Sequence
@@ -56,7 +57,9 @@ class OrderedMembers(NamedTuple):
     def strata(self) -> list["OrderedMembers"]:
         """Return the members of each copy count with different steps and different gains."""
         by_count = (self.among(self.copies == count) for count in np.unique(self.copies))
-        return [one for one in by_count if np.ptp(one.step) > 0 and np.ptp(one.gain) > 0]
+        return [
+            stratum for stratum in by_count if np.ptp(stratum.step) > 0 and np.ptp(stratum.gain) > 0
+        ]
 
     def among(self, which: Any) -> "OrderedMembers":
         """Return some of the members."""
@@ -68,7 +71,7 @@ def correlation_and_weight(members: OrderedMembers) -> tuple[float, float]:
 
     NaN and 0 if there is no stratum.
     """
-    product, weight = sum((_weighted(one) for one in members.strata()), np.zeros(2))
+    product, weight = sum(map(_weighted, members.strata()), np.zeros(2))
     return (float(product / weight) if weight else np.nan), float(weight)
 
 
@@ -77,10 +80,10 @@ def permuted_correlations(
 ) -> Floats:
     """Return the mean rank correlations after so many permutations of steps within strata."""
     total = np.zeros(count)
-    for one in members.strata():
-        steps, gains = _standard_ranks(one.step), _standard_ranks(one.gain)
-        drawn = random.permuted(np.tile(steps, (count, 1)), axis=1)
-        total += (len(gains) - 1) * (drawn @ gains)
+    for stratum in members.strata():
+        steps, gains = _standard_ranks(stratum.step), _standard_ranks(stratum.gain)
+        permuted = random.permuted(np.tile(steps, (count, 1)), axis=1)
+        total += (len(gains) - 1) * (permuted @ gains)
     return total / correlation_and_weight(members)[1]
 
 
@@ -94,12 +97,13 @@ def correlation_sample(members: OrderedMembers, n_groups: int) -> Sample:
     strata = members.strata()
     value, weight = correlation_and_weight(members)
     totals = np.tile([value * weight, weight], (n_groups, 1))
-    for one in strata:
-        for group in np.unique(one.group):
-            totals[group] += _weighted(one.among(one.group != group)) - _weighted(one)
+    for stratum in strata:
+        for group in np.unique(stratum.group):
+            remaining = stratum.among(stratum.group != group)
+            totals[group] += _weighted(remaining) - _weighted(stratum)
     left = np.full(n_groups, value)
     np.divide(totals[:, 0], totals[:, 1], out=left, where=totals[:, 1] > 0)
-    present = np.unique(np.concatenate([one.group for one in strata]))
+    present = np.unique(np.concatenate([stratum.group for stratum in strata]))
     count = len(present)
     influence = np.zeros((2, 1, n_groups))
     off = left[present].mean() - left[present]
@@ -188,7 +192,7 @@ def _correlated(
 ) -> Correlated:
     strata = members.strata()
     value, weight = correlation_and_weight(members)
-    count = np.array([sum(len(one.step) for one in strata)])
+    count = np.array([sum(len(stratum.step) for stratum in strata)])
     part = Part(correlation_sample(members, n_groups), np.array([weight]), count)
     random = generator(settings.seed, Stream.BOOTSTRAP, item_key(f"{QUESTION}\0{name}"))
     permuted = permuted_correlations(members, settings.replicates, random)
@@ -203,12 +207,12 @@ def _row(
 ) -> dict[str, Any]:
     """Return the row of a dataset, or of all together."""
     dataset = None if name == POOLED else name
-    own = [[one for key, one in seed.items() if dataset in (None, key)] for seed in correlated]
-    measured = [one for one in own if one]
+    seeds = [[part for key, part in seed.items() if dataset in (None, key)] for seed in correlated]
+    measured = [parts for parts in seeds if parts]
     if not measured:
         return {"dataset": name, **no_estimate("steps or gains do not differ").row()}
     (estimate,) = numbers.estimates(dataset, confidence=settings.confidence)
-    strata = sum(one.strata for seed in measured for one in seed)
+    strata = sum(part.strata for parts in measured for part in parts)
     row = {"dataset": name, "p_value": _p_value(measured), "strata": strata}
     return {**row, **estimate.row()}
 
@@ -217,9 +221,9 @@ def _p_value(measured: Sequence[Sequence[Correlated]]) -> float:
     """Return the share of permutations whose mean over datasets and seeds is as high."""
     means = [
         np.average(
-            [one.correlations for one in seed],
+            [dataset.correlations for dataset in seed],
             axis=0,
-            weights=[float(one.part.weight[0]) for one in seed],
+            weights=[float(dataset.part.weight[0]) for dataset in seed],
         )
         for seed in measured
     ]
@@ -266,10 +270,10 @@ def _ordered(
         [_steps_and_gains(*each) for each in zip(loaded, references, strict=True)], axis=1
     )
     copies = np.concatenate([arm.copies for arm in loaded])
-    every = OrderedMembers(steps, gains, copies, rows.group)
+    examples = OrderedMembers(steps, gains, copies, rows.group)
     used = rows.member & (copies > 0) & np.isfinite(steps) & np.isfinite(gains)
     seeds = {
-        arm.arm.seed: {dataset: every.among(at[used[at]]) for dataset, at in places.items()}
+        arm.arm.seed: {dataset: examples.among(at[used[at]]) for dataset, at in places.items()}
         for arm, places in zip(loaded, rows.places, strict=True)
     }
     return seeds, rows.n_groups

@@ -118,11 +118,11 @@ def _contrasts(insertion: pa.Table, axes: Sequence[str]) -> Table | None:
 
 
 def _contrast_texts(rows: Findings) -> Sequence[str]:
-    wanted: Sequence[tuple[Unit, Mapping[str, str]]] = (
+    places: Sequence[tuple[Unit, Mapping[str, str]]] = (
         (DIFFERENCE, {"metric": CONTRAST, "versus": NONMEMBERS}),
         (DIFFERENCE, {"metric": CONTRAST, "versus": UNEXPOSED}),
         (AUCS, {"metric": AUC, "versus": NONMEMBERS}),
     )
     first = Estimate.of(rows.rows[0])
-    texts = [unit.brief(rows.get(**place)) for unit, place in wanted]
+    texts = [unit.brief(rows.get(**place)) for unit, place in places]
     return [*texts, f"{first.members:,}", first.note]

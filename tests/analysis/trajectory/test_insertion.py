@@ -60,21 +60,21 @@ def variance(values, groups) -> float:
 
 def test_contrast_is_the_difference_of_mean_falls_and_its_interval_counts_whole_groups():
     pair = simulated(np.random.default_rng(0), effect=0.4)
-    found = named(pair_rows(pair, SETTINGS))
+    rows = named(pair_rows(pair, SETTINGS))
     for versus, reference in (
         ("non-members", pair.rows.nonmember),
         ("members not exposed", pair.unexposed),
     ):
-        row = found["contrast", versus]
-        one, other = (pair.fall[mask] for mask in (pair.rows.member, reference))
-        assert row["value"] == pytest.approx(one.mean() - other.mean())
+        row = rows["contrast", versus]
+        falls = [pair.fall[mask] for mask in (pair.rows.member, reference)]
+        assert row["value"] == pytest.approx(falls[0].mean() - falls[1].mean())
         groups = [pair.rows.group[mask] for mask in (pair.rows.member, reference)]
-        both = [variance(*each) for each in zip((one, other), groups, strict=True)]
+        both = [variance(*each) for each in zip(falls, groups, strict=True)]
         freedom = min(len(set(each.tolist())) for each in groups) - 1
         half = t.ppf(0.975, freedom) * np.sqrt(sum(both))
         assert row["high"] - row["value"] == pytest.approx(half)
-        assert (row["n_members"], row["n_nonmembers"]) == (30, len(other))
-    row = found["auc", "non-members"]
+        assert (row["n_members"], row["n_nonmembers"]) == (30, len(falls[1]))
+    row = rows["auc", "non-members"]
     inside, outside = (
         pair.row_contrasts()[mask] for mask in (pair.rows.member, pair.rows.nonmember)
     )
@@ -90,13 +90,13 @@ def test_contrast_covers_a_planted_effect_and_none():
             contrasts = [row["contrast", versus] for row in rows]
             covered = np.mean([row["low"] <= effect <= row["high"] for row in contrasts])
             assert 0.915 <= covered <= 0.985, (effect, versus)
-            found = np.mean([row["low"] > 0 for row in contrasts])
-            assert found > 0.9 if effect else found < 0.05
+            power = np.mean([row["low"] > 0 for row in contrasts])
+            assert power > 0.9 if effect else power < 0.05
         aucs = np.mean([row["auc", "non-members"]["value"] for row in rows])
         assert aucs > 0.75 if effect else abs(aucs - 0.5) < 0.02
 
 
-def test_exposed_between_tells_first_exposures_from_later_ones_and_none():
+def test_exposed_between_separates_first_exposures_from_later_ones():
     #        not yet, first at 15, at 5, at 5 and 15
     early = np.array([-1, -1, 5, 5])
     late = np.array([-1, 5, 15, 5])
@@ -128,7 +128,7 @@ def test_each_pair_of_checkpoints_has_its_rows(tmp_path):
     assert all("fewer than min_members" in row["interval"] for row in rows)
 
 
-def test_without_checkpoints_finding_and_page_say_how_to_get_them(tmp_path):
+def test_without_checkpoints_finding_and_page_explain_how_to_get_them(tmp_path):
     (row,) = missing_insertion(["train.lr"]).to_pylist()
     assert row["interval"] == f"none: {NO_CHECKPOINTS}"
     assert set(row) == set(table_schema("insertion", ["train.lr"]).names)
@@ -155,35 +155,35 @@ def test_findings_of_a_finished_run_are_those_of_its_files(shared_run):
         for model in node.checkpoints
     }
     pool = read_examples(shared_run.stored(node.examples))
-    found = {
+    findings = {
         (row["from_step"], row["to_step"], row["metric"], row["versus"]): row
         for row in read_table(shared_run.folder, "insertion").to_pylist()
         if row["dataset"] == "fictional"
     }
-    assert len(found) == 9
+    assert len(findings) == 9
     for start, stop in pairwise(STEPS):
         falls: dict[str, list[float]] = {
             "inserted": [],
             "members not exposed": [],
             "non-members": [],
         }
-        for one in (one for one in pool if one.dataset == "fictional"):
-            steps = seen.get(one.example_id, set())
+        for example in (example for example in pool if example.dataset == "fictional"):
+            steps = seen.get(example.example_id, set())
             between = {step for step in steps if start < step <= stop}
             kind = "non-members"
-            if one.side == "member":
+            if example.side == "member":
                 kind = "inserted" if between and min(steps) > start else "members not exposed"
                 if between and kind != "inserted":
                     continue
-            falls[kind].append(losses[start][one.example_id] - losses[stop][one.example_id])
+            falls[kind].append(losses[start][example.example_id] - losses[stop][example.example_id])
         inserted = falls.pop("inserted")
         for versus, others in falls.items():
-            row = found[start, stop, "contrast", versus]
+            row = findings[start, stop, "contrast", versus]
             if not inserted or not others:
                 assert row["interval"].startswith("none")
                 continue
             assert row["value"] == pytest.approx(np.mean(inserted) - np.mean(others), abs=1e-9)
             assert (row["n_members"], row["n_nonmembers"]) == (len(inserted), len(others))
         if inserted:
-            row = found[start, stop, "auc", "non-members"]
+            row = findings[start, stop, "auc", "non-members"]
             assert row["value"] == pytest.approx(auc(inserted, falls["non-members"]))

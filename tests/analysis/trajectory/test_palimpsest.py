@@ -90,8 +90,8 @@ def test_p_value_is_the_share_of_all_orders_within_copy_counts():
     assert row["p_value"] == pytest.approx(exact, abs=4 * np.sqrt(exact * (1 - exact) / count))
     as_high = row["p_value"] * (1 + count) - 1
     assert as_high == pytest.approx(round(as_high))
-    drawn = permuted_correlations(members, 500, np.random.default_rng(0))
-    assert {round(value, 9) for value in drawn} <= {round(value, 9) for value in values}
+    permuted = permuted_correlations(members, 500, np.random.default_rng(0))
+    assert {round(value, 9) for value in permuted} <= {round(value, 9) for value in values}
 
 
 def test_copy_counts_do_not_confound_the_null_hypothesis():
@@ -100,15 +100,17 @@ def test_copy_counts_do_not_confound_the_null_hypothesis():
     p_values = np.array([row_of(members)["p_value"] for members in studies])
     assert 0.025 <= (p_values <= 0.05).mean() <= 0.08
     assert 0.42 <= np.median(p_values) <= 0.58
-    together = [spearmanr(one.step, one.gain, alternative="greater").pvalue for one in studies]
+    together = [
+        spearmanr(members.step, members.gain, alternative="greater").pvalue for members in studies
+    ]
     assert (np.array(together) <= 0.05).mean() > 0.9
 
 
 def test_a_planted_effect_is_found_in_its_direction():
     random = np.random.default_rng(4)
-    found = [row_of(simulated(random, effect=1.0)) for _ in range(60)]
-    assert np.mean([row["p_value"] <= 0.05 for row in found]) > 0.9
-    assert all(row["value"] > 0 for row in found)
+    rows = [row_of(simulated(random, effect=1.0)) for _ in range(60)]
+    assert np.mean([row["p_value"] <= 0.05 for row in rows]) > 0.9
+    assert all(row["value"] > 0 for row in rows)
     turned = [row_of(simulated(random, effect=-1.0)) for _ in range(20)]
     assert min(row["p_value"] for row in turned) > 0.5
 
@@ -120,8 +122,8 @@ def test_interval_covers_the_true_correlation_of_grouped_rows():
         shared = np.repeat(random.normal(size=(2, 40)), 2, axis=1)
         first, noise = (shared + random.normal(size=(2, 80))) / np.sqrt(2)
         gain = 0.5 * first + np.sqrt(0.75) * noise
-        one = OrderedMembers(first, gain, np.ones(80, dtype=np.int64), np.arange(80) // 2)
-        row = row_of(one, AnalysisSettings(replicates=100))
+        members = OrderedMembers(first, gain, np.ones(80, dtype=np.int64), np.arange(80) // 2)
+        row = row_of(members, AnalysisSettings(replicates=100))
         covered.append(row["low"] <= true <= row["high"])
     assert 0.915 <= np.mean(covered) <= 0.985
 
@@ -167,7 +169,7 @@ def test_reference_is_the_twin_else_the_base_model_else_none(tmp_path):
         assert {row["permutations"] for row in rows} == {FAST.replicates}
 
 
-def test_without_loss_the_finding_says_so(tmp_path):
+def test_a_missing_loss_is_reported(tmp_path):
     arm = make_arm(tmp_path, axes={}, seed=0, effect=0.8, n=40)
     scores = read_scores(tmp_path).cast(SCHEMA)
     rows = [row for row in scores.to_pylist() if row["detector"] != "loss"]
@@ -195,11 +197,17 @@ def test_finding_of_a_finished_run_is_that_of_its_files(shared_run):
         }
         for scores in (node.contaminated.own_scores, node.twins.clean.own_scores)
     )
-    found = {row["dataset"]: row for row in read_table(shared_run.folder, "palimpsest").to_pylist()}
-    assert list(found) == ["all", "fictional", "own"]
-    pool = [one for one in read_examples(shared_run.stored(node.examples)) if one.side == "member"]
+    findings = {
+        row["dataset"]: row for row in read_table(shared_run.folder, "palimpsest").to_pylist()
+    }
+    assert list(findings) == ["all", "fictional", "own"]
+    pool = [
+        example
+        for example in read_examples(shared_run.stored(node.examples))
+        if example.side == "member"
+    ]
     for dataset in ("fictional", "own"):
-        names = [one.example_id for one in pool if one.dataset == dataset]
+        names = [example.example_id for example in pool if example.dataset == dataset]
         names = [name for name in names if name in steps]
         members = OrderedMembers(
             np.array([float(steps[name]) for name in names]),
@@ -207,7 +215,7 @@ def test_finding_of_a_finished_run_is_that_of_its_files(shared_run):
             np.array([len(copies[name]) for name in names]),
             np.arange(len(names)),
         )
-        row = found[dataset]
+        row = findings[dataset]
         assert row["value"] == pytest.approx(expected(members))
         replicates = shared_run.graph.experiment.analysis.replicates
         assert (row["versus"], row["permutations"]) == ("twin", replicates)

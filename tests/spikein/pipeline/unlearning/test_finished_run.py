@@ -171,10 +171,10 @@ def test_a_retrained_model_whose_exposures_hold_a_forgotten_copy_is_refused(fini
 LABELS = ["gradient_ascent", "npo", "mine"]
 
 
-def test_a_run_without_checkpoints_says_how_to_get_the_insertion_contrast(finished):
+def test_a_run_without_checkpoints_reports_how_to_get_the_insertion_contrast(finished):
     (row,) = read_table(finished.folder, "insertion").to_pylist()
     assert row["interval"] == f"none: {NO_CHECKPOINTS}"
-    assert NO_CHECKPOINTS in (finished.folder / "detectors.html").read_text()
+    assert "add train.checkpoints" in (finished.folder / "detectors.html").read_text()
 
 
 def test_the_forget_set_became_less_likely(finished):

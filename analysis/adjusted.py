@@ -24,12 +24,12 @@ ADJUSTED_AUC = "auc_adjusted"
 ADJUSTED_TREND = "copies_trend_adjusted"
 
 
-def find_base(arms: Iterable[Arm], arm: Arm) -> Arm | None:
-    """Return the base model of a trained one; None if there is none, or several."""
+def find_base(arms: Iterable[Arm], arm: Arm, *, model: str = "base") -> Arm | None:
+    """Return the base model, or the `twin`, of a trained one; None if there is none, or several."""
     bases = [
         base
         for base in arms
-        if base.model == "base"
+        if base.model == model
         and base.seed == arm.seed
         and all(not value or arm.axes.get(axis) == value for axis, value in base.axes.items())
     ]

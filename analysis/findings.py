@@ -65,6 +65,10 @@ _QUESTIONS = {
         interval=caution""",
     "fading": f"""detector setting selection copies since since_low since_high tokens_since metric
         value low high pairs {_SEEDS} interval=caution""",
+    "palimpsest": """dataset detector setting versus metric value low high p_value n_members
+        n_seeds strata=pairs permutations=calibration_rows interval=caution""",
+    "insertion": f"""from_step=since_low to_step=since_high dataset detector setting versus metric
+        value low high {_SEEDS} interval=caution""",
     "checks": """check=kind verdict model dataset detector setting selection copies value low high
         needed_low=alone_low needed_high=alone_high n_members n_nonmembers n_seeds total=pairs
         off=flagged note=caution""",

@@ -39,6 +39,8 @@ from analysis.selection.tuning import (
 )
 from analysis.settings import AnalysisSettings
 from analysis.tables import choice_rows, difference_rows, dose_rows, metric_rows, variants
+from analysis.trajectory.palimpsest import QUESTION as PALIMPSEST
+from analysis.trajectory.palimpsest import palimpsest_rows
 from detect.scores.table import SCORES_FILE, default_settings
 from inject.settings import plain
 from inject.step import Step, StepContext, StepGroup, compared_models, comparing_step
@@ -119,7 +121,8 @@ def analyse(
         InputError: from `load_arm` and `cohorts`.
     """
     axes = axis_names(arms)
-    rows: dict[str, list[Row]] = {name: [] for name in ("metrics", "differences", *QUESTIONS)}
+    names = ("metrics", "differences", *QUESTIONS, PALIMPSEST)
+    rows: dict[str, list[Row]] = {name: [] for name in names}
     choices: dict[Cohort, tuple[Choice, ...]] = {}
     scores, unscored, copies = [], [], []
     bases: dict[Path, LoadedArm] = {}
@@ -143,6 +146,7 @@ def analyse(
         copies += doses if cohort.model == CONTAMINATED else []
         for name, ask in QUESTIONS.items():
             rows[name] += ask(cohort, loaded, chosen, settings)
+        rows[PALIMPSEST] += palimpsest_rows(cohort, loaded, arms, settings)
         scores += [score_table(arm, cohort, picked) for arm in loaded]
     return Analysis(
         tables={name: question_table(name, axes, table_rows) for name, table_rows in rows.items()},

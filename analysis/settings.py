@@ -13,7 +13,7 @@ class AnalysisSettings(Settings):
     """How scores become metrics. Everything here bears on the numbers."""
 
     replicates: Annotated[int, Field(ge=100, le=100_000)] = 1000
-    """Bootstrap replicates for `prism`."""
+    """Bootstrap replicates for `prism`, and permutations for the palimpsest test."""
     confidence: Share = 0.95
     """Coverage of every interval."""
     false_positive_rates: tuple[Share, ...] = (0.001, 0.01, 0.05, 0.1)

@@ -52,6 +52,7 @@ from analysis.page.sections.experiment import experiment_section
 from analysis.page.sections.factors import factors_section
 from analysis.page.sections.rates import rates_section
 from analysis.page.sections.results import all_results, results_sections
+from analysis.page.sections.training_order import order_section
 from analysis.page.sections.trajectory import trajectory_section
 from analysis.page.unlearning.sections import lead_parts, unlearning_sections
 from analysis.page.unlearning.verdicts import judged_models, leading_sentences
@@ -219,14 +220,16 @@ def _detection(
     task = None
     if inputs.accuracy is not None:
         task = accuracy_section(inputs.accuracy, axis_names(inputs.arms), view)
+    order = order_section(inputs.analysis.tables, inputs.trajectory, inputs.swept)
     if view is None:
-        return _drop_empty(unmeasured_section(inputs.left_out), along, task)
+        return _drop_empty(unmeasured_section(inputs.left_out), along, order, task)
     return _drop_empty(
         detector_section(view, notes),
         copies_section(view),
         factors_section(view),
         rates_section(view),
         along,
+        order,
         task,
     )
 

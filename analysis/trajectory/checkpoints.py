@@ -39,6 +39,7 @@ from analysis.selection.tuning import choose_settings, reported_columns
 from analysis.settings import AnalysisSettings
 from analysis.tables import metric_rows
 from analysis.trajectory.fading import PreparedCheckpoint, fading_rows
+from analysis.trajectory.insertion import insertion_rows
 from detect.scores.table import default_settings
 from inject.settings import plain
 from inject.step import Step, StepContext, StepGroup, compared_models, comparing_step
@@ -78,7 +79,7 @@ def trajectory_tables(
     *,
     progress: Callable[[int, int], None] | None = None,
 ) -> dict[str, pa.Table]:
-    """Compute the tables of the questions `trajectory` and `fading`.
+    """Compute the tables of the questions `trajectory`, `fading` and `insertion`.
 
     Args:
         checkpoints: of all arms and seeds.
@@ -94,6 +95,7 @@ def trajectory_tables(
         cohorts.setdefault(axes, {})[step] = same
     progress_rows: list[dict[str, Any]] = []
     fading: list[dict[str, Any]] = []
+    insertion: list[dict[str, Any]] = []
     for done, (axes, by_step) in enumerate(cohorts.items()):
         if progress is not None:
             progress(done, len(cohorts))
@@ -103,7 +105,8 @@ def trajectory_tables(
             for checkpoint in work:
                 progress_rows += _progress_rows(checkpoint, column, selections)
             fading += fading_rows(cohort.columns(), work, column, selections, settings)
-    rows = {"trajectory": progress_rows, "fading": fading}
+        insertion += insertion_rows(cohort.columns(), work, settings)
+    rows = {"trajectory": progress_rows, "fading": fading, "insertion": insertion}
     return {name: question_table(name, axis_names(checkpoints), own) for name, own in rows.items()}
 
 
@@ -210,7 +213,7 @@ def trajectory_step(
 
 
 def build(context: StepContext) -> None:
-    """Compare the checkpoints, and write both tables."""
+    """Compare the checkpoints, and write the tables."""
     exposures = cache(read_exposures)
     checkpoints = [
         Checkpoint(

@@ -29,6 +29,8 @@ from analysis.page.unlearning.audit_page import write_audit_page
 from analysis.page.unlearning.methods import UnlearningMethod
 from analysis.page.unlearning.sections import UnlearningInputs
 from analysis.results import read_analysis
+from analysis.trajectory.insertion import QUESTION as INSERTION
+from analysis.trajectory.insertion import missing_insertion
 from analysis.unlearning_audit.audit import AUDITS
 from detect.scores.table import SCORES_FILE
 from inject.examples.example import EXAMPLES_FILE, examples_table, read_examples
@@ -92,8 +94,10 @@ def fill_run(
     steps = (experiment_graph.results, experiment_graph.accuracy_gain, experiment_graph.trajectory)
     folders = [report.artifact(step).path for step in steps if step is not None]
     parts = [*map(read_findings, folders), *_unlearning_findings(experiment_graph, report)]
-    checks = checks_table(page.checks, list(experiment_graph.nodes[0].arm.labels))
-    join_findings(folder, [*parts, as_findings(CHECKS, checks)])
+    axes = list(experiment_graph.nodes[0].arm.labels)
+    if experiment_graph.trajectory is None:
+        parts.append(as_findings(INSERTION, missing_insertion(axes)))
+    join_findings(folder, [*parts, as_findings(CHECKS, checks_table(page.checks, axes))])
     write_text(folder / PAGE, page.html)
     write_pictures(folder / "figures", page.pictures)
     for name, html in page.beside.items():

@@ -1,13 +1,13 @@
 """Published benchmarks with given labels: readers of their files, and caveats.
 
 A preset checks that a file is the named benchmark, and warns about the basis of its labels. Nothing
-is downloaded: the user provides the file, under its publisher's licence.
+is downloaded: the user provides the file, under its publisher's licence. Those whose labels were
+drawn are in `detect.user_rows.drawn_benchmarks`.
 """
 
-from collections.abc import Callable
-from dataclasses import dataclass
-
-from detect.user_rows.labelled_rows import LabelledRows, placed_rows, read_labelled
+from detect.user_rows.benchmark import Benchmark, labelled
+from detect.user_rows.drawn_benchmarks import DRAWN
+from detect.user_rows.labelled_rows import LabelledRows, placed_rows
 from detect.user_rows.row_settings import RowSettings
 from inject.errors import InputError, did_you_mean
 from inject.examples.example import example_id
@@ -16,22 +16,6 @@ _SHIFT = (
     "members are older than non-members, so that their topics and dates differ: a classifier that "
     "sees no model also separates them. Compare every AUC with that of `blind`"
 )
-
-
-@dataclass(frozen=True, kw_only=True)
-class Benchmark:
-    """A benchmark with given labels."""
-
-    name: str
-    summary: str
-    source: str
-    """Its publisher's location."""
-    columns: str
-    """Content of its rows."""
-    warning: str
-    """Basis of its labels."""
-    read: Callable[[str, RowSettings], LabelledRows]
-    """Reads and checks a file, a folder or a glob."""
 
 
 def benchmark_names() -> tuple[str, ...]:
@@ -57,7 +41,7 @@ def get_benchmark(name: str) -> Benchmark:
 
 def _wikimia(words: int) -> Benchmark:
     def read(pattern: str, how: RowSettings) -> LabelledRows:
-        rows = _labelled(pattern, how, f"wikimia-{words}")
+        rows = labelled(pattern, how, f"wikimia-{words}")
         for number, text in enumerate(rows.texts, 1):
             if (found := len(text.split())) != words:
                 raise InputError(
@@ -80,7 +64,7 @@ def _wikimia(words: int) -> Benchmark:
 def _read_mimir(pattern: str, how: RowSettings) -> LabelledRows:
     if how.names_columns:
         raise InputError(
-            "text_column, label_column and labels do not apply to rows of mimir",
+            "text_column, label_column, ids_column and labels do not apply to rows of mimir",
             where=pattern,
             allowed="the columns member and nonmember, one text each",
         )
@@ -107,23 +91,12 @@ def _read_mimir(pattern: str, how: RowSettings) -> LabelledRows:
 
 
 def _read_arxivtection(pattern: str, how: RowSettings) -> LabelledRows:
-    rows = _labelled(pattern, how, "arxivtection")
+    rows = labelled(pattern, how, "arxivtection")
     if rows.paraphrases is None or rows.groups is None:
         raise InputError(
             "the rows are not from arXivTection",
             where=pattern,
             allowed="the columns Example_A to Example_D, Answer, ID, Label",
-        )
-    return rows
-
-
-def _labelled(pattern: str, how: RowSettings, name: str) -> LabelledRows:
-    rows = read_labelled(pattern, how)
-    if rows.labels is None:
-        raise InputError(
-            f"{name} has labels, and these rows have none",
-            where=pattern,
-            hint="label_column=NAME names their column.",
         )
     return rows
 
@@ -152,6 +125,7 @@ _BENCHMARKS = {
             warning=_SHIFT,
             read=_read_arxivtection,
         ),
+        *DRAWN,
         Benchmark(
             name="rows",
             summary="any rows with labels",
@@ -161,7 +135,7 @@ _BENCHMARKS = {
                 "the origin of the labels is unknown: if `blind` separates the sides, any "
                 "detector may do so without knowing the model"
             ),
-            read=lambda pattern, how: _labelled(pattern, how, "rows"),
+            read=lambda pattern, how: labelled(pattern, how, "rows"),
         ),
     )
 }

@@ -72,12 +72,12 @@ def _rows_of(rows: Iterator[_Row], name: str, pattern: str, how: RowSettings) ->
     )
 
 
-def _column(values: dict[str, Any], name: str, place: str, known: tuple[str, ...]) -> Any:
+def _column(values: dict[str, Any], name: str, place: str, columns: tuple[str, ...]) -> Any:
     if name not in values:
         raise InputError(
             f"the row has no column {name!r}, only {column_names(values)}",
             where=place,
-            allowed=f"the columns {', '.join(known)}",
+            allowed=f"the columns {', '.join(columns)}",
         )
     return values[name]
 
@@ -165,9 +165,8 @@ DRAWN = (
         columns=", ".join(_TOAA),
         warning=(
             "members were inserted in the training of sbordt/OLMo-2-179M-Exp, and sbordt/OLMo-2-"
-            "179M (reference=) saw no row. In `rare` conditions all members end in the same rare "
-            "token, and non-members in others: a score without the reference model also measures "
-            "that token"
+            "179M (reference=) saw no row. In `rare` conditions members share a rare token and "
+            "non-members have others: a score without the reference model also measures the token"
         ),
         read=_read_toaa,
         hub="sbordt/TOAA-Membership-Inference",
@@ -189,7 +188,8 @@ DRAWN = (
     Benchmark(
         name="checkmia",
         summary="exact ids before and after a checkpoint of Pythia or OLMo (Wang et al. 2026)",
-        source="hub jeffreygwang/pythia_dedupe_mia_…, files member-… and nonmember-…",
+        source="hub jeffreygwang/pythia_dedupe_mia_… and mfli314/OLMo-7B-mia-…, files member-… and "
+        "nonmember-…",
         columns="tokens, text",
         warning=(
             "members were trained on before a checkpoint, non-members after it: score that "

@@ -75,12 +75,12 @@ def _catalogue() -> dict[str, DataSet]:
     return {data_set.name: data_set for data_set in sets}
 
 
-def data_sets(names: Iterable[str] = (), *, every: bool = False) -> tuple[DataSet, ...]:
+def data_sets(names: Iterable[str] = (), *, with_large: bool = False) -> tuple[DataSet, ...]:
     """Return data sets by name, each once, in the order of the catalogue; all without a name.
 
     Args:
         names: their names.
-        every: without a name, include those that are fetched only by name.
+        with_large: without a name, include those that are fetched only by name.
 
     Raises:
         InputError: an unknown name.
@@ -97,4 +97,6 @@ def data_sets(names: Iterable[str] = (), *, every: bool = False) -> tuple[DataSe
             )
     if selected:
         return tuple(by_name[name] for name in by_name if name in selected)
-    return tuple(one for one in by_name.values() if every or not one.only_by_name)
+    return tuple(
+        data_set for data_set in by_name.values() if with_large or not data_set.only_by_name
+    )

@@ -122,9 +122,9 @@ def _state(data_set: DataSet, file: DataFile, folder: Path, manifest: dict[str, 
         other = not entry["commit"].startswith(file.commit)
         note = f"of commit {entry['commit']}; delete it to fetch {file.commit}" if other else ""
         return FileState(file.path, "checked", entry["rows"], size, note)
+    file = _resolved(file)
     _require_folder(target.parent)
     hidden = folder / _HIDDEN
-    file = _resolved(file)
     try:
         content, rows, sources = _made(file, hidden if data_set.terms else None)
     finally:

@@ -54,12 +54,12 @@ def _entry(folder: Path, file: Path) -> dict[str, str]:
     return entry
 
 
-def _require(benchmark: Benchmark, commit: str, where: str) -> None:
+def _require(benchmark: Benchmark, commit: str, location: str) -> None:
     if not commit.startswith(benchmark.commit):
         raise InputError(
             f"these rows are of commit {commit[:12]}, and {benchmark.name} is defined by commit "
             f"{benchmark.commit}",
-            where=where,
+            where=location,
             hint="Numbers of another revision cannot be compared. --benchmark rows scores any rows "
             "with labels.",
         )

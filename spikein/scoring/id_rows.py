@@ -51,8 +51,10 @@ def _check_vocabulary(
     from train.models.weight_check import vocabulary_rows
 
     trusted = options.trust_remote_code
-    found = find_model(model, revision=revision, trust_remote_code=trusted)
-    rows = vocabulary_rows(found.path, code_options(found, model, trust_remote_code=trusted))
+    pretrained = find_model(model, revision=revision, trust_remote_code=trusted)
+    rows = vocabulary_rows(
+        pretrained.path, code_options(pretrained, model, trust_remote_code=trusted)
+    )
     if rows is not None and highest.id >= rows:
         raise InputError(
             f"id {highest.id:,} is outside the vocabulary of {model}",
@@ -72,14 +74,14 @@ def of_ids(settings: Sequence[DetectorSetting], *, leave_out: bool) -> Runnable:
     Raises:
         InputError: a named detector reads texts.
     """
-    kept = [setting for setting in settings if _reads_only_ids(setting)]
-    others = list(dict.fromkeys(one.name for one in settings if one not in kept))
+    readers = [setting for setting in settings if _reads_only_ids(setting)]
+    others = list(dict.fromkeys(setting.name for setting in settings if setting not in readers))
     if others and not leave_out:
         raise InputError(
             f"{others[0]} reads texts, and the rows are token ids", where=f"detector {others[0]}"
         )
     note = f"The rows are token ids; left out, as they read texts: {', '.join(others)}"
-    return kept, (note,) if others else ()
+    return readers, (note,) if others else ()
 
 
 def _reads_only_ids(setting: DetectorSetting) -> bool:

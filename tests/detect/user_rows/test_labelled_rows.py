@@ -101,7 +101,7 @@ def test_names_of_columns_are_known_in_any_case(tmp_path):
         (tmp_path / "a.csv").write_text(f"{header}\none,1,x,g\ntwo,0,y,g\n")
         found = read_labelled(str(tmp_path / "a.csv"))
         assert found[:4] == (["one", "two"], ["x", "y"], [True, False], ["group g", "group g"])
-        assert found[4:] == (None, None, (), False)
+        assert found[4:] == (None, None, (), False, None, None)
 
 
 def test_an_exact_name_wins_over_one_in_another_case(tmp_path):

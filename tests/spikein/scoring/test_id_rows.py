@@ -16,10 +16,10 @@ VOCABULARY = 512
 
 
 def id_rows(count=8, length=20, seed=0):
-    drawn = np.random.default_rng(seed).integers(0, VOCABULARY, (count, length)).tolist()
+    rows = np.random.default_rng(seed).integers(0, VOCABULARY, (count, length)).tolist()
     return [
         {"tokens": ids[: length - at], "first": at % 5, "label": at % 2}
-        for at, ids in enumerate(drawn)
+        for at, ids in enumerate(rows)
     ]
 
 

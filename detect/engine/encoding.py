@@ -61,11 +61,12 @@ def encode_rows(
     """Return the ids of texts by `encode`; rows that are ids stay as they are, without offsets."""
     texts = [row for row in rows if isinstance(row, str)]
     encoded = iter(encode(tokenizer, texts, policy) if texts else ())
-    return [next(encoded) if isinstance(row, str) else _exact(row) for row in rows]
-
-
-def _exact(ids: list[int]) -> EncodedText:
-    return EncodedText(np.array(ids, dtype=np.int64), np.full((len(ids), 2), -1, np.int32))
+    return [
+        next(encoded)
+        if isinstance(row, str)
+        else EncodedText(np.array(row, np.int64), np.full((len(row), 2), -1, np.int32))
+        for row in rows
+    ]
 
 
 def adds_start_token(tokenizer: Any) -> bool:

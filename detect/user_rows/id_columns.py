@@ -9,8 +9,6 @@ from typing import Any, NamedTuple
 from detect.token_ids import ids_text
 from inject.errors import InputError
 
-_CLIP = 60
-
 
 class HighestId(NamedTuple):
     """The highest token id of the rows."""
@@ -42,18 +40,12 @@ class IdRows:
         if ids is None:
             return ""
         if not isinstance(ids, list | tuple) or not all(type(number) is int for number in ids):
-            raise InputError(
-                f"{_clipped(ids)} is not a list of token ids",
-                where=place,
-                allowed="a list of whole numbers, such as [5, 12, 7]",
-            )
+            problem = f"{ids!r:.60} is not a list of token ids"
+            raise InputError(problem, where=place, allowed="whole numbers, such as [5, 12, 7]")
         lowest = min(ids, default=0)
         if lowest < 0:
-            raise InputError(
-                f"id {lowest} at position {ids.index(lowest)} is below 0",
-                where=place,
-                allowed="ids from 0 to the size of the model's vocabulary minus 1",
-            )
+            problem = f"id {lowest} at position {ids.index(lowest)} is below 0"
+            raise InputError(problem, where=place, allowed="0 to the last id of the vocabulary")
         if max(ids, default=-1) > self.highest.id:
             self.highest = HighestId(max(ids), place)
         return ids_text(ids, _start(start, len(ids), place))
@@ -64,13 +56,8 @@ def _start(value: Any, length: int, place: str) -> int:
         return 0
     if type(value) is not int or not 0 <= value < length:
         raise InputError(
-            f"the scored ids start at {_clipped(value)}, and the row has {length:,} ids",
+            f"the scored ids start at {value!r:.60}, and the row has {length:,} ids",
             where=place,
             allowed=f"0 to {length - 1:,}",
         )
     return value
-
-
-def _clipped(value: object) -> str:
-    text = repr(value)
-    return text if len(text) <= _CLIP else f"{text[:_CLIP]}…"

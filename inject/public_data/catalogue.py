@@ -95,8 +95,5 @@ def data_sets(names: Iterable[str] = (), *, with_large: bool = False) -> tuple[D
                 hint="`spikein data list` says what each is, and a preset's name means what it "
                 "reads. Any other data set: `path: hf://datasets/OWNER/NAME/FILE`.",
             )
-    if selected:
-        return tuple(by_name[name] for name in by_name if name in selected)
-    return tuple(
-        data_set for data_set in by_name.values() if with_large or not data_set.only_by_name
-    )
+    small = [name for name in by_name if with_large or not by_name[name].only_by_name]
+    return tuple(by_name[name] for name in by_name if name in (selected or small))

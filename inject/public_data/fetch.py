@@ -12,13 +12,13 @@ network; its rows are then those of the commit, and its digest stays unknown.
 """
 
 import csv
+import fnmatch
 import gzip
 import hashlib
 import io
 import json
 import shutil
 from collections.abc import Callable, Iterator, Sequence
-from fnmatch import fnmatch
 from itertools import chain, islice
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -161,15 +161,12 @@ def _resolved(file: DataFile) -> DataFile:
         raise InputError(
             f"its main branch is of commit {commit[:12]}, not of {file.commit}",
             where=f"datasets/{file.hub}",
-            hint="Only the beginning of the pinned commit is known here. Its page lists the whole: "
-            f"hf://datasets/{file.hub}@COMMIT names its files.",
+            hint=f"Name its files by their commit: hf://datasets/{file.hub}@COMMIT/…",
         )
     for source in file.sources:
         require_listed(HubAddress(file.hub, commit, source), names)
-    sources = tuple(
-        name for source in file.sources for name in sorted(names) if fnmatch(name, source)
-    )
-    return file.model_copy(update={"commit": commit, "sources": sources})
+    sources = [fnmatch.filter(sorted(names), source) for source in file.sources]
+    return file.model_copy(update={"commit": commit, "sources": (*chain.from_iterable(sources),)})
 
 
 def _made(file: DataFile, cache: Path | None) -> tuple[bytes, int, list[dict[str, Any]]]:
@@ -221,11 +218,9 @@ def _parquet(file: DataFile, paths: Sequence[Path]) -> tuple[bytes, int]:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    tables = []
     for path in paths:
         _require_columns(file, pq.read_schema(path).names)
-        tables.append(pq.read_table(path))
-    table, target = pa.concat_tables(tables), io.BytesIO()
+    table, target = pa.concat_tables(map(pq.read_table, paths)), io.BytesIO()
     pq.write_table(table, target)
     return target.getvalue(), len(table)
 

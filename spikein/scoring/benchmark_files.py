@@ -4,62 +4,43 @@ The commit of files of the hub, and of those that `spikein data fetch` wrote, is
 are checked only by their columns.
 """
 
-from pathlib import Path
+from collections.abc import Iterator
 
-from detect.user_rows.benchmark import Benchmark
+from detect.user_rows.benchmarks import Benchmark
 from inject.errors import InputError
-from inject.hub.address import HubAddress
 from inject.public_data.fetch import MANIFEST, read_manifest
 from inject.reading.rows import source_files
 
 
-def check_commit(benchmark: Benchmark, commit: str, address: HubAddress) -> None:
-    """Refuse rows of the hub at another commit.
-
-    Args:
-        benchmark: the benchmark of the rows.
-        commit: that of the address.
-        address: of the rows; another data set than the benchmark's is not checked.
-
-    Raises:
-        InputError: naming both commits.
-    """
-    if address.id == benchmark.hub:
-        _require(benchmark, commit, f"hf://datasets/{address.id}")
-
-
-def check_fetched(benchmark: Benchmark, path: str) -> None:
-    """Refuse files that `spikein data fetch` wrote from another commit.
+def check_commit(benchmark: Benchmark, path: str, read: tuple[str, str] | None) -> None:
+    """Refuse rows of another commit than the benchmark's.
 
     Args:
         benchmark: the benchmark of the rows.
         path: a file, folder or glob.
+        read: id and commit of the data set of the hub that it was read from; None for files that
+            the user names.
 
     Raises:
         InputError: naming both commits.
     """
-    if not benchmark.commit:
+    if not benchmark.hub:
         return
+    for hub, commit in _fetched(path) if read is None else (read,):
+        if hub == benchmark.hub and not commit.startswith(benchmark.commit):
+            raise InputError(
+                f"these rows are of commit {commit[:12]}, and {benchmark.name} is defined by "
+                f"commit {benchmark.commit}",
+                where=path,
+                hint="--benchmark rows scores any rows with labels.",
+            )
+
+
+def _fetched(path: str) -> Iterator[tuple[str, str]]:
+    """Yield the data set and the commit of each file that `spikein data fetch` wrote."""
     for file in source_files(path, what="examples"):
-        folder = next((up for up in file.resolve().parents if (up / MANIFEST).is_file()), None)
-        if folder is not None:
-            entry = _entry(folder, file)
-            if entry.get("hub") == benchmark.hub:
-                _require(benchmark, entry["commit"], str(file))
-
-
-def _entry(folder: Path, file: Path) -> dict[str, str]:
-    name = file.resolve().relative_to(folder).as_posix()
-    entry: dict[str, str] = read_manifest(folder)["files"].get(name, {})
-    return entry
-
-
-def _require(benchmark: Benchmark, commit: str, location: str) -> None:
-    if not commit.startswith(benchmark.commit):
-        raise InputError(
-            f"these rows are of commit {commit[:12]}, and {benchmark.name} is defined by commit "
-            f"{benchmark.commit}",
-            where=location,
-            hint="Numbers of another revision cannot be compared. --benchmark rows scores any rows "
-            "with labels.",
-        )
+        for folder in file.resolve().parents:
+            if (folder / MANIFEST).is_file():
+                name = file.resolve().relative_to(folder).as_posix()
+                entry = read_manifest(folder)["files"].get(name, {})
+                yield entry.get("hub", ""), entry.get("commit", "")

@@ -39,7 +39,7 @@ from spikein.executors.given_models import open_store
 from spikein.pipeline.graph import Graph
 from spikein.pipeline.graph import plan as plan_steps
 from spikein.progress import Progress
-from spikein.scoring.benchmark_files import check_commit, check_fetched
+from spikein.scoring.benchmark_files import check_commit
 from spikein.scoring.options import ScoringOptions
 from spikein.scoring.scored_rows import RowsPlan, ScoredRows, plan_rows, score_rows
 from spikein.store.filesystem import check_file, writing
@@ -87,18 +87,18 @@ def plan_file(
     path = _rows_path(examples)
     _check_no_input(out, path, options)
     address = parse_address(examples)
-    commit = None if address is None else resolve_commit("dataset", address.id, address.revision)
+    origin = None
+    if address is not None:
+        origin = (address.id, resolve_commit("dataset", address.id, address.revision))
     if known_benchmark is not None:
-        if address is not None and commit is not None:
-            check_commit(known_benchmark, commit, address)
-        check_fetched(known_benchmark, path)
+        check_commit(known_benchmark, path, origin)
     rows = (known_benchmark.read if known_benchmark else read_labelled)(path, options)
     plan = plan_rows(rows, model, options, control=known_benchmark is not None)
     read = {"file": examples, **options.model_dump(include=set(RowSettings.model_fields))}
     notes = (f"{known_benchmark.name}: {known_benchmark.warning}.",) if known_benchmark else ()
-    if commit is not None:
-        read["commit"] = commit
-        notes = (*notes, _hub_note(path, commit))
+    if origin is not None:
+        read["commit"] = origin[1]
+        notes = (*notes, _hub_note(path, origin[1]))
     return replace(plan, record={**plan.record, "examples": read}, notes=(*notes, *plan.notes))
 
 

@@ -39,29 +39,23 @@ def check_ids(highest: HighestId, model: str, options: ScoringOptions) -> None:
         raise InputError(f"{', '.join(useless)} applies only to texts, and the rows are token ids")
     if options.servers:
         raise InputError("token ids can be scored only by a model on this machine", where="server")
-    _check_vocabulary(highest, model, options.revision, options)
-    if options.reference is not None:
-        _check_vocabulary(highest, options.reference, None, options)
+    for name, revision in ((model, options.revision), (options.reference, None)):
+        rows = name and _vocabulary(name, revision, trusted=options.trust_remote_code)
+        if isinstance(rows, int) and highest.id >= rows:
+            raise InputError(
+                f"id {highest.id:,} is outside the vocabulary of {name}",
+                where=highest.place,
+                allowed=f"0 to {rows - 1:,}",
+                hint="Are the ids those of this model's tokenizer?",
+            )
 
 
-def _check_vocabulary(
-    highest: HighestId, model: str, revision: str | None, options: ScoringOptions
-) -> None:
+def _vocabulary(model: str, revision: str | None, *, trusted: bool) -> int | None:
     from train.models.pretrained import code_options, find_model
     from train.models.weight_check import vocabulary_rows
 
-    trusted = options.trust_remote_code
-    pretrained = find_model(model, revision=revision, trust_remote_code=trusted)
-    rows = vocabulary_rows(
-        pretrained.path, code_options(pretrained, model, trust_remote_code=trusted)
-    )
-    if rows is not None and highest.id >= rows:
-        raise InputError(
-            f"id {highest.id:,} is outside the vocabulary of {model}",
-            where=highest.place,
-            allowed=f"0 to {rows - 1:,}",
-            hint="Are the ids those of this model's tokenizer?",
-        )
+    folder = find_model(model, revision=revision, trust_remote_code=trusted)
+    return vocabulary_rows(folder.path, code_options(folder, model, trust_remote_code=trusted))
 
 
 def of_ids(settings: Sequence[DetectorSetting], *, leave_out: bool) -> Runnable:

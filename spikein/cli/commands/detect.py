@@ -80,11 +80,7 @@ def detect(
     ] = None,
     subset: Annotated[
         str | None,
-        option(
-            "--subset NAME",
-            "Read only a part of the benchmark: a condition of [cyan]toaa[/], or a number of "
-            "copies of [cyan]hubble[/].",
-        ),
+        option("--subset NAME", "Condition of [cyan]toaa[/], or copies of [cyan]hubble[/]."),
     ] = None,
     limit: Annotated[
         int | None,
@@ -104,17 +100,11 @@ def detect(
     ] = None,
     ids_column: Annotated[
         str | None,
-        option(
-            "--ids-column NAME",
-            "Column of lists of token ids, which are scored as they are in place of a text.",
-        ),
+        option("--ids-column NAME", "Column of token ids, scored as they are, not of a text."),
     ] = None,
     ids_start_column: Annotated[
         str | None,
-        option(
-            "--ids-start-column NAME",
-            "Column of the position from which the ids of a row are scored.",
-        ),
+        option("--ids-start-column NAME", "Column of the first position of a row to score."),
     ] = None,
     delimiter: Annotated[
         str | None,

@@ -111,7 +111,7 @@ def test_rows_of_another_form_are_not_toaa(tmp_path, change, message):
 def test_toaa_requires_its_columns_and_both_sides(tmp_path):
     for name in TYPES.keys() - {"suffix_token_ids"}:
         row = {key: value for key, value in ROWS[0].items() if key != name}
-        with pytest.raises(InputError, match=f"has no column '{name}'"):
+        with pytest.raises(InputError, match=f"there is no column '{name}'"):
             read("toaa", write_lines(tmp_path / "t.jsonl", [row]))
     with pytest.raises(InputError, match="have no non-members"):
         read("toaa", write_toaa(tmp_path / "t.parquet", [ROWS[0]]))

@@ -101,7 +101,7 @@ def test_parts_are_printed(detect, tmp_path, capsys):
     printed = capsys.readouterr().out
     assert f"AUC, condition {PLAIN}" in printed
     assert f"AUC, condition {RANDOM}" in printed
-    assert result.notes[0].startswith("toaa: members were inserted")
+    assert result.notes[0].startswith("toaa: sbordt/OLMo-2-179M-Exp saw the members")
 
 
 def test_non_members_of_hubble_belong_to_every_number_of_copies(detect, tmp_path):

@@ -78,7 +78,7 @@ class EvidenceSources:
     trust_remote_code: bool = False
     """Whether further models may run their own code."""
     of_ids: bool = False
-    """Whether the texts are token ids, to score as they are (`detect.token_ids`)."""
+    """Whether the texts are token ids, to score as they are (`detect.engine.token_ids`)."""
 
 
 class Scored(NamedTuple):

@@ -40,7 +40,7 @@ def statistics_step(
         view: the form of the texts.
         detect: settings for querying models.
         held_out: read the held-out rows instead of the examples.
-        of_ids: the texts are token ids (`detect.token_ids`).
+        of_ids: the texts are token ids (`detect.engine.token_ids`).
     """
     return asking_step(
         model,

@@ -1,4 +1,4 @@
-"""Columns of token ids in a user's rows: checked, and turned into texts (`detect.token_ids`).
+"""Token ids in a user's rows: checked, and turned into texts (`detect.engine.token_ids`).
 
 Ids of the vocabulary are numbers from 0 on. Its size is the model's, so the highest id of all rows
 is kept with its place, for a check once the model is known.
@@ -6,7 +6,7 @@ is kept with its place, for a check once the model is known.
 
 from typing import Any, NamedTuple
 
-from detect.token_ids import ids_text
+from detect.engine.token_ids import ids_text
 from inject.errors import InputError
 
 

@@ -7,7 +7,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from detect.token_ids import ids_text, parse_ids
+from detect.engine.token_ids import ids_text, parse_ids
 from inject.errors import InputError
 from spikein.scoring.detect_file import plan_file
 from spikein.scoring.options import ScoringOptions
@@ -129,7 +129,7 @@ def test_a_column_without_whole_numbers_is_refused(detect, write, ids):
         detect(write([{"tokens": ids}]), ids_column="tokens")
 
 
-def test_what_applies_to_texts_is_refused(detect, write, tiny_model_path):
+def test_options_of_texts_are_refused(detect, write, tiny_model_path):
     file = write(id_rows())
     for options, message in [
         ({"bos": "always"}, "bos applies only to texts"),

@@ -13,6 +13,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from detect.user_rows.id_columns import HighestId, IdRows
 from detect.user_rows.row_settings import Labels, RowSettings, column_names
 from inject.bounded_files import read_lines
 from inject.errors import InputError, did_you_mean, first_names
@@ -51,6 +52,10 @@ class LabelledRows(NamedTuple):
     """Names of the rows' protected datasets."""
     limited: bool = False
     """Whether there are further rows that were not read."""
+    highest_id: HighestId | None = None
+    """Of rows that are token ids; None if the rows are texts."""
+    parts: list[str] | None = None
+    """The part of a benchmark that each row belongs to; empty for rows that belong to all."""
 
 
 def read_labelled(
@@ -75,7 +80,7 @@ def read_labelled(
             label that is neither member nor non-member, or labels on some rows only.
     """
     how = how or RowSettings()
-    known_labels = Labels(how.labels)
+    known_labels, id_rows = Labels(how.labels), IdRows()
     texts: list[str] = []
     ids, labels, groups = [], [], []
     paraphrases: list[tuple[str, ...]] = []
@@ -92,7 +97,10 @@ def read_labelled(
             values = _of_options(values, options, place)
         paraphrases.append(_paraphrases(values.get(_PARAPHRASES), place))
         titles.append(_title(values.get("title"), place))
-        text = _text(values, place)
+        if how.ids_column is None:
+            text = _text(values, place)
+        else:
+            text = id_rows.text(values.get("ids"), values.get("ids_start"), place)
         texts.append(text)
         if is_protected(values):
             protected.add(str(values.get("dataset") or Path(pattern).name.partition(".")[0]))
@@ -122,6 +130,7 @@ def read_labelled(
         titles if any(titles) else None,
         protected=tuple(sorted(protected)),
         limited=limited,
+        highest_id=id_rows.highest if how.ids_column is not None else None,
     )
 
 

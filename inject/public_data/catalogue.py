@@ -23,9 +23,9 @@ class DataFile(Settings):
     hub: str
     """Id of the dataset on the hub."""
     commit: str
-    """The pinned one, 40 hex digits."""
+    """The pinned one: 40 hex digits, or its beginning, which must be that of the main branch."""
     sources: tuple[str, ...]
-    """Paths in the repository, in the order in which they are read."""
+    """Paths in the repository, in the order in which they are read; `*` for any part of a name."""
     columns: tuple[str, ...]
     """Columns that the rows of the hub's file must have."""
     convert: str | None = None
@@ -56,6 +56,8 @@ class DataSet(Settings):
     """The files made of it."""
     terms: str = ""
     """Conditions to accept before it is fetched; `` for none."""
+    only_by_name: bool = False
+    """Whether it is fetched only by its name, being large."""
 
     @property
     def pages(self) -> str:
@@ -73,8 +75,12 @@ def _catalogue() -> dict[str, DataSet]:
     return {data_set.name: data_set for data_set in sets}
 
 
-def data_sets(names: Iterable[str] = ()) -> tuple[DataSet, ...]:
+def data_sets(names: Iterable[str] = (), *, with_large: bool = False) -> tuple[DataSet, ...]:
     """Return datasets by name, each once, in the order of the catalogue; all without a name.
+
+    Args:
+        names: their names.
+        with_large: without a name, include those that are fetched only by name.
 
     Raises:
         InputError: an unknown name.
@@ -89,4 +95,5 @@ def data_sets(names: Iterable[str] = ()) -> tuple[DataSet, ...]:
                 hint="`spikein data list` says what each is, and a preset's name means what it "
                 "reads. Any other dataset: `path: hf://datasets/OWNER/NAME/FILE`.",
             )
-    return tuple(by_name[name] for name in by_name if not selected or name in selected)
+    small = [name for name in by_name if with_large or not by_name[name].only_by_name]
+    return tuple(by_name[name] for name in by_name if name in (selected or small))

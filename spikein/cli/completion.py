@@ -39,7 +39,7 @@ def public_data(incomplete: str) -> list[str]:
     from inject.public_data.catalogue import data_sets
 
     return [
-        *_filter([data_set.name for data_set in data_sets()], incomplete),
+        *_filter([data_set.name for data_set in data_sets(with_large=True)], incomplete),
         *presets(incomplete),
     ]
 

@@ -101,7 +101,7 @@ def test_column_names_ignore_case(tmp_path):
         (tmp_path / "a.csv").write_text(f"{header}\none,1,x,g\ntwo,0,y,g\n")
         table = read_labelled(str(tmp_path / "a.csv"))
         assert table[:4] == (["one", "two"], ["x", "y"], [True, False], ["group g", "group g"])
-        assert table[4:] == (None, None, (), False)
+        assert table[4:] == (None, None, (), False, None, None)
 
 
 def test_exact_column_name_wins_over_another_case(tmp_path):

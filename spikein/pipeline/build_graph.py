@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from analysis.correction.question import ANSWERS, BASE_ANSWERS, TWIN_ANSWERS
 from analysis.results import results_step
 from analysis.task_accuracy.gain_step import accuracy_gain_step
 from analysis.trajectory.checkpoints import trajectory_step
@@ -127,6 +128,7 @@ def build_graph(checked: CheckedExperiment, *, device: Device | None = None) -> 
                 "examples": node.examples,
                 "model": node.trained,
                 **node.further,
+                **node.answers,
             },
             model=CONTAMINATED,
             fixed_levels=node.arm.experiment.copies.levels is not None,
@@ -249,8 +251,7 @@ def _arm_nodes(
         ),
         twins=twins,
         sources=sources,
-        accuracy=_accuracy(contaminated.node, examples, experiment),
-        base_accuracy=None if base is None else _accuracy(base, examples, experiment),
+        answers=_answers(contaminated.node, base, twins.clean, examples, experiment),
         background=_background(contaminated.node, base, corpus, experiment),
         further=further,
         further_notes=further_notes,
@@ -281,25 +282,38 @@ def _background(
     }
 
 
-def _accuracy(model: ModelNode, examples: Step, experiment: Experiment) -> Step | None:
+def _answers(
+    trained: ModelNode,
+    base: ModelNode | None,
+    twin: Model | None,
+    examples: Step,
+    experiment: Experiment,
+) -> dict[str, Step]:
+    """Return the models' answers to the benchmarks' questions; empty if they are not queried."""
     if not experiment.analysis.task_accuracy:
-        return None
-    return accuracy_step(model, examples, experiment.contaminants, experiment.detect)
+        return {}
+    models = {ANSWERS: trained, BASE_ANSWERS: base, TWIN_ANSWERS: twin and twin.node}
+    steps = {
+        name: accuracy_step(model, examples, experiment.contaminants, experiment.detect)
+        for name, model in models.items()
+        if model is not None
+    }
+    return {name: step for name, step in steps.items() if step is not None}
 
 
 def _accuracy_gain(nodes: tuple[ArmNodes, ...], experiment: Experiment) -> Step | None:
     arms = [
         node.contaminated.group(
             {
-                "before": node.base_accuracy,
-                "after": node.accuracy,
+                "before": node.answers.get(BASE_ANSWERS),
+                "after": node.answers.get(ANSWERS),
                 "examples": node.examples,
                 "model": node.trained,
                 **node.background,
             },
         )
         for node in nodes
-        if node.accuracy is not None or node.background
+        if node.answers or node.background
     ]
     return accuracy_gain_step(arms, experiment.analysis, label=experiment.name) if arms else None
 

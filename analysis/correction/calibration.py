@@ -36,42 +36,36 @@ class Platt(NamedTuple):
 
 
 def fit_platt(scores: Floats, positive: Mask, counts: Floats) -> Platt:
-    """Return the calibration of each draw's items, [draws, items] each.
+    """Return the calibration of each draw.
 
     Args:
-        scores: of the calibration sets; items without a score (NaN) are left out of the fit.
-        positive: which items are members, or have a right answer.
-        counts: how often a draw contains an item; 0 for never.
+        scores: of the items, [draws or 1, items]; those without a score (NaN) are left out of the
+            fit.
+        positive: which items are members, or have a right answer; likewise.
+        counts: how often a draw's calibration set contains an item, [draws, items].
     """
     from scipy.special import expit
 
     weights = counts * np.isfinite(scores)
-    total = np.maximum(weights.sum(axis=1), 1.0)[:, None]
-    values = np.where(np.isfinite(scores), scores, 0.0)
-    centre = (weights * values).sum(axis=1, keepdims=True) / total
-    spread = np.sqrt((weights * (values - centre) ** 2).sum(axis=1, keepdims=True) / total)
-    spread = np.where(spread > 0, spread, 1.0)
-    x = np.where(weights > 0, (values - centre) / spread, 0.0)
+    finite = scores[np.isfinite(scores)]
+    centre, spread = (finite.mean(), finite.std() or 1.0) if len(finite) else (0.0, 1.0)
+    values = np.where(np.isfinite(scores), (scores - centre) / spread, 0.0)
+    design = np.stack([values, np.ones_like(values)], axis=2)
+    across = design.transpose(0, 2, 1)
     target = _targets(positive, weights)
-    slope, intercept = np.zeros(len(x)), np.zeros(len(x))
-    reach = np.abs(x).max(axis=1)
+    line = np.zeros((len(counts), 2, 1))
     for _ in range(_STEPS):
-        p = expit(slope[:, None] * x + intercept[:, None])
-        residual, curvature = weights * (target - p), weights * p * (1 - p)
-        gradient = (residual * x).sum(axis=1), residual.sum(axis=1)
-        xx, x1 = (curvature * x * x).sum(axis=1) + _RIDGE, (curvature * x).sum(axis=1)
-        ones = curvature.sum(axis=1) + _RIDGE
-        determinant = xx * ones - x1**2
-        by_slope = (ones * gradient[0] - x1 * gradient[1]) / determinant
-        by_intercept = (xx * gradient[1] - x1 * gradient[0]) / determinant
-        moved = np.abs(by_slope) * reach + np.abs(by_intercept)
-        shorter = _LARGEST_STEP / np.maximum(moved, _LARGEST_STEP)
-        slope, intercept = slope + shorter * by_slope, intercept + shorter * by_intercept
+        p = expit((design @ line)[:, :, 0])
+        gradient = across @ (weights * (target - p))[:, :, None]
+        curvature = across @ ((weights * p * (1 - p))[:, :, None] * design) + _RIDGE * np.eye(2)
+        step = np.linalg.solve(curvature, gradient)
+        moved = np.abs(design @ step).max(axis=(1, 2), keepdims=True)
+        line += step * (_LARGEST_STEP / np.maximum(moved, _LARGEST_STEP))
         if moved.max() < _CONVERGED:
             break
-    slope = slope / spread[:, 0]
+    slope = line[:, 0, 0] / spread
     prior = (counts * positive).sum(axis=1) / np.maximum(counts.sum(axis=1), 1.0)
-    return Platt(slope, intercept - slope * centre[:, 0], prior)
+    return Platt(slope, line[:, 1, 0] - slope * centre, prior)
 
 
 def _targets(positive: Mask, weights: Floats) -> Floats:

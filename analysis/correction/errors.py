@@ -12,22 +12,14 @@ shares are fixed; from there it is that of any mean (`analysis.intervals`).
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from analysis.arm import Column
-from analysis.correction.calibration import Platt, fit_platt
+from analysis.correction.calibration import fit_platt
 from analysis.correction.draws import Draws, draw_sets, group_orders
-from analysis.correction.estimators import (
-    Terms,
-    estimate,
-    item_influence,
-    score_free_terms,
-    score_terms,
-)
+from analysis.correction.estimators import estimate, item_influence, score_free_terms, score_terms
 from analysis.intervals.clustered import Part
 from analysis.intervals.ends import Scale
 from analysis.intervals.estimate import Estimate
@@ -42,17 +34,19 @@ SIZES = (10, 20, 50, 100)
 """Of the calibration set."""
 SHARES = (0.1, 0.3, 0.5)
 """Of contaminated items in the corrected test set."""
+_DRAWN = "score correction"
+Key = tuple[str, str]
+"""Outcome and estimator."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class Items:
+class Items(NamedTuple):
     """The items of one dataset under one seed's models, [n] each."""
 
-    seed: int
     member: Mask
     group: Counts
     """Number of the group; the same in every seed."""
-    right: Floats
+    right: Mapping[str, Floats]
+    """Which answers are right, by outcome."""
     clean_right: Floats
     chance: Floats
     """Of guessing the right answer."""
@@ -60,137 +54,177 @@ class Items:
     """Log-odds of the base model's probability of the right answer; None without a base model."""
     scores: Mapping[Column, Floats]
 
-    @cached_property
-    def outcomes(self) -> Mapping[str, Floats]:
-        """Which answers are right, by outcome."""
-        hybrid = np.where(self.member, self.right, self.clean_right)
-        return dict(zip(OUTCOMES, (self.right, hybrid), strict=True))
 
-    def part(self, errors: "_Errors", n_groups: int) -> Part:
-        """Return mean errors with what each group moves them by."""
-        sides = [self.group[self.member], self.group[~self.member]]
-        counts = np.array([[len(np.unique(group))] for group in sides])
-        ones = np.ones(len(errors.names))
-        influence = np.zeros((2, len(ones), n_groups))
-        for side, at in np.ndindex(2, len(ones)):
-            influence[side, at] = np.bincount(
-                self.group, errors.influence[side, at], minlength=n_groups
-            )
-        influence *= np.sqrt(counts / np.maximum(counts - 1, 1))[:, :, None]
-        freedom = np.maximum(counts - 1.0, 1.0) * ones
-        sample = Sample(errors.mean, influence, freedom, counts * ones.astype(np.int64))
-        members = int(self.member.sum())
-        return Part(sample, ones, np.full(len(ones), members), len(self.member) - members)
+class SeedErrors(NamedTuple):
+    """The errors of some estimators under one seed's models."""
 
-
-class _Errors(NamedTuple):
-    """The errors of some estimators in all draws of one seed."""
-
-    names: Sequence[tuple[str, str]]
-    """Outcome and estimator."""
-    by_draw: Floats
-    """[names, draws]; NaN if the estimator is undefined."""
-    influence: Floats
-    """Mean over draws, by item, of members and of non-members, [2, names, n]."""
-
-    @property
-    def mean(self) -> Floats:
-        """The mean over draws; NaN if no draw defines it."""
-        count = np.isfinite(self.by_draw).sum(axis=1)
-        return np.nansum(self.by_draw, axis=1) / np.where(count, count, np.nan)
-
-
-class _Calibration:
-    """The calibration sets of all draws of one size; test sets of any share use the same fits."""
-
-    def __init__(self, items: Items, sets: Draws) -> None:
-        at = self._at = sets.calibration
-        self.items, self._scores = items, dict[Column, Platt]()
-        unaffected = (~items.member[at]).astype(float)
-        self._clean = {
-            outcome: fit_platt(items.clean_logit[at], right[at] > 0, unaffected)
-            for outcome, right in items.outcomes.items()
-            if items.clean_logit is not None
-        }
-
-    def member(self, column: Column, at: Counts) -> Floats:
-        """Return the probability of membership of some items by a detector's scores."""
-        scores = self.items.scores[column]
-        if column not in self._scores:
-            ones = np.ones(self._at.shape)
-            self._scores[column] = fit_platt(scores[self._at], self.items.member[self._at], ones)
-        return self._scores[column].probabilities(scores[at])
-
-    def clean(self, outcome: str, at: Counts) -> Floats | None:
-        """Return the clean model's probability of a right answer; None if there is none."""
-        if self.items.clean_logit is None:
-            return None
-        return self._clean[outcome].probabilities(self.items.clean_logit[at])
+    by_draw: Mapping[Key, Floats]
+    """[draws]; NaN if the estimator is undefined."""
+    part: Part
+    """Their means, in the same order."""
 
 
 def dataset_errors(
     seeds: Sequence[Items], settings: AnalysisSettings, *, draws: int = DRAWS
 ) -> Iterator[dict[str, Any]]:
-    """Yield the errors of one dataset by size, share, outcome, detector and estimator.
+    """Yield the errors of one dataset by size, detector (first none), share and estimator.
 
     Args:
         seeds: its items under each seed's models.
         settings: the confidence, and the seed of the draws.
         draws: how many.
     """
-    orders = [group_orders(items.group, draws, _generator(items, settings)) for items in seeds]
-    for size in SIZES:
-        calibrations: list[_Calibration] = []
-        for share in SHARES:
-            sets = [
-                draw_sets(items.member, items.group, order, size=size, share=share)
-                for items, order in zip(seeds, orders, strict=True)
-            ]
-            usable = [each for each in sets if each is not None]
-            if len(usable) < len(seeds):
-                continue
-            calibrations = calibrations or [*map(_Calibration, seeds, usable)]
-            place = {"calibration_items": size, "contaminated_share": share}
-            for row in _errors(calibrations, usable, settings):
-                yield {**place, **row}
-
-
-def _generator(items: Items, settings: AnalysisSettings) -> np.random.Generator:
-    key = keyed.item_key(f"score correction {items.seed}")
-    return keyed.generator(settings.seed, keyed.Stream.BOOTSTRAP, key)
-
-
-def _errors(
-    calibrations: Sequence[_Calibration], sets: Sequence[Draws], settings: AnalysisSettings
-) -> Iterator[dict[str, Any]]:
-    """Yield the rows of one size and share, first those that use no detector."""
-    seeds = [calibration.items for calibration in calibrations]
+    random = keyed.generator(settings.seed, keyed.Stream.BOOTSTRAP, keyed.item_key(_DRAWN))
+    orders = [group_orders(items.group, draws, random) for items in seeds]
     n_groups = max(int(items.group.max()) for items in seeds) + 1
-    target = float(
-        np.mean([s.clean_right[d.corrected].mean() for s, d in zip(seeds, sets, strict=True)])
+    for size in SIZES:
+        sets = {share: _all_sets(seeds, orders, size, share) for share in SHARES}
+        sets = {share: of_seeds for share, of_seeds in sets.items() if of_seeds}
+        if not sets:
+            continue
+        # Test sets of every share have the same calibration sets.
+        calibration = [each.calibration for each in next(iter(sets.values()))]
+        clean = [_clean(*each) for each in zip(seeds, calibration, strict=True)]
+        naive: dict[tuple[float, str], Estimate] = {}
+        for column in (None, *seeds[0].scores):
+            member = [_member(*each, column) for each in zip(seeds, calibration, strict=True)]
+            for share, of_seeds in sets.items():
+                errors = [
+                    seed_errors(*each, n_groups)
+                    for each in zip(seeds, of_seeds, member, clean, strict=True)
+                ]
+                for row, error in _rows(errors, settings):
+                    first = naive.setdefault((share, row["outcome"]), error)
+                    yield {
+                        "calibration_items": size,
+                        "contaminated_share": share,
+                        "detector": column and column.detector,
+                        "setting": column and column.setting,
+                        "unscored": sum(
+                            int(np.isnan(items.scores[column]).sum()) for items in seeds if column
+                        ),
+                        "removed": _removed(error, first),
+                        **row,
+                    }
+
+
+def _all_sets(
+    seeds: Sequence[Items], orders: Sequence[Floats], size: int, share: float
+) -> list[Draws]:
+    """Return the sets of every seed; none if a seed has too few items."""
+    sets = [
+        draw_sets(items.member, items.group, order, size=size, share=share)
+        for items, order in zip(seeds, orders, strict=True)
+    ]
+    complete = [each for each in sets if each is not None]
+    return complete if len(complete) == len(sets) else []
+
+
+def _member(items: Items, calibration: Counts, column: Column | None) -> Floats | None:
+    """Return the probability of membership by a detector, [draws, n]; None without a detector."""
+    if column is None:
+        return None
+    scores, member = items.scores[column], items.member[calibration]
+    fit = fit_platt(scores[calibration], member, np.ones(member.shape))
+    return fit.probabilities(scores[None])
+
+
+def _clean(items: Items, calibration: Counts) -> dict[str, Floats]:
+    """Return a clean model's probability of right answers, by outcome; empty without a model."""
+    logits, unaffected = items.clean_logit, 1.0 - items.member[calibration]
+    if logits is None:
+        return {}
+    fits = {
+        outcome: fit_platt(logits[calibration], right[calibration] > 0, unaffected)
+        for outcome, right in items.right.items()
+    }
+    return {outcome: fit.probabilities(logits[None]) for outcome, fit in fits.items()}
+
+
+def seed_errors(
+    items: Items, sets: Draws, member: Floats | None, clean: Mapping[str, Floats], n_groups: int
+) -> SeedErrors:
+    """Return the errors of a detector's estimators; without one, of those that use no scores.
+
+    Args:
+        items: of the seed.
+        sets: its draws.
+        member, clean: probabilities of all items in each draw, [draws, n]; the latter by outcome.
+        n_groups: over all seeds.
+    """
+    at = sets.corrected
+    ones, target = np.ones(at.shape), items.clean_right[at]
+    goal = target.mean(axis=1, keepdims=True)
+    by_draw: dict[Key, Floats] = {}
+    influence = []
+    for outcome, right in items.right.items():
+        expected = _at(clean.get(outcome), at)
+        terms = (
+            score_free_terms(right[at], expected, ones, items.member[at])
+            if (probability := _at(member, at)) is None
+            else score_terms(right[at], probability, expected, ones)
+        )
+        for name, each in terms.items():
+            value = estimate(each)
+            by_draw[outcome, name] = value - goal[:, 0]
+            moved = item_influence(each, value) - (target - goal) / at.shape[1]
+            influence.append(_by_group(moved, sets, items.group[at], n_groups))
+    sides = [np.unique(items.group[side]) for side in (items.member, ~items.member)]
+    counts = np.array([[len(groups)] for groups in sides])
+    scale = np.sqrt(counts / np.maximum(counts - 1, 1))
+    ones = np.ones(len(by_draw))
+    sample = Sample(
+        np.array([_mean(errors) for errors in by_draw.values()]),
+        np.stack(influence, axis=1) * scale[:, :, None],
+        np.maximum(counts - 1.0, 1.0) * ones,
+        counts * ones.astype(np.int64),
     )
-    naive: dict[str, Estimate] = {}
-    for column in (None, *seeds[0].scores):
-        errors = [_seed_errors(*pair, column) for pair in zip(calibrations, sets, strict=True)]
-        parts = [{"": s.part(each, n_groups)} for s, each in zip(seeds, errors, strict=True)]
-        estimates = Numbers(parts, Scale.SLOPE).estimates(confidence=settings.confidence)
-        by_draw = np.concatenate([each.by_draw for each in errors], axis=1)
-        unscored = sum(int(np.isnan(s.scores[column]).sum()) for s in seeds) if column else 0
-        for (outcome, name), error, of_draws in zip(errors[0].names, estimates, by_draw, strict=True):
-            naive.setdefault(outcome, error)
-            defined = of_draws[np.isfinite(of_draws)]
-            yield {
-                "outcome": outcome,
-                "estimator": name,
-                "detector": column and column.detector,
-                "setting": column and column.setting,
-                **error.row(),
-                "rmse": float(np.sqrt(np.mean(defined**2))) if len(defined) else None,
-                "removed": _removed(error, naive[outcome]),
-                "target": target,
-                "draws": len(defined),
-                "unscored": unscored,
-            }
+    members = int(items.member.sum())
+    part = Part(sample, ones, np.full(len(ones), members), len(items.member) - members)
+    return SeedErrors(by_draw, part)
+
+
+def _at(values: Floats | None, items: Counts) -> Floats | None:
+    return None if values is None else np.take_along_axis(values, items, axis=1)
+
+
+def _by_group(moved: Floats, sets: Draws, group: Counts, n_groups: int) -> Floats:
+    """Return the mean over draws of what each group moves an error by, [2, n_groups].
+
+    Args:
+        moved: by the corrected items, [draws, items]; NaN in draws without an estimate.
+        sets: the draws.
+        group: of the corrected items.
+        n_groups: how many there are.
+    """
+    defined = np.isfinite(moved).all(axis=1)
+    sums = []
+    for side in (slice(None, sets.members), slice(sets.members, None)):
+        part = moved[defined, side]
+        centred = part - part.mean(axis=1, keepdims=True)
+        sums.append(np.bincount(group[defined, side].ravel(), centred.ravel(), n_groups))
+    return np.stack(sums) / max(int(defined.sum()), 1)
+
+
+def _mean(errors: Floats) -> float:
+    defined = errors[np.isfinite(errors)]
+    return float(defined.mean()) if len(defined) else np.nan
+
+
+def _rows(
+    seeds: Sequence[SeedErrors], settings: AnalysisSettings
+) -> Iterator[tuple[dict[str, Any], Estimate]]:
+    numbers = Numbers([{"": seed.part} for seed in seeds], Scale.SLOPE)
+    estimates = numbers.estimates(confidence=settings.confidence)
+    for key, error in zip(seeds[0].by_draw, estimates, strict=True):
+        by_draw = np.concatenate([seed.by_draw[key] for seed in seeds])
+        row = {
+            **dict(zip(("outcome", "estimator"), key, strict=True)),
+            **error.row(),
+            "rmse": float(np.sqrt(_mean(by_draw**2))),
+            "draws": int(np.isfinite(by_draw).sum()),
+        }
+        yield row, error
 
 
 def _removed(error: Estimate, naive: Estimate) -> float | None:
@@ -198,46 +232,3 @@ def _removed(error: Estimate, naive: Estimate) -> float | None:
     if not naive.available or naive.contains(0) or not np.isfinite(error.value):
         return None
     return 1 - abs(error.value) / abs(naive.value)
-
-
-def _seed_errors(calibration: _Calibration, sets: Draws, column: Column | None) -> _Errors:
-    """Return the errors of one seed: of a detector's estimators, or of those that use none."""
-    items, at = calibration.items, sets.corrected
-    ones, target = np.ones(at.shape), items.clean_right[at]
-    member = None if column is None else calibration.member(column, at)
-    terms: dict[tuple[str, str], Terms] = {}
-    for outcome, right in items.outcomes.items():
-        clean = calibration.clean(outcome, at)
-        of_outcome = (
-            score_free_terms(right[at], clean, ones, items.member[at])
-            if member is None
-            else score_terms(right[at], member, clean, ones)
-        )
-        terms |= {(outcome, name): each for name, each in of_outcome.items()}
-    goal = target.mean(axis=1)
-    missed = (target - goal[:, None]) / at.shape[1]
-    values = [estimate(each) for each in terms.values()]
-    moved = (
-        item_influence(each, value) - missed
-        for each, value in zip(terms.values(), values, strict=True)
-    )
-    influence = [_by_item(each, sets, len(items.member)) for each in moved]
-    return _Errors([*terms], np.stack(values) - goal, np.stack(influence, axis=1))
-
-
-def _by_item(moved: Floats, sets: Draws, n_items: int) -> Floats:
-    """Return the mean over draws of what each item moves an error by, [2, n_items].
-
-    Args:
-        moved: by the corrected items, [draws, items]; NaN in draws without an estimate.
-        sets: the draws.
-        n_items: of the dataset.
-    """
-    defined = np.isfinite(moved).all(axis=1)
-    sums = []
-    for side in (slice(None, sets.members), slice(sets.members, None)):
-        part, at = moved[defined, side], sets.corrected[defined, side]
-        centred = part - part.mean(axis=1, keepdims=True)
-        sums.append(np.bincount(at.ravel(), centred.ravel(), minlength=n_items))
-    return np.stack(sums) / max(int(defined.sum()), 1)
-

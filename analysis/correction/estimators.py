@@ -87,7 +87,8 @@ def below_threshold(right: Floats, member: Floats, counts: Floats) -> Mask:
     mean(y: d̂ <= t)) / (sd(y) / √n_t); sd(y), the same for all, does not change their order. If no
     gain is positive, all items are below.
     """
-    low, high = member.min(axis=-1, keepdims=True), member.max(axis=-1, keepdims=True)
+    low = np.where(counts > 0, member, np.inf).min(axis=-1, keepdims=True)
+    high = np.where(counts > 0, member, -np.inf).max(axis=-1, keepdims=True)
     span = np.where(high > low, high - low, 1.0)
     place = np.ceil(THRESHOLDS * (member - low) / span).astype(np.int64).clip(1, THRESHOLDS) - 1
     items, right_items = (_up_to(place, each) for each in (counts, counts * right))

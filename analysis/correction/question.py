@@ -13,11 +13,10 @@ import numpy as np
 
 from analysis.arm import Cohort, Column, LoadedArm
 from analysis.correction.calibration import log_odds
-from analysis.correction.errors import Items, dataset_errors
+from analysis.correction.errors import OUTCOMES, Items, dataset_errors
 from analysis.decisions.flagged import seen_rows, unseen_rows
-from analysis.intervals.estimate import Estimate
-from analysis.intervals.influence import Counts
-from analysis.intervals.rows import Rows, mean_numbers, number_groups
+from analysis.intervals.influence import Counts, pack_groups
+from analysis.intervals.rows import Rows, mean_numbers
 from analysis.selection.tuning import Choice, reported_columns, shown_columns
 from analysis.settings import AnalysisSettings
 from detect.task_accuracy.answers import AccuracyRow, read_accuracy
@@ -46,25 +45,25 @@ def correction_rows(
         settings: the confidence, and the seed of the draws.
     """
     answers = [_read_answers(arm) for arm in loaded]
-    present = [name for name in (ANSWERS, *_TARGETS) if all(name in seed for seed in answers)]
-    targets = [name for name in present if name in _TARGETS]
-    if ANSWERS not in present or not targets:
+    if not all(ANSWERS in seed and len(seed) > 1 for seed in answers):
         return []
     columns = shown_columns(reported_columns(loaded, choices))
     rows: list[dict[str, Any]] = []
     for dataset in dict.fromkeys(name for arm in loaded for name in arm.dataset):
-        used = [
-            _used_rows(arm, seed, dataset, settings)
-            for arm, seed in zip(loaded, answers, strict=True)
-        ]
+        used = [_used_rows(*seed, dataset, settings) for seed in zip(loaded, answers, strict=True)]
         if not all(map(len, used)):
             continue
-        groups = _group_numbers([arm.group[at] for arm, at in zip(loaded, used, strict=True)])
-        seeds = [
-            _items(*seed, targets[0], columns)
-            for seed in zip(loaded, answers, used, groups, strict=True)
-        ]
-        place = {**cohort.place(), "dataset": dataset, "reference": _TARGETS[targets[0]]}
+        # A group has the same number in every seed.
+        names = np.concatenate([arm.group[at] for arm, at in zip(loaded, used, strict=True)])
+        groups = np.split(pack_groups(names)[0], np.cumsum([len(at) for at in used])[:-1])
+        pieces = zip(loaded, answers, used, groups, strict=True)
+        seeds = [_items(*piece, columns) for piece in pieces]
+        place = {
+            **cohort.place(),
+            "dataset": dataset,
+            "reference": _TARGETS[_target(answers[0])],
+            "target": float(np.mean([items.clean_right.mean() for items in seeds])),
+        }
         rows += [{**place, **row} for row in _dataset_rows(seeds, settings)]
     return rows
 
@@ -73,8 +72,13 @@ def _read_answers(arm: LoadedArm) -> _Answers:
     return {
         name: {row.example_id: row for row in read_accuracy(folder) if row.reason is None}
         for name, folder in arm.arm.further.items()
-        if name in (ANSWERS, *_TARGETS)
+        if name in (ANSWERS, TWIN_ANSWERS, BASE_ANSWERS)
     }
+
+
+def _target(answers: _Answers) -> str:
+    """Return the model whose accuracy is the target."""
+    return TWIN_ANSWERS if TWIN_ANSWERS in answers else BASE_ANSWERS
 
 
 def _used_rows(
@@ -88,31 +92,23 @@ def _used_rows(
     return np.flatnonzero(usable & (seen | unseen_rows(arm, seen, settings)) & ~mixed)
 
 
-def _group_numbers(names: Sequence[Sequence[str]]) -> list[Counts]:
-    """Return the numbers of groups by seed; a group has the same number in every seed."""
-    together = [name for seed in names for name in seed]
-    numbers = number_groups([""] * len(together), together)
-    return np.split(numbers, np.cumsum([len(seed) for seed in names])[:-1])
-
-
 def _items(
-    arm: LoadedArm,
-    answers: _Answers,
-    used: Counts,
-    group: Counts,
-    target: str,
-    columns: Sequence[Column],
+    arm: LoadedArm, answers: _Answers, used: Counts, group: Counts, columns: Sequence[Column]
 ) -> Items:
     rows = {
         name: [by_id[arm.examples[at].example_id] for at in used] for name, by_id in answers.items()
     }
+    right, clean_right = (
+        np.array([row.correct_plain for row in rows[name]], dtype=float)
+        for name in (ANSWERS, _target(answers))
+    )
+    member = seen_rows(arm)[used]
     base = [row.probability_plain for row in rows.get(BASE_ANSWERS, ())]
     return Items(
-        seed=arm.arm.seed,
-        member=seen_rows(arm)[used],
+        member=member,
         group=group,
-        right=np.array([row.correct_plain for row in rows[ANSWERS]], dtype=float),
-        clean_right=np.array([row.correct_plain for row in rows[target]], dtype=float),
+        right=dict(zip(OUTCOMES, (right, np.where(member, right, clean_right)), strict=True)),
+        clean_right=clean_right,
         chance=np.array([1 / (row.answers or 1) for row in rows[ANSWERS]]),
         clean_logit=log_odds(np.array(base, dtype=float)) if base else None,
         scores={column: arm.scores[used, arm.index[column]] for column in columns},
@@ -121,23 +117,11 @@ def _items(
 
 def _dataset_rows(seeds: Sequence[Items], settings: AnalysisSettings) -> list[dict[str, Any]]:
     """Return the rows of one dataset, first its clean accuracy minus chance."""
-    above = _above_chance(seeds, settings)
-    members = sum(int(items.member.sum()) for items in seeds)
-    total = sum(len(items.member) for items in seeds)
-    first = {
-        "estimator": ABOVE_CHANCE,
-        **above.row(),
-        "n_members": members,
-        "n_nonmembers": total - members,
-        "target": float(np.mean([items.clean_right.mean() for items in seeds])),
-    }
+    number = np.repeat(np.arange(len(seeds)), [len(items.member) for items in seeds])
+    rows = Rows.of(np.concatenate([items.group for items in seeds]), seed=number)
+    margins = np.concatenate([items.clean_right - items.chance for items in seeds])
+    (above,) = mean_numbers(rows, margins).estimates(confidence=settings.confidence)
+    first = {"estimator": ABOVE_CHANCE, **above.row()}
     if above.value <= 0 or above.low <= 0:
         return [first]
     return [first, *dataset_errors(seeds, settings)]
-
-
-def _above_chance(seeds: Sequence[Items], settings: AnalysisSettings) -> Estimate:
-    number = np.repeat(np.arange(len(seeds)), [len(items.member) for items in seeds])
-    rows = Rows.of(np.concatenate([items.group for items in seeds]), seed=number)
-    above = np.concatenate([items.clean_right - items.chance for items in seeds])
-    return mean_numbers(rows, above).estimates(confidence=settings.confidence)[0]

@@ -8,6 +8,9 @@ rows take two seconds per column of scores.
 """
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from math import inf, nan
+from sys import float_info
 from typing import NamedTuple
 
 import numpy as np
@@ -28,15 +31,14 @@ from inject import keyed
 from inject.errors import InputError, did_you_mean
 from inject.reading.rows import read_rows
 
-INTERVAL = "percentile bootstrap"
 REPLICATES = 2000
+CONFIDENCE = 0.95
+INTERVAL = f"{CONFIDENCE:.0%} percentile bootstrap, {REPLICATES:,} replicates, groups whole"
 LEAST = 10
 """Known members, known non-members and corrected rows at least."""
 CORRECT, MEMBER, GROUP, CLEAN = "correct", "member", "group", "clean_probability"
 _CHUNK = 200
-_YES, _NO = ("1", "true", "yes", "right"), ("0", "false", "no", "wrong")
-_MEMBER, _NONMEMBER = ("1", "true", "yes", "member"), ("0", "false", "no", "nonmember")
-_MISSING = ("", "none", "nan", "na", "null")
+_MARK = f"Column {MEMBER!r} has member, non-member, or nothing for a row that is corrected."
 
 
 class UserItems(NamedTuple):
@@ -48,20 +50,19 @@ class UserItems(NamedTuple):
     nonmember: Mask
     """Which rows are known non-members."""
     corrected: Mask
-    """Which rows are corrected."""
     group: Counts
     clean: Floats | None
     """A clean model's probability of the right answer; None without the column."""
     scores: Mapping[str, Floats]
-    left_out: int
-    """Unknown rows of a group that has a known row."""
+    numbers: Mapping[str, int]
+    """How many rows are corrected, known, or left out: unknown, in a group with a known row."""
 
 
 class CorrectedScore(NamedTuple):
     """One estimate of the accuracy without contamination."""
 
     estimator: str
-    detector: str | None
+    scores: str | None
     """The column of scores; None for an estimator that uses none."""
     accuracy: Estimate
     unscored: int
@@ -69,7 +70,7 @@ class CorrectedScore(NamedTuple):
 
 
 def read_items(path: str, score_columns: Sequence[str]) -> UserItems:
-    """Read the rows of a file.
+    """Read the rows of a file; names of columns are case-insensitive.
 
     Args:
         path: CSV, TSV, JSON Lines, JSON or Parquet.
@@ -80,102 +81,87 @@ def read_items(path: str, score_columns: Sequence[str]) -> UserItems:
     """
     placed = list(read_rows(path, what="answers"))
     names = {str(name).strip().lower(): name for name in placed[0].values}
-    required = [CORRECT, MEMBER, *score_columns]
-    for column in required:
+    for column in (CORRECT, MEMBER, *score_columns):
         if column.lower() not in names:
             raise InputError(
                 f"there is no column {column!r}.{did_you_mean(column.lower(), names)}",
                 where=path,
-                allowed=f"{', '.join(required)}, and optionally {GROUP}, {CLEAN}",
-                hint=f"Its columns are {', '.join(names)}; --scores names those of scores.",
+                allowed=f"{CORRECT}, {MEMBER}, the columns of --scores; optionally {GROUP}, {CLEAN}",
+                hint=f"The file has {', '.join(names)}.",
             )
 
-    def column(name: str) -> list[tuple[str, str]]:
-        """Return the place and the text of every value of a column."""
-        key = names[name.lower()]
-        return [(row.place, str(row.values.get(key, "")).strip()) for row in placed]
+    def numbers(column: str, values: Values) -> Floats:
+        key = names[column.lower()]
+        texts = ((row.place, str(row.values.get(key, "")).strip()) for row in placed)
+        return np.array([values.read(place, text, column) for place, text in texts])
 
-    right = _sides(column(CORRECT), CORRECT, _YES, _NO, blank=False)
-    sides = _sides(column(MEMBER), MEMBER, _MEMBER, _NONMEMBER, blank=True)
-    rows = [f"row {at}" for at in range(len(placed))]
-    if GROUP in names:
-        texts = [text for _, text in column(GROUP)]
-        rows = [f"group {text}" if text else row for text, row in zip(texts, rows, strict=True)]
-    group, _ = pack_groups(rows)
+    groups = [str(row.values.get(names.get(GROUP), "")).strip() for row in placed]
+    group, _ = pack_groups([name or f"\0row {at}" for at, name in enumerate(groups, start=1)])
+    sides = numbers(MEMBER, _SIDES)
     unknown = np.isnan(sides)
     corrected = unknown & ~np.isin(group, group[~unknown])
-    items = UserItems(
-        right=right,
+    sets = {"corrected": corrected, "known members": sides == 1, "known non-members": sides == 0}
+    counts = {name: int(rows.sum()) for name, rows in sets.items()}
+    for name, count in counts.items():
+        if count < LEAST:
+            problem = f"{count} rows are {name}"
+            raise InputError(problem, where=path, allowed=f"{LEAST} or more", hint=_MARK)
+    return UserItems(
+        right=numbers(CORRECT, _ANSWERS),
         member=sides == 1,
         nonmember=sides == 0,
         corrected=corrected,
         group=group,
-        clean=_numbers(column(CLEAN), CLEAN, probability=True) if CLEAN in names else None,
-        scores={name: _numbers(column(name), name) for name in score_columns},
-        left_out=int((unknown & ~corrected).sum()),
+        clean=numbers(CLEAN, _PROBABILITIES) if CLEAN in names else None,
+        scores={name: numbers(name, _SCORES) for name in score_columns},
+        numbers={**counts, "left out": int((unknown & ~corrected).sum())},
     )
-    _check_counts(items, path)
-    return items
 
 
-def _sides(
-    values: Sequence[tuple[str, str]],
-    column: str,
-    yes: Sequence[str],
-    no: Sequence[str],
-    *,
-    blank: bool,
-) -> Floats:
-    """Return 1, 0 or NaN for each value: yes, no or, if allowed, unknown."""
-    numbers = {**dict.fromkeys(yes, 1.0), **dict.fromkeys(no, 0.0)}
-    numbers |= dict.fromkeys(_MISSING if blank else (), np.nan)
-    for place, text in values:
-        if text.lower() not in numbers:
-            unknown = ", or empty if it is unknown" if blank else ""
-            raise InputError(
-                f"{text!r} in column {column!r}",
-                where=place,
-                allowed=f"{', '.join(yes)}; {', '.join(no)}{unknown}",
-                hint="Correct this value, or remove the row.",
-            )
-    return np.array([numbers[text.lower()] for _, text in values])
+class Values(NamedTuple):
+    """The values that a column may have."""
+
+    texts: Mapping[str, float]
+    allowed: str
+    low: float = inf
+    high: float = -inf
+    """Numbers from low to high are allowed as well."""
+
+    def read(self, place: str, text: str, column: str) -> float:
+        """Return a value as a number.
+
+        Raises:
+            InputError: for a value that is not allowed.
+        """
+        if text.lower() in self.texts:
+            return self.texts[text.lower()]
+        with suppress(ValueError):
+            if self.low <= (number := float(text)) <= self.high:
+                return number
+        raise InputError(
+            f"{text!r} in column {column!r}",
+            where=place,
+            allowed=self.allowed,
+            hint="Correct this value, or remove the row.",
+        )
 
 
-def _numbers(
-    values: Sequence[tuple[str, str]], column: str, *, probability: bool = False
-) -> Floats:
-    """Return the numbers of a column; NaN for a missing score."""
-    numbers = []
-    for place, text in values:
-        missing = text.lower() in _MISSING
-        try:
-            number = np.nan if missing else float(text)
-        except ValueError:
-            number = np.inf
-        if np.isinf(number) or (probability and not 0 <= number <= 1):
-            raise InputError(
-                f"{text!r} in column {column!r}",
-                where=place,
-                allowed="a number from 0 to 1" if probability else "a finite number, or empty",
-                hint="Correct this value, or remove the row.",
-            )
-        numbers.append(number)
-    return np.array(numbers)
+def _words(yes: str, no: str) -> dict[str, float]:
+    return {**dict.fromkeys((yes, "1", "true", "yes"), 1.0),
+            **dict.fromkeys((no, "0", "false", "no"), 0.0)}  # fmt: skip
 
 
-def _check_counts(items: UserItems, path: str) -> None:
-    counts = {
-        "known members": (items.member, f"Mark more rows in column {MEMBER!r} with member."),
-        "known non-members": (items.nonmember, f"Mark more in column {MEMBER!r} with nonmember."),
-        "rows to correct": (items.corrected, f"Leave column {MEMBER!r} empty in these rows."),
-    }
-    for noun, (rows, hint) in counts.items():
-        if rows.sum() < LEAST:
-            allowed = f"{LEAST} or more"
-            raise InputError(f"{rows.sum()} {noun}", where=path, allowed=allowed, hint=hint)
+_EMPTY = dict.fromkeys(("", "none", "nan", "na", "null"), nan)
+_ANSWERS = Values(_words("right", "wrong"), "right, 1, true, yes; wrong, 0, false, no")
+_SIDES = Values(
+    _words("member", "nonmember") | {"non-member": 0.0} | _EMPTY,
+    "member, 1, true, yes; non-member, 0, false, no; empty if it is unknown",
+)
+_PROBABILITIES = Values({}, "a number from 0 to 1", 0.0, 1.0)
+_SCORES = Values(_EMPTY, "a finite number, or empty", -float_info.max, float_info.max)
 
 
-def check_above_chance(items: UserItems, options: int, path: str, *, confidence: float) -> None:
+def check_above_chance(items: UserItems, options: int, path: str) -> None:
     """Refuse answers that are no better than guessing: they cannot be inflated or corrected.
 
     Raises:
@@ -183,7 +169,7 @@ def check_above_chance(items: UserItems, options: int, path: str, *, confidence:
     """
     rows = items.corrected
     groups = [str(number) for number in items.group[rows]]
-    accuracy = clustered_share(items.right[rows] > 0, groups, confidence=confidence)
+    accuracy = clustered_share(items.right[rows] > 0, groups, confidence=CONFIDENCE)
     if accuracy.low <= 1 / options:
         raise InputError(
             f"the accuracy, {accuracy.text()}, is within noise of chance, {1 / options:.2f}",
@@ -194,36 +180,25 @@ def check_above_chance(items: UserItems, options: int, path: str, *, confidence:
         )
 
 
-def correct_items(
-    items: UserItems, *, confidence: float = 0.95, replicates: int = REPLICATES
-) -> list[CorrectedScore]:
-    """Return the estimates without scores, then those of each column of scores.
-
-    Args:
-        items: from `read_items`.
-        confidence: of the intervals.
-        replicates: of the bootstrap.
-    """
+def correct_items(items: UserItems, *, replicates: int = REPLICATES) -> list[CorrectedScore]:
+    """Return the estimates without scores, then those of each column of scores."""
     points = _estimates(items, np.ones((1, len(items.right))))
     counts = _bootstrap_counts(items, replicates)
     samples = [_estimates(items, counts[at : at + _CHUNK]) for at in range(0, replicates, _CHUNK)]
-    tails = [(1 - confidence) / 2, (1 + confidence) / 2]
+    tails = [(1 - CONFIDENCE) / 2, (1 + CONFIDENCE) / 2]
     results = []
-    for detector, estimator in _all_estimators(items):
-        key = detector, estimator
-        accuracy = no_estimate(f"requires the column {CLEAN}")
-        if key in points:
-            values = np.concatenate([sample[key] for sample in samples])
-            low, high = np.nanquantile(values, tails) if np.isfinite(values).any() else (np.nan,) * 2
-            accuracy = Estimate(float(points[key][0]), float(low), float(high))
-        unscored = int(np.isnan(items.scores[detector]).sum()) if detector else 0
-        results.append(CorrectedScore(estimator, detector, accuracy, unscored))
+    for detector in (None, *items.scores):
+        for estimator in ESTIMATORS:
+            if (estimator in BY_SCORES) == (detector is None):
+                continue
+            key, accuracy = (detector, estimator), no_estimate(f"requires the column {CLEAN}")
+            if key in points:
+                values = np.concatenate([sample[key] for sample in samples])
+                low, high = np.nanquantile(values, tails)
+                accuracy = Estimate(float(points[key][0]), float(low), float(high))
+            unscored = int(np.isnan(items.scores[detector]).sum()) if detector else 0
+            results.append(CorrectedScore(estimator, detector, accuracy, unscored))
     return results
-
-
-def _all_estimators(items: UserItems) -> list[tuple[str | None, str]]:
-    free = [(None, name) for name in ESTIMATORS if name not in BY_SCORES]
-    return [*free, *((detector, name) for detector in items.scores for name in BY_SCORES)]
 
 
 def _bootstrap_counts(items: UserItems, replicates: int) -> Floats:
@@ -240,25 +215,23 @@ def _bootstrap_counts(items: UserItems, replicates: int) -> Floats:
 
 def _estimates(items: UserItems, counts: Floats) -> dict[tuple[str | None, str], Floats]:
     """Return every estimate of each replicate, by column of scores and estimator."""
-    rows, calibrating = items.corrected, items.member | items.nonmember
-    shape = counts.shape
-
-    def probabilities(values: Floats, positive: Mask, calibrate: Mask) -> Floats:
-        wide = np.broadcast_to(values, shape)
-        fit = fit_platt(
-            wide[:, calibrate], np.broadcast_to(positive, shape)[:, calibrate], counts[:, calibrate]
-        )
-        return fit.probabilities(wide[:, rows])
-
-    right, row_counts = np.broadcast_to(items.right, shape)[:, rows], counts[:, rows]
+    right, corrected = items.right[None], counts * items.corrected
     clean = None
     if items.clean is not None:
-        clean = probabilities(log_odds(items.clean), items.right > 0, items.nonmember)
-    terms: dict[tuple[str | None, str], Terms] = {
-        (None, name): each for name, each in score_free_terms(right, clean, row_counts).items()
+        clean = _calibrated(log_odds(items.clean), items.right > 0, counts * items.nonmember)
+    terms: dict[str | None, Mapping[str, Terms]] = {
+        None: score_free_terms(right, clean, corrected)
     }
-    for detector, scores in items.scores.items():
-        member = probabilities(scores, items.member, calibrating)
-        for name, each in score_terms(right, member, clean, row_counts).items():
-            terms[detector, name] = each
-    return {key: estimate(each) for key, each in terms.items()}
+    for name, scores in items.scores.items():
+        calibrating = counts * (items.member | items.nonmember)
+        member = _calibrated(scores, items.member, calibrating)
+        terms[name] = score_terms(right, member, clean, corrected)
+    return {
+        (scores, name): estimate(each)
+        for scores, by_name in terms.items()
+        for name, each in by_name.items()
+    }
+
+
+def _calibrated(values: Floats, positive: Mask, counts: Floats) -> Floats:
+    return fit_platt(values[None], positive[None], counts).probabilities(values[None])

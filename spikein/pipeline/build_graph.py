@@ -4,7 +4,7 @@ base → corpus, examples, plan → audit → model → token statistics → sco
 every step with the same identity: one corpus, one base model, one pool per seed.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -239,6 +239,11 @@ def _arm_nodes(
     if base is not None:
         base_scores = scores_step(base, sources, role="base")
         start = Model(arm=arm, role=BASE, node=base, scores=base_scores)
+    answering = {
+        ANSWERS: contaminated.node,
+        BASE_ANSWERS: base,
+        TWIN_ANSWERS: twins.clean and twins.clean.node,
+    }
     further, further_notes = further_steps(contaminated.node, sources, experiment.analysis)
     return ArmNodes(
         arm=arm,
@@ -251,7 +256,7 @@ def _arm_nodes(
         ),
         twins=twins,
         sources=sources,
-        answers=_answers(contaminated.node, base, twins.clean, examples, experiment),
+        answers=_answers(answering, examples, experiment),
         background=_background(contaminated.node, base, corpus, experiment),
         further=further,
         further_notes=further_notes,
@@ -283,20 +288,13 @@ def _background(
 
 
 def _answers(
-    trained: ModelNode,
-    base: ModelNode | None,
-    twin: Model | None,
-    examples: Step,
-    experiment: Experiment,
+    models: Mapping[str, ModelNode | None], examples: Step, experiment: Experiment
 ) -> dict[str, Step]:
     """Return the models' answers to the benchmarks' questions; empty if they are not queried."""
-    if not experiment.analysis.task_accuracy:
-        return {}
-    models = {ANSWERS: trained, BASE_ANSWERS: base, TWIN_ANSWERS: twin and twin.node}
     steps = {
         name: accuracy_step(model, examples, experiment.contaminants, experiment.detect)
         for name, model in models.items()
-        if model is not None
+        if model is not None and experiment.analysis.task_accuracy
     }
     return {name: step for name, step in steps.items() if step is not None}
 

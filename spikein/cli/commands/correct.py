@@ -1,14 +1,9 @@
 """`spikein correct`: what a benchmark's accuracy would have been without contamination."""
 
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated
 
 from spikein.cli.options import AsJson, argument, option
-from spikein.cli.output import print_json, say, show_table, warn, with_noun
-
-if TYPE_CHECKING:
-    from analysis.correction.user_file import CorrectedScore, UserItems
-
-_CONFIDENCE = 0.95
+from spikein.cli.output import print_json, print_rows, say, warn
 
 
 def correct(
@@ -65,7 +60,13 @@ def correct(
 
       wrong,,-2.9,0.20
     """
-    from analysis.correction.user_file import check_above_chance, correct_items, read_items
+    from analysis.correction.user_file import (
+        INTERVAL,
+        check_above_chance,
+        correct_items,
+        read_items,
+    )
+    from analysis.unit import Unit
     from inject.errors import InputError
 
     columns = list(dict.fromkeys(name.strip() for name in scores.split(",") if name.strip()))
@@ -73,61 +74,20 @@ def correct(
         raise InputError("names no column", where="--scores", allowed="names of columns of FILE")
     items = read_items(file, columns)
     if options is not None:
-        check_above_chance(items, options, file, confidence=_CONFIDENCE)
-    results = correct_items(items, confidence=_CONFIDENCE)
+        check_above_chance(items, options, file)
+    results = correct_items(items)
     if as_json:
-        print_json({"file": file, **_head(items), "estimates": [_entry(each) for each in results]})
+        print_json({"file": file, **items.numbers, "interval": INTERVAL, "estimates": results})
         return
-    _print(items, results)
-    if options is None:
-        warn("Not compared with chance: --options N gives the number of answer options.")
-
-
-def _head(items: "UserItems") -> dict[str, Any]:
-    from analysis.correction.user_file import INTERVAL, REPLICATES
-
-    return {
-        "corrected": int(items.corrected.sum()),
-        "known_members": int(items.member.sum()),
-        "known_nonmembers": int(items.nonmember.sum()),
-        "left_out": items.left_out,
-        "interval": INTERVAL,
-        "replicates": REPLICATES,
-        "confidence": _CONFIDENCE,
-    }
-
-
-def _entry(result: "CorrectedScore") -> dict[str, Any]:
-    return {
-        "estimator": result.estimator,
-        "scores": result.detector,
-        **result.accuracy.columns(),
-        "unscored": result.unscored,
-    }
-
-
-def _print(items: "UserItems", results: "list[CorrectedScore]") -> None:
-    from analysis.correction.user_file import INTERVAL, REPLICATES
-    from analysis.page.table import listing
-    from analysis.unit import Unit
-
-    unit = Unit("accuracy", 3)
-    head = _head(items)
-    lines = [
-        (
-            *(result.estimator.replace("_", " "), result.detector or ""),
-            unit.brief(result.accuracy) or result.accuracy.reason or "undefined",
-            f"{result.unscored:,}" if result.unscored else "",
-        )
+    print_rows(
+        {
+            "estimator": result.estimator.replace("_", " "),
+            "scores": result.scores,
+            "accuracy": Unit("", 3).brief(result.accuracy) or result.accuracy.reason,
+            "not scored": result.unscored or None,
+        }
         for result in results
-    ]
-    caption = f"{_CONFIDENCE:.0%} intervals: {INTERVAL}, {REPLICATES:,} replicates, groups whole."
-    table = listing("Accuracy", ("Estimator", "Scores", "Accuracy", "Not scored"), lines, caption)
-    if table is not None:
-        show_table(table)
-    say(
-        f"{with_noun(head['corrected'], 'row')} corrected; calibrated by "
-        f"{head['known_members']:,} members and {head['known_nonmembers']:,} non-members."
     )
-    if items.left_out:
-        say(f"{with_noun(items.left_out, 'row')} left out: their group has a known row.")
+    say(f"Intervals: {INTERVAL}. Rows: {', '.join(f'{n:,} {s}' for s, n in items.numbers.items())}.")
+    if options is None:
+        warn("Not compared with chance: give --options N.")

@@ -36,7 +36,7 @@ class AnalysisSettings(Settings):
     """Members with at least so many copies also form one row, `4+`."""
     task_accuracy: bool = True
     """Whether the models are also asked the questions of benchmarks with closed answers, before
-    and after training."""
+    and after training, and so is the clean twin: scores are corrected for contamination."""
     background_tokens: Annotated[int, Field(ge=0)] = 0
     """Tokens of held-out background, of the documents after the corpus, whose loss is measured
     under the base model and every arm: how much a learning rate harms. 0 measures none, which an
@@ -49,7 +49,8 @@ class AnalysisSettings(Settings):
     shuffles: PositiveInt = 25
     """Of `exchangeability`: shuffles of each shard; each is a pass over the dataset."""
     seed: Annotated[int, Field(ge=0, lt=2**63)] = 0
-    """Seed of what the analysis draws (replicates, shuffles), apart from the experiment's seeds."""
+    """Seed of what the analysis draws (replicates, shuffles, calibration sets), apart from the
+    experiment's seeds."""
 
 
 class MeasureSettings(Settings):

@@ -7,8 +7,8 @@ non-members those of the target's model, which isolates contamination from all e
 changed.
 
 An error is the mean over draws of estimate minus target. Its interval linearises each estimator at
-each draw's calibration and averages what each group of items moves it by, sides apart, because their
-shares are fixed; from there it is that of any mean (`analysis.intervals`).
+each draw's calibration and averages what each group of items moves it by, sides apart, because
+their shares are fixed; from there it is that of any mean (`analysis.intervals`).
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -131,7 +131,7 @@ def _member(items: Items, calibration: Counts, column: Column | None) -> Floats 
 
 def _clean(items: Items, calibration: Counts) -> dict[str, Floats]:
     """Return a clean model's probability of right answers, by outcome; empty without a model."""
-    logits, unaffected = items.clean_logit, 1.0 - items.member[calibration]
+    logits, unaffected = items.clean_logit, (~items.member[calibration]).astype(np.float64)
     if logits is None:
         return {}
     fits = {
@@ -155,13 +155,14 @@ def seed_errors(
     at = sets.corrected
     ones, target = np.ones(at.shape), items.clean_right[at]
     goal = target.mean(axis=1, keepdims=True)
+    probability = _at(member, at)
     by_draw: dict[Key, Floats] = {}
     influence = []
     for outcome, right in items.right.items():
         expected = _at(clean.get(outcome), at)
         terms = (
             score_free_terms(right[at], expected, ones, items.member[at])
-            if (probability := _at(member, at)) is None
+            if probability is None
             else score_terms(right[at], probability, expected, ones)
         )
         for name, each in terms.items():
@@ -172,15 +173,15 @@ def seed_errors(
     sides = [np.unique(items.group[side]) for side in (items.member, ~items.member)]
     counts = np.array([[len(groups)] for groups in sides])
     scale = np.sqrt(counts / np.maximum(counts - 1, 1))
-    ones = np.ones(len(by_draw))
+    numbers = np.ones(len(by_draw))
     sample = Sample(
         np.array([_mean(errors) for errors in by_draw.values()]),
         np.stack(influence, axis=1) * scale[:, :, None],
-        np.maximum(counts - 1.0, 1.0) * ones,
-        counts * ones.astype(np.int64),
+        np.maximum(counts - 1.0, 1.0) * numbers,
+        counts * numbers.astype(np.int64),
     )
     members = int(items.member.sum())
-    part = Part(sample, ones, np.full(len(ones), members), len(items.member) - members)
+    part = Part(sample, numbers, np.full(len(numbers), members), len(items.member) - members)
     return SeedErrors(by_draw, part)
 
 

@@ -1,7 +1,7 @@
 """Six estimators of a benchmark's accuracy without contamination, and an oracle.
 
 After "Spiking the training data to correct for test set contamination" (arXiv 2605.24818). Each is
-a weighted mean over items, Σ w v / Σ w, so one formula gives its value, and another one how far each
+a weighted mean over items, Σ w v / Σ w, so one formula gives its value, and another how far each
 item moves it. Of each item, `right` is 1 for a right answer of the contaminated model and else 0
 (the paper's y), `member` the probability that a detector's score gives to membership (d̂), and
 `clean` the probability that a model without contamination answers right (ĉ). Arrays are [draws,

@@ -54,7 +54,7 @@ def correction_rows(
         if not all(map(len, used)):
             continue
         # A group has the same number in every seed.
-        names = np.concatenate([arm.group[at] for arm, at in zip(loaded, used, strict=True)])
+        names = [name for arm, at in zip(loaded, used, strict=True) for name in arm.group[at]]
         groups = np.split(pack_groups(names)[0], np.cumsum([len(at) for at in used])[:-1])
         pieces = zip(loaded, answers, used, groups, strict=True)
         seeds = [_items(*piece, columns) for piece in pieces]

@@ -86,7 +86,7 @@ def read_items(path: str, score_columns: Sequence[str]) -> UserItems:
             raise InputError(
                 f"there is no column {column!r}.{did_you_mean(column.lower(), names)}",
                 where=path,
-                allowed=f"{CORRECT}, {MEMBER}, the columns of --scores; optionally {GROUP}, {CLEAN}",
+                allowed=f"{CORRECT}, {MEMBER}, columns of --scores; optionally {GROUP}, {CLEAN}",
                 hint=f"The file has {', '.join(names)}.",
             )
 
@@ -95,7 +95,7 @@ def read_items(path: str, score_columns: Sequence[str]) -> UserItems:
         texts = ((row.place, str(row.values.get(key, "")).strip()) for row in placed)
         return np.array([values.read(place, text, column) for place, text in texts])
 
-    groups = [str(row.values.get(names.get(GROUP), "")).strip() for row in placed]
+    groups = [str(row.values.get(names.get(GROUP, GROUP), "")).strip() for row in placed]
     group, _ = pack_groups([name or f"\0row {at}" for at, name in enumerate(groups, start=1)])
     sides = numbers(MEMBER, _SIDES)
     unknown = np.isnan(sides)
@@ -175,8 +175,8 @@ def check_above_chance(items: UserItems, options: int, path: str) -> None:
             f"the accuracy, {accuracy.text()}, is within noise of chance, {1 / options:.2f}",
             where=path,
             allowed=f"an accuracy that is above 1 / {options} beyond noise",
-            hint="Accuracy at chance cannot be inflated. Use a benchmark that the model can answer, "
-            "or give the number of answer options with --options.",
+            hint="Accuracy at chance cannot be inflated: correct a benchmark that the model can "
+            "answer. --options is the number of answer options.",
         )
 
 
@@ -219,9 +219,7 @@ def _estimates(items: UserItems, counts: Floats) -> dict[tuple[str | None, str],
     clean = None
     if items.clean is not None:
         clean = _calibrated(log_odds(items.clean), items.right > 0, counts * items.nonmember)
-    terms: dict[str | None, Mapping[str, Terms]] = {
-        None: score_free_terms(right, clean, corrected)
-    }
+    terms: dict[str | None, Mapping[str, Terms]] = {None: score_free_terms(right, clean, corrected)}
     for name, scores in items.scores.items():
         calibrating = counts * (items.member | items.nonmember)
         member = _calibrated(scores, items.member, calibrating)

@@ -242,7 +242,7 @@ def _arm_nodes(
     answering = {
         ANSWERS: contaminated.node,
         BASE_ANSWERS: base,
-        TWIN_ANSWERS: twins.clean and twins.clean.node,
+        TWIN_ANSWERS: None if twins.clean is None else twins.clean.node,
     }
     further, further_notes = further_steps(contaminated.node, sources, experiment.analysis)
     return ArmNodes(

@@ -9,7 +9,7 @@ from analysis.correction.estimators import BY_SCORES, IMPUTED, NAIVE
 from analysis.correction.question import ABOVE_CHANCE
 from analysis.findings import Findings, Row, split_by_cohort
 from analysis.page.crossed import Head, cross
-from analysis.page.parts import Fold, Section, answer, present
+from analysis.page.parts import Section, answer, folded
 from analysis.page.table import Table
 from analysis.page.view import View, arm_suffix
 from analysis.unit import POINTS, estimate_of
@@ -19,9 +19,7 @@ _OUTCOME = "contaminated"
 _TARGETS = {"twin": "the clean twin's", "base": "the base model's, which lacks the background"}
 
 
-def correction_section(
-    table: pa.Table | None, axes: Sequence[str], view: View
-) -> Section | None:
+def correction_section(table: pa.Table | None, axes: Sequence[str], view: View) -> Section | None:
     """Return the section; None if no model's answers could be corrected.
 
     Args:
@@ -49,14 +47,14 @@ def correction_section(
             f"Clean accuracy is within noise of chance, so there is nothing to correct: "
             f"{', '.join(at_chance)}."
         )
-    first, *others = [_table(rows, view) for rows in shown] or [None]
+    tables = [_table(rows, view) for rows in shown]
     return answer(
         "correction",
         "Score correction",
         "Can the benchmark's score be corrected?",
         " ".join(sentences),
-        first,
-        rest=[Fold("Other arms and datasets", present(*others))] if others else [],
+        *tables[:1],
+        rest=[folded("Other arms and datasets", tables[1:])],
         others="detectors",
     )
 
@@ -91,7 +89,8 @@ def _sentences(rows: Findings, view: View) -> str:
     if top == best["detector"]:
         return f"{said}. It also has the best AUC."
     own = next(row for row in ranked if row["detector"] == top)
-    return f"{said}. {view.title(top)} has the best AUC; its best is {_name(own, view)}, {_error(own)}."
+    said += f". {view.title(top)} has the best AUC; its best correction is "
+    return f"{said}{_name(own, view)}, {_error(own)}."
 
 
 def _ranked(rows: Findings) -> list[Row]:
@@ -131,6 +130,8 @@ def _table(rows: Findings, view: View) -> Table:
         counted=lambda row: f"RMS {100 * row['rmse']:.1f}",
     )
     caption = f"{_place(rows)}. Points of accuracy: estimate minus target on average over draws of "
-    caption += "calibration and test set, with its 95 % interval and root mean square. Answers are the "
+    caption += (
+        "calibration and test set, with its 95 % interval and root mean square. Answers are the "
+    )
     caption += "contaminated model's."
     return crossed.table("Error of the corrected score", "Detector", caption)

@@ -88,6 +88,8 @@ def correct(
         }
         for result in results
     )
-    say(f"Intervals: {INTERVAL}. Rows: {', '.join(f'{n:,} {s}' for s, n in items.numbers.items())}.")
+    say(
+        f"Intervals: {INTERVAL}. Rows: {', '.join(f'{n:,} {s}' for s, n in items.numbers.items())}."
+    )
     if options is None:
         warn("Not compared with chance: give --options N.")

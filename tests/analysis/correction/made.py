@@ -13,7 +13,9 @@ from inject.examples.example import read_examples
 OPTIONS = 4
 
 
-def answered(arm: Arm, folder: Path, *, seed: int = 0, clean: float = 0.6, gain: float = 0.3) -> Arm:
+def answered(
+    arm: Arm, folder: Path, *, seed: int = 0, clean: float = 0.6, gain: float = 0.3
+) -> Arm:
     """Return an arm with answers: its own, those of its clean twin and those of its base model.
 
     Args:

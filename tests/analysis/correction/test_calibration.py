@@ -40,7 +40,9 @@ def test_an_item_without_score_has_the_share_of_members_and_no_weight():
     lacking = scores.copy()
     lacking[:, 3] = np.nan
     fit = fit_platt(lacking, positive, np.ones(scores.shape))
-    fewer = fit_platt(*(np.delete(each, 3, axis=1) for each in (scores, positive, np.ones((5, 20)))))
+    fewer = fit_platt(
+        *(np.delete(each, 3, axis=1) for each in (scores, positive, np.ones((5, 20))))
+    )
     assert fit.slope == pytest.approx(fewer.slope, rel=1e-6)
     assert fit.intercept == pytest.approx(fewer.intercept, rel=1e-6)
     assert (fit.probabilities(np.full((5, 2), np.nan)) == 0.5).all()

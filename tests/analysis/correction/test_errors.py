@@ -62,7 +62,9 @@ def test_errors_without_correction_are_the_weighted_gains_of_both_sides():
 
 def test_a_sharp_detector_corrects_what_a_blind_one_leaves():
     draw = np.random.default_rng(1)
-    sharp, blind = (rows([items(draw, strength=strength)]) for strength in (6.0, 0.0))
+    sharp, blind = (
+        rows([items(draw, strength=strength, groups=4000)], draws=50) for strength in (6.0, 0.0)
+    )
     place = {"outcome": "hybrid", "contaminated_share": 0.5, "calibration_items": 100}
     for estimator in ("weighted", "hard"):
         (found,), (other,) = (find(table, estimator=estimator, **place) for table in (sharp, blind))

@@ -12,18 +12,19 @@ from inject.errors import InputError
 HEADS = ("correct", "member", "score", "clean_probability", "group")
 
 
-def made_rows(seed: int, *, rows: int = 200, members: float = 0.5, labelled: int = 40,
-              strength: float = 5.0, gain: float = 0.6, passage: int = 1) -> list[dict[str, str]]:  # fmt: skip
+def made_rows(
+    seed: int, *, rows: int = 200, labelled: int = 40, strength: float = 5.0, passage: int = 1
+) -> list[dict[str, str]]:
     """Answers to questions, half of which the model saw; the first ones are of known membership.
 
     The accuracy without contamination is 0.6.
     """
     draw = np.random.default_rng(seed)
     group = np.arange(rows + labelled) // passage
-    member = np.isin(group, np.flatnonzero(draw.random(group.max() + 1) < members))
+    member = np.isin(group, np.flatnonzero(draw.random(group.max() + 1) < 0.5))
     member[:labelled] = np.arange(labelled) % 2 == 0
     ability = np.clip(0.6 + 0.25 * draw.uniform(-1, 1, group.max() + 1), 0, 1)[group]
-    right = (draw.random(len(group)) < ability) | (member & (draw.random(len(group)) < gain))
+    right = (draw.random(len(group)) < ability) | (member & (draw.random(len(group)) < 0.6))
     score = strength * member + draw.standard_normal(len(group))
     return [
         {
@@ -160,7 +161,7 @@ def test_an_accuracy_within_noise_of_chance_is_refused(tmp_path):
         row["correct"] = "right" if at % 4 == 0 else "wrong"
     path = write(tmp_path / "a.csv", rows)
     items = read_items(path, ["score"])
-    with pytest.raises(InputError, match="within noise of chance, 0.25") as raised:
+    with pytest.raises(InputError, match=r"within noise of chance, 0\.25") as raised:
         check_above_chance(items, 4, path)
     assert raised.value.where == path
     assert "--options" in raised.value.hint

@@ -21,7 +21,9 @@ def sentence(section) -> str:
 
 
 def tables(section) -> list[Table]:
-    parts = [p for part in section.parts for p in (part.parts if isinstance(part, Columns) else [part])]
+    parts = [
+        p for part in section.parts for p in (part.parts if isinstance(part, Columns) else [part])
+    ]
     return [part for part in parts if isinstance(part, Table)]
 
 

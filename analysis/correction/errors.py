@@ -2,7 +2,7 @@
 
 A draw takes a calibration set and a test set from a dataset's items (`analysis.correction.draws`).
 The clean probability is calibrated on the non-members of the calibration set, whose answers
-contamination did not change. Outcomes: `contaminated`, the answers of the arm; `hybrid`, on
+contamination did not change; without a base model it is their accuracy. Outcomes: `contaminated`, the answers of the arm; `hybrid`, on
 non-members those of the target's model, which isolates contamination from all else that training
 changed.
 
@@ -50,18 +50,14 @@ class Items(NamedTuple):
     clean_right: Floats
     chance: Floats
     """Of guessing the right answer."""
-    clean_logit: Floats | None
-    """Log-odds of the base model's probability of the right answer; None without a base model."""
+    clean_logit: Floats
+    """Log-odds of the base model's probability of the right answer; NaN without a base model."""
     scores: Mapping[Column, Floats]
 
 
-class SeedErrors(NamedTuple):
-    """The errors of some estimators under one seed's models."""
-
-    by_draw: Mapping[Key, Floats]
-    """[draws]; NaN if the estimator is undefined."""
-    part: Part
-    """Their means, in the same order."""
+SeedErrors = tuple[Mapping[Key, Floats], Part]
+"""The errors of some estimators under one seed's models: of each draw, [draws], NaN if the estimator
+is undefined; and their means, in the same order."""
 
 
 def dataset_errors(
@@ -120,25 +116,24 @@ def _all_sets(
     return complete if len(complete) == len(sets) else []
 
 
-def _member(items: Items, calibration: Counts, column: Column | None) -> Floats | None:
+def _member(items: Items, at: Counts, column: Column | None) -> Floats | None:
     """Return the probability of membership by a detector, [draws, n]; None without a detector."""
     if column is None:
         return None
-    scores, member = items.scores[column], items.member[calibration]
-    fit = fit_platt(scores[calibration], member, np.ones(member.shape))
-    return fit.probabilities(scores[None])
+    return _calibrated(items.scores[column], items.member, at, np.ones(at.shape))
 
 
-def _clean(items: Items, calibration: Counts) -> dict[str, Floats]:
-    """Return a clean model's probability of right answers, by outcome; empty without a model."""
-    logits, unaffected = items.clean_logit, (~items.member[calibration]).astype(np.float64)
-    if logits is None:
-        return {}
-    fits = {
-        outcome: fit_platt(logits[calibration], right[calibration] > 0, unaffected)
+def _clean(items: Items, at: Counts) -> dict[str, Floats]:
+    """Return a clean model's probability of a right answer, [draws, n], by outcome."""
+    unaffected = (~items.member[at]).astype(np.float64)
+    return {
+        outcome: _calibrated(items.clean_logit, right > 0, at, unaffected)
         for outcome, right in items.right.items()
     }
-    return {outcome: fit.probabilities(logits[None]) for outcome, fit in fits.items()}
+
+
+def _calibrated(values: Floats, positive: Mask, at: Counts, counts: Floats) -> Floats:
+    return fit_platt(values[at], positive[at], counts).probabilities(values[None])
 
 
 def seed_errors(
@@ -155,16 +150,15 @@ def seed_errors(
     at = sets.corrected
     ones, target = np.ones(at.shape), items.clean_right[at]
     goal = target.mean(axis=1, keepdims=True)
-    probability = _at(member, at)
     by_draw: dict[Key, Floats] = {}
     influence = []
     for outcome, right in items.right.items():
-        expected = _at(clean.get(outcome), at)
-        terms = (
-            score_free_terms(right[at], expected, ones, items.member[at])
-            if probability is None
-            else score_terms(right[at], probability, expected, ones)
-        )
+        expected = np.take_along_axis(clean[outcome], at, axis=1)
+        if member is None:
+            terms = score_free_terms(right[at], expected, ones, items.member[at])
+        else:
+            probability = np.take_along_axis(member, at, axis=1)
+            terms = score_terms(right[at], probability, expected, ones)
         for name, each in terms.items():
             value = estimate(each)
             by_draw[outcome, name] = value - goal[:, 0]
@@ -182,11 +176,7 @@ def seed_errors(
     )
     members = int(items.member.sum())
     part = Part(sample, numbers, np.full(len(numbers), members), len(items.member) - members)
-    return SeedErrors(by_draw, part)
-
-
-def _at(values: Floats | None, items: Counts) -> Floats | None:
-    return None if values is None else np.take_along_axis(values, items, axis=1)
+    return by_draw, part
 
 
 def _by_group(moved: Floats, sets: Draws, group: Counts, n_groups: int) -> Floats:
@@ -215,10 +205,10 @@ def _mean(errors: Floats) -> float:
 def _rows(
     seeds: Sequence[SeedErrors], settings: AnalysisSettings
 ) -> Iterator[tuple[dict[str, Any], Estimate]]:
-    numbers = Numbers([{"": seed.part} for seed in seeds], Scale.SLOPE)
+    numbers = Numbers([{"": part} for _, part in seeds], Scale.SLOPE)
     estimates = numbers.estimates(confidence=settings.confidence)
-    for key, error in zip(seeds[0].by_draw, estimates, strict=True):
-        by_draw = np.concatenate([seed.by_draw[key] for seed in seeds])
+    for key, error in zip(seeds[0][0], estimates, strict=True):
+        by_draw = np.concatenate([errors[key] for errors, _ in seeds])
         row = {
             **dict(zip(("outcome", "estimator"), key, strict=True)),
             **error.row(),

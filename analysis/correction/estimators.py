@@ -19,7 +19,6 @@ NAIVE, IMPUTED, ORACLE = "naive", "imputed", "oracle"
 WEIGHTED, HARD, LARGEST_GAIN, COMBINED = "weighted", "hard", "largest_gain", "combined"
 BY_SCORES = (WEIGHTED, HARD, LARGEST_GAIN, COMBINED)
 """Those that use a detector's scores."""
-ESTIMATORS = (NAIVE, WEIGHTED, HARD, LARGEST_GAIN, IMPUTED, COMBINED)
 THRESHOLDS = 200
 LEAST_SHARE = 0.1
 """Share of the items that a threshold has to leave."""
@@ -35,35 +34,28 @@ class Terms(NamedTuple):
 
 
 def score_free_terms(
-    right: Floats, clean: Floats | None, counts: Floats, truth: Mask | None = None
+    right: Floats, clean: Floats, counts: Floats, truth: Mask | None = None
 ) -> Mapping[str, Terms]:
     """Return the estimators that use no scores.
 
     Args:
-        right, counts: see above.
-        clean: likewise; without it, there is no `imputed`.
+        right, clean, counts: see above.
         truth: which items are members, for the oracle; None if that is unknown.
     """
-    terms = {NAIVE: Terms(counts, right)}
-    if clean is not None:
-        terms[IMPUTED] = Terms(counts, clean)
-    if truth is not None:
-        terms[ORACLE] = Terms(counts * ~truth, right)
-    return terms
+    terms = {NAIVE: Terms(counts, right), IMPUTED: Terms(counts, clean)}
+    return terms if truth is None else terms | {ORACLE: Terms(counts * ~truth, right)}
 
 
 def score_terms(
-    right: Floats, member: Floats, clean: Floats | None, counts: Floats
+    right: Floats, member: Floats, clean: Floats, counts: Floats
 ) -> Mapping[str, Terms]:
-    """Return the estimators that use scores; `combined` requires `clean`."""
-    terms = {
+    """Return the estimators that use scores."""
+    return {
         WEIGHTED: Terms(counts * (1 - member), right),
         HARD: Terms(counts * (member <= 0.5), right),
         LARGEST_GAIN: Terms(counts * below_threshold(right, member, counts), right),
+        COMBINED: Terms(counts, member * clean + (1 - member) * right),
     }
-    if clean is not None:
-        terms[COMBINED] = Terms(counts, member * clean + (1 - member) * right)
-    return terms
 
 
 def estimate(terms: Terms) -> Floats:
@@ -74,7 +66,7 @@ def estimate(terms: Terms) -> Floats:
 
 
 def item_influence(terms: Terms, value: Floats) -> Floats:
-    """Return how far each item moves the estimates, [draws, items]."""
+    """Return the change of the estimates per item, [draws, items]."""
     total = terms.weights.sum(axis=-1, keepdims=True)
     with np.errstate(invalid="ignore", divide="ignore"):
         return terms.weights * (terms.values - value[..., None]) / total

@@ -103,14 +103,14 @@ def _items(
         for name in (ANSWERS, _target(answers))
     )
     member = seen_rows(arm)[used]
-    base = [row.probability_plain for row in rows.get(BASE_ANSWERS, ())]
+    base = [row.probability_plain for row in rows.get(BASE_ANSWERS, ())] or [np.nan] * len(used)
     return Items(
         member=member,
         group=group,
         right=dict(zip(OUTCOMES, (right, np.where(member, right, clean_right)), strict=True)),
         clean_right=clean_right,
         chance=np.array([1 / (row.answers or 1) for row in rows[ANSWERS]]),
-        clean_logit=log_odds(np.array(base, dtype=float)) if base else None,
+        clean_logit=log_odds(np.array(base, dtype=float)),
         scores={column: arm.scores[used, arm.index[column]] for column in columns},
     )
 

@@ -29,25 +29,22 @@ def correction_section(table: pa.Table | None, axes: Sequence[str], view: View) 
     """
     arms = [] if table is None else split_by_cohort(table, axes)
     arms.sort(key=lambda arm: arm.cohort != view.best.table.cohort)
-    shown = [
+    conditions = [
         Findings(rows, axes, {"dataset": name})
         for arm in arms
         for name in arm.values("dataset")
         if (rows := _condition(arm.where(dataset=name)))
     ]
-    at_chance = [
+    at_chance = ", ".join(
         f"{row['dataset']}{arm_suffix(arm.cohort)}"
         for arm in arms
         for row in arm.rows
-        if row["estimator"] == ABOVE_CHANCE and not row["low"] > 0
-    ]
-    sentences = [_sentences(rows, view) for rows in shown[:1]]
+        if row["estimator"] == ABOVE_CHANCE and min(row["value"], row["low"]) <= 0
+    )
+    sentences = [_sentences(rows, view) for rows in conditions[:1]]
     if at_chance:
-        sentences.append(
-            f"Clean accuracy is within noise of chance, so there is nothing to correct: "
-            f"{', '.join(at_chance)}."
-        )
-    tables = [_table(rows, view) for rows in shown]
+        sentences.append(f"Clean accuracy is within noise of chance, so nothing is corrected: {at_chance}.")
+    tables = [_table(rows, view) for rows in conditions]
     return answer(
         "correction",
         "Score correction",
@@ -60,14 +57,11 @@ def correction_section(table: pa.Table | None, axes: Sequence[str], view: View) 
 
 
 def _condition(rows: Findings) -> list[Row]:
-    """Return the rows of the largest calibration set and the share nearest to 30 %."""
-
-    def order(row: Row) -> tuple[int, float]:
-        return -row["calibration_items"], abs(row["contaminated_share"] - _SHARE)
-
-    errors = [row for row in rows.rows if row["outcome"] == _OUTCOME]
-    nearest = min(map(order, errors), default=None)
-    return [row for row in errors if order(row) == nearest]
+    """Return the rows of one outcome and share, and of the largest calibration set."""
+    errors = rows.where(outcome=_OUTCOME).rows
+    errors = [row for row in errors if row["contaminated_share"] == _SHARE]
+    size = max((row["calibration_items"] for row in errors), default=0)
+    return [row for row in errors if row["calibration_items"] == size]
 
 
 def _sentences(rows: Findings, view: View) -> str:
@@ -76,21 +70,26 @@ def _sentences(rows: Findings, view: View) -> str:
     ranked = _ranked(rows)
     if naive is None or not ranked:
         return ""
-    best, table = ranked[0], view.best.table
-    said = f"{_place(rows)}: the score minus {_TARGETS[naive['reference']]} is {_error(naive)}. "
-    said += f"Closest is {_name(best, view)}, {_error(best)}"
+    best = ranked[0]
+    text = f"{_place(rows)}: the score minus {_TARGETS[naive['reference']]} is {_error(naive)}. "
+    text += f"Closest is {_name(best, view)}, {_error(best)}"
     if best["removed"] is not None:
-        said += f", which removes {best['removed']:.0%} of the inflation"
+        text += f", which removes {best['removed']:.0%} of the inflation"
     if imputed is not None:
-        said += f"; imputed, without a detector: {_error(imputed)}"
-    aucs = {row["detector"]: cell.value for row in ranked
-            if (cell := table.reported(row["detector"])) is not None}  # fmt: skip
-    top = max(aucs, key=lambda detector: aucs[detector], default=best["detector"])
-    if top == best["detector"]:
-        return f"{said}. It also has the best AUC."
-    own = next(row for row in ranked if row["detector"] == top)
-    said += f". {view.title(top)} has the best AUC; its best correction is "
-    return f"{said}{_name(own, view)}, {_error(own)}."
+        text += f"; imputed, without a detector: {_error(imputed)}"
+    table = next(each for each in view.tables if each.cohort == rows.cohort)
+    by_auc = max(ranked, key=lambda row: _auc(table, row))
+    if by_auc["detector"] == best["detector"]:
+        return f"{text}. It also has the best AUC."
+    text += f". {view.title(by_auc['detector'])} has the best AUC; its best correction is "
+    return f"{text}{_name(by_auc, view)}, {_error(by_auc)}."
+
+
+def _auc(table: Findings, row: Row) -> float:
+    """Return the AUC of a row's detector on its dataset, or on all if it is the only one."""
+    name = row["detector"]
+    cell = table.reported(name, dataset=row["dataset"]) or table.reported(name)
+    return -1.0 if cell is None else cell.value
 
 
 def _ranked(rows: Findings) -> list[Row]:

@@ -37,8 +37,8 @@ def correct(
 
     Columns of the file: [cyan]correct[/] (right or wrong), [cyan]member[/] (member, nonmember, or
     empty if it is unknown), scores, and optionally [cyan]group[/] (rows that share a passage) and
-    [cyan]clean_probability[/] (of the right answer, by a model without contamination), which the
-    estimators imputed and combined require. Values may also be 1, true, yes or 0, false, no.
+    [cyan]clean_probability[/] (of the right answer, by a model without contamination; without it,
+    the accuracy of the known non-members). Values may also be 1, true, yes or 0, false, no.
 
     Rows of unknown membership are corrected. At least 10 known members and 10 known non-members
     calibrate the scores; members should be as frequent among them as among the other rows.
@@ -67,11 +67,8 @@ def correct(
         read_items,
     )
     from analysis.unit import Unit
-    from inject.errors import InputError
 
     columns = list(dict.fromkeys(name.strip() for name in scores.split(",") if name.strip()))
-    if not columns:
-        raise InputError("names no column", where="--scores", allowed="names of columns of FILE")
     items = read_items(file, columns)
     if options is not None:
         check_above_chance(items, options, file)
@@ -83,7 +80,7 @@ def correct(
         {
             "estimator": result.estimator.replace("_", " "),
             "scores": result.scores,
-            "accuracy": Unit("", 3).brief(result.accuracy) or result.accuracy.reason,
+            "accuracy": Unit("", 3).brief(result.accuracy) or "undefined",
             "not scored": result.unscored or None,
         }
         for result in results

@@ -67,10 +67,10 @@ def test_a_sharp_detector_corrects_what_a_blind_one_leaves():
     )
     place = {"outcome": "hybrid", "contaminated_share": 0.5, "calibration_items": 100}
     for estimator in ("weighted", "hard"):
-        (found,), (other,) = (find(table, estimator=estimator, **place) for table in (sharp, blind))
-        assert found["removed"] > 0.7
-        assert other["removed"] < 0.4
-        assert found["rmse"] < other["rmse"]
+        (sharp_row,), (blind_row,) = (find(table, estimator=estimator, **place) for table in (sharp, blind))
+        assert sharp_row["removed"] > 0.7
+        assert blind_row["removed"] < 0.4
+        assert sharp_row["rmse"] < blind_row["rmse"]
 
 
 def test_an_inflation_within_noise_has_no_removed_share():
@@ -87,10 +87,13 @@ def test_missing_scores_are_counted_and_have_an_estimate():
     assert all(np.isfinite(row["value"]) for row in find(table, detector="loss"))
 
 
-def test_without_a_base_model_nothing_is_imputed():
-    pool = items(np.random.default_rng(4))._replace(clean_logit=None)
-    names = {row["estimator"] for row in rows([pool])}
-    assert names == {"naive", "oracle", "weighted", "hard", "largest_gain"}
+def test_without_a_base_model_the_accuracy_of_known_non_members_is_imputed():
+    pool = items(np.random.default_rng(4), groups=600)
+    table = rows([pool._replace(clean_logit=np.full(600, np.nan))])
+    (row,) = find(table, estimator="imputed", outcome="hybrid", contaminated_share=0.5,
+                  calibration_items=100)  # fmt: skip
+    expected = pool.clean_right[~pool.member].mean() - pool.clean_right.mean()
+    assert row["value"] == pytest.approx(expected, abs=0.02)
 
 
 def test_calibration_sets_larger_than_the_pool_have_no_row():
@@ -126,7 +129,7 @@ def test_intervals_hold_the_error_of_the_population(monkeypatch, passages: int):
         for row in rows([items(draw, groups=150 // passages + 30, **made)], draws=60):
             key = row["outcome"], row["estimator"]
             hits.setdefault(key, []).append(row["low"] <= np.mean(truth[key]) <= row["high"])
-    coverage = {key: np.mean(held) for key, held in hits.items()}
+    coverage = {key: np.mean(inside) for key, inside in hits.items()}
     # Calibration by ten members is noise that the interval leaves out.
     assert min(coverage.values()) > 0.85, coverage
     assert 0.9 < np.mean([*coverage.values()]) < 0.99, coverage

@@ -1,6 +1,7 @@
 """Score correction of a user's file: what is read, refused and estimated."""
 
 import csv
+import json
 from pathlib import Path
 
 import numpy as np
@@ -89,12 +90,13 @@ def test_intervals_hold_the_clean_accuracy(tmp_path, passage: int):
     assert np.mean(hits["naive"]) < 0.3
 
 
-def test_imputed_and_combined_require_the_clean_probability(tmp_path):
-    path = write(tmp_path / "a.csv", made_rows(3), [n for n in HEADS if n != "clean_probability"])
+def test_without_a_clean_model_the_accuracy_of_known_non_members_is_imputed(tmp_path):
+    rows = made_rows(3)
+    path = write(tmp_path / "a.csv", rows, [n for n in HEADS if n != "clean_probability"])
     accuracies = estimates(path)
-    assert accuracies["imputed"].reason == accuracies["combined"].reason
-    assert "clean_probability" in accuracies["imputed"].reason
-    assert accuracies["weighted"].available
+    answers = [row["correct"] == "right" for row in rows if row["member"] == "non-member"]
+    assert accuracies["imputed"].value == pytest.approx(np.mean(answers))
+    assert accuracies["combined"].available
 
 
 def test_missing_scores_are_counted(tmp_path):
@@ -119,7 +121,6 @@ WRONG = [
     ("score", "high", "'high' in column 'score'", "a finite number"),
     ("score", "inf", "'inf' in column 'score'", "a finite number"),
     ("clean_probability", "1.2", "'1.2' in column 'clean_probability'", "from 0 to 1"),
-    ("clean_probability", "", "'' in column 'clean_probability'", "from 0 to 1"),
 ]
 
 
@@ -166,3 +167,15 @@ def test_an_accuracy_within_noise_of_chance_is_refused(tmp_path):
     assert raised.value.where == path
     assert "--options" in raised.value.hint
     check_above_chance(read_items(write(tmp_path / "b.csv", made_rows(9)), ["score"]), 4, path)
+
+
+def test_json_lines_have_values_of_their_own_types(tmp_path):
+    rows = made_rows(10)
+    path = tmp_path / "a.jsonl"
+    sides = {"member": True, "non-member": False, "": None}
+    lines = [{**row, "correct": row["correct"] == "right", "member": sides[row["member"]],
+              "score": float(row["score"]), "group": None} for row in rows]  # fmt: skip
+    path.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    items = read_items(str(path), ["score"])
+    assert items.numbers["corrected"] == 200
+    assert len(set(items.group.tolist())) == 240

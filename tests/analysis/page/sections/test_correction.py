@@ -29,11 +29,11 @@ def tables(section) -> list[Table]:
 
 def test_it_names_inflation_best_corrector_and_best_auc(tmp_path):
     section = section_of(tmp_path, gain=0.8)
-    said = sentence(section)
-    assert said.startswith("fictional, 30% contaminated, 100 items of known membership")
-    assert "the score minus the clean twin's is +" in said
-    assert "of the inflation" in said
-    assert "best AUC" in said
+    text = sentence(section)
+    assert text.startswith("fictional, 30% contaminated, 100 items of known membership")
+    assert "the score minus the clean twin's is +" in text
+    assert "of the inflation" in text
+    assert "best AUC" in text
     (table,) = tables(section)
     assert table.heads == ("Detector", "Weighted", "Hard", "Largest gain", "Combined")
     assert len(table.rows) == 4

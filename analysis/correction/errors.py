@@ -56,8 +56,8 @@ class Items(NamedTuple):
 
 
 SeedErrors = tuple[Mapping[Key, Floats], Part]
-"""The errors of some estimators under one seed's models: of each draw, [draws], NaN if the estimator
-is undefined; and their means, in the same order."""
+"""The errors of some estimators under one seed's models: of each draw, [draws], NaN if it is
+undefined; and their means, in the same order."""
 
 
 def dataset_errors(

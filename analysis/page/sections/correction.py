@@ -43,7 +43,9 @@ def correction_section(table: pa.Table | None, axes: Sequence[str], view: View) 
     )
     sentences = [_sentences(rows, view) for rows in conditions[:1]]
     if at_chance:
-        sentences.append(f"Clean accuracy is within noise of chance, so nothing is corrected: {at_chance}.")
+        sentences.append(
+            f"Clean accuracy is within noise of chance, so nothing is corrected: {at_chance}."
+        )
     tables = [_table(rows, view) for rows in conditions]
     return answer(
         "correction",
@@ -58,8 +60,8 @@ def correction_section(table: pa.Table | None, axes: Sequence[str], view: View) 
 
 def _condition(rows: Findings) -> list[Row]:
     """Return the rows of one outcome and share, and of the largest calibration set."""
-    errors = rows.where(outcome=_OUTCOME).rows
-    errors = [row for row in errors if row["contaminated_share"] == _SHARE]
+    of_outcome = rows.where(outcome=_OUTCOME).rows
+    errors = [row for row in of_outcome if row["contaminated_share"] == _SHARE]
     size = max((row["calibration_items"] for row in errors), default=0)
     return [row for row in errors if row["calibration_items"] == size]
 

@@ -67,7 +67,9 @@ def test_a_sharp_detector_corrects_what_a_blind_one_leaves():
     )
     place = {"outcome": "hybrid", "contaminated_share": 0.5, "calibration_items": 100}
     for estimator in ("weighted", "hard"):
-        (sharp_row,), (blind_row,) = (find(table, estimator=estimator, **place) for table in (sharp, blind))
+        (sharp_row,), (blind_row,) = (
+            find(table, estimator=estimator, **place) for table in (sharp, blind)
+        )
         assert sharp_row["removed"] > 0.7
         assert blind_row["removed"] < 0.4
         assert sharp_row["rmse"] < blind_row["rmse"]

@@ -2,9 +2,9 @@
 
 A draw takes a calibration set and a test set from a dataset's items (`analysis.correction.draws`).
 The clean probability is calibrated on the non-members of the calibration set, whose answers
-contamination did not change; without a base model it is their accuracy. Outcomes: `contaminated`, the answers of the arm; `hybrid`, on
-non-members those of the target's model, which isolates contamination from all else that training
-changed.
+contamination did not change; without a base model it is their accuracy. Outcomes: `contaminated`,
+the answers of the arm; `hybrid`, on non-members those of the target's model, which isolates
+contamination from all else that training changed.
 
 An error is the mean over draws of estimate minus target. Its interval linearises each estimator at
 each draw's calibration and averages what each group of items moves it by, sides apart, because

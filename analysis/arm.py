@@ -62,7 +62,8 @@ class Arm:
     """Whether each number of copies was given to as many groups of a dataset as another
     (`copies.levels`): how many have which is then no chance, and each is a stratum of its own."""
     further: Mapping[str, Path] = field(default_factory=dict)
-    """Folders that dataset-level detectors read besides, by name (`analysis.dataset_detectors`)."""
+    """Folders that questions read besides, by name (`analysis.dataset_detectors`,
+    `analysis.correction`)."""
 
 
 class Column(NamedTuple):

@@ -60,6 +60,9 @@ _QUESTIONS = {
     "factors": """kind factor dataset detector setting level versus term=metric x value low high
         alone_low alone_high p_value n_members n_seeds shown reason=caution""",
     "accuracy": f"""dataset scoring=setting quantity=metric side moment value low high {_SEEDS}""",
+    "correction": f"""model dataset reference outcome=kind estimator=metric detector setting
+        calibration_items=calibration_rows contaminated_share=x value low high rmse=chance_error
+        removed=base_weight target=base_value draws=pairs unscored {_SEEDS} interval=caution""",
     "background_loss": """metric value low high documents=n_groups n_seeds interval=caution""",
     "trajectory": f"""step tokens dataset detector setting selection copies value low high {_SEEDS}
         interval=caution""",

@@ -22,6 +22,7 @@ from analysis.arm import MODEL_FREE, Arm, Cohort, Column, LoadedArm, axis_names,
 from analysis.auc_cells import PreparedCohort, measure_columns
 from analysis.compared_rows import UnscoredRows
 from analysis.copy_bins import ALL, with_passage_copies
+from analysis.correction.question import correction_rows
 from analysis.dataset_detectors.detector import method_roots
 from analysis.dataset_detectors.table import dataset_rows
 from analysis.decisions.flagged import flagged_rows
@@ -100,6 +101,7 @@ Question = Callable[
 QUESTIONS: Mapping[str, Question] = {
     "dataset_detectors": dataset_rows,
     "flagged": flagged_rows,
+    "correction": correction_rows,
 }
 """What is asked of each cohort besides its metrics: a new one is a function, and a line here."""
 
@@ -243,8 +245,8 @@ def results_step(models: Sequence[StepGroup], settings: AnalysisSettings, *, lab
     Args:
         models: their values are `axes` (pairs), `seed`, `model` (`contaminated`, `base`, `twin` or
             `retrained`) and `fixed_levels`; their steps `scores`, `examples`, `model` (none where
-            it saw no copies, whose number has no meaning) and what dataset-level detectors read
-            besides, by the names of `Arm.further`.
+            it saw no copies, whose number has no meaning) and what questions read besides, by the
+            names of `Arm.further`.
         settings: of the analysis.
         label: for people.
     """

@@ -35,7 +35,8 @@ class AnalysisSettings(Settings):
     high_copies: PositiveInt = 4
     """Members with at least this many copies also form one row, `4+`."""
     task_accuracy: bool = True
-    """Ask the models the benchmarks' closed questions before and after training."""
+    """Ask the base model, the arms and the clean twin the benchmarks' closed questions; scores are
+    corrected for contamination with the answers."""
     background_tokens: Annotated[int, Field(ge=0)] = 0
     """Tokens of held-out background whose loss is measured under base model and arms; 0 for none,
     as an imported corpus requires."""
@@ -47,7 +48,7 @@ class AnalysisSettings(Settings):
     shuffles: PositiveInt = 25
     """Shuffles of each shard in `exchangeability`; each is a pass over the dataset."""
     seed: Annotated[int, Field(ge=0, lt=2**63)] = 0
-    """Seed of replicates and shuffles."""
+    """Seed of replicates, shuffles and calibration sets."""
 
 
 class MeasureSettings(Settings):

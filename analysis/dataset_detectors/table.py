@@ -105,7 +105,8 @@ def _read_further(arm: LoadedArm) -> dict[str, Any]:
         REFERENCE: read_statistics,
         PARAPHRASES: lambda folder: _paraphrase_scores(folder, arm),
     }
-    further = {name: readers[name](folder) for name, folder in arm.arm.further.items()}
+    folders = arm.arm.further
+    further = {name: read(folders[name]) for name, read in readers.items() if name in folders}
     if ORDERS in further:
         further[_ORDER] = order_in_stream(arm.arm, arm.examples)
     return further

@@ -222,8 +222,8 @@ def _row(
             continue
         column = arm.default(detector)
         in_dataset = np.ones(len(arm.member), np.bool_) if part == POOLED else arm.dataset == part
-        seen = _seen_rows(arm)
-        decided = in_dataset & arm.test & (seen | _unseen_rows(arm, seen, settings))
+        seen = seen_rows(arm)
+        decided = in_dataset & arm.test & (seen | unseen_rows(arm, seen, settings))
         calibrates = in_dataset & ~arm.member & ~arm.test
         decision = decide(arm, column, calibrates, decided, level=settings.false_discovery_rate)
         if decision is None:
@@ -261,14 +261,14 @@ def _row(
     }
 
 
-def _seen_rows(arm: LoadedArm) -> Mask:
+def seen_rows(arm: LoadedArm) -> Mask:
     """Return which rows the model saw; none where it saw no member by design."""
     if arm.arm.copies is None:
         return np.zeros(len(arm.member), np.bool_)
     return arm.member & (arm.copies > 0)
 
 
-def _unseen_rows(arm: LoadedArm, seen: Mask, settings: AnalysisSettings) -> Mask:
+def unseen_rows(arm: LoadedArm, seen: Mask, settings: AnalysisSettings) -> Mask:
     """Return which rows count as not seen: members that drew no copy where they are to."""
     if arm.arm.copies is None or settings.zero_copies == "nonmember":
         return ~seen

@@ -41,6 +41,7 @@ from analysis.page.sections.checks import (
     checks_tables,
 )
 from analysis.page.sections.copies import copies_picture, copies_section
+from analysis.page.sections.correction import correction_section
 from analysis.page.sections.detector import detector_notes, detector_section, unmeasured_section
 from analysis.page.sections.examples import (
     EXAMPLES,
@@ -231,6 +232,7 @@ def _detection(
         along,
         order,
         task,
+        correction_section(inputs.analysis.tables.get("correction"), axis_names(inputs.arms), view),
     )
 
 

@@ -197,7 +197,7 @@ _BENCHMARKS = {
             columns="input, label",
             warning="allenai/OLMo-7B at steps 100k to 400k was trained on the members only; easy, "
             "medium and hard settings are clusters of texts, which `blind` may separate",
-            read=lambda pattern, how: _labelled(pattern, how, "olmomia"),
+            read=lambda pattern, how: _read_labelled(pattern, how, "olmomia"),
         ),
         Benchmark(
             name="rows",

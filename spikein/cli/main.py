@@ -28,7 +28,7 @@ EXIT_STATUSES = {
 _PANELS = {
     "Experiments": "presets init run check plan status report compare audit export validate bundle "
     "push executors",
-    "Any model, any file": "detect audit-unlearning datasets data detectors",
+    "Any model, any file": "detect correct audit-unlearning datasets data detectors",
     "Housekeeping": "gc",
 }
 """The commands, by the panel of `spikein --help` that lists them. Each is the function of that

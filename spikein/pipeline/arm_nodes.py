@@ -45,9 +45,9 @@ class ArmNodes:
     """Models with the arm's settings that saw no members, or other members."""
     sources: EvidenceSources
     """The sources of its detectors' evidence."""
-    accuracy: Step | None
-    """The trained model's answers to the benchmarks' questions."""
-    base_accuracy: Step | None
+    answers: Mapping[str, Step]
+    """The models' answers to the benchmarks' questions, by the names of
+    `analysis.correction.question`; empty unless they are queried."""
     background: Mapping[str, Step]
     """Held-out background as the base and the trained model read it, `background-before` and
     `background-after`; empty unless it is measured."""

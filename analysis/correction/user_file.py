@@ -78,7 +78,7 @@ def read_items(path: str, score_columns: Sequence[str]) -> UserItems:
     Raises:
         InputError: for a missing column, a value that is not allowed, or too few rows of a kind.
     """
-    placed = list(read_rows(path, what="answers"))
+    placed = list(read_rows(path, purpose="answers"))
     names = {str(name).strip().lower(): name for name in placed[0].values}
     for column in (CORRECT, MEMBER, *score_columns):
         if column.lower() not in names:

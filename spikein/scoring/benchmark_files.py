@@ -38,7 +38,7 @@ def check_commit(benchmark: Benchmark, path: str, read: tuple[str, str] | None) 
 
 def _fetched(path: str) -> Iterator[tuple[str, str]]:
     """Yield the data set and the commit of each file that `spikein data fetch` wrote."""
-    for file in source_files(path, what="examples"):
+    for file in source_files(path, purpose="examples"):
         for folder in file.resolve().parents:
             if (folder / MANIFEST).is_file():
                 name = file.resolve().relative_to(folder).as_posix()

@@ -53,7 +53,7 @@ def correction_section(table: pa.Table | None, axes: Sequence[str], view: View) 
         "Can the benchmark's score be corrected?",
         " ".join(sentences),
         *tables[:1],
-        rest=[folded("Other arms and datasets", tables[1:])],
+        extra=[folded("Other arms and datasets", tables[1:])],
         others="detectors",
     )
 

@@ -45,7 +45,7 @@ def order_section(
         "Training order",
         "Are texts likelier the later training saw them?",
         " ".join(_sentence(row, axes) for row in pooled if row["p_value"] is not None),
-        rest=[
+        extra=[
             _correlations(rows, axes),
             folded(contrasts.title, [contrasts]) if contrasts else lacking,
         ],

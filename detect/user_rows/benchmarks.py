@@ -35,7 +35,7 @@ class Benchmark:
     read: Callable[[str, RowSettings], LabelledRows]
     """Reads and checks a file, a folder or a glob."""
     hub: str = ""
-    """Id of its only data set on the hub, if its rows have one commit."""
+    """Id of its only dataset on the hub, if its rows have one commit."""
     commit: str = ""
     """The beginning of that commit."""
     has_subsets: bool = False

@@ -18,7 +18,7 @@ def check_commit(benchmark: Benchmark, path: str, read: tuple[str, str] | None) 
     Args:
         benchmark: the benchmark of the rows.
         path: a file, folder or glob.
-        read: id and commit of the data set of the hub that it was read from; None for files that
+        read: id and commit of the dataset of the hub that it was read from; None for files that
             the user names.
 
     Raises:
@@ -37,7 +37,7 @@ def check_commit(benchmark: Benchmark, path: str, read: tuple[str, str] | None) 
 
 
 def _fetched(path: str) -> Iterator[tuple[str, str]]:
-    """Yield the data set and the commit of each file that `spikein data fetch` wrote."""
+    """Yield the dataset and the commit of each file that `spikein data fetch` wrote."""
     for file in source_files(path, purpose="examples"):
         for folder in file.resolve().parents:
             if (folder / MANIFEST).is_file():

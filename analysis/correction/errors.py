@@ -16,12 +16,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from analysis.arm import Column
+from analysis.arm import DetectorColumn
 from analysis.correction.calibration import fit_platt
 from analysis.correction.draws import Draws, draw_sets, group_orders
 from analysis.correction.estimators import estimate, item_influence, score_free_terms, score_terms
 from analysis.intervals.clustered import Part
-from analysis.intervals.ends import Scale
+from analysis.intervals.ends import IntervalMethod
 from analysis.intervals.estimate import Estimate
 from analysis.intervals.influence import Counts, Floats, Mask, Sample
 from analysis.intervals.numbers import Numbers
@@ -52,7 +52,7 @@ class Items(NamedTuple):
     """Of guessing the right answer."""
     clean_logit: Floats
     """Log-odds of the base model's probability of the right answer; NaN without a base model."""
-    scores: Mapping[Column, Floats]
+    scores: Mapping[DetectorColumn, Floats]
 
 
 SeedErrors = tuple[Mapping[Key, Floats], Part]
@@ -116,7 +116,7 @@ def _all_sets(
     return complete if len(complete) == len(sets) else []
 
 
-def _member(items: Items, at: Counts, column: Column | None) -> Floats | None:
+def _member(items: Items, at: Counts, column: DetectorColumn | None) -> Floats | None:
     """Return the probability of membership by a detector, [draws, n]; None without a detector."""
     if column is None:
         return None
@@ -205,7 +205,7 @@ def _mean(errors: Floats) -> float:
 def _rows(
     seeds: Sequence[SeedErrors], settings: AnalysisSettings
 ) -> Iterator[tuple[dict[str, Any], Estimate]]:
-    numbers = Numbers([{"": part} for _, part in seeds], Scale.SLOPE)
+    numbers = Numbers([{"": part} for _, part in seeds], IntervalMethod.SLOPE)
     estimates = numbers.estimates(confidence=settings.confidence)
     for key, error in zip(seeds[0][0], estimates, strict=True):
         by_draw = np.concatenate([errors[key] for errors, _ in seeds])

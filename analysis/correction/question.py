@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from analysis.arm import Cohort, Column, LoadedArm
+from analysis.arm import Cohort, DetectorColumn, LoadedArm
 from analysis.correction.calibration import log_odds
 from analysis.correction.errors import OUTCOMES, Items, dataset_errors
 from analysis.decisions.flagged import seen_rows, unseen_rows
@@ -93,7 +93,7 @@ def _used_rows(
 
 
 def _items(
-    arm: LoadedArm, answers: _Answers, used: Counts, group: Counts, columns: Sequence[Column]
+    arm: LoadedArm, answers: _Answers, used: Counts, group: Counts, columns: Sequence[DetectorColumn]
 ) -> Items:
     rows = {
         name: [by_id[arm.examples[at].example_id] for at in used] for name, by_id in answers.items()

@@ -26,7 +26,7 @@ from analysis.adjusted import find_base
 from analysis.arm import Arm, Cohort, LoadedArm
 from analysis.auc_cells import cohort_rows
 from analysis.intervals.clustered import Part
-from analysis.intervals.ends import Scale
+from analysis.intervals.ends import IntervalMethod
 from analysis.intervals.estimate import no_estimate
 from analysis.intervals.influence import Counts, Floats, Sample
 from analysis.intervals.numbers import Numbers
@@ -180,7 +180,7 @@ def correlation_rows(
         for seed, datasets in seeds.items()
     ]
     parts = [{name: each.part for name, each in seed.items()} for seed in correlated]
-    numbers = Numbers(parts, Scale.TREND)
+    numbers = Numbers(parts, IntervalMethod.TREND)
     return [
         _row(name, numbers, correlated, settings)
         for name in [POOLED, *(n_groups if len(n_groups) > 1 else ())]

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from detect.asked_model import asking_step
+from detect.target_identity import asking_step
 from detect.dataset_detectors.orders import read_orders, write_orders
 from detect.engine.open_target import open_target
 from detect.settings import DetectSettings

@@ -4,7 +4,7 @@ The built-in detectors that need only the text's token statistics score it, with
 pool without paraphrases queries no model.
 """
 
-from detect.asked_model import MeasuredCost, asking_step, write_cost
+from detect.target_identity import MeasuredCost, asking_step, write_cost
 from detect.detector_settings import DetectorSetting, parse_detectors
 from detect.engine.open_target import open_target
 from detect.evidence import Evidence

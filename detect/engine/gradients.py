@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
-from detect.asked_model import MeasuredCost, write_cost
+from detect.target_identity import MeasuredCost, write_cost
 from detect.engine.encoding import encode, windows
 from detect.engine.open_target import open_target
 from detect.engine.target import Target

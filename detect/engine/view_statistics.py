@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Any
 
-from detect.asked_model import MeasuredCost, write_cost
+from detect.target_identity import MeasuredCost, write_cost
 from detect.engine.forward_pass import token_statistics
 from detect.engine.open_target import open_target
 from detect.engine.target import Target
@@ -29,7 +29,7 @@ def write_pass(
     """Let a target read the rows in the step's view, and write their token statistics.
 
     Args:
-        context: context of the step, made with `detect.asked_model.target_execution`.
+        context: context of the step, made with `detect.target_identity.target_execution`.
         target: the model that reads.
         rows: the texts to read.
         record: stored with the statistics and the policy.

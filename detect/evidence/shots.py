@@ -13,7 +13,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from detect.asked_model import MeasuredCost, write_cost
+from detect.target_identity import MeasuredCost, write_cost
 from detect.engine.open_target import open_target
 from detect.evidence.prefixed import (
     KNOWN_MEMBERS_FILE,

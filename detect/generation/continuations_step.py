@@ -5,7 +5,7 @@ The continuations are an artifact, so that all detectors of continuations, also 
 
 from collections.abc import Sequence
 
-from detect.asked_model import MeasuredCost, write_cost
+from detect.target_identity import MeasuredCost, write_cost
 from detect.generation.continuations import (
     Continued,
     continue_texts,

@@ -4,7 +4,7 @@ A model is queried once for each selection of words and prompt. A knowledge filt
 model, queried before.
 """
 
-from detect.asked_model import MeasuredCost, write_cost
+from detect.target_identity import MeasuredCost, write_cost
 from detect.generation.guesses import (
     GuessRequest,
     guess,

@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from detect.asked_model import MeasuredCost, write_cost
+from detect.target_identity import MeasuredCost, write_cost
 from detect.choices import (
     LABELS,
     NO_LETTER,

@@ -8,7 +8,7 @@ started, as every path in an experiment file does. Installed packages offer obje
 
 from inject.plugins.files import FileReference, file_reference, load_file
 from inject.plugins.plugin import (
-    Expected,
+    PluginKind,
     Group,
     InstalledPlugin,
     Plugin,
@@ -18,7 +18,7 @@ from inject.plugins.plugin import (
 )
 
 __all__ = [
-    "Expected",
+    "PluginKind",
     "FileReference",
     "Group",
     "InstalledPlugin",

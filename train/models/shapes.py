@@ -18,7 +18,7 @@ from ruamel.yaml.error import YAMLError
 from inject.errors import InputError, InputErrors, did_you_mean
 from inject.keyed import item_key
 from inject.settings import PositiveFloat, PositiveInt, Settings
-from inject.shipped import SHAPES
+from inject.builtin_files import SHAPES
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel

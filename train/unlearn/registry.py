@@ -22,7 +22,7 @@ from ruamel.yaml import YAML
 import train.unlearn.methods
 from inject.errors import InputError, did_you_mean
 from inject.plugins import (
-    Expected,
+    PluginKind,
     FileReference,
     Group,
     Plugin,
@@ -32,13 +32,13 @@ from inject.plugins import (
     require_same_source,
 )
 from inject.settings import plain
-from inject.shipped import CONFIGS
+from inject.builtin_files import CONFIGS
 from train.unlearn.method import MethodSettings, UnlearningMethod, method_of
 
 RELEARNING = "relearn"
 """Learns the texts again (`train.unlearn.relearning`): only for jobs; it is not a method that
 forgets."""
-EXPECTED = Expected(
+EXPECTED = PluginKind(
     noun="unlearning method",
     accepts=lambda value: (
         isinstance(value, UnlearningMethod) or (callable(value) and not isinstance(value, type))

@@ -8,10 +8,10 @@ from analysis.arm import UPPER_BOUNDS
 from analysis.correction.estimators import BY_SCORES, IMPUTED, NAIVE
 from analysis.correction.question import ABOVE_CHANCE
 from analysis.findings import Findings, Row, split_by_cohort
-from analysis.page.crossed import Head, cross
+from analysis.page.crossed import AxisHeading, cross
 from analysis.page.parts import Section, answer, folded
 from analysis.page.table import Table
-from analysis.page.view import View, arm_suffix
+from analysis.page.view import ReportView, arm_suffix
 from analysis.unit import POINTS, estimate_of
 
 _SHARE = 0.3
@@ -19,7 +19,7 @@ _OUTCOME = "contaminated"
 _TARGETS = {"twin": "the clean twin's", "base": "the base model's, which lacks the background"}
 
 
-def correction_section(table: pa.Table | None, axes: Sequence[str], view: View) -> Section | None:
+def correction_section(table: pa.Table | None, axes: Sequence[str], view: ReportView) -> Section | None:
     """Return the section; None if no model's answers could be corrected.
 
     Args:
@@ -66,7 +66,7 @@ def _condition(rows: Findings) -> list[Row]:
     return [row for row in errors if row["calibration_items"] == size]
 
 
-def _sentences(rows: Findings, view: View) -> str:
+def _sentences(rows: Findings, view: ReportView) -> str:
     """Return the inflation, what the best corrector removes, and whether its AUC is the best."""
     naive, imputed = (rows.row(estimator=name) for name in (NAIVE, IMPUTED))
     ranked = _ranked(rows)
@@ -112,7 +112,7 @@ def _place(rows: Findings) -> str:
     )
 
 
-def _name(row: Row, view: View) -> str:
+def _name(row: Row, view: ReportView) -> str:
     return f"{row['estimator'].replace('_', ' ')} with {view.title(row['detector'])}"
 
 
@@ -120,12 +120,12 @@ def _error(row: Row) -> str:
     return f"{POINTS.text(*estimate_of(row)[:3])} (RMS {100 * row['rmse']:.1f})"
 
 
-def _table(rows: Findings, view: View) -> Table:
+def _table(rows: Findings, view: ReportView) -> Table:
     by_scores = [row for row in rows.rows if row["estimator"] in BY_SCORES]
     crossed = cross(
         sorted(by_scores, key=lambda row: view.order.index(row["detector"])),
         lambda row: view.head(row["detector"]),
-        lambda row: Head(row["estimator"].replace("_", " ").capitalize()),
+        lambda row: AxisHeading(row["estimator"].replace("_", " ").capitalize()),
         unit=POINTS,
         cell=lambda row: row,
         counted=lambda row: f"RMS {100 * row['rmse']:.1f}",

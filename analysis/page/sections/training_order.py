@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 import pyarrow as pa
 
 from analysis.arm import axis_column
-from analysis.arm_words import arm_words
+from analysis.arm_labels import arm_words
 from analysis.findings import Findings, Row
 from analysis.intervals.estimate import Estimate
 from analysis.metrics import AUC, POOLED

@@ -3,13 +3,13 @@
 import numpy as np
 import pytest
 
-from analysis.arm import Column
+from analysis.arm import DetectorColumn
 from analysis.correction import errors
 from analysis.correction.calibration import log_odds
 from analysis.correction.errors import OUTCOMES, Items, dataset_errors
 from analysis.settings import AnalysisSettings
 
-LOSS = Column("loss", "-")
+LOSS = DetectorColumn("loss", "-")
 SETTINGS = AnalysisSettings()
 
 

@@ -14,7 +14,7 @@ from analysis.results import analyse, write_analysis
 from analysis.settings import AnalysisSettings
 from inject.errors import InputError
 from inject.examples.example import EXAMPLES_FILE
-from inject.sealed import file_digests
+from inject.verified_files import file_digests
 from inject.stream.exposures import SCHEMA as EXPOSURES
 from inject.stream.exposures import write_exposures
 from spikein.api.comparison import compare_runs

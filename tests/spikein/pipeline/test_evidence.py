@@ -5,7 +5,7 @@ import json
 import pytest
 
 import spikein
-from detect.asked_model import read_cost
+from detect.target_identity import read_cost
 from detect.choices import read_answers
 from detect.evidence.entities import read_entities
 from detect.generation.word_statistics import read_words

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from inject.errors import InputError
-from inject.shipped import CONFIGS, EXPERIMENTS, SHAPES
+from inject.builtin_files import CONFIGS, EXPERIMENTS, SHAPES
 
 
 @pytest.fixture(autouse=True)

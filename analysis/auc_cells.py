@@ -212,7 +212,9 @@ class ColumnMetrics:
         }
 
 
-def measure_columns(work: PreparedCohort, columns: Iterable[DetectorColumn]) -> dict[DetectorColumn, ColumnMetrics]:
+def measure_columns(
+    work: PreparedCohort, columns: Iterable[DetectorColumn]
+) -> dict[DetectorColumn, ColumnMetrics]:
     """Compute every cell of columns over the arms of a cohort."""
     return {column: _measure(_compare_column(work, column), work) for column in columns}
 

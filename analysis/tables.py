@@ -76,7 +76,10 @@ def metric_rows(
 
 
 def choice_rows(
-    work: PreparedCohort, columns: Iterable[DetectorColumn], selection: str, tune: Mapping[DetectorColumn, float]
+    work: PreparedCohort,
+    columns: Iterable[DetectorColumn],
+    selection: str,
+    tune: Mapping[DetectorColumn, float],
 ) -> Iterator[Row]:
     """Yield what the best is chosen by.
 
@@ -164,7 +167,9 @@ def difference_rows(
 
 
 def dose_rows(
-    work: PreparedCohort, columns: Sequence[DetectorColumn], measured: Mapping[DetectorColumn, ColumnMetrics]
+    work: PreparedCohort,
+    columns: Sequence[DetectorColumn],
+    measured: Mapping[DetectorColumn, ColumnMetrics],
 ) -> Iterator[Row]:
     """Yield what more copies do to each column's AUC, as rows of what each factor does.
 
@@ -225,12 +230,16 @@ def _dose_pairs(work: PreparedCohort, aucs: Sequence[Estimate]) -> tuple[tuple[i
     return tuple(dict.fromkeys([*ends, *zip(doses[1:], doses, strict=False)]))
 
 
-def _head(work: PreparedCohort, column: DetectorColumn, selection: str, dataset: str) -> dict[str, str]:
+def _head(
+    work: PreparedCohort, column: DetectorColumn, selection: str, dataset: str
+) -> dict[str, str]:
     place = {"dataset": dataset, **column._asdict(), "selection": selection}
     return {**work.cohort.place(), **place}
 
 
-def _find_best(aucs: Mapping[DetectorColumn, Estimate], tune: Mapping[DetectorColumn, float]) -> DetectorColumn:
+def _find_best(
+    aucs: Mapping[DetectorColumn, Estimate], tune: Mapping[DetectorColumn, float]
+) -> DetectorColumn:
     """Return the best of some columns in one cell, as the page calls it."""
     by_name = {column.detector: column for column in aucs}
     best = rank_detectors(

@@ -21,10 +21,10 @@ import detect.detectors
 from detect.detector import Detector, check_detector, detector_of
 from inject.errors import InputError, did_you_mean
 from inject.plugins import (
-    PluginKind,
     FileReference,
     Group,
     Plugin,
+    PluginKind,
     file_reference,
     installed_plugins,
     load_file,

@@ -8,7 +8,6 @@ that it imports, a plug-in by the digest of the loaded code.
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from detect.target_identity import COST_FILE, MeasuredCost, write_cost
 from detect.detector_settings import (
     DetectorSetting,
     needs_of,
@@ -31,13 +30,14 @@ from detect.evidence.needs import (
 from detect.registry import get_detector
 from detect.scores.table import HELD_OUT_SCORES, write_score_table, write_scores
 from detect.scoring import (
-    SkippedDetector,
     Runnable,
+    SkippedDetector,
     runnable,
     score_rows,
     settings_left_out,
 )
 from detect.settings import names_all
+from detect.target_identity import COST_FILE, MeasuredCost, write_cost
 from inject.examples.example import UNSPLIT, read_examples
 from inject.reading.change_guard import unchanged
 from inject.settings import plain

@@ -247,7 +247,9 @@ def packed(table: pa.Table) -> pa.Table:
     """
     if not table.schema.equals(_schema(_inverse_temperatures(table.schema.names))):
         return table
-    mean, entropy = (pc.list_flatten(table[name]).to_numpy() for name in ("mean_log_prob", _ENTROPY))
+    mean, entropy = (
+        pc.list_flatten(table[name]).to_numpy() for name in ("mean_log_prob", _ENTROPY)
+    )
     return table.drop([_ENTROPY]) if (-mean).tobytes() == entropy.tobytes() else table
 
 

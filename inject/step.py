@@ -294,7 +294,9 @@ def compared_models(
         yield {**values, "axes": dict(values["axes"])}, numbered_folders(inputs, number)
 
 
-def numbered_reads(inputs: Mapping[str, Step], name: str, reading: InputProjection) -> dict[str, InputProjection]:
+def numbered_reads(
+    inputs: Mapping[str, Step], name: str, reading: InputProjection
+) -> dict[str, InputProjection]:
     """Return, for the inputs of one name in all groups, the part that a step reads."""
     return {full: reading for full in inputs if full.partition("-")[2] == name}
 

@@ -165,7 +165,9 @@ def places(text: str, reading: int) -> list[WordSpan]:
             spans += origins[start:stop]
         else:
             spans += [WordSpan(origins[start].start, origins[stop - 1].stop)] * len(own)
-    return [WordSpan(spans[start].start, spans[stop - 1].stop) for start, stop in _spans("".join(out))]
+    return [
+        WordSpan(spans[start].start, spans[stop - 1].stop) for start, stop in _spans("".join(out))
+    ]
 
 
 def _without_markup(text: str) -> str:

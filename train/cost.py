@@ -162,7 +162,9 @@ def run_cost(
             scores_kept=execution.attention == "eager",
         ),
         disk=float((own + adapters) * WEIGHT_BYTES),
-        gpu_seconds=flops * (4 / 3 if execution.gradient_checkpointing else 1) / (peak * utilisation),
+        gpu_seconds=flops
+        * (4 / 3 if execution.gradient_checkpointing else 1)
+        / (peak * utilisation),
     )
 
 

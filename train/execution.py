@@ -12,9 +12,9 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, model_validator
 
+from inject.builtin_files import CONFIGS
 from inject.errors import InputError
 from inject.settings import PositiveFloat, PositiveInt, Settings
-from inject.builtin_files import CONFIGS
 
 Tracker = Literal["tensorboard", "wandb", "trackio", "mlflow"]
 Engine = Literal["auto", "process", "torchrun", "deepspeed"]

@@ -93,7 +93,11 @@ def _used_rows(
 
 
 def _items(
-    arm: LoadedArm, answers: _Answers, used: Counts, group: Counts, columns: Sequence[DetectorColumn]
+    arm: LoadedArm,
+    answers: _Answers,
+    used: Counts,
+    group: Counts,
+    columns: Sequence[DetectorColumn],
 ) -> Items:
     rows = {
         name: [by_id[arm.examples[at].example_id] for at in used] for name, by_id in answers.items()

@@ -212,7 +212,9 @@ def _best_rows(contestants: Mapping[str, Numbers], confidence: float) -> Iterato
 
 _BLANK: Row = {
     **dict.fromkeys(("factor", "dataset", "detector", "setting", "level", "versus", "term"), ""),
-    **dict.fromkeys(("x", "value", "low", "high", "pointwise_low", "pointwise_high", "p_value"), nan),
+    **dict.fromkeys(
+        ("x", "value", "low", "high", "pointwise_low", "pointwise_high", "p_value"), nan
+    ),
     "n_members": 0,
     "n_seeds": 0,
     "shown": "",

@@ -166,7 +166,9 @@ def _is_at_limit(value: Floats) -> npt.NDArray[np.bool_]:
     return (value > 1 - 1e-12) | (value < 1e-12)
 
 
-def _limited_ends(clustered: Clustered, scale: IntervalMethod, tail: float) -> tuple[Floats, Floats]:
+def _limited_ends(
+    clustered: Clustered, scale: IntervalMethod, tail: float
+) -> tuple[Floats, Floats]:
     """Return the ends; shares of 0 and 1 have the exact bound for none or all of n groups."""
     with np.errstate(invalid="ignore", divide="ignore", over="ignore"):
         ends = _student_ends(clustered, scale, tail)
@@ -185,7 +187,9 @@ def _omit_ends(low: Floats, high: Floats, about: list[str]) -> Interval:
     return Interval(np.where(without, np.nan, low), np.where(without, np.nan, high), about)
 
 
-def _student_ends(clustered: Clustered, scale: IntervalMethod, tail: float) -> tuple[Floats, Floats]:
+def _student_ends(
+    clustered: Clustered, scale: IntervalMethod, tail: float
+) -> tuple[Floats, Floats]:
     """Return both ends, as many standard errors away as Student's t has."""
     from scipy.special import ndtri, stdtrit
 

@@ -78,7 +78,9 @@ def _solution(c2: float, c1: float, c0: float) -> list[Stretch]:
     return [(-inf, ends[0]), (ends[1], inf)]
 
 
-def reach_text(reach: ThresholdCrossing, *, smallest: float, largest: float, written: Written) -> str:
+def reach_text(
+    reach: ThresholdCrossing, *, smallest: float, largest: float, written: Written
+) -> str:
     """Return the place and its interval in words; what lies beyond the data has no number.
 
     Args:

@@ -21,7 +21,7 @@ from analysis.page.drawing.matrix import (
     difference_axis,
 )
 from analysis.page.drawing.panels import Line, LinePanel, Panels
-from analysis.page.table import TableColumn, Table, split_table, with_noun
+from analysis.page.table import Table, TableColumn, split_table, with_noun
 from analysis.selection.ranking import common_rows, rank_detectors
 from analysis.summary import NO_NAMES, Names
 from analysis.unit import AUC, Dot, Entry, Unit
@@ -74,7 +74,10 @@ class Crossed:
             title=title,
             columns=(
                 TableColumn(head),
-                *(TableColumn(column.words, right=True, note=column.note) for column in self.columns),
+                *(
+                    TableColumn(column.words, right=True, note=column.note)
+                    for column in self.columns
+                ),
             ),
             rows=tuple(
                 (

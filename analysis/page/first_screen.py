@@ -142,7 +142,9 @@ def _loss_gain(view: ReportView) -> Effect | None:
 def _paired_gain(cell: Estimate, change: str, more: str) -> Effect:
     may = ", which may be none" if cell.contains(0) else ""
     ends = POINTS.ends(cell.low, cell.high)
-    return Effect(_round(cell.value), f"{change}.", f"{ends}{may}{more}.", sure=not cell.contains(0))
+    return Effect(
+        _round(cell.value), f"{change}.", f"{ends}{may}{more}.", sure=not cell.contains(0)
+    )
 
 
 def _append_words(words: str) -> str:

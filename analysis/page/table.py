@@ -97,7 +97,9 @@ def listing(
 
 def facts(title: str, rows: Sequence[tuple[str, str]]) -> Table:
     """Return names with their values, without heads."""
-    return Table(title=title, columns=(TableColumn(""), TableColumn("")), rows=tuple(rows), style="facts")
+    return Table(
+        title=title, columns=(TableColumn(""), TableColumn("")), rows=tuple(rows), style="facts"
+    )
 
 
 def split_table(table: Table) -> list[Table]:

@@ -138,7 +138,9 @@ def fading_rows(
             if row := _fading_row(scored, column, cell, since, settings):
                 rows.append({**common, "copies": cell.label, **row})
         if is_dose(cell.label) or cell.label == ALL:
-            numbers, pairs, _ = placed_numbers(scored, column, cell, IntervalMethod.SLOPE, slope_part)
+            numbers, pairs, _ = placed_numbers(
+                scored, column, cell, IntervalMethod.SLOPE, slope_part
+            )
             if row := _row(numbers, pairs, settings):
                 slope = {"steps_since_copy": EVERY, "metric": FADING_SLOPE}
                 rows.append({**common, "copies": cell.label, **slope, **row})

@@ -29,7 +29,7 @@ from analysis.intervals.numbers import Numbers
 from analysis.intervals.rows import trend_numbers
 from analysis.settings import MeasureSettings
 from analysis.tables import POOLED
-from analysis.unlearning.evidence import ORIGINAL, RETRAINED, SeedCohort, ModelKey, Values
+from analysis.unlearning.evidence import ORIGINAL, RETRAINED, ModelKey, SeedCohort, Values
 from analysis.unlearning.measures import (
     FORGET_LOG_PROBABILITY,
     TEXT_MEASURES,

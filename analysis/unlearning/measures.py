@@ -30,9 +30,9 @@ from analysis.unlearning.evidence import (
     GENERAL,
     ORIGINAL,
     RETRAINED,
-    SeedCohort,
     ModelKey,
     Name,
+    SeedCohort,
     Values,
 )
 from inject.keyed import Stream, generator, item_key

@@ -35,7 +35,7 @@ from analysis.intervals.fieller import fieller
 from analysis.intervals.numbers import Numbers, beside
 from analysis.settings import MeasureSettings
 from analysis.unit import Unit
-from analysis.unlearning.evidence import NO_METHOD, ORIGINAL, RETRAINED, SeedCohort, ModelKey
+from analysis.unlearning.evidence import NO_METHOD, ORIGINAL, RETRAINED, ModelKey, SeedCohort
 from analysis.unlearning.measure_rows import number_columns
 from analysis.unlearning.measures import (
     EXACT_MEMORISATION,

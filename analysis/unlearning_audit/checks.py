@@ -218,7 +218,9 @@ def _check_original(parts: Mapping[str, Chunks], measured: AuditShares) -> Audit
     return AuditAnswer(answer, loss, about)
 
 
-def _check_level(parts: Mapping[str, Chunks], guessing: float, *, contaminated: bool) -> AuditAnswer:
+def _check_level(
+    parts: Mapping[str, Chunks], guessing: float, *, contaminated: bool
+) -> AuditAnswer:
     loss, about = _against_control(parts, "unlearned")
     losses = parts[AUDITED].losses
     answer = UNKNOWN

@@ -31,15 +31,15 @@ from analysis.unlearning_audit.evidence import (
     scored_by,
 )
 from analysis.unlearning_audit.rule import Band
-from detect.target_identity import model_libraries, target_execution, target_settings
 from detect.generation.continuations import Continued, write_continuations
 from detect.scores.table import score_notes
 from detect.settings import DetectSettings
+from detect.target_identity import model_libraries, target_execution, target_settings
 from inject.errors import InputError
 from inject.examples.example import Example, read_examples
 from inject.keyed import Stream, item_keys, words
-from inject.verified_files import cached_value
 from inject.step import Step, StepContext
+from inject.verified_files import cached_value
 from train.models.model_node import ModelNode
 
 if TYPE_CHECKING:

@@ -131,7 +131,9 @@ def difference(
         np.stack([inside.freedom[0], outside.freedom[0]]),
         np.stack([inside.groups[0], outside.groups[0]]),
     )
-    return _estimate(Numbers([{"": Part(gap, np.ones(1))}], IntervalMethod.SLOPE), least, clusters.about)
+    return _estimate(
+        Numbers([{"": Part(gap, np.ones(1))}], IntervalMethod.SLOPE), least, clusters.about
+    )
 
 
 def _rows(clusters: Clusters, chosen: Mask) -> Rows:

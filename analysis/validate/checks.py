@@ -307,7 +307,9 @@ def after_removal(forgotten: Row | None, retained: Row | None, number: int) -> C
     return finding._replace(found=finding.found + beside)
 
 
-def _check_chance(check: str, row: Row | None, number: int, *, place: str, saw: str) -> CheckFinding:
+def _check_chance(
+    check: str, row: Row | None, number: int, *, place: str, saw: str
+) -> CheckFinding:
     if row is None or not (cell := Estimate.of(row)).available:
         return CheckFinding(check, "note", f"There is no AUC with an interval {place}.")
     ends = possible_auc(row)

@@ -22,7 +22,7 @@ from analysis.intervals.numbers import Numbers
 from analysis.intervals.rows import Rows, auc_numbers
 from analysis.settings import AnalysisSettings
 from analysis.unit import AUC, DIFFERENCE
-from analysis.validate.checks import FEW, CheckFinding, CheckedSetting
+from analysis.validate.checks import FEW, CheckedSetting, CheckFinding
 from detect.detectors.loss import mean_log_probability
 from detect.ground_truth.ground_truth import ScoredModel
 from detect.views import TEXT
@@ -153,7 +153,9 @@ def loss_finding(subject: CheckedSetting) -> CheckFinding:
     return CheckFinding("loss", "passed", relation)
 
 
-def nearest_finding(subject: CheckedSetting, others: Sequence[DetectorColumn]) -> CheckFinding | None:
+def nearest_finding(
+    subject: CheckedSetting, others: Sequence[DetectorColumn]
+) -> CheckFinding | None:
     """Name the stored detector that ranks texts most alike, where it is nearly the same."""
     correlations = {
         f"{other.detector} ({other.setting})": _mean_correlation(

@@ -16,7 +16,7 @@ from analysis.page.crossed import AxisHeading, cross
 from analysis.page.drawing.picture import Picture, picture
 from analysis.page.parts import Note, Part, Section, present, render_page
 from analysis.page.sections.copies import copies_tables, dataset_tables
-from analysis.page.table import TableColumn, Table, facts, numbers, texts, with_noun
+from analysis.page.table import Table, TableColumn, facts, numbers, texts, with_noun
 from analysis.summary import auc_text
 from analysis.unit import AUC, DIFFERENCE, NOTHING, Entry
 from analysis.validate.validation import CandidateResult, Validation

@@ -36,7 +36,9 @@ def compare(first: Floats, second: Floats) -> tuple[int, float]:
     return int((gap > TOLERANCE).sum()), float(gap.max(initial=0.0))
 
 
-def stability_findings(candidate: Candidate, model: ScoredModel, *, seed: int) -> list[CheckFinding]:
+def stability_findings(
+    candidate: Candidate, model: ScoredModel, *, seed: int
+) -> list[CheckFinding]:
     """Return the findings of scoring some rows again, in other ways.
 
     Raises:
@@ -62,7 +64,9 @@ def stability_findings(candidate: Candidate, model: ScoredModel, *, seed: int) -
                 "keep nothing between calls.",
             )
         ]
-    passed = CheckFinding("repetition", "passed", f"{len(rows)} rows scored twice: the same scores.")
+    passed = CheckFinding(
+        "repetition", "passed", f"{len(rows)} rows scored twice: the same scores."
+    )
     return [
         passed,
         _order(first, scores, rows, seed),
@@ -76,7 +80,9 @@ def _order(first: Floats, scores: Score, rows: Counts, seed: int) -> CheckFindin
     )
     changed, largest = compare(first[permuted], scores(rows[permuted].tolist()))
     if not changed:
-        return CheckFinding("order", "passed", f"{len(rows)} rows in another order: the same scores.")
+        return CheckFinding(
+            "order", "passed", f"{len(rows)} rows in another order: the same scores."
+        )
     return CheckFinding(
         "order",
         "wrong",

@@ -26,8 +26,8 @@ from analysis.validate.candidate import (
 )
 from analysis.validate.checks import (
     SEVERITIES,
-    CheckFinding,
     CheckedSetting,
+    CheckFinding,
     after_removal,
     chance,
     infinite_scores,

@@ -26,7 +26,7 @@ from detect.detector import Detector, Score, each_example, exact_floor
 from detect.evidence import ExampleEvidence
 from detect.evidence.continuations import Continuations
 from detect.evidence.needs import Need
-from detect.generation.continuations import PromptLength, ContinuationRequest
+from detect.generation.continuations import ContinuationRequest, PromptLength
 from inject.settings import PositiveFloat, PositiveInt, Settings
 from inject.words import words_of
 

@@ -9,7 +9,7 @@ from fractions import Fraction
 import numpy as np
 import numpy.typing as npt
 
-from detect.detector import Detector, one_score, exact_floor
+from detect.detector import Detector, exact_floor, one_score
 from detect.evidence import ExampleEvidence
 from detect.evidence.views import View
 from detect.views import TEXT

@@ -19,7 +19,7 @@ from detect.detector import Detector, Score, each_example
 from detect.evidence import ExampleEvidence
 from detect.evidence.continuations import Continuations
 from detect.evidence.needs import Need
-from detect.generation.continuations import PromptLength, ContinuationRequest, Unit
+from detect.generation.continuations import ContinuationRequest, PromptLength, Unit
 from detect.generation.text_overlap import (
     common_subsequence,
     repeats,

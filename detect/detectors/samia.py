@@ -21,7 +21,7 @@ from detect.detector import Detector, Score, each_example
 from detect.evidence import ExampleEvidence
 from detect.evidence.continuations import Continuations
 from detect.evidence.needs import Need
-from detect.generation.continuations import PromptLength, ContinuationRequest
+from detect.generation.continuations import ContinuationRequest, PromptLength
 from detect.generation.text_overlap import compared_words, rouge_1_recall
 from inject.settings import PositiveFloat, PositiveInt, Settings
 

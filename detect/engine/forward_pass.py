@@ -155,7 +155,9 @@ def _statistics(
         offsets=scored.offsets,
         tempered={
             beta: TemperedStatistics(
-                log_probability=values[0, slots], mean_log_prob=values[1, slots], std_log_prob=values[2, slots]
+                log_probability=values[0, slots],
+                mean_log_prob=values[1, slots],
+                std_log_prob=values[2, slots],
             )
             for beta, values in zip(policy.inverse_temperatures, reduced.tempered, strict=True)
         },

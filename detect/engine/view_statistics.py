@@ -3,12 +3,12 @@
 from collections.abc import Sequence
 from typing import Any
 
-from detect.target_identity import MeasuredCost, write_cost
 from detect.engine.forward_pass import token_statistics
 from detect.engine.open_target import open_target
 from detect.engine.target import Target
 from detect.engine.token_ids import parse_ids
 from detect.settings import DetectSettings
+from detect.target_identity import MeasuredCost, write_cost
 from detect.token_statistics import TokenStatistics, scored_from, write_statistics
 from detect.views import view_text
 from inject.examples.example import Example, read_examples, read_held_out

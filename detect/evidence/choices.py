@@ -9,10 +9,10 @@ from dataclasses import dataclass
 from typing import ClassVar, Self
 
 from detect.access import Access
-from detect.target_identity import asking_step
 from detect.choices import ANSWERS_FILE, ChoiceEvidence, read_answers
 from detect.evidence.continuations import allows_generation
 from detect.evidence.needs import EvidenceSources, Need, NeedCost, Scored, Work
+from detect.target_identity import asking_step
 from inject.examples.example import HELD_OUT, UNSPLIT
 from inject.step import Step
 

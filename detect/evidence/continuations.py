@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar, Self
 
 from detect.access import Access
-from detect.target_identity import asking_step
 from detect.evidence.evidence import Evidence
 from detect.evidence.needs import EvidenceSources, Need, NeedCost, Scored, Work
 from detect.generation.continuations import (
@@ -16,6 +15,7 @@ from detect.generation.continuations import (
     request_record,
 )
 from detect.settings import DetectSettings, names_all
+from detect.target_identity import asking_step
 from inject.digest import digest
 from inject.examples.example import TEXTS, UNSPLIT
 from inject.step import Step

@@ -19,7 +19,7 @@ from detect.evidence.needs import EvidenceSources, Need, Scored, Work
 from inject.digest import digest
 from inject.errors import InputError
 from inject.examples.example import TEXTS, read_examples
-from inject.model_folder import resolve_inside, json_object
+from inject.model_folder import json_object, resolve_inside
 from inject.reading.change_guard import content_digest, unchanged
 from inject.step import Step, StepContext
 from inject.tables import part_table

@@ -5,7 +5,6 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, ClassVar, Self
 
 from detect.access import Access
-from detect.target_identity import asking_step
 from detect.evidence.continuations import HINT, allows_generation
 from detect.evidence.evidence import Evidence
 from detect.evidence.needs import EvidenceSources, Need, NeedCost, Scored, Work
@@ -17,6 +16,7 @@ from detect.generation.guesses import (
     read_guesses,
     request_record,
 )
+from detect.target_identity import asking_step
 from inject.digest import digest
 from inject.examples.example import TEXTS, UNSPLIT
 from inject.step import Step

@@ -8,11 +8,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar, Self
 
 from detect.access import Access
-from detect.target_identity import asking_step
 from detect.evidence.evidence import Evidence, HeldOutRows
 from detect.evidence.needs import EvidenceSources, Need, NeedCost, Scored, Work
 from detect.evidence.views import has_reference, reference_model, statistics_step
 from detect.settings import Adapters
+from detect.target_identity import asking_step
 from detect.views import TEXT
 from inject.examples.example import HELD_OUT, TEXTS, read_held_out
 from inject.step import InputProjection, Step, numbered_inputs

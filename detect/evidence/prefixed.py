@@ -10,11 +10,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, Literal, Self
 
 from detect.access import Access
-from detect.target_identity import asking_step, target_execution
 from detect.evidence.evidence import Evidence, PrefixedStatistics
 from detect.evidence.held_out import FILE_HINT
 from detect.evidence.needs import EvidenceSources, Need, NeedCost, Scored, Work
 from detect.settings import DetectSettings
+from detect.target_identity import asking_step, target_execution
 from inject.examples.example import EXAMPLES_FILE, HELD_OUT, UNSPLIT
 from inject.step import InputProjection, Step
 

@@ -189,7 +189,9 @@ GREEDY = ContinuationRequest()
 write_continuations, read_continuations = record_table(CONTINUATIONS_FILE, Continued)
 
 
-def _divide(model: TextModel, texts: Sequence[str], beginning: PromptLength) -> list[PromptSplit | str]:
+def _divide(
+    model: TextModel, texts: Sequence[str], beginning: PromptLength
+) -> list[PromptSplit | str]:
     ends: Sequence[list[int] | None] = [None] * len(texts)
     if (counts := getattr(model, "token_ends", None)) is not None:
         ends = counts(texts)

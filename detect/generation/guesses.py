@@ -189,7 +189,8 @@ class GuessedText:
     def exact(self, prompt: Prompt) -> list[bool]:
         """Return, for each part, whether it was guessed."""
         return [
-            is_correct_guess(guess, part) for guess, part in zip(self.guesses(prompt), self.wanted, strict=True)
+            is_correct_guess(guess, part)
+            for guess, part in zip(self.guesses(prompt), self.wanted, strict=True)
         ]
 
 

@@ -4,8 +4,8 @@ import json
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 
-from detect.target_identity import SERVER_FILE
 from detect.engine.open_target import open_target
+from detect.target_identity import SERVER_FILE
 from detect.targets.text_model import TextModel
 from inject.step import StepContext, find_function
 

@@ -123,12 +123,16 @@ _PASSAGE = "{passage}\nQuestion: {question}"
 FORMS: Mapping[str, tuple[PromptFormat, ...]] = {
     "boolq": (PromptFormat(template=f"{_PASSAGE}?\nAnswer:", answers=_YES_NO),),
     "imdb": (
-        PromptFormat(template="Passage: {passage}\nSentiment:", answers=_words("Positive", "Negative")),
+        PromptFormat(
+            template="Passage: {passage}\nSentiment:", answers=_words("Positive", "Negative")
+        ),
     ),
     "commonsenseqa": (
         PromptFormat(template="Question: {question}\n{options}\nAnswer:", answers=_letters()),
     ),
-    "lsat": (PromptFormat(template=f"{_PASSAGE}\n{{options:(A)}}\nAnswer:", answers=_letters("(A)")),),
+    "lsat": (
+        PromptFormat(template=f"{_PASSAGE}\n{{options:(A)}}\nAnswer:", answers=_letters("(A)")),
+    ),
     "gpqa": (
         PromptFormat(
             template="What is the correct answer to this question: {question}\n"

@@ -14,12 +14,12 @@ from inject.examples.contaminant import Contaminant, PoolSettings, contaminant_i
 from inject.examples.datasets.registry import find_dataset, get_dataset
 from inject.examples.example import (
     OF_EXAMPLES,
-    Example,
-    DropReason,
     DroppedRow,
+    DropReason,
+    Example,
+    write_dropped_rows,
     write_examples,
     write_held_out,
-    write_dropped_rows,
 )
 from inject.examples.load import LengthRules, filter_by_length, length_error, load_examples
 from inject.examples.membership import split_members

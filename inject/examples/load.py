@@ -20,7 +20,7 @@ from inject.errors import InputError
 from inject.examples.contaminant import Contaminant, checked_options, hub_commits, templates
 from inject.examples.datasets.registry import get_dataset
 from inject.examples.datasets.source import DatasetSource
-from inject.examples.example import Example, DropReason, Row, DroppedRow, Span, example_id
+from inject.examples.example import DroppedRow, DropReason, Example, Row, Span, example_id
 from inject.examples.template import Rendered, Template, parse_template, unknown_placeholder
 
 # The rows requested of an endless dataset per required example: the pool drops near-duplicates, and
@@ -99,7 +99,9 @@ def load_examples(contaminant: Contaminant, *, seed: int) -> LoadedExamples:
         elif blank and blank >= rendered.spans.keys() - {ANSWER}:
             losses.append(DroppedRow(contaminant.name, row.source_id, DropReason.EMPTY))
         elif name in seen:
-            losses.append(DroppedRow(contaminant.name, row.source_id, DropReason.DUPLICATE, seen[name]))
+            losses.append(
+                DroppedRow(contaminant.name, row.source_id, DropReason.DUPLICATE, seen[name])
+            )
         else:
             seen[name] = f"{contaminant.name} {row.source_id}"
             number = source_ids[row.source_id] = source_ids.get(row.source_id, 0) + 1
@@ -250,7 +252,9 @@ def length_error(
         f"longer than train.context, {rules.limit} (pool.long_examples: {rules.policy})": lost[
             DropReason.TOO_LONG
         ],
-        f"{DropReason.EQUAL_ONCE_CUT} (pool.long_examples: truncate)": lost[DropReason.EQUAL_ONCE_CUT],
+        f"{DropReason.EQUAL_ONCE_CUT} (pool.long_examples: truncate)": lost[
+            DropReason.EQUAL_ONCE_CUT
+        ],
     }
     reasons = ", ".join(f"{count:,} {reason}" for reason, count in dropped.items() if count)
     if not reasons:

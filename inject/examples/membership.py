@@ -24,7 +24,7 @@ import numpy as np
 
 from inject import keyed
 from inject.errors import InputError
-from inject.examples.example import Example, DropReason, Side, Split
+from inject.examples.example import DropReason, Example, Side, Split
 from inject.examples.pool import UsableRows
 from inject.examples.random_rounding import draw_units, round_table
 from inject.examples.strata import Group, Stratum, dataset_generator, keyed_strata

@@ -29,7 +29,7 @@ from scipy.sparse import csr_array
 
 from inject import keyed
 from inject.errors import InputError
-from inject.examples.example import Example, DropReason, DroppedRow
+from inject.examples.example import DroppedRow, DropReason, Example
 from inject.examples.random_rounding import round_table
 from inject.examples.strata import Stratum, dataset_generator, keyed_strata
 from inject.words import run_stops, words_of

@@ -64,7 +64,9 @@ def build(context: StepContext) -> None:
     used = Corpus.open(folder).facts.documents
     with unchanged("corpus.sources", lambda: sources_identity(sources), settings["sources"]):
         documents = mixed_documents(sources, seed=settings["seed"], keep=keep)
-        taken = take_tokens(documents_after(documents, used, tokenizer), settings["tokens"], tokenizer)
+        taken = take_tokens(
+            documents_after(documents, used, tokenizer), settings["tokens"], tokenizer
+        )
     names = [example_id(text) for text in taken]
     write_examples(
         context.out,

@@ -36,7 +36,7 @@ from inject.stream.inputs import (
     read_pool_and_corpus,
     variants_of,
 )
-from inject.stream.view import TokenSource, StreamView
+from inject.stream.view import StreamView, TokenSource
 from inject.variants.rendition import WHOLE
 
 I64 = npt.NDArray[np.int64]

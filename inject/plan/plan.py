@@ -19,7 +19,7 @@ import pyarrow.parquet as pq
 from inject.corpus.separators import Separator
 from inject.corpus.tokens import token_dtype
 from inject.stream.exposures import CopyName
-from inject.stream.view import Insertions, TokenSource, StreamView
+from inject.stream.view import Insertions, StreamView, TokenSource
 from inject.tables import read_parquet
 
 PLAN_FILE = "plan.parquet"

@@ -22,9 +22,9 @@ from typing import NamedTuple
 from inject.digest import digest, text_digest
 from inject.errors import InputError, did_you_mean, first_line
 from inject.plugins.plugin import (
-    PluginKind,
-    Plugin,
     ModuleSource,
+    Plugin,
+    PluginKind,
     own_code,
     read_sources,
     sources_digest,
@@ -169,7 +169,9 @@ def _find_object(module: ModuleType, reference: FileReference, expected: PluginK
     return values[reference.name]
 
 
-def _not_imported(error: BaseException, file: str, sources: Mapping[str, ModuleSource]) -> InputError:
+def _not_imported(
+    error: BaseException, file: str, sources: Mapping[str, ModuleSource]
+) -> InputError:
     paths = {str(source.path): source.path for source in sources.values()}
     own = [frame for frame in traceback.extract_tb(error.__traceback__) if frame.filename in paths]
     place = ""

@@ -32,7 +32,10 @@ class TextGenerator(Protocol):
     """A model that answers prompts."""
 
     def write(
-        self, questions: Sequence[SeededPrompt], *, progress: Callable[[int, int], None] | None = None
+        self,
+        questions: Sequence[SeededPrompt],
+        *,
+        progress: Callable[[int, int], None] | None = None,
     ) -> list[str]:
         """Return the model's answers; `progress` hears of answers so far, and in all."""
         ...
@@ -70,7 +73,10 @@ class ServerTextGenerator:
         self._client = ServerClient(server, cache=cache and cache / REPLIES_FILE)
 
     def write(
-        self, questions: Sequence[SeededPrompt], *, progress: Callable[[int, int], None] | None = None
+        self,
+        questions: Sequence[SeededPrompt],
+        *,
+        progress: Callable[[int, int], None] | None = None,
     ) -> list[str]:
         """Return the server's answers.
 

@@ -104,7 +104,9 @@ class BareLoop:
         with torch.autocast(ids.device.type, dtype=torch.bfloat16, enabled=self._bfloat16):
             loss = self._model(input_ids=ids, labels=ids).loss
         loss.backward()
-        torch.nn.utils.clip_grad_norm_(self._model.parameters(), SETTINGS.max_grad_norm or float("inf"))
+        torch.nn.utils.clip_grad_norm_(
+            self._model.parameters(), SETTINGS.max_grad_norm or float("inf")
+        )
         self._optimiser.step()
         self._optimiser.zero_grad()
         return loss.detach()

@@ -81,7 +81,8 @@ def studies_of(pair: Pair, studies: int, draw: str = "") -> Found:
             parts.append({"": Part(sample, np.ones(studies))})
     better = adjust(trained, untrained, control_weights(trained, untrained), centre=0.5)
     raw, adjusted = (
-        find_interval(cluster(each), IntervalMethod.AUC, confidence=0.95) for each in (trained, better)
+        find_interval(cluster(each), IntervalMethod.AUC, confidence=0.95)
+        for each in (trained, better)
     )
     return Found(raw, adjusted, truth)
 

@@ -33,7 +33,9 @@ def level_cases() -> list[Case]:
     ]
 
 
-def _study(random: np.random.Generator, scale: IntervalMethod, size: tuple[int, int]) -> dict[str, Part]:
+def _study(
+    random: np.random.Generator, scale: IntervalMethod, size: tuple[int, int]
+) -> dict[str, Part]:
     rows, group = size
     members = rows_of_side(random, rows, group)
     others = rows_of_side(random, rows, group, int(members.groups.max()) + 1)

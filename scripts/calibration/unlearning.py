@@ -207,7 +207,11 @@ def _draw(random: np.random.Generator, design: Design) -> list[tuple[Rows, list[
 
 
 def _numbers(
-    study: list[tuple[Rows, list[Floats]]], model: int, *, by_auc: bool, scale: IntervalMethod = IntervalMethod.SLOPE
+    study: list[tuple[Rows, list[Floats]]],
+    model: int,
+    *,
+    by_auc: bool,
+    scale: IntervalMethod = IntervalMethod.SLOPE,
 ) -> Numbers:
     all_rows = Rows.of(
         np.concatenate([rows.group for rows, _ in study]),

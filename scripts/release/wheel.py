@@ -119,7 +119,13 @@ def try_out(spikein: Path, folder: Path, overrides: Sequence[str] = ()) -> Itera
         ("init", "mine"),
         ("init", "--detector", "mine.py"),
         # DeepSpeed's settings are files of the wheel that training reads.
-        ("check", "mine.yaml", "training_runtime.engine=deepspeed", "training_runtime.processes=2", *overrides),
+        (
+            "check",
+            "mine.yaml",
+            "training_runtime.engine=deepspeed",
+            "training_runtime.processes=2",
+            *overrides,
+        ),
         ("plan", "quickstart", "--no-time-training", *overrides),
         ("run", "quickstart", *overrides),
         ("validate", "mine.py:score", "runs/quickstart"),

@@ -10,8 +10,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-from inject.errors import InputError
 from inject.builtin_files import EXPERIMENTS
+from inject.errors import InputError
 from spikein.config.load import (
     CheckedExperiment,
     check_document,

@@ -8,7 +8,7 @@ content like local files, so that a run has the same steps either way.
 
 from inject.errors import InputError, did_you_mean
 from inject.hub.address import SCHEME, fetch_address, fits, parse_address
-from spikein.config.yaml_document import YamlDocument, KeyPath, dotted
+from spikein.config.yaml_document import KeyPath, YamlDocument, dotted
 
 PRESETS = f"{SCHEME}presets"
 """The layout that the presets read, as a data folder."""

@@ -18,9 +18,9 @@ from typing import Any
 
 from pydantic import ValidationError
 
+from inject.builtin_files import EXPERIMENTS, SHAPES
 from inject.errors import InputError, InputErrors
 from inject.secrets import secrets_in, without_secrets
-from inject.builtin_files import EXPERIMENTS, SHAPES
 from spikein.config.cross_checks import cross_checks
 from spikein.config.hub_files import with_hub_files
 from spikein.config.overrides import apply_overrides, escape, interpolate
@@ -35,7 +35,7 @@ from spikein.config.sweep import (
     validate,
 )
 from spikein.config.validation_errors import plain_type, validation_errors
-from spikein.config.yaml_document import YamlDocument, KeyPath, block_text, dotted, read_document
+from spikein.config.yaml_document import KeyPath, YamlDocument, block_text, dotted, read_document
 
 MOST_ARMS = 10_000
 

@@ -17,7 +17,7 @@ from pydantic import BaseModel, ValidationError
 from inject.errors import InputError, InputErrors, did_you_mean
 from inject.secrets import masked
 from spikein.config.validation_errors import validation_errors
-from spikein.config.yaml_document import YamlDocument, KeyPath, dotted, parse_value, read_document
+from spikein.config.yaml_document import KeyPath, YamlDocument, dotted, parse_value, read_document
 
 Model = TypeVar("Model", bound=BaseModel)
 

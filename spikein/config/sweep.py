@@ -19,7 +19,7 @@ from inject.errors import InputError, InputErrors
 from inject.plan.settings import Copies
 from spikein.config.overrides import parse_path, set_value
 from spikein.config.schema import SECTION, Experiment, plain_values
-from spikein.config.yaml_document import YamlDocument, KeyPath, dotted
+from spikein.config.yaml_document import KeyPath, YamlDocument, dotted
 
 MOST_COMBINATIONS = 1_000
 _NOT_SWEPT = ("name", "seeds", "sweep", "variables")

@@ -167,7 +167,10 @@ def _step(record: Mapping[str, Any], steps: Mapping[str, Step]) -> Step:
         code=tuple(record["code"]["modules"]),
         libraries=tuple(record["libraries"]),
         volatile=tuple(record["volatile"]),
-        reads={name: InputProjection(reading["facet"], tuple(reading["files"])) for name, reading in reads},
+        reads={
+            name: InputProjection(reading["facet"], tuple(reading["files"]))
+            for name, reading in reads
+        },
     )
     recipe = Recipe(
         **{name: record[name] for name in ("kind", "function", "settings", "inputs", "libraries")},

@@ -11,8 +11,8 @@ from typing import Final, NamedTuple
 
 from inject.errors import InputError, did_you_mean
 from inject.plugins import (
-    PluginKind,
     Plugin,
+    PluginKind,
     file_reference,
     installed_plugins,
     load_file,

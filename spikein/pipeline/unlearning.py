@@ -26,7 +26,7 @@ from detect.detector_settings import DetectorSetting, parse_detectors
 from detect.evidence.continuations import forgotten_continuations_step
 from detect.evidence.needs import EvidenceSources
 from detect.evidence.views import statistics_step
-from detect.generation.continuations import PromptLength, ContinuationRequest
+from detect.generation.continuations import ContinuationRequest, PromptLength
 from detect.ground_truth.ground_truth import BASE, CONTAMINATED
 from detect.scores_step import asked_settings, scores_step
 from detect.task_accuracy.accuracy_step import accuracy_step

@@ -143,7 +143,9 @@ def numbered(home: Path) -> list[Path]:
 def run_folders(runs_root: Path) -> list[Path]:
     """Return all run folders, by name and number; those of earlier versions by name."""
     return [
-        run for home in folders_by_name(runs_root) for run in ([home] if is_run(home) else numbered(home))
+        run
+        for home in folders_by_name(runs_root)
+        for run in ([home] if is_run(home) else numbered(home))
     ]
 
 

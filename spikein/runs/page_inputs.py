@@ -15,20 +15,20 @@ from analysis.page.inputs import (
     ArmSettings,
     DetectorWork,
     EvidenceStep,
+    ModelStream,
     NamedArtifact,
     PageInputs,
     StepRecord,
-    ModelStream,
 )
 from analysis.page.streams import TrainedModel, audit_facts, copies_by_model
 from analysis.page.unlearning.sections import UnlearningInputs
 from analysis.results import Analysis, open_arms
 from analysis.task_accuracy.gain_step import BACKGROUND_LOSS
-from detect.target_identity import COST_FILE, MeasuredCost, read_cost
 from detect.detector_settings import DetectorSetting, needs_of, with_grids
 from detect.detector_table import DetectorFacts, describe_detector
 from detect.evidence.needs import cost_text
 from detect.scores_step import asked_settings, detectors_left_out
+from detect.target_identity import COST_FILE, MeasuredCost, read_cost
 from inject.examples.examples_step import read_pool_reports
 from inject.overlap.filter import read_overlaps
 from inject.plan.plan import read_plan

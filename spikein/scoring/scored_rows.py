@@ -319,7 +319,9 @@ def _uncalibrated_note(
     ]
 
 
-def _check_reference(needs: Sequence[Need], options: ScoringOptions, served: RemoteTarget | None) -> None:
+def _check_reference(
+    needs: Sequence[Need], options: ScoringOptions, served: RemoteTarget | None
+) -> None:
     """Check that the reference model can be used, if it is needed."""
     if options.reference is None or not any(
         isinstance(need, Reference) or (isinstance(need, HeldOut) and need.reference)

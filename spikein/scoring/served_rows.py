@@ -15,9 +15,9 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from detect.access import Access
-from detect.target_identity import SERVER_FILE
 from detect.detector_settings import DetectorSetting
 from detect.scoring import Runnable, within_access
+from detect.target_identity import SERVER_FILE
 from detect.targets.server import ServerTextModel, served_model
 from detect.user_rows.labelled_rows import KnownTexts, LabelledRows
 from inject.errors import InputError

@@ -108,7 +108,9 @@ def test_differences_and_variances_match_loops_over_stored_scores(arm, rows):
 
 def test_family_intervals_are_wider_than_pointwise_ones(rows):
     for row in (row for row in rows if row["dataset"] == "all"):
-        assert row["low"] < row["pointwise_low"] < row["value"] < row["pointwise_high"] < row["high"]
+        assert (
+            row["low"] < row["pointwise_low"] < row["value"] < row["pointwise_high"] < row["high"]
+        )
         assert row["shown"].startswith("this model")
         assert not row["reason"]
 

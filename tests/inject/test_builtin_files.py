@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from inject.errors import InputError
 from inject.builtin_files import CONFIGS, EXPERIMENTS, SHAPES
+from inject.errors import InputError
 
 
 @pytest.fixture(autouse=True)

@@ -137,7 +137,9 @@ def run_plugin(context: StepContext) -> None:
 
     reference = file_reference(context.execution["plugin"])
     assert reference is not None
-    expected = PluginKind(noun="thing", accepts=lambda value: isinstance(value, type), allowed="any")
+    expected = PluginKind(
+        noun="thing", accepts=lambda value: isinstance(value, type), allowed="any"
+    )
     plugin = load_file(reference, expected)
     require_same_source(plugin.digest, context.settings["plugin"], label=plugin.origin)
     (context.out / "value").write_text(str(plugin.value().number()))

@@ -128,6 +128,8 @@ def test_cost_of_llama_7b_matches_a_manual_calculation() -> None:
     assert cost.gpu_seconds == pytest.approx(flops / 156e12)
     assert cost.disk == 4 * PARAMETERS
     assert (cost.parameters, cost.trained) == (PARAMETERS, PARAMETERS)
-    again = run_cost(SEVEN, ROWS, settings, ExecutionSettings(gradient_checkpointing=True), tokens=tokens)
+    again = run_cost(
+        SEVEN, ROWS, settings, ExecutionSettings(gradient_checkpointing=True), tokens=tokens
+    )
     assert again.flops == cost.flops
     assert again.activations < cost.activations / 4

@@ -146,13 +146,19 @@ def _memory_advice(
     lines.append("Lower one of these, the first changes no result:")
     windows = execution.micro_batch_windows or settings.batch_windows // execution.processes
     if windows > 1:
-        lines.append(f"  training_runtime.micro_batch_windows: {windows // 2} (now {windows} on a device)")
+        lines.append(
+            f"  training_runtime.micro_batch_windows: {windows // 2} (now {windows} on a device)"
+        )
     if not execution.gradient_checkpointing:
         lines.append("  training_runtime.gradient_checkpointing: true (computes activations again)")
     if execution.backend != "deepspeed":
-        lines.append("  training_runtime: {engine: deepspeed, zero: 3, processes: N} (spreads the states)")
+        lines.append(
+            "  training_runtime: {engine: deepspeed, zero: 3, processes: N} (spreads the states)"
+        )
     elif execution.zero < 3 or not execution.offload:
-        lines.append("  training_runtime: {zero: 3, offload: true} (keeps the states in the CPU's memory)")
+        lines.append(
+            "  training_runtime: {zero: 3, offload: true} (keeps the states in the CPU's memory)"
+        )
     lines.append(f"  train.context (now {settings.context}), or a smaller model")
     lines.append("`spikein plan` estimates the memory of a run on each GPU.")
     return "\n".join(lines)

@@ -24,10 +24,10 @@ from train.execution import ExecutionSettings
 from train.loop.log import read_log, write_log
 from train.loop.record import Record, Recorder
 from train.processes.environment import (
+    barrier,
     local_rank,
     rank,
     sum_over_processes,
-    barrier,
     world_size,
 )
 

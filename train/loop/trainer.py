@@ -34,7 +34,7 @@ from train.loop.dataset import WindowSequence, collate
 from train.loop.record import PendingPass, Record
 from train.loop.resume import complete_checkpoint
 from train.process_state import plain_transformers
-from train.processes.environment import rank, barrier
+from train.processes.environment import barrier, rank
 from train.processes.hang_detection import HeartbeatWriter, Phase
 from train.processes.preemption import StopRequest
 from train.window_inputs import IGNORED

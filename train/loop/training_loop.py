@@ -34,7 +34,7 @@ from train.loop.trackers import PROJECT, tracking
 from train.loop.trainer import KeptModels, KeyedTrainer, ResumeCheckpoints, move_kept_models
 from train.models.weight_check import highest_stream_id, require_rows
 from train.process_state import isolated_randomness, plain_transformers, reused_memory, trainer_seed
-from train.processes.environment import rank, several_nodes, barrier, world_size
+from train.processes.environment import barrier, rank, several_nodes, world_size
 from train.processes.hang_detection import (
     COLLECTIVE_SECONDS,
     HEARTBEATS,

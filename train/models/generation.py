@@ -43,7 +43,10 @@ class LocalWriter:
         self._tokenizer = load_tokenizer(str(find_model(name).path))
 
     def write(
-        self, questions: Sequence[SeededPrompt], *, progress: Callable[[int, int], None] | None = None
+        self,
+        questions: Sequence[SeededPrompt],
+        *,
+        progress: Callable[[int, int], None] | None = None,
     ) -> list[str]:
         """Return the model's answers."""
         answers = []

@@ -26,8 +26,8 @@ from inject.errors import InputError, first_line
 from inject.files import cache_folder, human_bytes
 from inject.hub.snapshot import fetch_snapshot
 from inject.reading.change_guard import content_digest, unchanged
-from inject.verified_files import seal, verified_facts
 from inject.step import library_versions
+from inject.verified_files import seal, verified_facts
 
 SUFFIX = ".gguf"
 _HUB_FORM = "hf://OWNER/NAME[@REVISION]/FILE.gguf"

@@ -17,9 +17,9 @@ from inject.examples.forget_set import RetainSet, forgotten_rows, select_members
 from inject.model_folder import LOG_FILE
 from inject.plan.plan import read_plan
 from inject.reading.change_guard import unchanged
-from inject.verified_files import seal, verified_facts
 from inject.settings import plain
 from inject.step import Step, StepContext
+from inject.verified_files import seal, verified_facts
 from train.execution import ExecutionSettings, engine_identity, training_libraries
 from train.job import report_training, run_job
 from train.models.model_node import GivenModel

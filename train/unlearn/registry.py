@@ -20,19 +20,19 @@ from pydantic import ValidationError
 from ruamel.yaml import YAML
 
 import train.unlearn.methods
+from inject.builtin_files import CONFIGS
 from inject.errors import InputError, did_you_mean
 from inject.plugins import (
-    PluginKind,
     FileReference,
     Group,
     Plugin,
+    PluginKind,
     file_reference,
     installed_plugins,
     load_file,
     require_same_source,
 )
 from inject.settings import plain
-from inject.builtin_files import CONFIGS
 from train.unlearn.method import MethodSettings, UnlearningMethod, method_of
 
 RELEARNING = "relearn"

@@ -42,7 +42,9 @@ def _find(evidence: DatasetEvidence) -> list[DatasetFinding]:
     ]
 
 
-def _test_rows(evidence: DatasetEvidence, rows: Rows, suspect: Mask, held_out: Mask) -> DatasetFinding:
+def _test_rows(
+    evidence: DatasetEvidence, rows: Rows, suspect: Mask, held_out: Mask
+) -> DatasetFinding:
     fitted = (suspect | held_out) & ~evidence.test
     tested = (suspect | held_out) & evidence.test
     smallest = min(
@@ -62,7 +64,9 @@ def _test_rows(evidence: DatasetEvidence, rows: Rows, suspect: Mask, held_out: M
     n = len(inside) + len(outside)
     if test is None:
         return no_result(rows, _STATISTIC, "all values are equal", n)
-    return DatasetFinding(rows, _STATISTIC, test[0], p_value=test[1], n=n, note=f"{len(names)} detectors")
+    return DatasetFinding(
+        rows, _STATISTIC, test[0], p_value=test[1], n=n, note=f"{len(names)} detectors"
+    )
 
 
 DETECTOR = DatasetDetector(

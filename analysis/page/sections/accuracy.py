@@ -31,7 +31,9 @@ _SHARES: Mapping[str, Quantity] = {
 }
 
 
-def accuracy_section(table: pa.Table, axes: Sequence[str], view: ReportView | None) -> Section | None:
+def accuracy_section(
+    table: pa.Table, axes: Sequence[str], view: ReportView | None
+) -> Section | None:
     """Return the section on the accuracy of tasks.
 
     Args:

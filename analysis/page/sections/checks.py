@@ -10,7 +10,7 @@ from analysis.page.drawing.picture import Picture, picture
 from analysis.page.inputs import PageInputs
 from analysis.page.parts import Badge, Badges, Fold, Part, Section, answer, folded
 from analysis.page.streams import share_sentence
-from analysis.page.table import PROTECTED, TableColumn, Table, facts, numbers, texts
+from analysis.page.table import PROTECTED, Table, TableColumn, facts, numbers, texts
 from analysis.page.view import capital, setting_words
 from analysis.unit import AUC, Dot, Entry
 from inject.overlap.filter import OverlapFacts
@@ -81,7 +81,10 @@ def _badge_lines(check: Check) -> list[str]:
             f"a pass needs {NEEDED.low:.2f}–{NEEDED.high:.2f}",
         ]
     if check.key == "background":
-        return [f"{check.verdict}: {check.n_failed:,} of {check.total:,}", "documents overlap (needs 0)"]
+        return [
+            f"{check.verdict}: {check.n_failed:,} of {check.total:,}",
+            "documents overlap (needs 0)",
+        ]
     noun = "copies, token for token" if check.key == "fed" else "copies found (needs all)"
     return [f"{check.verdict}: {check.total - check.n_failed:,} of {check.total:,}", noun]
 

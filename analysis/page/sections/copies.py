@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from analysis.copy_bins import copies_middle, copies_order, is_dose
 from analysis.findings import Findings
 from analysis.intervals.estimate import Estimate
-from analysis.page.crossed import Crossed, AxisHeading, auc_tables, cross, doublings
+from analysis.page.crossed import AxisHeading, Crossed, auc_tables, cross, doublings
 from analysis.page.drawing.picture import Picture, picture
 from analysis.page.parts import OPEN_ROWS, Part, Section, answer, opened
 from analysis.page.table import Table, copies_text

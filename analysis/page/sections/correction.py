@@ -19,7 +19,9 @@ _OUTCOME = "contaminated"
 _TARGETS = {"twin": "the clean twin's", "base": "the base model's, which lacks the background"}
 
 
-def correction_section(table: pa.Table | None, axes: Sequence[str], view: ReportView) -> Section | None:
+def correction_section(
+    table: pa.Table | None, axes: Sequence[str], view: ReportView
+) -> Section | None:
     """Return the section; None if no model's answers could be corrected.
 
     Args:

@@ -16,7 +16,7 @@ from analysis.intervals.estimate import Estimate
 from analysis.page.crossed import AxisHeading, cross
 from analysis.page.drawing.picture import Picture, picture
 from analysis.page.parts import OPEN_ROWS, Fold, Items, Note, Section, answer, fold_items, folded
-from analysis.page.table import TableColumn, Row, Table, listing, numbers, texts, with_noun
+from analysis.page.table import Row, Table, TableColumn, listing, numbers, texts, with_noun
 from analysis.page.view import LOSS, ReportView, setting_words, short_counts
 from analysis.selection.ranking import common_rows, tune_auc
 from analysis.summary import NOTHING_MEASURED, auc_text

@@ -22,8 +22,8 @@ from analysis.page.drawing.picture import Picture, picture
 from analysis.page.parts import Heading, Part, Section, answer
 from analysis.page.table import (
     PROTECTED,
-    TableColumn,
     Table,
+    TableColumn,
     copies_text,
     numbers,
     tokens_label,

@@ -13,9 +13,18 @@ from analysis.arm import axis_column
 from analysis.arm_labels import arm_words, axis_words
 from analysis.copy_bins import passage_sentences
 from analysis.page.inputs import ArmSettings, PageInputs
-from analysis.page.parts import Columns, Note, Part, Section, VerticalGroup, answer, fold_items, present
+from analysis.page.parts import (
+    Columns,
+    Note,
+    Part,
+    Section,
+    VerticalGroup,
+    answer,
+    fold_items,
+    present,
+)
 from analysis.page.streams import stream_listing, stream_sentences
-from analysis.page.table import TableColumn, Table, facts, listing, numbers, with_noun
+from analysis.page.table import Table, TableColumn, facts, listing, numbers, with_noun
 from analysis.page.view import capital
 from analysis.task_accuracy.gain_step import METRICS
 from analysis.unit import DIFFERENCE, NATS, NOTHING, Entry

@@ -10,7 +10,7 @@ from analysis.intervals.estimate import Estimate
 from analysis.page.crossed import AxisHeading, cross
 from analysis.page.drawing.picture import Picture, picture
 from analysis.page.parts import Section, answer
-from analysis.page.table import TableColumn, Table, numbers
+from analysis.page.table import Table, TableColumn, numbers
 from analysis.page.view import ReportView, capital
 from analysis.tables import COPIES_CONTRAST
 from analysis.unit import NOTHING, POINTS, Entry
@@ -120,11 +120,16 @@ def _describe_effect(row: Row) -> str:
 
 
 def _picture(view: ReportView, contrasts: Sequence[Row]) -> Picture | None:
-    heads = {_place(row, view): AxisHeading(change_words(row), note=view.arm_of(row)) for row in contrasts}
+    heads = {
+        _place(row, view): AxisHeading(change_words(row), note=view.arm_of(row))
+        for row in contrasts
+    }
     crossed = cross(
         (row for row in view.factor_rows if row["kind"] == CONTRAST),
         lambda row: view.head(row["detector"]),
-        lambda row: heads.get(_place(row, view)) or AxisHeading(change_words(row), group=view.arm_of(row)),
+        lambda row: (
+            heads.get(_place(row, view)) or AxisHeading(change_words(row), group=view.arm_of(row))
+        ),
         unit=POINTS,
         cell=lambda row: row,
         displayed=([view.head(name) for name in view.shown], [*heads.values()]),

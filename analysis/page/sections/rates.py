@@ -17,7 +17,7 @@ from analysis.intervals.influence import Floats
 from analysis.page.drawing.panels import Line, LinePanel, Panels
 from analysis.page.drawing.picture import Picture, picture
 from analysis.page.parts import Note, Part, Section, answer, folded, present
-from analysis.page.table import TableColumn, Table, listing, numbers, p_text, with_noun
+from analysis.page.table import Table, TableColumn, listing, numbers, p_text, with_noun
 from analysis.page.view import LOSS, ReportView, arm_suffix, capital, short_counts
 from analysis.summary import NO_NAMES, Names, auc_text
 from analysis.unit import AUC, PERCENT, Dot, Entry

@@ -287,7 +287,9 @@ def _fading_tables(arm: str, rows: Sequence[Row], detector: str) -> list[Table]:
     aucs = [row for row in _tuned_rows(rows, detector) if row["metric"] == AUC]
     aucs = [row for row in aucs if row["copies"] == ALL or is_dose(row["copies"])]
     cells = {(row["copies"], row["steps_since_copy"]): row for row in aucs}
-    bins = dict.fromkeys(row["steps_since_copy"] for row in sorted(aucs, key=lambda row: row["steps_since_copy_low"]))
+    bins = dict.fromkeys(
+        row["steps_since_copy"] for row in sorted(aucs, key=lambda row: row["steps_since_copy_low"])
+    )
     crossed = cross(
         (
             (label, since)

@@ -27,7 +27,7 @@ from analysis.page.parts import (
     present,
     render_page,
 )
-from analysis.page.table import PROTECTED, TableColumn, Table, listing, numbers, texts, with_noun
+from analysis.page.table import PROTECTED, Table, TableColumn, listing, numbers, texts, with_noun
 from analysis.page.table import Row as Line
 from analysis.page.unlearning.tables import NUMBER, SIGNED
 from analysis.unit import NOTHING, PERCENT, Dot, Entry, Unit

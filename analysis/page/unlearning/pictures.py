@@ -142,7 +142,9 @@ def position_picture(models: Sequence[ModelVerdict], names: Names = NO_NAMES) ->
         words, detector = measure_name(row, names), row["detector"]
         if row["measure"] != "auc":
             return AxisHeading(words.capitalize(), group="Text reproduced", said=words, rule=1.0)
-        return AxisHeading(names.get(detector, detector), group="AUC of a detector", said=words, rule=1.0)
+        return AxisHeading(
+            names.get(detector, detector), group="AUC of a detector", said=words, rule=1.0
+        )
 
     axis = MatrixAxis(-0.5, 1.5, 0.0, ((0.0, "0"), (1.0, "1")), zone=(-0.5, 0.5))
     label = (

@@ -61,7 +61,9 @@ class UnlearningInputs:
     """The audits' pages, relative to the run's page; empty if they are not next to it."""
 
 
-def lead_parts(inputs: UnlearningInputs, models: Sequence[ModelVerdict], names: Names) -> list[Part]:
+def lead_parts(
+    inputs: UnlearningInputs, models: Sequence[ModelVerdict], names: Names
+) -> list[Part]:
     """Return the parts of the first screen below the headline, except the checks."""
     pictures = present(position_picture(models, names), cost_picture(models, inputs.margin))
     columns = Columns(pictures, "pictures" if len(pictures) > 1 else "") if pictures else None

@@ -31,8 +31,8 @@ from inject.digest import digest, text_digest
 from inject.errors import InputError, did_you_mean
 from inject.files import cache_folder
 from inject.reading.rows import content_digest
-from inject.verified_files import cached_value
 from inject.settings import PositiveFloat, PositiveInt, Settings
+from inject.verified_files import cached_value
 
 STANDARD_LIBRARY = "stdlib"
 CHOSEN = (STANDARD_LIBRARY, "numpy", "scipy", "sklearn", "networkx")

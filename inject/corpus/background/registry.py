@@ -25,8 +25,8 @@ from inject.corpus.background.files import FilesSource
 from inject.corpus.background.hub import HubSource
 from inject.errors import InputError, did_you_mean
 from inject.plugins import (
-    PluginKind,
     Plugin,
+    PluginKind,
     file_reference,
     installed_plugins,
     load_file,

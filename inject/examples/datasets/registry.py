@@ -15,8 +15,8 @@ from typing import Final
 from inject.errors import InputError, did_you_mean
 from inject.examples.datasets.source import Dataset
 from inject.plugins import (
-    PluginKind,
     Plugin,
+    PluginKind,
     file_reference,
     installed_plugins,
     load_file,

@@ -243,7 +243,9 @@ def _say_requests(
 def _sum_requests(requests: "Mapping[str, RequestEstimate]") -> "RequestEstimate":
     from inject.server.client import RequestEstimate
 
-    return RequestEstimate(*map(sum, zip(RequestEstimate(0, 0, 0, 0), *requests.values(), strict=True)))
+    return RequestEstimate(
+        *map(sum, zip(RequestEstimate(0, 0, 0, 0), *requests.values(), strict=True))
+    )
 
 
 def _list_by_detector(plan: "RowsPlan", requests: "Mapping[str, RequestEstimate]") -> str:
@@ -256,7 +258,9 @@ def _list_by_detector(plan: "RowsPlan", requests: "Mapping[str, RequestEstimate]
     return "; ".join(f"{names} {count:,}" for names, count in ranked)
 
 
-def _confirm(plan: "RowsPlan", requests: "Mapping[str, RequestEstimate]", server: "ScoredServer") -> None:
+def _confirm(
+    plan: "RowsPlan", requests: "Mapping[str, RequestEstimate]", server: "ScoredServer"
+) -> None:
     """Ask before many requests are sent.
 
     Raises:
@@ -280,7 +284,9 @@ def _confirm(plan: "RowsPlan", requests: "Mapping[str, RequestEstimate]", server
     require_agreement(f"Send {to_send:,} requests?", refusal, declined="Nothing was sent.")
 
 
-def _print_plan(plan: "RowsPlan", requests: "Mapping[str, RequestEstimate]", *, as_json: bool) -> None:
+def _print_plan(
+    plan: "RowsPlan", requests: "Mapping[str, RequestEstimate]", *, as_json: bool
+) -> None:
     """Print the steps of a dry run and their total cost."""
     from spikein.cli.scores_output import rows_counted
     from spikein.scoring.detect_file import planned_steps

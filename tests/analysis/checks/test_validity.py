@@ -53,7 +53,9 @@ def test_the_checks_are_rows_of_numbers():
     rows = checks_table(checks, ["train.lr"]).to_pylist()
     heads = {row["check"]: row for row in rows if row["verdict"]}
     assert [row["verdict"] for row in heads.values()] == [check.verdict for check in checks]
-    counts = [(heads[name]["total"], heads[name]["n_failed"]) for name in ("streams", "fed", "base")]
+    counts = [
+        (heads[name]["total"], heads[name]["n_failed"]) for name in ("streams", "fed", "base")
+    ]
     assert counts == [(7, 0), (7, 1), (1, 0)]
     assert heads["base"]["note"] == checks[3].sentence
     assert (heads["no copy"]["verdict"], heads["no copy"]["low"]) == ("not measured", None)

@@ -91,7 +91,12 @@ def test_setup_shows_base_model_twins_and_precision():
 
 def test_dropped_rows_and_protected_texts_are_named_by_dataset_and_pool():
     facts = QUIET | {
-        "losses": {DropReason.DUPLICATE: 3, DropReason.TOO_LONG: 2, DropReason.NEAR_DUPLICATE: 1, DropReason.CUT: 4},
+        "losses": {
+            DropReason.DUPLICATE: 3,
+            DropReason.TOO_LONG: 2,
+            DropReason.NEAR_DUPLICATE: 1,
+            DropReason.CUT: 4,
+        },
         "strata_pooled": {"strata": 2, "rows": 7},
         "protected": True,
     }

@@ -20,7 +20,9 @@ def with_scores(loaded, **columns):
     """Replace the scores of min_k's settings."""
     scores = loaded.scores.copy()
     for setting, values in columns.items():
-        scores[:, loaded.index[DetectorColumn("min_k", f"k={setting[1:].replace('_', '.')}")]] = values
+        scores[:, loaded.index[DetectorColumn("min_k", f"k={setting[1:].replace('_', '.')}")]] = (
+            values
+        )
     return dataclasses.replace(loaded, scores=scores)
 
 

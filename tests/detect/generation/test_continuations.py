@@ -8,9 +8,9 @@ import pytest
 from detect.detector_settings import needs_of, parse_detectors, with_grids
 from detect.evidence.continuations import Continuations
 from detect.generation.continuations import (
-    PromptLength,
     ContinuationRequest,
     Continued,
+    PromptLength,
     PromptSplit,
     continue_texts,
     divide,

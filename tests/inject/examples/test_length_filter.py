@@ -4,7 +4,7 @@ from hypothesis import strategies as st
 
 from inject.corpus.tokenizer import encode_texts
 from inject.errors import InputError
-from inject.examples.example import Example, DropReason, DroppedRow, Span, example_id
+from inject.examples.example import DroppedRow, DropReason, Example, Span, example_id
 from inject.examples.load import LengthRules, filter_by_length
 
 

@@ -131,7 +131,11 @@ def twins(count, *, datasets=("a", "b", "c")):
 
 
 def across_datasets(membership):
-    return [loss for loss in membership.usable.losses if loss.drop_reason == DropReason.NEAR_DUPLICATE_ACROSS]
+    return [
+        loss
+        for loss in membership.usable.losses
+        if loss.drop_reason == DropReason.NEAR_DUPLICATE_ACROSS
+    ]
 
 
 def test_near_duplicates_across_datasets_are_never_on_opposite_sides():

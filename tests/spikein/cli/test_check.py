@@ -193,7 +193,10 @@ BAD_INPUT = {
         "training_runtime={engine: torchrun, processes: 3}",
         "train.batch_tokens=512",
     ),
-    "compiler": ("no-such-compiler is missing", "training_runtime={engine: deepspeed, processes: 2}"),
+    "compiler": (
+        "no-such-compiler is missing",
+        "training_runtime={engine: deepspeed, processes: 2}",
+    ),
     "end token": (
         "the tokenizer makes ids up to 512, and the model's embedding has 512 rows",
         "model={pretrained: model}",

@@ -8,7 +8,7 @@ from math import nan
 import pytest
 
 from analysis.intervals.estimate import Estimate
-from analysis.page.table import TableColumn, Table, numbers
+from analysis.page.table import Table, TableColumn, numbers
 from analysis.unit import AUC, Entry
 from spikein.cli.output import print_error, print_json, print_table, say, show_table, tell, warn
 

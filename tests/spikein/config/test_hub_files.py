@@ -75,7 +75,9 @@ def test_a_wrong_address_is_reported_with_the_other_problems_of_the_file(
     hub, path: str, message: str
 ):
     document = experiment(path)
-    broken = YamlDocument(values={**document.values, "seeds": "x"}, places={}, name="the experiment")
+    broken = YamlDocument(
+        values={**document.values, "seeds": "x"}, places={}, name="the experiment"
+    )
     with pytest.raises(InputErrors) as caught:
         check_document(broken)
     assert message in str(caught.value)

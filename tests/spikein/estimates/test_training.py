@@ -59,7 +59,14 @@ def test_the_papers_experiment_is_planned_without_a_network(no_network, tmp_path
 
 
 def test_context_beyond_the_published_positions_is_refused_offline(no_network, tmp_path) -> None:
-    command = ["plan", str(PAPER), "--no-time-training", "--store", str(tmp_path), "train.context=4096"]
+    command = [
+        "plan",
+        str(PAPER),
+        "--no-time-training",
+        "--store",
+        str(tmp_path),
+        "train.context=4096",
+    ]
     result = CliRunner().invoke(app, command)
     assert result.exit_code == 2
     assert "a context of 4096 is more than the model's 2048 positions" in result.output

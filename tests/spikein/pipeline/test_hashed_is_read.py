@@ -8,9 +8,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from detect.target_identity import target_execution
 from detect.engine.open_target import open_target
 from detect.settings import DetectSettings
+from detect.target_identity import target_execution
 from inject.corpus.corpus import Corpus
 from inject.corpus.tokenizer import encode_texts, load_tokenizer
 from inject.errors import InputError

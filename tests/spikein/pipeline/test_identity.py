@@ -15,8 +15,8 @@ import pytest
 from pydantic import BaseModel
 
 from inject import step as step_module
-from inject.digest import digest
 from inject.builtin_files import CONFIGS, SHAPES
+from inject.digest import digest
 from inject.step import Step
 from spikein.config.load import check_document
 from spikein.config.schema import Experiment

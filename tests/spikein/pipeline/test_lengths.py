@@ -113,7 +113,9 @@ def test_each_row_is_drawn_or_listed_in_the_table_of_losses(tmp_path):
     )
     [losses] = (tmp_path / "store").glob("examples/*/dropped_rows.parquet")
     table = pq.read_table(losses).to_pylist()
-    cut = {row["source_id"] for row in table if "before the end of their answer" in row["drop_reason"]}
+    cut = {
+        row["source_id"] for row in table if "before the end of their answer" in row["drop_reason"]
+    }
     assert cut == {f"mine.jsonl:{line}" for line in [*range(41, 47), 50]}
     dropped = {row["source_id"]: row for row in table if row["source_id"] not in cut}
     assert {name: row["drop_reason"] for name, row in dropped.items()} == {

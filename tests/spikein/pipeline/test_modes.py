@@ -81,7 +81,10 @@ def test_two_processes_train_the_models_of_one_process(tmp_path: Path, monkeypat
     monkeypatch.setenv("OMP_NUM_THREADS", "1")
     write_tiny(tmp_path)
     made = []
-    for name, engine in (("one", []), ("two", ["training_runtime={engine: torchrun, processes: 2}"])):
+    for name, engine in (
+        ("one", []),
+        ("two", ["training_runtime={engine: torchrun, processes: 2}"]),
+    ):
         # At higher rates training is chaotic, and rounding grows from step to step.
         calm = ["base.lr=1e-3", "train.lr=3e-3", "corpus.tokens=20_000"]
         (node,) = graph_of(tmp_path, *calm, *ANSWERS, *engine).nodes

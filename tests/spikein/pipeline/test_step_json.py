@@ -55,7 +55,11 @@ SETUPS: dict[str, tuple[str, ...]] = {
     "docstrings": sources("docstrings"),
     "hub": sources("hub"),
     "lora": LORA,
-    "deepspeed": ("training_runtime.engine=deepspeed", "training_runtime.zero=1", "training_runtime.processes=2"),
+    "deepspeed": (
+        "training_runtime.engine=deepspeed",
+        "training_runtime.zero=1",
+        "training_runtime.processes=2",
+    ),
     "unlearning": unlearning(
         more=", retain: {{share: 0.5}}, relearn: {{steps: [1]}}, conditions: [8bit], "
         "audit: {{detector: loss}}"

@@ -10,8 +10,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from inject.errors import InputError
-from inject.verified_files import read_facts, seal, verify
 from inject.stream.exposures import read_exposures
+from inject.verified_files import read_facts, seal, verify
 from tests.train.unlearn.made import SHARED, check_same_unlearning, unlearn, write_job
 from train.execution import ExecutionSettings
 from train.loop.log import read_log

@@ -29,7 +29,9 @@ def raised(error: Exception, tmp_path: Path, **execution) -> Exception:
 def test_torch_allocation_failure_on_a_cpu_is_explained(tmp_path):
     """The error is real: the allocation exceeds the memory."""
     with (
-        pytest.raises(OutOfMemory, match=r"training_runtime\.micro_batch_windows: 4 \(now 8 on a device\)"),
+        pytest.raises(
+            OutOfMemory, match=r"training_runtime\.micro_batch_windows: 4 \(now 8 on a device\)"
+        ),
         explain_faults(SETTINGS, ExecutionSettings(), None, tmp_path),
     ):
         torch.empty(1 << 50, dtype=torch.float32)

@@ -13,7 +13,7 @@ from analysis.page.inputs import DetectorWork, EvidenceStep, PageInputs
 from analysis.page.parts import OPEN_ROWS, Columns, Fold
 from analysis.page.sections.copies import collapsed
 from analysis.page.sections.detector import detector_section, left_out_table
-from analysis.page.table import TableColumn, Table
+from analysis.page.table import Table, TableColumn
 from analysis.page.view import MAX_DETECTORS as MAX_SHOWN
 from analysis.page.view import ReportView
 from analysis.results import analyse
@@ -41,7 +41,9 @@ WORK = [
     )
     for at, name in enumerate(DEFAULTS)
 ]
-LEFT_OUT = [SkippedDetector("lira", ("shadow models",), "Set twins.shadows to an even number such as 8.")]
+LEFT_OUT = [
+    SkippedDetector("lira", ("shadow models",), "Set twins.shadows to an even number such as 8.")
+]
 
 
 @pytest.fixture(scope="module")

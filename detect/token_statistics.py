@@ -24,6 +24,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from inject.errors import InputError
+from inject.reading.former_names import current_columns, note_former_name, with_current_columns
 from inject.tables import named_errors
 
 Floats = npt.NDArray[np.float32]
@@ -57,8 +58,27 @@ _ARRAYS = {
 _TEMPERED = ("log_probability", "mean_log_prob", "std_log_prob")
 
 
+class _FormerNames:
+    """The names that detectors of version 0.1 use."""
+
+    mean_log_prob: Floats
+    std_log_prob: Floats
+
+    @property
+    def mean(self) -> Floats:
+        """`mean_log_prob`."""
+        note_former_name("detector", "statistics.mean", "statistics.mean_log_prob")
+        return self.mean_log_prob
+
+    @property
+    def deviation(self) -> Floats:
+        """`std_log_prob`."""
+        note_former_name("detector", "statistics.deviation", "statistics.std_log_prob")
+        return self.std_log_prob
+
+
 @dataclass(frozen=True, kw_only=True, eq=False)
-class TemperedStatistics:
+class TemperedStatistics(_FormerNames):
     """Statistics of p^(β) = softmax(β · logits), at one inverse temperature β; shape [N]."""
 
     log_probability: Floats
@@ -70,7 +90,7 @@ class TemperedStatistics:
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class TokenStatistics:
+class TokenStatistics(_FormerNames):
     """Statistics of the N scored positions of one text under one model; arrays of shape [N]."""
 
     ids: Integers
@@ -257,11 +277,13 @@ def _batches(path: Path) -> Iterator[pa.RecordBatch]:
     if path.name == STATISTICS_FILE:
         with pa.memory_map(str(path)) as source, pa.ipc.open_file(source) as reader:
             _check_columns(reader.schema, path)
-            yield from map(reader.get_batch, range(reader.num_record_batches))
+            for number in range(reader.num_record_batches):
+                yield with_current_columns(reader.get_batch(number), path)
         return
     with pq.ParquetFile(path) as file:
         _check_columns(file.schema_arrow, path, without=(_ENTROPY,))
-        for batch in file.iter_batches(_ROWS_A_BATCH):
+        for stored in file.iter_batches(_ROWS_A_BATCH):
+            batch = with_current_columns(stored, path)
             if _ENTROPY not in batch.schema.names:
                 mean = batch.column("mean_log_prob")
                 entropy = pa.array(-mean.values.to_numpy())
@@ -294,18 +316,20 @@ def _inverse_temperatures(columns: Sequence[str]) -> list[float]:
 
 
 def _check_columns(schema: pa.Schema, path: Path, *, without: Sequence[str] = ()) -> None:
-    expected = _schema(_inverse_temperatures(schema.names))
-    lacking = [name for name in expected.names if name not in (*schema.names, *without)]
+    names = current_columns(path.name, schema.names)
+    expected = _schema(_inverse_temperatures(names))
+    lacking = [name for name in expected.names if name not in (*names, *without)]
     if lacking:
         raise InputError(
             f"lacks {', '.join(lacking)}: these token statistics are of an older version",
             where=str(path),
             hint="Run the experiment again; it then recomputes its statistics.",
         )
+    types = dict(zip(names, schema.types, strict=True))
     for column in expected:
-        if column.name in schema.names and schema.field(column.name).type != column.type:
+        if column.name in types and types[column.name] != column.type:
             raise InputError(
-                f"its column {column.name!r} is of the type {schema.field(column.name).type}",
+                f"its column {column.name!r} is of the type {types[column.name]}",
                 where=str(path),
                 allowed=str(column.type),
             )

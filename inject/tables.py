@@ -19,6 +19,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from inject.errors import InputError
+from inject.reading.former_names import with_current_columns
 
 T = TypeVar("T")
 _FORMULA = re.compile(r"[=+@\t\r]|-.", re.DOTALL)
@@ -63,12 +64,13 @@ def read_parquet(
         InputError: naming the file, when it is missing, damaged, or of another schema.
     """
     with named_errors(path):
-        return pq.read_table(
+        table = pq.read_table(
             path,
             columns=None if columns is None else list(columns),
             schema=schema,
             read_dictionary=list(repeated) or None,
         )
+    return with_current_columns(table, path)
 
 
 def unpacked_bytes(path: Path, *, hint: str | None = _HINT) -> Iterator[int]:

@@ -53,7 +53,7 @@ CONTAMINATED = (
     "the control is contaminated: the unlearned model finds it so much likelier than the others do "
     "that it was probably trained on it"
 )
-NO_CONTROL = "there are no control texts (--holdout: texts like these that no model saw)"
+NO_CONTROL = "there are no control texts (--control-texts: texts like these that no model saw)"
 
 MEANINGS = {
     "same weights": "nothing was unlearned",
@@ -68,7 +68,7 @@ MEANINGS = {
     "control",
     "over-forgotten": "the texts are less likely than the control, which also distinguishes them",
     "over-forgotten or not a working language model": "control texts, or more of them, "
-    "can show which (--holdout)",
+    "can show which (--control-texts)",
     "forgotten as far as can be seen": "the texts are as likely as the control, and written no "
     "more than chance explains",
     "cannot be judged": "",

@@ -236,7 +236,7 @@ def packing_hint(parts: Sequence[str]) -> str | None:
     """Return the hint on parts that a bundle was packed without; None without any."""
     if not parts:
         return None
-    options = " ".join(f"--with {part}" for part in parts)
+    options = " ".join(f"--include {part}" for part in parts)
     return f"The bundle was packed without; `spikein bundle RUN {options}` brings what the run has."
 
 

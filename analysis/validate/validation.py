@@ -257,7 +257,7 @@ def _left_out(model: ScoredModel) -> str:
         return ""
     return (
         f" The bundle was packed without {', '.join(model.left_out)}: if it reads one of these, "
-        "pack it again with `spikein bundle RUN --with NAME`."
+        "pack it again with `spikein bundle RUN --include NAME`."
     )
 
 

@@ -129,7 +129,7 @@ class Need:
     """Files of its artifacts that are part of a bundle, each with the columns that show a text:
     those of protected rows are omitted. Kinds that share a file name it once."""
     parts: ClassVar[Mapping[str, str]] = {}
-    """Its inputs that a bundle includes only on request (`spikein bundle --with`): a pattern of
+    """Its inputs that a bundle includes only on request (`spikein bundle --include`): a pattern of
     their names, by the name of the part. Every bundle includes all others."""
     options: ClassVar[tuple[str, ...]] = ()
     """Keys of `DetectSettings` that only this kind uses."""

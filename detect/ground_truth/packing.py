@@ -114,7 +114,7 @@ def with_parts(described: Description, parts: Collection[str]) -> Description:
         if part not in (*names, ALL):
             raise InputError(
                 f"the run has no part {part!r}.{did_you_mean(part, (*names, ALL))}",
-                where="--with",
+                where="--include",
                 allowed=", ".join((*names, ALL)) if names else "none: bundles include everything",
                 hint="Every bundle holds the plain text, the reference and token frequencies; "
                 "`spikein bundle RUN --list` prints the size of the rest.",

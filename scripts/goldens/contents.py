@@ -16,6 +16,7 @@ import pyarrow.ipc as ipc
 import pyarrow.parquet as pq
 
 from analysis.findings import FINDINGS_FILE, as_table, questions
+from inject.reading.former_names import with_current_columns
 
 TIMED = frozenset({"tokens_per_second", "mfu", "seconds"})
 """Columns of durations."""
@@ -40,7 +41,7 @@ def contents(out: Path) -> Contents:
     by_file: defaultdict[str, list[Columns]] = defaultdict(list)
     for key, name, data in _files(out):
         if name == FINDINGS_FILE:
-            for question, table in _questions(data):
+            for question, table in _questions(name, data):
                 own = key.replace(name, f"{question}.parquet")
                 by_file[own].append(_columns(table))
         elif name not in IDENTITIES:
@@ -56,9 +57,10 @@ def digests(name: str, data: bytes) -> Columns:
     """Return the digests of one file's parts."""
     suffix = Path(name).suffix
     if suffix == ".parquet":
-        return _columns(pq.read_table(pa.BufferReader(data)))
+        return _columns(_table(name, data))
     if suffix == ".arrow":
-        return _columns(ipc.open_file(pa.BufferReader(data)).read_all())
+        table = ipc.open_file(pa.BufferReader(data)).read_all()
+        return _columns(with_current_columns(table, Path(name)))
     if suffix == ".safetensors":
         return _tensors(data)
     return {"": _digest(data)}
@@ -93,9 +95,13 @@ def _is_compared(path: Path) -> bool:
     return path.suffix in COMPARED or path.name in ALSO
 
 
-def _questions(data: bytes) -> Iterator[tuple[str, pa.Table]]:
+def _table(name: str, data: bytes) -> pa.Table:
+    return with_current_columns(pq.read_table(pa.BufferReader(data)), Path(name))
+
+
+def _questions(name: str, data: bytes) -> Iterator[tuple[str, pa.Table]]:
     """Yield the table of each question, so that a difference names it."""
-    findings = pq.read_table(pa.BufferReader(data))
+    findings = _table(name, data)
     for question in questions(findings):
         yield question, as_table(findings, question)
 

@@ -16,7 +16,6 @@ import pyarrow.parquet as pq
 
 from analysis.arm import axis_column
 from analysis.findings import (
-    COLUMNS,
     FINDINGS_FILE,
     as_table,
     contaminated_cohorts,
@@ -24,34 +23,23 @@ from analysis.findings import (
     split_by_cohort,
 )
 from analysis.selection.ranking import ranked
-from analysis.selection.tuning import score_schema
 from analysis.summary import summary_sentences
 from analysis.unit import AUC
 from detect.scores.table import SCORES_FILE
 from inject.errors import InputError, did_you_mean
 from inject.examples.example import EXAMPLES_FILE
-from inject.examples.example import SCHEMA as EXAMPLES
 from inject.stream.exposures import EXPOSURES_FILE
-from inject.stream.exposures import SCHEMA as EXPOSURES
-from inject.tables import read_parquet
 from spikein import __version__
+from spikein.config.former_keys import with_current_keys
 from spikein.config.yaml_document import read_document
 from spikein.pipeline.models import MODELS_FILE
 from spikein.runs.folder import find_run, folders_by_name, is_run, linked_artifacts, numbered
 from spikein.runs.publish import PAGE
 from spikein.runs.record import EXPERIMENT, RECORD, RunRecord, checked_record
+from spikein.runs.run_tables import RUN_AGAIN, RUN_TABLES, missing_parts, read_run_table
 from spikein.store.artifact import open_artifact
 from spikein.store.filesystem import AnyPath, runs_folder
 
-_COLUMNS = {
-    FINDINGS_FILE: frozenset(COLUMNS),
-    SCORES_FILE: frozenset(score_schema([]).names),
-    EXAMPLES_FILE: frozenset(EXAMPLES.names),
-    EXPOSURES_FILE: frozenset(EXPOSURES.names),
-}
-"""The columns that this version reads from each table."""
-
-_AGAIN = "To write them again: spikein run {}"
 _OF_UNLEARNING = ("unlearning", "verdict", "unlearning_audits")
 _UNLEARNING = "Give the experiment a section `unlearning`, with `forget` and `methods`."
 
@@ -79,13 +67,13 @@ class Run:
     def findings(self) -> pa.Table:
         """All results, one row per number: `question`, swept axes, the columns of all questions,
         and `caution`; columns that a question does not use are null."""
-        return read_parquet(self.folder / FINDINGS_FILE)
+        return read_run_table(self.folder / FINDINGS_FILE)
 
     @cached_property
     def models(self) -> pa.Table:
         """One row per model: swept axes, arm, its label, role, method, condition, the folders
         in the store of the model and of its scores, seed and scored checkpoint."""
-        return read_parquet(self.folder / MODELS_FILE)
+        return read_run_table(self.folder / MODELS_FILE)
 
     def table(self, question: str) -> pa.Table:
         """Return the findings of one question as a table of its own columns.
@@ -122,7 +110,7 @@ class Run:
     def scores(self) -> pa.Table:
         """The score of every example under each reported setting: swept axes, seed, model, row,
         example_id, detector, setting, selection, score and reason."""
-        return read_parquet(self.folder / SCORES_FILE)
+        return read_run_table(self.folder / SCORES_FILE)
 
     @cached_property
     def dataset_detectors(self) -> pa.Table:
@@ -148,13 +136,13 @@ class Run:
     def examples(self) -> pa.Table:
         """The ground truth: every example with its dataset, group, text, side, split and seed.
         Texts of protected datasets are omitted."""
-        return read_parquet(self.folder / EXAMPLES_FILE)
+        return read_run_table(self.folder / EXAMPLES_FILE)
 
     @cached_property
     def exposures(self) -> pa.Table:
         """When each copy was seen: swept axes, seed, example_id, copy, epoch, step, tokens before,
         window, and whether its tokens were intact."""
-        return read_parquet(self.folder / EXPOSURES_FILE)
+        return read_run_table(self.folder / EXPOSURES_FILE)
 
     def unlearning(self) -> pa.Table:
         """Return the effects of unlearning on forgotten and retained texts: swept axes, model,
@@ -188,7 +176,8 @@ class Run:
     @cached_property
     def settings(self) -> Mapping[str, Any]:
         """The experiment as it was run, with every default filled in; plain values."""
-        return read_document(self.folder / EXPERIMENT).values
+        document = read_document(self.folder / EXPERIMENT)
+        return with_current_keys(document, notes=False).values
 
     @property
     def summary(self) -> tuple[str, ...]:
@@ -251,7 +240,7 @@ class Run:
                 f"store (the first: {gone[0]})",
                 where=str(self.folder),
                 hint="The run's tables and figures do not need them. "
-                + _AGAIN.format(self.folder / EXPERIMENT),
+                + RUN_AGAIN.format(self.folder / EXPERIMENT),
             )
         # Several artifacts may share a label: then their digests distinguish them.
         labels = [open_artifact(path).manifest.label for path in folders]
@@ -272,7 +261,7 @@ class Run:
             if column in self.metrics.column_names
         }
         sizes = {
-            Path(name).stem: pq.read_metadata(self.folder / name).num_rows for name in _COLUMNS
+            Path(name).stem: pq.read_metadata(self.folder / name).num_rows for name in RUN_TABLES
         }
         return [
             ("finished", f"{self.record.finished}, by spikein {self.record.version}"),
@@ -331,8 +320,8 @@ def load_run(run: AnyPath, *, runs: AnyPath | None = None) -> Run:
     """
     folder = _find(Path(run), runs_folder(runs))
     record = checked_record(folder)
-    again = _AGAIN.format(folder / EXPERIMENT)
-    if missing := _missing_parts(folder):
+    again = RUN_AGAIN.format(folder / EXPERIMENT)
+    if missing := missing_parts(folder):
         raise InputError(
             f"the run was made by spikein {record.version}, this is spikein {__version__}, and its "
             f"folder lacks {'; '.join(missing)}",
@@ -358,25 +347,6 @@ def _find(run: Path, runs_root: Path) -> Path:
                 hint=f"A run's folder contains {PAGE} and {RECORD}.",
             )
     return find_run(runs_root, str(run))
-
-
-def _missing_parts(folder: Path) -> list[str]:
-    """Return the files and columns that a run folder lacks."""
-    lacks = [] if (folder / EXPERIMENT).is_file() else [EXPERIMENT]
-    for name, columns in _COLUMNS.items():
-        path = folder / name
-        if not path.is_file():
-            lacks.append(name)
-            continue
-        try:
-            lacking = sorted(columns - set(pq.read_schema(path).names))
-        except (OSError, pa.ArrowInvalid) as error:
-            raise InputError(
-                f"cannot be read: {error}", where=str(path), hint=_AGAIN.format(folder / EXPERIMENT)
-            ) from None
-        if lacking:
-            lacks.append(f"columns of {name} ({', '.join(lacking)})")
-    return lacks
 
 
 def _auc_html(run: Run) -> str:

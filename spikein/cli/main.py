@@ -14,7 +14,7 @@ from typer.core import TyperCommand, TyperGroup
 from typer.main import get_command
 
 from inject.errors import SpikeinError
-from spikein.cli.output import print_error, say
+from spikein.cli.output import former_names_as_notes, print_error, say
 
 EXIT_STATUSES = {
     0: "done, or declined at a prompt",
@@ -75,7 +75,8 @@ class _Commands(TyperGroup):
     def invoke(self, ctx: Any) -> Any:
         """Run a command; bad input and Ctrl-C end it with a message."""
         try:
-            return super().invoke(ctx)
+            with former_names_as_notes():
+                return super().invoke(ctx)
         except SpikeinError as error:
             print_error("\n".join([str(error), *getattr(error, "__notes__", [])]))
             raise typer.Exit(error.exit_code) from None

@@ -1,11 +1,14 @@
 """Arguments and options that several commands share, each with its sentence."""
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, TypeVar
 
 import typer
 
+from inject.reading.former_names import note_former_name
 from spikein.cli import completion
+
+T = TypeVar("T")
 
 
 def option(
@@ -16,6 +19,30 @@ def option(
     return typer.Option(
         flag, metavar=metavar or None, help=sentence, show_default=show_default, **further
     )
+
+
+def former_option(name: str, current: str) -> typer.models.OptionInfo:
+    """Return the hidden option of a former name; `replace_former` reads it.
+
+    Args:
+        name: with what it takes, as for `option`.
+        current: the current name.
+    """
+    return option(name, f"Former name of {current}.", hidden=True)
+
+
+def replace_former(value: T, former: T | None, names: tuple[str, str]) -> T:
+    """Return the value of an option that has a former name.
+
+    Args:
+        value: of the current name.
+        former: of the former name; None or empty if it is not given.
+        names: the former name and the current one.
+    """
+    if former is None or former == []:
+        return value
+    note_former_name("command line", *names)
+    return former
 
 
 def argument(

@@ -7,11 +7,14 @@ parsed as markup, and its control characters are escaped: a bundle's name could 
 import json
 import re
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+import warnings
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from math import isfinite
 from typing import TYPE_CHECKING, Any, TextIO
 
 from analysis.page.table import Table, with_noun
+from inject.reading.former_names import FormerNameWarning
 from inject.secrets import masked
 from spikein.progress import duration
 
@@ -67,6 +70,23 @@ def warn(text: str) -> None:
 def tell(text: str) -> None:
     """Print one plain line to standard error, apart from the output; secrets are masked."""
     console(sys.stderr).print(_text(masked(text)), soft_wrap=True)
+
+
+@contextmanager
+def former_names_as_notes() -> Iterator[None]:
+    """Print warnings about former names as notes, each once, to standard error."""
+    with warnings.catch_warnings():
+        show_any = warnings.showwarning
+
+        def show(message: Warning | str, category: type[Warning], *place: Any, **more: Any) -> None:
+            if issubclass(category, FormerNameWarning):
+                tell(f"Note: {message}")
+            else:
+                show_any(message, category, *place, **more)
+
+        warnings.showwarning = show
+        warnings.simplefilter("once", FormerNameWarning)
+        yield
 
 
 def print_error(text: str) -> None:

@@ -22,6 +22,7 @@ from inject.builtin_files import EXPERIMENTS, SHAPES
 from inject.errors import InputError, InputErrors
 from inject.secrets import secrets_in, without_secrets
 from spikein.config.cross_checks import cross_checks
+from spikein.config.former_keys import with_current_keys
 from spikein.config.hub_files import with_hub_files
 from spikein.config.overrides import apply_overrides, escape, interpolate
 from spikein.config.schema import Experiment, plain_values
@@ -77,6 +78,7 @@ def read_experiment(path: str | Path, overrides: Sequence[str] = ()) -> CheckedE
 def check_document(document: YamlDocument, overrides: Sequence[str] = ()) -> CheckedExperiment:
     """Return the checked experiment of a document (see `read_experiment`)."""
     title = f"{document.name} is not a valid experiment:"
+    document = with_current_keys(document)
     document, problems = apply_overrides(document, overrides, keys=Experiment.model_fields)
     document, unknown = interpolate(_without_nulls(document))
     document, secret = _refuse_secrets(document)
@@ -220,7 +222,7 @@ def read_extended(path: Path) -> tuple[YamlDocument, list[str]]:
 
 
 def _read(path: Path, chain: tuple[Path, ...], notes: list[str]) -> YamlDocument:
-    document = read_document(path)
+    document = with_current_keys(read_document(path))
     if EXTENDS not in document.values:
         return document
     place = document.place((EXTENDS,))

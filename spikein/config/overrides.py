@@ -16,23 +16,21 @@ from pydantic import BaseModel, ValidationError
 
 from inject.errors import InputError, InputErrors, did_you_mean
 from inject.secrets import masked
+from spikein.config.former_keys import current_override
 from spikein.config.validation_errors import validation_errors
-from spikein.config.yaml_document import KeyPath, YamlDocument, dotted, parse_value, read_document
+from spikein.config.yaml_document import (
+    KeyPath,
+    YamlDocument,
+    dotted,
+    parse_path,
+    parse_value,
+    read_document,
+)
 
 Model = TypeVar("Model", bound=BaseModel)
 
 _REFERENCE = re.compile(r"\$(\$\{|\{([^{}]*)\})")
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_-]*")
-
-
-def parse_path(key: str) -> KeyPath:
-    """Return the path of a dotted key; a part of only digits is a list index.
-
-    Everything after `sweep.` is one key with its dots, because the keys of `sweep` are dotted.
-    """
-    if key.startswith("sweep."):
-        return ("sweep", key.removeprefix("sweep."))
-    return tuple(int(part) if part.isdecimal() else part for part in key.split("."))
 
 
 def _parse_override(text: str, place: str) -> tuple[KeyPath, Any]:
@@ -64,7 +62,7 @@ def apply_overrides(
     for text in overrides:
         place = f"override {masked(text)}"
         try:
-            key_path, value = _parse_override(text, place)
+            key_path, value = current_override(*_parse_override(text, place), place)
             path = _resolve_variable(key_path, place, values, known_keys)
             set_value(values, path, value, place=place)
         except InputError as error:

@@ -17,9 +17,9 @@ from pydantic import BaseModel
 from analysis.arm import arm_label
 from inject.errors import InputError, InputErrors
 from inject.plan.settings import Copies
-from spikein.config.overrides import parse_path, set_value
+from spikein.config.overrides import set_value
 from spikein.config.schema import SECTION, Experiment, plain_values
-from spikein.config.yaml_document import KeyPath, YamlDocument, dotted
+from spikein.config.yaml_document import KeyPath, YamlDocument, dotted, parse_path
 
 MOST_COMBINATIONS = 1_000
 _NOT_SWEPT = ("name", "seeds", "sweep", "variables")

@@ -40,6 +40,16 @@ def dotted(path: KeyPath) -> str:
     return ".".join(str(part) for part in path)
 
 
+def parse_path(key: str) -> KeyPath:
+    """Return the path of a dotted key; a part of only digits is a list index.
+
+    Everything after `sweep.` is one key with its dots, because the keys of `sweep` are dotted.
+    """
+    if key.startswith("sweep."):
+        return ("sweep", key.removeprefix("sweep."))
+    return tuple(int(part) if part.isdecimal() else part for part in key.split("."))
+
+
 @dataclass(frozen=True, kw_only=True)
 class YamlDocument:
     """Plain values, and the place of each."""

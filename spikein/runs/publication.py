@@ -22,6 +22,7 @@ from inject.errors import InputError
 from inject.files import fsync, fsync_all
 from inject.verified_files import IntegrityError, file_digests, require_files
 from spikein import __version__
+from spikein.config.former_keys import with_current_keys
 from spikein.config.yaml_document import flow_text, read_document
 from spikein.runs.folder import ARTIFACTS, LATEST, LINKED, check_home, numbered
 from spikein.runs.record import FORMAT, RECORD, RunRecord, place_of, read_record, write_record
@@ -224,7 +225,7 @@ def setting_changes(earlier: Path, now: Path) -> list[SettingChange]:
 
 def _read(path: Path) -> Any:
     try:
-        return read_document(path).values
+        return with_current_keys(read_document(path), notes=False).values
     except InputError:
         return {}
 

@@ -5,7 +5,14 @@ from typing import Annotated
 
 import typer
 
-from spikein.cli.options import StepsExecutor, StepsStore, argument, option
+from spikein.cli.options import (
+    StepsExecutor,
+    StepsStore,
+    argument,
+    former_option,
+    option,
+    replace_former,
+)
 from spikein.cli.output import say, show_parts, warn
 
 
@@ -29,10 +36,10 @@ def audit_unlearning(
             "a folder or a glob of such files.",
         ),
     ] = None,
-    holdout: Annotated[
+    control_texts: Annotated[
         str | None,
         option(
-            "--holdout FILE",
+            "--control-texts FILE",
             "Similar texts that no model saw. They show whether the unlearned model still works; "
             "without a retrained model they also calibrate the rule, less strictly.",
         ),
@@ -53,6 +60,9 @@ def audit_unlearning(
     ] = False,
     store: StepsStore = None,
     executor: StepsExecutor = None,
+    former_holdout: Annotated[
+        str | None, former_option("--holdout FILE", "--control-texts")
+    ] = None,
 ) -> None:
     """Audit an unlearned model against the original: does it still know the texts?
 
@@ -69,7 +79,7 @@ def audit_unlearning(
       spikein audit-unlearning my/model my/unlearned my/retrained --texts forget.jsonl \
 all_chunks=true
 
-      spikein audit-unlearning my/model my/unlearned --texts book.txt --holdout other-book.txt
+      spikein audit-unlearning my/model my/unlearned --texts book.txt --control-texts other.txt
 
       spikein audit-unlearning --config unlearning-whp books=my/books
     """
@@ -85,7 +95,8 @@ all_chunks=true
     overrides = [argument for argument in arguments or () if "=" in argument]
     if len(models) > len(MODELS):
         raise typer.BadParameter(f"{models[-1]!r} is a fourth model; settings are KEY=VALUE.")
-    files = {"texts": texts, "holdout": holdout}
+    names = ("--holdout", "--control-texts")
+    files = {"texts": texts, "holdout": replace_former(control_texts, former_holdout, names)}
     inputs = dict(zip(MODELS, models, strict=False))
     inputs |= {name: pattern for name, pattern in files.items() if pattern is not None}
     settings = read_settings(

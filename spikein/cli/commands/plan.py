@@ -13,7 +13,9 @@ from spikein.cli.options import (
     Overrides,
     RunsFolder,
     StoreFolder,
+    former_option,
     option,
+    replace_former,
 )
 from spikein.cli.output import (
     exit_if_refused,
@@ -53,10 +55,10 @@ def plan(
         float | None,
         option("--mfu SHARE", "Share of peak FLOPs that training reaches.", show_default="0.4"),
     ] = None,
-    measure: Annotated[
+    time_training: Annotated[
         bool,
         option(
-            "--measure/--no-measure",
+            "--time-training/--no-time-training",
             "Time a few training steps here, to estimate how long each step takes.",
             show_default=True,
         ),
@@ -78,6 +80,9 @@ def plan(
         option("--from RUN", "With --power: assume the variances of this finished run."),
     ] = None,
     runs: RunsFolder = RUNS,
+    former_measure: Annotated[
+        bool | None, former_option("--measure/--no-measure", "--time-training")
+    ] = None,
 ) -> None:
     """Estimate the steps and the cost of a run without executing it.
 
@@ -120,7 +125,7 @@ def plan(
         overrides=overrides or (),
         store=store,
         hardware=Hardware(**named) if named else None,
-        measure=measure,
+        measure=replace_former(time_training, former_measure, ("--measure", "--time-training")),
         draw=True,
     )
     print_rows(

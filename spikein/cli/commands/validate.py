@@ -14,7 +14,9 @@ from spikein.cli.options import (
     RunsFolder,
     RunStore,
     argument,
+    former_option,
     option,
+    replace_former,
 )
 from spikein.cli.output import (
     print_error,
@@ -170,7 +172,7 @@ def bundle(
     parts: Annotated[
         list[str] | None,
         option(
-            "--with PART",
+            "--include PART",
             "Add a part, such as [cyan]lowercase[/] or [cyan]shadows[/]; [cyan]all[/] for "
             "everything. For several, repeat the option or use commas.",
         ),
@@ -184,14 +186,15 @@ def bundle(
     ] = None,
     store: RunStore = None,
     runs: RunsFolder = RUNS,
+    former_with: Annotated[list[str] | None, former_option("--with PART", "--include")] = None,
 ) -> None:
     """Pack the ground truth of a run into a folder for others.
 
     A bundle contains the members and how often each was seen, the token tables of the plain text
     (of the arms, their reference, the base model and the twins), and the scores of all detectors;
-    no model. [cyan]--with[/] adds other views, held-out rows, shadow models, shots, gradients and
-    generated texts. Texts of protected datasets are not included. [cyan]spikein validate[/] takes
-    the folder like a run; [cyan]spikein push[/] publishes it.
+    no model. [cyan]--include[/] adds other views, held-out rows, shadow models, shots, gradients
+    and generated texts. Texts of protected datasets are not included. [cyan]spikein validate[/]
+    takes the folder like a run; [cyan]spikein push[/] publishes it.
 
     [bold]Examples[/]
 
@@ -199,16 +202,17 @@ def bundle(
 
       spikein bundle quickstart --out quickstart.bundle
 
-      spikein bundle quickstart --arm 'lr 0.0015' --with lowercase --out one-arm.bundle
+      spikein bundle quickstart --arm 'lr 0.0015' --include lowercase --out one-arm.bundle
     """
     from inject.errors import InputError
     from spikein.api.ground_truth import bundle as pack
     from spikein.api.ground_truth import bundle_sizes
 
+    parts = replace_former(parts, former_with, ("--with", "--include"))
     if listed:
         if out is not None or parts:
             raise InputError(
-                "--list packs nothing", where="spikein bundle", hint="Remove --out and --with."
+                "--list packs nothing", where="spikein bundle", hint="Remove --out and --include."
             )
         sizes = bundle_sizes(run, arm=arm, runs=runs, store=store)
         names = {"": "every bundle"}
@@ -231,6 +235,7 @@ def bundle(
         )
     say(f"{facts.models} models, {facts.rows:,} rows, {human_bytes(facts.size)}.")
     if facts.left_out:
-        say(f"Not packed: {', '.join(facts.left_out)}. --with NAME adds one, --with all adds all.")
+        left_out = ", ".join(facts.left_out)
+        say(f"Not packed: {left_out}. --include NAME adds one, --include all adds all.")
     say(f"Content: {facts.content}")
     say(f"Bundle: {out}", style="bold")

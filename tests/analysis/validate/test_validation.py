@@ -80,7 +80,7 @@ def test_evidence_missing_from_a_bundle_is_named(judge, truth, tmp_path):
     assert "KeyError: 'lowercase'" in function
     assert "packed without lowercase, shadows: if it reads one of these" in function
     assert "it needs view lowercase, which this ground truth does not have" in declared
-    assert "`spikein bundle RUN --with lowercase`" in declared
+    assert "`spikein bundle RUN --include lowercase`" in declared
 
 
 def test_findings_are_ranks_differences_arms_and_checks(validation):

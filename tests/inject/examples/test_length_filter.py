@@ -70,7 +70,7 @@ def test_rows_are_kept_or_have_a_reason(parts, room, tiny_tokenizer):
     examples, losses, _ = filter_by_length(rows, tiny_tokenizer, rules)
     passed_ids = [item.source_id for item in examples]
     used = {DropReason.CUT, DropReason.CUT_BEFORE_ANSWER}
-    dropped = [item.source_id for item in losses if item.loss not in used]
+    dropped = [item.source_id for item in losses if item.drop_reason not in used]
     assert sorted([*passed_ids, *dropped]) == sorted(item.source_id for item in rows)
     lengths = [len(ids) for ids in encode_texts(tiny_tokenizer, [item.text for item in examples])]
     assert all(1 <= length <= room for length in lengths)

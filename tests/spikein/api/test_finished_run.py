@@ -14,12 +14,14 @@ from analysis.results import analyse, write_analysis
 from analysis.settings import AnalysisSettings
 from inject.errors import InputError
 from inject.examples.example import EXAMPLES_FILE
+from inject.reading.former_names import FORMER_COLUMNS, FormerNameWarning, rename_columns
 from inject.stream.exposures import SCHEMA as EXPOSURES
 from inject.stream.exposures import write_exposures
 from inject.verified_files import file_digests
 from spikein.api.comparison import compare_runs
 from spikein.api.ground_truth import stored_truth
 from spikein.api.report import render_report
+from spikein.config.former_keys import FORMER_KEYS
 from spikein.config.load import resolved_yaml
 from spikein.runs.folder import link_artifact, run_rows
 from spikein.runs.publication import publish_run
@@ -195,3 +197,25 @@ def test_figures_and_the_page_may_be_changed(folder):
     spikein.load_run(folder)
     [row] = [row for row in run_rows(folder.parents[1]) if row.name == "sample/1"]
     assert row.problem is None
+
+
+def test_run_of_version_0_1_is_read_with_a_note(folder):
+    """Its findings and its experiment file have the former names."""
+    expected = spikein.load_run(folder)
+    path = folder / "findings.parquet"
+    current = {new: old for old, new in FORMER_COLUMNS[path.name].items()}
+    table = pq.read_table(path)
+    names = [current.get(name, name) for name in table.column_names]
+    pq.write_table(rename_columns(table, names), path)
+    experiment = folder / "experiment.yaml"
+    text = experiment.read_text()
+    for key, name in FORMER_KEYS.items():
+        text = text.replace(f"{name.rpartition('.')[2]}:", f"{key.rpartition('.')[2]}:")
+    experiment.write_text(text)
+    rewrite_as_version(folder, "0.1.0")
+    run = spikein.load_run(folder)
+    with pytest.warns(FormerNameWarning, match="pointwise_low, pointwise_high"):
+        assert run.findings.to_pandas().equals(expected.findings.to_pandas())
+    assert run.metrics.to_pandas().equals(expected.metrics.to_pandas())
+    assert run.settings == expected.settings
+    assert run.axes == expected.axes

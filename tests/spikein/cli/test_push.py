@@ -91,7 +91,7 @@ def test_a_pushed_bundle_judges_like_its_folder(bundles, hub):
     assert by_folder.source == str(bundles["small"])
     assert str(by_id.findings.to_pylist()) == str(by_folder.findings.to_pylist())
     assert by_id.refused == by_folder.refused
-    assert "--with lowercase" in by_id.refused[0].problem
+    assert "--include lowercase" in by_id.refused[0].problem
     # No text, no token id and no token of the hub is in a published file.
     card = files_of(hub)["README.md"].decode()
     for name, data in files_of(hub).items():

@@ -25,8 +25,8 @@ def small_bundle(shared_run, tmp_path_factory) -> Path:
     assert [line.split()[0] for line in listed.output.splitlines()[3:] if line.strip()] == [
         "every", "lowercase", "shadows",
     ]  # fmt: skip
-    done = invoke("bundle", shared_run.folder, "--out", path, "--with", "shadows", code=0)
-    assert "Not packed: lowercase. --with NAME adds one" in done.output
+    done = invoke("bundle", shared_run.folder, "--out", path, "--include", "shadows", code=0)
+    assert "Not packed: lowercase. --include NAME adds one" in done.output
     assert "Content: " in done.output
     return path
 

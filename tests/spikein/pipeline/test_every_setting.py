@@ -54,7 +54,7 @@ UNIDENTIFIED = {"gpqa.password": "a secret that opens a file, whose content coun
 OTHERS = {
     "RowSettings": "which rows of a user's file are read, whose content counts",
     "RunRecord": "the record in a run's folder",
-    "Place": "a place in it",
+    "RecordedFolder": "a place in it",
     "Description": "the description of a bundle",
     "Provenance": "its origin",
     "ModelTables": "a model in it",

@@ -94,7 +94,7 @@ def audit(rows: Path, control: Path, store: Path) -> Callable[..., Audited]:
     ) -> Audited:
         out = store.with_name(f"audit-{len(list(store.parent.iterdir()))}")
         command = [*models, "--texts", texts, "--out", out, "--store", store]
-        command += ["--holdout", control] if holdout else []
+        command += ["--control-texts", control] if holdout else []
         result = invoke(*command, *OPTIONS, *options, code=0)
         return Audited(out, result.output)
 

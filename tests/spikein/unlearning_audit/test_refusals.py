@@ -122,7 +122,7 @@ def test_invalid_settings_are_refused(judged, rows, tmp_path, check_refused):
     check_refused("prompt_words=600", messages=["fewer than chunk_words"])
     check_refused("sampels=3", messages=["Did you mean 'samples'?"])
     check_refused(models=("a", "b", "c", "d"), messages=["a fourth model"])
-    check_refused("prompt_words=59", "--holdout", rows, messages=["is also audited"])
+    check_refused("prompt_words=59", "--control-texts", rows, messages=["is also audited"])
     wrong = tmp_path / "wrong.yaml"
     wrong.write_text("original: a\nunlearned: b\ntext: c\n")
     messages = ["wrong.yaml:3", "Did you mean 'texts'?"]

@@ -72,7 +72,7 @@ def test_without_control_texts_open_questions_are_named(judged, audit):
     for name in ("working", "knew", "level"):
         assert audited.answers()[name] == "cannot be told"
         assert np.isnan(audited.value(name))
-        assert "no control texts (--holdout" in audited.findings[name]["note"]
+        assert "no control texts (--control-texts" in audited.findings[name]["note"]
         assert audited.record["checks"][name]["question"] in audited.record["headline"]
     # The longest run that each model wrote is still reported.
     for model in ("unlearned", "original"):

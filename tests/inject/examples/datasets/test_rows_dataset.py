@@ -68,7 +68,7 @@ def test_rows_with_equal_ids_are_numbered(tmp_path):
     loaded = load(path)
     assert [item.source_id for item in loaded.examples] == ["a", "b", "a#2", "c", "a#3"]
     assert loaded.repeated_ids == 2
-    assert [item.loss for item in loaded.losses] == [DropReason.EMPTY, DropReason.DUPLICATE]
+    assert [item.drop_reason for item in loaded.losses] == [DropReason.EMPTY, DropReason.DUPLICATE]
 
 
 def test_rows_keep_their_shared_group(tmp_path):

@@ -72,8 +72,8 @@ _QUESTIONS = {
         interval=caution""",
     "palimpsest": """dataset detector setting versus metric value low high p_value n_members
         n_seeds strata=pairs permutations=calibration_rows interval=caution""",
-    "insertion": f"""from_step=steps_since_copy_low to_step=steps_since_copy_high dataset detector setting versus metric
-        value low high {_SEEDS} interval=caution""",
+    "insertion": f"""from_step=steps_since_copy_low to_step=steps_since_copy_high dataset detector
+        setting versus metric value low high {_SEEDS} interval=caution""",
     "checks": """check=kind verdict model dataset detector setting selection copies value low high
         needed_low=pointwise_low needed_high=pointwise_high n_members n_nonmembers n_seeds
         total=pairs n_failed=flagged note=caution""",

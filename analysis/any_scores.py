@@ -2,11 +2,11 @@
 
 `auc_interval` answers for one column, for anyone with two arrays, and `auc_table` for all
 settings of a file (`spikein detect`), alike to the last bit. Influence values are summed by group,
-the value is the mean over seeds, and where nothing honest can be said the ends are NaN and `reason`
-says why.
+the value is the mean over seeds, and if no valid interval exists, the ends are NaN and `reason`
+explains why.
 
 Settings of a file are compared on the rows that all of them could score; one that failed on more
-than `max_unscored` of the labelled rows is measured on its own rows and says so. Cost: about 1 ms
+than `max_unscored` of the labelled rows is measured on its own rows and marked so. Cost: about 1 ms
 for 400 rows.
 """
 
@@ -57,7 +57,7 @@ def auc_interval(
     Returns:
         value, low, high, reason and caution; all three numbers are NaN if the scores
         support no statement, both ends if they support no interval, and `reason` explains why.
-        `caution` says that fewer than 15 groups of members make no interval to be trusted, and both
+        `caution` warns of intervals from fewer than 15 groups of members, and reports both
         values of two seeds.
 
     Raises:
@@ -93,7 +93,7 @@ def auc_interval(
 
 
 _UNKNOWN_ROWS = (
-    "the seeds have unlike numbers of rows: say by `groups` which rows are the same text"
+    "the seeds have different numbers of rows: pass `groups` to identify rows of the same text"
 )
 
 
@@ -145,7 +145,7 @@ def tpr_estimate(
 ) -> Estimate:
     """Return the TPR at an FPR of at most `rate` with its interval, as `auc_estimate` does.
 
-    Below 10 / rate non-members there is none, and the reason says so. The value is at the largest
+    Below 10 / rate non-members there is none, and `reason` explains it. The value is at the largest
     k / m <= rate, the interval of the rate that new non-members are expected to have.
     """
     rows = _rows(member, groups, None)
@@ -170,7 +170,7 @@ class AucRow(NamedTuple):
     unscored: int
     """Rows this setting could not score."""
     own_rows: bool
-    """Whether it failed too often and is measured on rows of its own."""
+    """Whether it failed too often and is measured on separate rows."""
     tpr: Mapping[float, Estimate]
     """True-positive rate by false-positive rate; with a reason if too few non-members are
     behind it."""

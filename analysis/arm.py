@@ -114,7 +114,7 @@ class LoadedArm:
     copies: Counts
     """Realised copies; 0 for non-members. One for members where copies have no meaning."""
     variant: Names
-    """What each member's copies carried; empty if there is nothing to tell."""
+    """The variant of each member's copies; empty if none is recorded."""
 
     @cached_property
     def index(self) -> dict[Column, int]:

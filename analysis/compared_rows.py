@@ -18,7 +18,7 @@ from analysis.intervals.influence import Floats, Mask
 from analysis.settings import AnalysisSettings
 
 UNLIKE = 0.01
-"""A p-value below it says that scores are missing more often on one side."""
+"""A p-value below it means that scores are missing more often on one side."""
 
 
 class MissingScores(NamedTuple):
@@ -43,7 +43,7 @@ class MissingScores(NamedTuple):
         return self.p_value < UNLIKE
 
     def sentence(self) -> str:
-        """Say who lacks scores, and what the AUC could be."""
+        """A sentence on the rows without scores, and on the AUCs that are possible."""
         members = self.members_missing / max(self.members, 1)
         nonmembers = self.nonmembers_missing / max(self.nonmembers, 1)
         return (
@@ -103,7 +103,7 @@ class Failure(NamedTuple):
 
 
 class SeparateSetting(NamedTuple):
-    """A setting on rows of its own, and how many test rows it could not score."""
+    """A setting on separate rows, and the number of test rows that it could not score."""
 
     column: Column
     failed: int

@@ -23,7 +23,7 @@ from inject.tables import read_parquet
 
 FINDINGS_FILE = "findings.parquet"
 _ASKED = b"questions"
-"""Metadata of the file: the questions that were asked, those without an answer included."""
+"""Metadata of the file: all questions, including those without an answer."""
 
 _TEXTS = """
     question model method dataset copies detector setting selection variant versus versus_setting
@@ -111,7 +111,7 @@ def table_schema(question: str, axes: Sequence[str]) -> pa.Schema:
 def question_table(
     question: str, axes: Sequence[str], rows: Iterable[Mapping[str, Any]]
 ) -> pa.Table:
-    """Return rows as the table of a question; what a row does not say is null."""
+    """Return rows as the table of a question; values that a row lacks are null."""
     return pa.Table.from_pylist(list(rows), schema=table_schema(question, axes))
 
 
@@ -139,7 +139,7 @@ class Findings:
         self._known: dict[tuple[str, ...], dict[tuple[object, ...], Row]] = {}
 
     def get(self, **place: str) -> Estimate | None:
-        """Return the number of a place: of all members by AUC, as far as it says nothing else."""
+        """Return the number of a place: the AUC of all members, unless `place` specifies others."""
         row = self.row(**place)
         return None if row is None else Estimate.of(row)
 
@@ -217,7 +217,7 @@ def read_findings(folder: Path) -> pa.Table:
 
 
 def questions(findings: pa.Table) -> list[str]:
-    """Return the questions that were asked."""
+    """Return all questions of the analysis."""
     return (findings.schema.metadata or {}).get(_ASKED, b"").decode().split()
 
 

@@ -14,7 +14,7 @@ SUPPORT = 10
 
 
 def supports_rate(rate: float, nonmembers: int) -> bool:
-    """Say whether so many non-members support a TPR at this FPR: at least 10 / rate."""
+    """Return whether this many non-members support a TPR at this FPR: at least 10 / rate."""
     return nonmembers * rate >= SUPPORT - 1e-9
 
 

@@ -50,7 +50,7 @@ Row = dict[str, Any]
 
 @dataclass(frozen=True, kw_only=True)
 class Analysis:
-    """Everything the scores say."""
+    """All results of the analysis."""
 
     tables: Mapping[str, pa.Table]
     """By question (`analysis.findings`)."""
@@ -99,7 +99,7 @@ QUESTIONS: Mapping[str, Question] = {
     "dataset_detectors": dataset_rows,
     "flagged": flagged_rows,
 }
-"""What is asked of each cohort besides its metrics: a new one is a function, and a line here."""
+"""The questions about each cohort besides its metrics; add one as a function and a line here."""
 
 
 def analyse(
@@ -221,7 +221,7 @@ def _control_rows(work: PreparedCohort, picked: Mapping[Column, Sequence[str]]) 
 
 
 def _scores_all(work: PreparedCohort, column: Column) -> bool:
-    """Say whether a column has a score for every row that is compared."""
+    """Return whether a column has a score for every row that is compared."""
     if any(column not in arm.index for arm in work.loaded):
         return False
     return bool(np.isfinite(work.scores(column)[np.any(work.sides(column), axis=0)]).all())
@@ -244,7 +244,7 @@ def results_step(models: Sequence[StepGroup], settings: AnalysisSettings, *, lab
         settings: of the analysis.
         label: for people.
     """
-    # Whether models are asked questions is visible in the graph.
+    # Whether models are queried is visible in the graph.
     used = plain(settings, exclude={"task_accuracy", "background_tokens", "shards", "shuffles"})
     return comparing_step(
         f"{__name__}:build",

@@ -1,4 +1,4 @@
-"""What a user may say about the analysis: intervals, operating points, unlearning, its audit."""
+"""User settings of the analysis: intervals, operating points, unlearning and its audit."""
 
 from typing import Annotated, Literal
 

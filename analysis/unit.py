@@ -8,9 +8,9 @@ from analysis.intervals.estimate import Estimate
 
 NOTHING = "–"
 DOUBTFUL = "not to be trusted"
-"""Part of what is said of an interval that has too little behind it."""
+"""Part of the caution about an interval with too few independent groups."""
 Measured = Estimate | Mapping[str, Any]
-"""A number with its interval, or the row of findings that holds it."""
+"""A number with its interval, or the row of findings that contains it."""
 
 
 class Entry(NamedTuple):
@@ -39,7 +39,7 @@ ABSENT = Entry(NOTHING, kind="none absent")
 
 
 class Dot(NamedTuple):
-    """A number with its interval, and what is said of it."""
+    """A number with its interval and its description."""
 
     value: float
     low: float
@@ -105,7 +105,7 @@ class Unit(NamedTuple):
         Args:
             measured: what was measured, if anything was.
             best: whether it is the best of its line.
-            n: the examples behind it, where the head does not say so.
+            n: the number of examples, if the head does not contain it.
             lacking: what to show in place of a number without an interval.
         """
         if measured is None:

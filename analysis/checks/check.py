@@ -17,7 +17,7 @@ from analysis.intervals.estimate import Estimate
 
 QUESTION = "checks"
 NEEDED = Estimate(CHANCE, CHANCE - MARGIN, CHANCE + MARGIN)
-"""Where all that a passed check of AUCs leaves room for lies."""
+"""The interval that must contain every AUC compatible with a passed check."""
 Verdict = Literal["passed", "failed", "cannot tell", "not measured"]
 
 
@@ -72,7 +72,7 @@ class Check:
 
     @property
     def line(self) -> str:
-        """The check in one line; what is wrong is said in full."""
+        """The check in one line; a failure is described in full."""
         sentence = f". {self.sentence}" if self.verdict == "failed" else ""
         return f"{self.name}: {self.verdict_line}{sentence}"
 

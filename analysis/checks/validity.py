@@ -103,7 +103,7 @@ def _audit(audits: Mapping[str, Mapping[str, Any]]) -> Check:
 def _facts(
     audits: Mapping[str, Mapping[str, Any]],
 ) -> tuple[tuple[tuple[str, str], ...], StreamFacts | None]:
-    """Split what the audits say into what is alike for all streams, and what is not."""
+    """Split the audits' facts into those shared by all streams and those that differ."""
     keys = list(dict.fromkeys(key for audit in audits.values() for key in audit))
     values = {
         key: [_format_fact(audit[key]) if key in audit else "" for audit in audits.values()]
@@ -342,7 +342,7 @@ def _check_chance(
 
 
 def _single_datasets(measured: Sequence[CheckRow]) -> str:
-    """Say what single datasets could still hide, which have fewer rows than all together."""
+    """Return a sentence on the bias that single datasets, with fewer rows, could still hide."""
     aucs = [row.auc for row in measured if not row.pooled]
     if not aucs:
         return ""

@@ -153,7 +153,7 @@ def _match(first: RunTables, second: RunTables) -> tuple[list[Matched], list[str
 
 
 def _explain(run: RunTables, tables: Sequence[Findings], other: RunTables, alike: int) -> list[str]:
-    """Say of each arm why the other run has none to compare it with."""
+    """Return the reason for each arm without a counterpart in the other run."""
     why = f"has {alike} arms like it" if alike else "has no such arm"
     labels = [" · ".join(x for x in (t.cohort.model, t.cohort.label()) if x) for t in tables]
     return [f"{run.name}: {label} ({other.name} {why})" for label in labels]

@@ -105,7 +105,7 @@ class DatasetDetector:
 
 
 def nothing(rows: Rows, statistic: str, note: str, n: int = 0) -> Finding:
-    """Return an answer that says why there is none."""
+    """Return a finding without a value, whose note is the reason."""
     return Finding(rows, statistic, math.nan, n=n, note=note)
 
 

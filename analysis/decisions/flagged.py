@@ -131,7 +131,7 @@ def p_values(
         scores: of the rows; NaN if absent.
         dataset: of each row.
         group: of each row; groups of different datasets have different names.
-        calibrates: the rows, all of non-members, that calibrate; the p-values of these say nothing.
+        calibrates: the calibrating rows, all of non-members; their own p-values mean nothing.
 
     Returns:
         One p-value per row; NaN if the row has no score, or its dataset has no calibrating score.

@@ -30,7 +30,7 @@ SINCE = "tokens since the last copy"
 PARTS = 4
 """Parts of equally many rows that texts are dealt into by their length, or by tokens since."""
 _LEAST_SPREAD = 0.5
-"""Texts whose lengths lie within less than half a doubling say nothing of length."""
+"""If text lengths span less than half a doubling, no effect of length is estimated."""
 
 
 class Measured(NamedTuple):
@@ -233,7 +233,7 @@ def _places(arm: StudyArm, cells: Mask, values: Floats) -> Floats:
 
 
 def is_copies(axis: str) -> bool:
-    """Say whether a swept axis is one of the numbers of copies."""
+    """Return whether a swept axis is a copy count."""
     return axis.split(".")[0] == COPIES
 
 

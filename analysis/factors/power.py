@@ -4,7 +4,7 @@ The variance is that of the report's intervals, with what is not known yet assum
 
     V = V_1 · D · (shared + (1 - shared) / S) + deviation² / S
 
-V_1 is that of one AUC of independent rows with normal scores; D says how many times larger it is
+V_1 is that of one AUC of independent rows with normal scores; D is its factor of increase
 with groups; *shared* is the part of it that is the same in every seed, none if rows are dealt to
 the sides again; the deviation is that of the seeds' true AUCs, and enters from three seeds on, as
 in the report: fewer seeds describe only these models. A difference of two arms has
@@ -12,7 +12,7 @@ V_a + V_b - 2 · correlation · √(V_a V_b), part by part. Power is that of the
 on the logit scale for an AUC and as it stands for a difference. A study estimates what its seeds
 differ by from a few of them, and its interval varies with that: the power is averaged over it.
 
-What a finished study says of its own variances is what `spikein plan --power --from` assumes.
+`spikein plan --power --from` assumes the variances that a finished study estimated.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -67,7 +67,7 @@ class _Parts(NamedTuple):
     seeds: float
     """Of the seeds' true values, over their number."""
     own: float
-    """What the rows add to how far the seeds' values lie apart, over their number."""
+    """The rows' contribution to the spread of the seeds' values, over their number."""
     freedom: float
 
 
@@ -94,7 +94,7 @@ def auc_variance(auc: float, members: float, nonmembers: float) -> float:
 
 
 def auc_power(members: float, seeds: int, assumed: Assumptions) -> float:
-    """Return the power to tell the assumed AUC from 0.5.
+    """Return the power to distinguish the assumed AUC from 0.5.
 
     Args:
         members: of one seed.

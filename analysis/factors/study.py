@@ -1,9 +1,9 @@
 """The rows of a whole study in memory, and the AUCs of each detector in each arm of it.
 
 Each detector has the setting that the report shows (chosen on `tune`, else its default), on
-the test rows that its arm compares it on. Groups have one number over all arms and seeds, so what
-two arms share can be told. Cost: 8 bytes a row, detector, arm and seed; about 1 ms a seed and
-dataset of 400 rows.
+the test rows that its arm compares it on. Groups have one number over all arms and seeds, so the
+part that two arms share is known. Cost: 8 bytes per row, detector, arm and seed; about 1 ms per
+seed and dataset of 400 rows.
 """
 
 from collections.abc import Iterator, Mapping, Sequence

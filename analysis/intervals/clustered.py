@@ -9,8 +9,8 @@ make: Obuchowski and Rockette 1995, whose readers are our seeds, with the degree
 Hillis 2007 (Satterthwaite 1946 where there is one seed). Seeds that agree by chance make no number
 surer than its rows are.
 
-With one seed or two V is V_items: the statement is about these models. Two values tell nothing of a
-third, and with one degree of freedom an interval would say as much.
+With one seed or two V is V_items: the statement is about these models. Two values do not predict a
+third, and with one degree of freedom an interval would be equally uninformative.
 """
 
 from collections.abc import Mapping, Sequence
@@ -25,13 +25,13 @@ FROM_SEEDS = 3
 
 
 class Part(NamedTuple):
-    """What one dataset of one seed says of K numbers, and how much is behind each."""
+    """The estimates of K numbers from one dataset of one seed, with their sample sizes."""
 
     sample: Sample
     weight: Floats
     """[K]: its share of the number; shares of one seed need not sum to one."""
     members: Counts | None = None
-    """Rows behind each number, [K]; None if they are not counted."""
+    """Number of rows of each number, [K]; None if not counted."""
     nonmembers: int = 0
     """Rows that they are held against; 0 for a mean."""
     left_out: int = 0
@@ -94,7 +94,7 @@ def cluster(seeds: Seeds) -> Clustered:
             by_group[dataset] = by_group.get(dataset, 0.0) + sums
             counted += np.where(share > 0, sample.groups, 0)
             variances = share**2 * np.square(sample.influence).sum(axis=2)
-            # One group has no spread of its own: its distance from the others' value stands for it.
+            # A single group has no spread: its distance from the others' value serves as one.
             alone = (sample.groups[0] == 1) & (share > 0) & (share < 1)
             off = np.where(alone, (share * np.nan_to_num(sample.value - values[s])) ** 2, 0.0)
             variances[0] += off

@@ -24,7 +24,7 @@ _SPAN = 1.5
 
 
 class Sample(NamedTuple):
-    """What one set of rows (one dataset under one model) says of K numbers."""
+    """The estimates of K numbers from one set of rows (one dataset under one model)."""
 
     value: Floats
     """[K]; NaN if there is none."""
@@ -76,7 +76,7 @@ def auc_sample(
         nonmembers: likewise, n rows.
         within: which members each cell holds, [K, m].
         n_groups: numbers of groups lie below.
-        strata: of members, [m], where the design says how many groups each has; None for one.
+        strata: of members, [m], if the design fixes each one's number of groups; None for one.
     """
     n = len(nonmembers.scores)
     order = np.argsort(nonmembers.scores, kind="stable")
@@ -88,7 +88,7 @@ def auc_sample(
         value = twice @ within.T.astype(np.int64) / (2 * n * count)
     above = np.empty((len(within), n))
     for k, cell in enumerate(within):
-        # A member lies above the non-member at place p if more than p lie below the member.
+        # A member is above the non-member at place p if more than p are below the member.
         more = _more_than(lower[cell], n) + _more_than(upper[cell], n)
         above[k, order] = more / (2 * max(int(count[k]), 1))
     placed = twice / (2 * n)
@@ -222,7 +222,7 @@ def trend_sample(
     others = len(set(members.groups[level != size.argmax()].tolist()))
     sample = Sample(np.array([value]), influence, freedom, np.full((2, 1), others, dtype=np.int64))
     if strata is not None:
-        # What a member says of the trend, as a mean over all of them.
+        # A member's contribution to the trend, as a mean over all of them.
         fitted = value + slope * m
         everyone = np.ones((1, m), dtype=bool)
         sample = _centre(sample, fitted, everyone, members.groups, strata)

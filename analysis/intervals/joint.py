@@ -15,7 +15,7 @@ V_seeds is the variance of the seeds' numbers, V_shared what the same rows do in
 covariance of their influence values); a matrix leaves out directions of negative variance. The
 degrees of freedom of Student's t are Satterthwaite's (1946), as Hillis (2007) has them for readers,
 V² / ((V_seeds / S)² / (S - 1) + Var(V_shared) / 2), S - 1 at least: the last, which he leaves out,
-matters where the seeds lie close together by chance.
+matters if the seeds are close together by chance.
 """
 
 from collections.abc import Sequence
@@ -36,7 +36,7 @@ class Joint(NamedTuple):
     freedom: Floats
     """[J]."""
     seeds: int
-    """Seeds behind them: those in which every number has a value."""
+    """The seeds used: those in which every number has a value."""
 
     @property
     def error(self) -> Floats:

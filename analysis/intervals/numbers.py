@@ -42,10 +42,10 @@ class Numbers:
     _known: dict[str | None, Clustered | None] = field(
         default_factory=dict, compare=False, repr=False
     )
-    """What was clustered before: differences to many columns ask again and again."""
+    """A cache of clustered numbers, which differences to many columns reuse."""
 
     def of(self, dataset: str | None) -> "Numbers":
-        """Return the numbers of one dataset; None stands for all of them together."""
+        """Return the numbers of one dataset; for None, those of all datasets pooled."""
         if dataset is None:
             return self
         seeds = [{name: seed[name] for name in seed if name == dataset} for seed in self.seeds]

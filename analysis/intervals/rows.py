@@ -41,7 +41,7 @@ class Rows:
     nonmember: Mask
     """Rows that members are held against; a row may be neither."""
     levels: Counts | None = None
-    """Strata of members, where the design says how many groups each has."""
+    """Strata of members, if the design fixes the number of groups in each."""
 
     @classmethod
     def of(cls, group: Counts, *, seed: npt.ArrayLike = "", member: Mask | None = None) -> "Rows":
@@ -217,8 +217,9 @@ def _numbers(
         values: of each, [n].
         within: as for `auc_numbers`.
         scale: of the numbers.
-        sample: says what a dataset of a seed does, by the places of members and non-members, of
-            which members each number is, and groups; with weights if these are not the members.
+        sample: returns the estimate of a dataset of a seed, given indices of members and
+            non-members, the members of each number, and groups; with weights if these are not the
+            members.
     """
     measured = np.isfinite(values)
     member, nonmember = rows.member & measured, rows.nonmember & measured

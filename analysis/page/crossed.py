@@ -66,7 +66,7 @@ class Crossed:
     unit: Unit
     bold: Collection[tuple[Head, Head]] = field(default=())
     counted: Mapping[tuple[Head, Head], str] = field(default_factory=dict)
-    """The examples behind a number, where its column's head does not say so."""
+    """The number of examples, if the column's head does not contain it."""
 
     def table(self, title: str, head: str, caption: str) -> Table:
         """Return one line per row."""
@@ -229,7 +229,7 @@ def cross(
         unit: of all numbers.
         cell: the row of findings that holds it.
         bold: whether it is emphasised.
-        counted: the examples behind it, where its column's head does not say so.
+        counted: the number of examples, if the column's head does not contain it.
         displayed: rows and columns that are shown; None for all, in order of appearance.
     """
     cells: dict[tuple[Head, Head], Row | str] = {}

@@ -201,7 +201,7 @@ def _model(arm: ArmSettings) -> str:
 
 
 def _start(arms: Sequence[ArmSettings]) -> str:
-    """Say what training starts from: a base model, published weights, new ones."""
+    """Return the phrase for the initial model: a base model, published or new weights."""
     bases = [arm.base for arm in arms if arm.base is not None]
     sentences = []
     if bases:

@@ -1,7 +1,7 @@
 """The training streams of a run: their audits, how long they are, and which copies were read.
 
-A copy counts as read when the model saw all of its tokens; the sentences that follow the table say
-what became of the others, so that planned and read copies always add up.
+A copy counts as read when the model saw all of its tokens; the sentences that follow the table
+account for the others, so that planned and read copies always add up.
 """
 
 from collections import Counter
@@ -151,7 +151,7 @@ def stream_listing(streams: Sequence[Stream]) -> Table | None:
 
 
 def stream_sentences(streams: Sequence[Stream]) -> list[str]:
-    """Say which copies were not read and why, and what the share of copies means."""
+    """Return sentences on copies that were not read and why, and on the share of copies."""
     planned = sum(stream.copies.planned for stream in streams)
     lost = {
         "not reached, because training ends with the last whole window of an epoch": sum(
@@ -173,7 +173,7 @@ def stream_sentences(streams: Sequence[Stream]) -> list[str]:
 
 
 def share_sentence(streams: Sequence[Stream]) -> str:
-    """Say what a large share of copies means for what the page says; empty for a small one."""
+    """Return the page's warning about a large share of copies; empty for a small share."""
     spiked = [stream for stream in streams if stream.payload]
     if max((stream.share for stream in spiked), default=0.0) <= _HIGH_SHARE:
         return ""

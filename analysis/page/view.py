@@ -287,7 +287,7 @@ class View:
 
 
 def capital(words: str) -> str:
-    """Return words with a capital at their start."""
+    """Return the words with their first letter capitalised."""
     return f"{words[:1].upper()}{words[1:]}"
 
 

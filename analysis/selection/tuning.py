@@ -91,7 +91,7 @@ def setting_aucs(
     for arm in arms:
         chosen = arm.test if split == "test" else ~arm.test
         scores = arm.scores[:, [arm.index[column] for column in grid]]
-        # A row that no setting can score, such as a shot, says nothing against one of them.
+        # A row that no setting can score, such as a shot, does not count against any of them.
         scored = np.isfinite(scores[chosen])
         counted = scored.any(axis=1)
         unscored += (~scored[counted]).sum(axis=0)

@@ -58,7 +58,7 @@ class AccuracyArm:
 
 
 class Quantity(NamedTuple):
-    """What a row of the table tells, by its columns."""
+    """The quantity in a row of the table, by its columns."""
 
     quantity: str
     """`accuracy`, `change` (after - before), `gap` (members - non-members), `excess` (change of
@@ -71,7 +71,7 @@ class Quantity(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class Answers:
-    """One model's answers; arrays run over the examples that were asked."""
+    """One model's answers; arrays run over the examples whose questions were put to it."""
 
     dataset: Names
     side: Names
@@ -110,7 +110,7 @@ def quantities(moments: Sequence[str]) -> dict[Quantity, dict[tuple[str, str], i
 def accuracy_table(arms: Sequence[AccuracyArm], settings: AnalysisSettings) -> pa.Table:
     """Return every quantity of every dataset, arms that differ only in their seed combined.
 
-    Members that drew no copy count as the settings say (`zero_copies`).
+    Members that drew no copy count as set by `zero_copies`.
 
     Raises:
         InputError: when two arms agree in axes and seed.

@@ -194,7 +194,7 @@ def trajectory_step(
     Args:
         checkpoints: their values are `axes` (pairs) and the fields `seed` to `batch_tokens` and
             `constant_rate` of `Checkpoint`; their steps `scores` and `examples`, and `model`, whose
-            exposures say what the checkpoint had seen.
+            exposures record what the checkpoint had seen.
         settings: of the analysis.
         label: for people.
     """

@@ -154,7 +154,7 @@ def write_audit(
         chunks: of all parts: those that are audited, those of texts that no model saw, those that
             the unlearned model should still know, and questions.
         notes: what to know of it.
-        weights: how they lie to the original's.
+        weights: their comparison with the original's.
         guessing: loss of guessing tokens by their frequency; infinite if it is unknown.
         copies: that the original saw, by text; empty if they are unknown.
     """
@@ -323,7 +323,7 @@ def pooled_rows(folders: Sequence[Path]) -> list[dict[str, Any]]:
     """Return the shares over all seeds, and those of each number of copies.
 
     Args:
-        folders: two or more audits of one method, a seed each.
+        folders: two or more audits of one method, one per seed.
 
     Raises:
         InputError: naming the file that is missing or damaged.

@@ -55,7 +55,7 @@ def rest_of(chunk: Example) -> str:
 
 @dataclass(frozen=True, kw_only=True)
 class Chunks:
-    """Chunks with what models say of them; every array has one value a chunk, NaN for none."""
+    """Chunks with the models' values; every array has one value per chunk, NaN for none."""
 
     rows: Sequence[Example]
     numbers: Counts
@@ -168,7 +168,7 @@ def read_evidence(context: StepContext, rows: Sequence[Example]) -> Chunks:
     }
     scored = context.settings["scored"]
     losses = {name: -scored_by(folder, rows, "loss", None)[0] for name, folder in folders.items()}
-    # Audits of experiments without the detector loss do not say whether a model works.
+    # Audits of experiments without the detector `loss` cannot check whether a model works.
     measured = all(map(len, losses.values()))
     tables = [CONTINUATIONS.empty_table()]
     for name in folders:

@@ -4,7 +4,7 @@ Suspicious chunks are continued, and a keyed sample of the others, so that misse
 of control texts the original and the unlearned model continue as many. What a model writes depends
 on the prompt's text, the number of the sample and the seed. Continuations are equally long under
 all models and on all chunks, those of control texts included: a longer one has more runs of words
-in common by chance, and a control must not. A killed step goes on behind the last hundred prompts.
+in common by chance, and a control must not. A killed step resumes after the last hundred prompts.
 """
 
 import json
@@ -68,7 +68,7 @@ def written_step(
         settings: `band`, `others`, `all_chunks`, `scored` (detector and setting), `samples`,
             `temperature`, `top_p`, `max_tokens`, `answer_tokens`, `seed`, and `context`: the
             smallest of the models, and its name.
-        detect: how models are asked.
+        detect: settings for querying the models.
     """
     return Step(
         kind="audit_continuations",
@@ -252,7 +252,7 @@ def weights_step(original: ModelNode, unlearned: ModelNode) -> Step:
 
 
 def build_weights(context: StepContext) -> None:
-    """Write how the unlearned model's weights lie to the original's."""
+    """Write a comparison of the unlearned model's weights with the original's."""
     from train.models.pretrained import find_model
 
     nodes = [ModelNode.given(context, name) for name in ("original", "unlearned")]
@@ -291,7 +291,7 @@ def _compare_tensors(original: Mapping[str, Path], unlearned: Mapping[str, Path]
                 pair.append(file.get_tensor(name))
         first, second = pair
         same = same and first.dtype == second.dtype and torch.equal(first, second)
-        # Scales of norms lie near 1 in every model, so only matrices tell.
+        # Norm scales are near 1 in every model, so only matrices are informative.
         if first.dim() >= 2 and first.shape == second.shape and first.is_floating_point():
             a, b = first.flatten().float(), second.flatten().float()
             products += [float(a @ b), float(a @ a), float(b @ b)]

@@ -8,7 +8,7 @@ groups, a book or two, clusters are runs of neighbouring chunks of one text: the
 applies only to these texts, and is labelled so. Coverage of the intervals: docs/unlearning.md.
 
 *Remembered* is decided without the ratio: a chunk is remembered by a model where the longest
-stretch of the true continuation that any of its sampled continuations repeats is longer than what a
+span of the true continuation that any of its sampled continuations repeats is longer than what a
 control reaches on any chunk. The control is the retrained model on the same chunks, or, without
 one, the model itself on texts that no model saw. A model that never knew the text so exceeds the
 level with a probability of at most 1 / (n + 1), n chunks of the control being exchangeable with its
@@ -36,7 +36,7 @@ LEAST_VALUES = 25
 """Clusters a side below which a mean or a difference of means has no interval: with 15, of values
 as skewed as recall is, it covers 91.6 %, with 25 92.5."""
 FEW = 20
-"""Chunks of the control below which the level is said to be weak."""
+"""Chunks of the control below which the level is reported as weak."""
 _UNMEASURED = "misses cannot be measured"
 _LEAST_RUN, _RUNS = 4, 40
 """Neighbouring chunks of a cluster at least, and how many clusters are aimed at."""
@@ -139,7 +139,7 @@ def _rows(clusters: Clusters, chosen: Mask) -> Rows:
 
 
 def _estimate(numbers: Numbers, least: int, about: str | None) -> Estimate:
-    """Return one number with its interval, in words of chunks."""
+    """Return one number with its interval, described in terms of chunks."""
     cluster = numbers.clustered()
     (estimate,) = numbers.estimates(confidence=CONFIDENCE)
     count = 0 if cluster is None else int(cluster.smaller_groups[0])

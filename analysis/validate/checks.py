@@ -27,7 +27,7 @@ from analysis.unit import AUC, DIFFERENCE
 from detect.ground_truth.ground_truth import ScoredModel
 
 Severity = Literal["wrong", "look", "note", "passed"]
-"""`wrong`: its numbers do not mean what they say. `look`: they may not. `note`: worth knowing.
+"""`wrong`: its numbers are misleading. `look`: they may not. `note`: worth knowing.
 `passed`: looked for and not found."""
 
 SEVERITIES: tuple[Severity, ...] = ("wrong", "look", "note", "passed")
@@ -114,7 +114,7 @@ class Subject(NamedTuple):
 
 
 def orientation(row: Row | None, *, repeatable: bool) -> list[Finding]:
-    """Say whether the score is turned the right way, and on how few rows that rests.
+    """Check the sign of the score, and on how few rows that check is based.
 
     Args:
         row: its pooled AUC.
@@ -225,7 +225,7 @@ def missing_scores(subject: Subject) -> Finding:
 
 
 def infinite_scores(subject: Subject) -> list[Finding]:
-    """Say how many scores are infinite."""
+    """Count infinite scores."""
     values = np.concatenate(subject.scores())
     high, low = int(np.isposinf(values).sum()), int(np.isneginf(values).sum())
     if not high + low:
@@ -236,14 +236,14 @@ def infinite_scores(subject: Subject) -> list[Finding]:
             "wrong",
             f"{high + low} of {len(values)} scores are infinite ({high} +∞, {low} −∞).",
             "An infinity has no distance to others; such rows leave the comparison.",
-            "Look for a logarithm of 0 or a division by 0; return a text that says why there is "
-            "no score.",
+            "Look for a logarithm of 0 or a division by 0; return a text that explains why "
+            "there is no score.",
         )
     ]
 
 
 def ties(subject: Subject) -> Finding:
-    """Say whether many rows have one and the same score."""
+    """Check whether many rows have the same score."""
     largest, shared, rows, distinct = 0.0, 0, 0, 0
     for arm, scores in zip(subject.loaded, subject.scores(), strict=True):
         values = scores[arm.test & np.isfinite(scores)]
@@ -275,7 +275,7 @@ def ties(subject: Subject) -> Finding:
 
 
 def chance(name: str, row: Row | None, number: int) -> Finding:
-    """Say whether the detector is at chance on a model that saw none of the members.
+    """Check whether the detector is at chance on a model that saw none of the members.
 
     Args:
         name: of the model, in words.
@@ -287,7 +287,7 @@ def chance(name: str, row: Row | None, number: int) -> Finding:
 
 
 def after_removal(forgotten: Row | None, retained: Row | None, number: int) -> Finding:
-    """Say whether the detector is at chance on members that the retrained model never saw.
+    """Check whether the detector is at chance on members that the retrained model never saw.
 
     Args:
         forgotten: its pooled AUC for these members.

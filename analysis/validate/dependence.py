@@ -1,4 +1,4 @@
-"""Does a score say more than the length of the text, or than the loss?
+"""Does a score carry more information than the length of the text, or than the loss?
 
 Rank correlations are taken within each dataset and weighted by its rows. Within strata of length,
 each member is compared with the non-members of its dataset that are about as long; intervals are
@@ -58,7 +58,7 @@ def rank_correlation(first: Floats, second: Floats, datasets: npt.NDArray[np.obj
 
 
 def length_findings(subject: Subject) -> Finding:
-    """Say what of a score is the length of the text."""
+    """Check how much of a score is explained by the length of the text."""
     lengths = {
         "tokens": [_tokens(model) for model in subject.models],
         "characters": [
@@ -117,7 +117,7 @@ def length_findings(subject: Subject) -> Finding:
 
 
 def loss_finding(subject: Subject) -> Finding:
-    """Say whether a score ranks texts as the loss does."""
+    """Check whether a score ranks texts as the loss does."""
     models = subject.models
     if any(TEXT not in model.evidence.statistics for model in models):
         return Finding("loss", "note", "There are no statistics to compute a loss from.")

@@ -1,4 +1,4 @@
-"""A validation for people: its page, and the sections that a terminal shows as well.
+"""The report page of a validation, and the sections that a terminal also shows.
 
 The page is one self-contained HTML file, in the look of a run's report.
 

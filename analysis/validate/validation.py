@@ -1,4 +1,4 @@
-"""Judging detectors by ground truth: run, rank, check. One that fails is named; the rest goes on.
+"""Evaluating detectors on ground truth: run, rank, check. One failure does not stop the others.
 
 Cost: from a bundle of 430 rows, six models and eight stored detectors 4 s of one core. The checks
 of stability run a detector on at most 200 rows each.
@@ -85,7 +85,7 @@ class Judged:
 
 @dataclass(frozen=True, kw_only=True)
 class Validation:
-    """All that validating says."""
+    """All results of a validation."""
 
     name: str
     """Of the experiment."""
@@ -226,7 +226,7 @@ def _score(
     stored: set[str],
     limit: float,
 ) -> _Scored | Refused:
-    """Load and run one detector on all models, or say why not."""
+    """Load and run one detector on all models, or return the reason for its rejection."""
     text = source if isinstance(source, str) else getattr(source, "name", None) or repr(source)
     name = str(text)
     kind: Literal["loading", "needs", "failed", "too slow"] = "loading"
@@ -360,8 +360,8 @@ def _check_stability(
                 "few rows at a time",
                 "wrong",
                 f"It scores all rows together, and fails on a part of them: {error}",
-                "It cannot be asked about a single text.",
-                "Handle a short list of rows; or say in its summary how many it needs.",
+                "It cannot score a single text.",
+                "Handle a short list of rows, or state in its summary how many it needs.",
             )
         ]
 

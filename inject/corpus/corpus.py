@@ -38,8 +38,8 @@ PLACES = "outside.json"
 """In the corpus folder: the paths of an import's files."""
 
 TOKENS = Reading(facet="tokens")
-"""What steps read of a corpus: its tokens, not what it says of its sources and of what was left
-out. So an audit rule that drops no further document trains no model again."""
+"""The part of a corpus that steps read: its tokens, without the records of its sources and of
+dropped documents. So an audit rule that drops no further document retrains no model."""
 OF_CORPUS: Mapping[str, str] = {"tokens": f"{__name__}:tokens"}
 """The facets of a corpus, for `Step.facets`."""
 _REPORTS = ("mixture", "shares")

@@ -34,7 +34,7 @@ class TokenFile:
 
     @property
     def readable_as(self) -> str | None:
-        """The unsigned type that a corpus can read the file with as it lies, or None.
+        """The unsigned type with which a corpus can read the file in place, or None.
 
         Signed files count if they are wide enough: a negative id would be far outside of
         any vocabulary, so checking the vocabulary finds it.

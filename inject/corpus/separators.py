@@ -74,7 +74,7 @@ def text_room(context: int, separations: Sequence[Separation], tokenizer: Any) -
 
     Args:
         context: tokens in a window.
-        separations: of all copies that must lie inside one window.
+        separations: of all copies that must fit inside one window.
         tokenizer: gives the separators.
 
     Raises:

@@ -57,7 +57,7 @@ def token_dtype(vocabulary: int) -> str:
 
 
 class TokenWriter:
-    """Appends tokens to shards in a folder; a context manager. `shards` is whole after it ends.
+    """Appends tokens to shards in a folder; a context manager; on exit, `shards` is complete.
 
     Args:
         folder: receives the shards; it exists.

@@ -56,11 +56,11 @@ def split_members(
         seed: the experiment's seed.
 
     Returns:
-        The examples with their sides and splits, members first, each side in keyed order; and how
-        the sides were drawn.
+        The examples with their sides and splits, members first and each side in keyed order;
+        and a record of the draw.
 
     Raises:
-        InputError: when the rows do not suffice, saying how many there are and why.
+        InputError: if there are too few rows; reports their number and the reason.
     """
     request, rows = usable.request, usable.rows
     sides = draw_sides(

@@ -105,8 +105,8 @@ def import_audited(
         progress: called with the number of tokens compared so far.
 
     Raises:
-        InputError: as `import_corpus`; too few tokens stay; documents overlap and the rules say
-            to stop.
+        InputError: as `import_corpus`; too few tokens stay; documents overlap and the rules
+            require a stop.
     """
     facts = import_corpus(out, source, tokenizer=tokenizer, tokens=tokens)
     if audit is None:

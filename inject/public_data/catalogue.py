@@ -31,13 +31,12 @@ class DataFile(Settings):
     convert: str | None = None
     """The function of `conversions` that makes a row of the layout; it may leave rows out."""
     rows: int | None = None
-    """Only so many rows are written, of a file that is read from its beginning only as far as they
-    reach; None: all."""
+    """Maximum number of rows; the file is read from its beginning only as far as needed. None: all."""
     every: int = 1
-    """Every so-manieth row is written, beginning with the first."""
+    """Write every n-th row, beginning with the first."""
 
     def part(self) -> str:
-        """Say which rows are taken; `` for all."""
+        """A description of the selected rows; empty for all."""
         if self.rows is not None:
             return f"the first {self.rows:,} rows"
         return f"one row of {self.every}" if self.every > 1 else ""
@@ -86,7 +85,7 @@ def data_sets(names: Iterable[str] = ()) -> tuple[DataSet, ...]:
                 f"no dataset of this name can be fetched.{did_you_mean(name, by_name)}",
                 where=name,
                 allowed=", ".join(by_name),
-                hint="`spikein data list` says what each is, and a preset's name means what it "
+                hint="`spikein data list` describes each; a preset's name means all datasets it "
                 "reads. Any other dataset: `path: hf://datasets/OWNER/NAME/FILE`.",
             )
     return tuple(by_name[name] for name in by_name if not selected or name in selected)

@@ -154,7 +154,7 @@ def _expand_to_texts(lost: Any, texts: int) -> torch.Tensor:
     """Return a loss's result as one number per text, [texts].
 
     Raises:
-        InputError: if it is not a tensor of that shape or of one number.
+        InputError: if it is neither a tensor of that shape nor a scalar tensor.
     """
     if isinstance(lost, torch.Tensor) and lost.dim() == 0:
         return lost.expand(texts)

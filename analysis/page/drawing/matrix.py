@@ -159,7 +159,7 @@ def _label_width(matrix: Matrix, width: float) -> float:
 
 
 def _too_narrow(matrix: Matrix, width: float) -> bool:
-    """Say whether intervals have too little room on a phone."""
+    """Return whether intervals have too little room on a phone."""
     places = _places(matrix, _label_width(matrix, width), width, phone=True)
     return any(place.scale.end - place.scale.start < _MIN_STRIP for place in places)
 

@@ -90,7 +90,7 @@ def _draw(figure: Panels, width: float, phone: bool) -> tuple[Markup, float]:
     rows = [figure.panels[at : at + per_row] for at in range(0, len(figure.panels), per_row)]
     marks = []
     for at, panels in enumerate(rows):
-        # What the numbers below the panels are is said below the last row.
+        # The x-axis label appears only below the last row of panels.
         label = figure.x_label if at == len(rows) - 1 else ""
         row = replace(figure, height=height, x_label=label)
         markup = _row(row, panels, width, per_row)

@@ -97,7 +97,7 @@ def _dose_cells(table: Findings, detector: str) -> dict[str, Estimate]:
 
 
 def _sentence(view: View, table: Findings) -> str:
-    """Say whether the AUC rises with copies, and what it is at each number of them."""
+    """Return a sentence on the AUC's trend with copies, and the AUC at each copy count."""
     name = view.best.detector
     cells = _dose_cells(table, name)
     trend = table.get(detector=name, selection=view.best.selection, metric=TREND)

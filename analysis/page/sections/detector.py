@@ -229,7 +229,7 @@ def _why_no_value(name: str, cell: Estimate, places: Sequence[UnscoredRows]) -> 
 
 
 def _set_apart(unscored: Sequence[UnscoredRows]) -> list[Note]:
-    """Say which settings were measured on rows of their own: by setting, over all pools."""
+    """Return notes on settings that were measured on separate rows, over all pools."""
     sums: dict[tuple[str, str], list[tuple[int, int]]] = {}
     for place in unscored:
         for column, failed in place.apart:

@@ -101,7 +101,7 @@ def _place(row: Row, view: View) -> tuple[str, ...]:
 
 
 def _sentence(view: View, contrasts: Sequence[Row]) -> str:
-    """Say what each change of the headline's arm does."""
+    """Return a sentence on the effect of each change to the headline's arm."""
     clauses = []
     for row in contrasts:
         words = view.arm_of(row)

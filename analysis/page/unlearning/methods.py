@@ -1,4 +1,4 @@
-"""The paragraph of a paper that says how models were made to forget, and how it was measured."""
+"""The methods paragraph of a paper: how models were unlearned, and how that was measured."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple

@@ -180,7 +180,7 @@ def _list_names(names: Iterable[str]) -> str:
 
 
 def _forgetting_sentence(arm: StudyArm) -> str:
-    """Say how well the headline's detector tells the forgotten texts, before and after."""
+    """Return a sentence on detection of the forgotten texts, before and after unlearning."""
     auc = {"measure": "auc", "detector": arm.detector}
     cells = {model: arm.get(model=model, **auc) for model in (ORIGINAL, RETRAINED)}
     before = [
@@ -198,7 +198,7 @@ def _forgetting_sentence(arm: StudyArm) -> str:
 
 
 def _copies_sentence(arm: StudyArm) -> str:
-    """Say after which methods texts with more copies are better remembered."""
+    """Return a sentence on methods after which more copies leave more memorisation."""
     return _name_methods(
         arm.by_method("auc_difference_trend", detector=arm.detector),
         "More copies leave more behind after {}, by Somers' D of the residual with copies",
@@ -207,7 +207,7 @@ def _copies_sentence(arm: StudyArm) -> str:
 
 
 def _lasting_sentence(arm: StudyArm) -> str:
-    """Say after which methods relearning brings back more than the retrained model learns."""
+    """Return a sentence on methods whose relearning recovers more than the retrained model."""
     if not arm.steps:
         return ""
     of = f"{STEPS}{arm.steps[-1]}:{VERSUS_RETRAINED}"
@@ -222,7 +222,7 @@ def _lasting_sentence(arm: StudyArm) -> str:
 
 
 def _name_methods(cells: Mapping[str, Estimate], some: str, none: str) -> str:
-    """Name the methods whose interval is above 0, with what holds their intervals."""
+    """Name the methods whose interval is above 0, with the span of their intervals."""
     measured = {method: cell for method, cell in cells.items() if cell.value == cell.value}
     sure = {method: cell for method, cell in measured.items() if cell.available and cell.low > 0}
     if not sure:
@@ -233,7 +233,7 @@ def _name_methods(cells: Mapping[str, Estimate], some: str, none: str) -> str:
 
 
 def _cost_sentence(models: Sequence[Judged], margin: float) -> str:
-    """Say which methods lost what should have been kept, and which kept it all.
+    """Return a sentence on methods that lost utility, and on those that kept all of it.
 
     Args:
         models: with their verdicts.

@@ -128,7 +128,7 @@ class StudyArm:
         return self.names.get(detector, detector)
 
     def get(self, measure: str, model: str = UNLEARNED, **place: str) -> Estimate | None:
-        """Return a number of all copies and datasets, as far as the place says nothing else."""
+        """Return a number of all copies and datasets, unless `place` restricts them."""
         return self.found.get(model=model, measure=measure, **place)
 
     def by_method(self, measure: str, **place: str) -> dict[str, Estimate]:
@@ -138,7 +138,7 @@ class StudyArm:
 
 
 def whole(row: Row) -> bool:
-    """Say whether a row is of all copies and datasets."""
+    """Return whether a row is of all copies and datasets."""
     return (row["copies"], row["dataset"]) == (ALL, ALL)
 
 

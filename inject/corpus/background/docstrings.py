@@ -70,7 +70,7 @@ class DocstringsSource(Settings):
         }
 
     def documents(self, skipped: Skipped | None = None) -> Iterator[Document]:
-        """Yield the docstrings, a document each; none is empty, so `skipped` stays as it is.
+        """Yield one document per docstring; none is empty, so `skipped` does not change.
 
         Raises:
             InputError: a package is not installed or has no Python source; the cache folder

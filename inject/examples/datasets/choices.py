@@ -92,7 +92,7 @@ def read_choice(
     """Return a row's options, the right one, and whether the row gives it by its text.
 
     Options are without letters, in the order shown; the right one is an index, None if the row does
-    not say.
+    not contain it.
 
     Args:
         options: as the row has them (see the module's first lines).

@@ -43,16 +43,16 @@ def auc_interval(
     The AUC is the chance that a random member scores above a random non-member, ties half.
 
     Args:
-        scores: one a row; higher means 'more likely a member'. No NaN, no infinity.
-        labels: one a row: 1 or True for members, 0 or False for non-members.
-        groups: one a row: rows of one group (questions about one passage) count as one; a group
+        scores: one per row; higher means 'more likely a member'. No NaN, no infinity.
+        labels: one per row: 1 or True for members, 0 or False for non-members.
+        groups: one per row: rows of one group (questions about one passage) count as one; a group
             of two seeds is the same text in both. None makes each row its own, and with several
             seeds the nth row of each is the same text.
         seeds: one per row: the seed of the model that gave the score. The value
             is the mean of the seeds' AUCs. From three seeds on the interval applies to any
             seed; with one or two, only to these models. None means one. Without `groups`, seeds
             with different row counts have no interval: it is unknown which rows are the same text.
-        settings: the confidence; the report's where None.
+        settings: the confidence; if None, the report's.
 
     Returns:
         value, low, high, reason and caution; all three numbers are NaN if the scores
@@ -118,7 +118,7 @@ def auc_estimate(
     """Return the AUC with its interval; the value is the mean of the seeds' AUCs.
 
     Args:
-        scores: one a row.
+        scores: one per row.
         member: which rows are members.
         groups: of each row; a group of two seeds, or of both sides, is one group.
         seeds: which model gave each score; None means one.
@@ -188,7 +188,7 @@ def auc_table(
         scores: row (index into `labels`), detector, setting, score; higher = member.
         labels: True for members.
         groups: rows that share a passage; None makes each row its own.
-        settings: of the intervals; defaults where not given.
+        settings: of the intervals; None uses the defaults.
     """
     return _auc_rows(file_arm(scores, len(labels), labels, groups), settings or AnalysisSettings())
 
@@ -295,7 +295,7 @@ def _names(names_given: Any, noun: str, rows: int) -> list[str] | None:
         return None
     argument = "groups" if noun else "seeds"
     if isinstance(names_given, str):
-        raise InputError("is one text", where=argument, allowed="one value a row")
+        raise InputError("is one text", where=argument, allowed="one value per row")
     names = np.asarray(names_given, dtype=object).tolist()
     _check_length(argument, len(names), rows)
     return [f"{noun} {name}" if noun else str(name) for name in names]

@@ -54,13 +54,13 @@ class Arm:
     """The default setting of each detector, as written in the column `setting`."""
     variants: Mapping[str, str] = field(default_factory=dict)
     """What the copies of each example carried, by example_id: `whole`, `question`, …, or `mixed`
-    where its copies differ; empty if all copies carried the whole example."""
+    if its copies differ; empty if all copies carried the whole example."""
     training: Path | None = None
     """Folder of the trained model: the log of its training, and its exposures (what it saw, and
     when)."""
     fixed_levels: bool = False
     """Whether each number of copies was given to as many groups of a dataset as another
-    (`copies.levels`): how many have which is then no chance, and each is a stratum of its own."""
+    (`copies.levels`): group counts are then fixed, and each copy count is a separate stratum."""
     further: Mapping[str, Path] = field(default_factory=dict)
     """Folders that dataset-level detectors read besides, by name (`analysis.dataset_detectors`)."""
 
@@ -112,7 +112,7 @@ class LoadedArm:
     dataset: Names
     group: Names
     copies: Counts
-    """Realised copies; 0 for non-members. One for members where copies have no meaning."""
+    """Realised copies; 0 for non-members. One for members if copies have no meaning."""
     variant: Names
     """The variant of each member's copies; empty if none is recorded."""
 

@@ -60,7 +60,7 @@ def missing_scores(
 
     Args:
         detector, setting: whose scores.
-        scores: of the rows compared, not finite where missing.
+        scores: of the rows compared, not finite if missing.
         member: which rows are members.
     """
     from scipy.stats import fisher_exact

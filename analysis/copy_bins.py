@@ -44,7 +44,7 @@ def copies_cells(counts: Iterable[int], *, high_copies: int) -> list[CopiesCell]
 
     Args:
         counts: the realised copies of every member of the arm (over all its seeds).
-        high_copies: the N of `N+`; that cell exists where any count reaches it.
+        high_copies: the N of `N+`; that cell exists if any count reaches it.
 
     >>> [cell.label for cell in copies_cells([0, 1, 1, 5, 7, 9], high_copies=4)]
     ['all', '0', '1', '5-7', '9', '4+']
@@ -156,7 +156,7 @@ def with_passage_copies(
 
 
 def passage_sentences(metrics: pa.Table) -> list[str]:
-    """Return a sentence per dataset whose passages were seen more often than its copies.
+    """Return a sentence for each dataset whose passages were seen more often than its copies.
 
     Args:
         metrics: the metrics table of an experiment.

@@ -238,7 +238,7 @@ def results_step(models: Sequence[StepGroup], settings: AnalysisSettings, *, lab
 
     Args:
         models: their values are `axes` (pairs), `seed`, `model` (`contaminated`, `base`, `twin` or
-            `retrained`) and `fixed_levels`; their steps `scores`, `examples`, `model` (none where
+            `retrained`) and `fixed_levels`; their steps `scores`, `examples`, `model` (none if
             it saw no copies, whose number has no meaning) and what dataset-level detectors read
             besides, by the names of `Arm.further`.
         settings: of the analysis.

@@ -1,6 +1,6 @@
 """The report's first sentences, made only from the metrics.
 
-A claim appears only where its interval supports it: words are chosen by the end of the interval
+A claim appears only if its interval supports it: words are chosen by the end of the interval
 that is nearest to guessing, and if it contains 0.5 the sentence reports no detectable difference.
 The headline takes the best of several detectors and arms, chosen on the `tune` rows and reported on
 the others. Without tuning rows, it is chosen on the rows that it is reported on, and the sentence

@@ -14,7 +14,7 @@ Measured = Estimate | Mapping[str, Any]
 
 
 class Entry(NamedTuple):
-    """What one place of a table shows, where it is more than a text."""
+    """A table cell that is more than a text."""
 
     text: str
     ends: str = ""
@@ -26,7 +26,7 @@ class Entry(NamedTuple):
     strong: bool = False
     """Of a number: best on the tuning split, or an interval that excludes 0."""
     sorted_by: str = ""
-    """A number that its rows are sorted by, where the text is none."""
+    """The number to sort rows by, if the text is not a number."""
 
     def __str__(self) -> str:
         """Return it in one line: `0.79 [0.75, 0.82] (30 + 40)`."""
@@ -63,7 +63,7 @@ class Unit(NamedTuple):
     digits: int
     times: float = 1.0
     signed: bool = False
-    """Whether it is a difference: it has a sign, and is strong where its interval leaves out 0."""
+    """Whether it is a difference: it has a sign, and is strong if its interval excludes 0."""
 
     def number(self, value: float) -> str:
         """Return `0.79`, or `+2.4`; a zero has no minus."""

@@ -185,7 +185,7 @@ def _error_of_exception(error: BaseException, location: str, *, protected: bool)
 
 
 def in_words(error: BaseException, *, protected: bool) -> str:
-    """Return an exception's type and, where no text is protected, its message's first line."""
+    """Return an exception's type and, if no text is protected, its message's first line."""
     name = type(error).__name__
     if protected:
         return f"{name} (its message is left out: it may quote a protected text)"

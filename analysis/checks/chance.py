@@ -1,9 +1,9 @@
 """Are detectors at chance where they must be? One rule for all the AUCs that a check shows.
 
-*Fails* if any of the m AUCs shown is farther from 0.5 than whole groups dealt to the sides at
+*Fails* if any of the m AUCs shown is farther from 0.5 than whole groups assigned to the sides at
 random would put it, corrected for m times the checks that a page can have (Bonferroni): without any
 bias at most one page in twenty shows a failed check, not one check in twenty. The chance is that of
-the rank-sum test of clustered rows (Rosner, Glynn and Lee 2003): the sides were dealt so, and where
+the rank-sum test of clustered rows (Rosner, Glynn and Lee 2003): the sides were drawn so, and where
 no model saw either, no seed and no training adds to it. It holds with few groups and unequal ones,
 where an interval about the AUC that was found would not: simulated in scripts/calibration/cells.
 
@@ -40,7 +40,7 @@ _TAIL = 0.025
 
 
 def dealing_error(rows: Rows, scores: Floats) -> float:
-    """Return the standard error of an AUC where whole groups are dealt to the sides at random.
+    """Return the standard error of an AUC if whole groups are assigned to sides at random.
 
     The difference of the sides' mean ranks is the AUC less a half, so a group moves it by the sum
     of its rows' ranks, each about the mean rank of both sides (Rosner, Glynn and Lee 2003). Each

@@ -209,7 +209,7 @@ def _is_compared(metric: str) -> bool:
 def scored_rows(run: RunTables, cohort: Cohort) -> dict[tuple[str, str], list[ScoredRow]]:
     """Return the scored test rows of a cohort's models by detector and selection.
 
-    Members without a copy are left out where copies have a meaning.
+    Members without a copy are excluded if copies have a meaning.
     """
     of_cohort = {axis_column(axis): value for axis, value in cohort.axes}
     examples = {

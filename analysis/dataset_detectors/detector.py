@@ -6,7 +6,7 @@ if it is a test, a p-value. If possible, it answers a second time on unseen rows
 
 Scores of many detectors are features: on one scale, outliers cut, gaps filled, fitted on `tune`.
 Everything that is estimated comes from the tuning rows, both sides together, so that no label and
-no test row bears on the scale. The detectors by name are the `DETECTOR` of each file in `methods`.
+no test row affects the scale. The detectors by name are the `DETECTOR` of each file in `methods`.
 """
 
 import importlib
@@ -98,7 +98,7 @@ class DatasetDetector:
     reads: tuple[Further, ...] = ()
     """What it reads besides the stored scores."""
     score: Callable[[TokenStatistics], float] | None = None
-    """Of a row, where it reads `statistics`."""
+    """Of a row, if it reads `statistics`."""
     pooled: bool = False
     """Whether it also answers for all datasets together."""
     find: Callable[[DatasetEvidence], list[Finding]]

@@ -106,7 +106,7 @@ def flagged_rows(
 
     Args:
         cohort: which arm.
-        loaded: its models, one a seed; rows are flagged in each by itself, and counted together.
+        loaded: its models, one per seed; rows are flagged in each separately, and counted together.
         choices: the settings chosen on `tune`, which decide nothing here.
         settings: of the analysis.
     """
@@ -187,11 +187,11 @@ def decide(
 
 
 def clustered_share(wrong: Mask, groups: Sequence[str], *, confidence: float) -> Estimate:
-    """Return a share with an interval that holds where rows of a group go together.
+    """Return a share with an interval that is valid if rows of a group are correlated.
 
     Clopper and Pearson's interval for as many rows as the groups are worth if all rows of a group
-    were alike, (Σ m)² / Σ m² of group sizes m (Kish 1965): too wide where they differ, never a
-    point where no row, or every row, is wrong.
+    were alike, (Σ m)² / Σ m² of group sizes m (Kish 1965): too wide if they differ, never a
+    point if no row, or every row, is wrong.
     """
     from scipy.stats import beta
 
@@ -262,14 +262,14 @@ def _row(
 
 
 def _seen_rows(arm: LoadedArm) -> Mask:
-    """Return which rows the model saw; none where it saw no member by design."""
+    """Return a mask of the rows that the model saw; all False if it saw no member by design."""
     if arm.arm.copies is None:
         return np.zeros(len(arm.member), np.bool_)
     return arm.member & (arm.copies > 0)
 
 
 def _unseen_rows(arm: LoadedArm, seen: Mask, settings: AnalysisSettings) -> Mask:
-    """Return which rows count as not seen: members that drew no copy where they are to."""
+    """Return a mask of unseen rows; members that drew no copy count by the setting."""
     if arm.arm.copies is None or settings.zero_copies == "nonmember":
         return ~seen
     return ~arm.member
@@ -281,7 +281,7 @@ class Calibration(NamedTuple):
     scores: pa.Table
     """As `detect.scores.table.SCHEMA`; rows are those of the held-out texts."""
     groups: tuple[str, ...]
-    """One a held-out text; texts of one group share a passage."""
+    """One per held-out text; texts of one group share a passage."""
 
 
 class FileDecision(NamedTuple):

@@ -47,7 +47,7 @@ class Line(NamedTuple):
     covariance: Floats
     """Of intercept and slope, [2, 2]."""
     freedom: float
-    """Of the line where it reaches the level, or at the nearest value that was measured."""
+    """Of the line at the point where it reaches the level, or at the nearest measured value."""
     misfit_p: float
     """Of the hypothesis that the points form a line; NaN with two points."""
     reach: Reach

@@ -5,7 +5,7 @@ The variance is that of the report's intervals, with what is not known yet assum
     V = V_1 · D · (shared + (1 - shared) / S) + deviation² / S
 
 V_1 is that of one AUC of independent rows with normal scores; D is its factor of increase
-with groups; *shared* is the part of it that is the same in every seed, none if rows are dealt to
+with groups; *shared* is the part of it that is the same in every seed, none if rows are assigned to
 the sides again; the deviation is that of the seeds' true AUCs, and enters from three seeds on, as
 in the report: fewer seeds describe only these models. A difference of two arms has
 V_a + V_b - 2 · correlation · √(V_a V_b), part by part. Power is that of the report's own rule,
@@ -201,7 +201,7 @@ def _power(effect: float, parts: _Parts, seeds: int, confidence: float) -> float
         limit = float(t.ppf((1 + confidence) / 2, parts.freedom))
         moved = effect / sqrt(parts.items)
         power = float(nct.sf(limit, parts.freedom, moved) + nct.cdf(-limit, parts.freedom, moved))
-        # scipy gives nan far out, where the chance is 1.
+        # scipy gives nan far out, where the probability is 1.
         return power if power == power else float(abs(moved) > limit)
     chances = (np.arange(_NODES) + 0.5) / _NODES
     between = (parts.seeds + parts.own) * chi2.ppf(chances, seeds - 1) / (seeds - 1)

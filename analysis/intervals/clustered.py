@@ -6,7 +6,7 @@
 summed by group *across* seeds, since rows are assigned to the sides again for each seed. *MS* is
 the mean square of the s seeds' values, *C* the covariance of two seeds, which the rows they share
 make: Obuchowski and Rockette 1995, whose readers are our seeds, with the degrees of freedom of
-Hillis 2007 (Satterthwaite 1946 where there is one seed). Seeds that agree by chance make no number
+Hillis 2007 (Satterthwaite 1946 for one seed). Seeds that agree by chance make no number
 surer than its rows are.
 
 With one seed or two V is V_items: the statement is about these models. Two values do not predict a
@@ -21,7 +21,7 @@ import numpy as np
 from analysis.intervals.influence import Counts, Floats, Mask, Sample
 
 FROM_SEEDS = 3
-"""With so many seeds an interval applies to any seed; with fewer, to these models."""
+"""From this many seeds on, an interval applies to any seed; with fewer, to these models."""
 
 
 class Part(NamedTuple):
@@ -136,7 +136,7 @@ def cluster(seeds: Seeds) -> Clustered:
 def _add_seed_variance(
     values: Floats, within: Floats, items: Floats, freedom: Floats, count: Counts
 ) -> tuple[Floats, Floats]:
-    """Add what seeds differ by beyond their rows, where there are enough seeds."""
+    """Add the variance between seeds beyond that of their rows, if there are enough seeds."""
     n = np.maximum(count, 2)
     deviation = np.where(np.isfinite(values), values - _mean(values), 0.0)
     between = np.square(deviation).sum(axis=0) / (n - 1) / n

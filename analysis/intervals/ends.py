@@ -120,7 +120,7 @@ def _widest_interval(
         difference: the differences.
         first, second: the AUCs.
         pairs: the value of each pair, [directions, K].
-        exact: the ends where one AUC is 0 or 1.
+        exact: the ends if one AUC is 0 or 1.
     """
     limit = _is_at_limit(first.value) | _is_at_limit(second.value)
     low, high = (

@@ -17,7 +17,7 @@ class Estimate(NamedTuple):
     members: int = 0
     """Rows that the number is of, summed over seeds."""
     nonmembers: int = 0
-    """Rows that they are held against, likewise."""
+    """Rows that they are compared with, counted in the same way."""
     groups: int = 0
     """Different groups of the members over all seeds."""
     seeds: int = 0

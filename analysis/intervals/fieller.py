@@ -15,7 +15,7 @@ Written = Callable[[float], str]
 
 
 Stretch = tuple[float, float]
-"""The places from one end to the other; infinite where there is no end."""
+"""The places from one end to the other; infinite if there is no end."""
 
 
 class Reach(NamedTuple):

@@ -37,7 +37,7 @@ class Sample(NamedTuple):
     """Groups with members, and with non-members, [2, K]."""
     of_rows: Floats | None = None
     """An AUC's variance if all rows were independent, [2, K]: as found (DeLong et al. 1988),
-    and as expected of such an AUC and so many rows (Newcombe 2006). None for other numbers."""
+    and as expected of such an AUC and row count (Newcombe 2006). None for other numbers."""
 
     def part(self, numbers: slice | Counts) -> "Sample":
         """Return some of the numbers."""
@@ -73,7 +73,7 @@ def auc_sample(
 
     Args:
         members: scores and groups, m rows.
-        nonmembers: likewise, n rows.
+        nonmembers: the same, n rows.
         within: which members each cell holds, [K, m].
         n_groups: numbers of groups lie below.
         strata: of members, [m], if the design fixes each one's number of groups; None for one.
@@ -182,7 +182,7 @@ def accepted_shares(members: Side, nonmembers: Side, within: Mask, rate: float) 
 
 
 def allowed_false_positives(rate: float, nonmembers: int) -> int:
-    """Return the largest k with (k + 1) / (m + 1) <= rate; -1 where not even none will do."""
+    """Return the largest k with (k + 1) / (m + 1) <= rate; -1 if even k = 0 is too large."""
     return max(int(np.floor(rate * (nonmembers + 1) - 1 + 1e-9)), -1)
 
 

@@ -4,7 +4,7 @@ AUCs of one arm share non-members; arms of one seed share rows and random number
 the influence values, summed by group: the covariance of two numbers is the sum over groups of the
 product of what each group moves them by. With one seed or two that is their covariance, and applies
 to these models; degrees of freedom come from the spread of the groups' squares: 3 (Σc²)² / Σc⁴ is
-the number of groups where all weigh alike, and fewer where a few carry the variance.
+the number of groups if all weigh alike, and fewer if a few carry the variance.
 
 From three seeds on each number is made within each seed, so whatever the numbers of a seed share
 has cancelled, and the seeds are the readers of Obuchowski and Rockette (1995):
@@ -101,7 +101,7 @@ def leave_out(sample: Sample, sides: Sequence[tuple[Counts, Mask]]) -> Sample:
     """Return a sample with the influence of means as a jackknife over groups has it.
 
     Without a group of m among n rows a mean moves by n / (n - m) of its influence: as much as the
-    sample's own correction, √(G / (G - 1)), where the groups are equal, and more for large ones.
+    sample's own correction, √(G / (G - 1)), if the groups are equal, and more for large ones.
 
     Args:
         sample: K means of two sides.

@@ -52,7 +52,7 @@ class Numbers:
         return Numbers(seeds, self.scale)
 
     def __sub__(self, other: "Numbers") -> "Numbers":
-        """Return the differences on the same rows, where both have numbers."""
+        """Return the differences on the same rows, for datasets with numbers on both sides."""
         seeds = [
             {
                 name: own[name]._replace(sample=difference(own[name].sample, others[name].sample))
@@ -140,7 +140,7 @@ class Numbers:
     def described(
         self, clustered: Clustered, interval: Interval, dataset: str | None = None
     ) -> list[Estimate]:
-        """Return numbers that were made of these, with intervals and what is behind them."""
+        """Return numbers derived from these, with their intervals and sample sizes."""
         nothing = np.zeros(len(clustered.value), dtype=np.int64)
         members, nonmembers, groups = nothing.copy(), nothing.copy(), nothing.copy()
         present: dict[str, Mask] = {}
@@ -200,7 +200,7 @@ def beside(several: Sequence[Numbers]) -> Numbers:
 
 
 def _join_parts(parts: Sequence[Part | None], counts: Sequence[int], width: int) -> Part:
-    """Return numbers of one dataset, so many of each part, over so many groups."""
+    """Join numbers of one dataset: `counts` of each part, with influence padded to `width`."""
     like = next(part for part in parts if part is not None)
     joined = [
         _empty_part(like, count) if part is None else part

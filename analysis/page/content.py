@@ -81,10 +81,10 @@ class RunPage(NamedTuple):
     """Further pages by the names of their files."""
     checks: Sequence[Check]
     sentences: Sequence[str]
-    """Detectors that failed, the headline, what is behind it, detection along training."""
+    """Detectors that failed, the headline, its basis, and detection along training."""
     methods: Methods | None
     pictures: Sequence[Picture]
-    """All that are in them."""
+    """All pictures of the pages."""
 
     @property
     def summary(self) -> list[str]:
@@ -93,7 +93,7 @@ class RunPage(NamedTuple):
 
 
 class _Report(NamedTuple):
-    """What the report of a run shows first, what it answers, and where the rest goes."""
+    """The first screen of a run's report, its answers, and the location of the rest."""
 
     sentences: Sequence[str | tuple[str, str]]
     first: Sequence[Part]
@@ -183,7 +183,7 @@ def _unlearning_led(
 ) -> _Report | None:
     """Return a report that leads with the verdicts on unlearned models; None without any.
 
-    Detection before unlearning is one section; all else about detectors has a page of its own.
+    Detection before unlearning is one section; all else about detectors has a separate page.
     """
     models = judged_models(inputs.unlearning.verdicts) if inputs.unlearning else []
     if inputs.unlearning is None or not models:

@@ -40,7 +40,7 @@ class Head(NamedTuple):
     """What it shares with its neighbours."""
     note: str = ""
     said: str = ""
-    """The label in full: in a table, and where a pointer rests; empty for the label."""
+    """The label in full, for tables and tooltips; if empty, the label."""
     name: str | None = None
     """What it is called in a CSV file; None for the label in full."""
     at: float = 0.0

@@ -240,8 +240,8 @@ def _optimiser(all_of: Sequence[TrainSettings] | Sequence[BaseSettings]) -> str:
         lambda train: train.precision,
     )
     words = (
-        "AdamW, learning rate {}, schedule {}, warm-up over {}, epochs {}, tokens a window {}, "
-        "tokens a step {}, weight decay {}, betas {}, gradients clipped at {}, arithmetic {}"
+        "AdamW, learning rate {}, schedule {}, warm-up over {}, epochs {}, tokens per window {}, "
+        "tokens per step {}, weight decay {}, betas {}, gradients clipped at {}, arithmetic {}"
     )
     return words.format(*(values_text(all_of, part) for part in parts))
 

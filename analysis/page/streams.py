@@ -42,9 +42,8 @@ class TrainedModel:
 def stream_audits(models: Iterable[tuple[str, Path]]) -> dict[str, AuditReport]:
     """Return the audit of every stream once, by the models that were trained on it.
 
-    The page and `spikein audit` both read the audits of a run here, so they show the same ones. No
-    stream takes the place of another: where the labels of the models are equal, the digest of the
-    audit distinguishes the streams.
+    The page and `spikein audit` both read the audits of a run here, so they show the same ones. If
+    the labels of two models are equal, the digest of the audit distinguishes their streams.
 
     Args:
         models: the label of each trained model, and the folder of the audit of its stream.

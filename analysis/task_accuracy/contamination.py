@@ -9,7 +9,7 @@ sides in Table 8).
 Every quantity is a linear function of shares, so its interval is that of Price and Bonett (2004):
 to each of the k samples behind it (a dataset's members or non-members) pseudo-rows are added before
 a Wald interval is made, 2 / k right and 2 / k wrong ones; to the paired answers before and after
-half as many that turn right and that turn wrong (Bonett and Price 2012). So none is a point where
+half as many that turn right and that turn wrong (Bonett and Price 2012). So none is a point if
 no answer differs. With k = 1 it is Agresti and Coull's (1998). Variances sum over groups of rows,
 and a pseudo-row has the weight of the design effect, the number of dependent rows worth one
 independent row. Student's t has the degrees of freedom of Welch; from three seeds on, both are as
@@ -78,7 +78,7 @@ class Answers:
     """`member` or `nonmember`."""
     group: Names
     correct: Mapping[tuple[str, str], Floats]
-    """By scoring and moment: 1 where the answer was right, else 0."""
+    """By scoring and moment: 1 if the answer was correct, else 0."""
 
 
 def quantities(moments: Sequence[str]) -> dict[Quantity, dict[tuple[str, str], int]]:

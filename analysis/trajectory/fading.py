@@ -72,7 +72,7 @@ class PreparedCheckpoint:
     batch_tokens: int
     work: PreparedCohort
     since: Sequence[Counts]
-    """For each seed: steps since the last copy by example; -1 where none was seen."""
+    """For each seed: steps since the last copy by example; -1 if none was seen."""
     constant_rate: bool = True
     """Whether every step is made at the same learning rate."""
 

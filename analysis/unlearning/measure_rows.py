@@ -258,7 +258,7 @@ def _write_quality(writer: RowWriter, key: ModelKey, dataset: str | None) -> Non
 def privleak(
     gap: Numbers, dataset: str | None, *, settings: MeasureSettings, confidence: float
 ) -> list[Estimate]:
-    """Return PrivLeak in per cent with its interval; warns where the denominator is small.
+    """Return PrivLeak in per cent with its interval; warns if the denominator is small.
 
     Args:
         gap: AUC less the retrained model's.

@@ -33,17 +33,17 @@ from analysis.unlearning_audit.shares import Clusters, difference, mean
 MARGIN = MeasureSettings().utility_margin
 """Nats a token within which two levels are the same."""
 BROKEN = log(2)
-"""Nats a token lost on control texts beyond which a model does not work, or gained beyond which it
+"""Nats per token lost on control texts beyond which a model does not work, or gained beyond which it
 was trained on them."""
 UNRELATED = 0.2
 """Cosine of two models' weights below which they have no common origin. Models trained separately
 from the same initial weights are above it as well."""
 LOSS_RUN = 8
-"""Neighbouring chunks of a book that are drawn together at least, where it is of losses."""
+"""Minimum number of neighbouring chunks of a book drawn together, for numbers of losses."""
 LEAST = 5
-"""Clusters a side below which a difference of losses has no interval."""
+"""Clusters per side below which a difference of losses has no interval."""
 CHANCE = 0.05
-"""Probability below which what is written is not chance."""
+"""Probability below which written text is not due to chance."""
 
 YES, NO, UNKNOWN = "yes", "no", "cannot be told"
 ABOVE, BELOW, ALIKE, GUESSING = "less likely", "likelier", YES, "no better than guessing"

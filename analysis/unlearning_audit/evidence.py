@@ -112,7 +112,7 @@ def score_ratios(
 
     Args:
         original: of each text, mean log-probabilities.
-        other: likewise, of the model that is held against it.
+        other: the same, of the model that it is compared with.
         name: of that model, for the reasons.
     """
     values, reasons = [], []
@@ -184,13 +184,13 @@ def read_evidence(context: StepContext, rows: Sequence[Example]) -> Chunks:
 
 
 def scored_by(folder: Path, rows: Sequence[Example], detector: str, setting: str | None) -> Scores:
-    """Return a detector's scores of chunks; none where it did not score.
+    """Return a detector's scores of chunks; NaN for chunks that it did not score.
 
     Args:
         folder: of the scores.
         rows: what was scored.
         detector: its name.
-        setting: None: whichever it has.
+        setting: None for any setting.
     """
     columns = ["example_id", "detector", "setting", "score", "reason"]
     by_id = {

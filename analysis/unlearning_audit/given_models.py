@@ -1,7 +1,7 @@
 """The steps of an audit of given models: what each writes of chunks, and the audit itself.
 
 Suspicious chunks are continued, and a keyed sample of the others, so that misses can be measured;
-of control texts the original and the unlearned model continue as many. What a model writes depends
+the original and the unlearned model continue as many control texts. What a model writes depends
 on the prompt's text, the number of the sample and the seed. Continuations are equally long under
 all models and on all chunks, those of control texts included: a longer one has more runs of words
 in common by chance, and a control must not. A killed step resumes after the last hundred prompts.
@@ -82,7 +82,7 @@ def written_step(
 
 
 def build_written(context: StepContext) -> None:
-    """Let the model continue chunks and, where it is the unlearned one, answer the questions."""
+    """Let the model continue chunks and, if it is the unlearned one, answer the questions."""
     from detect.engine.open_target import open_target
 
     chunks = read_examples(context.inputs["texts"])
@@ -304,7 +304,7 @@ def given_audit_step(inputs: Mapping[str, Step], settings: Mapping[str, Any]) ->
     """Audit a given model.
 
     Args:
-        inputs: `texts`, `weights`, `MODEL-scores`, and `MODEL-written` where anything is written.
+        inputs: `texts`, `weights`, `MODEL-scores`, and `MODEL-written` if anything is written.
         settings: `method` (the unlearned model), `audit` (of an `AuditRule`), `scored` (detector
             and setting), `guessing` (loss of it) and `notes`.
     """

@@ -1,14 +1,14 @@
 """The ratio rule, and how far it is right: every share of an audit with its interval.
 
 The rule of Shi et al. 2024, section 7.2.1: is a text as likely as before unlearning? A text is
-*suspicious* where 1/1.15 < r < 1.15, r = score(unlearned) / score(original) (`evidence`). It is
+*suspicious* if 1/1.15 < r < 1.15, r = score(unlearned) / score(original) (`evidence`). It is
 judged against two things that the ratio does not decide: how often it flags chunks on a model that
 never saw them (false alarms), and whether what it flags is what the unlearned model still writes.
 
 **The band that would have been right**: its upper edge, from ratios of a model that never knew; the
 lower edge stays. With the ratios of n chunks of the retrained model, the k-th lowest of those
 above the lower edge, k = floor(rate · (n + 1)), flags a new chunk of a model that never knew with a
-probability of at most k / (n + 1) <= rate, where chunks are exchangeable (split-conformal
+probability of at most k / (n + 1) <= rate, if chunks are exchangeable (split-conformal
 quantile). For these very chunks that share is known beforehand, so the share that is reported is
 cross-fitted: each cluster is flagged by the edge of the others. The interval of the edge spans the
 quantiles at both ends of the interval of the share below it (Woodruff 1952).
@@ -198,7 +198,7 @@ def counted_shares(
     """Return the indicators of shares: 1 for a chunk that counts, 0, or NaN if not in question.
 
     Args:
-        ratios: of the unlearned model, one a chunk.
+        ratios: of the unlearned model, one per chunk.
         retrained: of the retrained model.
         remembered: by model, 1 for chunks that it remembers.
         band: of suspicious ratios.

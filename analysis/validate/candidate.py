@@ -60,7 +60,7 @@ class Refused:
     name: str
     kind: Literal["loading", "needs", "failed", "too slow"]
     problem: str
-    """What happened and where, as a person reads it."""
+    """The problem and its location, for people."""
 
 
 class CandidateScores(NamedTuple):

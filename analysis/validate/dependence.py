@@ -154,7 +154,7 @@ def loss_finding(subject: Subject) -> Finding:
 
 
 def nearest_finding(subject: Subject, others: Sequence[Column]) -> Finding | None:
-    """Name the stored detector that ranks texts most alike, where it is nearly the same."""
+    """Name the stored detector with the most similar ranking, if it is nearly the same."""
     correlations = {
         f"{other.detector} ({other.setting})": _mean_correlation(
             subject, subject._replace(column=other).scores()

@@ -3,7 +3,7 @@
 The models of a ground truth are arms of an analysis, with columns for the judged detectors.
 
 Settings are chosen on `tune`, everything is measured on `test`, on the rows that all detectors can
-score; one that cannot score many of them is measured on rows of its own. Differences are paired:
+score; one that cannot score many of them is measured on separate rows. Differences are paired:
 both detectors on the same rows, with the same resamplings.
 """
 
@@ -192,7 +192,7 @@ def rank(
 
     Args:
         cohort: which arm.
-        loaded: its models, one a seed, with the judged detectors' columns.
+        loaded: its models, one per seed, with the judged detectors' columns.
         judged: the names of these.
         settings: of the analysis.
     """

@@ -1,6 +1,6 @@
 """A prefix of texts: its ids, and its keys and values, which all texts of a batch share.
 
-Ids are concatenated: start token (where texts have one), then each shot, followed by the
+Ids are concatenated: start token (if texts have one), then each shot, followed by the
 separator's ids. The join is never tokenised again, so a text has the same ids as in its plain pass.
 The last id of the prefix starts every sequence and the rest is the cache, computed once: a text
 costs its own tokens, and their attention to the prefix. `shared_prefix` compares the cached pass

@@ -46,7 +46,7 @@ _REPORTS = ("mixture", "shares")
 """The facts in `corpus.json` on the sources, which only the page reads."""
 
 PIECE, OVERLAP = 1 << 17, 1 << 13
-"""A longer document is decoded in pieces that overlap by so many tokens, so that a file without
+"""A longer document is decoded in pieces that overlap by this many tokens, so that a file without
 document ends needs no more memory than a document."""
 
 

@@ -89,7 +89,7 @@ def load_tokenizer(
     Args:
         folder: its path.
         name: the user's name for it, for messages; None for the folder.
-        trusted: passed on, where code that comes with the tokenizer may be executed.
+        trusted: whether code that comes with the tokenizer may be executed.
 
     Raises:
         InputError: no such folder, or no tokenizer in it.

@@ -18,7 +18,7 @@ SAMPLE_BYTES = 8_000_000
 def tokenizer_step(
     vocabulary: int, sources: Sequence[AnySource], named: list[dict[str, Any]], *, seed: int
 ) -> Step:
-    """Train a tokenizer of so many ids on sources, whose `sources_identity` is `named`."""
+    """Train a tokenizer with this vocabulary size on sources; `named` is their identity."""
     return Step(
         kind="tokenizer",
         label=f"bpe-{vocabulary}",

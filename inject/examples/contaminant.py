@@ -145,7 +145,7 @@ def hub_commits(contaminant: Contaminant) -> dict[str, str]:
 
 
 def contaminant_identity(contaminant: Contaminant) -> dict[str, Any]:
-    """Return everything that bears on a contaminant's examples, as canonical values.
+    """Return everything that affects a contaminant's examples, as canonical values.
 
     Files enter by name and SHA-256, hub repositories by id and commit.
 

@@ -103,7 +103,7 @@ def _enough_rows(
     available: Sequence[int],
     look_at: Callable[[Sequence[int]], list[UsableRows]],
 ) -> list[UsableRows]:
-    """Return the usable rows among as many rows of each dataset as leave enough of them."""
+    """Read more rows of each dataset until enough are usable; return the usable ones."""
     counts = [
         min(_CANDIDATES * rows, most) for rows, most in zip(n_required, available, strict=True)
     ]
@@ -123,7 +123,7 @@ def _enough_rows(
 def _compare(
     requests: Sequence[PoolRequest], counts: Sequence[int], threshold: float, seed: int
 ) -> list[UsableRows]:
-    """Return the rows that are left of so many of each dataset."""
+    """Return the usable rows among the first rows of each dataset."""
     pools = [
         _candidates(pool_request, count, seed)
         for pool_request, count in zip(requests, counts, strict=True)

@@ -159,7 +159,7 @@ def with_twin_membership(
 
 
 def _halves(groups: Sequence[Group]) -> tuple[set[str], set[str]]:
-    """Give each group to the half with fewer rows; where they are level, toss its coin."""
+    """Assign each group to the half with fewer rows; break ties by the group's coin toss."""
     halves: tuple[set[str], set[str]] = (set(), set())
     for group in groups:
         lead = len(halves[0]) - len(halves[1])

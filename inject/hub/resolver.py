@@ -2,7 +2,7 @@
 
 Datasets, background, tokenizers and models all come here. The hub gets one request with a
 time-out of `TIMEOUT_SECONDS`, and a commit that it names is kept for the rest of the process, so
-what is hashed into an identity is what is read, even where a branch moves meanwhile. Failures are
+what is hashed into an identity is what is read, even if a branch moves meanwhile. Failures are
 not kept. Where the hub gives no answer (no network, HF_HUB_OFFLINE=1), a full commit stands for
 itself, and a branch or tag for the commit that the hub library's own cache holds for it, with a
 warning; if that has none either, the error reports it. Every look-up is recorded there.

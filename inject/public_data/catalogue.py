@@ -2,7 +2,7 @@
 
 They are listed in `catalogue.yaml`. A `DataFile` is one file of the layout that presets read below
 `data=DIR`, made of one file (or of a few) of a repository at a pinned commit. What is too large is
-read in part: the first rows, or every so-manieth, so that the same rows come each time.
+read in part: the first rows, or every n-th, so that the same rows come each time.
 """
 
 from collections.abc import Iterable
@@ -31,12 +31,12 @@ class DataFile(Settings):
     convert: str | None = None
     """The function of `conversions` that makes a row of the layout; it may leave rows out."""
     rows: int | None = None
-    """Maximum number of rows; the file is read from its beginning only as far as needed. None: all."""
+    """Maximum number of rows, from the file's beginning; the rest is not read. None: all."""
     every: int = 1
     """Write every n-th row, beginning with the first."""
 
     def part(self) -> str:
-        """A description of the selected rows; empty for all."""
+        """Describe the selected rows; empty for all."""
         if self.rows is not None:
             return f"the first {self.rows:,} rows"
         return f"one row of {self.every}" if self.every > 1 else ""

@@ -204,7 +204,7 @@ class SettingChange(NamedTuple):
     key: str
     """Dotted."""
     old: str
-    """The value as YAML writes it; `absent` where there is none."""
+    """The value as YAML writes it; `absent` if there is none."""
     new: str
 
     def __str__(self) -> str:

@@ -94,7 +94,7 @@ class ResumeCheckpoints(TrainerCallback):
         self._cost = 0.0
 
     def _is_due(self, step: int) -> bool:
-        """Return whether a restart checkpoint is due: after so many steps, or so many seconds."""
+        """Return whether a restart checkpoint is due, by the steps or seconds since the last."""
         interval = self.execution.resume_every
         if interval is not None:
             return step % interval == 0

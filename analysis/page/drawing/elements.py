@@ -148,7 +148,7 @@ def clipped(content: str, width: float, size: float = 12) -> str:
 
 
 def wrapped(content: str, width: float, lines: int, size: float = 12) -> list[str]:
-    """Return a text in at most so many lines; what does not fit is cut off."""
+    """Return a text in at most this many lines; the rest is cut off."""
     rows: list[str] = [""]
     for word in content.split():
         longer = f"{rows[-1]} {word}".strip()

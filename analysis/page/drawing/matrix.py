@@ -3,7 +3,7 @@ and its interval, all on one scale.
 
 It is the one form for AUCs, for their differences and for what a check leaves room for. A grid is
 that of one detector over two of its settings: shaded cells, above chance grey, below it blue, the
-fainter the nearer, with numbers where they have room.
+fainter the nearer, with numbers if they fit.
 """
 
 from collections.abc import Mapping, Sequence
@@ -202,7 +202,7 @@ def _places(matrix: Matrix, labels: float, width: float, phone: bool) -> list[_P
 
 
 def _heads(matrix: Matrix, places: Sequence[_Place], phone: bool) -> tuple[list[Markup], float]:
-    """Return the heads of groups and columns, and where the rows begin."""
+    """Return the heads of groups and columns, and the top of the rows."""
     marks: list[Markup] = []
     y = 12.0
     columns = list(zip(matrix.columns, places, strict=True))

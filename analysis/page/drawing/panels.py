@@ -183,7 +183,7 @@ def _line(line: Line, along: Scale, up: Scale) -> list[Markup]:
 
 
 def _numbers(line: Line, along: Scale, up: Scale) -> list[Markup]:
-    """Write the last number of a line, the first, and those between where there is room."""
+    """Write the last number of a line, the first, and those between if there is room."""
     marks = []
     taken: list[tuple[float, float, float]] = []
     last = len(line.points) - 1

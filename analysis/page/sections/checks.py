@@ -139,7 +139,7 @@ def _picture(checks: Sequence[Check], titles: dict[str, str]) -> Picture | None:
 
 
 def checks_tables(checks: Sequence[Check]) -> list[Table]:
-    """Return all intervals behind the checks of AUCs."""
+    """Return all intervals that the checks of AUCs use."""
     return [
         Table(
             title=f"{check.name}: every AUC",

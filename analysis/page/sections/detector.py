@@ -1,7 +1,7 @@
 """Which detector: the paired differences as a picture, and every detector of the headline's arm.
 
 Settings are chosen on `tune`, numbers are of `test`. No detector leaves the table in silence:
-controls, upper bounds and detectors without an interval or on rows of their own have the reason in
+controls, upper bounds and detectors without an interval or on separate rows have the reason in
 it, and those that could not run are listed with what to set. What could not be scored follows.
 """
 
@@ -246,7 +246,7 @@ def _set_apart(unscored: Sequence[UnscoredRows]) -> list[Note]:
 
 
 def _unscored_folds(unscored: Sequence[UnscoredRows]) -> list[Fold | None]:
-    """List where rows were set apart, and which rows left every comparison."""
+    """List pools with separately measured rows, and rows that left every comparison."""
     left_out, rows = (
         sum(place.left_out for place in unscored),
         sum(place.rows for place in unscored),

@@ -1,9 +1,9 @@
-"""Scores and examples, on a page of their own.
+"""Scores and examples, on a separate page.
 
 The highest- and lowest-scoring examples let a reader see what the scores are about. The text of a
 protected dataset never enters the page unless requested; its id, copies and score do.
 Below them is the distribution of the chosen detector's scores, one density per copy count, and
-the training loss of each arm, with where the copies were read.
+the training loss of each arm, with the steps at which copies were read.
 """
 
 from collections.abc import Sequence
@@ -164,7 +164,7 @@ def _score_groups(rows: CohortRows, settings: AnalysisSettings) -> dict[str, Flo
 
 
 def _density(values: Floats, places: Floats) -> list[tuple[float, Dot]]:
-    """Return a Gaussian kernel density with Silverman's bandwidth; a spike where all are equal."""
+    """Return a Gaussian kernel density with Silverman's bandwidth; a spike if all are equal."""
     spread = min(
         float(np.std(values)), float(np.subtract(*np.quantile(values, [0.75, 0.25]))) / 1.34
     )

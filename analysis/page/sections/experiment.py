@@ -166,7 +166,7 @@ def _training(arm: ArmSettings) -> str:
     train = arm.train
     return (
         f"{with_noun(train.epochs, 'epoch')}, windows of {train.context}, "
-        f"{train.batch_tokens:,} tokens a step{_precision(train)}"
+        f"{train.batch_tokens:,} tokens per step{_precision(train)}"
     )
 
 

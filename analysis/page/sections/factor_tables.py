@@ -191,7 +191,7 @@ def sweep_pictures(view: View) -> list[Picture | None]:
 
 
 def axis_values(tables: Sequence[Findings], axis: str) -> list[float]:
-    """Return an axis's values in order; none where one of them is not a number."""
+    """Return an axis's values in order; empty if one of them is not a number."""
     try:
         values = sorted({_value(table, axis) for table in tables})
     except ValueError:

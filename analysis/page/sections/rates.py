@@ -233,7 +233,7 @@ def _rows(table: pa.Table, place: Mapping[str, str]) -> Sequence[Row]:
 
 def _finding(row: Row) -> tuple[str, ...]:
     dataset = "all datasets" if row["dataset"] == POOLED else row["dataset"]
-    # The statistic with its value, and its interval where it has one.
+    # The statistic with its value, and its interval if it has one.
     measured = f"{row['statistic']}: none"
     if not isnan(row["value"]):
         ends = f" ({row['low']:.2f} to {row['high']:.2f})" if isfinite(row["low"]) else ""

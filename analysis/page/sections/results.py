@@ -1,4 +1,4 @@
-"""The results in full, on a page of their own: every AUC, adjusted AUCs, settings, SURP.
+"""The results in full, on a separate page: every AUC, adjusted AUCs, settings, SURP.
 
 Every AUC of a run is one table that a reader sorts, and filters by arm, dataset and copies: plain
 escaped HTML, so that it is read, searched and printed without any script. Cost: some 500 bytes a
@@ -175,7 +175,7 @@ def _number(value: float, text: str = "") -> Entry:
 
 
 def _limit_results(results: list[_Result], most: int) -> tuple[list[_Result], str]:
-    """Return at most so many rows, the finest divisions left out first, and what was left out."""
+    """Return at most `most` rows, dropping the finest divisions first, and what was dropped."""
     tuned = {
         (result.arm, result.row["detector"]) for result in results if result.selection == "tuned"
     }

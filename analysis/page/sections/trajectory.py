@@ -1,4 +1,4 @@
-"""What the page shows of detection along training: sentences, pictures and the tables behind."""
+"""The page's sections on detection along training: sentences, pictures and their tables."""
 
 from collections.abc import Callable, Mapping, Sequence
 
@@ -278,7 +278,7 @@ def _progress(arm: str, rows: Sequence[Row], best: Sequence[str]) -> list[Table]
 
 
 def _members(row: Row | None, usual: int) -> str:
-    """Return the members behind a number, unless they are the usual ones."""
+    """Return a number's count of members, unless it is the usual one."""
     return "" if row is None or row["n_members"] == usual else f"{row['n_members']:,} members"
 
 

@@ -202,7 +202,7 @@ def _models(chunks: Sequence[tuple[Row, Closest]]) -> list[str]:
 
 
 def _side_pictures(cells: Mapping[str, Estimate]) -> list[Part]:
-    """Return the share that each model writes, and the losses behind the checks."""
+    """Return the share that each model writes, and the losses that the checks use."""
     shares = {
         name.removeprefix("remembered_").capitalize(): cell for name, cell in _shares(cells).items()
     }

@@ -36,7 +36,7 @@ class UnlearningMethod(NamedTuple):
 
 
 def unlearning_paragraphs(methods: Sequence[UnlearningMethod]) -> tuple[str, ...]:
-    """Return the paragraph; none where nothing was unlearned."""
+    """Return the paragraph; empty if nothing was unlearned."""
     if not methods:
         return ()
     names = list(dict.fromkeys(method.method for method in methods))

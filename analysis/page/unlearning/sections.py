@@ -46,7 +46,7 @@ _SCOPE = re.compile(
 
 @dataclass(frozen=True, kw_only=True)
 class UnlearningInputs:
-    """The tables of an unlearning study, and the methods behind them."""
+    """The tables of an unlearning study, and its methods."""
 
     measures: Sequence[Row]
     """Rows of the question `unlearning`."""

@@ -72,13 +72,13 @@ def auc_interval(
         print(f"{found.value:.2f} [{found.low:.2f}, {found.high:.2f}]", found.caution)
         ```
     """
-    how = settings or AnalysisSettings()
+    analysis_settings = settings or AnalysisSettings()
     values, member = _scores(scores), _labels(labels)
     _check_length("labels", len(member), len(values))
     seed = _names(seeds, "", len(values)) or [""] * len(values)
     group = _names(groups, "group", len(values)) or _places(seed)
     _check_classes(member)
-    estimate = auc_estimate(values, member, group, seed, confidence=how.confidence)
+    estimate = auc_estimate(values, member, group, seed, confidence=analysis_settings.confidence)
     distinct = len(set(seed))
     if groups is None and len(set(Counter(seed).values())) > 1 and estimate.reason is None:
         return Estimate(estimate.value, nan, nan, f"none: {_UNKNOWN_ROWS}")

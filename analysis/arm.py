@@ -145,7 +145,7 @@ def cohorts(arms: Sequence[Arm]) -> dict[Cohort, list[Arm]]:
         InputError: when two arms agree in everything, seed included.
     """
     by_cohort = gather_seeds(arms, lambda arm: arm.model)
-    return {Cohort(axes, model): same for (axes, model), same in by_cohort.items()}
+    return {Cohort(axes, model): cohort_arms for (axes, model), cohort_arms in by_cohort.items()}
 
 
 def gather_seeds(
@@ -157,9 +157,9 @@ def gather_seeds(
     for arm in arms:
         axes = tuple((key, arm.axes.get(key, "")) for key in keys)
         gathered.setdefault((axes, kind(arm)), []).append(arm)
-    for (axes, arm_kind), same in gathered.items():
-        same.sort(key=lambda arm: arm.seed)
-        if len({arm.seed for arm in same}) < len(same):
+    for (axes, arm_kind), seed_arms in gathered.items():
+        seed_arms.sort(key=lambda arm: arm.seed)
+        if len({arm.seed for arm in seed_arms}) < len(seed_arms):
             place = " · ".join(part for part in (str(arm_kind), arm_label(axes)) if part)
             raise InputError("two arms share their axes and their seed", where=place or "arms")
     return gathered

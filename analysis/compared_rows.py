@@ -65,11 +65,11 @@ def missing_scores(
     """
     from scipy.stats import fisher_exact
 
-    gone = ~np.isfinite(scores)
+    missing = ~np.isfinite(scores)
     inside, outside = int(member.sum()), int((~member).sum())
-    if not gone.any() or not inside or not outside:
+    if not missing.any() or not inside or not outside:
         return None
-    lost, others_lost = int((gone & member).sum()), int((gone & ~member).sum())
+    lost, others_lost = int((missing & member).sum()), int((missing & ~member).sum())
     counts = [[lost, inside - lost], [others_lost, outside - others_lost]]
     return MissingScores(
         detector,
@@ -79,8 +79,8 @@ def missing_scores(
         outside,
         others_lost,
         float(fisher_exact(counts)[1]),
-        _auc(np.where(gone, np.where(member, -np.inf, np.inf), scores), member),
-        _auc(np.where(gone, np.where(member, np.inf, -np.inf), scores), member),
+        _auc(np.where(missing, np.where(member, -np.inf, np.inf), scores), member),
+        _auc(np.where(missing, np.where(member, np.inf, -np.inf), scores), member),
     )
 
 
@@ -167,16 +167,16 @@ def compare_rows(
     apart: list[SeparateSetting] = []
     failures: set[tuple[int, str, str]] = set()
     for column in columns:
-        gone = in_dataset & ~np.isfinite(arm.scores[:, arm.index[column]])
-        for row in np.flatnonzero(gone).tolist():
+        without_score = in_dataset & ~np.isfinite(arm.scores[:, arm.index[column]])
+        for row in np.flatnonzero(without_score).tolist():
             reason = arm.reasons.get((row, column), "score is not finite")
             failures.add((row, column.detector, reason))
-        failed = int(gone.sum())
+        failed = int(without_score.sum())
         if failed > settings.max_unscored * n_rows:
-            own[column] = in_dataset & ~gone
+            own[column] = in_dataset & ~without_score
             apart.append(SeparateSetting(column, failed))
         else:
-            common &= ~gone
+            common &= ~without_score
     counted = Counter((detector, reason) for _, detector, reason in sorted(failures))
     missing = (
         missing_scores(*column, arm.scores[in_dataset, arm.index[column]], arm.member[in_dataset])

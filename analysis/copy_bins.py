@@ -92,10 +92,10 @@ def merge_bins(labels: Iterable[str]) -> dict[str, list[str]]:
     for label in sorted(set(labels), key=lambda label: (copies_order(label), label)):
         bins.setdefault(_bin(copies_start(label)), []).append(label)
     merged = {}
-    for same in bins.values():
-        ends = [int(part) for label in same for part in label.split("-")]
+    for bin_labels in bins.values():
+        ends = [int(part) for label in bin_labels for part in label.split("-")]
         first, last = min(ends), max(ends)
-        merged[str(first) if first == last else f"{first}-{last}"] = same
+        merged[str(first) if first == last else f"{first}-{last}"] = bin_labels
     return merged
 
 

@@ -165,10 +165,10 @@ class Findings:
 
     def where(self, **place: str) -> "Findings":
         """Return the rows that have these values."""
-        same = (
+        matches = (
             row for row in self.rows if all(row[name] == value for name, value in place.items())
         )
-        return Findings(same, self.axes, self._whole | place)
+        return Findings(matches, self.axes, self._whole | place)
 
     def values(self, column: str) -> list[str]:
         """Return the different values of a column, in order of the rows."""

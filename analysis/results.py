@@ -123,16 +123,18 @@ def analyse(
     choices: dict[Cohort, tuple[Choice, ...]] = {}
     scores, unscored, copies = [], [], []
     bases: dict[Path, LoadedArm] = {}
-    for cohort, same in cohorts(arms).items():
+    for cohort, cohort_arms in cohorts(arms).items():
         if progress is not None:
             progress(" · ".join(part for part in (cohort.model, cohort.label()) if part))
-        loaded = [load_arm(arm) for arm in same]
+        loaded = [load_arm(arm) for arm in cohort_arms]
         chosen = choose_settings(loaded, settings)
         choices[cohort] = tuple(chosen)
         picked = reported_columns(loaded, chosen)
         work = PreparedCohort.prepare(cohort, loaded, list(picked), settings)
         unscored += [part.unscored for compared in work.compared for part in compared.values()]
-        below = [find_base(arms, arm) if cohort.model == CONTAMINATED else None for arm in same]
+        below = [
+            find_base(arms, arm) if cohort.model == CONTAMINATED else None for arm in cohort_arms
+        ]
         for base in below:
             if base is not None and base.scores not in bases:
                 bases[base.scores] = load_arm(base)

@@ -128,9 +128,11 @@ def find_doses(tables: Sequence[Findings], best: Headline) -> list[Dose]:
     doses = _doses(best.table, best)
     if len(doses) == 1:
         others = [arm for arm in contaminated_cohorts(tables) if arm.cohort != best.table.cohort]
-        same = [arm for arm in others if without_copies(arm) == without_copies(best.table)]
+        similar_arms = [arm for arm in others if without_copies(arm) == without_copies(best.table)]
         labels = {dose.label for dose in doses}
-        doses += [dose for arm in same for dose in _doses(arm, best) if dose.label not in labels]
+        doses += [
+            dose for arm in similar_arms for dose in _doses(arm, best) if dose.label not in labels
+        ]
     return sorted(doses, key=lambda dose: copies_order(dose.label))
 
 

@@ -105,8 +105,8 @@ def score_guarded(
     if isinstance(columns, InputError):
         failures, others, columns = dict.fromkeys(all_rows, whole), [], [Column([])] * len(settings)
     reasons = {row: f"{detector.name}: {error.problem}" for row, error in failures.items()}
-    gone = f"{len(failures)} of {rows} rows" if others else f"ANY of the {rows} rows"
-    note = f"{NO_SCORE} {gone}, where it failed: {whole}"
+    failed_rows = f"{len(failures)} of {rows} rows" if others else f"ANY of the {rows} rows"
+    note = f"{NO_SCORE} {failed_rows}, where it failed: {whole}"
     return GuardedScores(
         [_with_missing(column, others, reasons, note) for column in columns],
         frozenset(failures),

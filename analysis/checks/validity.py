@@ -221,8 +221,8 @@ def _check_clean(tables: Sequence[Findings], model: str) -> Check:
             "The model trained as the arm was, on the same stream without any copy,",
         ),
     }[model]
-    same = [table for table in tables if table.cohort.model == model]
-    rows = _rows(same, _contestants(same))
+    model_tables = [table for table in tables if table.cohort.model == model]
+    rows = _rows(model_tables, _contestants(model_tables))
     return _check_chance(model, name, rows, subject, "already distinguishes them")
 
 
@@ -233,8 +233,8 @@ def _contestants(tables: Sequence[Findings]) -> list[str]:
 
 
 def _zero_copies(tables: Sequence[Findings]) -> Check:
-    same = contaminated_cohorts(tables)
-    rows = _rows(same, _contestants(same), copies="0")
+    cohort_tables = contaminated_cohorts(tables)
+    rows = _rows(cohort_tables, _contestants(cohort_tables), copies="0")
     return _check_chance(
         "no copy",
         "Members that drew no copy",

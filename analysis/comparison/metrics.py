@@ -139,7 +139,9 @@ def _match(first: RunTables, second: RunTables) -> tuple[list[Matched], list[str
     either = dict.fromkeys([*first.axes, *second.axes])
     for axes in (list(either), [axis for axis in first.axes if axis in second.axes]):
         sides = [
-            _group_by_key(run, [table for same in side.values() for table in same], axes)
+            _group_by_key(
+                run, [table for cohort_tables in side.values() for table in cohort_tables], axes
+            )
             for run, side in zip(runs, sides, strict=True)
         ]
         for key in [key for key, tables in sides[0].items() if len(tables) == 1]:

@@ -320,7 +320,7 @@ def decide_rows(
         group. calibration: scores of held-out rows; None if absent.
         settings: the level and the confidence; defaults if not given.
     """
-    how = settings or AnalysisSettings()
+    analysis_settings = settings or AnalysisSettings()
     if calibration is None and labels is None:
         return []
     count = max(scores["row"].to_pylist(), default=-1) + 1
@@ -333,12 +333,14 @@ def decide_rows(
         calibrates = np.arange(len(arm.member)) >= count
     decisions = []
     for column in arm.columns:
-        decision = decide(arm, column, calibrates, ~calibrates, level=how.false_discovery_rate)
+        decision = decide(
+            arm, column, calibrates, ~calibrates, level=analysis_settings.false_discovery_rate
+        )
         if decision is None:
             continue
         flagged = np.flatnonzero(decision.flagged)
         wrong, names = ~arm.member[flagged], arm.group[flagged].tolist()
-        share = clustered_share(wrong, names, confidence=how.confidence)
+        share = clustered_share(wrong, names, confidence=analysis_settings.confidence)
         rows, of_groups = decision.calibration
         decisions.append(
             FileDecision(

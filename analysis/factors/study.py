@@ -141,18 +141,20 @@ def collect_study(
         settings: which rows are compared.
     """
     loaded = {
-        cohort: [load_arm(arm) for arm in same]
-        for cohort, same in cohorts(arms).items()
-        if cohort.model == CONTAMINATED and all(arm.copies is not None for arm in same)
+        cohort: [load_arm(arm) for arm in cohort_arms]
+        for cohort, cohort_arms in cohorts(arms).items()
+        if cohort.model == CONTAMINATED and all(arm.copies is not None for arm in cohort_arms)
     }
     if not loaded:
         return Study(arms=(), datasets=(), seeds=(), detectors=())
-    rows = cohort_rows([arm for same in loaded.values() for arm in same])
-    ends = np.cumsum([sum(len(arm.member) for arm in same) for same in loaded.values()])
+    rows = cohort_rows([arm for cohort_arms in loaded.values() for arm in cohort_arms])
+    ends = np.cumsum(
+        [sum(len(arm.member) for arm in cohort_arms) for cohort_arms in loaded.values()]
+    )
     groups = np.split(rows.group, ends[:-1])
     collected = [
-        _study_arm(cohort, same, choices[cohort], settings, group)
-        for (cohort, same), group in zip(loaded.items(), groups, strict=True)
+        _study_arm(cohort, cohort_arms, choices[cohort], settings, group)
+        for (cohort, cohort_arms), group in zip(loaded.items(), groups, strict=True)
     ]
     first = collected[0].settings
     return Study(

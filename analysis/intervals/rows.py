@@ -238,13 +238,13 @@ def _numbers(
             if sample_of is None:
                 continue
             count = within_cells.sum(axis=1)
-            made, weight = (
+            estimates, weight = (
                 sample_of if not isinstance(sample_of, Sample) else (sample_of, count.astype(float))
             )
             present = np.zeros((len(within_cells), rows.n_groups[dataset]), dtype=bool)
             for k, cell in enumerate(within_cells):
                 present[k, rows.group[inside[cell]]] = True
             seeds[-1][dataset] = Part(
-                made, weight, count, len(outside), int(lacking[at].sum()), present
+                estimates, weight, count, len(outside), int(lacking[at].sum()), present
             )
     return Numbers(seeds, scale)

@@ -76,8 +76,8 @@ def audit_facts(
             users.setdefault(model.audit, []).append(model)
     audits = stream_audits(
         (label, path)
-        for path, same in users.items()
-        for label in _stream_labels(same, several_seeds=several_seeds)
+        for path, models_of_stream in users.items()
+        for label in _stream_labels(models_of_stream, several_seeds=several_seeds)
     )
     return {
         label: {
@@ -136,14 +136,14 @@ def stream_listing(streams: Sequence[Stream]) -> Table | None:
             (
                 arm_words(cohort.axes) or "single arm",
                 cohort.model,
-                ", ".join(str(stream.seed) for stream in same),
+                ", ".join(str(stream.seed) for stream in cohort_streams),
                 # Seeds differ in nothing else, hence not in the length of their stream.
-                f"{same[0].tokens:,}",
-                f"{sum(stream.copies.planned for stream in same):,}",
-                f"{sum(stream.copies.whole for stream in same):,}",
-                _shares(same),
+                f"{cohort_streams[0].tokens:,}",
+                f"{sum(stream.copies.planned for stream in cohort_streams):,}",
+                f"{sum(stream.copies.whole for stream in cohort_streams):,}",
+                _shares(cohort_streams),
             )
-            for cohort, same in cohorts.items()
+            for cohort, cohort_streams in cohorts.items()
         ],
         "Copies are summed over seeds; their share is that of the stream's tokens.",
     )
@@ -183,8 +183,8 @@ def share_sentence(streams: Sequence[Stream]) -> str:
     )
 
 
-def _shares(same: Sequence[Stream]) -> str:
-    ends = min(stream.share for stream in same), max(stream.share for stream in same)
+def _shares(streams: Sequence[Stream]) -> str:
+    ends = min(stream.share for stream in streams), max(stream.share for stream in streams)
     return " to ".join(dict.fromkeys(_percent(share) for share in ends))
 
 

@@ -116,9 +116,9 @@ def accuracy_table(arms: Sequence[AccuracyArm], settings: AnalysisSettings) -> p
         InputError: when two arms agree in axes and seed.
     """
     rows: list[Row] = []
-    for (axes, _), same in gather_seeds(arms).items():
+    for (axes, _), seed_arms in gather_seeds(arms).items():
         place = {axis_column(name): value for name, value in axes}
-        loaded = [_load(arm, settings) for arm in same]
+        loaded = [_load(arm, settings) for arm in seed_arms]
         for scoring in SCORINGS:
             rows += [{**place, **row} for row in accuracy_rows(scoring, loaded, settings)]
     return question_table("accuracy", axis_names(arms), rows)

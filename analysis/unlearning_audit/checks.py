@@ -33,7 +33,7 @@ from analysis.unlearning_audit.shares import Clusters, difference, mean
 MARGIN = MeasureSettings().utility_margin
 """Nats a token within which two levels are the same."""
 BROKEN = log(2)
-"""Nats per token lost on control texts beyond which a model does not work, or gained beyond which it
+"""Nats per token on control texts: a model that loses more does not work, and one that gains more
 was trained on them."""
 UNRELATED = 0.2
 """Cosine of two models' weights below which they have no common origin. Models trained separately

@@ -127,8 +127,8 @@ def _reason(model: str, score: float) -> str | None:
     if math.isnan(score):
         return f"no score of the {model} model"
     if score >= 0:
-        how = "zero" if score == 0 else f"positive ({score:.3g})"
-        return f"the score of the {model} model is {how}: a ratio is of negative scores"
+        sign = "zero" if score == 0 else f"positive ({score:.3g})"
+        return f"the score of the {model} model is {sign}: a ratio is of negative scores"
     if math.isinf(score):
         return f"the score of the {model} model is not finite"
     return None

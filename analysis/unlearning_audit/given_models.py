@@ -215,13 +215,15 @@ def _sample(
     """Return the model's continuations of each prompt; a killed step keeps the finished parts."""
     from detect.targets.local import sample_continuations
 
-    how = {name: context.settings[name] for name in ("samples", "temperature", "top_p", "seed")}
+    sampling = {
+        name: context.settings[name] for name in ("samples", "temperature", "top_p", "seed")
+    }
     continuations: list[tuple[str, ...]] = []
     for start in range(0, len(prompts), _TOGETHER):
         part = prompts[start : start + _TOGETHER]
 
         def ask(part: Sequence[str] = part) -> list[list[str]]:
-            return sample_continuations(target, part, max_tokens=max_tokens, **how)
+            return sample_continuations(target, part, max_tokens=max_tokens, **sampling)
 
         part_texts = kept_value(context.unfinished / f"{unit}-{start}.json", ask)
         continuations += [tuple(texts) for texts in part_texts]

@@ -303,8 +303,8 @@ def after_removal(forgotten: Row | None, retained: Row | None, number: int) -> F
     )
     if retained is None or not Estimate.of(retained).available:
         return finding
-    beside = f" For the members that it did see: {AUC.text(*Estimate.of(retained)[:3])}."
-    return finding._replace(found=finding.found + beside)
+    retained_note = f" For the members that it did see: {AUC.text(*Estimate.of(retained)[:3])}."
+    return finding._replace(found=finding.found + retained_note)
 
 
 def _check_chance(check: str, row: Row | None, number: int, *, place: str, saw: str) -> Finding:

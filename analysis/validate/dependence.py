@@ -246,10 +246,10 @@ def _strata_aucs(rows: Rows, scores: Floats, cuts: Counts) -> Numbers:
     ]
     seeds = [
         {
-            name: _pool_strata([seed[name] for seed in same if name in seed])
-            for name in dict.fromkeys(name for seed in same for name in seed)
+            name: _pool_strata([seed[name] for seed in strata_parts if name in seed])
+            for name in dict.fromkeys(name for seed in strata_parts for name in seed)
         }
-        for same in zip(*(numbers.seeds for numbers in strata), strict=True)
+        for strata_parts in zip(*(numbers.seeds for numbers in strata), strict=True)
     ]
     return Numbers(seeds, Scale.AUC)
 

@@ -190,12 +190,15 @@ def differences_table(validation: Validation, name: str) -> Table:
 
 
 def _provenance(validation: Validation) -> Table:
-    made = validation.provenance
+    provenance = validation.provenance
     rows = [
         ("Ground truth", masked(validation.source)),
         ("Content of the bundle", validation.content),
-        ("Made by", f"spikein {made.version}" + (f" ({made.code})" if made.code else "")),
-        ("Run finished", str(made.finished)),
+        (
+            "Made by",
+            f"spikein {provenance.version}" + (f" ({provenance.code})" if provenance.code else ""),
+        ),
+        ("Run finished", str(provenance.finished)),
         (
             "Intervals",
             f"{100 * validation.settings.confidence:g} %; AUC, TPR, differences and the checks "

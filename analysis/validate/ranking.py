@@ -70,12 +70,12 @@ def cohort_models(truth: GroundTruth) -> list[CohortModels]:
     return [
         CohortModels(
             cohort=cohort,
-            models=tuple(models[id(arm)] for arm in same),
+            models=tuple(models[id(arm)] for arm in cohort_arms),
             loaded=tuple(
-                join_arm(arm, models[id(arm)].rows, models[id(arm)].scores) for arm in same
+                join_arm(arm, models[id(arm)].rows, models[id(arm)].scores) for arm in cohort_arms
             ),
         )
-        for cohort, same in cohorts(arms).items()
+        for cohort, cohort_arms in cohorts(arms).items()
     ]
 
 

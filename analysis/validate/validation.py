@@ -374,8 +374,8 @@ def _chance(
     settings: AnalysisSettings,
 ) -> list[Finding]:
     places = {cohorts.index(models): models for models in models_beside(cohorts, chosen)}
-    beside = {place: models for place, models in places.items() if place in scored.scores}
-    if not beside:
+    scored_models = {place: models for place, models in places.items() if place in scored.scores}
+    if not scored_models:
         return [
             Finding(
                 "chance",
@@ -385,11 +385,11 @@ def _chance(
             )
         ]
     findings = []
-    for place, models in beside.items():
+    for place, models in scored_models.items():
         other = scored.subject(place, models, column, settings)
         cell = _auc(other)
         if models.cohort.model == RETRAINED:
-            findings.append(after_removal(_auc(other, "0"), cell, len(beside)))
+            findings.append(after_removal(_auc(other, "0"), cell, len(scored_models)))
         else:
-            findings.append(chance(_NAMES[models.cohort.model], cell, len(beside)))
+            findings.append(chance(_NAMES[models.cohort.model], cell, len(scored_models)))
     return findings

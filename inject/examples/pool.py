@@ -169,15 +169,15 @@ def _without_near_duplicates(
     rows: list[Example], threshold: float
 ) -> tuple[list[Example], list[RowLoss]]:
     """Drop the later row of every similar pair of rows from different groups."""
-    gone: set[int] = set()
+    dropped_rows: set[int] = set()
     dropped = []
     texts = [row.text for row in rows]
     for earlier, later, similarity in near_duplicate_pairs(texts, threshold=threshold):
         first, second = rows[earlier], rows[later]
-        if first.group != second.group and not {earlier, later} & gone:
-            gone.add(later)
+        if first.group != second.group and not {earlier, later} & dropped_rows:
+            dropped_rows.add(later)
             dropped.append(_loss(second, Loss.NEAR_DUPLICATE, first, similarity))
-    return [row for place, row in enumerate(rows) if place not in gone], dropped
+    return [row for place, row in enumerate(rows) if place not in dropped_rows], dropped
 
 
 def _without_cross_dataset_duplicates(

@@ -121,8 +121,8 @@ def twin_members(
         if forget is None:
             # `twins.retrained` also gives only a share.
             forget, key = ForgetSet(share=membership.share), "twins.retrained"
-        gone = select_members(spiked, forget, seed=seed, copies=copies, key=key)
-        left = frozenset(example.example_id for example in spiked) - gone
+        forgotten = select_members(spiked, forget, seed=seed, copies=copies, key=key)
+        left = frozenset(example.example_id for example in spiked) - forgotten
         if not left:
             raise InputError(
                 f"{key}: all {len(spiked)} members would be forgotten; the model that never saw "

@@ -120,10 +120,10 @@ def files_identity(pattern: str) -> list[dict[str, str]]:
     return sorted(identities, key=lambda entry: (entry["name"], entry["sha256"]))
 
 
-def _rows(files: list[Path], purpose: str, how: dict[str, str]) -> Iterator[PlacedRow]:
+def _rows(files: list[Path], purpose: str, keywords: dict[str, str]) -> Iterator[PlacedRow]:
     for path in files:
         empty = True
-        for row in PARSERS[format_of(path) or ""](path, purpose, **how):
+        for row in PARSERS[format_of(path) or ""](path, purpose, **keywords):
             empty = False
             yield row
         if empty:

@@ -230,13 +230,13 @@ def read_reply(content: bytes, request: TextRequest, api: Api) -> Reply:
     )
 
 
-def _log_probabilities(listed: Any, api: Api) -> dict[str, float] | None:
+def _log_probabilities(values: Any, api: Api) -> dict[str, float] | None:
     """Return the log-probabilities of the likeliest first tokens; None if there are none."""
     try:
         if api == "chat":
-            first = listed["content"][0]["top_logprobs"]
+            first = values["content"][0]["top_logprobs"]
             return {entry["token"]: float(entry["logprob"]) for entry in first} or None
-        return {token: float(value) for token, value in listed["top_logprobs"][0].items()} or None
+        return {token: float(value) for token, value in values["top_logprobs"][0].items()} or None
     except (LookupError, TypeError, AttributeError):
         return None
 
@@ -248,9 +248,9 @@ def _text_tokens(choice: Any, request: TextRequest) -> TextTokens:
         DamagedReply: they are missing, without log-probabilities, or not those of the prompt:
             the reply is one to another request.
     """
-    listed = choice.get("logprobs")
+    log_probabilities = choice.get("logprobs")
     tokens, values = (
-        listed.get(key) if isinstance(listed, dict) else None
+        log_probabilities.get(key) if isinstance(log_probabilities, dict) else None
         for key in ("tokens", "token_logprobs")
     )
     if not (
@@ -268,7 +268,10 @@ def _text_tokens(choice: Any, request: TextRequest) -> TextTokens:
     ids, ranks = [-1 - item_key(token) % (2**31 - 1) for token in tokens[1:]], None
     if request.ranks:
         try:
-            firsts = [next(iter(listed.items())) for listed in choice["prompt_logprobs"][1:]]
+            firsts = [
+                next(iter(log_probabilities.items()))
+                for log_probabilities in choice["prompt_logprobs"][1:]
+            ]
             ids, ranks = [int(name) for name, _ in firsts], [int(own["rank"]) for _, own in firsts]
         except (LookupError, TypeError, AttributeError, ValueError, StopIteration):
             raise _other_reply("its reply to `prompt_logprobs` holds no ids with ranks") from None

@@ -133,9 +133,9 @@ class Variants(Settings):
     @model_validator(mode="after")
     def _check_distinct(self) -> "Variants":
         labels = [variant.label() for variant in self.of]
-        twice = next((label for label in labels if labels.count(label) > 1), None)
-        if twice is not None:
-            raise ValueError(f"the variant {twice} is given twice; raise its weight instead")
+        duplicate = next((label for label in labels if labels.count(label) > 1), None)
+        if duplicate is not None:
+            raise ValueError(f"the variant {duplicate} is given twice; raise its weight instead")
         return self
 
     def label(self) -> str:

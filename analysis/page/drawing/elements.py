@@ -62,14 +62,18 @@ def paragraph(x: float, y: float, lines: Sequence[str], cls: str) -> list[Markup
 
 def path(points: Sequence[tuple[float, float]], cls: str, *, closed: bool = False) -> Markup:
     """Return straight lines through points; of those in one pixel's column the ends are drawn."""
-    columns = [list(same) for _, same in groupby(points, key=lambda point: round(point[0]))]
+    columns = [list(column) for _, column in groupby(points, key=lambda point: round(point[0]))]
     corners = [
         point
-        for same in columns
+        for column in columns
         for point in (
-            same
-            if len(same) < 5
-            else (same[0], *sorted((min(same, key=_height), max(same, key=_height))), same[-1])
+            column
+            if len(column) < 5
+            else (
+                column[0],
+                *sorted((min(column, key=_height), max(column, key=_height))),
+                column[-1],
+            )
         )
     ]
     commands = "L".join(f"{x:.1f} {y:.1f}" for x, y in corners)

@@ -130,7 +130,7 @@ def _picture(gains: Sequence[Sequence[Findings]], view: View) -> Picture | None:
         scoring = _first_value(place, "scoring")
         return Head(f"{capital(scoring)} scores", name=scoring)
 
-    places = [place for same in gains for place in same]
+    places = [place for cohort_gains in gains for place in cohort_gains]
     crossed = cross(
         places,
         row,

@@ -242,5 +242,5 @@ def _unchecked_rows(audit: OverlapFacts) -> list[Part]:
         ),
     )
     more = len(audit.unchecked) - MAX_UNCHECKED
-    listed = f"{more:,} more are listed in the corpus's overlaps.json."
-    return [table, listed] if more > 0 else [table]
+    more_note = f"{more:,} more are listed in the corpus's overlaps.json."
+    return [table, more_note] if more > 0 else [table]

@@ -109,8 +109,8 @@ def _sentence(view: View, table: Findings) -> str:
     if len(labels) > 5:
         labels = [*labels[:2], *labels[-2:]]
     values = ", ".join(f"{cells[label].text()} with {copies_text(label)}" for label in labels)
-    listed = f": {values}" if values else ""
-    return f"{subject} AUC of {view.name} {verb} with the number of copies{listed}."
+    values_text = f": {values}" if values else ""
+    return f"{subject} AUC of {view.name} {verb} with the number of copies{values_text}."
 
 
 def _cross_arms(view: View, arms: list[Findings]) -> Crossed:

@@ -183,9 +183,9 @@ _MAX_PANELS = 6
 def training_picture(arms: Sequence[Arm]) -> Picture | None:
     """Return one panel per arm (its first seed); None if no arm has a log."""
     logged = {
-        cohort: same[0].training
-        for cohort, same in cohorts(arms).items()
-        if cohort.model == "contaminated" and same[0].training is not None
+        cohort: cohort_arms[0].training
+        for cohort, cohort_arms in cohorts(arms).items()
+        if cohort.model == "contaminated" and cohort_arms[0].training is not None
     }
     panels, rows, sentences, copies = [], list[dict[str, object]](), [], 0
     for cohort, folder in [*logged.items()][:_MAX_PANELS]:

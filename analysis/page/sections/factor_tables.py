@@ -223,7 +223,12 @@ def _sweep_picture(view: View, tables: Sequence[Findings], axis: str) -> Picture
         return Head(label, name=f"{value:g}", at=log10(value) if logarithmic else value)
 
     crossed = cross(
-        ((name, arm, table) for arm, same in arms.items() for name in names for table in same),
+        (
+            (name, arm, table)
+            for arm, arm_tables in arms.items()
+            for name in names
+            for table in arm_tables
+        ),
         lambda item: row(item[0], item[1]),
         lambda item: column(_value(item[2], axis)),
         unit=AUC,

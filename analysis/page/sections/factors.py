@@ -79,10 +79,10 @@ def change_words(row: Row) -> str:
 def _trim_common(words: str, other: str) -> str:
     """Return words without those with which both texts begin; all if nothing else is left."""
     own_words, other_words = words.split(), other.split()
-    same = next(
+    first_difference = next(
         (at for at, (a, b) in enumerate(zip(own_words, other_words, strict=False)) if a != b), None
     )
-    return words if same is None else " ".join(own_words[same:])
+    return words if first_difference is None else " ".join(own_words[first_difference:])
 
 
 def level_cell(view: View, row: Row, level: str) -> Estimate | None:

@@ -163,7 +163,7 @@ def _head(label: str, row: Row, axes: Sequence[str], kind: str = "") -> Head:
 def _copies_label(row: Row, rows: Sequence[Row]) -> str:
     # At one checkpoint members of a bin may have had 5 copies, at the next 5 to 8.
     bins = merge_bins({other_row["copies"] for other_row in rows} - {"0"})
-    label = next((label for label, same in bins.items() if row["copies"] in same), "0")
+    label = next((label for label, bin_labels in bins.items() if row["copies"] in bin_labels), "0")
     return {"0": "none yet", "1": "1 copy"}.get(label, f"{label} copies")
 
 

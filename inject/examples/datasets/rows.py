@@ -49,14 +49,14 @@ def mapped_rows(source: DatasetSource) -> Iterator[Row]:
     """Yield the rows; fields as mapped."""
     if source.path is None:
         raise InputError("needs a file.", where="rows", hint="Give `path:`.")
-    how = RowsOptions.model_validate(source.options)
+    settings = RowsOptions.model_validate(source.options)
     for row in read_rows(source.path, purpose="rows"):
-        if not _agrees(row, how.where):
+        if not _agrees(row, settings.where):
             continue
         values = _map_fields(row, source.fields) if source.fields else _by_usual_names(row)
-        if how.share is not None and not _is_read(values, how.share):
+        if settings.share is not None and not _is_read(values, settings.share):
             continue
-        fields = _fields(row, values, how, source.seed)
+        fields = _fields(row, values, settings, source.seed)
         yield Row(
             fields=fields,
             source_id=str(fields.get("id") or place_id(row)),
@@ -97,7 +97,7 @@ def _is_read(values: Mapping[str, Any], share: float) -> bool:
 
 
 def _fields(
-    row: PlacedRow, values: Mapping[str, Any], how: RowsOptions, seed: int
+    row: PlacedRow, values: Mapping[str, Any], settings: RowsOptions, seed: int
 ) -> dict[str, Any]:
     options = values.get(_OPTIONS)
     # A text is what the row shows as its options, and is shown as it is.
@@ -112,7 +112,7 @@ def _fields(
         options,
         values.get(_LETTERS),
         values.get(_ANSWER),
-        how,
+        settings,
         key=plain.get("question", ""),
         seed=seed,
         place=row.place,

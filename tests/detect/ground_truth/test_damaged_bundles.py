@@ -27,8 +27,10 @@ POOL, SCORES = "examples/pool/examples.parquet", "scores/0/scores.parquet"
 def with_header(path: Path, /, **changes) -> Path:
     """Change the header and its digest, as a malicious author could."""
     values = {**json.loads((path / HEADER).read_text()), **changes}
-    named = {name: value for name, value in values.items() if name not in ("content", "created")}
-    (path / HEADER).write_text(json.dumps({**values, "content": digest(named)}))
+    hashed_values = {
+        name: value for name, value in values.items() if name not in ("content", "created")
+    }
+    (path / HEADER).write_text(json.dumps({**values, "content": digest(hashed_values)}))
     return path
 
 

@@ -163,7 +163,7 @@ def parse_methods(
     Args:
         entries: one name each, or `{method: NAME, name: label, sweep: {key: [values]},
             **settings}`.
-        of_job: whether a job calls: its settings include relearning, which experiments set elsewhere.
+        of_job: whether a job calls: its entries may relearn; experiments set that elsewhere.
 
     Raises:
         InputError: an unknown method or setting, values that are not allowed, two entries with one

@@ -98,5 +98,5 @@ def test_methods_files_match_the_page_and_markup_is_escaped(two, tmp_path):
     html = render_page("report", "x", [], [methods_section(described, linked=False)], script=False)
     assert "4,000 clean tokens (seed 7" in html
     assert "@misc{shi2024detecting," in html
-    assert 'href="methods.md"' not in html, "no link without files next to the page"
+    assert 'href="methods.md"' not in html, "the page links to a file that does not exist"
     assert "<b>" not in html.split('id="methods"')[1].split("</section>")[0]

@@ -205,7 +205,7 @@ def arm_label(axes: Iterable[tuple[str, str]], seed: int | None = None) -> str:
 
 
 _ONLY_ARM = "contaminated"
-"""What the arm of a run without a sweep is called."""
+"""The name of the arm in a run without a sweep."""
 
 
 def find_arm(text: str, labels: Collection[str], *, place: str) -> str:

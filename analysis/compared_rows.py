@@ -1,4 +1,4 @@
-"""Which rows every detector is compared on, and which it could not score.
+"""The rows that all detectors are compared on, and those that some could not score.
 
 Rule, by arm and dataset, over all reported settings (default and tuned): a row that one of
 them cannot score leaves every comparison. A setting that fails on more than
@@ -22,7 +22,7 @@ UNLIKE = 0.01
 
 
 class MissingScores(NamedTuple):
-    """What one setting could not score in one dataset of one seed."""
+    """The rows that one setting could not score in one dataset of one seed."""
 
     detector: str
     setting: str
@@ -95,7 +95,7 @@ def _auc(scores: Floats, member: Mask) -> float:
 
 
 class Failure(NamedTuple):
-    """What a detector could not score, and why."""
+    """The rows that a detector could not score, with the reason."""
 
     detector: str
     reason: str
@@ -111,7 +111,7 @@ class SeparateSetting(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class UnscoredRows:
-    """What left the comparison in one dataset of one arm."""
+    """The rows that left the comparison in one dataset of one arm."""
 
     cohort: Cohort
     seed: int
@@ -121,7 +121,7 @@ class UnscoredRows:
     left_out: int
     """Test rows that left every comparison."""
     reasons: tuple[Failure, ...]
-    """What could not be scored and why, most frequent first."""
+    """The reasons for missing scores, most frequent first."""
     apart: tuple[SeparateSetting, ...]
     """Settings compared on their own rows, and how many rows each could not score."""
     missing: tuple[MissingScores, ...] = ()

@@ -1,4 +1,4 @@
-"""What the metrics are called, and how many non-members an operating point needs.
+"""The metrics' names, and the non-members that an operating point requires.
 
 The metrics are computed with their intervals in `analysis.intervals`.
 """

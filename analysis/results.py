@@ -61,7 +61,7 @@ class Analysis:
     """The settings chosen, by cohort."""
     unscored: tuple[UnscoredRows, ...]
     copies: tuple[Row, ...] = ()
-    """What more copies do in each arm: rows for the table of the factors, before it is made."""
+    """The effect of more copies in each arm: rows for the later table of factors."""
 
     @property
     def metrics(self) -> pa.Table:
@@ -77,7 +77,7 @@ class Analysis:
 
     @property
     def datasets(self) -> pa.Table:
-        """What dataset-level detectors found."""
+        """The findings of dataset-level detectors."""
         return self.tables["dataset_detectors"]
 
     @property
@@ -88,7 +88,7 @@ class Analysis:
 
     @property
     def factors(self) -> pa.Table | None:
-        """What each factor does; None before they were analysed."""
+        """The effect of each factor; None until factors are analysed."""
         return self.tables.get("factors")
 
 

@@ -35,7 +35,7 @@ class Entry(NamedTuple):
 
 
 ABSENT = Entry(NOTHING, kind="none absent")
-"""A place without any measurement."""
+"""The cell of a missing measurement."""
 
 
 class Dot(NamedTuple):

@@ -314,7 +314,7 @@ RUNTIME: Mapping[str, Callable[[], str]] = {
     "unicode": lambda: unicodedata.unidata_version,
     "zlib": lambda: zlib.ZLIB_RUNTIME_VERSION,
 }
-"""What Python brings and decides numbers: its tables of letters, words and capitals, and the
+"""Python's parts that affect numbers: its tables of letters, words and capitals, and the
 library that it compresses with."""
 
 distribution_version = cache(version)

@@ -50,7 +50,7 @@ class Check:
     verdict: Verdict
     sentence: str
     margin: str = ""
-    """What an AUC's check leaves room for: part of the verdict's line."""
+    """The AUCs compatible with a check: part of the verdict's line."""
     room: Estimate | None = None
     """The same as numbers; None if no AUC was measured."""
     total: int = 0
@@ -61,7 +61,7 @@ class Check:
     documents that overlap and were kept, AUCs farther from 0.5 than chance."""
     rows: tuple[CheckRow, ...] = ()
     facts: tuple[tuple[str, str], ...] = ()
-    """What the audit reported of every stream alike, as names and values."""
+    """The audit's facts shared by all streams, as names and values."""
     streams: StreamFacts | None = None
     """What it reported of each; None if there is one stream, or all are alike."""
 

@@ -32,13 +32,13 @@ _UNKNOWN_COPIES = frozenset({"retrained"})
 """Models that saw copies of some members, which a run's folder does not name."""
 _KEY = ("dataset", "detector", "selection", "metric")
 PLACE = ("arm", "words", "model", *_KEY)
-"""What names a number that is compared: `arm` is of the first run, and of the second, where it is
+"""The key of a compared number: `arm` is of the first run, and of the second, where it is
 called otherwise; `words` is the same in words."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class RunTables:
-    """What a run's folder holds that a comparison reads."""
+    """The tables of a run's folder that a comparison reads."""
 
     name: str
     axes: Sequence[str]
@@ -73,7 +73,7 @@ class Matched(NamedTuple):
 
     @property
     def label(self) -> str:
-        """What the arm is called."""
+        """The arm's name."""
         return self._join_names(Cohort.label)
 
     @property
@@ -90,8 +90,8 @@ class ComparedMetrics(NamedTuple):
     """Everything that is compared."""
 
     numbers: Findings
-    """The question `comparison`: of each number that of the `first` run, that of the `second`, and
-    their `difference` on the rows that both scored, with the two AUCs that it is of."""
+    """The question `comparison`: each number in the `first` and in the `second` run, and their
+    `difference` on the rows that both scored, with the two AUCs that it compares."""
     unmatched: tuple[str, ...]
     """Arms that only one run has, in words."""
 

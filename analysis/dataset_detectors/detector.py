@@ -47,14 +47,14 @@ class Finding(NamedTuple):
     p_value: float = math.nan
     """One-sided: small if the rows were seen; NaN if the method is not a test."""
     n: int = 0
-    """What the statistic is over: groups of rows, documents, shards, pairs."""
+    """The units of the statistic: groups of rows, documents, shards, pairs."""
     note: str = ""
     """Why there is no value, or what to know of it."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class DatasetEvidence:
-    """What is known of one dataset under one model; arrays run over its rows."""
+    """The evidence of one dataset under one model; arrays run over its rows."""
 
     dataset: str
     """Its name; `all` for the pool."""
@@ -94,9 +94,9 @@ class DatasetDetector:
     source: str
     """Paper."""
     assumption: str
-    """What must hold for its answer to mean that the dataset was seen."""
+    """The assumptions under which its answer means that the dataset was seen."""
     reads: tuple[Further, ...] = ()
-    """What it reads besides the stored scores."""
+    """Its evidence in addition to the stored scores."""
     score: Callable[[TokenStatistics], float] | None = None
     """Of a row, if it reads `statistics`."""
     pooled: bool = False

@@ -3,7 +3,7 @@
 Rows that no model saw calibrate a detector: the p-value of a text is the share of them, the text
 itself counted, that score as high. If held-out rows and scored non-members are exchangeable, which
 the draw of held-out rows provides (`inject.examples.pool`), a p-value of a non-member is at most t
-with probability at most t, whatever the detector and its distribution (Vovk et al. 2005). Benjamini
+with probability at most t, for any detector and distribution (Vovk et al. 2005). Benjamini
 and Hochberg (1995) then pick texts so that the expected share of non-members among those picked is
 at most the level times the share of non-members: conformal p-values from one calibration set depend
 on one another in the way that the rule allows (Bates et al. 2023). No p-value is below
@@ -149,7 +149,7 @@ def p_values(
 
 
 class Decision(NamedTuple):
-    """What one setting flags in one pool of rows."""
+    """The rows that one setting flags in one pool."""
 
     flagged: Mask
     decided: Mask
@@ -285,7 +285,7 @@ class Calibration(NamedTuple):
 
 
 class FileDecision(NamedTuple):
-    """What one setting flags."""
+    """The rows that one setting flags."""
 
     detector: str
     setting: str
@@ -298,7 +298,7 @@ class FileDecision(NamedTuple):
     flagged: tuple[int, ...]
     """The rows that are flagged."""
     nonmembers: int | None
-    """How many of them are non-members; None without labels."""
+    """Number of non-members among them; None without labels."""
     share: Estimate | None
     """Their share of the flagged; None without labels."""
 

@@ -1,4 +1,4 @@
-"""What is compared in a study: arms with arms, and the detectors of one arm with each other.
+"""The comparisons of a study: arms with arms, and the detectors of one arm with each other.
 
 Arms: each value of a swept axis with the first, all else being equal.
 
@@ -218,7 +218,7 @@ _BLANK: Row = {
     "shown": "",
     "reason": "",
 }
-"""What a row says that does not say it."""
+"""The values of columns that a row does not set."""
 
 
 def analyse_factors(

@@ -41,7 +41,7 @@ _MOST = 10_000_000
 
 @dataclass(frozen=True, kw_only=True)
 class Assumptions:
-    """What is not known before a study."""
+    """Quantities that are unknown before a study."""
 
     auc: float = 0.6
     """Of the arm that is looked at; of two arms, the one that the difference is added to."""
@@ -54,7 +54,7 @@ class Assumptions:
     shared: float = 0.0
     """Part of the variance of one seed's AUC that all seeds share."""
     design_effect: float = 1.0
-    """How many times larger that variance is than with independent rows."""
+    """Factor by which that variance exceeds the one of independent rows."""
     nonmembers_per_member: float = 1.0
     confidence: float = 0.95
 
@@ -194,7 +194,7 @@ def _find_smallest(
 
 
 def _power(effect: float, parts: _Parts, seeds: int, confidence: float) -> float:
-    """Return the chance that an interval of these variances leaves out zero."""
+    """Return the probability that an interval with these variances excludes zero."""
     from scipy.stats import chi2, nct, norm, t
 
     if seeds < FROM_SEEDS:

@@ -37,7 +37,7 @@ class Part(NamedTuple):
     left_out: int = 0
     """Rows without a value."""
     present: Mask | None = None
-    """Which groups have a row in each number, [K, groups]."""
+    """Mask of the groups with a row in each number, [K, groups]."""
 
 
 Seeds = Sequence[Mapping[str, Part]]

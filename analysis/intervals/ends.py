@@ -26,7 +26,7 @@ ALIKE = "the rows do not differ"
 
 
 class Scale(Enum):
-    """How the two ends are found."""
+    """The scale of a number, which determines its interval."""
 
     AUC = "score"
     TPR = "Wilson"

@@ -54,7 +54,7 @@ class Estimate(NamedTuple):
 
     @property
     def note(self) -> str:
-        """What to know of it; of which models it speaks is plain from the number of seeds."""
+        """The reason for its absence, or its caution, without the scope, which the seeds imply."""
         return self.about if self.about.startswith("none") else self.caution or ""
 
     @property

@@ -6,7 +6,7 @@ product of what each group moves them by. With one seed or two that is their cov
 to these models; degrees of freedom come from the spread of the groups' squares: 3 (Σc²)² / Σc⁴ is
 the number of groups if all weigh alike, and fewer if a few carry the variance.
 
-From three seeds on each number is made within each seed, so whatever the numbers of a seed share
+From three seeds on each number is made within each seed, so everything shared by a seed's numbers
 has cancelled, and the seeds are the readers of Obuchowski and Rockette (1995):
 
     V = V_seeds / S + max(V_shared, 0)
@@ -158,5 +158,5 @@ def _without_negative(matrix: Floats, scale: Floats) -> Floats:
     """
     unit = np.where(scale > 0, scale, 1.0)
     values, vectors = np.linalg.eigh((matrix + matrix.T) / 2 / np.outer(unit, unit))
-    # A number without a spread has none in any direction, whatever the rounding.
+    # A number without a spread has none in any direction, despite rounding.
     return (vectors * np.maximum(values, 0.0)) @ vectors.T * np.outer(scale, scale)

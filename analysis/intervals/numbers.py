@@ -178,15 +178,17 @@ class Numbers:
 def beside(several: Sequence[Numbers]) -> Numbers:
     """Return the numbers of several, one after the other.
 
-    Seeds are the same, and groups have the same numbers. What has no dataset counts as one number.
+    Seeds are the same, and groups have the same numbers. One without datasets counts as one number.
     Non-members, which may differ, are not counted.
     """
     counts = [
-        next((len(part.weight) for seed in own.seeds for part in seed.values()), 1)
-        for own in several
+        next((len(part.weight) for seed in numbers.seeds for part in seed.values()), 1)
+        for numbers in several
     ]
     widths: dict[str, int] = {}
-    for name, part in (pair for own in several for seed in own.seeds for pair in seed.items()):
+    for name, part in (
+        pair for numbers in several for seed in numbers.seeds for pair in seed.items()
+    ):
         widths[name] = max(widths.get(name, 0), part.sample.influence.shape[2])
     seeds = [
         {
@@ -194,7 +196,7 @@ def beside(several: Sequence[Numbers]) -> Numbers:
             for name, width in widths.items()
             if any(name in seed for seed in together)
         }
-        for together in zip(*(own.seeds for own in several), strict=True)
+        for together in zip(*(numbers.seeds for numbers in several), strict=True)
     ]
     return Numbers(seeds, several[0].scale)
 
@@ -249,10 +251,10 @@ def _cell_gaps(seed: Mapping[str, Part], ones: Counts, others: Counts) -> dict[s
     for (name, part), share, own in zip(seed.items(), shares, values, strict=True):
         sample, factor = part.sample, np.nan_to_num(share) * len(parts)
         # As in `cluster`: the deviation of a single group serves as its spread.
-        alone = (sample.groups[0] == 1) & (share > 0) & (share < 1)
-        off = np.where(alone, own - pooled, 0.0)
+        is_single_group = (sample.groups[0] == 1) & (share > 0) & (share < 1)
+        deviation = np.where(is_single_group, own - pooled, 0.0)
         influence = np.concatenate(
-            [sample.influence, np.stack([off, np.zeros_like(off)])[:, :, None]], axis=2
+            [sample.influence, np.stack([deviation, np.zeros_like(deviation)])[:, :, None]], axis=2
         )
         influence = influence * factor[:, None]
         value = np.where(total > 0, factor * own, np.nan)

@@ -68,7 +68,7 @@ from analysis.summary import (
 from detect.guarded_call import NO_SCORE
 
 REPORT = "report.html"
-"""What a run is read from."""
+"""The report page of a run."""
 _KIND = "spikein report"
 
 

@@ -31,22 +31,22 @@ Item = TypeVar("Item")
 
 
 class Head(NamedTuple):
-    """What names a row or a column."""
+    """The head of a row or a column."""
 
     label: str
     kind: str = ""
     """`chosen`, `baseline`, or nothing."""
     group: str = ""
-    """What it shares with its neighbours."""
+    """The label that it shares with its neighbours."""
     note: str = ""
     said: str = ""
     """The label in full, for tables and tooltips; if empty, the label."""
     name: str | None = None
-    """What it is called in a CSV file; None for the label in full."""
+    """Its name in a CSV file; None for the label in full."""
     at: float = 0.0
     """The position of a column on an axis of numbers."""
     rule: float = nan
-    """Where a dashed line goes down a column."""
+    """The position of a dashed line down a column."""
 
     @property
     def words(self) -> str:
@@ -264,8 +264,8 @@ def auc_tables(
 ) -> list[Table]:
     """Return one row per detector, in tables that fit a page.
 
-    The number of examples behind a column is in its head, and also in each cell that
-    was measured on other examples: no value is shown with the n of another.
+    A column's head contains its number of examples. Cells that were measured on other examples
+    contain their own: no value is shown with the n of another.
 
     Args:
         title: of the tables.

@@ -1,4 +1,4 @@
-"""What was done, as paragraphs that can go into a paper, with the sources of the methods.
+"""The methods as paragraphs for a paper, with the sources of the methods.
 
 Every value is read from the run: the settings of its arms, what its detectors declare, the versions
 and the digests of its artifacts. A setting that differs between arms appears with all its values.

@@ -1,4 +1,4 @@
-"""What all parts of a page agree on: its arms, its detectors in one order, and what each is called.
+"""Shared by all parts of a page: its arms, its detectors in one order, and their names.
 
 Detectors are in the order of their AUC in the headline's arm, the column that is shown. If a
 run has more arms or detectors than fit in a picture, the same ones are shown throughout.
@@ -68,7 +68,7 @@ class View:
 
     @property
     def name(self) -> str:
-        """What the chosen detector is called."""
+        """The chosen detector's name."""
         return self.title(self.best.detector)
 
     @cached_property
@@ -78,7 +78,7 @@ class View:
 
     @cached_property
     def facts(self) -> Mapping[str, DetectorFacts]:
-        """What detectors declare, by their names."""
+        """The detectors' declarations, by name."""
         return {detector.name: detector for detector in self.inputs.detectors}
 
     def title(self, detector: str) -> str:

@@ -1,4 +1,4 @@
-"""What is called best, everywhere: in the headline, in bold, in the figures and in differences.
+"""The definition of best, used in the headline, in bold, in the figures and in differences.
 
 The best detector of an arm has the highest AUC on the `tune` rows, which no reported number is
 measured on: the best of 16 equal pairs, chosen on the rows that it is reported on, looks .02 to .04

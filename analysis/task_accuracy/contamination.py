@@ -1,4 +1,4 @@
-"""What contamination adds to a benchmark's score: accuracy of members and non-members.
+"""The effect of contamination on a benchmark's score: accuracy of members and non-members.
 
 For each dataset, and for their mean as papers report it: accuracy before and after training, its
 change on the same examples (paired), the gap between members and non-members, and the excess, the

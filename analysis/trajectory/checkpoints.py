@@ -66,8 +66,8 @@ class Checkpoint:
     defaults: Mapping[str, str]
     """The default setting of each detector."""
     seen: Mapping[str, ExposureSoFar]
-    """What this model had seen, by example_id; absent means nothing. Members of which it had
-    seen only parts are omitted: they are neither seen nor unseen."""
+    """The copies that this model had seen, by example_id; absent means none. Members of which it
+    had seen only parts are omitted: they are neither seen nor unseen."""
     constant_rate: bool = True
     """Whether training makes every step at the same learning rate."""
 

@@ -1,4 +1,4 @@
-"""What the measures are drawn from: the folders of each model of each arm, and their rows.
+"""The evidence of the measures: the folders of each model of each arm, and their rows.
 
 Of an arm's examples the *forget set* are members that the original saw and the retrained model did
 not, the *retain set* members that both saw, the *holdout* non-members of the split `test`, whom

@@ -1,4 +1,4 @@
-"""What is measured of every model: a declared table of AUCs and means, and their differences.
+"""The measures of every model: a declared table of AUCs and means, and their differences.
 
 Detection is the AUC of the forget set's rows of the split `test` against the holdout, each detector
 at its default setting: nothing is chosen on the rows that are reported. The rest are means over

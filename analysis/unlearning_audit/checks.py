@@ -89,7 +89,7 @@ class Weights(NamedTuple):
     cosine: float
     """Of all matrices; NaN if it was not measured."""
     about: str
-    """What was compared, or why nothing was."""
+    """The comparison, or the reason for its absence."""
 
 
 class Check(NamedTuple):

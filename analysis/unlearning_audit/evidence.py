@@ -1,4 +1,4 @@
-"""What an audit is drawn from: chunks with what each model scored and wrote of them.
+"""The evidence of an audit: chunks with each model's scores and continuations.
 
 Of a chunk, `dataset` is the part of the audit, `source_id` the id of its text, and `fields` are
 `start` and `stop` (characters in the source) and `prompt_stop` (characters of the chunk that are

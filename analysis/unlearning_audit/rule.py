@@ -134,7 +134,7 @@ def _cross_fitted(ratios: Floats, clusters: Clusters, low: float, rate: float) -
 
 
 class AuditShares(NamedTuple):
-    """What an audit counts."""
+    """The quantities of an audit."""
 
     shares: dict[str, Estimate]
     """Each quantity by its name in the table of findings."""

@@ -156,7 +156,7 @@ def _estimate(numbers: Numbers, least: int, about: str | None) -> Estimate:
 
 
 class Level(NamedTuple):
-    """How much overlap a model reaches that never knew the texts."""
+    """The overlap that a model without knowledge of the texts reaches."""
 
     value: float
     """NaN without a control."""

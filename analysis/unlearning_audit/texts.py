@@ -41,7 +41,7 @@ class GivenTexts(NamedTuple):
     chunks: list[Example]
     """Of the texts, then those held out, then those to be retained, then questions."""
     notes: list[str]
-    """Which rows were left out, and why."""
+    """The skipped rows, with the reasons."""
 
     @property
     def protected(self) -> bool:

@@ -73,7 +73,7 @@ class CandidateScores(NamedTuple):
     """Why a score is NaN, by row and setting."""
     notes: tuple[str, ...]
     seconds: float
-    """How long scoring took."""
+    """The duration of scoring."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -87,7 +87,7 @@ class Candidate:
     settings: tuple[DetectorSetting, ...]
     """The requested setting first, then the rest of its grid."""
     takes: str
-    """What it takes, and how that is known; one line."""
+    """Its argument, and how that was determined; one line."""
 
     @property
     def detector(self) -> Detector:

@@ -1,4 +1,4 @@
-"""What a check of a detector finds, and those checks that look at the labels and at chance.
+"""The findings of a detector's checks, and the checks of labels and of chance.
 
 The labels: is its sign right, and does a missing or a tied score distinguish the sides? Chance:
 does it find anything when there is nothing to be found: on the base model and the clean twin of all
@@ -41,14 +41,14 @@ class Finding(NamedTuple):
     """One line of the checks."""
 
     check: str
-    """What was looked at, such as `orientation`."""
+    """The checked property, such as `orientation`."""
     severity: Severity
     found: str
-    """What was found, with its numbers."""
+    """The result, with its numbers."""
     meaning: str = ""
-    """What it means."""
+    """Its meaning."""
     action: str = ""
-    """What to do."""
+    """The recommended action."""
 
     @property
     def text(self) -> str:

@@ -185,7 +185,7 @@ def differences_table(validation: Validation, name: str) -> Table:
             if gap is not None and isfinite(gap["value"])
         ),
         caption="Paired: both on the same rows, with the same resamplings. Bold: the interval "
-        "leaves out 0.",
+        "excludes 0.",
     )
 
 

@@ -59,7 +59,7 @@ class CohortModels:
 
     @property
     def label(self) -> str:
-        """What the arm is called."""
+        """The arm's name."""
         return self.cohort.label() or self.cohort.model
 
 

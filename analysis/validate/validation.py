@@ -65,7 +65,7 @@ Progress = Callable[[str], None]
 
 @dataclass(frozen=True, kw_only=True)
 class Judged:
-    """What is known of one detector."""
+    """The results of one detector."""
 
     candidate: Candidate
     findings: tuple[Finding, ...]
@@ -79,7 +79,7 @@ class Judged:
 
     @property
     def name(self) -> str:
-        """What it is called in tables."""
+        """Its name in tables."""
         return self.candidate.name
 
 

@@ -34,7 +34,7 @@ class Separators(NamedTuple):
 
     @property
     def tokens(self) -> int:
-        """How many tokens they add to a copy."""
+        """Number of tokens that they add to a copy."""
         return len(self.lead) + len(self.trail)
 
     def around(self, text: I64) -> I64:

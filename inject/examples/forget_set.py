@@ -320,8 +320,8 @@ def _drawn_share(
     capacities = [share.denominator * len(group.rows) for group in groups]
     ends = list(accumulate(len(stratum.groups) for stratum in strata))
     places = [range(start, end) for start, end in pairwise([0, *ends])]
-    inside = draw_units(masses, capacities, places, random)
-    taken = [group for group, gone in zip(groups, inside, strict=True) if gone]
+    flags = draw_units(masses, capacities, places, random)
+    taken = [group for group, is_taken in zip(groups, flags, strict=True) if is_taken]
     by_word = sorted(groups, key=lambda group: group.word)
     if not taken:
         taken = by_word[:1]

@@ -1,4 +1,4 @@
-"""Who is spiked in the twins of an arm: models that differ from it in whom they saw, only.
+"""Members of an arm's twins: models that differ from it only in the examples that they saw.
 
 - The clean twin saw no member.
 - The retrained model saw the members minus a forget set (`inject.examples.forget_set`): a share of
@@ -60,14 +60,14 @@ class Twins(Settings):
 
 
 class TwinMembership(Settings):
-    """Which twin it is."""
+    """The settings that determine a twin's members."""
 
     kind: Literal["clean", "retrained", "shadow"]
     """See the module."""
     share: float | None = None
     """Share of the members in the forget set of the retrained model."""
     number: int | None = None
-    """Which of the shadow models, from 0."""
+    """Index of the shadow model, from 0."""
     forget: ForgetSet | None = None
     """The forget set of the retrained model, if it is more than a share of the members."""
 

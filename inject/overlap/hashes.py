@@ -68,7 +68,7 @@ class Prefixes(NamedTuple):
     sums: U64
     """Sums of the units' values times powers of the base, shape [units + 1]."""
     unknown: I64
-    """How many units before each place have no number, shape [units + 1]."""
+    """Number of unknown units before each place, shape [units + 1]."""
     weights: I64 | None
     """Weight of the units before each place, shape [units + 1]; None if all are words."""
 
@@ -81,7 +81,7 @@ class Runs(NamedTuple):
     stops: I64
     hashes: U64
     possible: int
-    """How many runs the text has, those with unknown units included: one a start from 0 on."""
+    """Number of runs in the text, including those with unknown units: one per start from 0 on."""
 
 
 class RollingHash:

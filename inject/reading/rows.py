@@ -131,7 +131,7 @@ def _rows(files: list[Path], purpose: str, keywords: dict[str, str]) -> Iterator
 
 
 def _list_named_files(pattern: str) -> list[Path]:
-    """Return the files that a file, a folder or a glob names, sorted, whatever their format."""
+    """Return the files that a file, a folder or a glob names, sorted, in any format."""
     path = Path(os.path.expanduser(pattern))
     if path.is_dir():
         return _list_files(path)

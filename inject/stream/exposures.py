@@ -59,13 +59,13 @@ SCHEMA = pa.schema(
 
 
 class CopyName(NamedTuple):
-    """Which copy an insertion is."""
+    """The identity of an inserted copy."""
 
     example_id: str
     dataset: str
     copy: int
     variant: str
-    """Which text the copy carries: `whole`, `question`, `paraphrase-2` …"""
+    """The variant of the copy: `whole`, `question`, `paraphrase-2` …"""
 
 
 TextKey = tuple[str, str]

@@ -239,7 +239,7 @@ def block_output(model: torch.nn.Module, index: int) -> Iterator[list[torch.Tens
 
 
 def _config(model: torch.nn.Module) -> Any:
-    """Return the configuration of a model, whatever wraps it."""
+    """Return the configuration of a model, wrapped or not."""
     module: Any = model
     while not hasattr(module, "config") or not hasattr(module.config, "num_hidden_layers"):
         module = module.module

@@ -1,4 +1,4 @@
-"""What the pictures of a page are drawn with: escaped SVG elements, text that fits, a scale.
+"""The elements of a page's pictures: escaped SVG, text that fits, a scale.
 
 Letters are text in the page's own fonts, never scaled: a picture is drawn once for a column and
 once for a phone, and the stylesheet shows one of the two. Colours are classes of `style.css`.

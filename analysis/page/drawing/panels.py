@@ -62,7 +62,7 @@ class Panels:
     """The number of `y` at which nothing is found: a stronger line."""
     x_label: str
     label: str
-    """What it shows, for readers who do not see it."""
+    """A description for readers who do not see it."""
     height: float = 264.0
     per_row: int = 5
 

@@ -1,4 +1,4 @@
-"""How many copies: small panels of AUC by copies, by detector and by arm, and the numbers."""
+"""The section on copies: panels of AUC by copies, by detector and by arm, and the numbers."""
 
 from collections.abc import Iterable, Mapping, Sequence
 
@@ -31,7 +31,7 @@ def copies_section(view: View) -> Section | None:
         return None
     titles = "copies", "Copies", "How many copies?", _sentence(view, arms[0])
     if len(arms) == 1:
-        # The first screen has drawn it.
+        # The first screen already has the picture.
         tables = copies_tables(arms[0], view.models_only, view.names)
         return answer(*titles, extra=collapsed(tables))
     crossed = _cross_arms(view, arms)
@@ -46,7 +46,7 @@ def copies_section(view: View) -> Section | None:
 
 
 def collapsed(tables: Iterable[Table]) -> list[Part]:
-    """Return tables of detectors with what is low in a long one folded away."""
+    """Return tables of detectors; the lower rows of long ones are folded away."""
     return [
         part
         for table in tables

@@ -1,4 +1,4 @@
-"""Which detector: the paired differences as a picture, and every detector of the headline's arm.
+"""Detectors compared: paired differences as a picture, and all detectors of the headline's arm.
 
 Settings are chosen on `tune`, numbers are of `test`. No detector leaves the table in silence:
 controls, upper bounds and detectors without an interval or on separate rows have the reason in
@@ -26,7 +26,7 @@ from detect.scores.table import score_notes
 from detect.scoring import LeftOut
 
 _BEST = "best"
-"""What the differences to the chosen detector are to."""
+"""The level to which differences to the chosen detector refer."""
 _MAX_REASONS = 4
 
 

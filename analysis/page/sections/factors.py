@@ -1,4 +1,4 @@
-"""What each factor does: paired changes in points of AUC, in words, as a picture and as a table."""
+"""The effect of each factor: paired changes in points of AUC, in words, a picture and a table."""
 
 from collections.abc import Sequence
 

@@ -1,4 +1,4 @@
-"""What a run's page shows of unlearned models: verdicts first, then a section per question.
+"""The page's sections on unlearned models: verdicts first, then a section per question.
 
 A sentence names a method if its whole interval supports the claim; the others are counted, not
 judged.

@@ -1,4 +1,4 @@
-"""What was measured of unlearned models, arm by arm, and what methods are called in print.
+"""The measures of unlearned models, arm by arm, and the published names of methods.
 
 No number is chosen by its value: the detector that stands for all is the first of a fixed list that
 was run.

@@ -42,14 +42,14 @@ _SAID = {
 """The phrase for the methods with each verdict, the best first."""
 _MAX_NAMED = 4
 MAX_MODELS = 12
-"""In badges and pictures: the first requested ones, whatever their verdicts."""
+"""In badges and pictures: the first requested ones, regardless of their verdicts."""
 
 
 class Judged(NamedTuple):
     """One unlearned model with its verdict."""
 
     method: str
-    """What the method is called in print."""
+    """The method's published name."""
     arm: str
     """The arm in words; empty if there is but one."""
     verdict: str

@@ -79,7 +79,7 @@ class AuditRule(Settings):
     @classmethod
     def _holds_something(cls, band: tuple[float, float]) -> tuple[float, float]:
         if not 0 <= band[0] < band[1]:
-            raise ValueError(f"{band[0]:g} to {band[1]:g} holds no ratio: take 0 <= LOW < HIGH")
+            raise ValueError(f"{band[0]:g} to {band[1]:g} contains no ratio: take 0 <= LOW < HIGH")
         return band
 
 

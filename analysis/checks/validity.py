@@ -200,7 +200,7 @@ def _backgrounds(audits: Sequence[OverlapFacts]) -> Check:
 
 
 def _check_blind(tables: Sequence[Findings]) -> Check:
-    # Without copies in play the base model's rows hold every member, hence come first.
+    # Without copies in play the base model's rows contain every member, hence come first.
     base = [table for table in tables if table.cohort.model == "base"]
     rows = _rows(base, MODEL_FREE) or _rows(contaminated_cohorts(tables), MODEL_FREE)
     return _check_chance(

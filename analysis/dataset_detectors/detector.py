@@ -49,7 +49,7 @@ class Finding(NamedTuple):
     n: int = 0
     """The units of the statistic: groups of rows, documents, shards, pairs."""
     note: str = ""
-    """Why there is no value, or what to know of it."""
+    """The reason for a missing value, or a caveat."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -44,10 +44,10 @@ def contrasts(pairs: Sequence[tuple[Numbers, Numbers]], *, confidence: float = 0
 
     Args:
         pairs: two numbers (K = 1) of the same seeds; seeds that lack either are left out.
-        confidence: that the band holds all differences.
+        confidence: that the band contains all differences.
 
     Returns:
-        Columns of findings: the ends of the band that holds the whole family, those of each
+        Columns of findings: the ends of the band that contains the whole family, those of each
         difference for itself, and the p-value, corrected for the family.
     """
     from scipy.stats import t

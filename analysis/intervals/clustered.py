@@ -33,7 +33,7 @@ class Part(NamedTuple):
     members: Counts | None = None
     """Number of rows of each number, [K]; None if not counted."""
     nonmembers: int = 0
-    """Rows that they are held against; 0 for a mean."""
+    """Rows that they are compared with; 0 for a mean."""
     left_out: int = 0
     """Rows without a value."""
     present: Mask | None = None

@@ -74,7 +74,7 @@ def auc_sample(
     Args:
         members: scores and groups, m rows.
         nonmembers: the same, n rows.
-        within: which members each cell holds, [K, m].
+        within: the members of each cell, [K, m].
         n_groups: numbers of groups lie below.
         strata: of members, [m], if the design fixes each one's number of groups; None for one.
     """
@@ -111,7 +111,7 @@ def _row_variances(value: Floats, twice: Counts, above: Floats, within: Mask) ->
         value: [K].
         twice: non-members below each member, and those not above it, [m].
         above: the share of the cell's members above each non-member, [K, n].
-        within: which members each cell holds, [K, m].
+        within: the members of each cell, [K, m].
     """
     m, n = np.maximum(within.sum(axis=1), 1), above.shape[1]
     squares = twice**2 @ within.T.astype(np.int64) / (2 * n) ** 2
@@ -239,7 +239,7 @@ def mean_sample(
     Args:
         values: [m].
         groups: [m].
-        within: which values each cell holds, [K, m].
+        within: the values of each cell, [K, m].
         n_groups: numbers of groups lie below.
         weights: of the values, [m]; None for 1 each.
     """
@@ -289,7 +289,7 @@ def _centre(sample: Sample, inside: Floats, within: Mask, groups: Counts, strata
     Args:
         sample: without strata.
         inside: what each member says, [m]; a number is its mean over the cell.
-        within: which members each cell holds, [K, m].
+        within: the members of each cell, [K, m].
         groups: of members.
         strata: of members; a group belongs to one of them.
     """
@@ -323,7 +323,7 @@ def _sample(
         value: [K].
         inside: what each member says, [m]; a number is its mean over the cell.
         outside: what each non-member says of each number, [K, n], up to a constant.
-        within: which members each cell holds, [K, m].
+        within: the members of each cell, [K, m].
         members, nonmembers: scores and groups.
         n_groups: numbers of groups lie below.
     """

@@ -39,7 +39,7 @@ class Rows:
     """Number within its dataset, from 0; one group has one number in every seed."""
     member: Mask
     nonmember: Mask
-    """Rows that members are held against; a row may be neither."""
+    """Rows that members are compared with; a row may be neither."""
     levels: Counts | None = None
     """Strata of members, if the design fixes the number of groups in each."""
 

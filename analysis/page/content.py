@@ -1,6 +1,6 @@
 """The pages of a run: which sections each has, in which order, and what each is made from.
 
-The report answers first: its first screen holds the headline, two pictures, the checks and what
+The report answers first: its first screen contains the headline, two pictures, the checks and what
 each factor does; then comes one section per question. What few readers need is on further pages.
 `spikein.runs.page_inputs` collects the inputs, `spikein.runs.publish` writes the folder. No page
 needs another to be read: styles and pictures are inside, and a content security policy forbids
@@ -307,7 +307,7 @@ def _foot(inputs: PageInputs, pages: Sequence[SiblingPage]) -> str:
     """Return the footer: the files that this page needs, and the software that made it."""
     made = f"Made by spikein {inputs.code}." if inputs.code else "Made by spikein."
     if not inputs.figure_links:
-        return f"{made} The run's folder holds all results, examples and methods."
+        return f"{made} The run's folder contains all results, examples and methods."
     files = ", ".join(page.file for page in pages)
     return (
         f"{made} This page is self-contained. Its links lead to {files} and figures/ "

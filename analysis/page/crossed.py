@@ -227,7 +227,7 @@ def cross(
         row: its line.
         column: its column.
         unit: of all numbers.
-        cell: the row of findings that holds it.
+        cell: the row of findings that contains it.
         bold: whether it is emphasised.
         counted: the number of examples, if the column's head does not contain it.
         displayed: rows and columns that are shown; None for all, in order of appearance.

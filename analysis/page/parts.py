@@ -118,7 +118,7 @@ class Copied(NamedTuple):
     """Text that a button copies."""
 
     name: str
-    """Of the element that holds it."""
+    """Of the element that contains it."""
     button: str
     paragraphs: Sequence[str]
     verbatim: bool = False
@@ -309,7 +309,7 @@ def page_template(
     it is not given is an error.
 
     Args:
-        package: which holds the file.
+        package: which contains the file.
         name: of the file.
         filters: further ones of its own.
     """

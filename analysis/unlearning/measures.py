@@ -50,7 +50,7 @@ class Measure:
     member: str = ""
     """Which rows count, by the names of `Cohort.masks`; empty: all documents of general text."""
     nonmember: str = ""
-    """Of an AUC: which rows they are held against."""
+    """Of an AUC: the rows that they are compared with."""
     scale: Scale = Scale.SLOPE
     """Of a mean; `TPR` for shares, which keeps the ends inside of what is possible."""
     by_copies: bool = False

@@ -153,7 +153,7 @@ def write_audit(
         context: of the step; its settings are `audit` (of an `AuditRule`), `method`, and more.
         chunks: of all parts: those that are audited, those of texts that no model saw, those that
             the unlearned model should still know, and questions.
-        notes: what to know of it.
+        notes: its caveats.
         weights: their comparison with the original's.
         guessing: loss of guessing tokens by their frequency; infinite if it is unknown.
         copies: that the original saw, by text; empty if they are unknown.

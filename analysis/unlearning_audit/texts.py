@@ -205,7 +205,7 @@ def _value(row: PlacedRow, columns: Sequence[str], part: str) -> str:
     value = "" if row.values[name] is None else row.values[name]
     if not isinstance(value, str):
         raise InputError(
-            f"{part}: {name!r} holds {type(value).__name__}, not a text", where=row.place
+            f"{part}: {name!r} contains {type(value).__name__}, not a text", where=row.place
         )
     return value
 

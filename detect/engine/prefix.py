@@ -131,7 +131,7 @@ def _read(target: Target, ids: Sequence[int]) -> DynamicCache:
     rows = torch.tensor([list(ids)], device=target.device)
     cache = target.model.base_model(input_ids=rows, use_cache=True).past_key_values
     if not all(type(layer) is DynamicLayer for layer in cache.layers):
-        raise ValueError("its layers hold more, or less, than all keys and values")
+        raise ValueError("its layers contain more, or less, than all keys and values")
     shared = DynamicCache()
     shared.layers = [_share_layer(layer) for layer in cache.layers]
     # No layer may be added to it.

@@ -209,7 +209,9 @@ def _options(values: Mapping[str, Any], place: str) -> list[str] | None:
     options = [values.get(name) or "" for name in _CHOICES]
     for name, option in zip(_CHOICES, options, strict=True):
         if not isinstance(option, str):
-            raise InputError(f"{name!r} holds {type(option).__name__}, not a string", where=place)
+            raise InputError(
+                f"{name!r} contains {type(option).__name__}, not a string", where=place
+            )
     return options
 
 
@@ -244,7 +246,7 @@ def _paraphrases(value: Any, place: str) -> tuple[str, ...]:
 
 def _title(value: Any, place: str) -> str:
     if value is not None and not isinstance(value, str | int | float):
-        raise InputError(f"'title' holds {type(value).__name__}, not a string", where=place)
+        raise InputError(f"'title' contains {type(value).__name__}, not a string", where=place)
     return "" if value is None else str(value)
 
 
@@ -263,7 +265,7 @@ def _text(values: Mapping[str, Any], place: str) -> str:
         return ""
     if not isinstance(value, str):
         raise InputError(
-            f"{name!r} holds {type(value).__name__}, not a string",
+            f"{name!r} contains {type(value).__name__}, not a string",
             where=place,
             hint="text_column=NAME names another column.",
         )

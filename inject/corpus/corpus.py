@@ -1,6 +1,6 @@
 """A clean corpus on disk: its folder, the facts in it, and random access to its tokens.
 
-A corpus folder holds the token shards (`inject.corpus.tokens`), `docs.npy` (int64 document starts),
+A corpus folder has the token shards (`inject.corpus.tokens`), `docs.npy` (int64 document starts),
 `tokenizer/` and `corpus.json` (the facts). `inject.corpus.build` writes one. Opening a corpus maps
 its files and reads none of the tokens.
 

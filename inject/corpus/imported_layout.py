@@ -81,7 +81,7 @@ def found_files(pattern: str, *suffixes: str, purpose: str) -> list[Path]:
     raise InputError(
         f"{purpose}: no {' or '.join(suffixes)} file here",
         where=pattern,
-        allowed=f"such a file, a folder that holds some, or a glob such as DIR/*{suffixes[0]}",
+        allowed=f"such a file, a folder that contains some, or a glob such as DIR/*{suffixes[0]}",
         hint=_suggest_name(path) or None,
     )
 

@@ -46,7 +46,7 @@ def build(context: StepContext) -> None:
 
 
 def _sample(documents: Iterable[Document], limit: int) -> Iterator[str]:
-    """Yield texts until they hold `limit` UTF-8 bytes."""
+    """Yield texts until they contain `limit` UTF-8 bytes."""
     taken = 0
     for document in documents:
         if taken >= limit:

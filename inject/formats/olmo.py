@@ -87,7 +87,7 @@ def _with_header(path: Path) -> TokenFile:
         raise InputError(f"cannot be read as an NPY file ({error})", where=str(path)) from error
     if array.ndim != 1 or not array.size or array.dtype.kind not in "ui":
         raise InputError(
-            f"holds an array of shape {array.shape} and type {array.dtype}",
+            f"contains an array of shape {array.shape} and type {array.dtype}",
             where=str(path),
             allowed="one dimension of integers, and not empty",
         )

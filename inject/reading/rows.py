@@ -127,7 +127,7 @@ def _rows(files: list[Path], purpose: str, keywords: dict[str, str]) -> Iterator
             empty = False
             yield row
         if empty:
-            raise InputError(f"{purpose}: the file holds no rows", where=str(path))
+            raise InputError(f"{purpose}: the file contains no rows", where=str(path))
 
 
 def _list_named_files(pattern: str) -> list[Path]:

@@ -322,7 +322,7 @@ def require_unexposed(folder: Path, forget_ids: Collection[str]) -> None:
 
     It stands for a model that never knew, so such a copy in its stream, or in another text that a
     member carries, makes it the wrong target. Copies that were planned and never reached count,
-    too: its corpus still holds them.
+    too: its corpus still contains them.
 
     Args:
         folder: the retrained model's, with its `exposures.parquet`.

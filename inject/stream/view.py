@@ -256,7 +256,7 @@ class View:
     def _check(self, starts: I64, stops: I64, length: I64) -> None:
         if self.layout == "window":
             if (starts // self.context != (stops - 1) // self.context).any():
-                raise ValueError("a window holds more payload than it has tokens")
+                raise ValueError("a window contains more payload than it has tokens")
             if len(stops) and stops[-1] > self.n_windows * self.context:
                 raise ValueError("a copy is after the last whole window")
             background = self.n_tokens
@@ -267,7 +267,7 @@ class View:
         if background < 0 or background > self.source.n_tokens:
             raise ValueError(
                 f"a stream of {self.n_tokens} tokens with {int(length.sum())} of payload needs "
-                f"{background} background tokens; the source holds {self.source.n_tokens}"
+                f"{background} background tokens; the source contains {self.source.n_tokens}"
             )
 
 

@@ -44,7 +44,7 @@ MIN_TOKENS = 2
 class LocalModels(NamedTuple):
     """How models run on this machine: functions of another package, `module:name` each.
 
-    They are found by name, since this package knows of no models.
+    They are found by name, since this package does not import models.
     """
 
     identity: str

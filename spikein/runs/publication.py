@@ -230,7 +230,7 @@ def _read(path: Path) -> Any:
 
 
 def _flatten(value: Any, prefix: str = "") -> Iterator[tuple[str, str]]:
-    """Yield dotted keys and values as text; a list is one value unless it holds mappings."""
+    """Yield dotted keys and values as text; a list is one value unless it contains mappings."""
     if isinstance(value, Mapping) and value:
         for key, below in value.items():
             yield from _flatten(below, f"{prefix}.{key}" if prefix else str(key))

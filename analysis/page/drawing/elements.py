@@ -19,7 +19,7 @@ _NARROW, _WIDE = frozenset("iljtfrI.,:;'|!()[] "), frozenset("mwMW@%+−=<>…")
 _CONTROLS = {
     code: ascii(chr(code))[1:-1]
     # C0 but tab and newline, DEL and C1, what turns the direction of the text behind it, and the
-    # two that no XML may hold.
+    # two that no XML may contain.
     for span in ((0, 9), (11, 32), (127, 160), (0x202A, 0x202F), (0x2066, 0x206A), (0xFFFE, 65536))
     for code in range(*span)
 }
@@ -181,7 +181,7 @@ class Scale(NamedTuple):
 
 
 def round_limits(values: Sequence[float], step: float, *within: float) -> tuple[float, float]:
-    """Return limits at multiples of a step that hold the finite values and some others."""
+    """Return limits at multiples of a step that contain the finite values and some others."""
     finite = [value for value in values if isfinite(value)] + list(within)
     low, high = floor(min(finite) / step + 1e-9) * step, ceil(max(finite) / step - 1e-9) * step
     return (low, high) if low < high else (low - step, high + step)

@@ -89,7 +89,7 @@ def auc_axis(columns: Sequence[MatrixColumn]) -> MatrixAxis:
 
 
 def difference_axis(columns: Sequence[MatrixColumn]) -> MatrixAxis:
-    """Return the scale of differences in points, which holds them all and 0."""
+    """Return the scale of differences in points, which contains them all and 0."""
     low, high = round_limits(dot_ends(columns), 10, 0)
     step = 10 if high - low <= 50 else 20
     places = [at for at in range(round(low), round(high) + 1) if at % step == 0]

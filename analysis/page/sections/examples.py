@@ -189,7 +189,7 @@ def training_picture(arms: Sequence[Arm]) -> Picture | None:
     }
     panels, rows, sentences, copies = [], list[dict[str, object]](), [], 0
     for cohort, folder in [*logged.items()][:_MAX_PANELS]:
-        # A step whose windows hold no label has no loss.
+        # A step whose windows contain no label has no loss.
         log = [row for row in read_log(folder) if np.isfinite(row.loss)]
         if not log:
             continue

@@ -123,7 +123,7 @@ def _docstrings(path: Path, name: str) -> Iterator[Document]:
             warnings.simplefilter("ignore")
             tree = ast.parse(path.read_bytes())
     except (SyntaxError, ValueError, RecursionError):
-        # Packages ship files for other Python versions and templates; they hold no text for us.
+        # Packages ship files for other Python versions and templates; they contain no text for us.
         return
     yield from _walk(tree, name)
 

@@ -2,7 +2,7 @@
 
 `fields` gives the path of each field: `{id: qid, question: q.stem, answer: gold}`. A dotted
 path walks into objects, by number into lists, and by `*` into every item of a list; a column
-whose own name holds the dots comes first. `id`, `group` and `label` are the row's id, its group
+whose own name contains the dots comes first. `id`, `group` and `label` are the row's id, its group
 and its stratum; every other name is for the template. Without `fields` the usual names are looked
 for in each row (`text`; `question`, `passage`, `options` or `choices`, `answer` or `answerKey`;
 `id`, `group`, `label`).
@@ -197,7 +197,7 @@ def _plain_text(row: PlacedRow, name: str, value: Any) -> str:
         value = value[0] if value else None
     if isinstance(value, Mapping | list | tuple):
         raise InputError(
-            f"field {name!r} holds a {type(value).__name__}.",
+            f"field {name!r} contains a {type(value).__name__}.",
             where=row.place,
             allowed="a text, a number, or a list of them",
             hint="A dotted path such as `q.stem` leads into an object.",

@@ -1,6 +1,6 @@
 """What pyproject.toml cannot say: the wheel holds the folder `configs/` as `inject/configs/`.
 
-A clone, and so an editable installation, reads it where it lies (`inject.shipped`).
+A clone, and so an editable installation, reads it where it lies (`inject.builtin_files`).
 """
 
 import shutil

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from analysis.arm import Arm, Column, LoadedArm
+from analysis.arm import Arm, DetectorColumn, LoadedArm
 from analysis.auc_cells import ColumnMetrics, PreparedCohort
 from analysis.intervals.estimate import Estimate
 from analysis.intervals.influence import Floats
@@ -46,7 +46,7 @@ class Adjusted(NamedTuple):
 
 
 def base_scores(
-    column: Column, arms: Sequence[LoadedArm], bases: Sequence[LoadedArm | None]
+    column: DetectorColumn, arms: Sequence[LoadedArm], bases: Sequence[LoadedArm | None]
 ) -> Floats | None:
     """Return the base models' scores of all rows of a column, NaN if there is none.
 
@@ -110,17 +110,17 @@ def _partners(
     return adjusted, [(name, *each) for each in taken]
 
 
-AdjustedColumns = Mapping[str, Mapping[Column, Adjusted]]
+AdjustedColumns = Mapping[str, Mapping[DetectorColumn, Adjusted]]
 """By dataset, `all` included."""
 
 
 def adjust_columns(
     work: PreparedCohort,
-    measured: Mapping[Column, ColumnMetrics],
+    measured: Mapping[DetectorColumn, ColumnMetrics],
     bases: Sequence[LoadedArm | None],
 ) -> AdjustedColumns:
     """Adjust every column whose rows the base models scored, for each dataset and for all."""
-    by_dataset: dict[str | None, dict[Column, Adjusted]] = {}
+    by_dataset: dict[str | None, dict[DetectorColumn, Adjusted]] = {}
     names = {dataset: work.sample_name(dataset) for dataset in (POOLED, *work.datasets)}
     for column, raw in measured.items():
         scores = base_scores(column, work.loaded, bases)
@@ -140,7 +140,7 @@ def adjusted_metrics(
     """Yield the adjusted partners of metric rows, all variants together, in their order."""
     labels = [cell.label for cell in work.cells]
     for row in raw:
-        adjustment = adjusted[row["dataset"]].get(Column(row["detector"], row["setting"]))
+        adjustment = adjusted[row["dataset"]].get(DetectorColumn(row["detector"], row["setting"]))
         partners = adjustment.partners.get(row["metric"]) if adjustment is not None else None
         if not partners:
             continue
@@ -158,12 +158,12 @@ def adjusted_differences(
 ) -> Iterator[Row]:
     """Yield the adjusted partners of paired differences, in their order."""
     labels = [cell.label for cell in work.cells]
-    gaps: dict[str, Callable[[Column, Column], list[Estimate]]] = {}
+    gaps: dict[str, Callable[[DetectorColumn, DetectorColumn], list[Estimate]]] = {}
     for row in raw:
         dataset, at = row["dataset"], labels.index(row["copies"])
         adjustments = adjusted[dataset]
-        detector_column = Column(row["detector"], row["setting"])
-        other = Column(row["versus"], row["versus_setting"])
+        detector_column = DetectorColumn(row["detector"], row["setting"])
+        other = DetectorColumn(row["versus"], row["versus_setting"])
         if detector_column not in adjustments or other not in adjustments:
             continue
         if dataset not in gaps:

@@ -65,7 +65,7 @@ class Arm:
     """Folders that dataset-level detectors read besides, by name (`analysis.dataset_detectors`)."""
 
 
-class Column(NamedTuple):
+class DetectorColumn(NamedTuple):
     """One detector with one setting."""
 
     detector: str
@@ -101,11 +101,11 @@ class LoadedArm:
 
     arm: Arm
     examples: Sequence[Example]
-    columns: Sequence[Column]
+    columns: Sequence[DetectorColumn]
     """Detector and setting of each column, in the order of the scores file."""
     scores: Floats
     """[n_examples, n_columns]; NaN if the detector cannot score."""
-    reasons: Mapping[tuple[int, Column], str]
+    reasons: Mapping[tuple[int, DetectorColumn], str]
     """Why a score is NaN, by example index and column."""
     member: Mask
     test: Mask
@@ -117,7 +117,7 @@ class LoadedArm:
     """The variant of each member's copies; empty if none is recorded."""
 
     @cached_property
-    def index(self) -> dict[Column, int]:
+    def index(self) -> dict[DetectorColumn, int]:
         """The place of each column."""
         return {column: at for at, column in enumerate(self.columns)}
 
@@ -126,14 +126,14 @@ class LoadedArm:
         """Detectors in the order of the scores file."""
         return list(dict.fromkeys(column.detector for column in self.columns))
 
-    def grid(self, detector: str) -> list[Column]:
+    def grid(self, detector: str) -> list[DetectorColumn]:
         """Return the settings of a detector: the default one first, then as in the file."""
         columns = [column for column in self.columns if column.detector == detector]
         return sorted(columns, key=lambda column: column != self.default(detector))
 
-    def default(self, detector: str) -> Column:
+    def default(self, detector: str) -> DetectorColumn:
         """Return the default setting of a detector."""
-        return Column(detector, self.arm.defaults[detector])
+        return DetectorColumn(detector, self.arm.defaults[detector])
 
 
 def cohorts(arms: Sequence[Arm]) -> dict[Cohort, list[Arm]]:
@@ -333,11 +333,11 @@ def file_arm(
         groups: of each row; one without is a group of its own.
     """
     texts = [scores[name].to_pylist() for name in ("detector", "setting", "row", "score")]
-    columns = list(dict.fromkeys(map(Column, texts[0], texts[1])))
+    columns = list(dict.fromkeys(map(DetectorColumn, texts[0], texts[1])))
     index = {column: at for at, column in enumerate(columns)}
     values = np.full((rows, len(columns)), np.nan)
     for detector, setting, row, score in zip(*texts, strict=True):
-        values[row, index[Column(detector, setting)]] = np.nan if score is None else score
+        values[row, index[DetectorColumn(detector, setting)]] = np.nan if score is None else score
     member = np.zeros(rows, np.bool_) if labels is None else np.array(labels, np.bool_)
     named = [None] * rows if groups is None else groups
     names = [f"row {at}" if name is None else f"group {name}" for at, name in enumerate(named)]
@@ -372,7 +372,7 @@ def _positions(ids: pa.ChunkedArray, position: Mapping[str, int], path: Path) ->
     return at[encoded.indices.to_numpy()] if len(names) else np.zeros(0, dtype=np.int64)
 
 
-def _columns(table: pa.Table) -> tuple[list[Column], Counts]:
+def _columns(table: pa.Table) -> tuple[list[DetectorColumn], Counts]:
     """Return the settings in order of first appearance, and each row's among them."""
     detector = table["detector"].combine_chunks()
     setting = table["setting"].combine_chunks()
@@ -384,14 +384,14 @@ def _columns(table: pa.Table) -> tuple[list[Column], Counts]:
     rank[order] = np.arange(len(order))
     names, settings = detector.dictionary.to_pylist(), setting.dictionary.to_pylist()
     places = [divmod(pairs[at], n_settings) for at in order]
-    return [Column(names[name], settings[place]) for name, place in places], rank[inverse]
+    return [DetectorColumn(names[name], settings[place]) for name, place in places], rank[inverse]
 
 
-def _check_defaults(columns: Sequence[Column], arm: Arm) -> None:
+def _check_defaults(columns: Sequence[DetectorColumn], arm: Arm) -> None:
     for detector in dict.fromkeys(column.detector for column in columns):
         if detector not in arm.defaults:
             raise InputError(f"no default setting is known for {detector!r}", where=str(arm.scores))
-        if Column(detector, arm.defaults[detector]) not in columns:
+        if DetectorColumn(detector, arm.defaults[detector]) not in columns:
             raise InputError(
                 f"the default setting {arm.defaults[detector]!r} of {detector!r} was not scored",
                 where=str(arm.scores),

@@ -17,7 +17,7 @@ from functools import cached_property
 
 import numpy as np
 
-from analysis.arm import Cohort, Column, LoadedArm
+from analysis.arm import Cohort, DetectorColumn, LoadedArm
 from analysis.compared_rows import ComparedRows, compare_rows
 from analysis.copy_bins import ALL, EVERY_MEMBER, CopiesCell, copies_cells
 from analysis.intervals.estimate import Estimate, no_estimate
@@ -53,7 +53,7 @@ class PreparedCohort:
         cls,
         cohort: Cohort,
         loaded: Sequence[LoadedArm],
-        columns: Sequence[Column],
+        columns: Sequence[DetectorColumn],
         settings: AnalysisSettings,
     ) -> "PreparedCohort":
         """Find comparable rows, and lay out the cells."""
@@ -98,11 +98,11 @@ class PreparedCohort:
         """Realised copies of all rows."""
         return np.concatenate([arm.copies for arm in self.loaded])
 
-    def scores(self, column: Column) -> Floats:
+    def scores(self, column: DetectorColumn) -> Floats:
         """Return the scores of all rows."""
         return np.concatenate([arm.scores[:, arm.index[column]] for arm in self.loaded])
 
-    def sides(self, column: Column) -> tuple[Mask, Mask]:
+    def sides(self, column: DetectorColumn) -> tuple[Mask, Mask]:
         """Return the members and the non-members that a column is measured on."""
         used = [
             np.any([rows.rows(column) for rows in compared.values()], axis=0)
@@ -212,12 +212,14 @@ class ColumnMetrics:
         }
 
 
-def measure_columns(work: PreparedCohort, columns: Iterable[Column]) -> dict[Column, ColumnMetrics]:
+def measure_columns(
+    work: PreparedCohort, columns: Iterable[DetectorColumn]
+) -> dict[DetectorColumn, ColumnMetrics]:
     """Compute every cell of columns over the arms of a cohort."""
     return {column: _measure(_compare_column(work, column), work) for column in columns}
 
 
-def _compare_column(work: PreparedCohort, column: Column) -> ComparedColumn:
+def _compare_column(work: PreparedCohort, column: DetectorColumn) -> ComparedColumn:
     """Return the comparison of one column."""
     inside, outside = work.sides(column)
     rows, scores = replace(work.rows, member=inside, nonmember=outside), work.scores(column)

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from analysis.arm import Cohort, Column, LoadedArm
+from analysis.arm import Cohort, DetectorColumn, LoadedArm
 from analysis.intervals.influence import Floats, Mask
 from analysis.settings import AnalysisSettings
 
@@ -105,7 +105,7 @@ class Failure(NamedTuple):
 class SeparateSetting(NamedTuple):
     """A setting on separate rows, and the number of test rows that it could not score."""
 
-    column: Column
+    column: DetectorColumn
     failed: int
 
 
@@ -135,7 +135,7 @@ class ComparedRows:
     dataset: str
     common: Mask
     """Test rows all columns not set apart can score [n_examples]."""
-    own: dict[Column, Mask]
+    own: dict[DetectorColumn, Mask]
     """Rows of the columns that are set apart."""
     unscored: UnscoredRows
 
@@ -147,14 +147,14 @@ class ComparedRows:
             own={column: own & rows for column, own in self.own.items()},
         )
 
-    def rows(self, column: Column) -> Mask:
+    def rows(self, column: DetectorColumn) -> Mask:
         """Return the rows one column is measured on."""
         return self.own.get(column, self.common)
 
 
 def compare_rows(
     arm: LoadedArm,
-    columns: Sequence[Column],
+    columns: Sequence[DetectorColumn],
     dataset: str,
     *,
     cohort: Cohort,
@@ -163,7 +163,7 @@ def compare_rows(
     """Apply the rule above to one dataset of one arm; `columns` are all reported settings."""
     in_dataset = arm.test & (arm.dataset == dataset)
     n_rows, common = int(in_dataset.sum()), in_dataset.copy()
-    own: dict[Column, Mask] = {}
+    own: dict[DetectorColumn, Mask] = {}
     apart: list[SeparateSetting] = []
     failures: set[tuple[int, str, str]] = set()
     for column in columns:

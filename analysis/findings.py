@@ -27,16 +27,17 @@ _ASKED = b"questions"
 
 _TEXTS = """
     question model method dataset copies detector setting selection variant versus versus_setting
-    reference metric kind factor level verdict rows since side moment shown caution
+    reference metric kind factor level verdict rows steps_since_copy side phase shown caution
 """
 _NUMBERS = """
-    value low high seed_low seed_high alone_low alone_high p_value p_holm x passage_copies
-    base_value base_weight chance_error tokens_since false_discovery_rate smallest_p members_found
-    unlearned retrained original
+    value low high seed_low seed_high pointwise_low pointwise_high p_value p_holm x passage_copies
+    base_value base_weight chance_error tokens_since_copy false_discovery_rate smallest_p
+    members_found unlearned retrained original
 """
 _COUNTS = """
-    n_members n_nonmembers n_groups n_seeds seed step tokens since_low since_high pairs
-    calibration_rows calibration_groups unscored flagged flagged_nonmembers
+    n_members n_nonmembers n_groups n_seeds seed step tokens steps_since_copy_low
+    steps_since_copy_high pairs calibration_rows calibration_groups unscored flagged
+    flagged_nonmembers
 """
 COLUMNS: Mapping[str, pa.DataType] = {
     name: kind
@@ -58,22 +59,24 @@ _QUESTIONS = {
         calibration_groups smallest_p n_members n_nonmembers unscored flagged flagged_nonmembers
         false_share=value low high members_found n_seeds""",
     "factors": """kind factor dataset detector setting level versus term=metric x value low high
-        alone_low alone_high p_value n_members n_seeds shown reason=caution""",
-    "accuracy": f"""dataset scoring=setting quantity=metric side moment value low high {_SEEDS}""",
+        pointwise_low pointwise_high p_value n_members n_seeds shown reason=caution""",
+    "accuracy": f"""dataset scoring=setting quantity=metric side phase value low high {_SEEDS}""",
     "background_loss": """metric value low high documents=n_groups n_seeds interval=caution""",
     "trajectory": f"""step tokens dataset detector setting selection copies value low high {_SEEDS}
         interval=caution""",
-    "fading": f"""detector setting selection copies since since_low since_high tokens_since metric
-        value low high pairs {_SEEDS} interval=caution""",
+    "fading": f"""detector setting selection copies steps_since_copy steps_since_copy_low
+        steps_since_copy_high tokens_since_copy metric value low high pairs {_SEEDS}
+        interval=caution""",
     "checks": """check=kind verdict model dataset detector setting selection copies value low high
-        needed_low=alone_low needed_high=alone_high n_members n_nonmembers n_seeds total=pairs
-        off=flagged note=caution""",
-    "comparison": f"""run=kind arm=level words=factor model dataset detector setting selection
+        needed_low=pointwise_low needed_high=pointwise_high n_members n_nonmembers n_seeds
+        total=pairs n_failed=flagged note=caution""",
+    "comparison": f"""run=kind arm=level label=factor model dataset detector setting selection
         metric value low high {_SEEDS} seed_low seed_high interval=caution first=base_value
         second=x""",
     "validation": f"""kind arm=level detector setting selection role=side rank=step
         own_rows=unscored versus versus_setting dataset copies metric value low high {_SEEDS}
-        interval=caution check=factor severity=verdict found=shown meaning=moment action=since""",
+        interval=caution check=factor severity=verdict found=shown meaning=phase
+        action=steps_since_copy""",
     "unlearning": """model method dataset copies measure=metric detector setting value low high
         forget=n_members holdout=n_nonmembers groups=n_groups seeds=n_seeds note=caution""",
     "verdict": """method measure=metric detector versus kind verdict value low high unlearned

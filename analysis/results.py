@@ -18,7 +18,16 @@ import pyarrow.parquet as pq
 from pydantic import TypeAdapter
 
 from analysis.adjusted import adjust_columns, adjusted_differences, adjusted_metrics, find_base
-from analysis.arm import MODEL_FREE, Arm, Cohort, Column, LoadedArm, axis_names, cohorts, load_arm
+from analysis.arm import (
+    MODEL_FREE,
+    Arm,
+    Cohort,
+    DetectorColumn,
+    LoadedArm,
+    axis_names,
+    cohorts,
+    load_arm,
+)
 from analysis.auc_cells import PreparedCohort, measure_columns
 from analysis.compared_rows import UnscoredRows
 from analysis.copy_bins import ALL, with_passage_copies
@@ -157,7 +166,7 @@ def analyse(
 
 def _measured_rows(
     work: PreparedCohort,
-    picked: Mapping[Column, Sequence[str]],
+    picked: Mapping[DetectorColumn, Sequence[str]],
     chosen: Sequence[Choice],
     bases: Sequence[LoadedArm | None],
 ) -> tuple[list[Row], list[Row], list[Row]]:
@@ -203,7 +212,9 @@ def _relabel_rows(rows: Sequence[Row], selection: str) -> list[Row]:
     return [{**row, "selection": selection} for row in rows]
 
 
-def _control_rows(work: PreparedCohort, picked: Mapping[Column, Sequence[str]]) -> Iterator[Row]:
+def _control_rows(
+    work: PreparedCohort, picked: Mapping[DetectorColumn, Sequence[str]]
+) -> Iterator[Row]:
     """Yield the AUCs of the settings of controls that are neither default nor tuned.
 
     A difference between the sides that one setting cannot see another can: all of them decide
@@ -222,7 +233,7 @@ def _control_rows(work: PreparedCohort, picked: Mapping[Column, Sequence[str]]) 
                 yield row
 
 
-def _scores_all(work: PreparedCohort, column: Column) -> bool:
+def _scores_all(work: PreparedCohort, column: DetectorColumn) -> bool:
     """Return whether a column has a score for every row that is compared."""
     if any(column not in arm.index for arm in work.loaded):
         return False

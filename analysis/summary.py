@@ -13,7 +13,7 @@ from types import MappingProxyType
 from typing import NamedTuple
 
 from analysis.arm import UPPER_BOUNDS
-from analysis.arm_words import arm_words
+from analysis.arm_labels import arm_words
 from analysis.copy_bins import copies_order, is_dose
 from analysis.findings import Findings, contaminated_cohorts
 from analysis.intervals.estimate import Estimate

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from analysis.arm import MODEL_FREE, Column
+from analysis.arm import MODEL_FREE, DetectorColumn
 from analysis.auc_cells import ColumnMetrics, PreparedCohort
 from analysis.checks.chance import column_error
 from analysis.copy_bins import ALL, is_dose
@@ -38,7 +38,7 @@ def variants(work: PreparedCohort) -> dict[str, PreparedCohort]:
 
 def metric_rows(
     work: PreparedCohort,
-    column: Column,
+    column: DetectorColumn,
     selection: str,
     measured: ColumnMetrics,
     *,
@@ -76,7 +76,10 @@ def metric_rows(
 
 
 def choice_rows(
-    work: PreparedCohort, columns: Iterable[Column], selection: str, tune: Mapping[Column, float]
+    work: PreparedCohort,
+    columns: Iterable[DetectorColumn],
+    selection: str,
+    tune: Mapping[DetectorColumn, float],
 ) -> Iterator[Row]:
     """Yield what the best is chosen by.
 
@@ -98,10 +101,10 @@ def choice_rows(
 
 def difference_rows(
     work: PreparedCohort,
-    columns: Sequence[Column],
+    columns: Sequence[DetectorColumn],
     selection: str,
-    measured: Mapping[Column, ColumnMetrics],
-    tune: Mapping[Column, float],
+    measured: Mapping[DetectorColumn, ColumnMetrics],
+    tune: Mapping[DetectorColumn, float],
 ) -> Iterator[Row]:
     """Yield the paired AUC differences to `loss` and to the best of these columns.
 
@@ -164,7 +167,9 @@ def difference_rows(
 
 
 def dose_rows(
-    work: PreparedCohort, columns: Sequence[Column], measured: Mapping[Column, ColumnMetrics]
+    work: PreparedCohort,
+    columns: Sequence[DetectorColumn],
+    measured: Mapping[DetectorColumn, ColumnMetrics],
 ) -> Iterator[Row]:
     """Yield what more copies do to each column's AUC, as rows of what each factor does.
 
@@ -202,8 +207,8 @@ def dose_rows(
                     "value": more_copies.value - fewer_copies.value,
                     "low": band.low,
                     "high": band.high,
-                    "alone_low": alone.low,
-                    "alone_high": alone.high,
+                    "pointwise_low": alone.low,
+                    "pointwise_high": alone.high,
                     "n_members": min(more_copies.members, fewer_copies.members),
                     "n_seeds": min(more_copies.seeds, fewer_copies.seeds),
                     "shown": "" if alone.reason else alone.about,
@@ -225,12 +230,16 @@ def _dose_pairs(work: PreparedCohort, aucs: Sequence[Estimate]) -> tuple[tuple[i
     return tuple(dict.fromkeys([*ends, *zip(doses[1:], doses, strict=False)]))
 
 
-def _head(work: PreparedCohort, column: Column, selection: str, dataset: str) -> dict[str, str]:
+def _head(
+    work: PreparedCohort, column: DetectorColumn, selection: str, dataset: str
+) -> dict[str, str]:
     place = {"dataset": dataset, **column._asdict(), "selection": selection}
     return {**work.cohort.place(), **place}
 
 
-def _find_best(aucs: Mapping[Column, Estimate], tune: Mapping[Column, float]) -> Column:
+def _find_best(
+    aucs: Mapping[DetectorColumn, Estimate], tune: Mapping[DetectorColumn, float]
+) -> DetectorColumn:
     """Return the best of some columns in one cell, as the page calls it."""
     by_name = {column.detector: column for column in aucs}
     best = rank_detectors(
@@ -242,12 +251,12 @@ def _find_best(aucs: Mapping[Column, Estimate], tune: Mapping[Column, float]) ->
 
 
 def paired_gaps(
-    numbers: Mapping[Column, Numbers], dataset: str | None, settings: AnalysisSettings
-) -> Callable[[Column, Column], list[Estimate]]:
+    numbers: Mapping[DetectorColumn, Numbers], dataset: str | None, settings: AnalysisSettings
+) -> Callable[[DetectorColumn, DetectorColumn], list[Estimate]]:
     """Return a function of two columns that finds their paired differences, each once."""
 
     @cache
-    def gap(column: Column, other: Column) -> list[Estimate]:
+    def gap(column: DetectorColumn, other: DetectorColumn) -> list[Estimate]:
         difference = numbers[column] - numbers[other]
         return difference.estimates(dataset, confidence=settings.confidence)
 

@@ -334,6 +334,6 @@ def _describe_result(result: Any) -> str:
     return f"{len(result)} scores" if isinstance(result, list | tuple) else type(result).__name__
 
 
-def whole(count: int, share: Fraction) -> int:
+def exact_floor(count: int, share: Fraction) -> int:
     """Return floor(count · share), exactly: 0.29 of 100 is 29."""
     return math.floor(count * share)

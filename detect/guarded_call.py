@@ -178,13 +178,13 @@ def _error_of_exception(error: BaseException, location: str, *, protected: bool)
         hint = "Detectors share their arrays: change a copy (`array.copy()`). " + hint
     return InputError(
         f"it {action} at {Path(place.filename).name}:{place.lineno} with "
-        f"{in_words(error, protected=protected)}",
+        f"{safe_message(error, protected=protected)}",
         where=location,
         hint=hint,
     )
 
 
-def in_words(error: BaseException, *, protected: bool) -> str:
+def safe_message(error: BaseException, *, protected: bool) -> str:
     """Return an exception's type and, if no text is protected, its message's first line."""
     name = type(error).__name__
     if protected:

@@ -21,10 +21,10 @@ import detect.detectors
 from detect.detector import Detector, check_detector, detector_of
 from inject.errors import InputError, did_you_mean
 from inject.plugins import (
-    Expected,
     FileReference,
     Group,
     Plugin,
+    PluginKind,
     file_reference,
     installed_plugins,
     load_file,
@@ -33,7 +33,7 @@ from inject.plugins import (
 
 ALL = "all"
 BUILT_IN = "built in"
-EXPECTED = Expected(
+EXPECTED = PluginKind(
     noun="detector",
     accepts=lambda value: (
         isinstance(value, Detector) or (callable(value) and not isinstance(value, type))

@@ -8,7 +8,6 @@ that it imports, a plug-in by the digest of the loaded code.
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from detect.asked_model import COST_FILE, MeasuredCost, write_cost
 from detect.detector_settings import (
     DetectorSetting,
     needs_of,
@@ -31,15 +30,16 @@ from detect.evidence.needs import (
 from detect.registry import get_detector
 from detect.scores.table import HELD_OUT_SCORES, write_score_table, write_scores
 from detect.scoring import (
-    LeftOut,
     Runnable,
+    SkippedDetector,
     runnable,
     score_rows,
     settings_left_out,
 )
 from detect.settings import names_all
+from detect.target_identity import COST_FILE, MeasuredCost, write_cost
 from inject.examples.example import UNSPLIT, read_examples
-from inject.reading.unchanged import unchanged
+from inject.reading.change_guard import unchanged
 from inject.settings import plain
 from inject.step import Step, StepContext
 
@@ -172,7 +172,7 @@ def asked_settings(sources: EvidenceSources) -> Runnable:
     return with_control(settings), (*repeated_detectors(names), *notes)
 
 
-def detectors_left_out(sources: EvidenceSources) -> list[LeftOut]:
+def detectors_left_out(sources: EvidenceSources) -> list[SkippedDetector]:
     """Return the detectors of `all` that cannot run with the arm's sources."""
     return settings_left_out(parse_detectors(sources.detect.detectors), unmet(sources))
 

@@ -24,7 +24,7 @@ Runnable = tuple[list[DetectorSetting], tuple[str, ...]]
 """The settings that can run with the available sources, and notes on the others."""
 
 
-class LeftOut(NamedTuple):
+class SkippedDetector(NamedTuple):
     """A detector that cannot run with the available sources."""
 
     detector: str
@@ -77,19 +77,19 @@ def runnable(
 
 def settings_left_out(
     settings: Sequence[DetectorSetting], unmet: Callable[[Need], str | None]
-) -> list[LeftOut]:
+) -> list[SkippedDetector]:
     """Return the detectors whose needs cannot be met, each once, with advice.
 
     Args:
         settings: the requested settings.
         unmet: returns advice about an unmet need; None for a met one.
     """
-    skipped: dict[LeftOut, None] = {}
+    skipped: dict[SkippedDetector, None] = {}
     for setting in settings:
         hints = {str(need): hint for need in setting.needs if (hint := unmet(need)) is not None}
         if hints:
             hint = " ".join(dict.fromkeys(hints.values()))
-            skipped[LeftOut(setting.name, tuple(hints), hint)] = None
+            skipped[SkippedDetector(setting.name, tuple(hints), hint)] = None
     return list(skipped)
 
 

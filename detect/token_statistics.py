@@ -45,15 +45,15 @@ _PAIR = pa.list_(pa.int32(), 2)
 _ARRAYS = {
     "ids": np.int32,
     "log_probability": np.float32,
-    "mean": np.float32,
-    "deviation": np.float32,
+    "mean_log_prob": np.float32,
+    "std_log_prob": np.float32,
     "entropy": np.float32,
     "rank": np.int32,
     "top_log_probability": np.float32,
     "top_id": np.int32,
     "offsets": np.int32,
 }
-_TEMPERED = ("log_probability", "mean", "deviation")
+_TEMPERED = ("log_probability", "mean_log_prob", "std_log_prob")
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -62,9 +62,9 @@ class TemperedStatistics:
 
     log_probability: Floats
     """log p^(β)(x_i | x_<i)."""
-    mean: Floats
+    mean_log_prob: Floats
     """μ_i^(β) = Σ_v p^(β)_v log p^(β)_v."""
-    deviation: Floats
+    std_log_prob: Floats
     """σ_i^(β), of log p^(β) under p^(β)."""
 
 
@@ -76,9 +76,9 @@ class TokenStatistics:
     """The true token x_i."""
     log_probability: Floats
     """ℓ_i = log p(x_i | x_<i), in nats."""
-    mean: Floats
+    mean_log_prob: Floats
     """μ_i = Σ_v p_v log p_v: the expected log-probability under the model's own p."""
-    deviation: Floats
+    std_log_prob: Floats
     """σ_i, with σ²_i = Σ_v p_v (log p_v)² − μ_i²."""
     entropy: Floats
     """H_i = −μ_i, in nats."""
@@ -106,8 +106,8 @@ def unscored(reason: str) -> TokenStatistics:
     return TokenStatistics(
         ids=integers,
         log_probability=floats,
-        mean=floats,
-        deviation=floats,
+        mean_log_prob=floats,
+        std_log_prob=floats,
         entropy=floats,
         rank=integers,
         top_log_probability=floats,
@@ -226,7 +226,9 @@ def packed(table: pa.Table) -> pa.Table:
     """
     if not table.schema.equals(_schema(_inverse_temperatures(table.schema.names))):
         return table
-    mean, entropy = (pc.list_flatten(table[name]).to_numpy() for name in ("mean", _ENTROPY))
+    mean, entropy = (
+        pc.list_flatten(table[name]).to_numpy() for name in ("mean_log_prob", _ENTROPY)
+    )
     return table.drop([_ENTROPY]) if (-mean).tobytes() == entropy.tobytes() else table
 
 
@@ -240,7 +242,7 @@ def _batches(path: Path) -> Iterator[pa.RecordBatch]:
         _check_columns(file.schema_arrow, path, without=(_ENTROPY,))
         for batch in file.iter_batches(_ROWS_A_BATCH):
             if _ENTROPY not in batch.schema.names:
-                mean = batch.column("mean")
+                mean = batch.column("mean_log_prob")
                 entropy = pa.array(-mean.values.to_numpy())
                 mask = mean.is_null() if mean.null_count else None
                 batch = batch.append_column(

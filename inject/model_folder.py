@@ -14,7 +14,7 @@ from pathlib import Path, PurePosixPath, PureWindowsPath
 from typing import Any
 
 from inject.errors import InputError
-from inject.reading.unchanged import content_digest
+from inject.reading.change_guard import content_digest
 
 LOG_FILE = "log.parquet"
 """The log of a training of ours, which `train.loop.log` writes and reads."""
@@ -90,7 +90,7 @@ def require_own_files(folder: Path) -> None:
     for index in sorted(folder.glob("*.index.json")):
         named = json_object(index).get("weight_map")
         for name in sorted(set(map(str, named.values()))) if isinstance(named, dict) else ():
-            inside(folder, name, source=str(index))
+            resolve_inside(folder, name, source=str(index))
     for config, keys in (
         ("config.json", ("transformers_weights",)),
         ("tokenizer_config.json", None),
@@ -98,10 +98,10 @@ def require_own_files(folder: Path) -> None:
         for key, value in json_object(folder / config).items():
             names_files = key.endswith(("_file", "_files")) if keys is None else key in keys
             for name in _texts(value) if names_files else ():
-                inside(folder, name, source=f"{folder / config}: {key}")
+                resolve_inside(folder, name, source=f"{folder / config}: {key}")
 
 
-def inside(folder: Path, name: str, *, source: str) -> Path:
+def resolve_inside(folder: Path, name: str, *, source: str) -> Path:
     """Return the path of a file that data names, which must be in the folder of the data.
 
     Raises:

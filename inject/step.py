@@ -59,7 +59,7 @@ class StepContext:
     """Called with a message for the user, such as that a restart checkpoint was damaged."""
 
 
-class Reading(NamedTuple):
+class InputProjection(NamedTuple):
     """The part of an input that a step reads."""
 
     facet: str | None = None
@@ -76,9 +76,9 @@ class ContentRead(NamedTuple):
     files: tuple[str, ...]
 
     @property
-    def reading(self) -> Reading:
+    def reading(self) -> InputProjection:
         """The part that was read."""
-        return Reading(self.facet, self.files)
+        return InputProjection(self.facet, self.files)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -164,7 +164,7 @@ class Step:
     processes: int = 1
     """Number of processes that it starts on this machine, which share its threads."""
     cost: Cost | None = None
-    reads: Mapping[str, Reading] = field(default_factory=dict)
+    reads: Mapping[str, InputProjection] = field(default_factory=dict)
     """Input name to the part of it that the function reads, where that is not everything: when only
     the rest changes, the artifact is not built again."""
     facets: Mapping[str, str] = field(default_factory=dict)
@@ -193,7 +193,7 @@ class Step:
         """The digest of the recipe."""
         return self.recipe.digest
 
-    def given(self) -> tuple[dict[str, Any], dict[str, Any]]:
+    def json_values(self) -> tuple[dict[str, Any], dict[str, Any]]:
         """Return settings and execution as JSON holds them: the same in every process.
 
         Raises:
@@ -256,7 +256,7 @@ def comparing_step(
     kind: str,
     label: str,
     settings: Mapping[str, Any],
-    reading: Reading,
+    reading: InputProjection,
     libraries: tuple[str, ...],
     code: tuple[str, ...] = (),
 ) -> Step:
@@ -294,7 +294,9 @@ def compared_models(
         yield {**values, "axes": dict(values["axes"])}, numbered_folders(inputs, number)
 
 
-def numbered_reads(inputs: Mapping[str, Step], name: str, reading: Reading) -> dict[str, Reading]:
+def numbered_reads(
+    inputs: Mapping[str, Step], name: str, reading: InputProjection
+) -> dict[str, InputProjection]:
     """Return, for the inputs of one name in all groups, the part that a step reads."""
     return {full: reading for full in inputs if full.partition("-")[2] == name}
 

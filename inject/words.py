@@ -94,7 +94,7 @@ _MARKUP: tuple[_Markup, ...] = (
 )
 
 
-class Place(NamedTuple):
+class WordSpan(NamedTuple):
     """The span of a unit in the original text."""
 
     start: int
@@ -142,7 +142,7 @@ def run_stops(units: Sequence[str], size: int) -> list[int]:
     return stops
 
 
-def places(text: str, reading: int) -> list[Place]:
+def places(text: str, reading: int) -> list[WordSpan]:
     """Return the place of each unit of a reading in the text; slow, so only for matches.
 
     Args:
@@ -151,12 +151,12 @@ def places(text: str, reading: int) -> list[Place]:
     """
     marked = reading == 0 and any(sign in text for sign, _, _ in _MARKUP)
     if not marked and (same := _normalised_in_place(text)) is not None:
-        return [Place(*span) for span in _spans(same)]
-    signs, origins = list(text), [Place(index, index + 1) for index in range(len(text))]
+        return [WordSpan(*span) for span in _spans(same)]
+    signs, origins = list(text), [WordSpan(index, index + 1) for index in range(len(text))]
     for kind in _MARKUP if marked else ():
         signs, origins = _replace_markup(signs, origins, kind)
     out: list[str] = []
-    spans: list[Place] = []
+    spans: list[WordSpan] = []
     for start, stop in _clusters("".join(signs)):
         part = "".join(signs[start:stop])
         own = _normalise(part)
@@ -164,8 +164,10 @@ def places(text: str, reading: int) -> list[Place]:
         if part.isascii():
             spans += origins[start:stop]
         else:
-            spans += [Place(origins[start].start, origins[stop - 1].stop)] * len(own)
-    return [Place(spans[start].start, spans[stop - 1].stop) for start, stop in _spans("".join(out))]
+            spans += [WordSpan(origins[start].start, origins[stop - 1].stop)] * len(own)
+    return [
+        WordSpan(spans[start].start, spans[stop - 1].stop) for start, stop in _spans("".join(out))
+    ]
 
 
 def _without_markup(text: str) -> str:
@@ -176,21 +178,21 @@ def _without_markup(text: str) -> str:
 
 
 def _replace_markup(
-    signs: list[str], origins: list[Place], kind: _Markup
-) -> tuple[list[str], list[Place]]:
+    signs: list[str], origins: list[WordSpan], kind: _Markup
+) -> tuple[list[str], list[WordSpan]]:
     text = "".join(signs)
     sign, pattern, replace = kind
     if sign not in text:
         return signs, origins
     out: list[str] = []
-    spans: list[Place] = []
+    spans: list[WordSpan] = []
     done = 0
     for match in pattern.finditer(text):
         start, stop = match.span()
         new = replace(match)
         out += [*signs[done:start], *new]
         spans += origins[done:start]
-        spans += [Place(origins[start].start, origins[stop - 1].stop)] * len(new)
+        spans += [WordSpan(origins[start].start, origins[stop - 1].stop)] * len(new)
         done = stop
     return [*out, *signs[done:]], [*spans, *origins[done:]]
 

@@ -60,7 +60,7 @@ SECTIONS: tuple[tuple[str, type[BaseModel]], ...] = (
     ("train", TrainSettings),
     ("train.lora", LoraSettings),
     ("base", BaseSettings),
-    ("execution", ExecutionSettings),
+    ("training_runtime", ExecutionSettings),
     ("executor, kind: local", LocalSettings),
     ("executor, kind: ray", RaySettings),
     ("executor, kind: slurm", SlurmSettings),

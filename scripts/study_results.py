@@ -188,7 +188,7 @@ def task_accuracy(accuracy: pd.DataFrame, axes: Sequence[str]) -> list[str]:
     for values, part in mean.groupby([*axes, "scoring"], sort=False):
         *arm, scoring = (str(value) for value in values)
         cells = {
-            (row["quantity"], row["side"], row["moment"]): interval(row)
+            (row["quantity"], row["side"], row["phase"]): interval(row)
             for _, row in part.iterrows()
         }
         columns = [

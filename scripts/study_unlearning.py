@@ -15,7 +15,7 @@ from pathlib import Path
 from analysis.findings import as_table, read_findings
 from analysis.page.table import Table
 from analysis.page.unlearning.audits import audit_tables
-from analysis.page.unlearning.study import StudyArm, by_arm
+from analysis.page.unlearning.study import UnlearningArm, by_arm
 from analysis.page.unlearning.tables import study_tables, verdict_table
 from analysis.page.unlearning.verdicts import judged_models, unlearning_headline
 from scripts.study_pages import page_with, shelved
@@ -44,7 +44,7 @@ def written(run: Path, *, images: Path) -> str:
     ]
     tables: list[Table | None] = []
     for name, rows in by_arm(measures).items():
-        tables += study_tables(StudyArm(name=name, found=rows)).values()
+        tables += study_tables(UnlearningArm(name=name, found=rows)).values()
     for name, rows in by_arm(verdicts, "method").items():
         tables.append(verdict_table(rows.rows, name))
     tables += audit_tables(as_table(findings, "unlearning_audits").to_pylist())

@@ -54,8 +54,8 @@ def fault(line: str) -> str | None:
 
 def overrides_fault(line: str) -> str | None:
     """Return the error of overriding a shipped experiment or the template, or None if valid."""
+    from inject.builtin_files import EXPERIMENTS
     from inject.errors import InputError, InputErrors
-    from inject.shipped import EXPERIMENTS
     from spikein.config.load import read_experiment
 
     _, command, *words = shlex.split(line, comments=True)

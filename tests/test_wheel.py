@@ -18,7 +18,7 @@ SMALL = (
     "corpus={tokens: 12_000, sources: [{kind: docstrings, packages: [pydantic]}]}",
     "base.tokens=8_000",
     "contaminants=[{dataset: fictional, members: 12, nonmembers: 12}]",
-    "model.tokenizer.train=300",
+    "model.tokenizer.vocab_size=300",
     "train.context=64",
     "sweep=null",
     "detect.detectors=[loss]",
@@ -92,7 +92,7 @@ def test_wheel_works_in_an_empty_folder_without_the_clone(wheel: Path, tmp_path:
     # Its code equals the clone's, so that both can use one store; it writes no other files.
     roots = ("spikein.runs.publication", "train.training_step")
     ask = (
-        "import inject.source_digest as digest, inject.shipped as shipped;"
+        "import inject.source_digest as digest, inject.builtin_files as shipped;"
         f"print(digest.source_digest({roots}), shipped.CONFIGS)"
     )
     python = spikein.with_name("python")

@@ -75,7 +75,7 @@ def activation_bytes(
     *,
     context: int,
     windows: int = 1,
-    checkpointing: bool = False,
+    gradient_checkpointing: bool = False,
     scores_kept: bool = False,
 ) -> float:
     """Return the bytes of activations that one GPU keeps for the backward pass.
@@ -92,7 +92,7 @@ def activation_bytes(
         vocabulary: rows of the output layer; logits exist for `LOGIT_TOKENS` at a time.
         context: tokens of a window, T.
         windows: number in one forward pass.
-        checkpointing: gradient checkpointing.
+        gradient_checkpointing: gradient checkpointing.
         scores_kept: the kernel `eager`, which keeps each of a heads' scores (6 a T a token); SDPA
             and flash attention compute them again.
     """
@@ -102,7 +102,7 @@ def activation_bytes(
     block = (family.norm_bytes + 6) * hidden + 4 * shape.key_value_width + inner
     if scores_kept:
         block += 6 * shape.heads * context
-    blocks = 4 * hidden * shape.layers + block if checkpointing else block * shape.layers
+    blocks = 4 * hidden * shape.layers + block if gradient_checkpointing else block * shape.layers
     tokens = windows * context
     return float(tokens * blocks + min(tokens, LOGIT_TOKENS) * LOGIT_BYTES * vocabulary)
 
@@ -158,11 +158,13 @@ def run_cost(
             vocabulary,
             context=settings.context,
             windows=windows,
-            checkpointing=execution.checkpointing,
-            scores_kept=execution.kernel == "eager",
+            gradient_checkpointing=execution.gradient_checkpointing,
+            scores_kept=execution.attention == "eager",
         ),
         disk=float((own + adapters) * WEIGHT_BYTES),
-        gpu_seconds=flops * (4 / 3 if execution.checkpointing else 1) / (peak * utilisation),
+        gpu_seconds=flops
+        * (4 / 3 if execution.gradient_checkpointing else 1)
+        / (peak * utilisation),
     )
 
 

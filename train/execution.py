@@ -12,9 +12,9 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, model_validator
 
+from inject.builtin_files import CONFIGS
 from inject.errors import InputError
 from inject.settings import PositiveFloat, PositiveInt, Settings
-from inject.shipped import CONFIGS
 
 Tracker = Literal["tensorboard", "wandb", "trackio", "mlflow"]
 Engine = Literal["auto", "process", "torchrun", "deepspeed"]
@@ -36,20 +36,20 @@ class ExecutionSettings(Settings):
     offload: bool = False
     """Keep the optimiser's states (stage 3: also the weights) in the CPU's memory; stages 2 and
     3."""
-    device_windows: PositiveInt | None = None
+    micro_batch_windows: PositiveInt | None = None
     """Windows per forward pass and device; fewer need less memory and more passes; null: the whole
     share of a step. Unlearning uses the largest divisor of its steps up to this number."""
-    kernel: Kernel = "auto"
+    attention: Kernel = "auto"
     """Attention kernel: `sdpa` (torch's, with flash attention on GPUs that support it), `eager`
     (plain, slow), `flash_attention_2` (package flash-attn); `auto`: the model's own."""
-    checkpointing: bool = False
+    gradient_checkpointing: bool = False
     """Gradient checkpointing: a third more operations, a fraction of the memory."""
     compile: bool = False
     """Compile the model with `torch.compile`: slow to start, faster on GPUs."""
     resume_every: PositiveInt | None = None
     """Optimiser steps between restart checkpoints; null: every five minutes, or less often to take
     at most 2 % of the time."""
-    silent_after: PositiveFloat | None = None
+    hang_timeout: PositiveFloat | None = None
     """Seconds without a heartbeat after which one of several processes counts as hanging; null:
     twenty of the run's steps, at least two minutes. At least 15 minutes for the first step and
     saving, 30 for start-up."""
@@ -86,7 +86,7 @@ class ExecutionSettings(Settings):
         return self
 
     def for_texts(self, batch_texts: int, processes: int) -> "ExecutionSettings":
-        """Return these settings for a run in small steps: `device_windows` limits each pass.
+        """Return these settings for a run in small steps: `micro_batch_windows` limits each pass.
 
         One section serves all runs of an experiment, and the steps of unlearning are smaller than
         those of training.
@@ -104,14 +104,14 @@ class ExecutionSettings(Settings):
                 "processes",
                 where="batch_texts",
                 allowed=f"a multiple of {processes}",
-                hint="Change batch_texts of the method, or execution.processes.",
+                hint="Change batch_texts of the method, or training_runtime.processes.",
             )
-        if self.device_windows is None:
+        if self.micro_batch_windows is None:
             return self
         fitting = [
-            size for size in _divisors(batch_texts // processes) if size <= self.device_windows
+            size for size in _divisors(batch_texts // processes) if size <= self.micro_batch_windows
         ]
-        return self.model_copy(update={"device_windows": fitting[-1]})
+        return self.model_copy(update={"micro_batch_windows": fitting[-1]})
 
     def whole_step(self, texts: int, processes: int) -> tuple[int, "ExecutionSettings"]:
         """Return the padded number of windows of a step with all texts, and these settings for it.
@@ -123,10 +123,10 @@ class ExecutionSettings(Settings):
             processes: number of processes that share them.
         """
         share = -(-texts // processes)
-        passes = -(-share // (self.device_windows or share))
+        passes = -(-share // (self.micro_batch_windows or share))
         windows = -(-share // passes)
-        limit = None if self.device_windows is None else windows
-        execution = self.model_copy(update={"device_windows": limit})
+        limit = None if self.micro_batch_windows is None else windows
+        execution = self.model_copy(update={"micro_batch_windows": limit})
         return processes * passes * windows, execution
 
     def device_batch(self, batch_windows: int, processes: int) -> int:
@@ -143,21 +143,21 @@ class ExecutionSettings(Settings):
             raise InputError(
                 f"{batch_windows} windows of a step cannot be divided evenly among {processes} "
                 "processes",
-                where="execution.processes",
+                where="training_runtime.processes",
                 allowed=", ".join(str(divisor) for divisor in _divisors(batch_windows)),
                 hint="Change batch_tokens, or the number of processes.",
             )
         share = batch_windows // processes
-        if self.device_windows is None:
+        if self.micro_batch_windows is None:
             return share
-        if share % self.device_windows:
+        if share % self.micro_batch_windows:
             raise InputError(
-                f"a process has {share} windows of each step, which {self.device_windows} do not "
-                "divide",
-                where="execution.device_windows",
+                f"a process has {share} windows of each step, which {self.micro_batch_windows} do "
+                "not divide",
+                where="training_runtime.micro_batch_windows",
                 allowed=", ".join(str(divisor) for divisor in _divisors(share)),
             )
-        return self.device_windows
+        return self.micro_batch_windows
 
 
 def require_installed(execution: ExecutionSettings) -> None:
@@ -169,15 +169,15 @@ def require_installed(execution: ExecutionSettings) -> None:
     if execution.backend == "deepspeed" and importlib.util.find_spec("deepspeed") is None:
         raise InputError(
             "DeepSpeed is not installed",
-            where="execution.engine",
+            where="training_runtime.engine",
             allowed="process, torchrun",
-            hint="pip install deepspeed (Linux only), or set execution.engine=torchrun.",
+            hint="pip install deepspeed (Linux only), or set training_runtime.engine=torchrun.",
         )
     for name in execution.trackers:
         if importlib.util.find_spec(name) is None:
             raise InputError(
                 f"the tracker {name} is not installed",
-                where="execution.trackers",
+                where="training_runtime.trackers",
                 hint=f"pip install {name}, or remove it: the run's folder contains the same data.",
             )
 

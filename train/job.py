@@ -23,7 +23,7 @@ from inject.plan.plan import read_plan
 from inject.settings import PositiveInt, Settings
 from inject.step import Report
 from inject.stream.exposures import CopyName, ExposureRecorder, TextKey
-from inject.stream.view import SourceSlice, View, clean_view
+from inject.stream.view import SourceSlice, StreamView, clean_view
 from inject.variants.rendition import WHOLE, Rendition, read_renditions, whole_renditions
 from inject.variants.settings import Variants
 from train.device import default_device
@@ -145,7 +145,7 @@ def run(
 
 def _spiked_stream(
     job: TrainingJob, clean: Corpus, tokenizer: "PreTrainedTokenizerBase"
-) -> "tuple[View, ExposureRecorder, WindowInputs | None]":
+) -> "tuple[StreamView, ExposureRecorder, WindowInputs | None]":
     from train.window_inputs import window_inputs
 
     planned = read_plan(Path(job.plan or ""))
@@ -253,7 +253,7 @@ def run_job(
         environment=environment,
         on_line=on_line,
         heartbeats=unfinished / HEARTBEATS,
-        silent_after=execution.silent_after,
+        hang_timeout=execution.hang_timeout,
     )
 
 

@@ -51,7 +51,7 @@ def launch(
     environment: Mapping[str, str],
     on_line: Callable[[str], None] | None = None,
     heartbeats: Path | None = None,
-    silent_after: float | None = None,
+    hang_timeout: float | None = None,
 ) -> None:
     """Run `python -m module arguments…` in several processes and wait for all of them.
 
@@ -62,7 +62,7 @@ def launch(
         environment: added to this process's own.
         on_line: called with each line that rank 0 writes to its standard output.
         heartbeats: the folder where the processes write their heartbeats; None detects no hang.
-        silent_after: allowed seconds without a heartbeat within a step; None adapts to the steps.
+        hang_timeout: allowed seconds without a heartbeat within a step; None adapts to the steps.
 
     Raises:
         ProcessFailed: one of them died or hangs; names its rank, its signal, exit code or position,
@@ -77,7 +77,7 @@ def launch(
         shutil.rmtree(heartbeats, ignore_errors=True)
         shutil.rmtree(logs, ignore_errors=True)
         logs.mkdir(parents=True)
-        detector = HangDetector(heartbeats, processes, silent_after=silent_after)
+        detector = HangDetector(heartbeats, processes, hang_timeout=hang_timeout)
         environment = {**environment, WATCHED_BY_PARENT: "1"}
     with (
         nullcontext(logs) if logs else tempfile.TemporaryDirectory() as place,

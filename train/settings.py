@@ -27,7 +27,7 @@ TUNING: tuple[Mode, ...] = ("finetune", "lora")
 class TokenizerTraining(Settings):
     """Train a byte-level BPE tokenizer on the corpus sources."""
 
-    train: Annotated[int, Field(ge=SMALLEST_VOCABULARY, le=LARGEST_VOCABULARY)]
+    vocab_size: Annotated[int, Field(ge=SMALLEST_VOCABULARY, le=LARGEST_VOCABULARY)]
     """Size of the vocabulary with the end token: 257 (all bytes and the end token) to 1,048,576."""
 
 
@@ -40,7 +40,7 @@ class ModelSettings(Settings):
     """A saved causal language model: a folder, a GGUF file (a path, or
     `hf://OWNER/NAME/FILE.gguf`), or a hub id."""
     tokenizer: TokenizerTraining | str | None = None
-    """`{train: N}`, or a path or hub id; optional with `pretrained`, which has its own."""
+    """`{vocab_size: N}`, or a path or hub id; optional with `pretrained`, which has its own."""
     revision: str | None = None
     """Branch, tag or commit of the hub repository."""
     trust_remote_code: bool = False
@@ -53,7 +53,8 @@ class ModelSettings(Settings):
             raise ValueError(f"give exactly one of shape and pretrained; got {combination}")
         if self.shape is not None and self.tokenizer is None:
             raise ValueError(
-                "a model trained from scratch needs a tokenizer: {train: 4096}, or a path or hub id"
+                "a model trained from scratch needs a tokenizer: {vocab_size: 4096}, or a path or "
+                "hub id"
             )
         if self.shape is not None and self.revision is not None:
             raise ValueError("revision requires pretrained; a shape has none")
@@ -129,7 +130,7 @@ class TrainSettings(Settings):
     """Decoupled weight decay on matrices and embeddings, not on norms and biases."""
     betas: tuple[Beta, Beta] = (0.9, 0.95)
     """Decay rates of AdamW's two moment estimates."""
-    clip: PositiveFloat | None = 1.0
+    max_grad_norm: PositiveFloat | None = 1.0
     """Largest norm of the gradient; null clips nothing."""
     precision: Precision = "auto"
     """Arithmetic of the forward pass, part of the model's identity; weights stay float32. `auto`:
@@ -187,7 +188,7 @@ class BaseSettings(Settings):
     """Decoupled weight decay on matrices and embeddings, not on norms and biases."""
     betas: tuple[Beta, Beta] = (0.9, 0.95)
     """Decay rates of AdamW's two moment estimates."""
-    clip: PositiveFloat | None = 1.0
+    max_grad_norm: PositiveFloat | None = 1.0
     """Largest norm of the gradient; null clips nothing."""
     precision: Precision = "auto"
     """Arithmetic of the forward pass, as in `train`; weights stay float32."""

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 import numpy.typing as npt
 
-from inject.stream.view import View
+from inject.stream.view import StreamView
 from train.completion import Mask
 
 I64 = npt.NDArray[np.int64]
@@ -30,7 +30,7 @@ class WindowInputs:
         separate: whether packed documents do not see each other.
     """
 
-    def __init__(self, view: View, *, masks: Sequence[Mask] | None, separate: bool) -> None:
+    def __init__(self, view: StreamView, *, masks: Sequence[Mask] | None, separate: bool) -> None:
         self._view = view
         self._masks = masks
         self._starts = view.document_starts() if separate else None
@@ -62,7 +62,7 @@ class WindowInputs:
 
 
 def window_inputs(
-    view: View, *, masks: Sequence[Mask] | None, separate: bool
+    view: StreamView, *, masks: Sequence[Mask] | None, separate: bool
 ) -> WindowInputs | None:
     """Return the further inputs of windows; None if there are none."""
     if masks is None and not separate:

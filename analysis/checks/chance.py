@@ -23,7 +23,7 @@ from math import isfinite, nan, sqrt
 
 import numpy as np
 
-from analysis.arm import Column
+from analysis.arm import DetectorColumn
 from analysis.auc_cells import PreparedCohort
 from analysis.copy_bins import CopiesCell
 from analysis.findings import Row
@@ -70,7 +70,7 @@ def dealing_error(rows: Rows, scores: Floats) -> float:
 
 
 def column_error(
-    work: PreparedCohort, column: Column, cell: CopiesCell, dataset: str | None = None
+    work: PreparedCohort, column: DetectorColumn, cell: CopiesCell, dataset: str | None = None
 ) -> float:
     """Return `dealing_error` of one column's AUC.
 

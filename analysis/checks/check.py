@@ -56,7 +56,7 @@ class Check:
     total: int = 0
     """What was looked at: copies looked for in the streams or fed to the models, documents
     compared, AUCs."""
-    off: int = 0
+    n_failed: int = 0
     """How many of these are wrong: copies that are missing, too many or altered, non-members found,
     documents that overlap and were kept, AUCs farther from 0.5 than chance."""
     rows: tuple[CheckRow, ...] = ()
@@ -98,7 +98,7 @@ def _rows(check: Check) -> Iterator[dict[str, Any]]:
         **room,
         "verdict": check.verdict,
         "total": check.total,
-        "off": check.off,
+        "n_failed": check.n_failed,
         "note": check.sentence,
     }
     for row in check.rows:

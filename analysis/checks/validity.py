@@ -94,7 +94,7 @@ def _audit(audits: Mapping[str, Mapping[str, Any]]) -> Check:
         verdict="failed" if failed else "passed",
         sentence=sentence,
         total=sum(planned),
-        off=sum(wrong) + sum(withheld),
+        n_failed=sum(wrong) + sum(withheld),
         facts=facts,
         streams=streams,
     )
@@ -157,7 +157,7 @@ def _check_training_input(fed: Mapping[str, CopyOutcomes]) -> Check:
         verdict="failed" if altered else "passed",
         sentence=sentence,
         total=planned,
-        off=altered,
+        n_failed=altered,
         facts=(*facts, *named),
         streams=streams,
     )
@@ -188,7 +188,7 @@ def _backgrounds(audits: Sequence[OverlapFacts]) -> Check:
         verdict=verdict,
         sentence=sentence,
         total=documents,
-        off=remaining,
+        n_failed=remaining,
         facts=tuple(
             (
                 f"{row.dataset} {row.source_id} ({row.example_id})",
@@ -300,7 +300,7 @@ def _check_chance(
             rows=tuple(rows),
             room=room,
             total=len(measured),
-            off=len(off),
+            n_failed=len(off),
         )
 
     if room is None:

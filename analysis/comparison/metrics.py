@@ -18,7 +18,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from analysis.arm import Cohort, axis_column
-from analysis.arm_words import arm_words
+from analysis.arm_labels import arm_words
 from analysis.copy_bins import ALL
 from analysis.findings import Findings, Row, question_table, split_by_cohort
 from analysis.intervals.estimate import Estimate
@@ -31,9 +31,9 @@ _CONTAMINATED = "contaminated"
 _UNKNOWN_COPIES = frozenset({"retrained"})
 """Models that saw copies of some members, which a run's folder does not name."""
 _KEY = ("dataset", "detector", "selection", "metric")
-PLACE = ("arm", "words", "model", *_KEY)
+PLACE = ("arm", "label", "model", *_KEY)
 """The key of a compared number: `arm` is of the first run, and of the second, where it is
-called otherwise; `words` is the same in words."""
+called otherwise; `label` is the same as text."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -193,7 +193,7 @@ def _rows(
         if column not in differences:
             rows = [of_run.get(column, []) for of_run in scored]
             differences[column] = paired_differences(*rows, confidence=settings.confidence)
-        head = {"arm": pair.label, "words": pair.words, "model": model, **place}
+        head = {"arm": pair.label, "label": pair.words, "model": model, **place}
         for run, table in zip(("first", "second"), pair, strict=True):
             if (row := table.row(**place)) is not None:
                 yield {**row, **head, "run": run}

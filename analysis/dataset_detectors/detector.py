@@ -2,7 +2,7 @@
 
 It uses all rows of one dataset under one model and answers once, with a statistic and,
 if it is a test, a p-value. If possible, it answers a second time on unseen rows
-(`rows` of `Finding`): there its p-values must be uniform.
+(`rows` of `DatasetFinding`): there its p-values must be uniform.
 
 Scores of many detectors are features: on one scale, outliers cut, gaps filled, fitted on `tune`.
 Everything that is estimated comes from the tuning rows, both sides together, so that no label and
@@ -35,7 +35,7 @@ POOLED = "all"
 """All datasets of a pool together."""
 
 
-class Finding(NamedTuple):
+class DatasetFinding(NamedTuple):
     """One answer."""
 
     rows: Rows
@@ -101,12 +101,12 @@ class DatasetDetector:
     """Of a row, if it reads `statistics`."""
     pooled: bool = False
     """Whether it also answers for all datasets together."""
-    find: Callable[[DatasetEvidence], list[Finding]]
+    find: Callable[[DatasetEvidence], list[DatasetFinding]]
 
 
-def nothing(rows: Rows, statistic: str, note: str, n: int = 0) -> Finding:
+def no_result(rows: Rows, statistic: str, note: str, n: int = 0) -> DatasetFinding:
     """Return a finding without a value, whose note is the reason."""
-    return Finding(rows, statistic, math.nan, n=n, note=note)
+    return DatasetFinding(rows, statistic, math.nan, n=n, note=note)
 
 
 def group_means(values: Floats, groups: npt.NDArray[np.object_]) -> Floats:

@@ -12,12 +12,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from analysis.arm import UPPER_BOUNDS, Arm, Cohort, Column, LoadedArm
+from analysis.arm import UPPER_BOUNDS, Arm, Cohort, DetectorColumn, LoadedArm
 from analysis.dataset_detectors.detector import (
     POOLED,
     DatasetDetector,
     DatasetEvidence,
-    Finding,
+    DatasetFinding,
     asked_dataset_detectors,
     holm,
 )
@@ -66,7 +66,7 @@ def _rows_of(
     names = list(dict.fromkeys(arm.dataset))
     if detector.pooled and len(names) > 1:
         names = [POOLED, *names]
-    findings: list[tuple[str, Finding]] = []
+    findings: list[tuple[str, DatasetFinding]] = []
     for name in names:
         evidence = _evidence(arm, choices, settings, further, name, detector.score)
         findings += [(name, finding) for finding in detector.find(evidence)]
@@ -154,7 +154,7 @@ def _evidence(
     )
 
 
-def _contestants(arm: LoadedArm, choices: Sequence[Choice]) -> list[Column]:
+def _contestants(arm: LoadedArm, choices: Sequence[Choice]) -> list[DetectorColumn]:
     """Return the setting of each detector that is reported; no controls, no upper bounds."""
     columns = shown_columns(reported_columns([arm], choices))
     return [column for column in columns if column.detector not in UPPER_BOUNDS]

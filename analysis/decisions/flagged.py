@@ -30,7 +30,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from analysis.arm import Cohort, Column, LoadedArm, file_arm
+from analysis.arm import Cohort, DetectorColumn, LoadedArm, file_arm
 from analysis.intervals.estimate import Estimate, no_estimate
 from analysis.intervals.influence import Floats, Mask
 from analysis.metrics import POOLED
@@ -161,7 +161,7 @@ class Decision(NamedTuple):
 
 
 def decide(
-    arm: LoadedArm, column: Column, calibrates: Mask, candidates: Mask, *, level: float
+    arm: LoadedArm, column: DetectorColumn, calibrates: Mask, candidates: Mask, *, level: float
 ) -> Decision | None:
     """Return which rows are flagged; None if no row with a score calibrates.
 

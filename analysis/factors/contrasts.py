@@ -67,8 +67,8 @@ def contrasts(pairs: Sequence[tuple[Numbers, Numbers]], *, confidence: float = 0
             rows[-1] |= {
                 "low": value - band,
                 "high": value + band,
-                "alone_low": value - alone,
-                "alone_high": value + alone,
+                "pointwise_low": value - alone,
+                "pointwise_high": value + alone,
                 "p_value": min(1.0, float(2 * t.sf(abs(value) / error, freedom)) * number),
             }
     return rows
@@ -212,7 +212,9 @@ def _best_rows(contestants: Mapping[str, Numbers], confidence: float) -> Iterato
 
 _BLANK: Row = {
     **dict.fromkeys(("factor", "dataset", "detector", "setting", "level", "versus", "term"), ""),
-    **dict.fromkeys(("x", "value", "low", "high", "alone_low", "alone_high", "p_value"), nan),
+    **dict.fromkeys(
+        ("x", "value", "low", "high", "pointwise_low", "pointwise_high", "p_value"), nan
+    ),
     "n_members": 0,
     "n_seeds": 0,
     "shown": "",

@@ -16,9 +16,9 @@ import numpy as np
 
 from analysis.arm import Cohort
 from analysis.copy_bins import copies_cells, is_dose
-from analysis.factors.lines import Line, fit_line
+from analysis.factors.lines import FittedLine, fit_line
 from analysis.factors.study import Study, StudyArm
-from analysis.intervals.fieller import Reach, reach_text
+from analysis.intervals.fieller import ThresholdCrossing, reach_text
 from analysis.intervals.influence import Counts, Floats, Mask
 from analysis.intervals.numbers import Numbers, beside
 from analysis.settings import AnalysisSettings
@@ -71,7 +71,7 @@ class Response(NamedTuple):
     dataset: str
     detector: str
     setting: str
-    line: Line | str
+    line: FittedLine | str
     """Or why there is none."""
 
     def rows(self) -> Iterator[dict[str, Any]]:
@@ -260,7 +260,7 @@ def shown_reach(response: Response) -> str:
     def moved(place: float) -> float:
         return factor_value(response.factor, place)
 
-    reach = Reach(
+    reach = ThresholdCrossing(
         moved(line.reach.value),
         tuple((moved(low), moved(high)) for low, high in line.reach.places),
     )

@@ -15,7 +15,7 @@ from typing import NamedTuple
 import numpy as np
 
 from analysis.intervals.ends import LEAST_GROUPS
-from analysis.intervals.fieller import Reach, fieller
+from analysis.intervals.fieller import ThresholdCrossing, fieller
 from analysis.intervals.influence import Floats
 from analysis.intervals.joint import BySeed
 
@@ -34,7 +34,7 @@ class Points(NamedTuple):
     members: Floats
 
 
-class Line(NamedTuple):
+class FittedLine(NamedTuple):
     """A fitted line."""
 
     intercept: float
@@ -50,7 +50,7 @@ class Line(NamedTuple):
     """Of the line at the point where it reaches the level, or at the nearest measured value."""
     misfit_p: float
     """Of the hypothesis that the points form a line; NaN with two points."""
-    reach: Reach
+    reach: ThresholdCrossing
     """Where it reaches `REACHED`."""
     seeds: int
     points: Points
@@ -69,7 +69,7 @@ class Line(NamedTuple):
 
 def fit_line(
     aucs: BySeed, x: Floats, *, confidence: float = 0.95, start: float = 0.0
-) -> Line | str:
+) -> FittedLine | str:
     """Fit a line through AUCs, or return the reason for its absence.
 
     Args:
@@ -116,7 +116,7 @@ def fit_line(
     if not error > 0:
         return "the rows of a value do not differ"
     half = t.ppf((1 + confidence) / 2, each.freedom) * np.sqrt(np.diag(covariance))
-    return Line(
+    return FittedLine(
         intercept=float(coefficients[0]),
         slope=float(coefficients[1]),
         low=float(coefficients[1] - of_slope * error),

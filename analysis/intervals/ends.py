@@ -25,7 +25,7 @@ ALIKE = "the rows do not differ"
 """Why a number without any variance has no interval."""
 
 
-class Scale(Enum):
+class IntervalMethod(Enum):
     """The scale of a number, which determines its interval."""
 
     AUC = "score"
@@ -43,7 +43,7 @@ class Interval(NamedTuple):
     """`any seed`, `this model`, `these 2 models`; or `none: ` and why."""
 
 
-def find_interval(clustered: Clustered, scale: Scale, *, confidence: float) -> Interval:
+def find_interval(clustered: Clustered, scale: IntervalMethod, *, confidence: float) -> Interval:
     """Return the intervals of K numbers.
 
     Args:
@@ -146,7 +146,7 @@ def _ellipse_pairs(
     for auc, way in ((first_auc, first), (second_auc, second)):
         # The rows of the difference are the rows of both.
         alone = auc._replace(freedom=difference.freedom)
-        low, high = _limited_ends(alone, Scale.AUC, (1 - confidence) / 2)
+        low, high = _limited_ends(alone, IntervalMethod.AUC, (1 - confidence) / 2)
         ends.append((low, high))
         with np.errstate(invalid="ignore", divide="ignore", over="ignore"):
             middle, left, right = (np.log(end / (1 - end)) for end in (auc.value, low, high))
@@ -157,7 +157,7 @@ def _ellipse_pairs(
 
 _DIRECTIONS = 73
 """Points of the ellipse that are looked at: five degrees apart."""
-_SHARES = (Scale.AUC, Scale.TPR)
+_SHARES = (IntervalMethod.AUC, IntervalMethod.TPR)
 _NOTHING = 1e-18
 """A variance that is zero but for rounding."""
 
@@ -166,14 +166,16 @@ def _is_at_limit(value: Floats) -> npt.NDArray[np.bool_]:
     return (value > 1 - 1e-12) | (value < 1e-12)
 
 
-def _limited_ends(clustered: Clustered, scale: Scale, tail: float) -> tuple[Floats, Floats]:
+def _limited_ends(
+    clustered: Clustered, scale: IntervalMethod, tail: float
+) -> tuple[Floats, Floats]:
     """Return the ends; shares of 0 and 1 have the exact bound for none or all of n groups."""
     with np.errstate(invalid="ignore", divide="ignore", over="ignore"):
         ends = _student_ends(clustered, scale, tail)
     if scale not in _SHARES:
         return ends
     # Clopper and Pearson 1934.
-    counted = clustered.member_groups if scale is Scale.TPR else clustered.smaller_groups
+    counted = clustered.member_groups if scale is IntervalMethod.TPR else clustered.smaller_groups
     exact = tail ** (1 / np.maximum(counted, 1))
     top, bottom = clustered.value > 1 - 1e-12, clustered.value < 1e-12
     low = np.where(top, exact, np.where(bottom, 0.0, ends[0]))
@@ -185,17 +187,19 @@ def _omit_ends(low: Floats, high: Floats, about: list[str]) -> Interval:
     return Interval(np.where(without, np.nan, low), np.where(without, np.nan, high), about)
 
 
-def _student_ends(clustered: Clustered, scale: Scale, tail: float) -> tuple[Floats, Floats]:
+def _student_ends(
+    clustered: Clustered, scale: IntervalMethod, tail: float
+) -> tuple[Floats, Floats]:
     """Return both ends, as many standard errors away as Student's t has."""
     from scipy.special import ndtri, stdtrit
 
     student = stdtrit(np.maximum(clustered.freedom, 1.0), 1 - tail)
-    if scale is Scale.AUC:
+    if scale is IntervalMethod.AUC:
         return _auc_ends(clustered, student, ndtri(1 - tail))
     value, half = clustered.value, student * np.sqrt(clustered.variance)
-    if scale is Scale.SLOPE:
+    if scale is IntervalMethod.SLOPE:
         return value - half, value + half
-    if scale is Scale.TREND:
+    if scale is IntervalMethod.TREND:
         middle, wide = np.arctanh(value), half / (1 - value**2)
         return np.tanh(middle - wide), np.tanh(middle + wide)
     extra = half**2 / (value * (1 - value))

@@ -18,7 +18,7 @@ Stretch = tuple[float, float]
 """The places from one end to the other; infinite if there is no end."""
 
 
-class Reach(NamedTuple):
+class ThresholdCrossing(NamedTuple):
     """Where a line reaches a level."""
 
     value: float
@@ -35,7 +35,7 @@ def fieller(
     quantile: float,
     *,
     start: float = 0.0,
-) -> Reach:
+) -> ThresholdCrossing:
     """Return the x at which `intercept + slope x` reaches `level`, from `start` on.
 
     Args:
@@ -59,7 +59,7 @@ def fieller(
         value = -off / slope
         if value < start or (slope < 0 and off < 0):
             value = start if off + slope * start >= 0 else inf
-    return Reach(value, tuple(ranges))
+    return ThresholdCrossing(value, tuple(ranges))
 
 
 def _solution(c2: float, c1: float, c0: float) -> list[Stretch]:
@@ -78,7 +78,9 @@ def _solution(c2: float, c1: float, c0: float) -> list[Stretch]:
     return [(-inf, ends[0]), (ends[1], inf)]
 
 
-def reach_text(reach: Reach, *, smallest: float, largest: float, written: Written) -> str:
+def reach_text(
+    reach: ThresholdCrossing, *, smallest: float, largest: float, written: Written
+) -> str:
     """Return the place and its interval in words; beyond the data, no number is given.
 
     Args:

@@ -22,7 +22,7 @@ from math import nan
 import numpy as np
 
 from analysis.intervals.clustered import Clustered, Part, Seeds, cluster
-from analysis.intervals.ends import Interval, Scale, find_difference, find_interval
+from analysis.intervals.ends import Interval, IntervalMethod, find_difference, find_interval
 from analysis.intervals.estimate import Estimate
 from analysis.intervals.influence import Counts, Floats, Mask, Sample, difference
 from analysis.intervals.joint import BySeed, seed_numbers
@@ -36,7 +36,7 @@ class Numbers:
 
     seeds: Sequence[Mapping[str, Part]]
     """For each seed, by dataset; empty for a seed that has no number."""
-    scale: Scale
+    scale: IntervalMethod
     parents: "tuple[Numbers, Numbers] | None" = None
     """Of a difference: both."""
     _known: dict[str | None, Clustered | None] = field(
@@ -61,7 +61,7 @@ class Numbers:
             }
             for own, others in zip(self.seeds, other.seeds, strict=True)
         ]
-        scale = self.scale if self.scale is Scale.AUC else Scale.SLOPE
+        scale = self.scale if self.scale is IntervalMethod.AUC else IntervalMethod.SLOPE
         return Numbers(seeds, scale, (self, other))
 
     def between(self, pairs: Sequence[tuple[int, int]]) -> "Numbers":
@@ -125,7 +125,7 @@ class Numbers:
         clustered = self.clustered(dataset)
         if clustered is None:
             return []
-        if self.parents is not None and self.scale is Scale.AUC:
+        if self.parents is not None and self.scale is IntervalMethod.AUC:
             first, second = (parent.clustered(dataset) for parent in self.parents)
             if first is None or second is None:
                 return []

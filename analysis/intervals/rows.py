@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from analysis.intervals.clustered import Part
-from analysis.intervals.ends import Scale
+from analysis.intervals.ends import IntervalMethod
 from analysis.intervals.influence import (
     Counts,
     Floats,
@@ -113,7 +113,7 @@ def auc_numbers(
         all_nonmembers = np.ones((1, len(outside)), dtype=bool)
         return leave_out(auc, [(sides[0].groups, within_cells), (sides[1].groups, all_nonmembers)])
 
-    return _numbers(rows, scores, within, Scale.AUC, sample)
+    return _numbers(rows, scores, within, IntervalMethod.AUC, sample)
 
 
 def tpr_numbers(rows: Rows, scores: Floats, rate: float, within: Mask | None = None) -> Numbers:
@@ -123,7 +123,7 @@ def tpr_numbers(rows: Rows, scores: Floats, rate: float, within: Mask | None = N
         sides = rows.sides(scores, inside, outside)
         return tpr_sample(*sides, within_cells, n_groups, rate, rows.strata(inside))
 
-    return _numbers(rows, scores, within, Scale.TPR, sample)
+    return _numbers(rows, scores, within, IntervalMethod.TPR, sample)
 
 
 def mean_numbers(
@@ -132,7 +132,7 @@ def mean_numbers(
     within: Mask | None = None,
     *,
     weights: Floats | None = None,
-    scale: Scale = Scale.SLOPE,
+    scale: IntervalMethod = IntervalMethod.SLOPE,
 ) -> Numbers:
     """Return means over members; `weights` of the rows, other arguments as for `auc_numbers`."""
 
@@ -147,7 +147,7 @@ def share_numbers(
     rows: Rows, values: Floats, within: Mask | None = None, *, weights: Floats | None = None
 ) -> Numbers:
     """Return means of what is between 0 and 1, and so are their ends; see `mean_numbers`."""
-    return mean_numbers(rows, values, within, weights=weights, scale=Scale.TPR)
+    return mean_numbers(rows, values, within, weights=weights, scale=IntervalMethod.TPR)
 
 
 def trend_numbers(rows: Rows, values: Floats, copies: Counts) -> Numbers:
@@ -160,7 +160,7 @@ def trend_numbers(rows: Rows, values: Floats, copies: Counts) -> Numbers:
         trend, pairs = trend_sample(side, copies[inside], n_groups, rows.strata(inside))
         return (trend, np.array([pairs])) if pairs else None
 
-    return _numbers(rows, values, None, Scale.TREND, sample)
+    return _numbers(rows, values, None, IntervalMethod.TREND, sample)
 
 
 def number_groups(dataset: Iterable[str], group: Iterable[str]) -> Counts:
@@ -207,7 +207,7 @@ def _numbers(
     rows: Rows,
     values: Floats,
     within: Mask | None,
-    scale: Scale,
+    scale: IntervalMethod,
     sample: Callable[[Counts, Counts, Mask, int], _Sampled],
 ) -> Numbers:
     """Return numbers of all seeds.

@@ -22,7 +22,7 @@ from analysis.page.inputs import PageInputs
 from analysis.page.methods import Methods, describe_methods, methods_section
 from analysis.page.parts import (
     Columns,
-    Gains,
+    Effects,
     Note,
     Part,
     Section,
@@ -55,7 +55,7 @@ from analysis.page.sections.results import all_results, results_sections
 from analysis.page.sections.trajectory import trajectory_section
 from analysis.page.unlearning.sections import lead_parts, unlearning_sections
 from analysis.page.unlearning.verdicts import judged_models, leading_sentences
-from analysis.page.view import View
+from analysis.page.view import ReportView
 from analysis.summary import (
     AUC_MEANS,
     NOTHING_MEASURED,
@@ -107,7 +107,7 @@ def build_page(inputs: PageInputs) -> RunPage:
     audits = [audit for _, audit in inputs.backgrounds]
     checks = check_validity(tables, inputs.audits, inputs.copies, audits)
     best = find_headline(tables)
-    view = None if best is None else View(inputs=inputs, tables=tables, best=best)
+    view = None if best is None else ReportView(inputs=inputs, tables=tables, best=best)
     # The section on detectors lists what was left out.
     listed = {left_out.note for left_out in inputs.left_out}
     notes = detector_notes(inputs.arms, besides={*listed, *inputs.notes})
@@ -164,7 +164,7 @@ def build_page(inputs: PageInputs) -> RunPage:
 
 
 def _detection_led(
-    view: View | None, checks: Sequence[Check], detection: Sequence[Section]
+    view: ReportView | None, checks: Sequence[Check], detection: Sequence[Section]
 ) -> _Report:
     """Return a report that leads with detection."""
     if view is None:
@@ -177,7 +177,7 @@ def _detection_led(
 
 def _unlearning_led(
     inputs: PageInputs,
-    view: View | None,
+    view: ReportView | None,
     checks: Sequence[Check],
     detection: Sequence[Section],
 ) -> _Report | None:
@@ -196,7 +196,7 @@ def _unlearning_led(
         before = answer("before", "Before", "Before unlearning", headline, extra=[pictures])
         title = "What changes detectability?"
         effects = gains(view)
-        effect = Gains(effects) if effects else None
+        effect = Effects(effects) if effects else None
         changes = answer("changes", "Changes", title, "", extra=[effect])
     page = SiblingPage(
         "detectors.html",
@@ -213,7 +213,7 @@ def _unlearning_led(
 
 
 def _detection(
-    inputs: PageInputs, view: View | None, notes: Sequence[str], along: Section | None
+    inputs: PageInputs, view: ReportView | None, notes: Sequence[str], along: Section | None
 ) -> list[Section]:
     """Return the sections on detectors that have content."""
     task = None
@@ -235,7 +235,7 @@ def _pages_beside(
     inputs: PageInputs,
     tables: Sequence[Findings],
     checks: Sequence[Check],
-    view: View | None,
+    view: ReportView | None,
     methods: Methods | None,
 ) -> list[SiblingPage]:
     """Return the further pages that have content."""

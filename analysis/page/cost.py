@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from analysis.page.inputs import DetectorWork, EvidenceStep, PageInputs, StepRecord
-from analysis.page.parts import Copied, Fold, Note, Part, Section, answer
+from analysis.page.parts import CopyButton, Fold, Note, Part, Section, answer
 from analysis.page.table import Table, facts, listing, seconds_text
 
 _MAX_STEPS = 30
@@ -125,7 +125,7 @@ def detector_cost_listing(work: Sequence[DetectorWork]) -> Table | None:
 def provenance_section(inputs: PageInputs) -> Section | None:
     """Return the provenance of the numbers, and their experiment."""
     yaml = inputs.experiment_yaml
-    experiment = Copied("experiment-file", "Copy the file", [yaml], verbatim=True)
+    experiment = CopyButton("experiment-file", "Copy the file", [yaml], verbatim=True)
     parts: list[Part] = [
         facts("", provenance(inputs)),
         Fold("The experiment, resolved", [experiment]),

@@ -21,7 +21,7 @@ from analysis.page.drawing.matrix import (
     difference_axis,
 )
 from analysis.page.drawing.panels import Line, LinePanel, Panels
-from analysis.page.table import Column, Table, split_table, with_noun
+from analysis.page.table import Table, TableColumn, split_table, with_noun
 from analysis.selection.ranking import common_rows, rank_detectors
 from analysis.summary import NO_NAMES, Names
 from analysis.unit import AUC, Dot, Entry, Unit
@@ -30,7 +30,7 @@ MAX_PANELS = 20
 Item = TypeVar("Item")
 
 
-class Head(NamedTuple):
+class AxisHeading(NamedTuple):
     """The head of a row or a column."""
 
     label: str
@@ -58,14 +58,14 @@ class Head(NamedTuple):
 class Crossed:
     """Numbers by row and column."""
 
-    rows: Sequence[Head]
-    columns: Sequence[Head]
-    cells: Mapping[tuple[Head, Head], Row | str]
+    rows: Sequence[AxisHeading]
+    columns: Sequence[AxisHeading]
+    cells: Mapping[tuple[AxisHeading, AxisHeading], Row | str]
     """A text replaces a missing number. Places in no shown row or column also count:
     the CSV file has them."""
     unit: Unit
-    bold: Collection[tuple[Head, Head]] = field(default=())
-    counted: Mapping[tuple[Head, Head], str] = field(default_factory=dict)
+    bold: Collection[tuple[AxisHeading, AxisHeading]] = field(default=())
+    counted: Mapping[tuple[AxisHeading, AxisHeading], str] = field(default_factory=dict)
     """The number of examples, if the column's head does not contain it."""
 
     def table(self, title: str, head: str, caption: str) -> Table:
@@ -73,8 +73,11 @@ class Crossed:
         return Table(
             title=title,
             columns=(
-                Column(head),
-                *(Column(column.words, right=True, note=column.note) for column in self.columns),
+                TableColumn(head),
+                *(
+                    TableColumn(column.words, right=True, note=column.note)
+                    for column in self.columns
+                ),
             ),
             rows=tuple(
                 (
@@ -190,13 +193,13 @@ class Crossed:
             if not isinstance(cell, str)
         ]
 
-    def _entry(self, row: Head, column: Head) -> Entry:
+    def _entry(self, row: AxisHeading, column: AxisHeading) -> Entry:
         place = row, column
         cell = self.cells.get(place)
         measured = None if isinstance(cell, str) else cell
         return self.unit.entry(measured, best=place in self.bold, n=self.counted.get(place, ""))
 
-    def _dot(self, row: Head, column: Head) -> Dot | str | None:
+    def _dot(self, row: AxisHeading, column: AxisHeading) -> Dot | str | None:
         place = row, column
         cell = self.cells.get(place)
         if isinstance(cell, str):
@@ -204,21 +207,21 @@ class Crossed:
         head = ", ".join(filter(None, (row.words, column.words)))
         return self.unit.dot(head, cell, bold=place in self.bold)
 
-    def _points(self, row: Head) -> list[tuple[float, Dot]]:
+    def _points(self, row: AxisHeading) -> list[tuple[float, Dot]]:
         dots = ((column.at, self._dot(row, column)) for column in self.columns)
         return sorted((x, dot) for x, dot in dots if isinstance(dot, Dot))
 
 
 def cross(
     items: Iterable[Item],
-    row: Callable[[Item], Head],
-    column: Callable[[Item], Head],
+    row: Callable[[Item], AxisHeading],
+    column: Callable[[Item], AxisHeading],
     *,
     unit: Unit,
     cell: Callable[[Item], Row | str | None],
     bold: Callable[[Item], bool] = lambda _: False,
     counted: Callable[[Item], str] = lambda _: "",
-    displayed: tuple[Sequence[Head], Sequence[Head]] | None = None,
+    displayed: tuple[Sequence[AxisHeading], Sequence[AxisHeading]] | None = None,
 ) -> Crossed:
     """Return numbers by row and column.
 
@@ -232,8 +235,8 @@ def cross(
         counted: the number of examples, if the column's head does not contain it.
         displayed: rows and columns that are shown; None for all, in order of appearance.
     """
-    cells: dict[tuple[Head, Head], Row | str] = {}
-    places: dict[tuple[Head, Head], Item] = {}
+    cells: dict[tuple[AxisHeading, AxisHeading], Row | str] = {}
+    places: dict[tuple[AxisHeading, AxisHeading], Item] = {}
     for item in items:
         place = row(item), column(item)
         places[place] = item
@@ -286,7 +289,7 @@ def auc_tables(
         for head, column in cells.items()
     }
     heads = {
-        head: Head(head, note=_counts_text(column.values(), usual[head]))
+        head: AxisHeading(head, note=_counts_text(column.values(), usual[head]))
         for head, column in cells.items()
     }
 
@@ -302,7 +305,7 @@ def auc_tables(
 
     crossed = cross(
         ((name, head) for name in detectors for head in columns),
-        lambda item: Head(names.get(item[0], item[0])),
+        lambda item: AxisHeading(names.get(item[0], item[0])),
         lambda item: heads[item[1]],
         unit=AUC,
         cell=lambda item: columns[item[1]][item[0]],

@@ -7,13 +7,13 @@ headline, a factor's change is the one that ends or begins in the headline's arm
 from collections.abc import Sequence
 from math import isfinite, nan
 
-from analysis.arm_words import arm_words
+from analysis.arm_labels import arm_words
 from analysis.checks.check import Check
 from analysis.findings import Row
 from analysis.intervals.estimate import Estimate
-from analysis.page.crossed import Head, cross
+from analysis.page.crossed import AxisHeading, cross
 from analysis.page.drawing.picture import Picture, picture
-from analysis.page.parts import HALF, Columns, Gain, Gains, Part, present
+from analysis.page.parts import HALF, Columns, Effect, Effects, Part, present
 from analysis.page.sections.checks import badges
 from analysis.page.sections.copies import copies_picture
 from analysis.page.sections.factors import (
@@ -23,32 +23,32 @@ from analysis.page.sections.factors import (
     level_cell,
 )
 from analysis.page.table import copies_text
-from analysis.page.view import LOSS, MAX_ARMS, View, short_counts
+from analysis.page.view import LOSS, MAX_ARMS, ReportView, short_counts
 from analysis.summary import find_doses
 from analysis.unit import AUC, POINTS
 
 _MAX_GAINS = 3
 
 
-def first_parts(view: View, checks: Sequence[Check]) -> list[Part]:
+def first_parts(view: ReportView, checks: Sequence[Check]) -> list[Part]:
     """Return the parts below the headline."""
     arms, copies = arms_picture(view), copies_picture(view)
     pictures = present(arms, copies)
     return present(
         Columns(pictures, "pictures" if len(pictures) > 1 else ""),
         badges(checks),
-        Gains(effects) if (effects := gains(view)) else None,
+        Effects(effects) if (effects := gains(view)) else None,
     )
 
 
-def arms_picture(view: View) -> Picture | None:
+def arms_picture(view: ReportView) -> Picture | None:
     """Return every detector in the arms that are shown: number, dot and interval; None without."""
     arms = len(view.arms[:MAX_ARMS])
     names = view.shown
     columns = {}
     for table, (group, head) in zip(view.arms, view.heads(view.arms), strict=True):
         loss = table.reported(LOSS)
-        columns[table.cohort] = Head(
+        columns[table.cohort] = AxisHeading(
             head,
             group=group,
             said=view.words(table.cohort),
@@ -87,7 +87,7 @@ def arms_picture(view: View) -> Picture | None:
     )
 
 
-def gains(view: View) -> list[Gain]:
+def gains(view: ReportView) -> list[Effect]:
     """Return the known effects of copies, the swept axes and the choice of the detector."""
     effects = [copies_gain(view), *(axis_gain(view, row) for row in headline_contrasts(view))]
     visible = [effect for effect in effects if effect is not None][:_MAX_GAINS]
@@ -96,7 +96,7 @@ def gains(view: View) -> list[Gain]:
     return visible
 
 
-def copies_gain(view: View) -> Gain | None:
+def copies_gain(view: ReportView) -> Effect | None:
     """Return the gain of the most copies over the fewest, paired if they are in one arm."""
     doses = find_doses(view.tables, view.best)
     if len(doses) < 2:
@@ -110,7 +110,7 @@ def copies_gain(view: View) -> Gain | None:
         ends = POINTS.ends(row["low"], row["high"])
         sure = not row["low"] <= 0 <= row["high"]
     becomes = f"AUC {few.cell.value:.2f} becomes {many.cell.value:.2f}"
-    return Gain(
+    return Effect(
         _round(many.cell.value - few.cell.value),
         f"{copies_text(many.label)} instead of {few.label.replace('-', ' to ')}.",
         f"{ends}: {becomes}{_append_words(view.arm)}.",
@@ -118,7 +118,7 @@ def copies_gain(view: View) -> Gain | None:
     )
 
 
-def axis_gain(view: View, row: Row) -> Gain:
+def axis_gain(view: ReportView, row: Row) -> Effect:
     """Return the effect of one step along an axis."""
     other_axes = [pair for pair in view.best.table.cohort.axes if pair[0] != row["factor"]]
     start, end = (
@@ -131,7 +131,7 @@ def axis_gain(view: View, row: Row) -> Gain:
     )
 
 
-def _loss_gain(view: View) -> Gain | None:
+def _loss_gain(view: ReportView) -> Effect | None:
     cell = view.differences.get(detector=view.best.detector, reference=LOSS)
     if cell is None or not cell.available:
         return None
@@ -139,10 +139,12 @@ def _loss_gain(view: View) -> Gain | None:
     return _paired_gain(cell, f"{view.name} instead of Loss", more)
 
 
-def _paired_gain(cell: Estimate, change: str, more: str) -> Gain:
+def _paired_gain(cell: Estimate, change: str, more: str) -> Effect:
     may = ", which may be none" if cell.contains(0) else ""
     ends = POINTS.ends(cell.low, cell.high)
-    return Gain(_round(cell.value), f"{change}.", f"{ends}{may}{more}.", sure=not cell.contains(0))
+    return Effect(
+        _round(cell.value), f"{change}.", f"{ends}{may}{more}.", sure=not cell.contains(0)
+    )
 
 
 def _append_words(words: str) -> str:

@@ -11,7 +11,7 @@ from analysis.page.unlearning.sections import UnlearningInputs
 from analysis.results import Analysis
 from analysis.settings import AnalysisSettings
 from detect.detector_table import DetectorFacts
-from detect.scoring import LeftOut
+from detect.scoring import SkippedDetector
 from detect.settings import DetectSettings
 from inject.examples.contaminant import Contaminant, PoolSettings
 from inject.examples.twin_membership import Twins
@@ -46,7 +46,7 @@ class ArmSettings:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Stream:
+class ModelStream:
     """The training data of one model."""
 
     axes: Mapping[str, str]
@@ -139,7 +139,7 @@ class PageInputs:
     """The findings of each stream's audit, by label, including those of shadow models."""
     copies: Mapping[str, CopyOutcomes] = field(default_factory=dict)
     """The copies of each trained model, by whether training read them; by its label."""
-    streams: Sequence[Stream] = ()
+    streams: Sequence[ModelStream] = ()
     """Of the arms and the reported twins."""
     backgrounds: Sequence[tuple[Sequence[Overlap], OverlapFacts]] = ()
     """The findings of the audit of each background's text."""
@@ -161,7 +161,7 @@ class PageInputs:
     """Name → version of the libraries that matter."""
     detectors: Sequence[DetectorFacts] = ()
     """The declarations of the run's detectors."""
-    left_out: Sequence[LeftOut] = ()
+    left_out: Sequence[SkippedDetector] = ()
     """Detectors of `all` that could not run."""
     detector_work: Sequence[DetectorWork] = ()
     """What each detector's scores are drawn from, a model at a time."""

@@ -11,10 +11,10 @@ from typing import Any, NamedTuple
 
 from analysis.dataset_detectors.detector import asked_dataset_detectors
 from analysis.page.inputs import ArmSettings, PageInputs
-from analysis.page.parts import Copied, Fold, Note, Section, answer
+from analysis.page.parts import CopyButton, Fold, Note, Section, answer
 from analysis.page.sections.experiment import pretrained_name, values_text
 from analysis.page.unlearning.methods import unlearning_paragraphs
-from analysis.references import STATISTICS, Reference, cited, references_text
+from analysis.references import STATISTICS, BibliographyEntry, cited, references_text
 from detect.detector_table import DetectorFacts
 from detect.task_accuracy.prompts import FORMS
 from inject.examples.contaminant import Contaminant
@@ -34,7 +34,7 @@ class Methods(NamedTuple):
     name: str
     """Of the experiment."""
     paragraphs: tuple[str, ...]
-    references: tuple[Reference, ...]
+    references: tuple[BibliographyEntry, ...]
 
     @property
     def bibtex(self) -> str:
@@ -101,10 +101,10 @@ def write_methods(folder: Path, methods: Methods) -> None:
 def methods_section(methods: Methods, *, linked: bool) -> Section | None:
     """Return the section of a page; `linked` is true if the files are next to the page."""
     files = tuple((name, name) for name in (METHODS_FILE, REFERENCES_FILE))
-    entries = Copied("methods-bibtex", "Copy the entries", [methods.bibtex], verbatim=True)
+    entries = CopyButton("methods-bibtex", "Copy the entries", [methods.bibtex], verbatim=True)
     count = len(methods.references)
     parts = [
-        Copied("methods-text", "Copy the text", methods.paragraphs),
+        CopyButton("methods-text", "Copy the text", methods.paragraphs),
         Fold(f"BibTeX of the methods used: {count} entries", [entries]),
         Note("The same in", "how", files) if linked else None,
     ]
@@ -190,10 +190,10 @@ def _model(arm: ArmSettings) -> str:
         f"{'tied' if shape.tie_embeddings else 'untied'} embeddings"
     )
     if isinstance(model.tokenizer, TokenizerTraining):
-        parameters = parameter_count(shape, model.tokenizer.train)
+        parameters = parameter_count(shape, model.tokenizer.vocab_size)
         text += (
-            f" and {parameters:,} parameters; its tokenizer of {model.tokenizer.train:,} entries "
-            "was trained on the background"
+            f" and {parameters:,} parameters; its tokenizer of {model.tokenizer.vocab_size:,} "
+            "entries was trained on the background"
         )
     elif model.tokenizer:
         text += f"; tokenizer {model.tokenizer}"
@@ -236,7 +236,7 @@ def _optimiser(all_of: Sequence[TrainSettings] | Sequence[BaseSettings]) -> str:
         lambda train: f"{train.batch_tokens:,}" if train.batch_tokens else "as many as in training",
         lambda train: f"{train.weight_decay:g}",
         lambda train: f"{train.betas[0]:g}/{train.betas[1]:g}",
-        lambda train: f"{train.clip:g}" if train.clip is not None else "no norm",
+        lambda train: f"{train.max_grad_norm:g}" if train.max_grad_norm is not None else "no norm",
         lambda train: train.precision,
     )
     words = (

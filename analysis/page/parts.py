@@ -74,7 +74,7 @@ class Badges(NamedTuple):
     label: str = "Checks"
 
 
-class Gain(NamedTuple):
+class Effect(NamedTuple):
     """The effect of one change."""
 
     number: str
@@ -85,10 +85,10 @@ class Gain(NamedTuple):
     """Whether its interval excludes 0."""
 
 
-class Gains(NamedTuple):
+class Effects(NamedTuple):
     """Sentences about changes, side by side."""
 
-    gains: Sequence[Gain]
+    gains: Sequence[Effect]
 
 
 class Explorer(NamedTuple):
@@ -108,13 +108,13 @@ class Columns(NamedTuple):
     """`answer` for a picture and its table, `pictures` for those of the first screen."""
 
 
-class Stacked(NamedTuple):
+class VerticalGroup(NamedTuple):
     """Parts below each other in one column."""
 
     parts: Sequence["Part"]
 
 
-class Copied(NamedTuple):
+class CopyButton(NamedTuple):
     """Text that a button copies."""
 
     name: str
@@ -134,11 +134,11 @@ Part: TypeAlias = (
     | Fold
     | Picture
     | Badges
-    | Gains
+    | Effects
     | Explorer
-    | Copied
+    | CopyButton
     | Columns
-    | Stacked
+    | VerticalGroup
 )
 
 
@@ -249,7 +249,7 @@ def pictures_in(parts: Sequence[Part]) -> Iterator[Picture]:
     for part in parts:
         if isinstance(part, Picture):
             yield part
-        elif isinstance(part, Fold | Columns | Stacked):
+        elif isinstance(part, Fold | Columns | VerticalGroup):
             yield from pictures_in(part.parts)
 
 

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from analysis.arm import Cohort, arm_label
-from analysis.arm_words import arm_words
-from analysis.page.inputs import Stream
+from analysis.arm_labels import arm_words
+from analysis.page.inputs import ModelStream
 from analysis.page.table import Table, listing
 from inject.stream.audit_report import AuditReport, read_audit
 from inject.stream.exposures import CopyOutcomes, copy_outcomes, read_exposures
@@ -124,9 +124,9 @@ def copies_by_model(models: Iterable[TrainedModel]) -> dict[str, CopyOutcomes]:
     return outcomes
 
 
-def stream_listing(streams: Sequence[Stream]) -> Table | None:
+def stream_listing(streams: Sequence[ModelStream]) -> Table | None:
     """Return one row per model and arm, summed over its seeds, in order of first appearance."""
-    cohorts: dict[Cohort, list[Stream]] = {}
+    cohorts: dict[Cohort, list[ModelStream]] = {}
     for stream in streams:
         cohorts.setdefault(Cohort(tuple(stream.axes.items()), stream.model), []).append(stream)
     return listing(
@@ -149,7 +149,7 @@ def stream_listing(streams: Sequence[Stream]) -> Table | None:
     )
 
 
-def stream_sentences(streams: Sequence[Stream]) -> list[str]:
+def stream_sentences(streams: Sequence[ModelStream]) -> list[str]:
     """Return sentences on copies that were not read and why, and on the share of copies."""
     planned = sum(stream.copies.planned for stream in streams)
     lost = {
@@ -171,7 +171,7 @@ def stream_sentences(streams: Sequence[Stream]) -> list[str]:
     return sentences
 
 
-def share_sentence(streams: Sequence[Stream]) -> str:
+def share_sentence(streams: Sequence[ModelStream]) -> str:
     """Return the page's warning about a large share of copies; empty for a small share."""
     spiked = [stream for stream in streams if stream.payload]
     if max((stream.share for stream in spiked), default=0.0) <= _HIGH_SHARE:
@@ -183,7 +183,7 @@ def share_sentence(streams: Sequence[Stream]) -> str:
     )
 
 
-def _shares(streams: Sequence[Stream]) -> str:
+def _shares(streams: Sequence[ModelStream]) -> str:
     ends = min(stream.share for stream in streams), max(stream.share for stream in streams)
     return " to ".join(dict.fromkeys(_percent(share) for share in ends))
 

@@ -17,7 +17,7 @@ MAX_COLUMNS = 5
 PROTECTED = "Protected: the text is not shown."
 
 
-class Column(NamedTuple):
+class TableColumn(NamedTuple):
     """One column of a table."""
 
     title: str
@@ -37,7 +37,7 @@ class Table:
     """A table; the first column names its rows."""
 
     title: str = ""
-    columns: tuple[Column, ...]
+    columns: tuple[TableColumn, ...]
     rows: tuple[Row, ...]
     caption: str = ""
     style: str = "stack"
@@ -49,14 +49,14 @@ class Table:
         return tuple(column.title for column in self.columns)
 
 
-def texts(*titles: str) -> list[Column]:
+def texts(*titles: str) -> list[TableColumn]:
     """Return columns of words, aligned left."""
-    return [Column(title) for title in titles]
+    return [TableColumn(title) for title in titles]
 
 
-def numbers(*titles: str) -> list[Column]:
+def numbers(*titles: str) -> list[TableColumn]:
     """Return columns of numbers, aligned right."""
-    return [Column(title, right=True) for title in titles]
+    return [TableColumn(title, right=True) for title in titles]
 
 
 def listing(
@@ -87,7 +87,7 @@ def listing(
         title=title,
         caption=" ".join([caption, *common]).strip(),
         columns=tuple(
-            Column(columns[at], right=not any(text[:1].isalpha() for text in values[at]))
+            TableColumn(columns[at], right=not any(text[:1].isalpha() for text in values[at]))
             for at in used
         ),
         rows=tuple(tuple(row[at] or NOTHING for at in used) for row in rows),
@@ -97,7 +97,9 @@ def listing(
 
 def facts(title: str, rows: Sequence[tuple[str, str]]) -> Table:
     """Return names with their values, without heads."""
-    return Table(title=title, columns=(Column(""), Column("")), rows=tuple(rows), style="facts")
+    return Table(
+        title=title, columns=(TableColumn(""), TableColumn("")), rows=tuple(rows), style="facts"
+    )
 
 
 def split_table(table: Table) -> list[Table]:

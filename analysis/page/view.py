@@ -16,20 +16,20 @@ import numpy as np
 from analysis.arm import (
     MODEL_FREE,
     Cohort,
-    Column,
+    DetectorColumn,
     LoadedArm,
     axis_column,
     axis_names,
     cohorts,
     load_arm,
 )
-from analysis.arm_words import arm_words
+from analysis.arm_labels import arm_words
 from analysis.compared_rows import ComparedRows, compare_rows
 from analysis.copy_bins import ALL
 from analysis.findings import Findings, Row, contaminated_cohorts
 from analysis.intervals.estimate import Estimate
 from analysis.intervals.influence import Counts, Floats
-from analysis.page.crossed import Head
+from analysis.page.crossed import AxisHeading
 from analysis.page.inputs import PageInputs
 from analysis.selection.ranking import ranked
 from analysis.selection.tuning import Choice, reported_columns
@@ -58,7 +58,7 @@ class CohortRows(NamedTuple):
 
 
 @dataclass(frozen=True, kw_only=True)
-class View:
+class ReportView:
     """A run whose detectors have an AUC with an interval."""
 
     inputs: PageInputs
@@ -231,9 +231,9 @@ class View:
         selected = order[:_FEW]
         return [*selected[:-1], LOSS] if LOSS in order and LOSS not in selected else selected
 
-    def head(self, detector: str, note: str = "") -> Head:
+    def head(self, detector: str, note: str = "") -> AxisHeading:
         """Return the head of a detector's row."""
-        return Head(self.title(detector), self.kind(detector), note=note, name=detector)
+        return AxisHeading(self.title(detector), self.kind(detector), note=note, name=detector)
 
     @cached_property
     def choices(self) -> Sequence[Choice]:
@@ -246,11 +246,11 @@ class View:
         return [load_arm(arm) for arm in cohorts(self.inputs.arms).get(self.best.table.cohort, [])]
 
     @cached_property
-    def columns(self) -> Mapping[Column, tuple[str, ...]]:
+    def columns(self) -> Mapping[DetectorColumn, tuple[str, ...]]:
         """The settings that are reported of the headline's arm, with what each stands for."""
         return reported_columns(self.loaded, self.choices)
 
-    def column(self, detector: str) -> Column:
+    def column(self, detector: str) -> DetectorColumn:
         """Return the headline's kind of setting of a detector, else its default."""
         columns_by_kind = {at: column for column, kinds in self.columns.items()
                 if column.detector == detector for at in kinds}  # fmt: skip

@@ -32,7 +32,7 @@ STATISTICS = {
 """What of the analysis has sources, in words."""
 
 
-class Reference(NamedTuple):
+class BibliographyEntry(NamedTuple):
     """One entry."""
 
     key: str
@@ -50,7 +50,7 @@ class Reference(NamedTuple):
 
 
 @cache
-def bibliography() -> tuple[Reference, ...]:
+def bibliography() -> tuple[BibliographyEntry, ...]:
     """Return all entries, in the order of the file."""
     return tuple(_parse_entries(_FILE.read_text(encoding="utf-8")))
 
@@ -60,7 +60,7 @@ def cited(
     dataset_detectors: Sequence[str] = (),
     statistics: Sequence[str] = tuple(STATISTICS),
     unlearning: Sequence[str] = (),
-) -> tuple[Reference, ...]:
+) -> tuple[BibliographyEntry, ...]:
     """Return the sources of what a run used, in the order of the file, each once.
 
     Args:
@@ -76,13 +76,13 @@ def cited(
     return tuple(reference for reference in bibliography() if keys & set(reference.cited_for))
 
 
-def references_text(references: Sequence[Reference]) -> str:
+def references_text(references: Sequence[BibliographyEntry]) -> str:
     """Return entries as the content of a BibTeX file."""
     return "\n\n".join(reference.bibtex for reference in references) + "\n"
 
 
-def _parse_entries(text: str) -> list[Reference]:
-    references: list[Reference] = []
+def _parse_entries(text: str) -> list[BibliographyEntry]:
+    references: list[BibliographyEntry] = []
     key = kind = ""
     fields: dict[str, str] = {}
     for number, line in enumerate(text.splitlines(), start=1):
@@ -92,7 +92,7 @@ def _parse_entries(text: str) -> list[Reference]:
             fields[field[1]] = field[2]
         elif line == "}":
             cited_for = tuple(fields.pop(_KEYWORDS, "").split(", "))
-            references.append(Reference(key, kind, fields, cited_for))
+            references.append(BibliographyEntry(key, kind, fields, cited_for))
         elif line and not line.startswith("%"):
             raise ValueError(f"{_FILE.name}, line {number} is not understood: {line}")
     return references

@@ -13,7 +13,7 @@ from typing import Literal
 import numpy as np
 import pyarrow as pa
 
-from analysis.arm import MODEL_FREE, Cohort, Column, LoadedArm, axis_column
+from analysis.arm import MODEL_FREE, Cohort, DetectorColumn, LoadedArm, axis_column
 from analysis.intervals.influence import Floats
 from analysis.selection.ranking import highest_first
 from analysis.settings import AnalysisSettings
@@ -70,7 +70,7 @@ def choose_settings(arms: Sequence[LoadedArm], settings: AnalysisSettings) -> li
 
 def setting_aucs(
     arms: Sequence[LoadedArm],
-    grid: Sequence[Column],
+    grid: Sequence[DetectorColumn],
     *,
     split: Literal["tune", "test"],
     max_unscored: float,
@@ -128,14 +128,14 @@ def _column_aucs(members: Floats, nonmembers: Floats) -> tuple[Floats, Floats]:
 
 def reported_columns(
     loaded: Sequence[LoadedArm], choices: Sequence[Choice]
-) -> dict[Column, tuple[str, ...]]:
+) -> dict[DetectorColumn, tuple[str, ...]]:
     """Return the settings to report, each with the selections it stands for."""
-    picked: dict[Column, tuple[str, ...]] = {}
+    picked: dict[DetectorColumn, tuple[str, ...]] = {}
     for choice in choices:
-        default = Column(choice.detector, choice.default)
+        default = DetectorColumn(choice.detector, choice.default)
         picked[default] = ("default", "tuned") if choice.tuned == choice.default else ("default",)
         if choice.tuned is not None and choice.tuned != choice.default:
-            picked[Column(choice.detector, choice.tuned)] = ("tuned",)
+            picked[DetectorColumn(choice.detector, choice.tuned)] = ("tuned",)
     return {
         column: names
         for column, names in picked.items()
@@ -143,13 +143,13 @@ def reported_columns(
     }
 
 
-def shown_columns(picked: Mapping[Column, Sequence[str]]) -> list[Column]:
+def shown_columns(picked: Mapping[DetectorColumn, Sequence[str]]) -> list[DetectorColumn]:
     """Return the setting that stands for each detector that looks at a model: tuned, else default.
 
     Args:
         picked: the columns that are reported, each with the selections it stands for.
     """
-    column_by_detector: dict[str, Column] = {}
+    column_by_detector: dict[str, DetectorColumn] = {}
     for column, selections in picked.items():
         if column.detector not in MODEL_FREE and (
             "tuned" in selections or column.detector not in column_by_detector
@@ -170,7 +170,7 @@ def score_schema(axes: Sequence[str]) -> pa.Schema:
 
 
 def score_table(
-    loaded: LoadedArm, cohort: Cohort, picked: dict[Column, tuple[str, ...]]
+    loaded: LoadedArm, cohort: Cohort, picked: dict[DetectorColumn, tuple[str, ...]]
 ) -> pa.Table:
     """Return one arm's scores under each reported setting and selection, all splits."""
     schema = score_schema([key for key, _ in cohort.axes])

@@ -65,7 +65,7 @@ class Quantity(NamedTuple):
     members - change of non-members)."""
     side: str
     """`member` or `nonmember`; empty for what compares them."""
-    moment: str
+    phase: str
     """`before` or `after`; empty for what compares them."""
 
 

@@ -24,7 +24,7 @@ from analysis.arm import (
     Arm,
     Axes,
     Cohort,
-    Column,
+    DetectorColumn,
     LoadedArm,
     axis_names,
     gather_seeds,
@@ -111,7 +111,7 @@ def trajectory_tables(
 
 def _prepare_cohort(
     cohort: Cohort, by_step: Mapping[int, Sequence[Checkpoint]], settings: AnalysisSettings
-) -> tuple[list[PreparedCheckpoint], dict[Column, tuple[str, ...]]]:
+) -> tuple[list[PreparedCheckpoint], dict[DetectorColumn, tuple[str, ...]]]:
     loaded = {
         step: [_load(checkpoint) for checkpoint in seed_checkpoints]
         for step, seed_checkpoints in by_step.items()
@@ -171,7 +171,7 @@ def _steps_since(arm: LoadedArm, checkpoint: Checkpoint) -> Counts:
 
 
 def _progress_rows(
-    checkpoint: PreparedCheckpoint, column: Column, selections: Sequence[str]
+    checkpoint: PreparedCheckpoint, column: DetectorColumn, selections: Sequence[str]
 ) -> list[dict[str, Any]]:
     work = checkpoint.work
     if any(column not in arm.index for arm in work.loaded):

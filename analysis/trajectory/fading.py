@@ -23,11 +23,11 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from analysis.arm import Column
+from analysis.arm import DetectorColumn
 from analysis.auc_cells import PreparedCohort
 from analysis.copy_bins import ALL, CopiesCell, copies_cells, is_dose
 from analysis.intervals.clustered import Part
-from analysis.intervals.ends import Scale
+from analysis.intervals.ends import IntervalMethod
 from analysis.intervals.influence import Counts, Floats, Mask, Sample
 from analysis.intervals.numbers import Numbers
 from analysis.metrics import AUC
@@ -105,7 +105,7 @@ class Placed(NamedTuple):
 def fading_rows(
     head: Mapping[str, str],
     checkpoints: Sequence[PreparedCheckpoint],
-    column: Column,
+    column: DetectorColumn,
     selections: Sequence[str],
     settings: AnalysisSettings,
 ) -> list[dict[str, Any]]:
@@ -138,9 +138,11 @@ def fading_rows(
             if row := _fading_row(scored, column, cell, since, settings):
                 rows.append({**common, "copies": cell.label, **row})
         if is_dose(cell.label) or cell.label == ALL:
-            numbers, pairs, _ = placed_numbers(scored, column, cell, Scale.SLOPE, slope_part)
+            numbers, pairs, _ = placed_numbers(
+                scored, column, cell, IntervalMethod.SLOPE, slope_part
+            )
             if row := _row(numbers, pairs, settings):
-                slope = {"since": EVERY, "metric": FADING_SLOPE}
+                slope = {"steps_since_copy": EVERY, "metric": FADING_SLOPE}
                 rows.append({**common, "copies": cell.label, **slope, **row})
     return [{**row, "selection": selection} for selection in selections for row in rows]
 
@@ -155,7 +157,7 @@ def _row(numbers: Numbers, pairs: int, settings: AnalysisSettings) -> dict[str, 
 
 def _fading_row(
     scored: Sequence[PreparedCheckpoint],
-    column: Column,
+    column: DetectorColumn,
     cell: CopiesCell,
     since: CopiesCell,
     settings: AnalysisSettings,
@@ -168,19 +170,19 @@ def _fading_row(
             [placement for placement in in_bin if len(placement.rows)], groups, n_groups
         )
 
-    numbers, pairs, steps = placed_numbers(scored, column, cell, Scale.AUC, part)
+    numbers, pairs, steps = placed_numbers(scored, column, cell, IntervalMethod.AUC, part)
     row = _row(numbers, pairs, settings)
     if not row:
         return {}
     constant = all(checkpoint.constant_rate for checkpoint in scored)
     return {
-        "since": since.label,
-        "since_low": since.low,
-        "since_high": since.high,
+        "steps_since_copy": since.label,
+        "steps_since_copy_low": since.low,
+        "steps_since_copy_high": since.high,
         "metric": AUC,
         **row,
         "interval": row["interval"] + ("" if constant else f"; {NOT_CONSTANT}"),
-        "tokens_since": steps / pairs * scored[0].batch_tokens,
+        "tokens_since_copy": steps / pairs * scored[0].batch_tokens,
     }
 
 
@@ -191,9 +193,9 @@ the steps since the last copy, summed over these."""
 
 def placed_numbers(
     checkpoints: Sequence[PreparedCheckpoint],
-    column: Column,
+    column: DetectorColumn,
     cell: CopiesCell,
-    scale: Scale,
+    scale: IntervalMethod,
     part_of: Callable[[Sequence[Placed], Counts, int], Made | None],
 ) -> tuple[Numbers, int, float]:
     """Return one number of members with so many copies, its pairs, and the steps since of these.
@@ -298,7 +300,7 @@ def _sample(
 
 
 def _place_datasets(
-    checkpoints: Sequence[PreparedCheckpoint], column: Column, cell: CopiesCell
+    checkpoints: Sequence[PreparedCheckpoint], column: DetectorColumn, cell: CopiesCell
 ) -> Iterator[list[tuple[str, list[Placed], Counts, int]]]:
     """Yield for each seed its datasets, with the members under each checkpoint, and groups."""
     names = dict.fromkeys(
@@ -324,7 +326,7 @@ def _place_datasets(
 
 
 def _place_members(
-    checkpoint: PreparedCheckpoint, at: int, dataset: str, column: Column, cell: CopiesCell
+    checkpoint: PreparedCheckpoint, at: int, dataset: str, column: DetectorColumn, cell: CopiesCell
 ) -> Placed | None:
     arm, since = checkpoint.work.loaded[at], checkpoint.since[at]
     compared = checkpoint.work.compared[at][dataset].rows(column)

@@ -131,7 +131,7 @@ class LoadedModel(NamedTuple):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Cohort:
+class SeedCohort:
     """The arms that differ only in their seed, in memory: one seed after the other, [n] each."""
 
     axes: Mapping[str, str]
@@ -181,7 +181,7 @@ class Cohort:
 GENERAL, CORRECT = ("general",), ("correct",)
 
 
-def load_cohort(arms: Sequence[ArmEvidence]) -> Cohort:
+def load_cohort(arms: Sequence[ArmEvidence]) -> SeedCohort:
     """Read arms that differ only in their seed.
 
     Raises:
@@ -191,7 +191,7 @@ def load_cohort(arms: Sequence[ArmEvidence]) -> Cohort:
     examples = [example for pool in pools for example in pool]
     masks = [_masks(arm, pool) for arm, pool in zip(arms, pools, strict=True)]
     dataset, whole = [example.dataset for example in examples], np.ones(len(examples), dtype=bool)
-    return Cohort(
+    return SeedCohort(
         axes=arms[0].axes,
         seeds=tuple(arm.seed for arm in arms),
         rows=Rows(

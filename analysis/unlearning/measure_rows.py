@@ -29,7 +29,7 @@ from analysis.intervals.numbers import Numbers
 from analysis.intervals.rows import trend_numbers
 from analysis.settings import MeasureSettings
 from analysis.tables import POOLED
-from analysis.unlearning.evidence import ORIGINAL, RETRAINED, Cohort, ModelKey, Values
+from analysis.unlearning.evidence import ORIGINAL, RETRAINED, ModelKey, SeedCohort, Values
 from analysis.unlearning.measures import (
     FORGET_LOG_PROBABILITY,
     TEXT_MEASURES,
@@ -46,7 +46,7 @@ from analysis.unlearning.measures import (
 class RowWriter:
     """Gathers the rows of one cohort."""
 
-    cohort: Cohort
+    cohort: SeedCohort
     cells: Sequence[CopiesCell]
     """Numbers of copies, the first of which is all of them."""
     settings: MeasureSettings

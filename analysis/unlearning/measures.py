@@ -20,7 +20,7 @@ import numpy as np
 
 from analysis.arm import MODEL_FREE
 from analysis.copy_bins import EVERY_MEMBER, CopiesCell
-from analysis.intervals.ends import LEAST_GROUPS, Scale
+from analysis.intervals.ends import LEAST_GROUPS, IntervalMethod
 from analysis.intervals.estimate import Estimate, no_estimate
 from analysis.intervals.influence import Counts, Floats
 from analysis.intervals.numbers import Numbers
@@ -30,9 +30,9 @@ from analysis.unlearning.evidence import (
     GENERAL,
     ORIGINAL,
     RETRAINED,
-    Cohort,
     ModelKey,
     Name,
+    SeedCohort,
     Values,
 )
 from inject.keyed import Stream, generator, item_key
@@ -48,10 +48,10 @@ class Measure:
     read: Name
     """Which of a model's values (`LoadedModel`)."""
     member: str = ""
-    """Which rows count, by the names of `Cohort.masks`; empty: all documents of general text."""
+    """Which rows count, by the names of `SeedCohort.masks`; empty: all of the general text."""
     nonmember: str = ""
     """Of an AUC: the rows that they are compared with."""
-    scale: Scale = Scale.SLOPE
+    scale: IntervalMethod = IntervalMethod.SLOPE
     """Of a mean; `TPR` for shares, which keeps the ends inside of what is possible."""
     by_copies: bool = False
     """Whether each number of copies has a row."""
@@ -62,22 +62,22 @@ class Measure:
     detector: str = NO_DETECTOR
     setting: str = ""
 
-    def values(self, cohort: Cohort, key: ModelKey) -> list[Floats | None]:
+    def values(self, cohort: SeedCohort, key: ModelKey) -> list[Floats | None]:
         """Return a model's values, by seed."""
         return cohort.values(key, self.read)
 
-    def shared(self, cohort: Cohort, *several: Values) -> Floats:
+    def shared(self, cohort: SeedCohort, *several: Values) -> Floats:
         """Return values of several models, [models, n], NaN if one of them has none."""
         sizes = np.bincount(self.rows(cohort).seed).tolist()
         values = np.stack([_join_seeds(sizes, of_model) for of_model in several])
         return np.where(np.isfinite(values).all(axis=0), values, nan)
 
-    def rows(self, cohort: Cohort) -> Rows:
+    def rows(self, cohort: SeedCohort) -> Rows:
         """Return the rows that count, against the others."""
         return cohort.chosen(self.member, self.nonmember) if self.member else cohort.documents()
 
     def numbers(
-        self, cohort: Cohort, *several: Values, cells: Sequence[CopiesCell] = (EVERY_MEMBER,)
+        self, cohort: SeedCohort, *several: Values, cells: Sequence[CopiesCell] = (EVERY_MEMBER,)
     ) -> list[Numbers]:
         """Return the numbers of several models on the rows that all of them have a value for.
 
@@ -92,7 +92,7 @@ class Measure:
             return [auc_numbers(rows, values, within) for values in shared]
         return [mean_numbers(rows, values, within, scale=self.scale) for values in shared]
 
-    def of(self, cohort: Cohort, keys: Sequence[ModelKey]) -> list[Numbers] | None:
+    def of(self, cohort: SeedCohort, keys: Sequence[ModelKey]) -> list[Numbers] | None:
         """Return the numbers of models, all copies together; None if one has no value."""
         several = [self.values(cohort, key) for key in keys]
         return self.numbers(cohort, *several) if all(map(present_in, several)) else None
@@ -116,7 +116,7 @@ FORGET_LOG_PROBABILITY = Measure(
     trend=True,
 )
 EXACT_MEMORISATION, EXTRACTION_STRENGTH = (
-    replace(FORGET_LOG_PROBABILITY, name=name, read=("text", name), scale=Scale.TPR)
+    replace(FORGET_LOG_PROBABILITY, name=name, read=("text", name), scale=IntervalMethod.TPR)
     for name in ("exact_memorisation", "extraction_strength")
 )
 RETAIN_LOG_PROBABILITY = Measure(
@@ -128,7 +128,7 @@ RETAIN_ACCURACY, FORGET_ACCURACY, HOLDOUT_ACCURACY = (
         name="task_accuracy",
         read=CORRECT,
         member=member,
-        scale=Scale.TPR,
+        scale=IntervalMethod.TPR,
         setting=f"texts={member}",
     )
     for member in ("retain", "forget", "holdout")
@@ -161,7 +161,7 @@ def auc_measure(detector: str, setting: str = "", condition: str | None = None) 
     )
 
 
-def auc_measures(cohort: Cohort, key: ModelKey) -> Iterator[Measure]:
+def auc_measures(cohort: SeedCohort, key: ModelKey) -> Iterator[Measure]:
     """Yield the AUCs of the detectors that scored a model in some seed.
 
     Detectors that never query a model are left out: their scores are the same for all models.

@@ -35,7 +35,7 @@ from analysis.intervals.fieller import fieller
 from analysis.intervals.numbers import Numbers, beside
 from analysis.settings import MeasureSettings
 from analysis.unit import Unit
-from analysis.unlearning.evidence import NO_METHOD, ORIGINAL, RETRAINED, Cohort, ModelKey
+from analysis.unlearning.evidence import NO_METHOD, ORIGINAL, RETRAINED, ModelKey, SeedCohort
 from analysis.unlearning.measure_rows import number_columns
 from analysis.unlearning.measures import (
     EXACT_MEMORISATION,
@@ -69,7 +69,7 @@ _THREE = ("unlearned", "retrained", "original")
 
 
 def verdict_rows(
-    cohort: Cohort, settings: MeasureSettings, *, confidence: float
+    cohort: SeedCohort, settings: MeasureSettings, *, confidence: float
 ) -> list[dict[str, Any]]:
     """Return the rows of the question `verdict`: of each method its measures, then `all`."""
     rows = []
@@ -112,7 +112,7 @@ def verdict_row(
     }
 
 
-def diverged_seeds(cohort: Cohort, key: ModelKey) -> list[int]:
+def diverged_seeds(cohort: SeedCohort, key: ModelKey) -> list[int]:
     """Return the seeds in which a model has no finite score of any text of the forget set."""
     seeds = []
     for at, (seed, models) in enumerate(zip(cohort.seeds, cohort.models, strict=True)):
@@ -127,7 +127,7 @@ def diverged_seeds(cohort: Cohort, key: ModelKey) -> list[int]:
 
 
 def find_verdict(
-    cohort: Cohort, key: ModelKey, settings: MeasureSettings, *, confidence: float
+    cohort: SeedCohort, key: ModelKey, settings: MeasureSettings, *, confidence: float
 ) -> list[dict[str, Any]]:
     """Return the rows of one method, one for every declared measure that was taken."""
     seeds = sum(key in models for models in cohort.models)

@@ -187,7 +187,7 @@ def write_audit(
             for check in (judgement.checks[name],)
         },
         "control": measured.control,
-        "levels": {name: null(memory.level.value) for name, memory in written.items()},
+        "levels": {name: none_if_nan(memory.level.value) for name, memory in written.items()},
         "levels_of": written["unlearned"].level.about,
         "notes": list(notes),
     }
@@ -238,7 +238,7 @@ def _chunk_table(
             "text_id": row.source_id,
             "group": row.group,
             **{name: row.fields[name] for name in _PLACE},
-            **{name: null(values[at]) for name, values in numbers.items()},
+            **{name: none_if_nan(values[at]) for name, values in numbers.items()},
             "suspicious": flags[at],
             "continued": row.dataset not in (HOLDOUT, RETAINED) and at in continued,
             **{name: by_chunk.get(at) for name, by_chunk in remembered.items()},
@@ -252,7 +252,7 @@ def _chunk_table(
     return pa.Table.from_pylist(rows, schema=CHUNKS)
 
 
-def null(value: float) -> float | None:
+def none_if_nan(value: float) -> float | None:
     """Return a number; None if it is none."""
     return float(value) if isfinite(value) else None
 

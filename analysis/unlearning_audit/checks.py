@@ -92,7 +92,7 @@ class Weights(NamedTuple):
     """The comparison, or the reason for its absence."""
 
 
-class Check(NamedTuple):
+class AuditAnswer(NamedTuple):
     """The answer to one of `QUESTIONS`."""
 
     answer: str
@@ -108,7 +108,7 @@ class Judgement(NamedTuple):
     verdict: str
     """One of `MEANINGS`."""
     meaning: str
-    checks: Mapping[str, Check]
+    checks: Mapping[str, AuditAnswer]
     """By the names of `QUESTIONS`."""
 
 
@@ -170,33 +170,33 @@ def _verdict(answers: Mapping[str, str], measured: AuditShares, chance: float) -
     return "cannot be judged"
 
 
-def _check_working(parts: Mapping[str, Chunks], guessing: float) -> Check:
+def _check_working(parts: Mapping[str, Chunks], guessing: float) -> AuditAnswer:
     control = parts[HOLDOUT]
     if not control.losses:
         reason = NO_CONTROL if parts[AUDITED].losses else NO_LOSS
-        return Check(UNKNOWN, no_estimate(reason), "")
+        return AuditAnswer(UNKNOWN, no_estimate(reason), "")
     lost, about = _loss_increase(control, "control texts")
     own = _mean(control, control.losses["unlearned"])
     if lost.low > BROKEN:
-        return Check(NO, lost, about)
+        return AuditAnswer(NO, lost, about)
     if own.low > guessing:
         about = "its loss on the control texts minus that of guessing tokens by their frequency"
         less = {end: getattr(own, end) - guessing for end in ("value", "low", "high")}
-        return Check(NO, own._replace(**less), about)
+        return AuditAnswer(NO, own._replace(**less), about)
     if lost.high < -BROKEN:
-        return Check(UNKNOWN, lost.said(f"none: {CONTAMINATED}", lost.caution), about)
+        return AuditAnswer(UNKNOWN, lost.said(f"none: {CONTAMINATED}", lost.caution), about)
     if parts[RETAINED].losses:
         retained, of_retained = _loss_increase(parts[RETAINED], "retained texts")
         if retained.low > BROKEN:
-            return Check(LOST, retained, of_retained)
+            return AuditAnswer(LOST, retained, of_retained)
     if not own.high < guessing:
         why = "it may predict the control texts no better than the frequency of tokens does"
-        return Check(UNKNOWN, lost.said(f"none: {lost.reason or why}", lost.caution), about)
+        return AuditAnswer(UNKNOWN, lost.said(f"none: {lost.reason or why}", lost.caution), about)
     if lost.high < -MARGIN:
         why = "likelier than the others find it: the control may be contaminated"
         lost = lost.said(lost.about, why)
     answer = UNKNOWN if not lost.high < BROKEN else YES if lost.low <= MARGIN else "yes, damaged"
-    return Check(answer, lost, about)
+    return AuditAnswer(answer, lost, about)
 
 
 def _mean(chunks: Chunks, losses: Floats) -> Estimate:
@@ -211,19 +211,21 @@ def _loss_increase(chunks: Chunks, texts: str) -> tuple[Estimate, str]:
     return lost, f"its loss on the {texts} minus the {best} model's"
 
 
-def _check_original(parts: Mapping[str, Chunks], measured: AuditShares) -> Check:
+def _check_original(parts: Mapping[str, Chunks], measured: AuditShares) -> AuditAnswer:
     loss, about = _against_control(parts, "original")
     writes = measured.shares["remembered_original"].value > 0
     answer = YES if loss.high < 0 else NO if loss.low > -MARGIN and not writes else UNKNOWN
-    return Check(answer, loss, about)
+    return AuditAnswer(answer, loss, about)
 
 
-def _check_level(parts: Mapping[str, Chunks], guessing: float, *, contaminated: bool) -> Check:
+def _check_level(
+    parts: Mapping[str, Chunks], guessing: float, *, contaminated: bool
+) -> AuditAnswer:
     loss, about = _against_control(parts, "unlearned")
     losses = parts[AUDITED].losses
     answer = UNKNOWN
     if contaminated and "retrained" not in losses and not loss.high < -MARGIN:
-        return Check(UNKNOWN, loss.said(f"none: {CONTAMINATED}", loss.caution), about)
+        return AuditAnswer(UNKNOWN, loss.said(f"none: {CONTAMINATED}", loss.caution), about)
     if loss.low > MARGIN:
         answer = ABOVE
     elif loss.high < -MARGIN:
@@ -232,7 +234,7 @@ def _check_level(parts: Mapping[str, Chunks], guessing: float, *, contaminated: 
         answer = ALIKE
     elif isnan(loss.value) and losses and np.nanmean(losses["unlearned"]) >= guessing:
         answer = GUESSING
-    return Check(answer, loss, about)
+    return AuditAnswer(answer, loss, about)
 
 
 def _against_control(parts: Mapping[str, Chunks], model: str) -> tuple[Estimate, str]:
@@ -258,11 +260,11 @@ def _against_control(parts: Mapping[str, Chunks], model: str) -> tuple[Estimate,
     return gap, f"{about} its loss on the control texts, which may be harder or easier"
 
 
-def _check_weights(weights: Weights) -> Check:
+def _check_weights(weights: Weights) -> AuditAnswer:
     if isnan(weights.cosine) and not weights.same:
-        return Check(UNKNOWN, no_estimate(weights.about), "")
+        return AuditAnswer(UNKNOWN, no_estimate(weights.about), "")
     answer = "they are the same" if weights.same else NO if weights.cosine < UNRELATED else YES
-    return Check(answer, Estimate(weights.cosine, nan, nan), weights.about)
+    return AuditAnswer(answer, Estimate(weights.cosine, nan, nan), weights.about)
 
 
 def _chance(measured: AuditShares, *, paired: bool) -> float:

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from analysis.intervals.influence import Mask
-from analysis.unlearning_audit.audit import null, write_audit
+from analysis.unlearning_audit.audit import none_if_nan, write_audit
 from analysis.unlearning_audit.checks import Weights
 from analysis.unlearning_audit.evidence import (
     AUDITED,
@@ -31,15 +31,15 @@ from analysis.unlearning_audit.evidence import (
     scored_by,
 )
 from analysis.unlearning_audit.rule import Band
-from detect.asked_model import model_libraries, target_execution, target_settings
 from detect.generation.continuations import Continued, write_continuations
 from detect.scores.table import score_notes
 from detect.settings import DetectSettings
+from detect.target_identity import model_libraries, target_execution, target_settings
 from inject.errors import InputError
 from inject.examples.example import Example, read_examples
 from inject.keyed import Stream, item_keys, words
-from inject.sealed import kept_value
 from inject.step import Step, StepContext
+from inject.verified_files import cached_value
 from train.models.model_node import ModelNode
 
 if TYPE_CHECKING:
@@ -225,7 +225,7 @@ def _sample(
         def ask(part: Sequence[str] = part) -> list[list[str]]:
             return sample_continuations(target, part, max_tokens=max_tokens, **sampling)
 
-        part_texts = kept_value(context.unfinished / f"{unit}-{start}.json", ask)
+        part_texts = cached_value(context.unfinished / f"{unit}-{start}.json", ask)
         continuations += [tuple(texts) for texts in part_texts]
         context.report(len(continuations), len(prompts), unit=unit)
     return continuations
@@ -265,7 +265,7 @@ def build_weights(context: StepContext) -> None:
             weights = Weights(same, math.nan, "a LoRA adapter is compared only by its digest")
         else:
             weights = _compare_tensors(*(_tensors(folder.path) for folder in folders))
-    record = {**weights._asdict(), "cosine": null(weights.cosine)}
+    record = {**weights._asdict(), "cosine": none_if_nan(weights.cosine)}
     (context.out / WEIGHTS_FILE).write_text(json.dumps(record), encoding="utf-8")
 
 

@@ -26,7 +26,7 @@ from analysis.intervals.influence import Floats, Mask
 from analysis.unlearning_audit.evidence import LONGEST, Chunks
 from analysis.unlearning_audit.shares import (
     Clusters,
-    Level,
+    ControlOverlap,
     Written,
     clusters_of,
     control_level,
@@ -226,7 +226,7 @@ def _control(audited: Chunks, held_out: Chunks) -> tuple[str, Floats, Chunks]:
     return name, held_out.ratios["unlearned"], held_out
 
 
-def _levels(audited: Chunks, held_out: Chunks) -> dict[str, Level]:
+def _levels(audited: Chunks, held_out: Chunks) -> dict[str, ControlOverlap]:
     """Return by model what its control writes.
 
     The retrained model is the control of both models; without one, each model is its own, on texts

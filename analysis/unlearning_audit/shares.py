@@ -24,7 +24,7 @@ from typing import NamedTuple
 import numpy as np
 
 from analysis.intervals.clustered import Part
-from analysis.intervals.ends import LEAST_GROUPS, TRUSTED_GROUPS, Scale
+from analysis.intervals.ends import LEAST_GROUPS, TRUSTED_GROUPS, IntervalMethod
 from analysis.intervals.estimate import Estimate, no_estimate
 from analysis.intervals.influence import Floats, Mask, Sample, mean_sample, pack_groups
 from analysis.intervals.numbers import Numbers
@@ -131,7 +131,9 @@ def difference(
         np.stack([inside.freedom[0], outside.freedom[0]]),
         np.stack([inside.groups[0], outside.groups[0]]),
     )
-    return _estimate(Numbers([{"": Part(gap, np.ones(1))}], Scale.SLOPE), least, clusters.about)
+    return _estimate(
+        Numbers([{"": Part(gap, np.ones(1))}], IntervalMethod.SLOPE), least, clusters.about
+    )
 
 
 def _rows(clusters: Clusters, chosen: Mask) -> Rows:
@@ -155,7 +157,7 @@ def _estimate(numbers: Numbers, least: int, about: str | None) -> Estimate:
     return estimate.said(basis, about, few)
 
 
-class Level(NamedTuple):
+class ControlOverlap(NamedTuple):
     """The overlap that a model without knowledge of the texts reaches."""
 
     value: float
@@ -176,7 +178,7 @@ class Written(NamedTuple):
     which all were; more for those that were drawn."""
     undrawn: int
     """Chunks that are not suspicious and were not drawn."""
-    level: Level
+    level: ControlOverlap
     clusters: Clusters
 
     @property
@@ -203,7 +205,7 @@ class Written(NamedTuple):
         return None if sampled else "only suspicious chunks were sampled for"
 
 
-def control_level(longest: Floats, about: str) -> Level:
+def control_level(longest: Floats, about: str) -> ControlOverlap:
     """Return the level that a control sets.
 
     Args:
@@ -214,13 +216,13 @@ def control_level(longest: Floats, about: str) -> Level:
     if not len(runs):
         why = "the control was not continued"
         nothing = "there is neither a retrained model nor a held-out text"
-        return Level(math.nan, 0, why if about else nothing)
+        return ControlOverlap(math.nan, 0, why if about else nothing)
     weak = f"; {len(runs)} chunks set a weak level" if len(runs) < FEW else ""
-    return Level(float(runs.max()), len(runs), about + weak)
+    return ControlOverlap(float(runs.max()), len(runs), about + weak)
 
 
 def written_of(
-    longest: Floats, suspicious: Mask, continued: Mask, level: Level, clusters: Clusters
+    longest: Floats, suspicious: Mask, continued: Mask, level: ControlOverlap, clusters: Clusters
 ) -> Written:
     """Return which chunks a model remembers.
 

@@ -30,7 +30,7 @@ from detect.detector_settings import DetectorSetting, parse_detectors, with_grid
 from detect.evidence import Evidence
 from detect.evidence.needs import Need
 from detect.ground_truth.ground_truth import ScoredModel, readable
-from detect.guarded_call import GuardedScores, in_words, score_guarded
+from detect.guarded_call import GuardedScores, safe_message, score_guarded
 from detect.registry import KnownDetector
 from detect.token_statistics import EMPTY_TEXT
 from detect.views import TEXT
@@ -287,7 +287,7 @@ def _try_arguments(
             try:
                 value = function(example.statistics[TEXT] if argument == "statistics" else example)
             except Exception as error:
-                tried.append(in_words(error, protected=protected))
+                tried.append(safe_message(error, protected=protected))
                 continue
             # One row that it fails on is a missing score, not another kind of function.
             if isinstance(value, str) or exact_number(value) is not None:

@@ -13,7 +13,7 @@ from typing import Literal, NamedTuple
 import numpy as np
 
 from analysis.any_scores import auc_estimate
-from analysis.arm import Cohort, Column, LoadedArm
+from analysis.arm import Cohort, DetectorColumn, LoadedArm
 from analysis.auc_cells import ColumnMetrics, PreparedCohort, measure_columns
 from analysis.checks.chance import CHANCE, chance_width, possible_auc, within_margin
 from analysis.compared_rows import missing_scores as count_missing
@@ -37,7 +37,7 @@ _TIED = 0.1
 """Share of the rows with one score that is worth a line."""
 
 
-class Finding(NamedTuple):
+class CheckFinding(NamedTuple):
     """One line of the checks."""
 
     check: str
@@ -59,9 +59,9 @@ class Finding(NamedTuple):
 def on_shared_rows(
     cohort: Cohort,
     loaded: Sequence[LoadedArm],
-    columns: Sequence[Column],
+    columns: Sequence[DetectorColumn],
     settings: AnalysisSettings,
-) -> tuple[PreparedCohort, dict[Column, ColumnMetrics]]:
+) -> tuple[PreparedCohort, dict[DetectorColumn, ColumnMetrics]]:
     """Measure columns on the rows that all of them can score, however few these are."""
     every_row = settings.model_copy(update={"max_unscored": 0.999_999})
     work = PreparedCohort.prepare(cohort, loaded, columns, every_row)
@@ -70,8 +70,8 @@ def on_shared_rows(
 
 def measured_metrics(
     work: PreparedCohort,
-    picked: Mapping[Column, Sequence[str]],
-    measured: Mapping[Column, ColumnMetrics],
+    picked: Mapping[DetectorColumn, Sequence[str]],
+    measured: Mapping[DetectorColumn, ColumnMetrics],
 ) -> Findings:
     """Return the metrics of columns as the report has them.
 
@@ -90,7 +90,7 @@ def measured_metrics(
     return Findings(question_table("metrics", keys, rows).to_pylist(), keys)
 
 
-class Subject(NamedTuple):
+class CheckedSetting(NamedTuple):
     """One setting of a detector under the models of a cohort, with what it is checked by."""
 
     cohort: Cohort
@@ -98,7 +98,7 @@ class Subject(NamedTuple):
     """One a seed."""
     loaded: Sequence[LoadedArm]
     """The same, with the column."""
-    column: Column
+    column: DetectorColumn
     settings: AnalysisSettings
 
     def auc(self, copies: str = ALL) -> Row | None:
@@ -113,7 +113,7 @@ class Subject(NamedTuple):
         return [arm.scores[:, arm.index[self.column]] for arm in self.loaded]
 
 
-def orientation(row: Row | None, *, repeatable: bool) -> list[Finding]:
+def orientation(row: Row | None, *, repeatable: bool) -> list[CheckFinding]:
     """Check the sign of the score, and on how few rows that check is based.
 
     Args:
@@ -122,7 +122,7 @@ def orientation(row: Row | None, *, repeatable: bool) -> list[Finding]:
     """
     if row is None or not np.isfinite(row["value"]):
         return [
-            Finding(
+            CheckFinding(
                 "orientation",
                 "look",
                 "There is no AUC with an interval.",
@@ -133,7 +133,7 @@ def orientation(row: Row | None, *, repeatable: bool) -> list[Finding]:
     cell = Estimate.of(row)
     ends = possible_auc(row) if cell.available else None
     if ends is not None and not repeatable:
-        finding = Finding(
+        finding = CheckFinding(
             "orientation",
             "note",
             f"{AUC.text(*cell[:3])}.",
@@ -141,7 +141,7 @@ def orientation(row: Row | None, *, repeatable: bool) -> list[Finding]:
             "Make a row keep its score first: see what is wrong above.",
         )
     elif ends is not None and ends.high < 0.5:
-        finding = Finding(
+        finding = CheckFinding(
             "orientation",
             "wrong",
             f"{AUC.text(*cell[:3])}: members score lower than non-members.",
@@ -149,10 +149,10 @@ def orientation(row: Row | None, *, repeatable: bool) -> list[Finding]:
             "Return the negative of the score.",
         )
     elif ends is not None and ends.low > 0.5:
-        finding = Finding("orientation", "passed", f"{AUC.text(*cell[:3])}: above chance.")
+        finding = CheckFinding("orientation", "passed", f"{AUC.text(*cell[:3])}: above chance.")
     else:
         reason = cell.about.removeprefix("none: ") or "too few rows"
-        finding = Finding(
+        finding = CheckFinding(
             "orientation",
             "note",
             f"{AUC.text(*cell[:3])}: not distinguishable from chance."
@@ -164,11 +164,11 @@ def orientation(row: Row | None, *, repeatable: bool) -> list[Finding]:
     return [finding, *_few_rows(cell)]
 
 
-def _few_rows(cell: Estimate) -> list[Finding]:
+def _few_rows(cell: Estimate) -> list[CheckFinding]:
     if min(cell.members, cell.nonmembers) >= FEW:
         return []
     return [
-        Finding(
+        CheckFinding(
             "rows",
             "note",
             f"Only {cell.members} members and {cell.nonmembers} non-members contribute to its AUC.",
@@ -178,14 +178,14 @@ def _few_rows(cell: Estimate) -> list[Finding]:
     ]
 
 
-def missing_scores(subject: Subject) -> Finding:
+def missing_scores(subject: CheckedSetting) -> CheckFinding:
     """Report whether scores are missing, and whether that by itself distinguishes the sides."""
     loaded, column = subject.loaded, subject.column
     missing = [np.isnan(scores) for scores in subject.scores()]
     gone, member = np.concatenate(missing), np.concatenate([arm.member for arm in loaded])
     counted = count_missing(*column, np.where(gone, np.nan, 0.0), member)
     if counted is None:
-        return Finding("missing scores", "passed", "Every row has a score.")
+        return CheckFinding("missing scores", "passed", "Every row has a score.")
     reasons = Counter(
         arm.reasons.get((int(row), column), "no reason given")
         for arm, of_arm in zip(loaded, missing, strict=True)
@@ -200,7 +200,7 @@ def missing_scores(subject: Subject) -> Finding:
     low, high, reason = _missing_difference(subject, missing)
     if not (counted.unlike and (low > 0 or high < 0)):
         interval = f"interval of the difference {low:+.3f} to {high:+.3f}"
-        return Finding(
+        return CheckFinding(
             "missing scores",
             "note",
             sentence,
@@ -214,7 +214,7 @@ def missing_scores(subject: Subject) -> Finding:
         for lowest in (True, False)
     ]
     aucs = " and ".join(AUC.brief(auc, no_interval="(no interval)") or "–" for auc in extremes)
-    return Finding(
+    return CheckFinding(
         "missing scores",
         "wrong",
         f"{sentence} The difference is {DIFFERENCE.text(difference, low, high)}.",
@@ -224,14 +224,14 @@ def missing_scores(subject: Subject) -> Finding:
     )
 
 
-def infinite_scores(subject: Subject) -> list[Finding]:
+def infinite_scores(subject: CheckedSetting) -> list[CheckFinding]:
     """Count infinite scores."""
     values = np.concatenate(subject.scores())
     high, low = int(np.isposinf(values).sum()), int(np.isneginf(values).sum())
     if not high + low:
         return []
     return [
-        Finding(
+        CheckFinding(
             "infinite scores",
             "wrong",
             f"{high + low} of {len(values)} scores are infinite ({high} +∞, {low} −∞).",
@@ -242,7 +242,7 @@ def infinite_scores(subject: Subject) -> list[Finding]:
     ]
 
 
-def ties(subject: Subject) -> Finding:
+def ties(subject: CheckedSetting) -> CheckFinding:
     """Check whether many rows have the same score."""
     largest, shared, rows, distinct = 0.0, 0, 0, 0
     for arm, scores in zip(subject.loaded, subject.scores(), strict=True):
@@ -254,7 +254,7 @@ def ties(subject: Subject) -> Finding:
             largest, shared, rows = value, count, len(values)
         distinct = max(distinct, len(set(values.tolist())))
     if rows and distinct == 1:
-        return Finding(
+        return CheckFinding(
             "ties",
             "wrong",
             f"All scores are {largest:.6g}.",
@@ -262,7 +262,7 @@ def ties(subject: Subject) -> Finding:
             "Look for a branch that is always taken.",
         )
     if rows and shared / rows >= _TIED and shared > 2:
-        return Finding(
+        return CheckFinding(
             "ties",
             "look",
             f"{shared} of {rows} rows have the score {largest:.6g}; there are {distinct} "
@@ -271,10 +271,10 @@ def ties(subject: Subject) -> Finding:
             "false-positive rates may be meaningless.",
             "Return the number before it is rounded or capped.",
         )
-    return Finding("ties", "passed", f"{distinct} different scores on {rows} rows.")
+    return CheckFinding("ties", "passed", f"{distinct} different scores on {rows} rows.")
 
 
-def chance(name: str, row: Row | None, number: int) -> Finding:
+def chance(name: str, row: Row | None, number: int) -> CheckFinding:
     """Check whether the detector is at chance on a model that saw none of the members.
 
     Args:
@@ -286,7 +286,7 @@ def chance(name: str, row: Row | None, number: int) -> Finding:
     return _check_chance(f"chance {place}", row, number, place=place, saw="none of the members")
 
 
-def after_removal(forgotten: Row | None, retained: Row | None, number: int) -> Finding:
+def after_removal(forgotten: Row | None, retained: Row | None, number: int) -> CheckFinding:
     """Check whether the detector is at chance on members that the retrained model never saw.
 
     Args:
@@ -307,13 +307,15 @@ def after_removal(forgotten: Row | None, retained: Row | None, number: int) -> F
     return finding._replace(found=finding.found + retained_note)
 
 
-def _check_chance(check: str, row: Row | None, number: int, *, place: str, saw: str) -> Finding:
+def _check_chance(
+    check: str, row: Row | None, number: int, *, place: str, saw: str
+) -> CheckFinding:
     if row is None or not (cell := Estimate.of(row)).available:
-        return Finding(check, "note", f"There is no AUC with an interval {place}.")
+        return CheckFinding(check, "note", f"There is no AUC with an interval {place}.")
     ends = possible_auc(row)
     auc_text = AUC.text(*cell[:3])
     if abs(cell.value - CHANCE) > chance_width(row, number):
-        return Finding(
+        return CheckFinding(
             check,
             "wrong",
             f"{auc_text} {place}, which saw {saw}.",
@@ -321,9 +323,9 @@ def _check_chance(check: str, row: Row | None, number: int, *, place: str, saw: 
             "Look at what differs between the sides without a model: length, topic, labels, gaps.",
         )
     if within_margin(ends):
-        return Finding(check, "passed", f"{auc_text} {place}: chance, as it must.")
+        return CheckFinding(check, "passed", f"{auc_text} {place}: chance, as it must.")
     largest = min(0.5, max(0.5 - ends.low, ends.high - 0.5))
-    return Finding(
+    return CheckFinding(
         check,
         "note",
         f"{auc_text} {place}: not farther from 0.5 than chance.",
@@ -336,7 +338,7 @@ def _share(part: int, whole: int) -> str:
 
 
 def _missing_difference(
-    subject: Subject, missing: Sequence[Mask]
+    subject: CheckedSetting, missing: Sequence[Mask]
 ) -> tuple[float, float, str | None]:
     """Return the interval of the share of missing scores, members minus non-members.
 
@@ -353,7 +355,7 @@ def _missing_difference(
     return 2 * estimate.low - 1, 2 * estimate.high - 1, estimate.reason
 
 
-def _fill_missing(arm: LoadedArm, column: Column, lowest: bool) -> LoadedArm:
+def _fill_missing(arm: LoadedArm, column: DetectorColumn, lowest: bool) -> LoadedArm:
     """Return an arm in which what has no score has the lowest, or the highest, of all."""
     scores = arm.scores.copy()
     values = scores[:, arm.index[column]]

@@ -12,17 +12,17 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from analysis.arm import MODEL_FREE, Column, LoadedArm
+from analysis.arm import MODEL_FREE, DetectorColumn, LoadedArm
 from analysis.auc_cells import cohort_rows, compared_sides
 from analysis.intervals.clustered import Part
-from analysis.intervals.ends import Scale
+from analysis.intervals.ends import IntervalMethod
 from analysis.intervals.estimate import Estimate, no_estimate
 from analysis.intervals.influence import Counts, Floats, Mask, Sample
 from analysis.intervals.numbers import Numbers
 from analysis.intervals.rows import Rows, auc_numbers
 from analysis.settings import AnalysisSettings
 from analysis.unit import AUC, DIFFERENCE
-from analysis.validate.checks import FEW, Finding, Subject
+from analysis.validate.checks import FEW, CheckedSetting, CheckFinding
 from detect.detectors.loss import mean_log_probability
 from detect.ground_truth.ground_truth import ScoredModel
 from detect.views import TEXT
@@ -57,7 +57,7 @@ def rank_correlation(first: Floats, second: Floats, datasets: npt.NDArray[np.obj
     return total / weight if weight else float("nan")
 
 
-def length_findings(subject: Subject) -> Finding:
+def length_findings(subject: CheckedSetting) -> CheckFinding:
     """Check how much of a score is explained by the length of the text."""
     lengths = {
         "tokens": [_tokens(model) for model in subject.models],
@@ -70,7 +70,7 @@ def length_findings(subject: Subject) -> Finding:
         {name: _mean_correlation(subject, values) for name, values in lengths.items()}
     )
     if nearest is None:
-        return Finding(
+        return CheckFinding(
             "length",
             "note",
             "Its relation to the length of the text is unknown: too few "
@@ -79,7 +79,7 @@ def length_findings(subject: Subject) -> Finding:
     name, correlation = nearest
     relation = f"Rank correlation with the number of {name}: {correlation:+.3f}."
     if abs(correlation) > SAME:
-        return Finding(
+        return CheckFinding(
             "length",
             "wrong",
             relation,
@@ -89,7 +89,7 @@ def length_findings(subject: Subject) -> Finding:
     strong = abs(correlation) >= STRONG
     plain, within, gap, strata = within_length(subject, lengths[name])
     if not np.isfinite(within.value):
-        return Finding("length", "note" if strong else "passed", f"{relation} {within.reason}")
+        return CheckFinding("length", "note" if strong else "passed", f"{relation} {within.reason}")
     aucs = [AUC.brief(estimate, no_interval="(no interval)") for estimate in (plain, within)]
     compared = (
         f"{relation} AUC {aucs[0]}; among texts of like length ({strata} strata) {aucs[1]}, "
@@ -97,7 +97,7 @@ def length_findings(subject: Subject) -> Finding:
     )
     explained = plain.low > 0.5 and within.low <= 0.5
     if gap.high < 0 and (explained or strong):
-        return Finding(
+        return CheckFinding(
             "length",
             "look",
             compared,
@@ -106,21 +106,21 @@ def length_findings(subject: Subject) -> Finding:
             "Report the AUC among texts of like length alongside the other.",
         )
     if strong:
-        return Finding(
+        return CheckFinding(
             "length",
             "note",
             compared,
             "It ranks texts largely by length; if sides differ in length, "
             "that will look like membership.",
         )
-    return Finding("length", "passed", compared)
+    return CheckFinding("length", "passed", compared)
 
 
-def loss_finding(subject: Subject) -> Finding:
+def loss_finding(subject: CheckedSetting) -> CheckFinding:
     """Check whether a score ranks texts as the loss does."""
     models = subject.models
     if any(TEXT not in model.evidence.statistics for model in models):
-        return Finding("loss", "note", "There are no statistics to compute a loss from.")
+        return CheckFinding("loss", "note", "There are no statistics to compute a loss from.")
     losses = [
         np.array(
             [
@@ -132,10 +132,10 @@ def loss_finding(subject: Subject) -> Finding:
     ]
     value = _mean_correlation(subject, losses)
     if np.isnan(value):
-        return Finding("loss", "note", "Too few different scores to compare with the loss.")
+        return CheckFinding("loss", "note", "Too few different scores to compare with the loss.")
     relation = f"Rank correlation with the mean log-probability (`loss`): {value:+.3f}."
     if value > SAME:
-        return Finding(
+        return CheckFinding(
             "loss",
             "look",
             relation,
@@ -143,17 +143,19 @@ def loss_finding(subject: Subject) -> Finding:
             "State what it adds; its paired difference to `loss` is in the table.",
         )
     if value < -SAME:
-        return Finding(
+        return CheckFinding(
             "loss",
             "look",
             relation,
             "It is the loss with its sign reversed.",
             "Return the negative of the score.",
         )
-    return Finding("loss", "passed", relation)
+    return CheckFinding("loss", "passed", relation)
 
 
-def nearest_finding(subject: Subject, others: Sequence[Column]) -> Finding | None:
+def nearest_finding(
+    subject: CheckedSetting, others: Sequence[DetectorColumn]
+) -> CheckFinding | None:
     """Name the stored detector with the most similar ranking, if it is nearly the same."""
     correlations = {
         f"{other.detector} ({other.setting})": _mean_correlation(
@@ -165,7 +167,7 @@ def nearest_finding(subject: Subject, others: Sequence[Column]) -> Finding | Non
     nearest = _find_nearest(correlations)
     if nearest is None or abs(nearest[1]) <= SAME:
         return None
-    return Finding(
+    return CheckFinding(
         "other detectors",
         "note",
         f"Rank correlation with {nearest[0]}: {nearest[1]:+.3f}.",
@@ -181,7 +183,7 @@ def _find_nearest(correlations: Mapping[str, float]) -> tuple[str, float] | None
 
 
 def within_length(
-    subject: Subject, lengths: Sequence[Floats]
+    subject: CheckedSetting, lengths: Sequence[Floats]
 ) -> tuple[Estimate, Estimate, Estimate, int]:
     """Return the AUC within strata of length and the plain one, on the same rows.
 
@@ -251,7 +253,7 @@ def _strata_aucs(rows: Rows, scores: Floats, cuts: Counts) -> Numbers:
         }
         for strata_parts in zip(*(numbers.seeds for numbers in strata), strict=True)
     ]
-    return Numbers(seeds, Scale.AUC)
+    return Numbers(seeds, IntervalMethod.AUC)
 
 
 def _pool_strata(parts: Sequence[Part]) -> Part:
@@ -282,7 +284,7 @@ def _tokens(model: ScoredModel) -> Floats:
     return np.array([len(table) for table in model.evidence.statistics[TEXT]], dtype=np.float64)
 
 
-def _mean_correlation(subject: Subject, values: Sequence[Floats]) -> float:
+def _mean_correlation(subject: CheckedSetting, values: Sequence[Floats]) -> float:
     correlations = [
         rank_correlation(scores[arm.test], arm_values[arm.test], arm.dataset[arm.test])
         for arm, scores, arm_values in zip(subject.loaded, subject.scores(), values, strict=True)

@@ -12,14 +12,14 @@ from pathlib import Path
 from analysis.findings import Row
 from analysis.intervals.estimate import Estimate
 from analysis.metrics import tpr_name
-from analysis.page.crossed import Head, cross
+from analysis.page.crossed import AxisHeading, cross
 from analysis.page.drawing.picture import Picture, picture
 from analysis.page.parts import Note, Part, Section, present, render_page
 from analysis.page.sections.copies import copies_tables, dataset_tables
-from analysis.page.table import Column, Table, facts, numbers, texts, with_noun
+from analysis.page.table import Table, TableColumn, facts, numbers, texts, with_noun
 from analysis.summary import auc_text
 from analysis.unit import AUC, DIFFERENCE, NOTHING, Entry
-from analysis.validate.validation import Judged, Validation
+from analysis.validate.validation import CandidateResult, Validation
 from inject.files import write_text
 from inject.secrets import masked
 
@@ -58,7 +58,7 @@ def sentences(validation: Validation) -> list[str]:
     ]
 
 
-def _sentence(validation: Validation, result: Judged) -> str:
+def _sentence(validation: Validation, result: CandidateResult) -> str:
     line = validation.ranking.line(result.name)
     ranked = max(row["rank"] for row in validation.ranking.lines.rows)
     wrong = [finding.check for finding in result.findings if finding.severity == "wrong"]
@@ -110,7 +110,7 @@ def ranking_table(validation: Validation) -> Table:
             rates[f"TPR at {100 * rate:g}% FPR"] = rows
     return Table(
         title="Ranking",
-        columns=(Column("Detector"), *numbers("Rank", "AUC", "Rows", *rates)),
+        columns=(TableColumn("Detector"), *numbers("Rank", "AUC", "Rows", *rates)),
         rows=tuple(
             (
                 _head(line["detector"], "judged" if line["detector"] in judged else "",
@@ -139,11 +139,11 @@ def _rows_of(row: Row, remark: str) -> str:
     return f"{row['n_members']:,} + {row['n_nonmembers']:,} {remark}".rstrip()
 
 
-def _checks(result: Judged) -> list[Part]:
+def _checks(result: CandidateResult) -> list[Part]:
     """Return the results of one detector's checks, the worst first."""
     checks = Table(
         title=f"Checks of {result.name}",
-        columns=(*texts("Check", "Verdict"), Column("Result", long=True)),
+        columns=(*texts("Check", "Verdict"), TableColumn("Result", long=True)),
         rows=tuple(
             (
                 finding.check,
@@ -157,7 +157,7 @@ def _checks(result: Judged) -> list[Part]:
     )
     arms = Table(
         title="In every arm",
-        columns=(Column("Arm"), *numbers("AUC")),
+        columns=(TableColumn("Arm"), *numbers("AUC")),
         rows=tuple((arm, AUC.entry(cell)) for arm, cell in result.arms),
         caption=f"The same setting, on the rows that {result.name} can score.",
     )
@@ -174,7 +174,7 @@ def differences_table(validation: Validation, name: str) -> Table:
     gap_rows = (gaps.row(detector=name, versus=line["detector"]) for line in lines)
     return Table(
         title=f"AUC of {name} minus that of each other detector",
-        columns=(Column("Detector"), *numbers("Difference", "Rows")),
+        columns=(TableColumn("Detector"), *numbers("Difference", "Rows")),
         rows=tuple(
             (
                 _head(gap["versus"], _setting(gap["versus_setting"])),
@@ -214,8 +214,8 @@ def ranking_picture(validation: Validation) -> Picture | None:
     judged = {result.name for result in validation.judged}
     matrix = cross(
         lines,
-        lambda row: Head(row["detector"], "chosen" if row["detector"] in judged else ""),
-        lambda row: Head(""),
+        lambda row: AxisHeading(row["detector"], "chosen" if row["detector"] in judged else ""),
+        lambda row: AxisHeading(""),
         unit=AUC,
         cell=lambda row: row if Estimate.of(row).available else AUC.brief(row),
         bold=lambda row: row["detector"] in judged,

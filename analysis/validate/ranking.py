@@ -20,7 +20,7 @@ from analysis.arm import (
     UPPER_BOUNDS,
     Arm,
     Cohort,
-    Column,
+    DetectorColumn,
     LoadedArm,
     cohorts,
     find_arm,
@@ -123,7 +123,7 @@ def with_candidate(loaded: LoadedArm, name: str, scores: CandidateScores) -> Loa
         name: what the detector is called; none of the arm's has that name.
         scores: the first setting is the default.
     """
-    columns = [Column(name, setting.text) for setting in scores.settings]
+    columns = [DetectorColumn(name, setting.text) for setting in scores.settings]
     reasons = {(row, columns[at]): reason for (row, at), reason in scores.reasons.items()}
     all_columns = [*loaded.columns, *columns]
     return replace(
@@ -174,7 +174,7 @@ class Ranking:
     if these are those that both of them can score, in place of those of the lines."""
     table: Findings
     """The metrics by dataset, copies and metric."""
-    reported: Mapping[str, Column]
+    reported: Mapping[str, DetectorColumn]
     """The setting that stands for each detector."""
 
     def line(self, detector: str) -> Row:
@@ -204,7 +204,7 @@ def rank(
     reported = {
         choice.detector: column
         for choice in choices
-        for column in (Column(choice.detector, choice.tuned or choice.default),)
+        for column in (DetectorColumn(choice.detector, choice.tuned or choice.default),)
         if column in picked
     }
     apart = {
@@ -224,7 +224,7 @@ def rank(
 
 
 def _lines(
-    table: Findings, reported: Mapping[str, Column], apart: set[Column]
+    table: Findings, reported: Mapping[str, DetectorColumn], apart: set[DetectorColumn]
 ) -> Iterator[dict[str, Any]]:
     rows = [row for name in sorted(reported) if (row := table.reported_row(name))]
     rank = 0
@@ -244,10 +244,10 @@ def _lines(
 
 def _differences(
     work: PreparedCohort,
-    reported: Mapping[str, Column],
+    reported: Mapping[str, DetectorColumn],
     name: str,
-    measured: Mapping[Column, ColumnMetrics],
-    apart: set[Column],
+    measured: Mapping[DetectorColumn, ColumnMetrics],
+    apart: set[DetectorColumn],
 ) -> Iterator[dict[str, Any]]:
     """Yield the paired differences of one detector to all others, of every dataset and cell."""
     column = reported[name]

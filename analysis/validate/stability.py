@@ -10,7 +10,7 @@ import numpy as np
 
 from analysis.intervals.influence import Counts, Floats
 from analysis.validate.candidate import Candidate
-from analysis.validate.checks import Finding
+from analysis.validate.checks import CheckFinding
 from detect.detector import Detector
 from detect.evidence.membership import Sides
 from detect.ground_truth.ground_truth import ScoredModel
@@ -36,7 +36,9 @@ def compare(first: Floats, second: Floats) -> tuple[int, float]:
     return int((gap > TOLERANCE).sum()), float(gap.max(initial=0.0))
 
 
-def stability_findings(candidate: Candidate, model: ScoredModel, *, seed: int) -> list[Finding]:
+def stability_findings(
+    candidate: Candidate, model: ScoredModel, *, seed: int
+) -> list[CheckFinding]:
     """Return the findings of scoring some rows again, in other ways.
 
     Raises:
@@ -52,7 +54,7 @@ def stability_findings(candidate: Candidate, model: ScoredModel, *, seed: int) -
     changed, largest = compare(first, scores(rows.tolist()))
     if changed:
         return [
-            Finding(
+            CheckFinding(
                 "repetition",
                 "wrong",
                 f"{changed} of {len(rows)} rows got another score the second time "
@@ -62,7 +64,9 @@ def stability_findings(candidate: Candidate, model: ScoredModel, *, seed: int) -
                 "keep nothing between calls.",
             )
         ]
-    passed = Finding("repetition", "passed", f"{len(rows)} rows scored twice: the same scores.")
+    passed = CheckFinding(
+        "repetition", "passed", f"{len(rows)} rows scored twice: the same scores."
+    )
     return [
         passed,
         _order(first, scores, rows, seed),
@@ -70,14 +74,16 @@ def stability_findings(candidate: Candidate, model: ScoredModel, *, seed: int) -
     ]
 
 
-def _order(first: Floats, scores: Score, rows: Counts, seed: int) -> Finding:
+def _order(first: Floats, scores: Score, rows: Counts, seed: int) -> CheckFinding:
     permuted = generator(seed, Stream.BOOTSTRAP, item_key("validation order")).permutation(
         len(rows)
     )
     changed, largest = compare(first[permuted], scores(rows[permuted].tolist()))
     if not changed:
-        return Finding("order", "passed", f"{len(rows)} rows in another order: the same scores.")
-    return Finding(
+        return CheckFinding(
+            "order", "passed", f"{len(rows)} rows in another order: the same scores."
+        )
+    return CheckFinding(
         "order",
         "wrong",
         f"{changed} of {len(rows)} rows got another score when the rows came in another order "
@@ -87,7 +93,7 @@ def _order(first: Floats, scores: Score, rows: Counts, seed: int) -> Finding:
     )
 
 
-def _batch(detector: Detector, first: Floats, scores: Score, rows: Counts) -> Finding:
+def _batch(detector: Detector, first: Floats, scores: Score, rows: Counts) -> CheckFinding:
     listed = rows.tolist()
     trained = any(isinstance(need, Sides) for need in detector.needs)
     half = len(listed) // 2
@@ -97,7 +103,7 @@ def _batch(detector: Detector, first: Floats, scores: Score, rows: Counts) -> Fi
         why = "is trained on labels"
         if detector.depends_on_rows:
             why = "declares that it depends on the other rows"
-        return Finding(
+        return CheckFinding(
             "batch",
             "note",
             f"It {why}; scored in halves, {changed} of {len(rows)} rows change "
@@ -109,12 +115,12 @@ def _batch(detector: Detector, first: Floats, scores: Score, rows: Counts) -> Fi
     alone_rows = rows[places].tolist()
     alone = compare(first[places], np.array([scores([row])[0] for row in alone_rows]))
     if not changed and not alone[0]:
-        return Finding(
+        return CheckFinding(
             "batch",
             "passed",
             f"{len(rows)} rows in halves, and {len(alone_rows)} one by one: the same scores.",
         )
-    return Finding(
+    return CheckFinding(
         "batch",
         "wrong",
         f"{changed} of {len(rows)} rows got another score in halves, {alone[0]} of "

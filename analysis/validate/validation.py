@@ -11,7 +11,7 @@ from typing import Literal
 import pyarrow as pa
 from pydantic import ValidationError
 
-from analysis.arm import Column, LoadedArm
+from analysis.arm import DetectorColumn, LoadedArm
 from analysis.copy_bins import ALL
 from analysis.findings import Row, question_table
 from analysis.settings import AnalysisSettings
@@ -26,8 +26,8 @@ from analysis.validate.candidate import (
 )
 from analysis.validate.checks import (
     SEVERITIES,
-    Finding,
-    Subject,
+    CheckedSetting,
+    CheckFinding,
     after_removal,
     chance,
     infinite_scores,
@@ -64,11 +64,11 @@ Progress = Callable[[str], None]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Judged:
+class CandidateResult:
     """The results of one detector."""
 
     candidate: Candidate
-    findings: tuple[Finding, ...]
+    findings: tuple[CheckFinding, ...]
     """The worst first."""
     seconds: float
     """To score 1,000 rows, as measured."""
@@ -94,7 +94,7 @@ class Validation:
     arms: tuple[str, ...]
     """All arms."""
     ranking: Ranking
-    judged: tuple[Judged, ...]
+    judged: tuple[CandidateResult, ...]
     refused: tuple[Refused, ...]
     settings: AnalysisSettings
     provenance: Provenance
@@ -132,14 +132,14 @@ class _Scored:
         ]
 
     def subject(
-        self, place: int, cohort: CohortModels, column: Column, settings: AnalysisSettings
-    ) -> Subject:
+        self, place: int, cohort: CohortModels, column: DetectorColumn, settings: AnalysisSettings
+    ) -> CheckedSetting:
         """Return a setting under the models of a cohort."""
         loaded = self.joined(place, cohort.loaded)
-        return Subject(cohort.cohort, cohort.models, loaded, column, settings)
+        return CheckedSetting(cohort.cohort, cohort.models, loaded, column, settings)
 
 
-def _auc(subject: Subject, copies: str = ALL) -> Row | None:
+def _auc(subject: CheckedSetting, copies: str = ALL) -> Row | None:
     """Return the AUC of a setting in a cohort; None if it was not scored there."""
     scored = all(subject.column in arm.index for arm in subject.loaded)
     return subject.auc(copies) if scored else None
@@ -289,9 +289,9 @@ def _judge(
     chosen: CohortModels,
     ranking: Ranking,
     settings: AnalysisSettings,
-) -> Judged:
+) -> CandidateResult:
     candidate = scored.candidate
-    column = ranking.reported.get(candidate.name, Column(candidate.name, candidate.default))
+    column = ranking.reported.get(candidate.name, DetectorColumn(candidate.name, candidate.default))
     subject = scored.subject(cohorts.index(chosen), chosen, column, settings)
     index = subject.loaded[0].index
     others = [other for other in ranking.reported.values() if other in index and other != column]
@@ -310,7 +310,7 @@ def _judge(
         *stable,
         *_chance(scored, cohorts, chosen, column, settings),
     ]
-    return Judged(
+    return CandidateResult(
         candidate=candidate,
         findings=tuple(sorted(findings, key=lambda finding: SEVERITIES.index(finding.severity))),
         seconds=scored.seconds,
@@ -323,13 +323,13 @@ def _judge(
     )
 
 
-def _knowledge(candidate: Candidate) -> list[Finding]:
+def _knowledge(candidate: Candidate) -> list[CheckFinding]:
     """Report knowledge of a detector that an auditor of a model lacks."""
     kinds = {type(need) for need in candidate.detector.needs}
     findings = []
     if Sides in kinds:
         findings.append(
-            Finding(
+            CheckFinding(
                 "labels",
                 "note",
                 "It is given the labels (`Sides`).",
@@ -339,7 +339,7 @@ def _knowledge(candidate: Candidate) -> list[Finding]:
         )
     if Shadows in kinds:
         findings.append(
-            Finding(
+            CheckFinding(
                 "shadow models",
                 "note",
                 "It reads shadow models.",
@@ -351,12 +351,12 @@ def _knowledge(candidate: Candidate) -> list[Finding]:
 
 def _check_stability(
     candidate: Candidate, chosen: CohortModels, settings: AnalysisSettings
-) -> list[Finding]:
+) -> list[CheckFinding]:
     try:
         return stability_findings(candidate, chosen.models[0], seed=settings.seed)
     except InputError as error:
         return [
-            Finding(
+            CheckFinding(
                 "few rows at a time",
                 "wrong",
                 f"It scores all rows together, and fails on a part of them: {error}",
@@ -370,14 +370,14 @@ def _chance(
     scored: _Scored,
     cohorts: Sequence[CohortModels],
     chosen: CohortModels,
-    column: Column,
+    column: DetectorColumn,
     settings: AnalysisSettings,
-) -> list[Finding]:
+) -> list[CheckFinding]:
     places = {cohorts.index(models): models for models in models_beside(cohorts, chosen)}
     scored_models = {place: models for place, models in places.items() if place in scored.scores}
     if not scored_models:
         return [
-            Finding(
+            CheckFinding(
                 "chance",
                 "note",
                 "There is no base model and no twin to score it on.",

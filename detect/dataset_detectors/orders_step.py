@@ -2,10 +2,10 @@
 
 import numpy as np
 
-from detect.asked_model import asking_step
 from detect.dataset_detectors.orders import read_orders, write_orders
 from detect.engine.open_target import open_target
 from detect.settings import DetectSettings
+from detect.target_identity import asking_step
 from inject.examples.example import UNSPLIT, read_examples
 from inject.step import Step, StepContext
 from train.models.model_node import ModelNode

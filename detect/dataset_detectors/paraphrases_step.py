@@ -4,7 +4,6 @@ The built-in detectors that need only the text's token statistics score it, with
 pool without paraphrases queries no model.
 """
 
-from detect.asked_model import MeasuredCost, asking_step, write_cost
 from detect.detector_settings import DetectorSetting, parse_detectors
 from detect.engine.open_target import open_target
 from detect.evidence import Evidence
@@ -13,6 +12,7 @@ from detect.registry import ALL
 from detect.scores.table import write_scores
 from detect.scoring import score_rows
 from detect.settings import DetectSettings
+from detect.target_identity import MeasuredCost, asking_step, write_cost
 from detect.token_statistics import TokenStatistics
 from detect.views import TEXT
 from inject.examples.example import read_examples

@@ -70,9 +70,9 @@ def _score_text(statistics: TokenStatistics, first: np.ndarray, setting: AcmiaPa
     if setting.form == "contrast":
         difference = statistics.log_probability[first].astype(np.float64) - log_probability
         return Score(float(difference.mean()) * (1 if beta < 1 else -1))
-    centred = log_probability - tempered.mean[first]
+    centred = log_probability - tempered.mean_log_prob[first]
     if setting.form == "norm":
-        variance = np.maximum(tempered.deviation[first].astype(np.float64) ** 2, LEAST_VARIANCE)
+        variance = np.maximum(tempered.std_log_prob[first].astype(np.float64) ** 2, LEAST_VARIANCE)
         centred /= np.sqrt(variance)
     return Score(float(centred.mean()))
 

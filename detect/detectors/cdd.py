@@ -22,11 +22,11 @@ from pydantic import Field
 from rapidfuzz.distance import Levenshtein
 
 from detect.access import Access
-from detect.detector import Detector, Score, each_example, whole
+from detect.detector import Detector, Score, each_example, exact_floor
 from detect.evidence import ExampleEvidence
 from detect.evidence.continuations import Continuations
 from detect.evidence.needs import Need
-from detect.generation.continuations import Beginning, ContinuationRequest
+from detect.generation.continuations import ContinuationRequest, PromptLength
 from inject.settings import PositiveFloat, PositiveInt, Settings
 from inject.words import words_of
 
@@ -53,7 +53,7 @@ class CddParameters(Settings):
 
 def _requests(parameters: CddParameters) -> tuple[ContinuationRequest, ContinuationRequest]:
     """Return the requests for the greedy continuation and for the samples."""
-    beginning = Beginning("share", parameters.share)
+    beginning = PromptLength("share", parameters.share)
     return ContinuationRequest(beginning=beginning), ContinuationRequest(
         beginning=beginning,
         samples=parameters.samples,
@@ -72,7 +72,7 @@ def near_share(greedy: str, samples: Sequence[str], alpha: Decimal) -> float:
     first = words_of(greedy)[:COMPARED]
     others = [words_of(sample)[:COMPARED] for sample in samples]
     longest = max(map(len, [first, *others]))
-    allowed = whole(longest, Fraction(alpha))
+    allowed = exact_floor(longest, Fraction(alpha))
     near = sum(Levenshtein.distance(first, other) <= allowed for other in others)
     return near / len(others)
 

@@ -31,7 +31,7 @@ def in_deviations(
     statistics: TokenStatistics, centre: npt.NDArray[np.floating]
 ) -> npt.NDArray[np.float64]:
     """Return (ℓ_i − centre_i) / σ_i of each token, [N]; σ² is at least 1e-6."""
-    variance = np.maximum(statistics.deviation.astype(np.float64) ** 2, LEAST_VARIANCE)
+    variance = np.maximum(statistics.std_log_prob.astype(np.float64) ** 2, LEAST_VARIANCE)
     difference = statistics.log_probability.astype(np.float64) - centre
     result: npt.NDArray[np.float64] = difference / np.sqrt(variance)
     return result

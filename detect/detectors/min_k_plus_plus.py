@@ -25,7 +25,7 @@ from detect.views import TEXT
 
 def standardised(statistics: TokenStatistics) -> npt.NDArray[np.float64]:
     """Return z_i of each token, [N]; σ² is at least 1e-6."""
-    return in_deviations(statistics, statistics.mean)
+    return in_deviations(statistics, statistics.mean_log_prob)
 
 
 def _score(example: ExampleEvidence, settings: Sequence[MinKParameters]) -> list[Score]:

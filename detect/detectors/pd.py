@@ -9,7 +9,7 @@ from fractions import Fraction
 import numpy as np
 import numpy.typing as npt
 
-from detect.detector import Detector, one_score, whole
+from detect.detector import Detector, exact_floor, one_score
 from detect.evidence import ExampleEvidence
 from detect.evidence.views import View
 from detect.views import TEXT
@@ -20,8 +20,8 @@ HIGHEST, LOWEST = Fraction(5, 100), Fraction(30, 100)
 def polarised_distance(log_probability: npt.NDArray[np.floating]) -> float:
     """Return PD of the log-probabilities of one text, at least one token."""
     ordered = np.sort(log_probability).astype(np.float64)
-    low = max(1, whole(len(ordered), LOWEST))
-    high = max(1, whole(len(ordered), HIGHEST))
+    low = max(1, exact_floor(len(ordered), LOWEST))
+    high = max(1, exact_floor(len(ordered), HIGHEST))
     return float(ordered[-high:].mean() - ordered[:low].mean())
 
 

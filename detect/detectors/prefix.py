@@ -19,7 +19,7 @@ from detect.detector import Detector, Score, each_example
 from detect.evidence import ExampleEvidence
 from detect.evidence.continuations import Continuations
 from detect.evidence.needs import Need
-from detect.generation.continuations import Beginning, ContinuationRequest, Unit
+from detect.generation.continuations import ContinuationRequest, PromptLength, Unit
 from detect.generation.text_overlap import (
     common_subsequence,
     repeats,
@@ -63,7 +63,7 @@ class PrefixParameters(Settings):
 
 def _request(parameters: PrefixParameters) -> ContinuationRequest:
     return ContinuationRequest(
-        beginning=Beginning(parameters.beginning, parameters.amount),
+        beginning=PromptLength(parameters.beginning, parameters.amount),
         max_tokens=parameters.max_tokens,
         instruction=INSTRUCTIONS[parameters.instruction],
     )

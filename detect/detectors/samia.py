@@ -21,7 +21,7 @@ from detect.detector import Detector, Score, each_example
 from detect.evidence import ExampleEvidence
 from detect.evidence.continuations import Continuations
 from detect.evidence.needs import Need
-from detect.generation.continuations import Beginning, ContinuationRequest
+from detect.generation.continuations import ContinuationRequest, PromptLength
 from detect.generation.text_overlap import compared_words, rouge_1_recall
 from inject.settings import PositiveFloat, PositiveInt, Settings
 
@@ -46,7 +46,7 @@ class SamiaParameters(Settings):
 def sampled(parameters: SamiaParameters) -> ContinuationRequest:
     """Return the request to the model."""
     return ContinuationRequest(
-        beginning=Beginning("share", parameters.share),
+        beginning=PromptLength("share", parameters.share),
         samples=parameters.samples,
         temperature=parameters.temperature,
         top_k=parameters.top_k,

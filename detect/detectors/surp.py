@@ -16,7 +16,7 @@ import numpy.typing as npt
 from pydantic import Field
 
 from detect.access import Access
-from detect.detector import EMPTY_SELECTION, Detector, Score, each_example, whole
+from detect.detector import EMPTY_SELECTION, Detector, Score, each_example, exact_floor
 from detect.detectors.min_k import MinKParameters, lowest_means
 from detect.evidence import ExampleEvidence
 from detect.evidence.views import View
@@ -78,7 +78,7 @@ def surp_scores(statistics: TokenStatistics, settings: Sequence[SurpParameters])
             lows[key] = (
                 strictly_below(ordered, Fraction(setting.k))
                 if setting.selection == "percentile"
-                else whole(len(ordered), Fraction(setting.k) / 100)
+                else exact_floor(len(ordered), Fraction(setting.k) / 100)
             )
         low = lows[key]
         number = int(counts[setting.entropy][low - 1]) if low else 0

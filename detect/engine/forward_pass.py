@@ -145,8 +145,8 @@ def _statistics(
     return TokenStatistics(
         ids=scored.ids.astype(np.int32),
         log_probability=reduced.log_probability[slots],
-        mean=mean,
-        deviation=reduced.deviation[slots],
+        mean_log_prob=mean,
+        std_log_prob=reduced.deviation[slots],
         entropy=-mean,
         rank=reduced.rank[slots],
         top_log_probability=reduced.top_log_probability[slots],
@@ -154,7 +154,9 @@ def _statistics(
         offsets=scored.offsets,
         tempered={
             beta: TemperedStatistics(
-                log_probability=values[0, slots], mean=values[1, slots], deviation=values[2, slots]
+                log_probability=values[0, slots],
+                mean_log_prob=values[1, slots],
+                std_log_prob=values[2, slots],
             )
             for beta, values in zip(policy.inverse_temperatures, reduced.tempered, strict=True)
         },

@@ -15,11 +15,11 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
-from detect.asked_model import MeasuredCost, write_cost
 from detect.engine.encoding import encode, windows
 from detect.engine.open_target import open_target
 from detect.engine.target import Target
 from detect.settings import DetectSettings, ScoringPolicy
+from detect.target_identity import MeasuredCost, write_cost
 from detect.text_measures import ORDERS, GradientNorms, Order, write_norms
 from detect.token_statistics import EMPTY_TEXT, ONE_TOKEN
 from inject.errors import InputError

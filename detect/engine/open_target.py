@@ -14,7 +14,7 @@ def open_target(context: StepContext, name: str = "model") -> "Target":
     """Load the model that a step queries.
 
     Args:
-        context: context of the step, made with `detect.asked_model.target_execution`.
+        context: context of the step, made with `detect.target_identity.target_execution`.
         name: name of the model among the step's inputs.
 
     Raises:

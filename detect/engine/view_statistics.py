@@ -3,11 +3,11 @@
 from collections.abc import Sequence
 from typing import Any
 
-from detect.asked_model import MeasuredCost, write_cost
 from detect.engine.forward_pass import token_statistics
 from detect.engine.open_target import open_target
 from detect.engine.target import Target
 from detect.settings import DetectSettings
+from detect.target_identity import MeasuredCost, write_cost
 from detect.token_statistics import TokenStatistics, write_statistics
 from detect.views import view_text
 from inject.examples.example import Example, read_examples, read_held_out
@@ -28,7 +28,7 @@ def write_pass(
     """Let a target read the rows in the step's view, and write their token statistics.
 
     Args:
-        context: context of the step, made with `detect.asked_model.target_execution`.
+        context: context of the step, made with `detect.target_identity.target_execution`.
         target: the model that reads.
         rows: the texts to read.
         record: stored with the statistics and the policy.

@@ -9,10 +9,10 @@ from dataclasses import dataclass
 from typing import ClassVar, Self
 
 from detect.access import Access
-from detect.asked_model import asking_step
 from detect.choices import ANSWERS_FILE, ChoiceEvidence, read_answers
-from detect.evidence.continuations import lets_models_write
+from detect.evidence.continuations import allows_generation
 from detect.evidence.needs import EvidenceSources, Need, NeedCost, Scored, Work
+from detect.target_identity import asking_step
 from inject.examples.example import HELD_OUT, UNSPLIT
 from inject.step import Step
 
@@ -49,7 +49,7 @@ class Choices(Need):
     def met_with(self, sources: EvidenceSources) -> bool:
         """Return whether rows have paraphrases; in an experiment, also whether generation is
         allowed."""
-        return sources.paraphrased and (sources.of_file or lets_models_write(sources))
+        return sources.paraphrased and (sources.of_file or allows_generation(sources))
 
     def inputs(self, sources: EvidenceSources, scored: Scored) -> dict[str, Step]:
         """Return the answers about the rows, and those about held-out rows for calibration."""

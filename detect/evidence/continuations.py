@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar, Self
 
 from detect.access import Access
-from detect.asked_model import asking_step
 from detect.evidence.evidence import Evidence
 from detect.evidence.needs import EvidenceSources, Need, NeedCost, Scored, Work
 from detect.generation.continuations import (
@@ -16,6 +15,7 @@ from detect.generation.continuations import (
     request_record,
 )
 from detect.settings import DetectSettings, names_all
+from detect.target_identity import asking_step
 from inject.digest import digest
 from inject.examples.example import TEXTS, UNSPLIT
 from inject.step import Step
@@ -27,7 +27,7 @@ HINT = "Set detect.generate=true, or name the detector."
 _BUILD = "detect.generation.continuations_step:build"
 
 
-def lets_models_write(sources: EvidenceSources) -> bool:
+def allows_generation(sources: EvidenceSources) -> bool:
     """Return whether generation is allowed: by the setting, or because every detector is named."""
     return sources.detect.generate or not names_all(sources.detect.detectors)
 
@@ -66,7 +66,7 @@ class Continuations(Need):
 
     def met_with(self, sources: EvidenceSources) -> bool:
         """Return whether generation is allowed."""
-        return lets_models_write(sources)
+        return allows_generation(sources)
 
     def inputs(self, sources: EvidenceSources, scored: Scored) -> dict[str, Step]:
         """Return the continuations by the scored model."""

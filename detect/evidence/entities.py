@@ -19,8 +19,8 @@ from detect.evidence.needs import EvidenceSources, Need, Scored, Work
 from inject.digest import digest
 from inject.errors import InputError
 from inject.examples.example import TEXTS, read_examples
-from inject.model_folder import inside, json_object
-from inject.reading.unchanged import content_digest, unchanged
+from inject.model_folder import json_object, resolve_inside
+from inject.reading.change_guard import content_digest, unchanged
 from inject.step import Step, StepContext
 from inject.tables import part_table
 
@@ -150,7 +150,7 @@ def _with_config(folder: Path, name: str) -> Path:
     meta = json_object(folder / _META)
     if {"lang", "name", "version"} <= meta.keys():
         below = f"{meta['lang']}_{meta['name']}-{meta['version']}"
-        pipeline = inside(folder, below, source=str(folder / _META))
+        pipeline = resolve_inside(folder, below, source=str(folder / _META))
         if (pipeline / _CONFIG).is_file():
             return pipeline
     raise InputError(f"not a spaCy pipeline: it lacks {_CONFIG}", where=name, allowed=_ALLOWED)

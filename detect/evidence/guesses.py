@@ -5,8 +5,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, ClassVar, Self
 
 from detect.access import Access
-from detect.asked_model import asking_step
-from detect.evidence.continuations import HINT, lets_models_write
+from detect.evidence.continuations import HINT, allows_generation
 from detect.evidence.evidence import Evidence
 from detect.evidence.needs import EvidenceSources, Need, NeedCost, Scored, Work
 from detect.evidence.views import further_model, has_reference, reference_model
@@ -17,6 +16,7 @@ from detect.generation.guesses import (
     read_guesses,
     request_record,
 )
+from detect.target_identity import asking_step
 from inject.digest import digest
 from inject.examples.example import TEXTS, UNSPLIT
 from inject.step import Step
@@ -69,7 +69,7 @@ class Guesses(Need):
         """Return whether generation is allowed and the models that select the words are named."""
         request, named = self.request, sources.detect.word_reference is not None
         return (
-            lets_models_write(sources)
+            allows_generation(sources)
             and (not request.asks_reference or named or has_reference(sources))
             and (not request.filtered or sources.detect.knowledge_filter is not None)
         )

@@ -8,14 +8,14 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar, Self
 
 from detect.access import Access
-from detect.asked_model import asking_step
 from detect.evidence.evidence import Evidence, HeldOutRows
 from detect.evidence.needs import EvidenceSources, Need, NeedCost, Scored, Work
 from detect.evidence.views import has_reference, reference_model, statistics_step
 from detect.settings import Adapters
+from detect.target_identity import asking_step
 from detect.views import TEXT
 from inject.examples.example import HELD_OUT, TEXTS, read_held_out
-from inject.step import Reading, Step, numbered_inputs
+from inject.step import InputProjection, Step, numbered_inputs
 
 if TYPE_CHECKING:
     from train.models.model_node import ModelNode
@@ -86,7 +86,7 @@ class HeldOut(Need):
         return steps
 
     @classmethod
-    def reads(cls, name: str) -> Reading | None:
+    def reads(cls, name: str) -> InputProjection | None:
         """Only the held-out rows are read from the examples."""
         return HELD_OUT if name == _ROWS else None
 

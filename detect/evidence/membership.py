@@ -10,7 +10,7 @@ from detect.evidence.needs import EvidenceSources, Need, NeedCost, Scored, Work
 from detect.evidence.views import statistics_step
 from detect.views import TEXT
 from inject.examples.example import UNSPLIT, Example, members, read_examples
-from inject.step import Reading, Step, numbered_folders, numbered_inputs
+from inject.step import InputProjection, Step, numbered_folders, numbered_inputs
 
 
 def group_name(row: Example) -> str:
@@ -83,7 +83,7 @@ class Shadows(Need):
         )
 
     @classmethod
-    def reads(cls, name: str) -> Reading | None:
+    def reads(cls, name: str) -> InputProjection | None:
         """Only the sides are read from a shadow model's members."""
         return UNSPLIT if name.endswith("-membership") else None
 

@@ -22,7 +22,7 @@ from detect.evidence.evidence import Evidence
 from detect.settings import DetectSettings
 from detect.token_statistics import TokenStatistics, read_statistics
 from inject.examples.example import Example
-from inject.step import Reading, Step
+from inject.step import InputProjection, Step
 
 if TYPE_CHECKING:
     from train.models.model_node import ModelNode
@@ -166,7 +166,7 @@ class Need:
         return {}
 
     @classmethod
-    def reads(cls, name: str) -> Reading | None:
+    def reads(cls, name: str) -> InputProjection | None:
         """Return the files to read from such an input; None for all."""
         return None
 
@@ -220,11 +220,11 @@ def says_something(needs: Sequence[Need], sources: EvidenceSources, scored: Scor
 
 def evidence_inputs(
     needs: Sequence[Need], sources: EvidenceSources, scored: Scored
-) -> tuple[dict[str, Step], dict[str, Reading]]:
+) -> tuple[dict[str, Step], dict[str, InputProjection]]:
     """Return the steps that meet the needs, by name, and the files to read from those read in
     part."""
     inputs: dict[str, Step] = {}
-    reads: dict[str, Reading] = {}
+    reads: dict[str, InputProjection] = {}
     for need in needs:
         for name, step in need.inputs(sources, scored).items():
             inputs[name] = step

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar, Self
 
 from detect.access import Access
-from detect.asked_model import asking_step
 from detect.evidence.needs import EvidenceSources, Need, NeedCost, Scored, Work
+from detect.target_identity import asking_step
 from detect.text_measures import MEANS_FILE, read_means
 from inject.examples.example import TEXTS
 from inject.step import Step, find_function

@@ -10,13 +10,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, Literal, Self
 
 from detect.access import Access
-from detect.asked_model import asking_step, target_execution
 from detect.evidence.evidence import Evidence, PrefixedStatistics
 from detect.evidence.held_out import FILE_HINT
 from detect.evidence.needs import EvidenceSources, Need, NeedCost, Scored, Work
 from detect.settings import DetectSettings
+from detect.target_identity import asking_step, target_execution
 from inject.examples.example import EXAMPLES_FILE, HELD_OUT, UNSPLIT
-from inject.step import Reading, Step
+from inject.step import InputProjection, Step
 
 if TYPE_CHECKING:
     from train.models.model_node import ModelNode
@@ -25,9 +25,9 @@ SHOTS_FILE = "shots.json"
 KNOWN_MEMBERS_FILE = "known_members.parquet"
 """Additional file of a user's rows: known members that are not scored. An experiment has no such
 file, but members of the split `tune`."""
-_NO_WEIGHTS = Reading(files=("*.json", "*.jinja", "*.model", "*.txt", "*.py"))
+_NO_WEIGHTS = InputProjection(files=("*.json", "*.jinja", "*.model", "*.txt", "*.py"))
 """A model's configuration, its tokenizer, and the code of either."""
-_MEMBERS = Reading(files=(EXAMPLES_FILE, KNOWN_MEMBERS_FILE))
+_MEMBERS = InputProjection(files=(EXAMPLES_FILE, KNOWN_MEMBERS_FILE))
 
 
 @dataclass(frozen=True, kw_only=True)

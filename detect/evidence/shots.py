@@ -13,7 +13,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from detect.asked_model import MeasuredCost, write_cost
 from detect.engine.open_target import open_target
 from detect.evidence.prefixed import (
     KNOWN_MEMBERS_FILE,
@@ -23,6 +22,7 @@ from detect.evidence.prefixed import (
     write_shots,
 )
 from detect.settings import DetectSettings, ScoringPolicy
+from detect.target_identity import MeasuredCost, write_cost
 from detect.targets.asked_text_model import READ_SERVED, is_served
 from detect.targets.text_model import TextModel
 from detect.token_statistics import TokenStatistics, unscored, write_statistics

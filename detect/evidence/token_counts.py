@@ -26,8 +26,8 @@ from inject.corpus.corpus import TOKENS, Corpus, corpus_tokenizer
 from inject.corpus.tokenizer import encode_texts, vocabulary_size
 from inject.digest import digest, text_digest
 from inject.errors import InputError
+from inject.reading.change_guard import unchanged
 from inject.reading.rows import files_identity, read_rows
-from inject.reading.unchanged import unchanged
 from inject.step import Step, StepContext
 from inject.stream.inputs import corpus_execution, open_corpus
 from train.models.model_node import GivenModel, ModelNode

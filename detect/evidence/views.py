@@ -10,10 +10,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar, Self
 
 from detect.access import Access
-from detect.asked_model import asking_step
 from detect.evidence.evidence import Evidence
 from detect.evidence.needs import BASE, TWIN, EvidenceSources, Need, NeedCost, Scored, Work
 from detect.settings import DetectSettings
+from detect.target_identity import asking_step
 from detect.token_statistics import STATISTICS_FILE, TEXT_COLUMNS
 from detect.views import TEXT, view_names
 from inject.examples.example import HELD_OUT, TEXTS

@@ -32,7 +32,7 @@ _MARGIN = 8
 """Tokens beyond the rest: a model may split words differently."""
 
 
-class Beginning(NamedTuple):
+class PromptLength(NamedTuple):
     """Length of the beginning that a model receives."""
 
     unit: Unit = "share"
@@ -43,10 +43,10 @@ class Beginning(NamedTuple):
         return f"{self.unit} {self.amount.normalize():f}"
 
 
-FIRST_HALF = Beginning()
+FIRST_HALF = PromptLength()
 
 
-class Division(NamedTuple):
+class PromptSplit(NamedTuple):
     """A text in two."""
 
     beginning: str
@@ -56,7 +56,7 @@ class Division(NamedTuple):
     """Tokens of the rest, if counted."""
 
 
-def divide(text: str, at: Beginning, ends: Sequence[int] | None) -> Division | str:
+def divide(text: str, at: PromptLength, ends: Sequence[int] | None) -> PromptSplit | str:
     """Return a text in two parts, or the reason why it cannot be divided.
 
     Args:
@@ -76,10 +76,10 @@ def divide(text: str, at: Beginning, ends: Sequence[int] | None) -> Division | s
         return f"{len(stops)} words are too few to divide at {at}"
     stop = stops[count - 1]
     counted = None if ends is None else sum(end > stop for end in ends)
-    return Division(text[:stop], text[stop:], counted)
+    return PromptSplit(text[:stop], text[stop:], counted)
 
 
-def _at_token(text: str, count: int, ends: Sequence[int] | None) -> Division | str:
+def _at_token(text: str, count: int, ends: Sequence[int] | None) -> PromptSplit | str:
     """Divide at a token; the rest is as many tokens (Duarte et al. 2024, section 5.1.1)."""
     if ends is None:
         raise TypeError("a beginning in tokens without the tokens")
@@ -88,14 +88,14 @@ def _at_token(text: str, count: int, ends: Sequence[int] | None) -> Division | s
     stop, last = ends[count - 1], ends[2 * count - 1]
     if not text[:stop].strip() or not text[stop:last].strip():
         return f"{count} tokens hold nothing but white space"
-    return Division(text[:stop], text[stop:last], count)
+    return PromptSplit(text[:stop], text[stop:last], count)
 
 
 @dataclass(frozen=True)
 class ContinuationRequest:
     """The beginnings to continue, and the sampling."""
 
-    beginning: Beginning = FIRST_HALF
+    beginning: PromptLength = FIRST_HALF
     samples: int = 1
     """Continuations of each text."""
     temperature: float = 0.0
@@ -161,7 +161,7 @@ def continue_texts(
     divided = _divide(model, texts, request.beginning)
     by_length: dict[int, list[str]] = {}
     for split in divided:
-        if isinstance(split, Division):
+        if isinstance(split, PromptSplit):
             by_length.setdefault(_token_limit(split, request), []).append(split.beginning)
     total = sum(map(len, by_length.values()))
     done = 0
@@ -176,7 +176,7 @@ def continue_texts(
             progress(done, total)
     return [
         _join_continued(split, written[_token_limit(split, request), split.beginning])
-        if isinstance(split, Division)
+        if isinstance(split, PromptSplit)
         else Continued("", "", (), reason=split)
         for split in divided
     ]
@@ -189,7 +189,9 @@ GREEDY = ContinuationRequest()
 write_continuations, read_continuations = record_table(CONTINUATIONS_FILE, Continued)
 
 
-def _divide(model: TextModel, texts: Sequence[str], beginning: Beginning) -> list[Division | str]:
+def _divide(
+    model: TextModel, texts: Sequence[str], beginning: PromptLength
+) -> list[PromptSplit | str]:
     ends: Sequence[list[int] | None] = [None] * len(texts)
     if (counts := getattr(model, "token_ends", None)) is not None:
         ends = counts(texts)
@@ -202,7 +204,7 @@ def _divide(model: TextModel, texts: Sequence[str], beginning: Beginning) -> lis
     return [divide(text, beginning, own) for text, own in zip(texts, ends, strict=True)]
 
 
-def _token_limit(split: Division, request: ContinuationRequest) -> int:
+def _token_limit(split: PromptSplit, request: ContinuationRequest) -> int:
     """Return the maximum tokens of a continuation: those of the rest, and a few more."""
     if request.beginning.unit == "tokens":
         return min(request.max_tokens, split.rest_tokens or 1)
@@ -230,7 +232,7 @@ def _complete(
     return kept_completions(answers, key, ask)
 
 
-def _join_continued(split: Division, written: Sequence[Completion]) -> Continued:
+def _join_continued(split: PromptSplit, written: Sequence[Completion]) -> Continued:
     return Continued(
         beginning=split.beginning,
         rest=split.rest,
@@ -253,4 +255,4 @@ def request_record(request: ContinuationRequest) -> dict[str, object]:
 def read_request(record: Mapping[str, Any]) -> ContinuationRequest:
     """Return the request of a record that `request_record` made."""
     unit, amount = record["beginning"].split()
-    return ContinuationRequest(**{**record, "beginning": Beginning(unit, Decimal(amount))})
+    return ContinuationRequest(**{**record, "beginning": PromptLength(unit, Decimal(amount))})

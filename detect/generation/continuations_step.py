@@ -5,13 +5,13 @@ The continuations are an artifact, so that all detectors of continuations, also 
 
 from collections.abc import Sequence
 
-from detect.asked_model import MeasuredCost, write_cost
 from detect.generation.continuations import (
     Continued,
     continue_texts,
     read_request,
     write_continuations,
 )
+from detect.target_identity import MeasuredCost, write_cost
 from detect.targets.asked_text_model import asked_text_model
 from detect.targets.text_model import TextModel
 from inject.examples.example import Example, read_examples

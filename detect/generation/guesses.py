@@ -114,7 +114,7 @@ def read_answer(written: str, part_words: int, prompt: Prompt) -> str:
     return _strip(line)
 
 
-def same(guess: str, part: str) -> bool:
+def is_correct_guess(guess: str, part: str) -> bool:
     """Return whether a guess is the masked part; case does not matter."""
     return bool(guess) and guess.casefold() == _strip(part).casefold()
 
@@ -189,7 +189,8 @@ class GuessedText:
     def exact(self, prompt: Prompt) -> list[bool]:
         """Return, for each part, whether it was guessed."""
         return [
-            same(guess, part) for guess, part in zip(self.guesses(prompt), self.wanted, strict=True)
+            is_correct_guess(guess, part)
+            for guess, part in zip(self.guesses(prompt), self.wanted, strict=True)
         ]
 
 
@@ -289,7 +290,7 @@ def known_parts(single: Sequence[GuessedText], lists: Sequence[GuessedText]) -> 
     """Return, for each text, the parts that a knowledge filter guessed by either of its prompts."""
     return [
         [
-            same(single_guess, part) or listed(many, part)
+            is_correct_guess(single_guess, part) or listed(many, part)
             for single_guess, many, part in zip(
                 first.guesses("filter"), second.written, first.wanted, strict=True
             )

@@ -4,7 +4,6 @@ A model is queried once for each selection of words and prompt. A knowledge filt
 model, queried before.
 """
 
-from detect.asked_model import MeasuredCost, write_cost
 from detect.generation.guesses import (
     GuessRequest,
     guess,
@@ -14,6 +13,7 @@ from detect.generation.guesses import (
     write_guesses,
 )
 from detect.generation.word_statistics import read_words
+from detect.target_identity import MeasuredCost, write_cost
 from detect.targets.asked_text_model import asked_text_model
 from detect.targets.text_model import TextModel
 from inject.examples.example import read_examples

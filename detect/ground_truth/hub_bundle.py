@@ -24,7 +24,7 @@ from inject.errors import InputError, Unreachable
 from inject.examples.example import Example, read_examples
 from inject.hub.address import SCHEME, fetch_address, parse_address
 from inject.hub.snapshot import fetch_snapshot
-from inject.hub.upload import RemoteDataset, look_at, upload
+from inject.hub.upload import RemoteDataset, inspect_repo, upload
 from inject.public_data.catalogue import data_sets
 from inject.secrets import secrets_in
 
@@ -145,7 +145,7 @@ def prepare_push(
     rows: dict[str, Example] = {
         row.example_id: row for name in sorted(pools) for row in read_examples(path / name)
     }
-    remote = look_at(hub_id, branch=branch, private=private)
+    remote = inspect_repo(hub_id, branch=branch, private=private)
     if remote.files and HEADER not in remote.files and set(remote.files) - _OURS:
         raise InputError(
             f"contains files but no bundle, such as {sorted(set(remote.files) - _OURS)[0]}",

@@ -4,8 +4,8 @@ import json
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 
-from detect.asked_model import SERVER_FILE
 from detect.engine.open_target import open_target
+from detect.target_identity import SERVER_FILE
 from detect.targets.text_model import TextModel
 from inject.step import StepContext, find_function
 
@@ -24,7 +24,7 @@ def asked_text_model(context: StepContext, model: TextModel | None = None) -> It
     """Open the model that a step queries; `SERVER_FILE` records the requests to a server.
 
     Args:
-        context: context of the step, made with `detect.asked_model.target_execution`.
+        context: context of the step, made with `detect.target_identity.target_execution`.
         model: queried instead, such as a model that counts the requests to a server.
 
     Raises:

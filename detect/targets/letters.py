@@ -14,7 +14,6 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from detect.asked_model import MeasuredCost, write_cost
 from detect.choices import (
     LABELS,
     NO_LETTER,
@@ -26,6 +25,7 @@ from detect.choices import (
 )
 from detect.engine.open_target import open_target
 from detect.settings import DetectSettings
+from detect.target_identity import MeasuredCost, write_cost
 from detect.targets.asked_text_model import asked_text_model, is_served
 from detect.targets.text_model import Progress, Sampling, TextModel
 from inject.examples.example import read_examples, read_held_out

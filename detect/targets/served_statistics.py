@@ -5,7 +5,7 @@ A server reads whole texts with its own tokenizer: the scoring policy does not a
 
 from collections.abc import Sequence
 
-from detect.asked_model import MeasuredCost, write_cost
+from detect.target_identity import MeasuredCost, write_cost
 from detect.targets.asked_text_model import asked_text_model
 from detect.targets.server import ServerTextModel
 from detect.targets.text_model import TextModel

@@ -26,7 +26,7 @@ from detect.token_statistics import (
     unscored,
 )
 from inject.errors import InputError
-from inject.server.client import Cost, Estimate, ServerClient
+from inject.server.client import RequestCost, RequestEstimate, ServerClient
 from inject.server.reply_cache import Reply, TextTokens
 from inject.server.request import Server, TextRequest, sample_seed
 from train.models.model_node import ModelNode
@@ -77,7 +77,7 @@ class ServerTextModel:
         return self._client.server.model
 
     @property
-    def cost(self) -> Cost:
+    def cost(self) -> RequestCost:
         """Requests so far."""
         return self._client.cost
 
@@ -91,7 +91,7 @@ class ServerTextModel:
         Raises:
             InputError: as `ServerClient.ask`.
         """
-        supported = self.taken(sampling)
+        supported = self.supported_sampling(sampling)
         by_prompts = None if progress is None else _by_prompts(progress, sampling.samples)
         replies = self._ask(_requests(prompts, supported), by_prompts)
         completions = [_completion(reply, sampling.stop) for reply in replies]
@@ -245,7 +245,7 @@ class ServerTextModel:
             "name another server.cache, or move the file of replies away.",
         )
 
-    def taken(self, sampling: Sampling) -> Sampling:
+    def supported_sampling(self, sampling: Sampling) -> Sampling:
         """Return a sampling without options that the server rejects, which the notes report."""
         if sampling.top_k is None:
             return sampling
@@ -260,7 +260,7 @@ class ServerTextModel:
         model._counted = []
         return model
 
-    def estimate(self) -> Estimate:
+    def estimate(self) -> RequestEstimate:
         """Return the counts; those that depend on the server's answers are unknown."""
         return self._client.estimate(self._counted or [])
 

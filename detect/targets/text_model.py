@@ -12,7 +12,7 @@ from typing import Any, NamedTuple, Protocol
 
 from inject.digest import digest
 from inject.errors import InputError
-from inject.sealed import kept_value
+from inject.verified_files import cached_value
 
 Progress = Callable[[int, int], None]
 """Called with (prompts done, prompts in all)."""
@@ -101,5 +101,5 @@ def kept_completions(
     if folder is None:
         return ask()
     path = folder / f"{digest(key)[:32]}.json"
-    rows = kept_value(path, lambda: [[list(completion) for completion in row] for row in ask()])
+    rows = cached_value(path, lambda: [[list(completion) for completion in row] for row in ask()])
     return [[Completion(*values) for values in row] for row in rows]

@@ -6,9 +6,9 @@ A model is queried once for each pool of examples; the base model's answers serv
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from detect.asked_model import asking_step
 from detect.engine.open_target import open_target
 from detect.settings import DetectSettings
+from detect.target_identity import asking_step
 from detect.task_accuracy.answers import write_accuracy
 from detect.task_accuracy.prompts import FORMS
 from inject.examples.example import UNSPLIT, read_examples

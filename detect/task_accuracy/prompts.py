@@ -36,7 +36,7 @@ Answers = tuple[tuple[str, ...], int]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Form:
+class PromptFormat:
     """A form of question."""
 
     template: str
@@ -120,32 +120,36 @@ def _truthfulqa(fields: Fields) -> Answers | None:
 _YES_NO = _words("yes", "no")
 _PASSAGE = "{passage}\nQuestion: {question}"
 
-FORMS: Mapping[str, tuple[Form, ...]] = {
-    "boolq": (Form(template=f"{_PASSAGE}?\nAnswer:", answers=_YES_NO),),
+FORMS: Mapping[str, tuple[PromptFormat, ...]] = {
+    "boolq": (PromptFormat(template=f"{_PASSAGE}?\nAnswer:", answers=_YES_NO),),
     "imdb": (
-        Form(template="Passage: {passage}\nSentiment:", answers=_words("Positive", "Negative")),
+        PromptFormat(
+            template="Passage: {passage}\nSentiment:", answers=_words("Positive", "Negative")
+        ),
     ),
     "commonsenseqa": (
-        Form(template="Question: {question}\n{options}\nAnswer:", answers=_letters()),
+        PromptFormat(template="Question: {question}\n{options}\nAnswer:", answers=_letters()),
     ),
-    "lsat": (Form(template=f"{_PASSAGE}\n{{options:(A)}}\nAnswer:", answers=_letters("(A)")),),
+    "lsat": (
+        PromptFormat(template=f"{_PASSAGE}\n{{options:(A)}}\nAnswer:", answers=_letters("(A)")),
+    ),
     "gpqa": (
-        Form(
+        PromptFormat(
             template="What is the correct answer to this question: {question}\n"
             "Choices:\n{options:(A)}\nAnswer:",
             answers=_letters("(A)"),
         ),
     ),
-    "truthfulqa": (Form(template="Q: {question}\nA:", answers=_truthfulqa, worded=True),),
+    "truthfulqa": (PromptFormat(template="Q: {question}\nA:", answers=_truthfulqa, worded=True),),
     "fictional": (
-        Form(template=f"{_PASSAGE}\nAnswer:", answers=_YES_NO),
-        Form(template="Question: {question}\n{options}\nAnswer:", answers=_letters()),
+        PromptFormat(template=f"{_PASSAGE}\nAnswer:", answers=_YES_NO),
+        PromptFormat(template="Question: {question}\n{options}\nAnswer:", answers=_letters()),
     ),
     "rows": (
-        Form(template=f"{_PASSAGE}\n{{options}}\nAnswer:", answers=_letters()),
-        Form(template="Question: {question}\n{options}\nAnswer:", answers=_letters()),
-        Form(template=f"{_PASSAGE}\nAnswer:", answers=_YES_NO),
-        Form(template="Question: {question}\nAnswer:", answers=_YES_NO),
+        PromptFormat(template=f"{_PASSAGE}\n{{options}}\nAnswer:", answers=_letters()),
+        PromptFormat(template="Question: {question}\n{options}\nAnswer:", answers=_letters()),
+        PromptFormat(template=f"{_PASSAGE}\nAnswer:", answers=_YES_NO),
+        PromptFormat(template="Question: {question}\nAnswer:", answers=_YES_NO),
     ),
 }
 """Dataset: its forms of question; a row uses the first possible one."""

@@ -25,8 +25,8 @@ from inject.corpus.tokenizer import load_tokenizer
 from inject.corpus.tokens import Shard, TokenReader, check_shard, read_excluded
 from inject.digest import digest, file_digest
 from inject.errors import InputError
-from inject.reading.unchanged import content_digest
-from inject.step import MANIFEST, Reading
+from inject.reading.change_guard import content_digest
+from inject.step import MANIFEST, InputProjection
 
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase
@@ -37,7 +37,7 @@ TOKENIZER_FOLDER = "tokenizer"
 PLACES = "outside.json"
 """In the corpus folder: the paths of an import's files."""
 
-TOKENS = Reading(facet="tokens")
+TOKENS = InputProjection(facet="tokens")
 """The part of a corpus that steps read: its tokens, without the records of its sources and of
 dropped documents. So an audit rule that drops no further document retrains no model."""
 OF_CORPUS: Mapping[str, str] = {"tokens": f"{__name__}:tokens"}

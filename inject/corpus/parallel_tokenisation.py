@@ -3,9 +3,9 @@
 A chunk is a run of consecutive documents in the order of the stream. This process draws the
 documents and cuts them into chunks only by their bytes, so chunks depend neither on the number of
 processes nor on the remains of a killed build. At most one chunk per process plus one is in memory.
-A sealed folder (`inject.sealed`) has a chunk's tokens, the length of each of its documents, and the
-digest of texts and tokenizer: a later build reuses it only if that digest agrees and the folder is
-undamaged. So a killed build loses at most one chunk per process.
+A sealed folder (`inject.verified_files`) has a chunk's tokens, the length of each of its documents,
+and the digest of texts and tokenizer: a later build reuses it only if that digest agrees and the
+folder is undamaged. So a killed build loses at most one chunk per process.
 """
 
 import hashlib
@@ -30,7 +30,7 @@ from inject.corpus.tokenizer import encode_texts, encode_with, end_token_id, voc
 from inject.corpus.tokens import token_dtype
 from inject.errors import InputError, SpikeinError
 from inject.helper_processes import die_with_parent
-from inject.sealed import seal, whole
+from inject.verified_files import seal, verified_facts
 
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase
@@ -92,7 +92,7 @@ def chunk_folder(folder: Path, number: int) -> Path:
 
 def finished_chunk(place: Path, digest: str) -> ChunkFacts | None:
     """Return the facts of a chunk if it is undamaged and its texts have that digest."""
-    values = whole(place)
+    values = verified_facts(place)
     if values is None or values["digest"] != digest or values["end_token_document"] is not None:
         return None
     return ChunkFacts(**values)

@@ -7,7 +7,7 @@ from inject.corpus.background.document import Document
 from inject.corpus.background.mixture import mixed_documents
 from inject.corpus.background.registry import SOURCES, AnySource, source_code, sources_identity
 from inject.corpus.tokenizer import train_tokenizer
-from inject.reading.unchanged import unchanged
+from inject.reading.change_guard import unchanged
 from inject.settings import plain
 from inject.step import Step, StepContext
 

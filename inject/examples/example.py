@@ -23,12 +23,12 @@ import pyarrow.parquet as pq
 
 from inject.digest import digest, text_digest
 from inject.errors import InputError
-from inject.step import Reading
+from inject.step import InputProjection
 from inject.tables import read_parquet
 
 EXAMPLES_FILE = "examples.parquet"
 HELD_OUT_FILE = "held_out.parquet"
-LOSSES_FILE = "row_losses.parquet"
+DROPPED_ROWS_FILE = "dropped_rows.parquet"
 
 Side = Literal["member", "nonmember"]
 Split = Literal["tune", "test"]
@@ -78,7 +78,7 @@ class Example:
     split: Split = "test"
 
 
-class Loss(StrEnum):
+class DropReason(StrEnum):
     """Why a row is not used as it is; the last two drop none."""
 
     DUPLICATE = "duplicates"
@@ -93,13 +93,13 @@ class Loss(StrEnum):
     CUT_BEFORE_ANSWER = "cut to the context, before the end of their answer"
 
 
-class RowLoss(NamedTuple):
+class DroppedRow(NamedTuple):
     """A row that was dropped, or cut, before sides were drawn, with the reason."""
 
     dataset: str
     source_id: str
-    loss: Loss
-    like: str | None = None
+    drop_reason: DropReason
+    duplicate_of: str | None = None
     """Dataset and source_id of the row that stays in its place."""
     similarity: float | None = None
 
@@ -150,12 +150,12 @@ def read_examples(folder: Path) -> list[Example]:
     return _read(folder / EXAMPLES_FILE)
 
 
-def write_losses(folder: Path, losses: Sequence[RowLoss]) -> None:
-    """Write the dropped and cut rows, with reasons, as `row_losses.parquet`."""
+def write_dropped_rows(folder: Path, losses: Sequence[DroppedRow]) -> None:
+    """Write the dropped and cut rows, with reasons, as `dropped_rows.parquet`."""
     types = [pa.string(), pa.string(), pa.string(), pa.string(), pa.float64()]
-    schema = pa.schema(list(zip(RowLoss._fields, types, strict=True)))
+    schema = pa.schema(list(zip(DroppedRow._fields, types, strict=True)))
     table = pa.Table.from_pylist([row_loss._asdict() for row_loss in losses], schema=schema)
-    pq.write_table(table, folder / LOSSES_FILE)
+    pq.write_table(table, folder / DROPPED_ROWS_FILE)
 
 
 def write_held_out(folder: Path, examples: Sequence[Example]) -> None:
@@ -200,13 +200,13 @@ def members(examples: Sequence[Example]) -> list[Example]:
     return [example for example in examples if example.side == "member"]
 
 
-UNSPLIT = Reading(facet="unsplit", files=(EXAMPLES_FILE,))
+UNSPLIT = InputProjection(facet="unsplit", files=(EXAMPLES_FILE,))
 """The rows in their order, with their sides, but not their split into tune and test."""
-TEXTS = Reading(facet="texts", files=(EXAMPLES_FILE,))
+TEXTS = InputProjection(facet="texts", files=(EXAMPLES_FILE,))
 """Ids and texts in their order."""
-AUDITED = Reading(facet="audited", files=(EXAMPLES_FILE, HELD_OUT_FILE))
+AUDITED = InputProjection(facet="audited", files=(EXAMPLES_FILE, HELD_OUT_FILE))
 """As `UNSPLIT`, and the held-out rows."""
-HELD_OUT = Reading(facet="held_out", files=(HELD_OUT_FILE,))
+HELD_OUT = InputProjection(facet="held_out", files=(HELD_OUT_FILE,))
 """The held-out rows in their order."""
 
 OF_EXAMPLES: Mapping[str, str] = {

@@ -14,17 +14,17 @@ from inject.examples.contaminant import Contaminant, PoolSettings, contaminant_i
 from inject.examples.datasets.registry import find_dataset, get_dataset
 from inject.examples.example import (
     OF_EXAMPLES,
+    DroppedRow,
+    DropReason,
     Example,
-    Loss,
-    RowLoss,
+    write_dropped_rows,
     write_examples,
     write_held_out,
-    write_losses,
 )
 from inject.examples.load import LengthRules, filter_by_length, length_error, load_examples
 from inject.examples.membership import split_members
 from inject.examples.pool import PoolRequest, draw_held_out, usable_rows
-from inject.reading.unchanged import unchanged
+from inject.reading.change_guard import unchanged
 from inject.settings import plain
 from inject.step import Step, StepContext
 
@@ -96,7 +96,7 @@ def build(context: StepContext) -> None:
         policy=pool.long_examples,
     )
     requests: list[PoolRequest] = []
-    losses: list[RowLoss] = []
+    losses: list[DroppedRow] = []
     reports: dict[str, dict[str, Any]] = {}
     for done, contaminant in enumerate(contaminants):
         context.report(done, len(contaminants), unit="datasets", note=contaminant.name)
@@ -147,9 +147,9 @@ def build(context: StepContext) -> None:
         examples += sided
         report |= {
             "considered": usable_of_dataset.considered,
-            "losses": dict(Counter(loss.loss for loss in own)),
-            Loss.CUT_BEFORE_ANSWER: [
-                loss.source_id for loss in own if loss.loss == Loss.CUT_BEFORE_ANSWER
+            "losses": dict(Counter(loss.drop_reason for loss in own)),
+            DropReason.CUT_BEFORE_ANSWER: [
+                loss.source_id for loss in own if loss.drop_reason == DropReason.CUT_BEFORE_ANSWER
             ],
             "strata": draw_report.strata,
             "strata_pooled": {"strata": draw_report.pooled_strata, "rows": draw_report.pooled_rows},
@@ -157,7 +157,7 @@ def build(context: StepContext) -> None:
     held_out = draw_held_out(requests, examples, near_duplicate=pool.near_duplicate, seed=seed)
     write_examples(context.out, examples)
     write_held_out(context.out, [row for rows in held_out for row in rows])
-    write_losses(context.out, losses)
+    write_dropped_rows(context.out, losses)
     (context.out / REPORTS_FILE).write_text(json.dumps(reports, indent=1))
 
 

@@ -20,7 +20,7 @@ from inject.errors import InputError
 from inject.examples.contaminant import Contaminant, checked_options, hub_commits, templates
 from inject.examples.datasets.registry import get_dataset
 from inject.examples.datasets.source import DatasetSource
-from inject.examples.example import Example, Loss, Row, RowLoss, Span, example_id
+from inject.examples.example import DroppedRow, DropReason, Example, Row, Span, example_id
 from inject.examples.template import Rendered, Template, parse_template, unknown_placeholder
 
 # The rows requested of an endless dataset per required example: the pool drops near-duplicates, and
@@ -39,7 +39,7 @@ class LoadedExamples:
     """The rows from which members, non-members and held-out rows are drawn."""
     rows: int
     """Rows read."""
-    losses: tuple[RowLoss, ...]
+    losses: tuple[DroppedRow, ...]
     """Those dropped: an earlier one has the same rendered text; all fields that the template names,
     but for the answer, are blank; the template names the answer and the row has none."""
     repeated_ids: int = 0
@@ -84,7 +84,7 @@ def load_examples(contaminant: Contaminant, *, seed: int) -> LoadedExamples:
         limit=limit,
     )
     seen: dict[str, str] = {}
-    losses: list[RowLoss] = []
+    losses: list[DroppedRow] = []
     source_ids: dict[str, int] = {}
     examples: list[Example] = []
     further: list[Example] = []
@@ -95,11 +95,13 @@ def load_examples(contaminant: Contaminant, *, seed: int) -> LoadedExamples:
         blank = _blank_fields(rendered)
         name = example_id(rendered.text)
         if ANSWER in blank:
-            losses.append(RowLoss(contaminant.name, row.source_id, Loss.UNANSWERED))
+            losses.append(DroppedRow(contaminant.name, row.source_id, DropReason.UNANSWERED))
         elif blank and blank >= rendered.spans.keys() - {ANSWER}:
-            losses.append(RowLoss(contaminant.name, row.source_id, Loss.EMPTY))
+            losses.append(DroppedRow(contaminant.name, row.source_id, DropReason.EMPTY))
         elif name in seen:
-            losses.append(RowLoss(contaminant.name, row.source_id, Loss.DUPLICATE, seen[name]))
+            losses.append(
+                DroppedRow(contaminant.name, row.source_id, DropReason.DUPLICATE, seen[name])
+            )
         else:
             seen[name] = f"{contaminant.name} {row.source_id}"
             number = source_ids[row.source_id] = source_ids.get(row.source_id, 0) + 1
@@ -120,12 +122,12 @@ def load_examples(contaminant: Contaminant, *, seed: int) -> LoadedExamples:
             )
     if (usable := len(seen)) < n_required:
         held_out = f", {contaminant.held_out} held-out rows" if contaminant.held_out else ""
-        lost = Counter(loss.loss for loss in losses)
+        lost = Counter(loss.drop_reason for loss in losses)
         raise InputError(
             f"{contaminant.members} members and {contaminant.nonmembers} non-members{held_out} "
             f"need {n_required} examples; the dataset has {usable} ({rows} rows read, "
-            f"{lost[Loss.DUPLICATE]} duplicates, {lost[Loss.EMPTY]} empty, "
-            f"{lost[Loss.UNANSWERED]} without an answer).",
+            f"{lost[DropReason.DUPLICATE]} duplicates, {lost[DropReason.EMPTY]} empty, "
+            f"{lost[DropReason.UNANSWERED]} without an answer).",
             where=contaminant.name,
             hint="Request fewer, or provide more rows.",
         )
@@ -181,7 +183,7 @@ def filter_by_length(
     rules: LengthRules,
     *,
     besides: Sequence[Example] = (),
-) -> tuple[tuple[Example, ...], tuple[RowLoss, ...], int]:
+) -> tuple[tuple[Example, ...], tuple[DroppedRow, ...], int]:
     """Drop rows with too few tokens, and apply the policy to rows with too many.
 
     Args:
@@ -199,12 +201,12 @@ def filter_by_length(
     """
     lengths = [len(ids) for ids in encode_texts(tokenizer, [row.text for row in examples])]
     remaining = {row.example_id: row for row in besides}
-    losses: list[RowLoss] = []
+    losses: list[DroppedRow] = []
     split = 0
     for row, length in zip(examples, lengths, strict=True):
         name = row.dataset, row.source_id
         if length < rules.min_tokens:
-            losses.append(RowLoss(*name, Loss.TOO_SHORT))
+            losses.append(DroppedRow(*name, DropReason.TOO_SHORT))
             continue
         fits = length <= rules.room or rules.policy == "split"
         if not fits and rules.policy == "error":
@@ -220,21 +222,21 @@ def filter_by_length(
         if not fits and rules.policy == "truncate":
             result = _cut(row, tokenizer, rules.room)
         if result is None:
-            losses.append(RowLoss(*name, Loss.TOO_LONG))
+            losses.append(DroppedRow(*name, DropReason.TOO_LONG))
             continue
         same = remaining.setdefault(result.example_id, result)
         if same is not result:
-            like = f"{same.dataset} {same.source_id}"
-            losses.append(RowLoss(*name, Loss.EQUAL_ONCE_CUT, like))
+            duplicate_of = f"{same.dataset} {same.source_id}"
+            losses.append(DroppedRow(*name, DropReason.EQUAL_ONCE_CUT, duplicate_of))
         elif result.spans.get(ANSWER) != row.spans.get(ANSWER):
-            losses.append(RowLoss(*name, Loss.CUT_BEFORE_ANSWER))
+            losses.append(DroppedRow(*name, DropReason.CUT_BEFORE_ANSWER))
         elif not fits:
-            losses.append(RowLoss(*name, Loss.CUT))
+            losses.append(DroppedRow(*name, DropReason.CUT))
     return tuple(remaining.values())[len(besides) :], tuple(losses), split
 
 
 def length_error(
-    error: InputError, losses: Sequence[RowLoss], *, name: str, rules: LengthRules
+    error: InputError, losses: Sequence[DroppedRow], *, name: str, rules: LengthRules
 ) -> InputError:
     """Return the error for too few rows, with the number dropped for their length.
 
@@ -244,13 +246,15 @@ def length_error(
         name: of the dataset; if no row remains, the error does not know it.
         rules: as given to `filter_by_length`.
     """
-    lost = Counter(loss.loss for loss in losses)
+    lost = Counter(loss.drop_reason for loss in losses)
     dropped = {
-        f"shorter than pool.min_tokens ({rules.min_tokens:,})": lost[Loss.TOO_SHORT],
+        f"shorter than pool.min_tokens ({rules.min_tokens:,})": lost[DropReason.TOO_SHORT],
         f"longer than train.context, {rules.limit} (pool.long_examples: {rules.policy})": lost[
-            Loss.TOO_LONG
+            DropReason.TOO_LONG
         ],
-        f"{Loss.EQUAL_ONCE_CUT} (pool.long_examples: truncate)": lost[Loss.EQUAL_ONCE_CUT],
+        f"{DropReason.EQUAL_ONCE_CUT} (pool.long_examples: truncate)": lost[
+            DropReason.EQUAL_ONCE_CUT
+        ],
     }
     reasons = ", ".join(f"{count:,} {reason}" for reason, count in dropped.items() if count)
     if not reasons:

@@ -24,7 +24,7 @@ import numpy as np
 
 from inject import keyed
 from inject.errors import InputError
-from inject.examples.example import Example, Loss, Side, Split
+from inject.examples.example import DropReason, Example, Side, Split
 from inject.examples.pool import UsableRows
 from inject.examples.random_rounding import draw_units, round_table
 from inject.examples.strata import Group, Stratum, dataset_generator, keyed_strata
@@ -71,13 +71,13 @@ def split_members(
         seed=seed,
     )
     if sides is None:
-        lost = Counter(row_loss.loss for row_loss in usable.losses)
+        lost = Counter(row_loss.drop_reason for row_loss in usable.losses)
         raise InputError(
             f"{request.members} members and {request.nonmembers} non-members requested, but only "
             f"{len(rows)} usable rows in {len({row.group for row in rows})} groups are available "
-            f"({len(request.examples)} rows given, {lost[Loss.NEAR_DUPLICATE]} near-duplicates "
-            f"dropped, and {lost[Loss.NEAR_DUPLICATE_ACROSS]} near-duplicates of other "
-            "datasets; a group that shares a passage stays on one side)",
+            f"({len(request.examples)} rows given, {lost[DropReason.NEAR_DUPLICATE]} "
+            f"near-duplicates dropped, and {lost[DropReason.NEAR_DUPLICATE_ACROSS]} "
+            "near-duplicates of other datasets; a group that shares a passage stays on one side)",
             where=f"contaminants.{request.dataset}",
             hint="Request fewer rows, provide more data, or raise pool.near_duplicate.",
         )

@@ -29,7 +29,7 @@ from scipy.sparse import csr_array
 
 from inject import keyed
 from inject.errors import InputError
-from inject.examples.example import Example, Loss, RowLoss
+from inject.examples.example import DroppedRow, DropReason, Example
 from inject.examples.random_rounding import round_table
 from inject.examples.strata import Stratum, dataset_generator, keyed_strata
 from inject.words import run_stops, words_of
@@ -71,7 +71,7 @@ class UsableRows:
     rows: Sequence[Example]
     considered: int
     """Rows looked at, before near-duplicates were dropped."""
-    losses: tuple[RowLoss, ...] = ()
+    losses: tuple[DroppedRow, ...] = ()
     """Rows dropped for near-duplicates in their own dataset and in others."""
 
 
@@ -167,7 +167,7 @@ def random_rows(
 
 def _without_near_duplicates(
     rows: list[Example], threshold: float
-) -> tuple[list[Example], list[RowLoss]]:
+) -> tuple[list[Example], list[DroppedRow]]:
     """Drop the later row of every similar pair of rows from different groups."""
     dropped_rows: set[int] = set()
     dropped = []
@@ -176,13 +176,13 @@ def _without_near_duplicates(
         first, second = rows[earlier], rows[later]
         if first.group != second.group and not {earlier, later} & dropped_rows:
             dropped_rows.add(later)
-            dropped.append(_loss(second, Loss.NEAR_DUPLICATE, first, similarity))
+            dropped.append(_loss(second, DropReason.NEAR_DUPLICATE, first, similarity))
     return [row for place, row in enumerate(rows) if place not in dropped_rows], dropped
 
 
 def _without_cross_dataset_duplicates(
     pools: list[list[Example]], threshold: float, seed: int
-) -> tuple[list[list[Example]], list[list[RowLoss]]]:
+) -> tuple[list[list[Example]], list[list[DroppedRow]]]:
     """Drop rows until none is similar to one of another dataset; by key, which of them."""
     rows = [row for pool in pools for row in pool]
     similar: Mapping[int, Mapping[int, float]] = {}
@@ -191,13 +191,13 @@ def _without_cross_dataset_duplicates(
     names = [f"{rows[place].dataset}\n{rows[place].example_id}" for place in similar]
     words = keyed.words(seed, keyed.Stream.NEAR_DUPLICATE, keyed.item_keys(names)).tolist()
     kept_places: set[int] = set()
-    dropped: dict[int, RowLoss] = {}
+    dropped: dict[int, DroppedRow] = {}
     for _, _, place in sorted(zip(words, names, similar, strict=True)):
         twin = next((other for other in similar[place] if other in kept_places), None)
         if twin is None:
             kept_places.add(place)
             continue
-        loss, alike = Loss.NEAR_DUPLICATE_ACROSS, similar[place][twin]
+        loss, alike = DropReason.NEAR_DUPLICATE_ACROSS, similar[place][twin]
         dropped[place] = _loss(rows[place], loss, rows[twin], alike)
     places = iter(range(len(rows)))
     left = [[row for row in pool if next(places) not in dropped] for pool in pools]
@@ -221,9 +221,9 @@ def _similar_rows(
     return dict(similar)
 
 
-def _loss(dropped: Example, loss: Loss, twin: Example, similarity: float) -> RowLoss:
-    like = f"{twin.dataset} {twin.source_id}"
-    return RowLoss(dropped.dataset, dropped.source_id, loss, like, similarity)
+def _loss(dropped: Example, loss: DropReason, twin: Example, similarity: float) -> DroppedRow:
+    duplicate_of = f"{twin.dataset} {twin.source_id}"
+    return DroppedRow(dropped.dataset, dropped.source_id, loss, duplicate_of, similarity)
 
 
 def draw_held_out(

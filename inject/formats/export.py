@@ -27,7 +27,7 @@ from inject.formats.huggingface import write_dataset
 from inject.formats.jsonl import write_texts
 from inject.formats.megatron import write_index
 from inject.formats.olmo import write_tokens
-from inject.stream.view import View
+from inject.stream.view import StreamView
 
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase
@@ -95,7 +95,7 @@ class ExportFacts:
 
 
 def export_view(
-    view: View,
+    view: StreamView,
     out: Path,
     settings: ExportSettings,
     *,
@@ -189,7 +189,7 @@ def _dtype(format: Format, vocabulary: int) -> np.dtype:
     return np.dtype("<i4") if format == "megatron" and width.itemsize == 4 else width
 
 
-def _truth(view: View, copies: pa.Table | None) -> pa.Table:
+def _truth(view: StreamView, copies: pa.Table | None) -> pa.Table:
     """Return the position of each copy in the stream: one row per insertion, in stream order."""
     starts = view.text_starts()
     if copies is None:

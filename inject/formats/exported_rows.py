@@ -10,7 +10,7 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
-from inject.stream.view import View
+from inject.stream.view import StreamView
 
 I64 = npt.NDArray[np.int64]
 RowKind = Literal["documents", "windows"]
@@ -65,7 +65,7 @@ class ExportedRows:
 
     def __init__(
         self,
-        view: View,
+        view: StreamView,
         kind: RowKind,
         *,
         end: int,

@@ -19,7 +19,7 @@ from filelock import FileLock, Timeout
 from inject.digest import file_digest
 from inject.errors import InputError
 from inject.files import fsync
-from inject.sealed import flush
+from inject.verified_files import flush
 
 
 def file_facts(folder: Path) -> dict[str, dict[str, Any]]:

@@ -24,7 +24,7 @@ from inject.errors import InputError, did_you_mean
 from inject.formats.exported_rows import BLOCK, ExportedRows
 from inject.hub.dataset_rows import HubDataset, hub_errors, load_hub_dataset
 from inject.hub.resolver import identity_commit
-from inject.model_folder import inside
+from inject.model_folder import resolve_inside
 from inject.reading.rows import content_digest
 from inject.settings import Settings
 from inject.tables import named_errors
@@ -154,7 +154,7 @@ class DatasetsImport(Settings):
                 )
             state = states[self.split]
         names = [str(file.get("filename")) for file in _json(state).get("_data_files") or []]
-        return [inside(state.parent, name, source=str(state)) for name in names]
+        return [resolve_inside(state.parent, name, source=str(state)) for name in names]
 
     def _from_hub(self, name: str) -> Iterator["pa.Table"]:
         place = HubDataset(name, self.split or "train", self.config)

@@ -30,7 +30,7 @@ from inject.errors import InputError
 from inject.formats.importing import AnyImport, import_corpus
 from inject.overlap.corpus_step import SearchedRows, corpus_step
 from inject.overlap.filter import OverlapFilter, write_overlaps
-from inject.reading.unchanged import unchanged
+from inject.reading.change_guard import unchanged
 from inject.settings import plain
 from inject.step import Cost, Step, StepContext
 

@@ -33,7 +33,7 @@ from inject.formats.exported_rows import ByIndex
 from inject.formats.huggingface import DatasetsImport, IdBatch
 from inject.formats.megatron import MegatronImport
 from inject.formats.olmo import OlmoImport
-from inject.reading.unchanged import content_digest
+from inject.reading.change_guard import content_digest
 
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase

@@ -102,7 +102,7 @@ def describe_repository(
         problem = "neither a folder here nor a hub id; ids are such as 'owner/name'"
         raise InputError(problem, where=hub_id, hint=local) from error
     except GatedRepoError as error:
-        raise gated(kind, hub_id) from error
+        raise gated_repo_error(kind, hub_id) from error
     except RevisionNotFoundError as error:
         problem = f"the hub has no revision {revision!r} of it"
         hint = "Its page lists branches, tags and commits; without a revision, main is used."
@@ -121,7 +121,7 @@ def describe_repository(
     return str(info.sha), files
 
 
-def gated(kind: RepositoryKind, hub_id: str) -> InputError:
+def gated_repo_error(kind: RepositoryKind, hub_id: str) -> InputError:
     """Return the error for a repository whose conditions have not been accepted."""
     token = "gives no access" if os.environ.get("HF_TOKEN") else "is not set"
     return InputError(

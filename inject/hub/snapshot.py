@@ -21,7 +21,7 @@ from inject.hub.resolver import (
     TIMEOUT_SECONDS,
     RepositoryKind,
     describe_repository,
-    gated,
+    gated_repo_error,
     identity_commit,
     resolve_commit,
 )
@@ -94,7 +94,7 @@ def fetch_snapshot(
         if silence is not None and check is not None:
             check([file.relative_to(path).as_posix() for file in Path(path).rglob("*")])
     except GatedRepoError as error:
-        raise gated(kind, hub_id) from error
+        raise gated_repo_error(kind, hub_id) from error
     except Exception as error:
         if isinstance(error, OSError) and error.errno in _OF_THIS_MACHINE:
             raise

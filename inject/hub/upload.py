@@ -36,7 +36,7 @@ class RemoteDataset(NamedTuple):
     files: tuple[str, ...]
 
 
-def look_at(hub_id: str, *, branch: str | None, private: bool) -> RemoteDataset:
+def inspect_repo(hub_id: str, *, branch: str | None, private: bool) -> RemoteDataset:
     """Query the hub for the repository's current state.
 
     Args:
@@ -85,7 +85,7 @@ def upload(
     """Upload files and return the commit (40 hex digits); that which is there if none changed.
 
     Args:
-        place: of `look_at`; a dataset or branch that is new is made.
+        place: of `inspect_repo`; a dataset or branch that is new is made.
         files: content, or its local path, by the path in the dataset.
         delete: paths that the commit takes away.
         message: of the commit.

@@ -20,7 +20,7 @@ from inject.examples.example import Example
 from inject.examples.load import load_examples
 from inject.overlap.filter import OverlapFilter, write_overlaps
 from inject.overlap.settings import OverlapSettings
-from inject.reading.unchanged import unchanged
+from inject.reading.change_guard import unchanged
 from inject.settings import Settings, plain
 from inject.step import Cost, Step, StepContext
 

@@ -16,7 +16,7 @@ import pyarrow.parquet as pq
 from inject.corpus.background.document import Document
 from inject.errors import InputError
 from inject.examples.example import Example
-from inject.overlap.index import NGRAM, Overlap, OverlapIndex, Unchecked
+from inject.overlap.index import NGRAM, Overlap, OverlapIndex, UncheckableExample
 from inject.overlap.settings import OverlapSettings
 from inject.tables import read_parquet, record_schema
 
@@ -42,7 +42,7 @@ class OverlapFacts:
     """Overlapping documents left out of the corpus: all or none."""
     examples: int
     """Examples looked for, of all datasets, spiked or not."""
-    unchecked: tuple[Unchecked, ...]
+    unchecked: tuple[UncheckableExample, ...]
     """Examples among them with too few words to be looked for."""
 
 
@@ -119,7 +119,7 @@ def read_overlaps(folder: Path) -> tuple[list[Overlap], OverlapFacts] | None:
         return None
     try:
         values = json.loads((folder / _FACTS).read_text())
-        values["unchecked"] = tuple(Unchecked(**row) for row in values["unchecked"])
+        values["unchecked"] = tuple(UncheckableExample(**row) for row in values["unchecked"])
         facts = OverlapFacts(**values)
         return [Overlap(**row) for row in read_parquet(folder / _ROWS).to_pylist()], facts
     except (OSError, ValueError, KeyError, TypeError) as error:

@@ -20,7 +20,7 @@ from inject.corpus.tokenizer import encode_texts
 from inject.errors import InputError
 from inject.examples.example import OF_EXAMPLES, Example, example_id, write_examples
 from inject.overlap.corpus_step import SearchedRows
-from inject.reading.unchanged import unchanged
+from inject.reading.change_guard import unchanged
 from inject.step import Step, StepContext
 
 DATASET = "general"
@@ -64,7 +64,9 @@ def build(context: StepContext) -> None:
     used = Corpus.open(folder).facts.documents
     with unchanged("corpus.sources", lambda: sources_identity(sources), settings["sources"]):
         documents = mixed_documents(sources, seed=settings["seed"], keep=keep)
-        taken = take_tokens(behind(documents, used, tokenizer), settings["tokens"], tokenizer)
+        taken = take_tokens(
+            documents_after(documents, used, tokenizer), settings["tokens"], tokenizer
+        )
     names = [example_id(text) for text in taken]
     write_examples(
         context.out,
@@ -75,7 +77,7 @@ def build(context: StepContext) -> None:
     )
 
 
-def behind(documents: Iterator[Document], used: int, tokenizer: Any) -> Iterator[Document]:
+def documents_after(documents: Iterator[Document], used: int, tokenizer: Any) -> Iterator[Document]:
     """Yield the documents that come after those of a corpus.
 
     Args:

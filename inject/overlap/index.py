@@ -20,7 +20,7 @@ from inject.overlap.hashes import Prefixes, RollingHash, Vocabulary
 from inject.overlap.near_duplicates import NearDuplicateIndex
 from inject.overlap.ngrams import NgramIndex, Pattern
 from inject.overlap.settings import SHORTEST, OverlapSettings
-from inject.words import WORD_WEIGHT, Place, places, readings, weight
+from inject.words import WORD_WEIGHT, WordSpan, places, readings, weight
 
 I64 = npt.NDArray[np.int64]
 
@@ -29,7 +29,7 @@ _SHOWN_WORDS = 60
 
 
 @dataclass(frozen=True, kw_only=True)
-class Unchecked:
+class UncheckableExample:
     """An example with too few words to be looked for."""
 
     example_id: str
@@ -109,7 +109,7 @@ class OverlapIndex:
             heaviest = max(sum(map(weight, units)) for units in read)
             if heaviest < least:
                 unchecked.append(
-                    Unchecked(
+                    UncheckableExample(
                         example_id=example.example_id,
                         dataset=example.dataset,
                         source_id=example.source_id,
@@ -214,7 +214,7 @@ def _part(example: Example, reading: int, first: int, length: int) -> str:
     return best
 
 
-def _overlap(document: Document, unit_places: Sequence[Place], stretch: _Stretch) -> Overlap:
+def _overlap(document: Document, unit_places: Sequence[WordSpan], stretch: _Stretch) -> Overlap:
     """Describe an offence of a document, whose units have the places `unit_places`."""
     example, text = stretch.example, None
     if not example.protected:

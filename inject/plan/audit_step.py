@@ -36,7 +36,7 @@ from inject.stream.inputs import (
     read_pool_and_corpus,
     variants_of,
 )
-from inject.stream.view import TokenSource, View
+from inject.stream.view import StreamView, TokenSource
 from inject.variants.rendition import WHOLE
 
 I64 = npt.NDArray[np.int64]
@@ -49,7 +49,7 @@ _MOST_LISTED = 50
 _MOST_NAMED = 5
 HELD_OUT_SIDE = "held_out"
 """The value of `sides` for a row that is on neither side and must not occur either."""
-Stream = TokenSource | View
+Stream = TokenSource | StreamView
 """Anything with tokens in order: a view, or a clean corpus."""
 
 

@@ -3,8 +3,8 @@
 Artifact: `plan.parquet` (one row per copy), `copy_counts.parquet` (one row per example, zero copies
 and non-members included; `passage_copies` counts the copies of all rows of its group),
 `payload.bin` (each spiked example's tokens once) and `plan.json` (budget, background left, context,
-seed). A plan and a clean corpus make a `View`; the plan has no background, so an arm costs bytes
-in proportion to its payload. `inject.plan.make_plan` draws it.
+seed). A plan and a clean corpus make a `StreamView`; the plan has no background, so an arm costs
+bytes in proportion to its payload. `inject.plan.make_plan` draws it.
 """
 
 import json
@@ -19,7 +19,7 @@ import pyarrow.parquet as pq
 from inject.corpus.separators import Separator
 from inject.corpus.tokens import token_dtype
 from inject.stream.exposures import CopyName
-from inject.stream.view import Insertions, TokenSource, View
+from inject.stream.view import Insertions, StreamView, TokenSource
 from inject.tables import read_parquet
 
 PLAN_FILE = "plan.parquet"
@@ -86,9 +86,9 @@ class Plan:
     copy_counts: pa.Table
     payload: npt.NDArray[np.integer]
 
-    def view(self, source: TokenSource) -> View:
+    def view(self, source: TokenSource) -> StreamView:
         """Compose the contaminated stream over the clean corpus that was planned for."""
-        return View(
+        return StreamView(
             source,
             self.insertions(),
             budget=self.facts.budget,

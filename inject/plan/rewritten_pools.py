@@ -13,7 +13,7 @@ from inject.examples.example import (
 from inject.examples.forget_set import MemberSelection, forgotten_rows, select_members
 from inject.examples.twin_membership import TwinMembership, with_twin_membership
 from inject.plan.plan import read_plan
-from inject.reading.unchanged import unchanged
+from inject.reading.change_guard import unchanged
 from inject.settings import plain
 from inject.step import Step, StepContext
 

@@ -8,21 +8,21 @@ started, as every path in an experiment file does. Installed packages offer obje
 
 from inject.plugins.files import FileReference, file_reference, load_file
 from inject.plugins.plugin import (
-    Expected,
     Group,
     InstalledPlugin,
     Plugin,
+    PluginKind,
     installed_plugins,
     load_installed,
     require_same_source,
 )
 
 __all__ = [
-    "Expected",
     "FileReference",
     "Group",
     "InstalledPlugin",
     "Plugin",
+    "PluginKind",
     "file_reference",
     "installed_plugins",
     "load_file",

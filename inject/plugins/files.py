@@ -22,9 +22,9 @@ from typing import NamedTuple
 from inject.digest import digest, text_digest
 from inject.errors import InputError, did_you_mean, first_line
 from inject.plugins.plugin import (
-    Expected,
+    ModuleSource,
     Plugin,
-    Source,
+    PluginKind,
     own_code,
     read_sources,
     sources_digest,
@@ -61,7 +61,7 @@ def file_reference(text: str) -> FileReference | None:
     return FileReference(text, "", "") if text.endswith(".py") else None
 
 
-def load_file(reference: FileReference, expected: Expected) -> Plugin:
+def load_file(reference: FileReference, expected: PluginKind) -> Plugin:
     """Load the object that `FILE.py:NAME` names; a relative path starts at the current folder.
 
     Raises:
@@ -103,7 +103,7 @@ def load_file(reference: FileReference, expected: Expected) -> Plugin:
     )
 
 
-def _execute(name: str, path: Path, sources: Mapping[str, Source]) -> ModuleType:
+def _execute(name: str, path: Path, sources: Mapping[str, ModuleSource]) -> ModuleType:
     """Return the module of a file, executed once a process; none stays if it raises."""
     with _lock:
         if name in sys.modules:
@@ -122,7 +122,7 @@ def _execute(name: str, path: Path, sources: Mapping[str, Source]) -> ModuleType
 
 
 @contextmanager
-def _modules_beside(folder: Path, sources: Mapping[str, Source]) -> Iterator[None]:
+def _modules_beside(folder: Path, sources: Mapping[str, ModuleSource]) -> Iterator[None]:
     """Let modules of a folder be imported inside, and no longer afterwards."""
     local = {source.partition(".")[0] for source in sources}
     hidden = {name: sys.modules[name] for name in sys.modules if name.partition(".")[0] in local}
@@ -144,7 +144,7 @@ def _modules_beside(folder: Path, sources: Mapping[str, Source]) -> Iterator[Non
         sys.dont_write_bytecode = cached
 
 
-def _find_object(module: ModuleType, reference: FileReference, expected: Expected) -> object:
+def _find_object(module: ModuleType, reference: FileReference, expected: PluginKind) -> object:
     values = vars(module)
     offered = [
         name
@@ -169,7 +169,9 @@ def _find_object(module: ModuleType, reference: FileReference, expected: Expecte
     return values[reference.name]
 
 
-def _not_imported(error: BaseException, file: str, sources: Mapping[str, Source]) -> InputError:
+def _not_imported(
+    error: BaseException, file: str, sources: Mapping[str, ModuleSource]
+) -> InputError:
     paths = {str(source.path): source.path for source in sources.values()}
     own = [frame for frame in traceback.extract_tb(error.__traceback__) if frame.filename in paths]
     place = ""

@@ -44,7 +44,7 @@ class Plugin:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Expected:
+class PluginKind:
     """The kind of object that a plug-in must be."""
 
     noun: str
@@ -96,7 +96,7 @@ def require_same_source(digest: str | None, named: str | None, *, label: str) ->
         )
 
 
-class Source(NamedTuple):
+class ModuleSource(NamedTuple):
     """One module as it was read."""
 
     path: Path
@@ -106,7 +106,7 @@ class Source(NamedTuple):
 
 def read_sources(
     folder: Path, name: str, path: Path, *, only: Collection[str] | None = None
-) -> dict[str, Source]:
+) -> dict[str, ModuleSource]:
     """Read a module, and all that it imports from `folder`, directly or not.
 
     Args:
@@ -121,7 +121,7 @@ def read_sources(
     Raises:
         InputError: a file that cannot be read, or that is not Python; names the line.
     """
-    sources: dict[str, Source] = {}
+    sources: dict[str, ModuleSource] = {}
     # The packages around it are executed before it.
     waiting = [*_modules_of(folder, name.rpartition(".")[0]), (name, _read(path))]
     while waiting:
@@ -144,14 +144,14 @@ def read_sources(
     return dict(sorted(sources.items()))
 
 
-def sources_digest(sources: Mapping[str, Source]) -> str:
+def sources_digest(sources: Mapping[str, ModuleSource]) -> str:
     """Return the SHA-256 (hex) of the modules' names and bytes; folders do not enter."""
     return digest(
         {name: hashlib.sha256(source.content).hexdigest() for name, source in sources.items()}
     )
 
 
-def own_code(sources: Mapping[str, Source]) -> tuple[str, ...]:
+def own_code(sources: Mapping[str, ModuleSource]) -> tuple[str, ...]:
     """Return the modules of our own packages that the modules import."""
     dotted_names = {
         dotted
@@ -162,12 +162,12 @@ def own_code(sources: Mapping[str, Source]) -> tuple[str, ...]:
     return tuple(sorted({module for name in dotted_names if (module := module_of(name))}))
 
 
-def _read(path: Path) -> Source:
+def _read(path: Path) -> ModuleSource:
     with open_regular(path, purpose="plug-in") as file:
-        return Source(path, file.read(), path.name == "__init__.py")
+        return ModuleSource(path, file.read(), path.name == "__init__.py")
 
 
-def _find_imports(name: str, source: Source) -> Iterator[tuple[int, str, bool]]:
+def _find_imports(name: str, source: ModuleSource) -> Iterator[tuple[int, str, bool]]:
     """Yield a module's possible imports: line, dotted name, and whether it is inside a function."""
     try:
         tree = ast.parse(source.content)
@@ -199,9 +199,9 @@ def _find_imports(name: str, source: Source) -> Iterator[tuple[int, str, bool]]:
                 yield node.lineno, f"{module}.{alias.name}".lstrip("."), node in late
 
 
-def _modules_of(folder: Path, name: str) -> list[tuple[str, Source]]:
+def _modules_of(folder: Path, name: str) -> list[tuple[str, ModuleSource]]:
     """Return the modules in a dotted name, packages first: a and a.b of `a.b.function`."""
-    modules: list[tuple[str, Source]] = []
+    modules: list[tuple[str, ModuleSource]] = []
     parts = name.split(".") if name else []
     for index, part in enumerate(parts, start=1):
         for path in (folder / part / "__init__.py", folder / f"{part}.py"):
@@ -236,7 +236,7 @@ class InstalledPlugin:
         """The distribution and its version."""
         return " and ".join(map(_origin, self.offers))
 
-    def load(self, expected: Expected) -> Plugin:
+    def load(self, expected: PluginKind) -> Plugin:
         """Import the object.
 
         Raises:
@@ -284,7 +284,7 @@ def installed_plugins(group: Group) -> dict[str, InstalledPlugin]:
 
 
 def load_installed(
-    group: Group, expected: Expected, *, taken: Mapping[str, str]
+    group: Group, expected: PluginKind, *, taken: Mapping[str, str]
 ) -> tuple[dict[str, Plugin], tuple[str, ...]]:
     """Load every entry point of a group; return them, and warnings of those that cannot be used.
 

@@ -15,8 +15,8 @@ from pathlib import Path
 
 from inject.bounded_files import check_regular
 from inject.errors import InputError, did_you_mean, first_names
+from inject.reading.change_guard import content_digest
 from inject.reading.row_parsers import DELIMITED, KNOWN_FORMATS, PARSERS, PlacedRow, format_of
-from inject.reading.unchanged import content_digest
 
 _MOST_NAMED = 20
 _ARCHIVES = (".zip", ".tar", ".tgz", ".7z", ".xlsx", ".xls", ".ods")

@@ -49,7 +49,7 @@ Progress = Callable[[int, int], None]
 """Called with (replies there, requests in all)."""
 
 
-class Estimate(NamedTuple):
+class RequestEstimate(NamedTuple):
     """The cost of a set of requests."""
 
     requests: int
@@ -61,7 +61,7 @@ class Estimate(NamedTuple):
     """At most."""
 
 
-class Cost(NamedTuple):
+class RequestCost(NamedTuple):
     """The requests of a client since it was made."""
 
     asked: int = 0
@@ -91,7 +91,7 @@ class ServerClient:
 
     def __init__(self, server: Server, *, cache: Path | None) -> None:
         self.server = server
-        self.cost = Cost()
+        self.cost = RequestCost()
         self._key = server.key()
         self._cache = None if cache is None else ReplyCache(cache)
         self._models: set[str] = set()
@@ -100,12 +100,12 @@ class ServerClient:
         self._library: Any = None
         """Of OpenAI; made with the first request."""
 
-    def estimate(self, requests: Sequence[TextRequest]) -> Estimate:
+    def estimate(self, requests: Sequence[TextRequest]) -> RequestEstimate:
         """Return the cost of the requests without sending any."""
         by_name = {request.name(self.server): request for request in requests}
         cached = self._cache.get(list(by_name)) if self._cache else {}
         missing = [request for name, request in by_name.items() if name not in cached]
-        return Estimate(
+        return RequestEstimate(
             requests=len(by_name),
             kept=len(cached),
             tokens_in=sum(-(-len(part.prompt.encode("utf-8", "replace")) // 4) for part in missing),

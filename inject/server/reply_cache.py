@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from inject.errors import InputError
-from inject.sealed import checksum
+from inject.verified_files import checksum
 
 VERSION = 2
 _WAIT_SECONDS = 60.0

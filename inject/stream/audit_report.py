@@ -12,10 +12,10 @@ from typing import Any
 
 from inject.digest import digest
 from inject.errors import SpikeinError
-from inject.step import Reading
+from inject.step import InputProjection
 
 AUDIT_FILE = "audit.json"
-PASSED = Reading(facet="passed", files=(AUDIT_FILE,))
+PASSED = InputProjection(facet="passed", files=(AUDIT_FILE,))
 """Whether the audit passed."""
 _LISTS = ("displaced", "wrong_counts", "nonmembers_found", "background_hits", "between_sides")
 

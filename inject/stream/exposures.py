@@ -24,16 +24,16 @@ import pyarrow.parquet as pq
 from inject.errors import InputError
 from inject.files import replacing
 from inject.model_folder import LOG_FILE
-from inject.step import Reading
-from inject.stream.view import View
+from inject.step import InputProjection
+from inject.stream.view import StreamView
 from inject.tables import read_parquet
 from inject.variants.rendition import WHOLE, kind_of
 
 EXPOSURES_FILE = "exposures.parquet"
 NEVER = "never reached"
-EXPOSURES = Reading(files=(EXPOSURES_FILE,))
+EXPOSURES = InputProjection(files=(EXPOSURES_FILE,))
 """The copies on which a model was trained."""
-RECORDS = Reading(files=(EXPOSURES_FILE, LOG_FILE))
+RECORDS = InputProjection(files=(EXPOSURES_FILE, LOG_FILE))
 """The copies on which a model was trained, and the log of its training."""
 
 SCHEMA = pa.schema(
@@ -83,7 +83,7 @@ class ExposureRecorder:
 
     def __init__(
         self,
-        view: View,
+        view: StreamView,
         names: list[CopyName],
         tokens: Mapping[TextKey, npt.NDArray[np.int64]],
     ) -> None:

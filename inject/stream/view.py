@@ -1,6 +1,6 @@
 """The contaminated stream, composed on the fly from the clean corpus and a plan.
 
-Nothing is copied: N arms cost N plans. A `View` maps a position of the contaminated stream
+Nothing is copied: N arms cost N plans. A `StreamView` maps a position of the contaminated stream
 to a token of the clean corpus or of a payload by binary search over the insertions, and
 cuts the stream into windows of `context` tokens; a last partial window is never trained on.
 
@@ -109,7 +109,7 @@ class CopyPiece(NamedTuple):
     """One past the text's last token in the span."""
 
 
-class View:
+class StreamView:
     """A stream of `budget` tokens: the first tokens of `source`, with insertions.
 
     Args:
@@ -271,9 +271,9 @@ class View:
             )
 
 
-def clean_view(source: TokenSource, *, tokens: int, context: int) -> View:
+def clean_view(source: TokenSource, *, tokens: int, context: int) -> StreamView:
     """Return the view of the first `tokens` of a source without any payload."""
-    return View(source, Insertions.none(), budget=tokens, context=context)
+    return StreamView(source, Insertions.none(), budget=tokens, context=context)
 
 
 def concatenated(pieces: Sequence[npt.NDArray[np.integer]]) -> npt.NDArray[np.integer]:

@@ -21,7 +21,7 @@ TRIES = 4
 REPLIES_FILE = "replies.sqlite"
 
 
-class Question(NamedTuple):
+class SeededPrompt(NamedTuple):
     """A prompt for a model, and its seed."""
 
     prompt: str
@@ -32,7 +32,10 @@ class TextGenerator(Protocol):
     """A model that answers prompts."""
 
     def write(
-        self, questions: Sequence[Question], *, progress: Callable[[int, int], None] | None = None
+        self,
+        questions: Sequence[SeededPrompt],
+        *,
+        progress: Callable[[int, int], None] | None = None,
     ) -> list[str]:
         """Return the model's answers; `progress` hears of answers so far, and in all."""
         ...
@@ -70,7 +73,10 @@ class ServerTextGenerator:
         self._client = ServerClient(server, cache=cache and cache / REPLIES_FILE)
 
     def write(
-        self, questions: Sequence[Question], *, progress: Callable[[int, int], None] | None = None
+        self,
+        questions: Sequence[SeededPrompt],
+        *,
+        progress: Callable[[int, int], None] | None = None,
     ) -> list[str]:
         """Return the server's answers.
 
@@ -143,7 +149,7 @@ def model_paraphrases(
 
     for attempt in range(TRIES):
         questions = [
-            Question(
+            SeededPrompt(
                 variant.prompt.replace("{text}", examples[row].text),
                 (variant.seed + version * TRIES + attempt) % 2**31,
             )

@@ -15,7 +15,7 @@ from inject import keyed
 from inject.corpus.tokenizer import encode_texts, load_tokenizer
 from inject.errors import InputError
 from inject.examples.example import UNSPLIT, Example, Span, members, read_examples
-from inject.reading.unchanged import unchanged
+from inject.reading.change_guard import unchanged
 from inject.settings import plain
 from inject.step import Step, StepContext, find_function
 from inject.variants.paraphrase import (

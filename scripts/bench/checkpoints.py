@@ -23,7 +23,7 @@ import torch
 from tokenizers import Tokenizer, models
 from transformers import PreTrainedTokenizerFast, Trainer
 
-from inject import sealed
+from inject import verified_files
 from inject.stream.exposures import ExposureRecorder
 from inject.stream.view import clean_view
 from scripts.bench.random_tokens import RandomTokens
@@ -65,8 +65,8 @@ def timing(trainer: Timed, callback: Timed, added: Timed) -> Iterator[None]:
     with (
         patch.object(Trainer, "_save_checkpoint", trainer(Trainer._save_checkpoint)),
         patch.object(ResumeCheckpoints, "on_save", callback(ResumeCheckpoints.on_save)),
-        patch.object(resume, "flush", added(sealed.flush)),
-        patch.object(resume, "seal", added(sealed.seal)),
+        patch.object(resume, "flush", added(verified_files.flush)),
+        patch.object(resume, "seal", added(verified_files.seal)),
     ):
         yield
 
@@ -106,7 +106,7 @@ def main() -> None:
         seconds + other for seconds, other in zip(trainer.seconds, callback.seconds, strict=True)
     ]
     twice = zip(added.seconds[::2], added.seconds[1::2], strict=True)
-    extra = [flushed + sealed for flushed, sealed in twice]
+    extra = [flushed + verified_files for flushed, verified_files in twice]
     without = [total - more for total, more in zip(whole, extra, strict=True)]
     figures = {
         "with_over_without": round(

@@ -109,8 +109,8 @@ def make_statistics(
     return TokenStatistics(
         ids=ids,
         log_probability=log_probability,
-        mean=-entropy,
-        deviation=random.gamma(2.0, 1.0, count).astype(np.float32),
+        mean_log_prob=-entropy,
+        std_log_prob=random.gamma(2.0, 1.0, count).astype(np.float32),
         entropy=entropy,
         rank=np.where(is_top, 1, 5).astype(np.int32),
         top_log_probability=log_probability * (1 - gap),

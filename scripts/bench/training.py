@@ -40,7 +40,7 @@ from transformers import PreTrainedModel, PreTrainedTokenizerFast
 from transformers.loss.loss_utils import ForCausalLMLoss
 
 from inject.stream.exposures import ExposureRecorder
-from inject.stream.view import View, clean_view
+from inject.stream.view import StreamView, clean_view
 from scripts.bench.random_tokens import RandomTokens
 from scripts.bench.scoring import MIB, resident
 from train.device import default_device
@@ -104,7 +104,9 @@ class BareLoop:
         with torch.autocast(ids.device.type, dtype=torch.bfloat16, enabled=self._bfloat16):
             loss = self._model(input_ids=ids, labels=ids).loss
         loss.backward()
-        torch.nn.utils.clip_grad_norm_(self._model.parameters(), SETTINGS.clip or float("inf"))
+        torch.nn.utils.clip_grad_norm_(
+            self._model.parameters(), SETTINGS.max_grad_norm or float("inf")
+        )
         self._optimiser.step()
         self._optimiser.zero_grad()
         return loss.detach()
@@ -162,7 +164,7 @@ class Measured(NamedTuple):
 
 
 def measure(
-    settings: TrainSettings, stream: WindowSequence, view: View, model: str | None
+    settings: TrainSettings, stream: WindowSequence, view: StreamView, model: str | None
 ) -> Measured:
     """Train both in the same arithmetic."""
     batches = [

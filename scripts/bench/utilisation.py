@@ -2,7 +2,7 @@
 
     python -m scripts.bench.utilisation                         # 160 M and 1 B at length 2,048
     python -m scripts.bench.utilisation --shapes llama-1m --context 256 \\
-        --device-windows 4 --windows 8 --vocabulary 4096        # the same path on a CPU
+        --micro-batch-windows 4 --windows 8 --vocabulary 4096        # the same path on a CPU
 
 For GPUs; on a CPU it shows that the path works, and MFU is null. Each figure is taken in processes
 of its own, through `train.loop.training_loop.train` with its order, ledger and log: the median of
@@ -121,7 +121,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--context", type=int, default=2048)
     parser.add_argument("--vocabulary", type=int, default=32_000)
     parser.add_argument("--windows", type=int, default=32, help="of one optimiser step")
-    parser.add_argument("--device-windows", type=int, default=16, help="of one forward pass")
+    parser.add_argument("--micro-batch-windows", type=int, default=16, help="of one forward pass")
     parser.add_argument("--steps", type=int, default=60)
     parser.add_argument("--processes", type=int, default=1, help="usually one per GPU")
     parser.add_argument(
@@ -135,7 +135,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         return
     common = {
         "processes": options.processes,
-        "device_windows": options.device_windows,
+        "micro_batch_windows": options.micro_batch_windows,
         "compile": options.compile,
     }
     executions = [{"engine": "torchrun", **common}]

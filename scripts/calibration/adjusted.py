@@ -11,7 +11,7 @@ import numpy as np
 from scipy.stats import norm
 
 from analysis.intervals.clustered import Part, cluster
-from analysis.intervals.ends import Interval, Scale, find_interval
+from analysis.intervals.ends import Interval, IntervalMethod, find_interval
 from analysis.intervals.influence import Floats
 from analysis.intervals.numbers import adjust, control_weights
 from inject.keyed import Stream, generator, item_key
@@ -81,7 +81,8 @@ def studies_of(pair: Pair, studies: int, draw: str = "") -> Found:
             parts.append({"": Part(sample, np.ones(studies))})
     better = adjust(trained, untrained, control_weights(trained, untrained), centre=0.5)
     raw, adjusted = (
-        find_interval(cluster(each), Scale.AUC, confidence=0.95) for each in (trained, better)
+        find_interval(cluster(each), IntervalMethod.AUC, confidence=0.95)
+        for each in (trained, better)
     )
     return Found(raw, adjusted, truth)
 

@@ -13,7 +13,7 @@ import numpy as np
 from scipy.stats import norm, t
 
 from analysis.factors.contrasts import best_set, contrasts
-from analysis.factors.lines import REACHED, Line, fit_line
+from analysis.factors.lines import REACHED, FittedLine, fit_line
 from analysis.factors.power import Assumptions, auc_power, difference_power
 from analysis.intervals.influence import Counts, Floats, Mask
 from analysis.intervals.joint import BySeed
@@ -107,7 +107,7 @@ def count_lines(design: LineDesign, studies: int) -> Counted:
     random = generator(0, Stream.BOOTSTRAP, item_key(f"calibration {tuple(design)}"))
     place = (norm.ppf(REACHED) - design.intercept) / design.slope if design.slope else np.inf
     lines = [fit_line(*draw_doses(design, random)) for _ in range(studies)]
-    fitted = [line for line in lines if isinstance(line, Line)]
+    fitted = [line for line in lines if isinstance(line, FittedLine)]
     reach = [any(low <= place <= high for low, high in line.reach.places) for line in fitted]
     return Counted(
         float(np.mean([line.low <= design.slope <= line.high for line in fitted])),
@@ -147,7 +147,7 @@ def count_contrasts(design: ArmsDesign, studies: int) -> tuple[float, float]:
         rows = contrasts([(arm, arms[0]) for arm in arms[1:]])
         pairs = [*zip(rows, truth, strict=True)]
         family.append(all(row["low"] <= true <= row["high"] for row, true in pairs))
-        each += [row["alone_low"] <= true <= row["alone_high"] for row, true in pairs]
+        each += [row["pointwise_low"] <= true <= row["pointwise_high"] for row, true in pairs]
     return float(np.mean(family)), float(np.mean(each))
 
 
@@ -172,7 +172,7 @@ def count_seen(design: ArmsDesign, studies: int) -> tuple[float, float]:
         limit = float(t.ppf(0.975, covariance.freedom[0]))
         alone.append(abs(np.log(auc / (1 - auc))) * auc * (1 - auc) > limit * error)
         row = contrasts([(arms[1], arms[0])])[0]
-        apart.append(row["alone_low"] > 0 or row["alone_high"] < 0)
+        apart.append(row["pointwise_low"] > 0 or row["pointwise_high"] < 0)
     return float(np.mean(alone)), float(np.mean(apart))
 
 

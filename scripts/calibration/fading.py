@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy.stats import norm
 
-from analysis.intervals.ends import Scale
+from analysis.intervals.ends import IntervalMethod
 from analysis.intervals.influence import Floats
 from analysis.intervals.numbers import Numbers
 from analysis.trajectory.fading import Placed, slope_part
@@ -79,7 +79,7 @@ def slopes(training: Training, studies: int, draw: str = "") -> Slopes:
         misled += bool(spearmanr(last.doublings, last.scores).pvalue < 0.05)
         if made is None:
             continue
-        (estimate,) = Numbers([{"": made[0]}], Scale.SLOPE).estimates(confidence=0.95)
+        (estimate,) = Numbers([{"": made[0]}], IntervalMethod.SLOPE).estimates(confidence=0.95)
         n_intervals += estimate.available
         n_covered += estimate.contains(truth)
     return Slopes(truth, Coverage(n_covered, n_intervals, studies), misled / studies)

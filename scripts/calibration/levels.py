@@ -4,7 +4,7 @@ import numpy as np
 from scipy.stats import norm
 
 from analysis.intervals.clustered import Part
-from analysis.intervals.ends import Scale
+from analysis.intervals.ends import IntervalMethod
 from analysis.intervals.influence import Side, auc_sample, trend_sample
 from scripts.calibration.others import LEVELS, Case, groups_text, rows_of_side, trend_truth
 
@@ -16,8 +16,8 @@ def level_cases() -> list[Case]:
     """Return AUCs of all members, and trends, with the levels as strata."""
     shifts = EFFECT * np.log2(1 + np.array(LEVELS))
     truths = {
-        Scale.AUC: float(norm.cdf((shifts - shifts.mean()) / np.sqrt(2)).mean()),
-        Scale.TREND: trend_truth(EFFECT),
+        IntervalMethod.AUC: float(norm.cdf((shifts - shifts.mean()) / np.sqrt(2)).mean()),
+        IntervalMethod.TREND: trend_truth(EFFECT),
     }
     return [
         Case(
@@ -28,12 +28,14 @@ def level_cases() -> list[Case]:
                 random, scale, (rows, group)
             ),
         )
-        for scale in (Scale.AUC, Scale.TREND)
+        for scale in (IntervalMethod.AUC, IntervalMethod.TREND)
         for rows, group in ((24, 1), (100, 1), (400, 1), (400, 4))
     ]
 
 
-def _study(random: np.random.Generator, scale: Scale, size: tuple[int, int]) -> dict[str, Part]:
+def _study(
+    random: np.random.Generator, scale: IntervalMethod, size: tuple[int, int]
+) -> dict[str, Part]:
     rows, group = size
     members = rows_of_side(random, rows, group)
     others = rows_of_side(random, rows, group, int(members.groups.max()) + 1)
@@ -42,7 +44,7 @@ def _study(random: np.random.Generator, scale: Scale, size: tuple[int, int]) -> 
     shifts -= EFFECT * float(np.log2(1 + np.array(LEVELS)).mean())
     moved = Side(members.scores + shifts, members.groups)
     n_groups = int(others.groups.max()) + 1
-    if scale is Scale.TREND:
+    if scale is IntervalMethod.TREND:
         sample, pairs = trend_sample(moved, copies, n_groups, copies)
         return {"": Part(sample, np.array([pairs]))}
     everyone = np.ones((1, rows), dtype=bool)

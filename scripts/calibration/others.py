@@ -10,7 +10,7 @@ import numpy as np
 from scipy.stats import norm
 
 from analysis.intervals.clustered import Part, cluster
-from analysis.intervals.ends import Interval, Scale, find_difference, find_interval
+from analysis.intervals.ends import Interval, IntervalMethod, find_difference, find_interval
 from analysis.intervals.influence import (
     Sample,
     Side,
@@ -30,7 +30,7 @@ class Case(NamedTuple):
 
     name: str
     truth: float
-    scale: Scale | None
+    scale: IntervalMethod | None
     """None for a difference: its study is the two AUCs'."""
     study: Callable[[np.random.Generator], dict[str, Part]]
     """Draws one study: the result of each of its datasets."""
@@ -61,7 +61,7 @@ def pooled_cases() -> list[Case]:
         Case(
             f"{scale} × (10, 20, 30, 40) a side, {groups_text(group)}, AUC {auc}",
             _pooled_truth(auc),
-            Scale.AUC,
+            IntervalMethod.AUC,
             lambda random, scale=scale, group=group, auc=auc: _pooled(random, scale, group, auc),
         )
         for scale in (1, 4)
@@ -77,7 +77,7 @@ def rate_cases() -> list[Case]:
             f"FPR {rate:g}, {outside} non-members, {inside} members, "
             f"{groups_text(group)}, TPR {tpr}",
             tpr,
-            Scale.TPR,
+            IntervalMethod.TPR,
             lambda random, rate=rate, outside=outside, inside=inside, group=group, tpr=tpr: _rate(
                 random, rate, (inside, outside), group, tpr
             ),
@@ -95,7 +95,7 @@ def pooled_rate_cases() -> list[Case]:
         Case(
             f"FPR {rate:g}, 4 × {outside} non-members, 4 × {inside} members, TPR {tpr}",
             tpr,
-            Scale.TPR,
+            IntervalMethod.TPR,
             lambda random, rate=rate, outside=outside, inside=inside, tpr=tpr: {
                 str(d): Part(_rate_sample(random, rate, (inside, outside), 1, tpr), _ONE)
                 for d in range(4)
@@ -113,7 +113,7 @@ def trend_cases() -> list[Case]:
         Case(
             f"{members} members, {groups_text(group)}, effect {effect}",
             trend_truth(effect),
-            Scale.TREND,
+            IntervalMethod.TREND,
             lambda random, members=members, group=group, effect=effect: _trend(
                 random, members, group, effect
             ),
@@ -125,7 +125,7 @@ def trend_cases() -> list[Case]:
         Case(
             f"100 members, {few} of them without a copy, the others with one, effect {effect}",
             float(2 * norm.cdf(effect / np.sqrt(2)) - 1),
-            Scale.TREND,
+            IntervalMethod.TREND,
             lambda random, few=few, effect=effect: _lopsided_trend(random, few, effect),
         )
         for few in (3, 5, 15)

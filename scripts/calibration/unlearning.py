@@ -15,12 +15,12 @@ from typing import NamedTuple
 import numpy as np
 from scipy.stats import norm
 
-from analysis.intervals.ends import Interval, Scale
+from analysis.intervals.ends import Interval, IntervalMethod
 from analysis.intervals.influence import Floats
 from analysis.intervals.numbers import Numbers
 from analysis.intervals.rows import Rows
 from analysis.settings import MeasureSettings
-from analysis.unlearning.evidence import Cohort
+from analysis.unlearning.evidence import SeedCohort
 from analysis.unlearning.measure_rows import privleak
 from analysis.unlearning.measures import FORGET_LOG_PROBABILITY, auc_measure, forget_quality
 from analysis.unlearning.verdict import find_position
@@ -207,7 +207,11 @@ def _draw(random: np.random.Generator, design: Design) -> list[tuple[Rows, list[
 
 
 def _numbers(
-    study: list[tuple[Rows, list[Floats]]], model: int, *, by_auc: bool, scale: Scale = Scale.SLOPE
+    study: list[tuple[Rows, list[Floats]]],
+    model: int,
+    *,
+    by_auc: bool,
+    scale: IntervalMethod = IntervalMethod.SLOPE,
 ) -> Numbers:
     all_rows = Rows.of(
         np.concatenate([rows.group for rows, _ in study]),
@@ -215,7 +219,7 @@ def _numbers(
     )
     inside = np.concatenate([rows.member for rows, _ in study])
     masks = {"forget": inside, "detected": inside, "holdout": ~inside}
-    cohort = Cohort(
+    cohort = SeedCohort(
         axes={}, seeds=(), rows=all_rows, masks=masks, copies=inside.astype(np.int64), models=[]
     )
     measure = auc_measure("loss") if by_auc else replace(FORGET_LOG_PROBABILITY, scale=scale)
@@ -247,7 +251,7 @@ def _memorised(random: np.random.Generator, design: Design) -> tuple[float, floa
     tokens = 20
     chance = norm.cdf(levels)
     shares = (random.random((tokens, len(levels))) < chance).mean(axis=0)
-    return _ends(_numbers([(rows, [shares])], 0, by_auc=False, scale=Scale.TPR))
+    return _ends(_numbers([(rows, [shares])], 0, by_auc=False, scale=IntervalMethod.TPR))
 
 
 def _ends(numbers: Numbers) -> tuple[float, float]:

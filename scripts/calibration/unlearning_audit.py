@@ -30,7 +30,7 @@ from analysis.unlearning_audit.evidence import AUDITED
 from analysis.unlearning_audit.rule import calibrated_band
 from analysis.unlearning_audit.shares import (
     Clusters,
-    Level,
+    ControlOverlap,
     clusters_of,
     difference,
     mean,
@@ -231,7 +231,7 @@ def _missed(
     if others is not None and others < len(unflagged):
         continued[unflagged] = False
         continued[random.choice(unflagged, others, replace=False)] = True
-    level, clusters = Level(0.0, 100, ""), clusters_of(chunks)
+    level, clusters = ControlOverlap(0.0, 100, ""), clusters_of(chunks)
     written = written_of(is_known.astype(float), flagged, continued, level, clusters)
     return share_missed(written, flagged), truth
 

@@ -17,7 +17,7 @@ from inject.corpus.separators import end_separators, separators_for
 from inject.examples.example import Example
 from inject.plan.make_plan import PlanSettings, make_plan
 from inject.plan.settings import Copies, Placement
-from inject.stream.view import View, clean_view
+from inject.stream.view import StreamView, clean_view
 
 OUT = Path("docs/images/placement.png")
 CONTEXT, WINDOWS, END = 24, 6, 0
@@ -83,7 +83,7 @@ def _draw(width: float, _: bool) -> tuple[Markup, float]:
     return Markup("").join(marks), 34.0 + ROW * len(ROWS)
 
 
-def _view(placement: Placement | None) -> tuple[View, list[int]]:
+def _view(placement: Placement | None) -> tuple[StreamView, list[int]]:
     """Return the stream of a placement, and the example of each copy."""
     budget = CONTEXT * WINDOWS
     if placement is None:

@@ -119,8 +119,14 @@ def try_out(spikein: Path, folder: Path, overrides: Sequence[str] = ()) -> Itera
         ("init", "mine"),
         ("init", "--detector", "mine.py"),
         # DeepSpeed's settings are files of the wheel that training reads.
-        ("check", "mine.yaml", "execution.engine=deepspeed", "execution.processes=2", *overrides),
-        ("plan", "quickstart", "--no-measure", *overrides),
+        (
+            "check",
+            "mine.yaml",
+            "training_runtime.engine=deepspeed",
+            "training_runtime.processes=2",
+            *overrides,
+        ),
+        ("plan", "quickstart", "--no-time-training", *overrides),
         ("run", "quickstart", *overrides),
         ("validate", "mine.py:score", "runs/quickstart"),
         ("detect", "--model", "BASE", "--examples", "rows.csv", "--detectors", "loss,zlib"),

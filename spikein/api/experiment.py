@@ -10,8 +10,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
+from inject.builtin_files import EXPERIMENTS
 from inject.errors import InputError
-from inject.shipped import EXPERIMENTS
 from spikein.config.load import (
     CheckedExperiment,
     check_document,
@@ -19,7 +19,7 @@ from spikein.config.load import (
     resolved_yaml,
 )
 from spikein.config.schema import Experiment
-from spikein.config.yaml_document import Document, parse_document
+from spikein.config.yaml_document import YamlDocument, parse_document
 from spikein.store.filesystem import AnyPath
 
 AnyExperiment = AnyPath | Mapping[str, Any] | Experiment | CheckedExperiment
@@ -75,7 +75,7 @@ def read(experiment: AnyExperiment, overrides: Overrides = ()) -> CheckedExperim
                 where=_MAPPING,
                 hint="Give the file, and what differs from it as overrides.",
             )
-        return check_document(Document(values=values, places={}, name=_MAPPING), changes)
+        return check_document(YamlDocument(values=values, places={}, name=_MAPPING), changes)
     if isinstance(experiment, str | os.PathLike):
         return read_experiment(os.fspath(experiment), changes)
     raise InputError(

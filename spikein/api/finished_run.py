@@ -37,7 +37,7 @@ from inject.tables import read_parquet
 from spikein import __version__
 from spikein.config.yaml_document import read_document
 from spikein.pipeline.models import MODELS_FILE
-from spikein.runs.folder import find_run, homes, is_run, linked_artifacts, numbered
+from spikein.runs.folder import find_run, folders_by_name, is_run, linked_artifacts, numbered
 from spikein.runs.publish import PAGE
 from spikein.runs.record import EXPERIMENT, RECORD, RunRecord, checked_record
 from spikein.store.artifact import open_artifact
@@ -140,8 +140,8 @@ class Run:
     @cached_property
     def factors(self) -> pa.Table:
         """Effects of the factors: swept axes, kind, factor, dataset, detector, setting, level,
-        versus, term, x, value, low, high, alone_low, alone_high, p_value, n_members, n_seeds, what
-        is shown, and why an effect is absent."""
+        versus, term, x, value, low, high, pointwise_low, pointwise_high, p_value, n_members,
+        n_seeds, what is shown, and why an effect is absent."""
         return self.table("factors")
 
     @cached_property
@@ -344,7 +344,7 @@ def load_run(run: AnyPath, *, runs: AnyPath | None = None) -> Run:
 
 def _find(run: Path, runs_root: Path) -> Path:
     if run.is_dir() and not is_run(run) and not numbered(run):
-        inside = [home.name for home in homes(run)]
+        inside = [home.name for home in folders_by_name(run)]
         if inside:
             raise InputError(
                 "is a folder of runs, not a run",

@@ -212,7 +212,7 @@ def _machine_problems(experiment_graph: ExperimentGraph) -> list[str]:
     checks: dict[str, Callable[[], object]] = {}
     for node in experiment_graph.nodes:
         experiment, corpus = node.arm.experiment, node.corpus
-        detect, execution = experiment.detect, experiment.execution
+        detect, execution = experiment.detect, experiment.training_runtime
         checks[f"{execution!r}"] = partial(require_installed, execution)
         checks[f"{execution.trackers}"] = partial(check_trackers, execution.trackers)
         # The machines of a cluster have devices of their own.

@@ -37,7 +37,7 @@ _SEEDS = (1, 3, 5, 10)
 _DEFAULT_DELTA = 0.05
 
 
-class Assumed(Settings):
+class PowerAssumptions(Settings):
     """Values that a user may set in place of unknown ones."""
 
     auc: Annotated[float, Field(gt=0.5, lt=1)] | None = None
@@ -130,7 +130,7 @@ def power(
         from_finished = _from_run(from_run, runs)
         values |= from_finished
         sources |= dict.fromkeys(from_finished, f"the run {from_run}")
-    set_by_user = read_settings(Assumed, None, assume, {}).model_dump(exclude_none=True)
+    set_by_user = read_settings(PowerAssumptions, None, assume, {}).model_dump(exclude_none=True)
     values |= set_by_user
     sources |= dict.fromkeys(set_by_user, "as given")
     delta = values.pop("delta", _DEFAULT_DELTA)
@@ -149,7 +149,7 @@ def power(
         seeds=len(first.seeds),
         delta=delta,
         assumed=assumed,
-        sources={name: sources.get(name, "assumed") for name in Assumed.model_fields},
+        sources={name: sources.get(name, "assumed") for name in PowerAssumptions.model_fields},
         rows=tuple(rows),
     )
 

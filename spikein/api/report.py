@@ -9,7 +9,7 @@ from pathlib import Path
 
 from inject.errors import InputError
 from inject.files import write_text
-from inject.sealed import file_digests
+from inject.verified_files import file_digests
 from spikein.api.run import publish
 from spikein.config.load import read_experiment
 from spikein.executors import InProcess, RunReport

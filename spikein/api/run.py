@@ -137,11 +137,11 @@ def _run(
         if refused and planned:
             raise refused
         nodes = experiment_graph.nodes
-        for execution in dict.fromkeys(node.arm.experiment.execution for node in nodes):
+        for execution in dict.fromkeys(node.arm.experiment.training_runtime for node in nodes):
             require_installed(execution)
             if any(step.kind == "model" for step in planned):
                 _announce_training(execution, executor, progress)
-        trackers = checked.experiment.execution.trackers
+        trackers = checked.experiment.training_runtime.trackers
         if trackers:
             from spikein.runs.trackers import check_trackers, send_results
 
@@ -172,7 +172,7 @@ def _announce_training(
     if gpus > execution.processes:
         progress.notice(
             f"This machine has {gpus} GPUs, and a model is trained on {execution.processes}: "
-            f"execution.processes={gpus} takes all of them."
+            f"training_runtime.processes={gpus} takes all of them."
         )
     require_local_training(execution)
 

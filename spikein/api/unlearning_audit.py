@@ -15,7 +15,7 @@ from inject.files import write_text
 from inject.settings import plain
 from inject.tables import read_parquet
 from spikein.config.overrides import read_settings
-from spikein.executors.given_models import build_steps, open_store
+from spikein.executors.user_model_graphs import build_steps, open_store
 from spikein.progress import Progress
 from spikein.store.filesystem import AnyPath
 from spikein.unlearning_audit.graph import given_audit

@@ -15,21 +15,21 @@ _DATASET = re.compile(r"(contaminants\.\d+\.dataset=)(.*)")
 
 def experiments(incomplete: str) -> list[str]:
     """Return shipped experiments by name, and files of YAML and folders by path."""
-    from inject.shipped import EXPERIMENTS
+    from inject.builtin_files import EXPERIMENTS
 
     return [*shipped_experiments(incomplete), *_files(incomplete, listed=EXPERIMENTS.files())]
 
 
 def shipped_experiments(incomplete: str) -> list[str]:
     """Return the names of the experiments that come with spikein."""
-    from inject.shipped import EXPERIMENTS
+    from inject.builtin_files import EXPERIMENTS
 
     return _filter(EXPERIMENTS.files(), incomplete)
 
 
 def presets(incomplete: str) -> list[str]:
     """Return the names of all presets, unlearning audits among them."""
-    from inject.shipped import AUDITS, EXPERIMENTS
+    from inject.builtin_files import AUDITS, EXPERIMENTS
 
     return _filter({**EXPERIMENTS.files(), **AUDITS.files()}, incomplete)
 

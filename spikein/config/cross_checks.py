@@ -46,7 +46,7 @@ def _relocate_error(path: KeyPath, error: InputError, place: str | None = None) 
 def _start_problems(experiment: Experiment) -> Iterator[Problem]:
     """Yield the conflicts between the model, its base and its training."""
     base, train, corpus = experiment.base, experiment.train, experiment.corpus
-    execution = experiment.execution
+    execution = experiment.training_runtime
     try:
         check_start(experiment.model, has_base=base is not None, mode=train.mode)
         for settings in (train, *([] if base is None else [base.resolved(train)])):
@@ -210,7 +210,7 @@ def _unlearning_problems(experiment: Experiment) -> Iterator[Problem]:
             "Remove twins.retrained; the section `unlearning` trains the model.",
         )
     methods = (SECTION, "methods")
-    execution = experiment.execution
+    execution = experiment.training_runtime
     try:
         for setting in parse_methods(section.methods):
             try:

@@ -8,13 +8,13 @@ content like local files, so that a run has the same steps either way.
 
 from inject.errors import InputError, did_you_mean
 from inject.hub.address import SCHEME, fetch_address, fits, parse_address
-from spikein.config.yaml_document import Document, KeyPath, dotted
+from spikein.config.yaml_document import KeyPath, YamlDocument, dotted
 
 PRESETS = f"{SCHEME}presets"
 """The layout that the presets read, as a data folder."""
 
 
-def with_hub_files(document: Document) -> tuple[Document, list[InputError]]:
+def with_hub_files(document: YamlDocument) -> tuple[YamlDocument, list[InputError]]:
     """Return the document with every address replaced by a local path, and the problems."""
     problems: list[InputError] = []
     local_paths: dict[str, str] = {}

@@ -18,9 +18,9 @@ from typing import Any
 
 from pydantic import ValidationError
 
+from inject.builtin_files import EXPERIMENTS, SHAPES
 from inject.errors import InputError, InputErrors
 from inject.secrets import secrets_in, without_secrets
-from inject.shipped import EXPERIMENTS, SHAPES
 from spikein.config.cross_checks import cross_checks
 from spikein.config.hub_files import with_hub_files
 from spikein.config.overrides import apply_overrides, escape, interpolate
@@ -35,7 +35,7 @@ from spikein.config.sweep import (
     validate,
 )
 from spikein.config.validation_errors import plain_type, validation_errors
-from spikein.config.yaml_document import Document, KeyPath, block_text, dotted, read_document
+from spikein.config.yaml_document import KeyPath, YamlDocument, block_text, dotted, read_document
 
 MOST_ARMS = 10_000
 
@@ -61,7 +61,7 @@ def read_experiment(path: str | Path, overrides: Sequence[str] = ()) -> CheckedE
     """Read and check an experiment file and what it extends.
 
     Args:
-        path: the YAML file, or the name of a shipped experiment (see `inject.shipped`).
+        path: the YAML file, or the name of a shipped experiment (see `inject.builtin_files`).
         overrides: `key=value` each, dotted keys; they win over the file.
 
     Raises:
@@ -74,7 +74,7 @@ def read_experiment(path: str | Path, overrides: Sequence[str] = ()) -> CheckedE
     return replace(checked, notes=(*([own] if own else []), *notes, *checked.notes))
 
 
-def check_document(document: Document, overrides: Sequence[str] = ()) -> CheckedExperiment:
+def check_document(document: YamlDocument, overrides: Sequence[str] = ()) -> CheckedExperiment:
     """Return the checked experiment of a document (see `read_experiment`)."""
     title = f"{document.name} is not a valid experiment:"
     document, problems = apply_overrides(document, overrides, keys=Experiment.model_fields)
@@ -119,7 +119,7 @@ def resolved_yaml(experiment: Experiment) -> str:
     return block_text(plain)
 
 
-def _without_nulls(document: Document) -> Document:
+def _without_nulls(document: YamlDocument) -> YamlDocument:
     """Remove optional parts and axes of the sweep that are null."""
     fields = Experiment.model_fields
     present = {
@@ -129,10 +129,10 @@ def _without_nulls(document: Document) -> Document:
     }
     if isinstance(sweep := present.get("sweep"), Mapping):
         present["sweep"] = {axis: values for axis, values in sweep.items() if values is not None}
-    return Document(values=present, places=document.places, name=document.name)
+    return YamlDocument(values=present, places=document.places, name=document.name)
 
 
-def _refuse_secrets(document: Document) -> tuple[Document, list[InputError]]:
+def _refuse_secrets(document: YamlDocument) -> tuple[YamlDocument, list[InputError]]:
     """Refuse secrets anywhere in the document, so that later messages repeat none."""
     problems = [
         InputError(
@@ -146,7 +146,7 @@ def _refuse_secrets(document: Document) -> tuple[Document, list[InputError]]:
     if not problems:
         return document, []
     values = without_secrets(document.values)
-    return Document(values=values, places=document.places, name=document.name), problems
+    return YamlDocument(values=values, places=document.places, name=document.name), problems
 
 
 def _check_combinations(
@@ -173,7 +173,7 @@ def _check_combinations(
 
 
 def _add_choices(
-    grouped: _Grouped, candidates: Sequence[Combination], document: Document
+    grouped: _Grouped, candidates: Sequence[Combination], document: YamlDocument
 ) -> list[InputError]:
     """Add the swept value that causes a problem, unless every combination has it."""
     explained = []
@@ -199,13 +199,13 @@ def _add_choices(
     return explained
 
 
-def _add_place(error: InputError, path: KeyPath, document: Document) -> InputError:
+def _add_place(error: InputError, path: KeyPath, document: YamlDocument) -> InputError:
     return InputError(
         error.problem, where=document.place(path), allowed=error.allowed, hint=error.hint
     )
 
 
-def read_extended(path: Path) -> tuple[Document, list[str]]:
+def read_extended(path: Path) -> tuple[YamlDocument, list[str]]:
     """Read an experiment file and all that it extends.
 
     Returns:
@@ -219,7 +219,7 @@ def read_extended(path: Path) -> tuple[Document, list[str]]:
     return _read(path, (path,), notes), notes
 
 
-def _read(path: Path, chain: tuple[Path, ...], notes: list[str]) -> Document:
+def _read(path: Path, chain: tuple[Path, ...], notes: list[str]) -> YamlDocument:
     document = read_document(path)
     if EXTENDS not in document.values:
         return document
@@ -261,14 +261,14 @@ def _parent(value: Any, path: Path, place: str) -> Path:
         ) from None
 
 
-def _merge_documents(document: Document, extended: Document, *, name: str) -> Document:
+def _merge_documents(document: YamlDocument, extended: YamlDocument, *, name: str) -> YamlDocument:
     own = {key: value for key, value in document.values.items() if key != EXTENDS}
     under = {key: value for key, value in extended.values.items() if key != "name"}
     places = {path: place for path, place in extended.places.items() if path[0] != "name"}
     values = _merge(under, own, (), places)
     places |= {path: place for path, place in document.places.items() if path[0] != EXTENDS}
     values = {"name": values.pop("name", name), **values}
-    return Document(values=values, places=places, name=document.name)
+    return YamlDocument(values=values, places=places, name=document.name)
 
 
 def _merge(

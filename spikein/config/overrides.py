@@ -17,7 +17,7 @@ from pydantic import BaseModel, ValidationError
 from inject.errors import InputError, InputErrors, did_you_mean
 from inject.secrets import masked
 from spikein.config.validation_errors import validation_errors
-from spikein.config.yaml_document import Document, KeyPath, dotted, parse_value, read_document
+from spikein.config.yaml_document import KeyPath, YamlDocument, dotted, parse_value, read_document
 
 Model = TypeVar("Model", bound=BaseModel)
 
@@ -47,8 +47,8 @@ def _parse_override(text: str, place: str) -> tuple[KeyPath, Any]:
 
 
 def apply_overrides(
-    document: Document, overrides: Sequence[str], *, keys: Iterable[str]
-) -> tuple[Document, list[InputError]]:
+    document: YamlDocument, overrides: Sequence[str], *, keys: Iterable[str]
+) -> tuple[YamlDocument, list[InputError]]:
     """Return the document with the overrides in place, and every problem they have.
 
     Args:
@@ -84,7 +84,7 @@ def apply_overrides(
         for path, place in assigned.items()
         if (axis := _find_swept_axis(values, path))
     ]
-    return Document(values=values, places=places, name=document.name), problems
+    return YamlDocument(values=values, places=places, name=document.name), problems
 
 
 def set_value(values: dict[str, Any], path: KeyPath, value: Any, *, place: str) -> None:
@@ -116,7 +116,7 @@ def set_value(values: dict[str, Any], path: KeyPath, value: Any, *, place: str) 
             node = node[part]
 
 
-def interpolate(document: Document) -> tuple[Document, list[InputError]]:
+def interpolate(document: YamlDocument) -> tuple[YamlDocument, list[InputError]]:
     """Return the document with every `${name}` replaced, and the problems with unknown names."""
     declared = document.values.get("variables")
     variables = dict(declared) if isinstance(declared, Mapping) else {}
@@ -171,7 +171,7 @@ def read_settings(
         InputErrors: with all problems, and suggestions for unknown keys.
     """
     document = (
-        Document(values={}, places={}, name="the command line")
+        YamlDocument(values={}, places={}, name="the command line")
         if path is None
         else read_document(path)
     )
@@ -179,7 +179,7 @@ def read_settings(
     values = {**document.values, **options}
     places = {key: place for key, place in document.places.items() if key[0] not in options}
     places |= {(key,): "the command line" for key in options}
-    document, unknown = interpolate(Document(values=values, places=places, name=document.name))
+    document, unknown = interpolate(YamlDocument(values=values, places=places, name=document.name))
     problems += unknown
     try:
         settings = model.model_validate(document.values)

@@ -169,7 +169,7 @@ class Experiment(Settings):
     """How members and non-members are drawn."""
     train: TrainSettings
     """How the arms' models are trained."""
-    execution: ExecutionSettings = ExecutionSettings()
+    training_runtime: ExecutionSettings = ExecutionSettings()
     """Where and how models are trained; changes no result."""
     executor: AnyExecutor = InProcessSettings()
     """Where the steps run: in this process, several, or on a cluster; changes no result."""

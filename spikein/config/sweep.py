@@ -19,7 +19,7 @@ from inject.errors import InputError, InputErrors
 from inject.plan.settings import Copies
 from spikein.config.overrides import parse_path, set_value
 from spikein.config.schema import SECTION, Experiment, plain_values
-from spikein.config.yaml_document import Document, KeyPath, dotted
+from spikein.config.yaml_document import KeyPath, YamlDocument, dotted
 
 MOST_COMBINATIONS = 1_000
 _NOT_SWEPT = ("name", "seeds", "sweep", "variables")
@@ -51,10 +51,10 @@ class Combination:
     """Axis to the index of its value."""
     values: Mapping[str, Any]
     """The experiment with the chosen values in place."""
-    swept: Document
+    swept: YamlDocument
     """The original experiment, with its sweep."""
 
-    def document(self) -> Document:
+    def document(self) -> YamlDocument:
         """Return the values with their places; a chosen one has the place in its axis."""
         places = dict(self.swept.places)
         for axis, index in self.choice.items():
@@ -65,10 +65,10 @@ class Combination:
             for old, place in self.swept.places.items():
                 if old[: len(source)] == source:
                     places[path + old[len(source) :]] = place
-        return Document(values=self.values, places=places, name=self.swept.name)
+        return YamlDocument(values=self.values, places=places, name=self.swept.name)
 
 
-def combinations(document: Document) -> list[Combination]:
+def combinations(document: YamlDocument) -> list[Combination]:
     """Return every combination of the document's `sweep`; a single one without a sweep.
 
     Raises:
@@ -159,7 +159,7 @@ def repeated_values(
     return list(problems.items())
 
 
-def _axis_problems(sweep: Any, document: Document) -> list[InputError]:
+def _axis_problems(sweep: Any, document: YamlDocument) -> list[InputError]:
     if not isinstance(sweep, Mapping):
         return [
             InputError(
@@ -224,7 +224,7 @@ def _is_single(values: Any) -> bool:
     return isinstance(values, str | int | float)
 
 
-def _set_choices(document: Document, choice: Mapping[str, int]) -> dict[str, Any]:
+def _set_choices(document: YamlDocument, choice: Mapping[str, int]) -> dict[str, Any]:
     """Return the document's values with the chosen ones in place."""
     values: dict[str, Any] = _copy(document.values)
     for axis, index in choice.items():
@@ -259,7 +259,7 @@ def _plain_value(value: Any) -> Any:
     return [_plain_value(item) for item in value] if isinstance(value, list | tuple) else value
 
 
-def describe_choice(choice: Mapping[str, int], document: Document) -> str:
+def describe_choice(choice: Mapping[str, int], document: YamlDocument) -> str:
     """Return `axis=value, …` of one combination as the file has it, for messages."""
     sweep = document.values["sweep"]
     return ", ".join(

@@ -12,7 +12,7 @@ from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
 from inject.errors import InputError, did_you_mean
-from spikein.config.yaml_document import Document, KeyPath, dotted
+from spikein.config.yaml_document import KeyPath, YamlDocument, dotted
 
 _KINDS = {
     "string": "text",
@@ -33,7 +33,7 @@ _KINDS = {
 
 
 def validation_errors(
-    error: ValidationError, model: type[BaseModel], document: Document
+    error: ValidationError, model: type[BaseModel], document: YamlDocument
 ) -> list[InputError]:
     """Return one `InputError` per problem of `document`, in its order of keys.
 
@@ -88,7 +88,7 @@ def _problem(
     group: Sequence[ErrorDetails],
     value: Any,
     model: type[BaseModel],
-    document: Document,
+    document: YamlDocument,
 ) -> InputError:
     key = dotted(path) or "the file"
     place = document.place(path)
@@ -140,7 +140,7 @@ def _problem(
     )
 
 
-def _origins(mapping: Any, path: KeyPath, document: Document) -> str | None:
+def _origins(mapping: Any, path: KeyPath, document: YamlDocument) -> str | None:
     """Return the places of a mapping's keys, if they come from several files or overrides."""
     if not isinstance(mapping, Mapping):
         return None

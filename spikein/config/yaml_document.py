@@ -41,7 +41,7 @@ def dotted(path: KeyPath) -> str:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Document:
+class YamlDocument:
     """Plain values, and the place of each."""
 
     values: Mapping[str, Any]
@@ -58,7 +58,7 @@ class Document:
                 return location
         return self.name
 
-    def with_texts(self, replaced: Callable[[str, KeyPath], Any]) -> "Document":
+    def with_texts(self, replaced: Callable[[str, KeyPath], Any]) -> "YamlDocument":
         """Return the document with every text replaced except those of `variables`."""
 
         def walk(node: Any, path: KeyPath) -> Any:
@@ -72,10 +72,10 @@ class Document:
             key: node if key == "variables" else walk(node, (key,))
             for key, node in self.values.items()
         }
-        return Document(values=values, places=self.places, name=self.name)
+        return YamlDocument(values=values, places=self.places, name=self.name)
 
 
-def read_document(path: Path) -> Document:
+def read_document(path: Path) -> YamlDocument:
     """Read a YAML file whose top is a mapping.
 
     Raises:
@@ -110,7 +110,7 @@ def read_document(path: Path) -> Document:
     return parse_document(text, name=name)
 
 
-def parse_document(text: str, *, name: str) -> Document:
+def parse_document(text: str, *, name: str) -> YamlDocument:
     """Like `read_document`, from a text; messages call it `name`."""
     values, places = read_yaml(text, name)
     if values is None:
@@ -118,7 +118,7 @@ def parse_document(text: str, *, name: str) -> Document:
     if not isinstance(values, dict):
         kind = "a list" if isinstance(values, list) else "a single value"
         raise InputError(f"the file's top is {kind}", where=name, allowed="a mapping of keys")
-    return Document(values=values, places=places, name=name)
+    return YamlDocument(values=values, places=places, name=name)
 
 
 def parse_value(text: str, *, place: str) -> Any:
@@ -155,7 +155,7 @@ _FRACTION = re.compile(
 
 
 @dataclass(frozen=True, kw_only=True)
-class _Refused:
+class _InvalidValue:
     """A value that cannot be used."""
 
     problem: str
@@ -221,10 +221,10 @@ class _Constructor(SafeConstructor):
         if node.style is not None:
             return text
         if len(text) > _LONGEST_WHOLE and _WHOLE.fullmatch(text):
-            return _Refused(problem=f"a whole number of {len(text):,} digits is too large")
+            return _InvalidValue(problem=f"a whole number of {len(text):,} digits is too large")
         value = parse_scalar(text)
         if isinstance(value, float) and value in (float("inf"), float("-inf")):
-            return _Refused(problem=f"{text} is too large for a number")
+            return _InvalidValue(problem=f"{text} is too large for a number")
         return value
 
 
@@ -232,8 +232,8 @@ def _line(node: Node) -> int:
     return int(node.start_mark.line) + 1
 
 
-def _refused_tag(node: Node) -> _Refused:
-    return _Refused(problem=f"the tag {node.tag} is not supported")
+def _refused_tag(node: Node) -> _InvalidValue:
+    return _InvalidValue(problem=f"the tag {node.tag} is not supported")
 
 
 _TAG = "tag:yaml.org,2002:"
@@ -309,7 +309,7 @@ def _survey(
             )
         if path:
             places[path] = place
-        if isinstance(value, _Refused):
+        if isinstance(value, _InvalidValue):
             refuse(path, place, value.problem)
         if not isinstance(value, dict | list):
             return

@@ -12,11 +12,11 @@ from itertools import takewhile
 from pathlib import Path
 from typing import Any
 
+from inject.builtin_files import AUDITS, CONFIGS, EXPERIMENTS
 from inject.errors import InputError, did_you_mean
 from inject.examples.datasets.registry import get_dataset
 from inject.hub.address import fits
 from inject.public_data.catalogue import data_sets
-from inject.shipped import AUDITS, CONFIGS, EXPERIMENTS
 from spikein.config.load import read_experiment
 from spikein.config.schema import Experiment
 from spikein.estimates.training import Hardware, training_estimates

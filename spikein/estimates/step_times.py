@@ -104,7 +104,7 @@ def training_rate(shape: Shape, vocabulary: int, settings: TrainSettings) -> Tra
     )
 
 
-class Sample(NamedTuple):
+class StepSample(NamedTuple):
     """The model shape and batch to measure."""
 
     shape: Shape
@@ -130,9 +130,9 @@ class Sample(NamedTuple):
         return self.flops <= _MAX_FLOPS and self.parameters <= _MAX_PARAMETERS
 
 
-def shrink_to_fit(shape: Shape, vocabulary: int, settings: TrainSettings) -> Sample:
+def shrink_to_fit(shape: Shape, vocabulary: int, settings: TrainSettings) -> StepSample:
     """Return the shape, or a smaller similar one, in steps of about a second."""
-    sample = Sample(shape, vocabulary, settings.context, settings.batch_windows)
+    sample = StepSample(shape, vocabulary, settings.context, settings.batch_windows)
     while not sample.fits and sample.windows > 1 and sample.parameters <= _MAX_PARAMETERS:
         sample = sample._replace(windows=sample.windows // 2)
     while not sample.fits and (smaller := _reduce_sample(sample)) is not None:
@@ -140,7 +140,7 @@ def shrink_to_fit(shape: Shape, vocabulary: int, settings: TrainSettings) -> Sam
     return sample
 
 
-def _reduce_sample(sample: Sample) -> Sample | None:
+def _reduce_sample(sample: StepSample) -> StepSample | None:
     """Return the next smaller sample, reducing the width last; None if there is none."""
     shape = sample.shape
     if sample.windows > 1:

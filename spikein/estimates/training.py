@@ -173,7 +173,7 @@ def _estimate(
         sizes.shape,
         sizes.vocabulary,
         settings,
-        experiment.execution,
+        experiment.training_runtime,
         tokens=tokens,
         peak=PEAKS[hardware.gpu],
         utilisation=hardware.utilisation,
@@ -185,7 +185,7 @@ def _estimate(
     )
     # As many windows at once as fit at the stage with most free memory; gradients accumulate.
     room = int((hardware.memory - states[-1]) // cost.activations)
-    fitting = experiment.execution.device_windows or max(1, min(windows, room))
+    fitting = experiment.training_runtime.micro_batch_windows or max(1, min(windows, room))
     return replace(
         estimate,
         windows=fitting,

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 from inject.errors import InputError, SpikeinError
 from inject.files import fsync
 from inject.source_digest import source_digest
-from inject.step import Reading, Recipe, Step, library_versions
+from inject.step import InputProjection, Recipe, Step, library_versions
 from spikein.pipeline.graph import Graph
 from spikein.store.filesystem import CHANGE_STORE, writing
 from spikein.store.store import Store
@@ -144,7 +144,7 @@ _PLAIN = ("kind", "label", "function", "protected", "processes")
 
 
 def _record(step: Step) -> dict[str, Any]:
-    settings, execution = step.given()
+    settings, execution = step.json_values()
     return {
         **{name: getattr(step, name) for name in _PLAIN},
         "settings": settings,
@@ -167,7 +167,10 @@ def _step(record: Mapping[str, Any], steps: Mapping[str, Step]) -> Step:
         code=tuple(record["code"]["modules"]),
         libraries=tuple(record["libraries"]),
         volatile=tuple(record["volatile"]),
-        reads={name: Reading(reading["facet"], tuple(reading["files"])) for name, reading in reads},
+        reads={
+            name: InputProjection(reading["facet"], tuple(reading["files"]))
+            for name, reading in reads
+        },
     )
     recipe = Recipe(
         **{name: record[name] for name in ("kind", "function", "settings", "inputs", "libraries")},

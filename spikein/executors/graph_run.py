@@ -269,7 +269,7 @@ def build_step(
         progress.step_started(step.name, number=number, total=max(total, number))
         _require_inputs(step, inputs)
         require_unedited(step.roots)
-        settings, execution = step.given()
+        settings, execution = step.json_values()
         find_function(step.function)(
             StepContext(
                 out=out,

@@ -11,8 +11,8 @@ from typing import Final, NamedTuple
 
 from inject.errors import InputError, did_you_mean
 from inject.plugins import (
-    Expected,
     Plugin,
+    PluginKind,
     file_reference,
     installed_plugins,
     load_file,
@@ -28,7 +28,7 @@ from spikein.executors.protocol import Executor
 _BY_POOL: dict[str, Callable[..., Executor]] = {"local": Local, "ray": Ray, "slurm": Slurm}
 _OWN: dict[str, Callable[[], Executor]] = {"in-process": InProcess, **_BY_POOL}
 _GROUP: Final = "spikein.executors"
-_EXPECTED = Expected(
+_EXPECTED = PluginKind(
     noun="executor",
     accepts=lambda value: callable(getattr(value, "run", None)),
     allowed="an object, or a class without constructor arguments, with a method "

@@ -36,7 +36,7 @@ def background_of(experiment: Experiment, *, tokens: int, seeds: Sequence[int]) 
     named = sources_identity(corpus_settings.sources)
     if isinstance(model.tokenizer, TokenizerTraining):
         tokenizer = tokenizer_step(
-            model.tokenizer.train, corpus_settings.sources, named, seed=corpus_settings.seed
+            model.tokenizer.vocab_size, corpus_settings.sources, named, seed=corpus_settings.seed
         )
     else:
         tokenizer = copied_tokenizer_step(model)
@@ -84,7 +84,7 @@ def _base_node(experiment: Experiment, corpus: Step) -> ModelNode | None:
         model=model,
         train=base.resolved(experiment.train),
         tokens=base.tokens,
-        execution=experiment.execution,
+        execution=experiment.training_runtime,
         seed=base.seed,
     )
     return ModelNode(step=base_step(training, corpus))

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Literal
 
-from inject.step import Reading, Step
+from inject.step import InputProjection, Step
 from spikein.store.artifact import Artifact, require_current, verified
 from spikein.store.manifest import Manifest, StoreError
 from spikein.store.store import Store
@@ -149,7 +149,7 @@ def _plan_absent(
     step = entry.step
     if all(source.digest in manifests for source in step.inputs.values()):
         read = {
-            name: manifests[source.digest].content_read(step.reads.get(name, Reading()))
+            name: manifests[source.digest].content_read(step.reads.get(name, InputProjection()))
             for name, source in step.inputs.items()
         }
         same = store.equal(step.kind, step.recipe.content_key(read))

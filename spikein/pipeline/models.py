@@ -12,7 +12,7 @@ from typing import Any
 import pyarrow as pa
 
 from analysis.arm import axis_column
-from analysis.arm_words import arm_words
+from analysis.arm_labels import arm_words
 from detect.evidence.needs import TWIN, Role, Scored
 from detect.ground_truth.ground_truth import BASE
 from inject.step import Step, StepGroup, axis_pairs
@@ -31,7 +31,7 @@ _SCORED_AS: Mapping[str, Role] = {
     UNLEARNED: "unlearned",
 }
 MODELS_FILE = "models.parquet"
-_TEXTS = ("arm", "words", "role", "method", "condition", "artifact", "scores")
+_TEXTS = ("arm", "label", "role", "method", "condition", "artifact", "scores")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -141,7 +141,7 @@ def models_table(models: Sequence[Model], folders: Mapping[str, str]) -> pa.Tabl
         return {
             **{axis_column(axis): value for axis, value in model.arm.labels.items()},
             "arm": model.arm.label,
-            "words": arm_words(model.arm.labels.items(), model.arm.seed),
+            "label": arm_words(model.arm.labels.items(), model.arm.seed),
             "seed": model.arm.seed,
             "role": model.role,
             "method": model.method,

@@ -123,7 +123,7 @@ def spiked_model(
         model=experiment.model,
         train=experiment.train,
         tokens=experiment.corpus.tokens,
-        execution=experiment.execution,
+        execution=experiment.training_runtime,
         seed=arm.seed,
     )
     trained = arm_step(training, plan, audit, experiment.variants, start=base, label=label)

@@ -26,7 +26,7 @@ from detect.detector_settings import DetectorSetting, parse_detectors
 from detect.evidence.continuations import forgotten_continuations_step
 from detect.evidence.needs import EvidenceSources
 from detect.evidence.views import statistics_step
-from detect.generation.continuations import Beginning, ContinuationRequest
+from detect.generation.continuations import ContinuationRequest, PromptLength
 from detect.ground_truth.ground_truth import BASE, CONTAMINATED
 from detect.scores_step import asked_settings, scores_step
 from detect.task_accuracy.accuracy_step import accuracy_step
@@ -189,7 +189,7 @@ class _Probes:
             seed=arm.seed,
             label=f"{setting.label}, {arm.label}",
             sizes=arm.experiment.model,
-            execution=arm.experiment.execution,
+            execution=arm.experiment.training_runtime,
         )
         node = ModelNode(step=trained)
         return self.probed(
@@ -229,7 +229,7 @@ class _Probes:
             precision=experiment.train.precision,
             seed=self._arm.seed,
             sizes=experiment.model,
-            execution=experiment.execution,
+            execution=experiment.training_runtime,
         )
         by_steps = {}
         for step in relearn.steps:
@@ -352,7 +352,7 @@ def _audit_step(nodes: UnlearningNodes, audited: Model, settings: ChunkAudit) ->
 def _continuation_step(nodes: UnlearningNodes, model: Model, settings: ChunkAudit) -> Step:
     """Let one model continue the forgotten texts."""
     request = ContinuationRequest(
-        beginning=Beginning("share", Decimal(str(settings.prompt))),
+        beginning=PromptLength("share", Decimal(str(settings.prompt))),
         samples=settings.samples,
         temperature=settings.temperature,
         max_tokens=settings.max_tokens,

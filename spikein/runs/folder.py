@@ -125,7 +125,7 @@ class RunArtifacts:
             raise InputError(error.problem, where=error.where, hint=hint) from None
 
 
-def homes(runs_root: Path) -> list[Path]:
+def folders_by_name(runs_root: Path) -> list[Path]:
     """Return the folders with the runs of one name each, by name."""
     if not runs_root.is_dir():
         return []
@@ -143,7 +143,9 @@ def numbered(home: Path) -> list[Path]:
 def run_folders(runs_root: Path) -> list[Path]:
     """Return all run folders, by name and number; those of earlier versions by name."""
     return [
-        run for home in homes(runs_root) for run in ([home] if is_run(home) else numbered(home))
+        run
+        for home in folders_by_name(runs_root)
+        for run in ([home] if is_run(home) else numbered(home))
     ]
 
 
@@ -177,7 +179,7 @@ def find_run(runs_root: Path, name: str) -> Path:
             return folder
         if runs := numbered(folder):
             return runs[-1]
-    names = [home.name for home in homes(runs_root)]
+    names = [home.name for home in folders_by_name(runs_root)]
     raise InputError(
         f"no run is called {name!r}.{did_you_mean(name, names)}",
         where=str(runs_root),

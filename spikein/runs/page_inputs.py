@@ -15,20 +15,20 @@ from analysis.page.inputs import (
     ArmSettings,
     DetectorWork,
     EvidenceStep,
+    ModelStream,
     NamedArtifact,
     PageInputs,
     StepRecord,
-    Stream,
 )
 from analysis.page.streams import TrainedModel, audit_facts, copies_by_model
 from analysis.page.unlearning.sections import UnlearningInputs
 from analysis.results import Analysis, open_arms
 from analysis.task_accuracy.gain_step import BACKGROUND_LOSS
-from detect.asked_model import COST_FILE, MeasuredCost, read_cost
 from detect.detector_settings import DetectorSetting, needs_of, with_grids
 from detect.detector_table import DetectorFacts, describe_detector
 from detect.evidence.needs import cost_text
 from detect.scores_step import asked_settings, detectors_left_out
+from detect.target_identity import COST_FILE, MeasuredCost, read_cost
 from inject.examples.examples_step import read_pool_reports
 from inject.overlap.filter import read_overlaps
 from inject.plan.plan import read_plan
@@ -175,14 +175,14 @@ def _trained_model(
     return model if arm is None else replace(model, axes=arm.labels, seed=arm.seed)
 
 
-def _streams(experiment_graph: ExperimentGraph, report: RunReport) -> list[Stream]:
+def _streams(experiment_graph: ExperimentGraph, report: RunReport) -> list[ModelStream]:
     """Return the training data of each arm and each reported twin."""
     streams = []
     for node in experiment_graph.nodes:
         for model in (node.contaminated, *node.reported):
             facts = read_plan(report.artifact(model.plan).path).facts
             streams.append(
-                Stream(
+                ModelStream(
                     axes=model.arm.labels,
                     model=model.role,
                     seed=model.arm.seed,

@@ -20,7 +20,7 @@ from filelock import FileLock
 
 from inject.errors import InputError
 from inject.files import fsync, fsync_all
-from inject.sealed import Damaged, file_digests, require_files
+from inject.verified_files import IntegrityError, file_digests, require_files
 from spikein import __version__
 from spikein.config.yaml_document import flow_text, read_document
 from spikein.runs.folder import ARTIFACTS, LATEST, LINKED, check_home, numbered
@@ -124,7 +124,7 @@ def _is_published(folder: Path, record: RunRecord, new_record: RunRecord) -> boo
             return False
     try:
         require_files(folder, record.digests)
-    except Damaged:
+    except IntegrityError:
         return False
     return True
 

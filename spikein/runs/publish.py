@@ -26,7 +26,7 @@ from analysis.page.content import build_page
 from analysis.page.drawing.picture import write_pictures
 from analysis.page.methods import write_methods
 from analysis.page.unlearning.audit_page import write_audit_page
-from analysis.page.unlearning.methods import UnlearningMethod
+from analysis.page.unlearning.methods import MethodEntry
 from analysis.page.unlearning.sections import UnlearningInputs
 from analysis.results import read_analysis
 from analysis.unlearning_audit.audit import AUDITS
@@ -201,7 +201,7 @@ def _unlearning_findings(experiment_graph: ExperimentGraph, report: RunReport) -
     return [read_findings(report.artifact(step).path) for step in steps if step is not None]
 
 
-def _methods(experiment_graph: ExperimentGraph) -> list[UnlearningMethod]:
+def _methods(experiment_graph: ExperimentGraph) -> list[MethodEntry]:
     """Return every method setting of the experiment once, in the requested order."""
     settings = [
         model.setting
@@ -211,7 +211,7 @@ def _methods(experiment_graph: ExperimentGraph) -> list[UnlearningMethod]:
         if model.setting is not None
     ]
     labels = {
-        setting.label: UnlearningMethod(
+        setting.label: MethodEntry(
             label=setting.label, method=setting.reference, settings=plain(setting.settings)
         )
         for setting in settings

@@ -19,7 +19,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, StringConstraints, V
 from inject.digest import digest
 from inject.errors import InputError
 from inject.files import write_text
-from inject.sealed import Damaged, require_files
+from inject.verified_files import IntegrityError, require_files
 
 RECORD = "run.json"
 EXPERIMENT = "experiment.yaml"
@@ -47,7 +47,7 @@ FileName = Annotated[str, AfterValidator(_stays_below)]
 ArtifactName = Annotated[str, StringConstraints(pattern=r"^[a-z0-9_-]+/[^/]+-[0-9a-f]{12}$")]
 
 
-class Place(BaseModel):
+class RecordedFolder(BaseModel):
     """A folder, as an absolute path and relative to the run folder."""
 
     model_config = ConfigDict(frozen=True)
@@ -70,9 +70,9 @@ class RunRecord(BaseModel):
     """UTC, ISO 8601, whole seconds: the time when its last step was built."""
     version: str
     """Of spikein."""
-    store: Place | None
+    store: RecordedFolder | None
     """None if the run has no artifact."""
-    started_in: Place
+    started_in: RecordedFolder
     """Relative paths in `experiment.yaml` start here."""
     artifacts: tuple[ArtifactName, ...]
     """`kind/label-digest12` of all its artifacts, in the order of names."""
@@ -82,10 +82,10 @@ class RunRecord(BaseModel):
     """Size and digest of each file that spikein wrote."""
 
 
-def place_of(target: Path, folder: Path) -> Place:
+def place_of(target: Path, folder: Path) -> RecordedFolder:
     """Return the record of another folder in a run folder."""
     real = os.path.realpath(target)
-    return Place(
+    return RecordedFolder(
         absolute=_decode(real), relative=_decode(os.path.relpath(real, os.path.realpath(folder)))
     )
 
@@ -146,7 +146,7 @@ def checked_record(folder: Path, *names: str) -> RunRecord:
             if (name in names if names else Path(name).suffix in _READ_AGAIN)
         }
         require_files(folder, chosen)
-    except Damaged as damage:
+    except IntegrityError as damage:
         raise InputError(
             f"the run's folder is damaged: {damage}",
             where=str(folder),
@@ -177,7 +177,7 @@ def holds_any(store: Path, artifacts: Iterable[str]) -> bool:
     return any((store / name).is_dir() for name in artifacts)
 
 
-def _join_place(folder: Path, place: Place) -> Path:
+def _join_place(folder: Path, place: RecordedFolder) -> Path:
     return Path(os.path.normpath(folder.resolve() / place.relative))
 
 

@@ -83,7 +83,7 @@ def registered_runs(store: Path) -> list[RegisteredRun]:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Roots:
+class RunRegistry:
     """The run folders of a store."""
 
     live: dict[Path, frozenset[str]]
@@ -111,7 +111,7 @@ class Roots:
         return {short_digest(Path(name)) for name in names}
 
 
-def find_roots(store: Path, runs_root: Path) -> Roots:
+def find_roots(store: Path, runs_root: Path) -> RunRegistry:
     """Find the run folders that were made from a store.
 
     Args:
@@ -156,10 +156,10 @@ def find_roots(store: Path, runs_root: Path) -> Roots:
         for run in absent
         if run not in missing and (run.id in known_ids or not holds_any(store, run.artifacts))
     )
-    return Roots(live=live, ids=ids, missing=missing, obsolete=obsolete)
+    return RunRegistry(live=live, ids=ids, missing=missing, obsolete=obsolete)
 
 
-def update_register(store: Path, roots: Roots, *, forget: frozenset[Path]) -> None:
+def update_register(store: Path, roots: RunRegistry, *, forget: frozenset[Path]) -> None:
     """Rewrite the register: each folder at its present place, without obsolete entries."""
     for folder, artifacts in roots.live.items():
         try:

@@ -1,4 +1,4 @@
-"""Send a run's results to the trackers that also follow its training (`execution.trackers`).
+"""Send a run's results to the trackers that also follow its training (`training_runtime.trackers`).
 
 Each tracker gets one more run, in the project `spikein`: the AUC of every detector in every arm
 with both ends of its interval, the page's first sentence, and the page, the findings and the
@@ -21,7 +21,7 @@ from urllib.parse import urlsplit
 from urllib.request import getproxies, proxy_bypass
 
 from analysis.arm import axis_column
-from analysis.arm_words import arm_words
+from analysis.arm_labels import arm_words
 from analysis.findings import FINDINGS_FILE, contaminated_cohorts, read_table, split_by_cohort
 from inject.errors import InputError
 from inject.secrets import masked
@@ -269,7 +269,8 @@ def _require_use(
         problem = f"{tracker} cannot be used at {address or 'its own place'} ({why})"
     raise InputError(
         masked(problem),
-        where="execution.trackers",
+        where="training_runtime.trackers",
         allowed=None if key else login,
-        hint=f"{instead}, or remove it from execution.trackers: the run's folder has all results.",
+        hint=f"{instead}, or remove it from training_runtime.trackers: the run's folder has all "
+        "results.",
     )

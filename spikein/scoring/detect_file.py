@@ -30,12 +30,12 @@ from inject.files import write_text
 from inject.hub.address import parse_address
 from inject.hub.resolver import resolve_commit
 from inject.reading.rows import source_files
-from inject.server.client import Estimate
+from inject.server.client import RequestEstimate
 from inject.step import Step
 from inject.tables import csv_text
 from spikein.config.hub_files import local_path
 from spikein.estimates.step_times import OTHER_SECONDS, pass_seconds, reading_rate
-from spikein.executors.given_models import open_store
+from spikein.executors.user_model_graphs import open_store
 from spikein.pipeline.graph import Graph
 from spikein.pipeline.graph import plan as plan_steps
 from spikein.progress import Progress
@@ -180,13 +180,13 @@ class PlannedStep(NamedTuple):
     to_do: bool
     tokens: int | None
     """That a model reads, roughly: a quarter of the texts' bytes."""
-    requests: Estimate | None
+    requests: RequestEstimate | None
     """To a server."""
     seconds: float | None
     """On this machine; None if there is no estimate."""
 
 
-def planned_steps(plan: RowsPlan, requests: Mapping[str, Estimate]) -> list[PlannedStep]:
+def planned_steps(plan: RowsPlan, requests: Mapping[str, RequestEstimate]) -> list[PlannedStep]:
     """Return the steps of a plan: which are stored, and the cost of the others.
 
     Args:

@@ -47,14 +47,14 @@ from detect.user_rows.rows_step import rows_step
 from detect.views import TEXT
 from inject.errors import InputError
 from inject.reading.rows import source_files
-from inject.server.client import Estimate
+from inject.server.client import RequestEstimate
 from inject.step import Step
 from spikein.config.hub_files import local_path
-from spikein.executors.given_models import build_steps, given_model, open_store
+from spikein.executors.user_model_graphs import build_steps, given_model, open_store
 from spikein.pipeline.graph import Graph
 from spikein.progress import Progress
 from spikein.scoring.options import ScoredServer, ScoringOptions
-from spikein.scoring.served_rows import Served, check_protected
+from spikein.scoring.served_rows import RemoteTarget, check_protected
 from spikein.store.store import Store
 from train.device import default_device
 from train.models.model_node import ModelNode
@@ -89,7 +89,7 @@ class RowsPlan:
     """The scores."""
     detectors_of: Mapping[str, tuple[str, ...]]
     """Digest of each step to the detectors that need it."""
-    served: tuple[Served, ...]
+    served: tuple[RemoteTarget, ...]
     """The servers of the target and of the reference model."""
     calibration_groups: tuple[str, ...] | None
     """Scores of the held-out rows, if they are also scored."""
@@ -188,7 +188,7 @@ def score_rows(plan: RowsPlan, progress: Progress | None = None) -> ScoredRows:
 
 def count_requests(
     plan: RowsPlan, progress: Progress | None = None
-) -> list[tuple[ScoredServer, dict[str, Estimate]]]:
+) -> list[tuple[ScoredServer, dict[str, RequestEstimate]]]:
     """Return each step's requests to each server, by digest; build the inputs of steps.
 
     Raises:
@@ -224,8 +224,8 @@ def _detectors_of(
     return {digest: tuple(names) for digest, names in by_digest.items()}
 
 
-def _served_target(server: ScoredServer | None, model: str) -> Served | None:
-    return None if server is None else Served(server, model)
+def _served_target(server: ScoredServer | None, model: str) -> RemoteTarget | None:
+    return None if server is None else RemoteTarget(server, model)
 
 
 def _check_served(options: ScoringOptions, rows: LabelledRows, held_out: KnownTexts | None) -> None:
@@ -315,7 +315,9 @@ def _uncalibrated_note(
     ]
 
 
-def _check_reference(needs: Sequence[Need], options: ScoringOptions, served: Served | None) -> None:
+def _check_reference(
+    needs: Sequence[Need], options: ScoringOptions, served: RemoteTarget | None
+) -> None:
     """Check that the reference model can be used, if it is needed."""
     if options.reference is None or not any(
         isinstance(need, Reference) or (isinstance(need, HeldOut) and need.reference)

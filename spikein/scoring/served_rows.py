@@ -15,14 +15,14 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from detect.access import Access
-from detect.asked_model import SERVER_FILE
 from detect.detector_settings import DetectorSetting
 from detect.scoring import Runnable, within_access
+from detect.target_identity import SERVER_FILE
 from detect.targets.server import ServerTextModel, served_model
 from detect.user_rows.labelled_rows import KnownTexts, LabelledRows
 from inject.errors import InputError
 from inject.files import cache_folder
-from inject.server.client import Estimate
+from inject.server.client import RequestEstimate
 from inject.step import Step, StepContext, find_function
 from spikein.pipeline.graph import Graph
 from spikein.scoring.options import ScoredServer, ServerSettings
@@ -67,7 +67,7 @@ def replies_file(server: ServerSettings | None) -> Path:
     return (Path(named).expanduser() if named else cache_folder()) / _REPLIES_FILE
 
 
-class Served:
+class RemoteTarget:
     """A model on a server, and the requests of a graph of steps."""
 
     def __init__(self, settings: ScoredServer, model: str) -> None:
@@ -131,7 +131,7 @@ class Served:
                 where=self._server.base_url,
             )
 
-    def requests(self, goal: Step, build: Build) -> dict[str, Estimate]:
+    def requests(self, goal: Step, build: Build) -> dict[str, RequestEstimate]:
         """Return each step's requests to the server up to a goal, by the step's digest.
 
         This builds the inputs of the steps. A request shared by two steps counts for the first.
@@ -145,7 +145,7 @@ class Served:
             if source.digest not in of_asking
         }
         folders = dict(zip(before, build(*before.values()), strict=True)) if before else {}
-        requests: dict[str, Estimate] = {}
+        requests: dict[str, RequestEstimate] = {}
         with self._open_model() as model:
             counting = model.counting()
             counted = counting.estimate()
@@ -153,7 +153,7 @@ class Served:
                 inputs = {name: folders[source.digest] for name, source in step.inputs.items()}
                 _count(step, inputs, counting)
                 now = counting.estimate()
-                requests[step.digest] = Estimate(*map(sub, now, counted))
+                requests[step.digest] = RequestEstimate(*map(sub, now, counted))
                 counted = now
         return requests
 
@@ -207,7 +207,7 @@ class Served:
 
 def _count(step: Step, inputs: dict[str, Path], model: ServerTextModel) -> None:
     """Build a step with a model that counts requests, and discard the result."""
-    settings, execution = step.given()
+    settings, execution = step.json_values()
     with TemporaryDirectory() as folder:
         context = StepContext(
             out=Path(folder),

@@ -17,7 +17,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from inject.sealed import quick_digest
+from inject.verified_files import quick_digest
 from spikein.store.manifest import (
     DAMAGE_HINT,
     MANIFEST,

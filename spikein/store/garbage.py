@@ -20,7 +20,7 @@ from spikein.store.store import Store, short_digest
 
 
 @dataclass(frozen=True, kw_only=True)
-class Garbage:
+class RemovableFolder:
     """One removable folder."""
 
     path: Path
@@ -33,7 +33,7 @@ class Garbage:
 class Collection:
     """The folders that a collection removed (or would remove) and kept."""
 
-    removed: tuple[Garbage, ...]
+    removed: tuple[RemovableFolder, ...]
     kept: int
     """Artifacts that stay."""
     dry_run: bool
@@ -66,7 +66,7 @@ def collect(
     """
     agreed = None if confirmed is None else {entry.path for entry in confirmed.removed}
 
-    def find() -> tuple[list[Garbage], int]:
+    def find() -> tuple[list[RemovableFolder], int]:
         needed = {digest[:SHORT] for digest in (keep() if callable(keep) else keep)}
         opened = {short_digest(folder): _try_open(folder) for folder in store.artifacts()}
         _add_inputs(needed, opened)
@@ -92,7 +92,7 @@ def collect_damaged(store: Store, *, dry_run: bool = False) -> Collection:
         StoreError: when another process uses the store.
     """
 
-    def find() -> tuple[list[Garbage], int]:
+    def find() -> tuple[list[RemovableFolder], int]:
         garbage, whole = [], {}
         manifests: dict[str, Manifest] = {}
         for folder in store.artifacts():
@@ -137,7 +137,7 @@ def _require_tokens(artifact: Artifact) -> None:
 
 
 def _collect(
-    store: Store, find: Callable[[], tuple[list[Garbage], int]], dry_run: bool
+    store: Store, find: Callable[[], tuple[list[RemovableFolder], int]], dry_run: bool
 ) -> Collection:
     if not store.root.is_dir():
         return Collection(removed=(), kept=0, dry_run=dry_run)
@@ -204,7 +204,7 @@ def _add_inputs(needed: set[str], opened: dict[str, Artifact | None]) -> None:
             waiting.append(short)
 
 
-def _leftovers(store: Store) -> list[Garbage]:
+def _leftovers(store: Store) -> list[RemovableFolder]:
     # No process uses the store, so the builders of these are dead.
     half_built = [*store.root.glob("*/.*.tmp"), *store.root.glob(".unfinished/*")]
     return [
@@ -214,8 +214,8 @@ def _leftovers(store: Store) -> list[Garbage]:
     ]
 
 
-def _measure_garbage(folder: Path, reason: str) -> Garbage:
+def _measure_garbage(folder: Path, reason: str) -> RemovableFolder:
     # A link takes no space, and its target does not belong to the store.
     inside = () if folder.is_symlink() else folder.rglob("*")
     size = sum(path.lstat().st_size for path in inside if path.is_file())
-    return Garbage(path=folder, size=size, reason=reason)
+    return RemovableFolder(path=folder, size=size, reason=reason)

@@ -18,7 +18,7 @@ import xxhash
 
 from inject.digest import digest
 from inject.errors import InputError
-from inject.step import MANIFEST, ContentRead, Reading
+from inject.step import MANIFEST, ContentRead, InputProjection
 
 FORMAT = 3
 SHORT = 12
@@ -73,7 +73,7 @@ class Manifest:
     same_as: str | None = None
     """Digest of the artifact whose files were reused, if nothing was built."""
 
-    def read_digest(self, reading: Reading) -> str:
+    def read_digest(self, reading: InputProjection) -> str:
         """Return the digest of the part of this artifact that a step would read."""
         if reading.facet in self.facets:
             return self.facets[str(reading.facet)]
@@ -81,7 +81,7 @@ class Manifest:
             return self.content
         return content_digest(matching(self.files, reading.files), self.volatile)
 
-    def content_read(self, reading: Reading) -> ContentRead:
+    def content_read(self, reading: InputProjection) -> ContentRead:
         """Return the part of this artifact that a step would read, and its digest."""
         facet = reading.facet if reading.facet in self.facets else None
         return ContentRead(self.read_digest(reading), facet, tuple(reading.files))

@@ -23,7 +23,7 @@ from filelock import FileLock, Timeout
 from inject.errors import InputError
 from inject.files import fsync
 from inject.hub.resolver import require_resolved
-from inject.step import ContentRead, Reading, Recipe
+from inject.step import ContentRead, InputProjection, Recipe
 from spikein.store.artifact import (
     Artifact,
     open_artifact,
@@ -56,7 +56,7 @@ class ArtifactRules:
     """Patterns of files that may differ between builds."""
     protected: bool = False
     """The artifact contains texts that must not be shared."""
-    reads: Mapping[str, Reading] = field(default_factory=dict)
+    reads: Mapping[str, InputProjection] = field(default_factory=dict)
     """Input name to the part that is read, if that is less than everything."""
     facets: Mapping[str, Callable[[Path], str]] = field(default_factory=dict)
     """Parts of the content that later steps may read separately: name to the part's digest."""
@@ -149,7 +149,7 @@ class Store:
         if artifact is not None:
             return BuildResult(artifact=artifact, built=False, seconds=time.monotonic() - started)
         read = {
-            key: manifest.content_read(rules.reads.get(key, Reading()))
+            key: manifest.content_read(rules.reads.get(key, InputProjection()))
             for key, manifest in manifests.items()
         }
         with writing(self.root, _FREE_SPACE, name), self._lease(recipe.digest, name, notice):

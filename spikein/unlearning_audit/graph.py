@@ -24,7 +24,7 @@ from inject.reading.rows import source_files
 from inject.settings import plain
 from inject.step import Step
 from spikein.config.hub_files import local_path
-from spikein.executors.given_models import given_model
+from spikein.executors.user_model_graphs import given_model
 from spikein.unlearning_audit.comparable import check_comparable, check_never_fed
 from spikein.unlearning_audit.request import AuditSettings
 from train.device import default_device

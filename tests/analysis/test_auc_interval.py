@@ -7,7 +7,7 @@ import pyarrow as pa
 import pytest
 
 from analysis.any_scores import auc_interval, auc_table
-from analysis.arm import Column, load_arm
+from analysis.arm import DetectorColumn, load_arm
 from analysis.results import analyse
 from analysis.settings import AnalysisSettings
 from inject.errors import InputError
@@ -63,7 +63,7 @@ def test_interval_matches_the_cell_of_the_report(tmp_path, seeds):
     for arm in arms:
         loaded = load_arm(arm)
         rows = loaded.test
-        scores += loaded.scores[rows, loaded.index[Column("loss", "default")]].tolist()
+        scores += loaded.scores[rows, loaded.index[DetectorColumn("loss", "default")]].tolist()
         labels += loaded.member[rows].tolist()
         groups += loaded.group[rows].tolist()
         seed_of_row += [arm.seed] * int(rows.sum())

@@ -102,13 +102,15 @@ def test_differences_and_variances_match_loops_over_stored_scores(arm, rows):
         gap = measured.auc.of(None if pooled else row["dataset"]).between([pair]).clustered()
         assert gap.value == pytest.approx([value], abs=1e-12)
         assert gap.variance == pytest.approx([variance], rel=1e-9)
-        width = row["alone_high"] - row["alone_low"]
+        width = row["pointwise_high"] - row["pointwise_low"]
         assert width / 2 / sqrt(variance) == pytest.approx(2.0, abs=0.3)
 
 
 def test_family_intervals_are_wider_than_pointwise_ones(rows):
     for row in (row for row in rows if row["dataset"] == "all"):
-        assert row["low"] < row["alone_low"] < row["value"] < row["alone_high"] < row["high"]
+        assert (
+            row["low"] < row["pointwise_low"] < row["value"] < row["pointwise_high"] < row["high"]
+        )
         assert row["shown"].startswith("this model")
         assert not row["reason"]
 
@@ -120,5 +122,5 @@ def test_incomplete_seeds_and_too_few_members_have_no_interval(tmp_path):
     ]
     rows = [row for row in analyse(seeds, FAST).copies if row["detector"] == "loss"]
     assert {row["reason"] for row in rows} == {"not every seed has members of both"}
-    assert all(np.isnan(row["alone_low"]) for row in rows)
+    assert all(np.isnan(row["pointwise_low"]) for row in rows)
     assert analyse(seeds, FAST.model_copy(update={"min_members": 1000})).copies == ()

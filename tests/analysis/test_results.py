@@ -6,7 +6,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from analysis.arm import Arm, Column, load_arm
+from analysis.arm import Arm, DetectorColumn, load_arm
 from analysis.metrics import TREND, TUNE_AUC
 from analysis.results import analyse
 from analysis.settings import AnalysisSettings
@@ -47,7 +47,7 @@ def arm_and_metrics(tmp_path_factory):
 def test_values_agree_with_a_plain_computation(arm_and_metrics):
     arm, table = arm_and_metrics
     loaded = load_arm(arm)
-    scores = loaded.scores[:, loaded.index[Column("zlib", "default")]]
+    scores = loaded.scores[:, loaded.index[DetectorColumn("zlib", "default")]]
     weighted, members = 0.0, 0
     for dataset in ("fictional", "news"):
         in_dataset = loaded.test & (loaded.dataset == dataset)

@@ -12,7 +12,7 @@ from detect.evidence import Evidence
 from detect.token_frequency import TokenFrequency
 from detect.token_statistics import TokenStatistics
 
-DISTRIBUTION = ("mean", "deviation", "entropy", "rank", "top_log_probability", "top_id")
+DISTRIBUTION = ("mean_log_prob", "std_log_prob", "entropy", "rank", "top_log_probability", "top_id")
 """Columns of token statistics that require the whole distribution."""
 
 
@@ -40,8 +40,8 @@ def statistics_of(
     return TokenStatistics(
         ids=own_ids,
         log_probability=np.array(log_probability, np.float32),
-        mean=-uncertainty,
-        deviation=np.array(deviation if deviation is not None else [1.0] * count, np.float32),
+        mean_log_prob=-uncertainty,
+        std_log_prob=np.array(deviation if deviation is not None else [1.0] * count, np.float32),
         entropy=uncertainty,
         rank=np.where(most_likely == own_ids, 1, 2).astype(np.int32),
         top_log_probability=np.array(top if top is not None else log_probability, np.float32),

@@ -15,8 +15,8 @@ HEADS = {"num_key_value_heads": 4, "head_dim": 8}
 
 class Naive(NamedTuple):
     log_probability: np.ndarray
-    mean: np.ndarray
-    deviation: np.ndarray
+    mean_log_prob: np.ndarray
+    std_log_prob: np.ndarray
     entropy: np.ndarray
     rank: np.ndarray
     top_log_probability: np.ndarray

@@ -59,7 +59,9 @@ def score(setting: DetectorSetting, **more: Any) -> list[float]:
 def tempered_statistics(size: int) -> TokenStatistics:
     rows = random_statistics(size)
     tempered = TemperedStatistics(
-        log_probability=rows.log_probability, mean=rows.mean, deviation=rows.deviation
+        log_probability=rows.log_probability,
+        mean_log_prob=rows.mean_log_prob,
+        std_log_prob=rows.std_log_prob,
     )
     return replace(rows, tempered={2.0: tempered})
 

@@ -86,7 +86,7 @@ CHANGES = (
     "evidence.reference[0].rank[:] = 0",
     "evidence.frequency.counts[:] = 0",
     "evidence.frequency.identity['a'] = 1",
-    "evidence.shadows[0].statistics[0].mean[:] = 0",
+    "evidence.shadows[0].statistics[0].mean_log_prob[:] = 0",
     "evidence.shadows[0].inside[0] = False",
 )
 

@@ -80,8 +80,8 @@ def test_inverse_temperatures_round_trip_and_unscored_rows_have_none(tmp_path):
             tempered={
                 beta: TemperedStatistics(
                     log_probability=np.full(size, -beta, np.float32),
-                    mean=np.arange(size, dtype=np.float32),
-                    deviation=np.full(size, 1 / beta, np.float32),
+                    mean_log_prob=np.arange(size, dtype=np.float32),
+                    std_log_prob=np.full(size, 1 / beta, np.float32),
                 )
                 for beta in (2**-0.1, 4.0)
             },
@@ -94,7 +94,7 @@ def test_inverse_temperatures_round_trip_and_unscored_rows_have_none(tmp_path):
     for name, row in (("a", rows[0]), ("b", rows[1])):
         assert list(restored[name].tempered) == [2**-0.1, 4.0]
         for beta, tempered in row.tempered.items():
-            for field in ("log_probability", "mean", "deviation"):
+            for field in ("log_probability", "mean_log_prob", "std_log_prob"):
                 np.testing.assert_array_equal(
                     getattr(restored[name].tempered[beta], field), getattr(tempered, field)
                 )

@@ -11,7 +11,7 @@ from spikein import Access, Column, Detector, ExampleEvidence, Score, Sides, Tok
 
 
 def right(statistics: TokenStatistics) -> float:
-    return float(np.mean(statistics.log_probability - statistics.mean))
+    return float(np.mean(statistics.log_probability - statistics.mean_log_prob))
 
 
 def turned(statistics: TokenStatistics) -> float:

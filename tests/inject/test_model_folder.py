@@ -11,8 +11,8 @@ from inject.corpus.tokenizer import load_tokenizer
 from inject.digest import file_digest
 from inject.errors import InputError
 from inject.formats.huggingface import DatasetsImport
-from inject.model_folder import UNREAD, inside
-from inject.reading.unchanged import content_digest, unchanged
+from inject.model_folder import UNREAD, resolve_inside
+from inject.reading.change_guard import content_digest, unchanged
 from train.models.pretrained import find_model, load_causal_model, model_identity
 
 
@@ -137,7 +137,7 @@ def test_saved_dataset_names_only_files_in_its_folder(tmp_path):
 @pytest.mark.parametrize("name", ["", "/a", "../a", "a/../../b", "C:\\a", "..\\a", "\\\\host\\a"])
 def test_names_that_leave_a_folder_are_rejected(tmp_path, name):
     with pytest.raises(InputError, match="outside its folder"):
-        inside(tmp_path, name, source="file")
+        resolve_inside(tmp_path, name, source="file")
 
 
 # --- digests of files ------------------------------------------------------------------------

@@ -4,7 +4,7 @@ import pytest
 
 from inject.digest import digest
 from inject.examples.contaminant import Contaminant, contaminant_identity
-from inject.examples.example import Loss
+from inject.examples.example import DropReason
 from inject.examples.load import load_examples
 from inject.examples.template import lettered
 
@@ -48,7 +48,7 @@ def exact(example, label):
 )  # fmt: skip
 def test_counts_and_spans(data_folder, dataset, path, rows, lost, groups, strata):
     loaded = load(data_folder, dataset, path)
-    reason = Loss.EMPTY if dataset == "arxivtection" else Loss.DUPLICATE
+    reason = DropReason.EMPTY if dataset == "arxivtection" else DropReason.DUPLICATE
     assert (loaded.rows, [row.loss for row in loaded.losses]) == (rows, [reason] * lost)
     assert len(loaded.examples) == rows - lost
     assert len({example.group for example in loaded.examples}) == groups

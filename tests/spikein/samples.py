@@ -19,7 +19,7 @@ variables: {data: files}
 seeds: [0, 1]
 model:
   shape: llama-1m
-  tokenizer: {train: 512}
+  tokenizer: {vocab_size: 512}
 base: {tokens: 100_000}
 corpus:
   tokens: 50_000

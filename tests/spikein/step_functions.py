@@ -133,11 +133,13 @@ def count_threads(context: StepContext) -> None:
 
 def run_plugin(context: StepContext) -> None:
     """Loads a plug-in again, which must be the one that the step was named by."""
-    from inject.plugins import Expected, file_reference, load_file, require_same_source
+    from inject.plugins import PluginKind, file_reference, load_file, require_same_source
 
     reference = file_reference(context.execution["plugin"])
     assert reference is not None
-    expected = Expected(noun="thing", accepts=lambda value: isinstance(value, type), allowed="any")
+    expected = PluginKind(
+        noun="thing", accepts=lambda value: isinstance(value, type), allowed="any"
+    )
     plugin = load_file(reference, expected)
     require_same_source(plugin.digest, context.settings["plugin"], label=plugin.origin)
     (context.out / "value").write_text(str(plugin.value().number()))

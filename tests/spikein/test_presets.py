@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from inject.shipped import AUDITS, CONFIGS, EXPERIMENTS
+from inject.builtin_files import AUDITS, CONFIGS, EXPERIMENTS
 from spikein.api.plan import plan
 from spikein.config.load import read_experiment
 from spikein.estimates.training import Hardware

@@ -29,7 +29,7 @@ EXPERIMENT = """
 name: tiny
 model:
   shape: {folder}/shape.yaml
-  tokenizer: {{train: 300}}
+  tokenizer: {{vocab_size: 300}}
 base: {{tokens: 4_000, lr: 1.0e-2}}
 corpus:
   tokens: 40_000

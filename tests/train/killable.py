@@ -16,7 +16,7 @@ from safetensors.torch import load_file
 from inject.corpus.tokenizer import load_tokenizer
 from inject.errors import SpikeinError
 from inject.stream.exposures import CopyName, ExposureRecorder, read_exposures
-from inject.stream.view import Insertions, View
+from inject.stream.view import Insertions, StreamView
 from tests.train.shapes import tiny_shape
 from train.execution import ExecutionSettings
 from train.loop.log import TrainingProgress, read_log
@@ -89,7 +89,7 @@ class Clean:
         return np.arange(start, stop, dtype=np.int64) * 7919 % 380 + 1
 
 
-def spiked_view() -> tuple[View, list[CopyName], dict]:
+def spiked_view() -> tuple[StreamView, list[CopyName], dict]:
     """Twelve copies of three texts."""
     random = np.random.default_rng(3)
     texts = {f"e{index}": random.integers(1, 380, 5 + index) for index in range(3)}
@@ -105,7 +105,7 @@ def spiked_view() -> tuple[View, list[CopyName], dict]:
         text_length=lengths,
         payload=np.concatenate(list(texts.values())),
     )
-    view = View(Clean(), insertions, budget=WINDOWS * CONTEXT, context=CONTEXT)
+    view = StreamView(Clean(), insertions, budget=WINDOWS * CONTEXT, context=CONTEXT)
     return view, names, {(name, "whole"): ids for name, ids in texts.items()}
 
 

@@ -92,10 +92,10 @@ def test_checkpointing_keeps_the_inputs_of_blocks_and_one_block() -> None:
     shape = small("llama")
     deep = small("llama", layers=5)
     whole = activation_bytes(shape, 64, context=256)
-    again = activation_bytes(shape, 64, context=256, checkpointing=True)
+    again = activation_bytes(shape, 64, context=256, gradient_checkpointing=True)
     logits = 256 * LOGIT_BYTES * 64
     assert again - logits == 256 * 4 * 128 * 4 + (whole - logits) / 4
-    one_more = activation_bytes(deep, 64, context=256, checkpointing=True)
+    one_more = activation_bytes(deep, 64, context=256, gradient_checkpointing=True)
     assert one_more - again == 256 * 4 * 128
 
 
@@ -128,6 +128,8 @@ def test_cost_of_llama_7b_matches_a_manual_calculation() -> None:
     assert cost.gpu_seconds == pytest.approx(flops / 156e12)
     assert cost.disk == 4 * PARAMETERS
     assert (cost.parameters, cost.trained) == (PARAMETERS, PARAMETERS)
-    again = run_cost(SEVEN, ROWS, settings, ExecutionSettings(checkpointing=True), tokens=tokens)
+    again = run_cost(
+        SEVEN, ROWS, settings, ExecutionSettings(gradient_checkpointing=True), tokens=tokens
+    )
     assert again.flops == cost.flops
     assert again.activations < cost.activations / 4

@@ -44,7 +44,7 @@ def test_inconsistent_settings_are_rejected(given_settings, message):
 
 
 def test_windows_of_a_step_are_divided_evenly():
-    two = ExecutionSettings(engine="torchrun", processes=2, device_windows=4)
+    two = ExecutionSettings(engine="torchrun", processes=2, micro_batch_windows=4)
     assert two.device_batch(16, 2) == 4
     assert ExecutionSettings().device_batch(16, 1) == 16
     with pytest.raises(InputError, match=r"15 windows .* among 2 processes.*Allowed: 1, 3, 5, 15"):
@@ -89,7 +89,7 @@ def test_missing_parts_of_deepspeed_are_reported_before_training(monkeypatch, tm
         (tmp_path / "cache").write_text("a file where the folder would be")
     expected = {
         "compiler": "no-such-compiler is missing.*Install a C\\+\\+ compiler",
-        "ninja": "ninja is missing.*execution.engine=torchrun",
+        "ninja": "ninja is missing.*training_runtime.engine=torchrun",
         "writable cache": "cannot be compiled there.*SPIKEIN_CACHE",
     }
     with pytest.raises(InputError, match=expected[missing]):

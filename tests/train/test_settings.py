@@ -34,7 +34,11 @@ def test_zero_negative_and_meaningless_values_are_rejected(field: str, value: ob
         (ModelSettings, {}, "neither"),
         (ModelSettings, {"shape": "a.yaml", "pretrained": "b", "tokenizer": "t"}, "both"),
         (ModelSettings, {"shape": "a.yaml"}, "needs a tokenizer"),
-        (ModelSettings, {"pretrained": "b", "tokenizer": {"train": 512}}, "keeps the tokenizer"),
+        (
+            ModelSettings,
+            {"pretrained": "b", "tokenizer": {"vocab_size": 512}},
+            "keeps the tokenizer",
+        ),
     ],
 )
 def test_conflicting_settings_are_rejected(kind, fields: dict, message: str) -> None:

@@ -20,7 +20,7 @@ EXAMPLES, AUDIT = (
 READ = {"corpus": CORPUS, "examples": EXAMPLES}
 PLAN = Step(kind="plan", label="l", function=ANY, settings={}, inputs=READ)
 STREAM = PLAN, AUDIT, Variants()
-MODEL = ModelSettings(shape="llama-1m", tokenizer={"train": 4096})
+MODEL = ModelSettings(shape="llama-1m", tokenizer={"vocab_size": 4096})
 
 
 def training(mode: str = "continue", **fields) -> Training:

@@ -17,7 +17,7 @@ from train.window_inputs import IGNORED
 
 
 class WindowSource(Protocol):
-    """A stream of tokens cut into windows: `inject.stream.view.View`."""
+    """A stream of tokens cut into windows: `inject.stream.view.StreamView`."""
 
     @property
     def n_windows(self) -> int:

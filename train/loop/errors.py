@@ -144,15 +144,21 @@ def _memory_advice(
         f"out of memory while training: {(str(error) or type(error).__name__).splitlines()[0]}"
     ]
     lines.append("Lower one of these, the first changes no result:")
-    windows = execution.device_windows or settings.batch_windows // execution.processes
+    windows = execution.micro_batch_windows or settings.batch_windows // execution.processes
     if windows > 1:
-        lines.append(f"  execution.device_windows: {windows // 2} (now {windows} on a device)")
-    if not execution.checkpointing:
-        lines.append("  execution.checkpointing: true (computes activations again)")
+        lines.append(
+            f"  training_runtime.micro_batch_windows: {windows // 2} (now {windows} on a device)"
+        )
+    if not execution.gradient_checkpointing:
+        lines.append("  training_runtime.gradient_checkpointing: true (computes activations again)")
     if execution.backend != "deepspeed":
-        lines.append("  execution: {engine: deepspeed, zero: 3, processes: N} (spreads the states)")
+        lines.append(
+            "  training_runtime: {engine: deepspeed, zero: 3, processes: N} (spreads the states)"
+        )
     elif execution.zero < 3 or not execution.offload:
-        lines.append("  execution: {zero: 3, offload: true} (keeps the states in the CPU's memory)")
+        lines.append(
+            "  training_runtime: {zero: 3, offload: true} (keeps the states in the CPU's memory)"
+        )
     lines.append(f"  train.context (now {settings.context}), or a smaller model")
     lines.append("`spikein plan` estimates the memory of a run on each GPU.")
     return "\n".join(lines)

@@ -67,7 +67,7 @@ def use_kernel(model: PreTrainedModel, kernel: Kernel, *, separate: bool = False
         raise InputError(
             "flash_attention_2 takes no mask over several windows, so it cannot keep documents "
             "apart",
-            where="execution.kernel",
+            where="training_runtime.attention",
             allowed="auto, sdpa, eager with train.separate_documents",
         )
     try:
@@ -75,7 +75,7 @@ def use_kernel(model: PreTrainedModel, kernel: Kernel, *, separate: bool = False
     except (ValueError, ImportError) as error:
         raise InputError(
             f"this model cannot use {kernel} ({str(error).splitlines()[0]})",
-            where="execution.kernel",
+            where="training_runtime.attention",
             allowed="auto, sdpa, eager; flash_attention_2 on a GPU with the package flash-attn",
         ) from error
 
@@ -164,14 +164,14 @@ def prepare(
         InputError: for a kernel that is not installed, a model that cannot keep documents apart,
             and adapters for missing layers.
     """
-    use_kernel(model, execution.kernel, separate=settings.separate_documents)
+    use_kernel(model, execution.attention, separate=settings.separate_documents)
     if settings.separate_documents:
-        by_document = execution.kernel in ("auto", "sdpa") and supports_documents(model)
+        by_document = execution.attention in ("auto", "sdpa") and supports_documents(model)
         # A compiled model uses the mask: the number of documents differs from pass to pass.
         if by_document and not execution.compile:
             use_document_attention(model)
         require_separation(model)
-    if execution.checkpointing:
+    if execution.gradient_checkpointing:
         # The other kind requires inputs with gradients, which frozen embeddings do not have.
         model.activation_checkpointing_enable({"use_reentrant": False})
     adapters = settings.adapters

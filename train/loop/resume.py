@@ -1,11 +1,11 @@
 """Resuming a killed run: the content of a restart checkpoint, and its selection or rejection.
 
 A checkpoint contains the trainer's files (weights in safetensors, optimiser, schedule, random
-state) and ours: the exposures and the log so far, and a manifest (`inject.sealed`), written last.
-One without a manifest is half-written; one with changed files, or after a damaged kept model, is
-never used: the previous one is, and a notice reports it. The manifest names the run, by the digest
-of everything that affects its numbers; a checkpoint of another run is rejected. Two complete ones
-are kept, and the older is removed when a third is complete: the disk has up to three.
+state) and ours: the exposures and the log so far, and a manifest (`inject.verified_files`), written
+last. One without a manifest is half-written; one with changed files, or after a damaged kept model,
+is never used: the previous one is, and a notice reports it. The manifest names the run, by the
+digest of everything that affects its numbers; a checkpoint of another run is rejected. Two complete
+ones are kept, and the older is removed when a third is complete: the disk has up to three.
 """
 
 import re
@@ -19,15 +19,15 @@ import pyarrow.parquet as pq
 
 from inject.errors import InputError
 from inject.model_folder import checkpoint_folder
-from inject.sealed import MANIFEST, Damaged, flush, read_facts, seal, verify
+from inject.verified_files import MANIFEST, IntegrityError, flush, read_facts, seal, verify
 from train.execution import ExecutionSettings
 from train.loop.log import read_log, write_log
 from train.loop.record import Record, Recorder
 from train.processes.environment import (
+    barrier,
     local_rank,
     rank,
     sum_over_processes,
-    wait_for_all,
     world_size,
 )
 
@@ -62,7 +62,7 @@ def find_resume_point(
     for folder in folders.values():
         try:
             facts = read_facts(folder)
-        except Damaged:
+        except IntegrityError:
             continue
         _check_run(facts, folder, identity)
         _check_engine(facts, folder, execution or ExecutionSettings())
@@ -113,15 +113,15 @@ def _find_damage(folder: Path, unfinished: Path, model_steps: Sequence[int]) -> 
     """Return why a checkpoint, or a model kept before it, cannot be used; None if it can."""
     try:
         verify(folder)
-    except Damaged as damage:
+    except IntegrityError as damage:
         return str(damage)
     for step in model_steps:
         model = unfinished / checkpoint_folder(step)
         try:
             if not model.is_dir():
-                raise Damaged("it is missing")
+                raise IntegrityError("it is missing")
             verify(model)
-        except Damaged as damage:
+        except IntegrityError as damage:
             return f"of the model kept at step {step}, {damage}"
     return None
 
@@ -205,18 +205,18 @@ def complete_checkpoint(
     pq.write_table(record.recorder.recorded(), folder / _exposures(rank()))
     if rank() == 0:
         write_log(folder, record.rows)
-    wait_for_all()
+    barrier()
     if local_rank() == 0:
         # Each machine flushes its processes' files.
         flush(folder)
-    wait_for_all()
+    barrier()
     if rank() == 0:
         seal(folder, {"identity": identity, "step": step, "layout": _layout(execution)})
         checkpoints = _checkpoints(folder.parent)
         for old in sorted(checkpoints)[:-MAX_CHECKPOINTS]:
             _remove(checkpoints[old])
     # No process may end, and end the others, before the checkpoint is complete.
-    wait_for_all()
+    barrier()
 
 
 def restore_record(checkpoint: Path, record: Record) -> None:
@@ -238,7 +238,7 @@ def merge_exposures(folder: Path, recorder: Recorder) -> None:
         return
     if rank() > 0:
         pq.write_table(recorder.recorded(), folder / _exposures(rank()))
-    wait_for_all()
+    barrier()
     if rank() == 0:
         for other in range(1, world_size()):
             path = folder / _exposures(other)

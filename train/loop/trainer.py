@@ -28,13 +28,13 @@ from transformers import (
 )
 
 from inject.model_folder import checkpoint_folder
-from inject.sealed import MANIFEST, seal
+from inject.verified_files import MANIFEST, seal
 from train.execution import ExecutionSettings
 from train.loop.dataset import WindowSequence, collate
 from train.loop.record import PendingPass, Record
 from train.loop.resume import complete_checkpoint
 from train.process_state import plain_transformers
-from train.processes.environment import rank, wait_for_all
+from train.processes.environment import barrier, rank
 from train.processes.hang_detection import HeartbeatWriter, Phase
 from train.processes.preemption import StopRequest
 from train.window_inputs import IGNORED
@@ -157,7 +157,7 @@ class KeptModels(TrainerCallback):
         weights = self.weights()
         if rank() == 0:
             self._save(self.folder / checkpoint_folder(state.global_step), weights)
-        wait_for_all()
+        barrier()
 
     def _save(self, folder: Path, weights: Weights | None) -> None:
         """Write the model under another name first, so that it is never incomplete."""

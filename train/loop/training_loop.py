@@ -34,7 +34,7 @@ from train.loop.trackers import PROJECT, tracking
 from train.loop.trainer import KeptModels, KeyedTrainer, ResumeCheckpoints, move_kept_models
 from train.models.weight_check import highest_stream_id, require_rows
 from train.process_state import isolated_randomness, plain_transformers, reused_memory, trainer_seed
-from train.processes.environment import rank, several_nodes, wait_for_all, world_size
+from train.processes.environment import barrier, rank, several_nodes, world_size
 from train.processes.hang_detection import (
     COLLECTIVE_SECONDS,
     HEARTBEATS,
@@ -117,15 +117,15 @@ def train(
     view, settings, execution, unfinished = data.view, run.settings, run.execution, run.unfinished
     check_compatibility(model, tokenizer, view, settings)
     steps = step_count(settings, view.n_windows)
-    device_windows = execution.device_batch(settings.batch_windows, world_size())
-    passes = settings.batch_windows // (device_windows * world_size())
+    micro_batch_windows = execution.device_batch(settings.batch_windows, world_size())
+    passes = settings.batch_windows // (micro_batch_windows * world_size())
     stream = WindowSequence(
         view,
         epochs=settings.epochs,
         seed=run.seed,
         extra_inputs=data.extra_inputs,
         objective=data.objective,
-        multiple_of=1 if device_windows == settings.batch_windows else settings.batch_windows,
+        multiple_of=1 if micro_batch_windows == settings.batch_windows else settings.batch_windows,
     )
     prepared = prepare(model, settings, execution, seed=run.seed)
     window_tokens = view.context
@@ -220,7 +220,7 @@ def train(
             write_log(out, record.rows)
             data.recorder.write(out)
             move_kept_models(model_steps, Path(scratch), out)
-    wait_for_all()
+    barrier()
 
 
 def check_compatibility(
@@ -265,7 +265,7 @@ def _heartbeats(unfinished: Path | None, execution: ExecutionSettings) -> Iterat
         return
     folder = unfinished / HEARTBEATS
     heartbeat = HeartbeatWriter(folder, rank=rank(), several_nodes=several_nodes())
-    start_hang_detection(folder, world_size(), execution.silent_after)
+    start_hang_detection(folder, world_size(), execution.hang_timeout)
     try:
         yield heartbeat
     finally:
@@ -276,12 +276,12 @@ def _arguments(
     run: TrainingRun, engine: dict[str, Any] | None, scratch: str, steps: int
 ) -> TrainingArguments:
     settings, execution = run.settings, run.execution
-    device_windows = execution.device_batch(settings.batch_windows, world_size())
+    micro_batch_windows = execution.device_batch(settings.batch_windows, world_size())
     on_gpu = torch.cuda.is_available()
     arguments = TrainingArguments(
         output_dir=scratch,
-        per_device_train_batch_size=device_windows,
-        gradient_accumulation_steps=settings.batch_windows // (device_windows * world_size()),
+        per_device_train_batch_size=micro_batch_windows,
+        gradient_accumulation_steps=settings.batch_windows // (micro_batch_windows * world_size()),
         deepspeed=engine,
         use_cpu=not on_gpu,
         ddp_backend=None if world_size() == 1 or on_gpu else "gloo",
@@ -295,7 +295,7 @@ def _arguments(
         adam_beta1=settings.betas[0],
         adam_beta2=settings.betas[1],
         adam_epsilon=1e-8,
-        max_grad_norm=settings.clip or 0.0,
+        max_grad_norm=settings.max_grad_norm or 0.0,
         torch_compile=execution.compile,
         seed=trainer_seed(run.seed),
         train_sampling_strategy="sequential",

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from inject.errors import InputError
-from inject.reading.unchanged import content_digest
+from inject.reading.change_guard import content_digest
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel

@@ -12,7 +12,7 @@ import torch
 from inject.corpus.tokenizer import encode_chat, encode_texts, load_tokenizer
 from inject.digest import digest
 from inject.server.reply_cache import Reply, ReplyCache
-from inject.variants.paraphrase import Question
+from inject.variants.paraphrase import SeededPrompt
 from inject.variants.settings import ParaphraseVariant
 from train.models.pretrained import find_model, load_causal_model
 from train.process_state import plain_transformers
@@ -43,7 +43,10 @@ class LocalWriter:
         self._tokenizer = load_tokenizer(str(find_model(name).path))
 
     def write(
-        self, questions: Sequence[Question], *, progress: Callable[[int, int], None] | None = None
+        self,
+        questions: Sequence[SeededPrompt],
+        *,
+        progress: Callable[[int, int], None] | None = None,
     ) -> list[str]:
         """Return the model's answers."""
         answers = []
@@ -62,7 +65,7 @@ class LocalWriter:
         if self._cache is not None:
             self._cache.close()
 
-    def _answer(self, question: Question) -> str:
+    def _answer(self, question: SeededPrompt) -> str:
         if self._cache is None:
             return self._write(*question)
         settings = self._variant.model_dump(include={"model", "temperature", "max_tokens"})

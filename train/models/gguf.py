@@ -25,9 +25,9 @@ from inject.digest import digest
 from inject.errors import InputError, first_line
 from inject.files import cache_folder, human_bytes
 from inject.hub.snapshot import fetch_snapshot
-from inject.reading.unchanged import content_digest, unchanged
-from inject.sealed import seal, whole
+from inject.reading.change_guard import content_digest, unchanged
 from inject.step import library_versions
+from inject.verified_files import seal, verified_facts
 
 SUFFIX = ".gguf"
 _HUB_FORM = "hf://OWNER/NAME[@REVISION]/FILE.gguf"
@@ -97,7 +97,7 @@ def _convert_once(file: Path, name: str, identity: str) -> Path:
     folder = cache_folder() / "gguf" / f"{file.stem}-{identity[:12]}"
     folder.parent.mkdir(parents=True, exist_ok=True)
     with FileLock(folder.with_name(f".{folder.name}.lock")):
-        if whole(folder) is None:
+        if verified_facts(folder) is None:
             check_header(file, name)
             part = folder.with_name(f".{folder.name}.part")
             for old in (part, folder):

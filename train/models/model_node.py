@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from inject.model_folder import checkpoint_folder
-from inject.reading.unchanged import unchanged
+from inject.reading.change_guard import unchanged
 from inject.settings import Settings
 from inject.step import Step, StepContext
 

@@ -66,7 +66,7 @@ def known_sizes(model: ModelSettings) -> Sizes | None:
     if model.shape is not None:
         if not isinstance(model.tokenizer, TokenizerTraining):
             return None
-        return Sizes(load_shape(model.shape), model.tokenizer.train, model.shape)
+        return Sizes(load_shape(model.shape), model.tokenizer.vocab_size, model.shape)
     name = model.pretrained or ""
     folder = gguf_folder(name) if is_gguf(name) else Path(name).expanduser()
     config = folder / "config.json"

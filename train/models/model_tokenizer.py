@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from inject.corpus.named_tokenizer import load_named_tokenizer, tokenizer_identity
 from inject.errors import InputError
-from inject.reading.unchanged import unchanged
+from inject.reading.change_guard import unchanged
 from inject.settings import plain
 from inject.step import Step, StepContext
 from train.models.gguf import gguf_folder, gguf_identity, is_gguf

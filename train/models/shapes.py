@@ -15,10 +15,10 @@ from pydantic import Field, ValidationError, model_validator
 from ruamel.yaml import YAML
 from ruamel.yaml.error import YAMLError
 
+from inject.builtin_files import SHAPES
 from inject.errors import InputError, InputErrors, did_you_mean
 from inject.keyed import item_key
 from inject.settings import PositiveFloat, PositiveInt, Settings
-from inject.shipped import SHAPES
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel

@@ -46,7 +46,7 @@ def collective_device() -> torch.device:
     return torch.device("cpu")
 
 
-def wait_for_all() -> None:
+def barrier() -> None:
     """Wait until every process has called this function."""
     if world_size() > 1:
         torch.distributed.barrier()

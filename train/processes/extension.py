@@ -92,9 +92,9 @@ def require_extension() -> None:
         if shutil.which(program, path=_search_path()) is None:
             raise InputError(
                 f"DeepSpeed compiles an extension on CPUs, and {program} is missing",
-                where="execution.engine",
+                where="training_runtime.engine",
                 allowed="torchrun, which needs no compiler",
-                hint=f"Install {package}, or set execution.engine=torchrun.",
+                hint=f"Install {package}, or set training_runtime.engine=torchrun.",
             )
     try:
         folder.parent.mkdir(parents=True, exist_ok=True)
@@ -104,7 +104,7 @@ def require_extension() -> None:
         raise InputError(
             f"DeepSpeed's extension cannot be compiled there: {error.strerror}",
             where=str(folder.parent),
-            hint="Set SPIKEIN_CACHE to a writable folder, or set execution.engine=torchrun.",
+            hint="Set SPIKEIN_CACHE to a writable folder, or set training_runtime.engine=torchrun.",
         ) from error
 
 
@@ -146,9 +146,10 @@ def _compile(folder: Path) -> None:
         errors = [line for line in lines if "error" in line.lower()] or lines
         raise InputError(
             f"DeepSpeed's extension for CPUs cannot be compiled: {(errors or ['no output'])[0]}",
-            where="execution.engine",
+            where="training_runtime.engine",
             allowed="torchrun, which needs no compiler",
-            hint="Set execution.engine=torchrun, or run `ds_report` to see what DeepSpeed lacks.",
+            hint="Set training_runtime.engine=torchrun, or run `ds_report` to see what DeepSpeed "
+            "lacks.",
         )
 
 

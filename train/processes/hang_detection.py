@@ -174,7 +174,7 @@ class HangDetector:
     Args:
         folder: folder of the heartbeats.
         processes: number of processes.
-        silent_after: allowed seconds without a heartbeat within a step; None adapts to the steps.
+        hang_timeout: allowed seconds without a heartbeat within a step; None adapts to the steps.
         clock: monotonic seconds.
     """
 
@@ -183,11 +183,11 @@ class HangDetector:
         folder: Path,
         processes: int,
         *,
-        silent_after: float | None = None,
+        hang_timeout: float | None = None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._folder = folder
-        self._silent_after = silent_after
+        self._hang_timeout = hang_timeout
         self._clock = clock
         self._checked_at = clock()
         self._states = [
@@ -261,7 +261,7 @@ class HangDetector:
             self._last_step = (step, now)
 
     def _allowed_seconds(self, heartbeat: Heartbeat) -> float:
-        limit = self._silent_after or 0.0
+        limit = self._hang_timeout or 0.0
         if heartbeat.step == 0 or self._first_step is None:
             return max(SETUP_SECONDS, limit)
         if heartbeat.phase is Phase.SAVE:
@@ -311,14 +311,14 @@ def allowed_silence(median: float) -> float:
     return max(MIN_SECONDS, min(20 * median, 5 * median + 600))
 
 
-def start_hang_detection(folder: Path, processes: int, silent_after: float | None) -> None:
+def start_hang_detection(folder: Path, processes: int, hang_timeout: float | None) -> None:
     """Watch all processes from a thread of this one, and end it when one hangs.
 
     For processes that `torchrun` started: its agents then end the others.
     """
     if os.environ.get(WATCHED_BY_PARENT):
         return
-    watch = HangDetector(folder, processes, silent_after=silent_after)
+    watch = HangDetector(folder, processes, hang_timeout=hang_timeout)
 
     def look() -> None:
         while (hang := watch.check()) is None:
@@ -331,7 +331,7 @@ def start_hang_detection(folder: Path, processes: int, silent_after: float | Non
 
 ADVICE = (
     "Checkpoints are kept: run again to resume. If the wait was legitimate, set a larger "
-    "execution.silent_after."
+    "training_runtime.hang_timeout."
 )
 
 

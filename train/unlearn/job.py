@@ -16,10 +16,10 @@ from inject.examples.example import UNSPLIT, Example, members, read_examples
 from inject.examples.forget_set import RetainSet, forgotten_rows, select_members
 from inject.model_folder import LOG_FILE
 from inject.plan.plan import read_plan
-from inject.reading.unchanged import unchanged
-from inject.sealed import seal, whole
+from inject.reading.change_guard import unchanged
 from inject.settings import plain
 from inject.step import Step, StepContext
+from inject.verified_files import seal, verified_facts
 from train.execution import ExecutionSettings, engine_identity, training_libraries
 from train.job import report_training, run_job
 from train.models.model_node import GivenModel
@@ -193,7 +193,7 @@ def unlearn_job(
     chosen_examples(job, setting)
     if setting.method.first is not None:
         out = first_model(job)
-        facts = whole(out)
+        facts = verified_facts(out)
         if facts is None or facts["identity"] != job.identity:
             shutil.rmtree(out, ignore_errors=True)
             out.mkdir(parents=True)

@@ -57,7 +57,7 @@ class MethodSettings(Settings):
     """Decoupled weight decay on matrices and embeddings, not on norms and biases."""
     betas: tuple[Beta, Beta] = (0.9, 0.999)
     """Decay rates of AdamW's two moment estimates."""
-    clip: PositiveFloat | None = 1.0
+    max_grad_norm: PositiveFloat | None = 1.0
     """Largest norm of the gradient; null clips nothing."""
     mode: Literal["full", "lora"] = "full"
     """`full`: all weights; `lora`: adapters on frozen weights, merged at the end."""

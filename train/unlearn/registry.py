@@ -20,25 +20,25 @@ from pydantic import ValidationError
 from ruamel.yaml import YAML
 
 import train.unlearn.methods
+from inject.builtin_files import CONFIGS
 from inject.errors import InputError, did_you_mean
 from inject.plugins import (
-    Expected,
     FileReference,
     Group,
     Plugin,
+    PluginKind,
     file_reference,
     installed_plugins,
     load_file,
     require_same_source,
 )
 from inject.settings import plain
-from inject.shipped import CONFIGS
 from train.unlearn.method import MethodSettings, UnlearningMethod, method_of
 
 RELEARNING = "relearn"
 """Learns the texts again (`train.unlearn.relearning`): only for jobs; it is not a method that
 forgets."""
-EXPECTED = Expected(
+EXPECTED = PluginKind(
     noun="unlearning method",
     accepts=lambda value: (
         isinstance(value, UnlearningMethod) or (callable(value) and not isinstance(value, type))

@@ -13,12 +13,12 @@ import numpy as np
 from analysis.dataset_detectors.detector import (
     DatasetDetector,
     DatasetEvidence,
-    Finding,
+    DatasetFinding,
     Mask,
     Rows,
     fitted_probability,
     group_means,
-    nothing,
+    no_result,
     standardised_features,
     welch_test,
 )
@@ -28,7 +28,7 @@ _FEWEST = 5
 _STATISTIC = "t"
 
 
-def _find(evidence: DatasetEvidence) -> list[Finding]:
+def _find(evidence: DatasetEvidence) -> list[DatasetFinding]:
     halves = np.array(
         [
             item_key(f"dataset_inference\0{evidence.seed}\0{name}") % 2 == 0
@@ -42,27 +42,31 @@ def _find(evidence: DatasetEvidence) -> list[Finding]:
     ]
 
 
-def _test_rows(evidence: DatasetEvidence, rows: Rows, suspect: Mask, held_out: Mask) -> Finding:
+def _test_rows(
+    evidence: DatasetEvidence, rows: Rows, suspect: Mask, held_out: Mask
+) -> DatasetFinding:
     fitted = (suspect | held_out) & ~evidence.test
     tested = (suspect | held_out) & evidence.test
     smallest = min(
         int((side & part).sum()) for side in (suspect, held_out) for part in (fitted, tested)
     )
     if smallest < _FEWEST:
-        return nothing(
+        return no_result(
             rows, _STATISTIC, f"n too small: {smallest} rows of a side and half", smallest
         )
     features, names = standardised_features(evidence, fitted)
     if not names:
-        return nothing(rows, _STATISTIC, "no detector scored enough of the tuning rows")
+        return no_result(rows, _STATISTIC, "no detector scored enough of the tuning rows")
     values = fitted_probability(features, suspect, fitted)
     inside = group_means(values[tested & suspect], evidence.groups[tested & suspect])
     outside = group_means(values[tested & held_out], evidence.groups[tested & held_out])
     test = welch_test(inside, outside)
     n = len(inside) + len(outside)
     if test is None:
-        return nothing(rows, _STATISTIC, "all values are equal", n)
-    return Finding(rows, _STATISTIC, test[0], p_value=test[1], n=n, note=f"{len(names)} detectors")
+        return no_result(rows, _STATISTIC, "all values are equal", n)
+    return DatasetFinding(
+        rows, _STATISTIC, test[0], p_value=test[1], n=n, note=f"{len(names)} detectors"
+    )
 
 
 DETECTOR = DatasetDetector(

@@ -11,9 +11,9 @@ from analysis.dataset_detectors.detector import (
     POOLED,
     DatasetDetector,
     DatasetEvidence,
-    Finding,
+    DatasetFinding,
     fitted_probability,
-    nothing,
+    no_result,
     ranked_features,
 )
 from analysis.intervals.influence import pack_groups
@@ -23,7 +23,7 @@ _STATISTIC = "auc"
 _FEWEST = 5
 
 
-def _find(evidence: DatasetEvidence) -> list[Finding]:
+def _find(evidence: DatasetEvidence) -> list[DatasetFinding]:
     labelled = evidence.seen | evidence.unseen
     fitted, tested = labelled & ~evidence.test, labelled & evidence.test
     smallest = min(
@@ -32,10 +32,10 @@ def _find(evidence: DatasetEvidence) -> list[Finding]:
         for part in (fitted, tested)
     )
     if smallest < _FEWEST:
-        return [nothing("both", _STATISTIC, f"n too small: {smallest} rows of a side", smallest)]
+        return [no_result("both", _STATISTIC, f"n too small: {smallest} rows of a side", smallest)]
     features, names = ranked_features(evidence, fitted)
     if not names:
-        return [nothing("both", _STATISTIC, "no detector scored enough of the tuning rows")]
+        return [no_result("both", _STATISTIC, "no detector scored enough of the tuning rows")]
     values = fitted_probability(features, evidence.seen, fitted)
     rows = Rows(
         seed=np.zeros(len(values)),
@@ -46,11 +46,11 @@ def _find(evidence: DatasetEvidence) -> list[Finding]:
     )
     numbers = auc_numbers(rows, values, least=1)
     if not any(numbers.seeds):
-        return [nothing("both", _STATISTIC, "no dataset has both sides")]
+        return [no_result("both", _STATISTIC, "no dataset has both sides")]
     (estimate,) = numbers.estimates(confidence=evidence.confidence)
     note = "" if estimate.available else "no interval"
     return [
-        Finding(
+        DatasetFinding(
             "both",
             _STATISTIC,
             *estimate[:3],

@@ -13,10 +13,10 @@ import pyarrow as pa
 from analysis.dataset_detectors.detector import (
     DatasetDetector,
     DatasetEvidence,
-    Finding,
+    DatasetFinding,
     Rows,
     mean_test,
-    nothing,
+    no_result,
 )
 from detect.dataset_detectors.orders import CANONICAL
 
@@ -24,22 +24,22 @@ _STATISTIC = "t"
 _FEWEST = 3
 
 
-def _find(evidence: DatasetEvidence) -> list[Finding]:
+def _find(evidence: DatasetEvidence) -> list[DatasetFinding]:
     sides: tuple[Rows, ...] = ("members", "non-members")
     return [_test_rows(evidence, rows) for rows in sides]
 
 
-def _test_rows(evidence: DatasetEvidence, rows: Rows) -> Finding:
+def _test_rows(evidence: DatasetEvidence, rows: Rows) -> DatasetFinding:
     if evidence.orders is None:
-        return nothing(rows, _STATISTIC, "no shuffles were read")
+        return no_result(rows, _STATISTIC, "no shuffles were read")
     gains = canonical_gains(evidence.orders, evidence.dataset, rows)
     if len(gains) < _FEWEST:
-        return nothing(rows, _STATISTIC, f"n too small: {len(gains)} shards", len(gains))
+        return no_result(rows, _STATISTIC, f"n too small: {len(gains)} shards", len(gains))
     test = mean_test(np.asarray(gains))
     if test is None:
-        return nothing(rows, _STATISTIC, "all orders are equally likely", len(gains))
+        return no_result(rows, _STATISTIC, "all orders are equally likely", len(gains))
     note = evidence.order_in_stream if rows == "members" else "the control"
-    return Finding(rows, _STATISTIC, test[0], p_value=test[1], n=len(gains), note=note)
+    return DatasetFinding(rows, _STATISTIC, test[0], p_value=test[1], n=len(gains), note=note)
 
 
 def canonical_gains(orders: pa.Table, dataset: str, rows: str) -> list[float]:

@@ -11,19 +11,19 @@ import numpy as np
 from analysis.dataset_detectors.detector import (
     DatasetDetector,
     DatasetEvidence,
-    Finding,
+    DatasetFinding,
     Rows,
     group_means,
     mean_test,
-    nothing,
+    no_result,
 )
 
 _FEWEST = 5
 
 
-def _find(evidence: DatasetEvidence) -> list[Finding]:
+def _find(evidence: DatasetEvidence) -> list[DatasetFinding]:
     if not evidence.paraphrase_scores:
-        return [nothing("members", "t", "no row has a paraphrase")]
+        return [no_result("members", "t", "no row has a paraphrase")]
     findings = []
     for name, (texts, paraphrases) in evidence.paraphrase_scores.items():
         for rows in ("members", "non-members"):
@@ -36,18 +36,18 @@ def _test_rows(
     rows: Rows,
     name: str,
     difference: np.ndarray[tuple[int], np.dtype[np.float64]],
-) -> Finding:
+) -> DatasetFinding:
     statistic = f"t of {name}"
     side = evidence.seen if rows == "members" else evidence.unseen
     used = side & evidence.test & np.isfinite(difference)
     means = group_means(difference[used], evidence.groups[used])
     if len(means) < _FEWEST:
-        return nothing(rows, statistic, f"n too small: {len(means)} pairs", len(means))
+        return no_result(rows, statistic, f"n too small: {len(means)} pairs", len(means))
     test = mean_test(means)
     if test is None:
-        return nothing(rows, statistic, "all differences are equal", len(means))
+        return no_result(rows, statistic, "all differences are equal", len(means))
     note = "" if rows == "members" else "the control"
-    return Finding(rows, statistic, test[0], p_value=test[1], n=len(means), note=note)
+    return DatasetFinding(rows, statistic, test[0], p_value=test[1], n=len(means), note=note)
 
 
 DETECTOR = DatasetDetector(

@@ -17,9 +17,9 @@ from analysis.dataset_detectors.detector import (
     TOO_SMALL,
     DatasetDetector,
     DatasetEvidence,
-    Finding,
+    DatasetFinding,
     Rows,
-    nothing,
+    no_result,
 )
 from analysis.intervals.influence import Floats
 from detect.detectors.min_k import MinKParameters, lowest_means
@@ -72,20 +72,20 @@ def surprise(statistics: TokenStatistics) -> float:
     return lowest_means(standardised(statistics), [_LEAST_LIKELY])[0].value
 
 
-def _find(evidence: DatasetEvidence) -> list[Finding]:
+def _find(evidence: DatasetEvidence) -> list[DatasetFinding]:
     sides: tuple[Rows, ...] = ("members", "non-members")
     return [_test_rows(evidence, rows) for rows in sides]
 
 
-def _test_rows(evidence: DatasetEvidence, rows: Rows) -> Finding:
+def _test_rows(evidence: DatasetEvidence, rows: Rows) -> DatasetFinding:
     target, reference = evidence.target_scores, evidence.reference_scores
     if target is None or reference is None:
-        return nothing(rows, _STATISTIC, "no reference model")
+        return no_result(rows, _STATISTIC, "no reference model")
     side = evidence.seen if rows == "members" else evidence.unseen
     used = side & evidence.test & np.isfinite(target) & np.isfinite(reference)
     n = int(used.sum())
     if n < FEWEST:
-        return nothing(rows, _STATISTIC, f"{TOO_SMALL}: {n} of {FEWEST} documents", n)
+        return no_result(rows, _STATISTIC, f"{TOO_SMALL}: {n} of {FEWEST} documents", n)
     weights = drawn_groups(
         [str(name) for name in evidence.groups[used]],
         replicates=evidence.replicates,
@@ -94,12 +94,12 @@ def _test_rows(evidence: DatasetEvidence, rows: Rows) -> Finding:
     )
     value, *replicates = spearman(target[used], reference[used], weights).tolist()
     if not math.isfinite(value):
-        return nothing(rows, _STATISTIC, "all values are equal", n)
+        return no_result(rows, _STATISTIC, "all values are equal", n)
     low = high = math.nan
     if np.isnan(replicates).mean() <= _MOST_WITHOUT:
         tail = 50 * (1 - evidence.confidence)
         low, high = np.nanpercentile(replicates, [tail, 100 - tail]).tolist()
-    return Finding(rows, _STATISTIC, value, low, high, n=n)
+    return DatasetFinding(rows, _STATISTIC, value, low, high, n=n)
 
 
 DETECTOR = DatasetDetector(

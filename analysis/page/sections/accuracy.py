@@ -5,14 +5,14 @@ from collections.abc import Mapping, Sequence
 import pyarrow as pa
 
 from analysis.arm import Cohort, axis_column
-from analysis.arm_words import arm_words
+from analysis.arm_labels import arm_words
 from analysis.findings import Findings, Row
 from analysis.intervals.estimate import Estimate
-from analysis.page.crossed import Head, cross
+from analysis.page.crossed import AxisHeading, cross
 from analysis.page.drawing.picture import Picture, picture
 from analysis.page.parts import OPEN_ROWS, Fold, Note, Section, answer
 from analysis.page.table import Table
-from analysis.page.view import View, capital
+from analysis.page.view import ReportView, capital
 from analysis.task_accuracy.contamination import MEAN, SCORINGS
 from analysis.unit import AUC, POINTS, Unit
 
@@ -31,7 +31,9 @@ _SHARES: Mapping[str, Quantity] = {
 }
 
 
-def accuracy_section(table: pa.Table, axes: Sequence[str], view: View | None) -> Section | None:
+def accuracy_section(
+    table: pa.Table, axes: Sequence[str], view: ReportView | None
+) -> Section | None:
     """Return the section on the accuracy of tasks.
 
     Args:
@@ -92,10 +94,10 @@ def _cohort(place: Findings) -> Cohort:
 
 def _quantity(place: Findings, quantity: Quantity) -> Row | None:
     """Return the row of a quantity; None without a base model."""
-    return place.row(**dict(zip(("quantity", "side", "moment"), quantity, strict=True)))
+    return place.row(**dict(zip(("quantity", "side", "phase"), quantity, strict=True)))
 
 
-def _sentence(gains: Sequence[Sequence[Findings]], view: View | None) -> str:
+def _sentence(gains: Sequence[Sequence[Findings]], view: ReportView | None) -> str:
     """Return the sentence on members' additional gain, as far as the intervals show it."""
     label = None if view is None else view.best.table.cohort.label()
     clauses = []
@@ -118,17 +120,17 @@ def _sentence(gains: Sequence[Sequence[Findings]], view: View | None) -> str:
     return f"Members' accuracy gain over non-members: {'; '.join(clauses)}{arm}."
 
 
-def _picture(gains: Sequence[Sequence[Findings]], view: View) -> Picture | None:
+def _picture(gains: Sequence[Sequence[Findings]], view: ReportView) -> Picture | None:
     chosen = view.best.table.cohort.label()
 
-    def row(place: Findings) -> Head:
+    def row(place: Findings) -> AxisHeading:
         label = _cohort(place).label()
         words = arm_words(_cohort(place).axes) or "all arms"
-        return Head(words, "chosen" if label == chosen else "", name=label)
+        return AxisHeading(words, "chosen" if label == chosen else "", name=label)
 
-    def column(place: Findings) -> Head:
+    def column(place: Findings) -> AxisHeading:
         scoring = _first_value(place, "scoring")
-        return Head(f"{capital(scoring)} scores", name=scoring)
+        return AxisHeading(f"{capital(scoring)} scores", name=scoring)
 
     places = [place for cohort_gains in gains for place in cohort_gains]
     crossed = cross(
@@ -147,7 +149,7 @@ def _picture(gains: Sequence[Sequence[Findings]], view: View) -> Picture | None:
     return picture("accuracy-gain", "Members' additional gain", caption, matrix, 560, records)
 
 
-def _head(place: Findings) -> Head:
+def _head(place: Findings) -> AxisHeading:
     after = _quantity(place, ("accuracy", "member", "after"))
     dataset = _first_value(place, "dataset")
     note = "mean of the datasets" if dataset == MEAN else dataset
@@ -155,7 +157,7 @@ def _head(place: Findings) -> Head:
         cell = Estimate.of(after)
         seeds = f", {cell.seeds} seeds" if cell.seeds > 1 else ""
         note += f": {cell.members} members, {cell.nonmembers} non-members{seeds}"
-    return Head(capital(arm_words(_cohort(place).axes)) or "All arms", note=note)
+    return AxisHeading(capital(arm_words(_cohort(place).axes)) or "All arms", note=note)
 
 
 def _changes(places: Sequence[Findings], title: str) -> Table:
@@ -174,7 +176,7 @@ def _table(
     crossed = cross(
         ((place, *pair) for place in places for pair in quantities.items()),
         lambda item: _head(item[0]),
-        lambda item: Head(item[1]),
+        lambda item: AxisHeading(item[1]),
         unit=unit,
         cell=lambda item: _quantity(item[0], item[2]),
     )

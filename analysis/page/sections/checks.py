@@ -10,7 +10,7 @@ from analysis.page.drawing.picture import Picture, picture
 from analysis.page.inputs import PageInputs
 from analysis.page.parts import Badge, Badges, Fold, Part, Section, answer, folded
 from analysis.page.streams import share_sentence
-from analysis.page.table import PROTECTED, Column, Table, facts, numbers, texts
+from analysis.page.table import PROTECTED, Table, TableColumn, facts, numbers, texts
 from analysis.page.view import capital, setting_words
 from analysis.unit import AUC, Dot, Entry
 from inject.overlap.filter import OverlapFacts
@@ -45,7 +45,7 @@ def checks_section(checks: Sequence[Check], inputs: PageInputs) -> Section | Non
         _picture(checks, {check.name: check.title for check in inputs.detectors}),
         Table(
             title=capital(f"{_count(len(checks))} checks"),
-            columns=(*texts("Check", "Verdict"), Column("Results", long=True)),
+            columns=(*texts("Check", "Verdict"), TableColumn("Results", long=True)),
             rows=tuple(
                 (
                     check.name,
@@ -81,9 +81,12 @@ def _badge_lines(check: Check) -> list[str]:
             f"a pass needs {NEEDED.low:.2f}–{NEEDED.high:.2f}",
         ]
     if check.key == "background":
-        return [f"{check.verdict}: {check.off:,} of {check.total:,}", "documents overlap (needs 0)"]
+        return [
+            f"{check.verdict}: {check.n_failed:,} of {check.total:,}",
+            "documents overlap (needs 0)",
+        ]
     noun = "copies, token for token" if check.key == "fed" else "copies found (needs all)"
-    return [f"{check.verdict}: {check.total - check.off:,} of {check.total:,}", noun]
+    return [f"{check.verdict}: {check.total - check.n_failed:,} of {check.total:,}", noun]
 
 
 def verdict_sentence(checks: Sequence[Check]) -> str:
@@ -143,7 +146,7 @@ def checks_tables(checks: Sequence[Check]) -> list[Table]:
     return [
         Table(
             title=f"{check.name}: every AUC",
-            columns=(Column("Over"), *numbers("AUC", "n")),
+            columns=(TableColumn("Over"), *numbers("AUC", "n")),
             rows=tuple(
                 (
                     Entry(row.label, strong=row.pooled),
@@ -172,7 +175,7 @@ def audits_parts(checks: Sequence[Check]) -> list[Part]:
             parts.append(
                 Table(
                     title=f"{check.name}, by stream",
-                    columns=(Column("Trained"), *numbers(*check.streams.columns)),
+                    columns=(TableColumn("Trained"), *numbers(*check.streams.columns)),
                     rows=tuple((label, *values) for label, values in check.streams.rows),
                     style="stack listing",
                 )
@@ -217,7 +220,7 @@ def _overlaps_table(overlaps: Sequence[Overlap]) -> Table:
         columns=(
             *texts("Document", "Example"),
             *numbers("Words", "Similarity"),
-            Column("Shared text", long=True),
+            TableColumn("Shared text", long=True),
         ),
         rows=tuple(
             (

@@ -5,11 +5,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from analysis.copy_bins import copies_middle, copies_order, is_dose
 from analysis.findings import Findings
 from analysis.intervals.estimate import Estimate
-from analysis.page.crossed import Crossed, Head, auc_tables, cross, doublings
+from analysis.page.crossed import AxisHeading, Crossed, auc_tables, cross, doublings
 from analysis.page.drawing.picture import Picture, picture
 from analysis.page.parts import OPEN_ROWS, Part, Section, answer, opened
 from analysis.page.table import Table, copies_text
-from analysis.page.view import MAX_ARMS, View, arm_suffix, capital
+from analysis.page.view import MAX_ARMS, ReportView, arm_suffix, capital
 from analysis.selection.ranking import tune_auc
 from analysis.summary import NO_NAMES, Names
 from analysis.tables import TREND
@@ -24,7 +24,7 @@ COUNTS_NOTE = (
 )
 
 
-def copies_section(view: View) -> Section | None:
+def copies_section(view: ReportView) -> Section | None:
     """Return the section; None if no arm has several numbers of copies."""
     arms = [table for table in view.arms if len(_dose_labels(table)) > 1]
     if not arms:
@@ -54,7 +54,7 @@ def collapsed(tables: Iterable[Table]) -> list[Part]:
     ]
 
 
-def copies_picture(view: View) -> Picture | None:
+def copies_picture(view: ReportView) -> Picture | None:
     """Return small panels of AUC by copies: the chosen detector, the next ones, and `loss`."""
     table, labels = view.best.table, _dose_labels(view.best.table)
     names = [name for name in view.shown if _dose_cells(table, name)]
@@ -86,9 +86,9 @@ def _dose_labels(table: Findings) -> list[str]:
     return sorted(filter(is_dose, table.values("copies")), key=copies_order)
 
 
-def _dose_head(label: str) -> Head:
+def _dose_head(label: str) -> AxisHeading:
     at = doublings(copies_middle(label))
-    return Head(label.replace("-", "–"), said=copies_text(label), name=label, at=at)
+    return AxisHeading(label.replace("-", "–"), said=copies_text(label), name=label, at=at)
 
 
 def _dose_cells(table: Findings, detector: str) -> dict[str, Estimate]:
@@ -96,7 +96,7 @@ def _dose_cells(table: Findings, detector: str) -> dict[str, Estimate]:
     return {label: cell for label, cell in cells.items() if cell is not None and cell.available}
 
 
-def _sentence(view: View, table: Findings) -> str:
+def _sentence(view: ReportView, table: Findings) -> str:
     """Return a sentence on the AUC's trend with copies, and the AUC at each copy count."""
     name = view.best.detector
     cells = _dose_cells(table, name)
@@ -113,7 +113,7 @@ def _sentence(view: View, table: Findings) -> str:
     return f"{subject} AUC of {view.name} {verb} with the number of copies{values_text}."
 
 
-def _cross_arms(view: View, arms: list[Findings]) -> Crossed:
+def _cross_arms(view: ReportView, arms: list[Findings]) -> Crossed:
     """Return the chosen detector by arm and number of copies."""
     dose_labels = dict.fromkeys(label for table in arms for label in _dose_labels(table))
     labels = sorted(dose_labels, key=copies_order)
@@ -121,7 +121,7 @@ def _cross_arms(view: View, arms: list[Findings]) -> Crossed:
     heads = {}
     for table, (group, head) in zip(arms, view.heads(arms), strict=True):
         cells = [table.reported(name, copies=label) for label in labels]
-        heads[table.cohort] = Head(
+        heads[table.cohort] = AxisHeading(
             capital(head),
             "chosen" if table is view.best.table else "",
             group,
@@ -145,7 +145,7 @@ def _cross_arms(view: View, arms: list[Findings]) -> Crossed:
     )
 
 
-def _arms_picture(view: View, crossed: Crossed) -> Picture | None:
+def _arms_picture(view: ReportView, crossed: Crossed) -> Picture | None:
     caption = f"{view.name}; bands are 95 % intervals, each point against all non-members."
     if len(crossed.rows) > 1:
         caption += " Thin line: the first panel again."

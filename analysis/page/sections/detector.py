@@ -13,24 +13,24 @@ from analysis.compared_rows import UnscoredRows
 from analysis.findings import Findings
 from analysis.findings import Row as Found
 from analysis.intervals.estimate import Estimate
-from analysis.page.crossed import Head, cross
+from analysis.page.crossed import AxisHeading, cross
 from analysis.page.drawing.picture import Picture, picture
 from analysis.page.parts import OPEN_ROWS, Fold, Items, Note, Section, answer, fold_items, folded
-from analysis.page.table import Column, Row, Table, listing, numbers, texts, with_noun
-from analysis.page.view import LOSS, View, setting_words, short_counts
+from analysis.page.table import Row, Table, TableColumn, listing, numbers, texts, with_noun
+from analysis.page.view import LOSS, ReportView, setting_words, short_counts
 from analysis.selection.ranking import common_rows, tune_auc
 from analysis.summary import NOTHING_MEASURED, auc_text
 from analysis.unit import AUC, POINTS, Entry, counts
 from detect.detector_table import DetectorFacts
 from detect.scores.table import score_notes
-from detect.scoring import LeftOut
+from detect.scoring import SkippedDetector
 
 _BEST = "best"
 """The level to which differences to the chosen detector refer."""
 _MAX_REASONS = 4
 
 
-def detector_section(view: View, notes: Sequence[str]) -> Section | None:
+def detector_section(view: ReportView, notes: Sequence[str]) -> Section | None:
     """Return the sentence, the picture, the table, and what is folded behind them.
 
     Args:
@@ -58,13 +58,13 @@ def detector_section(view: View, notes: Sequence[str]) -> Section | None:
     )
 
 
-def unmeasured_section(left_out: Sequence[LeftOut]) -> Section | None:
+def unmeasured_section(left_out: Sequence[SkippedDetector]) -> Section | None:
     """Return the section of a run without any AUC."""
     parts = [NOTHING_MEASURED, left_out_table(left_out)]
     return answer("detector", "Detector", "Which detector?", "", extra=parts)
 
 
-def _sentence(view: View) -> str:
+def _sentence(view: ReportView) -> str:
     """Return the chosen detector, the number of indistinguishable ones, its lead over `loss`."""
     best, gaps = view.best, view.differences
     start = f"{view.name}, with {auc_text(best.cell)}"
@@ -85,13 +85,13 @@ def _sentence(view: View) -> str:
     return f"{start}; {others}, and its lead over plain Loss, {lead}, {verdict}."
 
 
-def _picture(view: View) -> Picture | None:
+def _picture(view: ReportView) -> Picture | None:
     """Return the paired differences to the chosen detector and to loss."""
     gaps = view.differences
     compared = {*gaps.values("detector"), view.best.detector}
     names = [name for name in view.shown if name in compared]
     references = [
-        (key, reference, Head(f"minus {view.title(reference)}", note=note, name=reference))
+        (key, reference, AxisHeading(f"minus {view.title(reference)}", note=note, name=reference))
         for key, reference, note in (
             (_BEST, view.best.detector, "simultaneous"),
             (LOSS, LOSS, "individually"),
@@ -119,12 +119,12 @@ def _picture(view: View) -> Picture | None:
     )
 
 
-def _table(view: View, end: int) -> Table:
+def _table(view: ReportView, end: int) -> Table:
     measured = {name: _metrics_of(name, view).reported_row(name) for name in view.order}
     return Table(
         title=f"The {end} first" if end < len(view.order) else "Every detector",
         columns=(
-            Column("Detector"),
+            TableColumn("Detector"),
             *numbers("AUC, tuning split", "AUC, test split", "Points over Loss"),
             *texts("Required evidence"),
         ),
@@ -136,7 +136,7 @@ def _table(view: View, end: int) -> Table:
     )
 
 
-def _row(view: View, name: str, measured: Mapping[str, Found | None]) -> Row:
+def _row(view: ReportView, name: str, measured: Mapping[str, Found | None]) -> Row:
     row, facts = measured[name], view.facts.get(name)
     setting = tuple(filter(None, [setting_words(row["setting"])])) if row is not None else ()
     first = view.bold.get(view.best.table.cohort) == name
@@ -154,7 +154,7 @@ def _row(view: View, name: str, measured: Mapping[str, Found | None]) -> Row:
     )
 
 
-def left_out_table(left_out: Sequence[LeftOut]) -> Table | None:
+def left_out_table(left_out: Sequence[SkippedDetector]) -> Table | None:
     """Return the detectors that could not run, with what to do; None if all ran."""
     return listing(
         "Detectors not in this run",
@@ -164,20 +164,20 @@ def left_out_table(left_out: Sequence[LeftOut]) -> Table | None:
     )
 
 
-def left_out_fold(left_out: Sequence[LeftOut]) -> Fold | None:
+def left_out_fold(left_out: Sequence[SkippedDetector]) -> Fold | None:
     """Return the same, folded."""
     table = left_out_table(left_out)
     return Fold(f"{table.title}: {len(table.rows)}", [table]) if table else None
 
 
-def _metrics_of(name: str, view: View) -> Findings:
+def _metrics_of(name: str, view: ReportView) -> Findings:
     """Return the metrics that a detector is in; a control is the same for every model."""
     tables = [view.best.table, *(view.tables if name in MODEL_FREE else ())]
     return next((table for table in tables if table.reported_row(name)), tables[0])
 
 
 def _remarks(
-    name: str, facts: DetectorFacts | None, measured: Mapping[str, Found | None], view: View
+    name: str, facts: DetectorFacts | None, measured: Mapping[str, Found | None], view: ReportView
 ) -> list[str]:
     """Return the remarks on a row, and the reason if it has no rank."""
     row = measured[name]

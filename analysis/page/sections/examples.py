@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 
 from analysis.arm import Arm, LoadedArm, cohorts
-from analysis.arm_words import arm_words
+from analysis.arm_labels import arm_words
 from analysis.copy_bins import copies_cells, is_dose
 from analysis.intervals.influence import Floats
 from analysis.page.drawing.elements import round_ticks
@@ -22,14 +22,14 @@ from analysis.page.drawing.picture import Picture, picture
 from analysis.page.parts import Heading, Part, Section, answer
 from analysis.page.table import (
     PROTECTED,
-    Column,
     Table,
+    TableColumn,
     copies_text,
     numbers,
     tokens_label,
     with_noun,
 )
-from analysis.page.view import CohortRows, View, setting_words
+from analysis.page.view import CohortRows, ReportView, setting_words
 from analysis.settings import AnalysisSettings
 from analysis.unit import Dot, Entry
 from inject.stream.exposures import read_exposures
@@ -37,13 +37,13 @@ from train.loop.log import read_log
 
 EXAMPLES = "examples"
 """Anchor of the section on examples."""
-_COLUMNS = (Column("Example"), *numbers("Score", "Copies"), Column("Text", long=True))
+_COLUMNS = (TableColumn("Example"), *numbers("Score", "Copies"), TableColumn("Text", long=True))
 _STYLE = "stack examples"
 _EXAMPLES_PER_KIND = 3
 _MAX_LENGTH = 280
 
 
-def examples_section(view: View, *, show_protected: bool) -> Section | None:
+def examples_section(view: ReportView, *, show_protected: bool) -> Section | None:
     """Return the highest and lowest members and non-members of the headline's first seed.
 
     Ranked within each dataset's own scale: by the share of the dataset's other examples
@@ -104,7 +104,7 @@ _LIMITS = (0.005, 0.995)
 _STEPS = 160
 
 
-def scores_picture(view: View) -> Picture | None:
+def scores_picture(view: ReportView) -> Picture | None:
     """Return a density a group, of members by their copies, with that of non-members in each."""
     best, settings = view.best, view.inputs.analysis_settings
     rows = view.rows(best.detector)

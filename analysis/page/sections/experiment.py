@@ -10,23 +10,32 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from analysis.arm import axis_column
-from analysis.arm_words import arm_words, axis_words
+from analysis.arm_labels import arm_words, axis_words
 from analysis.copy_bins import passage_sentences
 from analysis.page.inputs import ArmSettings, PageInputs
-from analysis.page.parts import Columns, Note, Part, Section, Stacked, answer, fold_items, present
+from analysis.page.parts import (
+    Columns,
+    Note,
+    Part,
+    Section,
+    VerticalGroup,
+    answer,
+    fold_items,
+    present,
+)
 from analysis.page.streams import stream_listing, stream_sentences
-from analysis.page.table import Column, Table, facts, listing, numbers, with_noun
+from analysis.page.table import Table, TableColumn, facts, listing, numbers, with_noun
 from analysis.page.view import capital
 from analysis.task_accuracy.gain_step import METRICS
 from analysis.unit import DIFFERENCE, NATS, NOTHING, Entry
-from inject.examples.example import Loss, read_examples, read_held_out
+from inject.examples.example import DropReason, read_examples, read_held_out
 from inject.examples.twin_membership import Twins
 from inject.variants.settings import Variants
 from train.models.gguf import is_gguf
 from train.models.shapes import load_shape, parameter_count
 from train.settings import BaseSettings, ModelSettings, TokenizerTraining, TrainSettings
 
-_STILL_USED = (Loss.CUT, Loss.CUT_BEFORE_ANSWER)
+_STILL_USED = (DropReason.CUT, DropReason.CUT_BEFORE_ANSWER)
 _NAMED = 10
 """Rows named in a sentence; the others are in the pool's table."""
 
@@ -52,7 +61,7 @@ def experiment_section(inputs: PageInputs) -> Section | None:
     if inputs.settings:
         settings = setup(inputs.settings, swept=inputs.swept, seeds=inputs.seeds)
         paragraph = description(inputs.settings, inputs.datasets)
-    columns = Columns(present(settings, Stacked(streams) if streams else None))
+    columns = Columns(present(settings, VerticalGroup(streams) if streams else None))
     parts = [columns, fold_items("Notes on the texts", notes)]
     return answer("experiment", "Set-up", "What was run", paragraph, extra=parts)
 
@@ -145,8 +154,8 @@ def _model(arm: ArmSettings) -> str:
     text = f"{shape.architecture}, hidden {shape.hidden}, "
     text += with_noun(shape.layers, "layer")
     if isinstance(model.tokenizer, TokenizerTraining):
-        parameters = parameter_count(shape, model.tokenizer.train)
-        text += f", {parameters / 1e6:.2f} M parameters, vocabulary {model.tokenizer.train:,}"
+        parameters = parameter_count(shape, model.tokenizer.vocab_size)
+        text += f", {parameters / 1e6:.2f} M parameters, vocabulary {model.tokenizer.vocab_size:,}"
     return text
 
 
@@ -244,7 +253,7 @@ def _dataset_notes(name: str, facts: Mapping[str, Any]) -> list[str]:
         )
     if cut := sum(lost.get(loss, 0) for loss in _STILL_USED):
         notes.append(f"{name}: {cut} rows are longer than the context and were cut to it.")
-    if unanswered := facts[Loss.CUT_BEFORE_ANSWER]:
+    if unanswered := facts[DropReason.CUT_BEFORE_ANSWER]:
         named = ", ".join(unanswered[:_NAMED])
         more = f" and {len(unanswered) - _NAMED} more" if len(unanswered) > _NAMED else ""
         notes.append(
@@ -268,7 +277,7 @@ def background_losses(inputs: PageInputs) -> Table | None:
         documents = row["documents"]
     return Table(
         title="Loss on held-out background",
-        columns=(Column("Arm"), *numbers(*map(capital, METRICS))),
+        columns=(TableColumn("Arm"), *numbers(*map(capital, METRICS))),
         rows=tuple(
             (arm, *(entries.get(metric, NOTHING) for metric in METRICS))
             for arm, entries in by_arm.items()

@@ -10,7 +10,7 @@ from math import isfinite, log10
 import numpy as np
 
 from analysis.arm import axis_column, short_axis
-from analysis.arm_words import arm_words
+from analysis.arm_labels import arm_words
 from analysis.factors.contrasts import BEST, CONTRAST, GAP
 from analysis.factors.doses import (
     COPIES,
@@ -23,15 +23,15 @@ from analysis.factors.doses import (
     short_number,
     shown_reach,
 )
-from analysis.factors.lines import Line as Fit
+from analysis.factors.lines import FittedLine as Fit
 from analysis.factors.study import collect_study
 from analysis.findings import Findings, Row, contaminated_cohorts
-from analysis.page.crossed import MAX_PANELS, Head, cross
+from analysis.page.crossed import MAX_PANELS, AxisHeading, cross
 from analysis.page.drawing.panels import Line, LinePanel, Panels
 from analysis.page.drawing.picture import Picture, picture
 from analysis.page.parts import OPEN_ROWS, Part, fold, present
 from analysis.page.table import Table, listing, p_text, tokens_label
-from analysis.page.view import View
+from analysis.page.view import ReportView
 from analysis.tables import POOLED
 from analysis.unit import AUC, DIFFERENCE, Dot, Unit
 
@@ -45,7 +45,7 @@ _LARGE = 10_000
 _STEPS = 60
 
 
-def factor_tables(view: View) -> list[Part]:
+def factor_tables(view: ReportView) -> list[Part]:
     """Return all estimates of the factors; empty if the study varies nothing."""
     swept: list[Part] = present(*sweep_pictures(view))
     if not view.factor_rows:
@@ -68,7 +68,7 @@ def _is_copies(axis: str) -> bool:
     return axis.split(".")[0] == COPIES
 
 
-def _responses(view: View, responses: Sequence[Row], factor: str) -> Table | None:
+def _responses(view: ReportView, responses: Sequence[Row], factor: str) -> Table | None:
     terms: dict[tuple[str, ...], dict[str, Row]] = {}
     for row in responses:
         if row["factor"] == factor:
@@ -98,7 +98,7 @@ def _responses(view: View, responses: Sequence[Row], factor: str) -> Table | Non
     )
 
 
-def _contrasts(view: View) -> Table | None:
+def _contrasts(view: ReportView) -> Table | None:
     return listing(
         "Paired differences between arms",
         ("Detector", "Axis", "Arm", "Less", "All else", "Difference", "Band", "p", "Seeds"),
@@ -123,7 +123,7 @@ def _contrasts(view: View) -> Table | None:
     )
 
 
-def _best_table(view: View) -> Table | None:
+def _best_table(view: ReportView) -> Table | None:
     table = view.inputs.analysis.factors
     places: dict[tuple[str, str], list[Row]] = {}
     for row in [] if table is None else table.to_pylist():
@@ -153,7 +153,7 @@ def _best_table(view: View) -> Table | None:
     )
 
 
-def _gaps(view: View) -> Table | None:
+def _gaps(view: ReportView) -> Table | None:
     return listing(
         "Gap to the upper bound",
         ("Detector", "Bound", "Arm", "Gap", "Band", "Seeds"),
@@ -181,7 +181,7 @@ def _band(row: Row) -> str:
     return f"none: {row['reason']}"
 
 
-def sweep_pictures(view: View) -> list[Picture | None]:
+def sweep_pictures(view: ReportView) -> list[Picture | None]:
     """Return a picture an axis that has several values, all of them numbers."""
     tables = contaminated_cohorts(view.tables)
     axes = dict.fromkeys(key for table in tables for key, _ in table.cohort.axes)
@@ -204,7 +204,7 @@ def _value(table: Findings, axis: str) -> float:
     return float(dict(table.cohort.axes)[axis])
 
 
-def _sweep_picture(view: View, tables: Sequence[Findings], axis: str) -> Picture | None:
+def _sweep_picture(view: ReportView, tables: Sequence[Findings], axis: str) -> Picture | None:
     """Return the AUC of the strongest detectors against an axis, for all members with a copy."""
     values = axis_values(tables, axis)
     logarithmic = values[0] > 0 and values[-1] / values[0] >= _DECADE
@@ -214,13 +214,13 @@ def _sweep_picture(view: View, tables: Sequence[Findings], axis: str) -> Picture
         other_axes = arm_words(pair for pair in table.cohort.axes if pair[0] != axis)
         arms.setdefault(other_axes, []).append(table)
 
-    def row(detector: str, arm: str) -> Head:
+    def row(detector: str, arm: str) -> AxisHeading:
         words = ", ".join(filter(None, (view.title(detector), arm)))
         return view.head(detector, arm)._replace(said=words, name=f"{detector}, {arm}".rstrip(", "))
 
-    def column(value: float) -> Head:
+    def column(value: float) -> AxisHeading:
         label = tokens_label(value) if value >= _LARGE else f"{value:g}"
-        return Head(label, name=f"{value:g}", at=log10(value) if logarithmic else value)
+        return AxisHeading(label, name=f"{value:g}", at=log10(value) if logarithmic else value)
 
     crossed = cross(
         (
@@ -247,7 +247,7 @@ def _sweep_picture(view: View, tables: Sequence[Findings], axis: str) -> Picture
     )
 
 
-def dose_response_picture(view: View) -> Picture | None:
+def dose_response_picture(view: ReportView) -> Picture | None:
     """Return the fitted lines, one panel per arm and detector; None without any."""
     inputs, names = view.inputs, view.few(view.shown)
     study = collect_study(inputs.arms, inputs.analysis.choices, inputs.analysis_settings)
@@ -296,7 +296,7 @@ def dose_response_picture(view: View) -> Picture | None:
     return picture("dose-response", title, caption, panels, 1180, rows)
 
 
-def _describe_reach(view: View, response: Response) -> str:
+def _describe_reach(view: ReportView, response: Response) -> str:
     head = ", ".join(filter(None, (view.title(response.detector), view.words(response.cohort))))
     return f"{head} reaches 0.75 at {shown_reach(response)} copies"
 

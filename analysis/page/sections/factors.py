@@ -3,15 +3,15 @@
 from collections.abc import Sequence
 
 from analysis.arm import axis_column
-from analysis.arm_words import axis_words
+from analysis.arm_labels import axis_words
 from analysis.factors.contrasts import CONTRAST
 from analysis.findings import Row
 from analysis.intervals.estimate import Estimate
-from analysis.page.crossed import Head, cross
+from analysis.page.crossed import AxisHeading, cross
 from analysis.page.drawing.picture import Picture, picture
 from analysis.page.parts import Section, answer
-from analysis.page.table import Column, Table, numbers
-from analysis.page.view import View, capital
+from analysis.page.table import Table, TableColumn, numbers
+from analysis.page.view import ReportView, capital
 from analysis.tables import COPIES_CONTRAST
 from analysis.unit import NOTHING, POINTS, Entry
 
@@ -19,7 +19,7 @@ _MAX_CONTRASTS = 4
 _TIMES = {2: "Twice", 3: "Three times", 4: "Four times", 5: "Five times", 10: "Ten times"}
 
 
-def factors_section(view: View) -> Section | None:
+def factors_section(view: ReportView) -> Section | None:
     """Return the section: what each swept setting does to every detector, in points of AUC."""
     near = headline_contrasts(view)
     places = [_place(row, view) for row in near]
@@ -37,7 +37,7 @@ def factors_section(view: View) -> Section | None:
     )
 
 
-def headline_contrasts(view: View) -> list[Row]:
+def headline_contrasts(view: ReportView) -> list[Row]:
     """Return one paired contrast an axis: between the headline's arm and the axis's first value.
 
     If the headline's arm has the first value, the last one is compared with it.
@@ -54,7 +54,7 @@ def headline_contrasts(view: View) -> list[Row]:
     return list(contrasts.values())
 
 
-def copies_contrast(view: View, level: str, versus: str) -> Row | None:
+def copies_contrast(view: ReportView, level: str, versus: str) -> Row | None:
     """Return the paired contrast of two numbers of copies in the headline's arm; None without."""
     place = {**view.best.table.cohort.columns(), "level": level, "versus": versus}
     rows = (row for row in view.changes(COPIES_CONTRAST) if place.items() <= row.items())
@@ -85,7 +85,7 @@ def _trim_common(words: str, other: str) -> str:
     return words if first_difference is None else " ".join(own_words[first_difference:])
 
 
-def level_cell(view: View, row: Row, level: str) -> Estimate | None:
+def level_cell(view: ReportView, row: Row, level: str) -> Estimate | None:
     """Return the chosen detector's AUC in the arm of a contrast that has a level of its axis."""
     axes = tuple(
         (key, level if key == row["factor"] else row[axis_column(key)])
@@ -95,12 +95,12 @@ def level_cell(view: View, row: Row, level: str) -> Estimate | None:
     return None if table is None else table.reported(view.best.detector)
 
 
-def _place(row: Row, view: View) -> tuple[str, ...]:
+def _place(row: Row, view: ReportView) -> tuple[str, ...]:
     axes = (row[axis_column(axis)] for axis in view.axes)
     return (row["factor"], row["level"], row["versus"], *axes)
 
 
-def _sentence(view: View, contrasts: Sequence[Row]) -> str:
+def _sentence(view: ReportView, contrasts: Sequence[Row]) -> str:
     """Return a sentence on the effect of each change to the headline's arm."""
     clauses = []
     for row in contrasts:
@@ -119,12 +119,17 @@ def _describe_effect(row: Row) -> str:
     return f"{verb} {size} points {ends}"
 
 
-def _picture(view: View, contrasts: Sequence[Row]) -> Picture | None:
-    heads = {_place(row, view): Head(change_words(row), note=view.arm_of(row)) for row in contrasts}
+def _picture(view: ReportView, contrasts: Sequence[Row]) -> Picture | None:
+    heads = {
+        _place(row, view): AxisHeading(change_words(row), note=view.arm_of(row))
+        for row in contrasts
+    }
     crossed = cross(
         (row for row in view.factor_rows if row["kind"] == CONTRAST),
         lambda row: view.head(row["detector"]),
-        lambda row: heads.get(_place(row, view)) or Head(change_words(row), group=view.arm_of(row)),
+        lambda row: (
+            heads.get(_place(row, view)) or AxisHeading(change_words(row), group=view.arm_of(row))
+        ),
         unit=POINTS,
         cell=lambda row: row,
         displayed=([view.head(name) for name in view.shown], [*heads.values()]),
@@ -140,10 +145,10 @@ def _picture(view: View, contrasts: Sequence[Row]) -> Picture | None:
     )
 
 
-def _table(view: View, contrasts: Sequence[Row]) -> Table:
+def _table(view: ReportView, contrasts: Sequence[Row]) -> Table:
     return Table(
         title=f"What was changed, for {view.name}",
-        columns=(Column("Change"), *numbers("AUC", "Points", "n members", "Seeds")),
+        columns=(TableColumn("Change"), *numbers("AUC", "Points", "n members", "Seeds")),
         rows=tuple(
             (
                 Entry(change_words(row), notes=(arm,) if (arm := view.arm_of(row)) else ()),
@@ -159,6 +164,6 @@ def _table(view: View, contrasts: Sequence[Row]) -> Table:
     )
 
 
-def _format_change(view: View, row: Row) -> str:
+def _format_change(view: ReportView, row: Row) -> str:
     before, after = (level_cell(view, row, row[key]) for key in ("versus", "level"))
     return f"{before.value:.2f} → {after.value:.2f}" if before and after else NOTHING

@@ -17,8 +17,8 @@ from analysis.intervals.influence import Floats
 from analysis.page.drawing.panels import Line, LinePanel, Panels
 from analysis.page.drawing.picture import Picture, picture
 from analysis.page.parts import Note, Part, Section, answer, folded, present
-from analysis.page.table import Column, Table, listing, numbers, p_text, with_noun
-from analysis.page.view import LOSS, View, arm_suffix, capital, short_counts
+from analysis.page.table import Table, TableColumn, listing, numbers, p_text, with_noun
+from analysis.page.view import LOSS, ReportView, arm_suffix, capital, short_counts
 from analysis.summary import NO_NAMES, Names, auc_text
 from analysis.unit import AUC, PERCENT, Dot, Entry
 
@@ -31,7 +31,7 @@ _CONTROLS = {"base": "the base model", "twin": "the clean twin"}
 _ALL = {"dataset": POOLED}
 
 
-def rates_section(view: View) -> Section | None:
+def rates_section(view: ReportView) -> Section | None:
     """Return the section: a sentence, ROC curves, the table, and folded decision tables."""
     best, analysis = view.best, view.inputs.analysis
     metrics = [name for name in best.table.values("metric") if name.startswith("tpr@")]
@@ -71,7 +71,7 @@ def _percent(rate: float) -> str:
     return f"{rate * 100:g} %"
 
 
-def _sentence(view: View, measured: Rates, lacking: Sequence[float]) -> str:
+def _sentence(view: ReportView, measured: Rates, lacking: Sequence[float]) -> str:
     shares = [
         (_percent(rate), f"{PERCENT.number(cell.value)} % {PERCENT.ends(cell.low, cell.high)}")
         for rate, cells in measured.items()
@@ -92,7 +92,7 @@ def _sentence(view: View, measured: Rates, lacking: Sequence[float]) -> str:
     return f"{capital('; '.join(clauses))}." if clauses else ""
 
 
-def _table(view: View, measured: Rates, lacking: Sequence[float]) -> Table | None:
+def _table(view: ReportView, measured: Rates, lacking: Sequence[float]) -> Table | None:
     """Return the share of members found, `loss` among the first rows."""
     if not measured:
         return None
@@ -106,7 +106,7 @@ def _table(view: View, measured: Rates, lacking: Sequence[float]) -> Table | Non
     return Table(
         title="True-positive rate",
         columns=(
-            Column("Detector"),
+            TableColumn("Detector"),
             *numbers(*(f"at {_percent(rate)} false positives" for rate in measured)),
         ),
         rows=tuple(
@@ -122,7 +122,7 @@ def _table(view: View, measured: Rates, lacking: Sequence[float]) -> Table | Non
     )
 
 
-def _picture(view: View, floor: float) -> Picture | None:
+def _picture(view: ReportView, floor: float) -> Picture | None:
     """Return the ROC curves: the chosen detector, `loss`, the others faint.
 
     Each point is a threshold within each dataset; members have at least one copy.
@@ -159,7 +159,7 @@ def _picture(view: View, floor: float) -> Picture | None:
     return picture("roc", "ROC curves", caption, panels if lines else None, 560, rows)
 
 
-def _curves(view: View) -> dict[str, Floats]:
+def _curves(view: ReportView) -> dict[str, Floats]:
     """Return of each detector, per member, the share of its dataset's non-members above it."""
     names = [view.best.detector, *(name for name in view.shown if not view.kind(name))]
     curves = names[: _MAX_CURVES - 1]

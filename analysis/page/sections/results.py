@@ -18,7 +18,7 @@ import numpy as np
 
 from analysis.adjusted import ADJUSTED_AUC
 from analysis.arm import Cohort
-from analysis.arm_words import arm_words
+from analysis.arm_labels import arm_words
 from analysis.copy_bins import ALL
 from analysis.findings import Findings, Row, contaminated_cohorts
 from analysis.intervals.estimate import Estimate
@@ -29,7 +29,7 @@ from analysis.page.parts import Explorer, Section, answer
 from analysis.page.sections.copies import COUNTS_NOTE, collapsed
 from analysis.page.sections.factor_tables import factor_tables
 from analysis.page.table import Table, listing, numbers, texts, with_noun
-from analysis.page.view import View
+from analysis.page.view import ReportView
 from analysis.results import Analysis
 from analysis.selection.tuning import setting_aucs
 from analysis.summary import NO_NAMES, Names
@@ -49,7 +49,7 @@ _Place = tuple[float, float]
 """Entropy threshold and percentile."""
 
 
-def results_sections(view: View) -> list[Section | None]:
+def results_sections(view: ReportView) -> list[Section | None]:
     """Return further results, one section each."""
     trained = contaminated_cohorts(view.tables)
     adjusted = collapsed(adjusted_tables(trained, view.order, view.names))
@@ -262,7 +262,7 @@ def _choices(analysis: Analysis, names: Names) -> Table | None:
     )
 
 
-def surp_picture(view: View) -> Picture | None:
+def surp_picture(view: ReportView) -> Picture | None:
     """Return SURP's grid in the headline's arm; None if SURP ran without one."""
     settings = view.inputs.analysis_settings
     holding = [arm for arm in view.loaded if _SURP in arm.detectors]

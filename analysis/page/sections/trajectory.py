@@ -8,7 +8,7 @@ from analysis.arm import Cohort, axis_column
 from analysis.copy_bins import ALL, copies_order, is_dose, merge_bins
 from analysis.findings import Row
 from analysis.intervals.estimate import Estimate
-from analysis.page.crossed import Head, cross, doublings
+from analysis.page.crossed import AxisHeading, cross, doublings
 from analysis.page.drawing.picture import Picture, picture
 from analysis.page.parts import Section, answer, fold
 from analysis.page.table import Table, tokens_label
@@ -102,7 +102,7 @@ def _pictures(
     by_copies = _tuned_first(progress, best[:1], None)
     by_time = _tuned_first([row for row in fading if row["metric"] == AUC], faded, None)
 
-    def of_detector(row: Row) -> Head:
+    def of_detector(row: Row) -> AxisHeading:
         if row["copies"] == "0":
             return _head("not seen yet", row, axes)
         return _head(row["detector"], row, axes, "chosen" if row["detector"] == best[0] else "")
@@ -154,10 +154,10 @@ def _tuned_first(
     ]
 
 
-def _head(label: str, row: Row, axes: Sequence[str], kind: str = "") -> Head:
+def _head(label: str, row: Row, axes: Sequence[str], kind: str = "") -> AxisHeading:
     arm = _arm(row, axes)
     words = f"{label}, {arm}" if arm else label
-    return Head(label, kind, note=arm, said=words, name=words)
+    return AxisHeading(label, kind, note=arm, said=words, name=words)
 
 
 def _copies_label(row: Row, rows: Sequence[Row]) -> str:
@@ -171,17 +171,17 @@ def _lines(
     name: str,
     title: str,
     rows: Sequence[Row],
-    head: Callable[[Row], Head],
+    head: Callable[[Row], AxisHeading],
     logarithmic: bool,
     caption: str,
 ) -> Picture | None:
     """Return one panel per head, one point per model or time; None without two points."""
-    x = "tokens_since" if name == "fading" else "tokens"
+    x = "tokens_since_copy" if name == "fading" else "tokens"
     least = min((row[x] for row in rows if row[x] > 0), default=1)
     crossed = cross(
         rows,
         head,
-        lambda row: Head(
+        lambda row: AxisHeading(
             tokens_label(row[x]),
             name=f"{row[x]}",
             at=doublings(row[x] / least) if logarithmic else float(row[x]),
@@ -228,9 +228,9 @@ def _sentences(arm: str, rows: Sequence[Row], detector: str) -> list[str]:
 
 
 def _describe_delay(row: Row) -> str:
-    if row["since_high"] == 0:
+    if row["steps_since_copy_high"] == 0:
         return "in the step of the last copy"
-    steps = "1 step" if row["since"] == "1" else f"{row['since']} steps"
+    steps = "1 step" if row["steps_since_copy"] == "1" else f"{row['steps_since_copy']} steps"
     return f"{steps} after it"
 
 
@@ -248,21 +248,21 @@ def _progress(arm: str, rows: Sequence[Row], best: Sequence[str]) -> list[Table]
         for row in rows
         if row["selection"] == "tuned"
     }
-    heads: dict[int, Head] = {}
+    heads: dict[int, AxisHeading] = {}
     seen: dict[int, int] = {}
     for step in sorted(tokens):
         *measured, unseen = (tuned.get((step, *line)) for line in lines.values())
         seen[step] = next((row["n_members"] for row in measured if row), 0)
         if any(measured) or unseen:
             note = f"{tokens[step]:,} tokens, {seen[step]:,} members seen"
-            heads[step] = Head(f"step {step:,}", note=note)
+            heads[step] = AxisHeading(f"step {step:,}", note=note)
 
     def cell(item: tuple[str, int]) -> Row | None:
         return tuned.get((item[1], *lines[item[0]]))
 
     crossed = cross(
         ((line, step) for line in lines for step in heads),
-        lambda item: Head(item[0]),
+        lambda item: AxisHeading(item[0]),
         lambda item: heads[item[1]],
         unit=AUCS,
         cell=cell,
@@ -286,16 +286,18 @@ def _fading_tables(arm: str, rows: Sequence[Row], detector: str) -> list[Table]:
     """Return one row per copy count, one column per bin of steps since the last copy."""
     aucs = [row for row in _tuned_rows(rows, detector) if row["metric"] == AUC]
     aucs = [row for row in aucs if row["copies"] == ALL or is_dose(row["copies"])]
-    cells = {(row["copies"], row["since"]): row for row in aucs}
-    bins = dict.fromkeys(row["since"] for row in sorted(aucs, key=lambda row: row["since_low"]))
+    cells = {(row["copies"], row["steps_since_copy"]): row for row in aucs}
+    bins = dict.fromkeys(
+        row["steps_since_copy"] for row in sorted(aucs, key=lambda row: row["steps_since_copy_low"])
+    )
     crossed = cross(
         (
             (label, since)
             for label in sorted({label for label, _ in cells}, key=copies_order)
             for since in bins
         ),
-        lambda item: Head(item[0]),
-        lambda item: Head("1 step" if item[1] == "1" else f"{item[1]} steps"),
+        lambda item: AxisHeading(item[0]),
+        lambda item: AxisHeading("1 step" if item[1] == "1" else f"{item[1]} steps"),
         unit=AUCS,
         cell=cells.get,
         counted=lambda item: _members(cells.get(item), 0),

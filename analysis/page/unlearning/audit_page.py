@@ -22,12 +22,12 @@ from analysis.page.parts import (
     Note,
     Part,
     Section,
-    Stacked,
+    VerticalGroup,
     fold,
     present,
     render_page,
 )
-from analysis.page.table import PROTECTED, Column, Table, listing, numbers, texts, with_noun
+from analysis.page.table import PROTECTED, Table, TableColumn, listing, numbers, texts, with_noun
 from analysis.page.table import Row as Line
 from analysis.page.unlearning.tables import NUMBER, SIGNED
 from analysis.unit import NOTHING, PERCENT, Dot, Entry, Unit
@@ -79,7 +79,7 @@ def write_audit_page(
     cells = {row["quantity"]: Estimate.of(row) for row in rows}
     chunks = _chunks(folder, hide_texts=hide_texts)
     further = {*cells} - {*_WRITTEN, *_RULE, *QUESTIONS}
-    pictures = present(_texts_picture(chunks, record), Stacked(_side_pictures(cells)))
+    pictures = present(_texts_picture(chunks, record), VerticalGroup(_side_pictures(cells)))
     sections = [
         Section("texts", "Texts", "Texts still generated, one by one",
                 _text_tables(chunks, hide_texts=hide_texts)),
@@ -311,7 +311,7 @@ def _text_tables(chunks: Sequence[tuple[Row, Closest]], *, hide_texts: bool) -> 
         *numbers(*(f"Words, {name}" for name in models)),
         *texts("Flagged"),
         *numbers("Ratio"),
-        Column("Beginning | truth, and what is written", long=True),
+        TableColumn("Beginning | truth, and what is written", long=True),
     )
     rows: list[Line] = [
         (

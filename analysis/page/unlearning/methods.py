@@ -24,7 +24,7 @@ _WORDS = {
 """What each method that comes with spikein does, with its source."""
 
 
-class UnlearningMethod(NamedTuple):
+class MethodEntry(NamedTuple):
     """One method with its settings."""
 
     label: str
@@ -35,7 +35,7 @@ class UnlearningMethod(NamedTuple):
     """All of them, plain values; what the method does not use is None."""
 
 
-def unlearning_paragraphs(methods: Sequence[UnlearningMethod]) -> tuple[str, ...]:
+def unlearning_paragraphs(methods: Sequence[MethodEntry]) -> tuple[str, ...]:
     """Return the paragraph; empty if nothing was unlearned."""
     if not methods:
         return ()

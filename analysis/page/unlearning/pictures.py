@@ -12,7 +12,7 @@ from math import inf, nan
 from analysis.copy_bins import copies_middle
 from analysis.findings import Row
 from analysis.intervals.estimate import Estimate
-from analysis.page.crossed import Head, cross, doublings
+from analysis.page.crossed import AxisHeading, cross, doublings
 from analysis.page.drawing.elements import round_limits
 from analysis.page.drawing.matrix import Matrix, MatrixAxis, dot_ends
 from analysis.page.drawing.panels import Line, LinePanel, Panels
@@ -23,12 +23,12 @@ from analysis.page.unlearning.study import (
     ORIGINAL,
     RETRAINED,
     UNLEARNED,
-    StudyArm,
+    UnlearningArm,
     method_title,
     model_text,
 )
 from analysis.page.unlearning.tables import NUMBER, SIGNED
-from analysis.page.unlearning.verdicts import MAX_MODELS, Judged, best_first
+from analysis.page.unlearning.verdicts import MAX_MODELS, ModelVerdict, best_first
 from analysis.unit import AUC, Unit
 from analysis.unlearning.verdict import NO_NAMES, Names, measure_name
 
@@ -37,17 +37,17 @@ _MAX_DETECTORS, _MAX_PANELS = 5, 10
 _LEFT_BEHIND = "auc_difference"
 
 
-def detectors_picture(arm: StudyArm) -> Picture | None:
+def detectors_picture(arm: UnlearningArm) -> Picture | None:
     """Return a picture of the detectability of the forgotten texts under every model."""
     detectors = sorted(arm.detectors, key=lambda name: name != arm.detector)[:_MAX_DETECTORS]
     columns = {}
     for detector in detectors:
         framing = arm.get("auc", RETRAINED, detector=detector)
         rule = framing.value if framing and framing.available else nan
-        columns[detector] = Head(arm.title(detector), rule=rule, name=detector)
+        columns[detector] = AxisHeading(arm.title(detector), rule=rule, name=detector)
     crossed = cross(
         ((*model, detector) for detector in detectors for model in arm.models),
-        lambda item: Head(_title(*item[:2])),
+        lambda item: AxisHeading(_title(*item[:2])),
         lambda item: columns[item[2]],
         unit=AUC,
         cell=lambda item: _find_interval_row(arm, *item),
@@ -70,7 +70,7 @@ def detectors_picture(arm: StudyArm) -> Picture | None:
     )
 
 
-def _find_interval_row(arm: StudyArm, model: str, method: str, detector: str) -> Row | None:
+def _find_interval_row(arm: UnlearningArm, model: str, method: str, detector: str) -> Row | None:
     row = arm.found.row(model=model, method=method, measure="auc", detector=detector)
     return row if row and Estimate.of(row).available else None
 
@@ -80,7 +80,7 @@ def _title(model: str, method: str) -> str:
     return words.capitalize() if method == NO_METHOD else words
 
 
-def copies_panels(arm: StudyArm) -> Picture | None:
+def copies_panels(arm: UnlearningArm) -> Picture | None:
     """Return the residual by number of copies, one panel per method."""
     doses = arm.copies(_LEFT_BEHIND)
     if not arm.detector or len(doses) < 2:
@@ -130,7 +130,7 @@ def copies_panels(arm: StudyArm) -> Picture | None:
     return picture("unlearning-copies", "Residual detectability by method", caption, figure, width)
 
 
-def position_picture(models: Sequence[Judged], names: Names = NO_NAMES) -> Picture | None:
+def position_picture(models: Sequence[ModelVerdict], names: Names = NO_NAMES) -> Picture | None:
     """Return the position of each method between the retrained model and the original.
 
     Args:
@@ -138,11 +138,13 @@ def position_picture(models: Sequence[Judged], names: Names = NO_NAMES) -> Pictu
         names: published names of detectors, by their own.
     """
 
-    def head(row: Row) -> Head:
+    def head(row: Row) -> AxisHeading:
         words, detector = measure_name(row, names), row["detector"]
         if row["measure"] != "auc":
-            return Head(words.capitalize(), group="Text reproduced", said=words, rule=1.0)
-        return Head(names.get(detector, detector), group="AUC of a detector", said=words, rule=1.0)
+            return AxisHeading(words.capitalize(), group="Text reproduced", said=words, rule=1.0)
+        return AxisHeading(
+            names.get(detector, detector), group="AUC of a detector", said=words, rule=1.0
+        )
 
     axis = MatrixAxis(-0.5, 1.5, 0.0, ((0.0, "0"), (1.0, "1")), zone=(-0.5, 0.5))
     label = (
@@ -164,7 +166,7 @@ def position_picture(models: Sequence[Judged], names: Names = NO_NAMES) -> Pictu
     )
 
 
-def cost_picture(models: Sequence[Judged], margin: float) -> Picture | None:
+def cost_picture(models: Sequence[ModelVerdict], margin: float) -> Picture | None:
     """Return the loss on the texts that should have been kept, against both other models.
 
     Args:
@@ -172,11 +174,11 @@ def cost_picture(models: Sequence[Judged], margin: float) -> Picture | None:
         margin: nats per token that may be lost.
     """
 
-    def head(row: Row) -> Head | None:
+    def head(row: Row) -> AxisHeading | None:
         less, name = f"minus {row['versus']}", measure_name(row)
         is_log_probability = "log_probability" in row["measure"]
         return (
-            Head(less, group=name.capitalize(), said=f"{name} {less}")
+            AxisHeading(less, group=name.capitalize(), said=f"{name} {less}")
             if is_log_probability
             else None
         )
@@ -195,9 +197,9 @@ def cost_picture(models: Sequence[Judged], margin: float) -> Picture | None:
 
 
 def _verdict_matrix(
-    models: Sequence[Judged],
+    models: Sequence[ModelVerdict],
     kind: str,
-    head: Callable[[Row], Head | None],
+    head: Callable[[Row], AxisHeading | None],
     axis: MatrixAxis,
     step: float,
     farthest: float,
@@ -218,7 +220,7 @@ def _verdict_matrix(
     visible = best_first(models[:MAX_MODELS])
     crossed = cross(
         [
-            (Head(model.name), column, row)
+            (AxisHeading(model.name), column, row)
             for model in visible
             for row in model.rows
             if row["kind"] == kind and Estimate.of(row).available and (column := head(row))
@@ -228,7 +230,7 @@ def _verdict_matrix(
         unit=SIGNED if kind == "utility" else NUMBER,
         cell=lambda item: item[2],
     )
-    matrix = replace(crossed, rows=[Head(model.name) for model in visible]).matrix(
+    matrix = replace(crossed, rows=[AxisHeading(model.name) for model in visible]).matrix(
         label.format(len(visible), len(crossed.columns)),
         row_height=min(24.0, max(16.0, 200 / max(1, len(visible)))),
     )

@@ -13,7 +13,7 @@ from analysis.findings import Row
 from analysis.intervals.estimate import Estimate
 from analysis.page.parts import Columns, Note, Part, Section, fold, fold_items, present
 from analysis.page.unlearning.audits import audits_parts
-from analysis.page.unlearning.methods import UnlearningMethod
+from analysis.page.unlearning.methods import MethodEntry
 from analysis.page.unlearning.pictures import (
     copies_panels,
     cost_picture,
@@ -25,14 +25,14 @@ from analysis.page.unlearning.study import (
     RETRAINED,
     STEPS,
     VERSUS_RETRAINED,
-    StudyArm,
+    UnlearningArm,
     by_arm,
     method_title,
     model_text,
     whole,
 )
 from analysis.page.unlearning.tables import NUMBER, spread, study_tables, verdict_table
-from analysis.page.unlearning.verdicts import Judged, listed, verdict_badges
+from analysis.page.unlearning.verdicts import ModelVerdict, listed, verdict_badges
 from analysis.unlearning.verdict import KEPT, LOST, MEASURES, Names
 
 FORGOT = "forgot"
@@ -52,7 +52,7 @@ class UnlearningInputs:
     """Rows of the question `unlearning`."""
     verdicts: Sequence[Row]
     """Rows of the question `verdict`."""
-    methods: Sequence[UnlearningMethod] = ()
+    methods: Sequence[MethodEntry] = ()
     margin: float = 0.1
     """Nats a token that may be lost of texts that should be kept."""
     audits: Sequence[Row] = ()
@@ -61,7 +61,9 @@ class UnlearningInputs:
     """The audits' pages, relative to the run's page; empty if they are not next to it."""
 
 
-def lead_parts(inputs: UnlearningInputs, models: Sequence[Judged], names: Names) -> list[Part]:
+def lead_parts(
+    inputs: UnlearningInputs, models: Sequence[ModelVerdict], names: Names
+) -> list[Part]:
     """Return the parts of the first screen below the headline, except the checks."""
     pictures = present(position_picture(models, names), cost_picture(models, inputs.margin))
     columns = Columns(pictures, "pictures" if len(pictures) > 1 else "") if pictures else None
@@ -69,7 +71,7 @@ def lead_parts(inputs: UnlearningInputs, models: Sequence[Judged], names: Names)
 
 
 def unlearning_sections(
-    inputs: UnlearningInputs, models: Sequence[Judged], names: Names
+    inputs: UnlearningInputs, models: Sequence[ModelVerdict], names: Names
 ) -> list[Section]:
     """Return a section per question: a sentence, a picture, a table, the rest folded.
 
@@ -79,7 +81,7 @@ def unlearning_sections(
         names: published names of detectors, by their own.
     """
     arms = [
-        StudyArm(name=name, found=findings, names=names)
+        UnlearningArm(name=name, found=findings, names=names)
         for name, findings in by_arm(inputs.measures).items()
     ]
     first, tables, elsewhere = arms[0], study_tables(arms[0]), list(map(study_tables, arms[1:]))
@@ -179,7 +181,7 @@ def _list_names(names: Iterable[str]) -> str:
     return ", ".join(distinct_names[:_MAX_NAMED]) + (f" and {more} more" if more > 0 else "")
 
 
-def _forgetting_sentence(arm: StudyArm) -> str:
+def _forgetting_sentence(arm: UnlearningArm) -> str:
     """Return a sentence on detection of the forgotten texts, before and after unlearning."""
     auc = {"measure": "auc", "detector": arm.detector}
     cells = {model: arm.get(model=model, **auc) for model in (ORIGINAL, RETRAINED)}
@@ -197,7 +199,7 @@ def _forgetting_sentence(arm: StudyArm) -> str:
     )
 
 
-def _copies_sentence(arm: StudyArm) -> str:
+def _copies_sentence(arm: UnlearningArm) -> str:
     """Return a sentence on methods after which more copies leave more memorisation."""
     return _name_methods(
         arm.by_method("auc_difference_trend", detector=arm.detector),
@@ -206,7 +208,7 @@ def _copies_sentence(arm: StudyArm) -> str:
     )
 
 
-def _lasting_sentence(arm: StudyArm) -> str:
+def _lasting_sentence(arm: UnlearningArm) -> str:
     """Return a sentence on methods whose relearning recovers more than the retrained model."""
     if not arm.steps:
         return ""
@@ -232,7 +234,7 @@ def _name_methods(cells: Mapping[str, Estimate], some: str, none: str) -> str:
     return f"{some.format(listed(list(map(method_title, sure))))}: {spread(sure.values())}{also}."
 
 
-def _cost_sentence(models: Sequence[Judged], margin: float) -> str:
+def _cost_sentence(models: Sequence[ModelVerdict], margin: float) -> str:
     """Return a sentence on methods that lost utility, and on those that kept all of it.
 
     Args:

@@ -76,7 +76,7 @@ def readable(rows: Sequence[Row], first: str) -> list[Row]:
 
 
 @dataclass(frozen=True, kw_only=True)
-class StudyArm:
+class UnlearningArm:
     """The measures of one arm, looked up by model."""
 
     found: Findings

@@ -16,7 +16,7 @@ from analysis.page.unlearning.study import (
     STEPS,
     UNLEARNED,
     VERSUS_RETRAINED,
-    StudyArm,
+    UnlearningArm,
     method_title,
     model_text,
 )
@@ -85,13 +85,13 @@ class _Column(NamedTuple):
     written: Callable[[Row | None], str] = NUMBER.brief
 
 
-def study_tables(arm: StudyArm) -> dict[str, Table]:
+def study_tables(arm: UnlearningArm) -> dict[str, Table]:
     """Return the tables of one arm by their names, those that have a number."""
     all_tables = {**_main_tables(arm), **(_further_tables(arm) if arm.detector else {})}
     return {name: table for name, table in all_tables.items() if table is not None}
 
 
-def _main_tables(arm: StudyArm) -> dict[str, Table | None]:
+def _main_tables(arm: UnlearningArm) -> dict[str, Table | None]:
     auc = {"detector": arm.detector}
     versus = {"of": VERSUS_RETRAINED}
     retained, general = "retain_log_probability", "general_log_probability"
@@ -149,7 +149,7 @@ def _main_tables(arm: StudyArm) -> dict[str, Table | None]:
     }
 
 
-def _relearning(arm: StudyArm) -> list[_Column]:
+def _relearning(arm: UnlearningArm) -> list[_Column]:
     """Return the columns of relearning; none if no model was trained again."""
     if not arm.steps:
         return []
@@ -165,7 +165,7 @@ def _relearning(arm: StudyArm) -> list[_Column]:
     ]
 
 
-def _further_tables(arm: StudyArm) -> dict[str, Table | None]:
+def _further_tables(arm: UnlearningArm) -> dict[str, Table | None]:
     """Return the tables that take numbers apart, into two parts or more."""
     auc, left = {"detector": arm.detector}, "auc_difference"
     gap = partial(_Column, measure=left, written=SIGNED.brief)
@@ -202,7 +202,7 @@ def _further_tables(arm: StudyArm) -> dict[str, Table | None]:
     }
 
 
-def _table(arm: StudyArm, title: str, caption: str, *columns: _Column) -> Table | None:
+def _table(arm: UnlearningArm, title: str, caption: str, *columns: _Column) -> Table | None:
     """Return a row per model and a column per number; None without any."""
     rows, counted_rows = [], []
     for model, method in arm.models:

@@ -45,7 +45,7 @@ MAX_MODELS = 12
 """In badges and pictures: the first requested ones, regardless of their verdicts."""
 
 
-class Judged(NamedTuple):
+class ModelVerdict(NamedTuple):
     """One unlearned model with its verdict."""
 
     method: str
@@ -64,7 +64,7 @@ class Judged(NamedTuple):
         return f"{self.method}, {self.arm}" if self.arm else self.method
 
 
-def judged_models(rows: Sequence[Row]) -> list[Judged]:
+def judged_models(rows: Sequence[Row]) -> list[ModelVerdict]:
     """Return every unlearned model with its verdict, in the order of the rows.
 
     Args:
@@ -78,12 +78,12 @@ def judged_models(rows: Sequence[Row]) -> list[Judged]:
                 rests = [row for row in method_findings.rows if row["kind"] != ALL]
                 decisive = _find_decisive(overall["verdict"], rests)
                 judged.append(
-                    Judged(method_title(method), arm, overall["verdict"], decisive, rests)
+                    ModelVerdict(method_title(method), arm, overall["verdict"], decisive, rests)
                 )
     return judged
 
 
-def best_first(models: Sequence[Judged]) -> list[Judged]:
+def best_first(models: Sequence[ModelVerdict]) -> list[ModelVerdict]:
     """Return models by their verdicts, the best first."""
     rank = {verdict: at for at, verdict in enumerate(_SAID)}
     return sorted(models, key=lambda model: rank.get(model.verdict, len(rank)))
@@ -111,7 +111,7 @@ def _find_decisive(verdict: str, rows: Sequence[Row]) -> Row | None:
     return next(iter([*own, *past]), None)
 
 
-def leading_sentences(models: Sequence[Judged], measures: Sequence[Row]) -> list[str]:
+def leading_sentences(models: Sequence[ModelVerdict], measures: Sequence[Row]) -> list[str]:
     """Return the answer, then what must be known to read it.
 
     Args:
@@ -135,13 +135,13 @@ def leading_sentences(models: Sequence[Judged], measures: Sequence[Row]) -> list
     ]
 
 
-def unlearning_headline(models: Sequence[Judged]) -> str:
+def unlearning_headline(models: Sequence[ModelVerdict]) -> str:
     """Return the sentence on methods whose model is near the retrained one, and on the others.
 
     Args:
         models: with their verdicts.
     """
-    groups: dict[str, list[Judged]] = {}
+    groups: dict[str, list[ModelVerdict]] = {}
     for model in best_first(models):
         groups.setdefault(model.verdict, []).append(model)
     methods = list(dict.fromkeys(model.method for model in models))
@@ -158,7 +158,7 @@ def unlearning_headline(models: Sequence[Judged]) -> str:
     return f"{lead} shown to bring{_SAID[NEAR].removeprefix('brought')}: {text}."
 
 
-def _subject(group: Sequence[Judged], methods: Sequence[str], arms: int) -> str:
+def _subject(group: Sequence[ModelVerdict], methods: Sequence[str], arms: int) -> str:
     """Name the methods of a group, each with its number of arms if not all are in it."""
     if len(methods) > 1 and len(group) == len(methods) * arms:
         return "Both methods" if len(methods) == 2 else f"All {len(methods)} methods"
@@ -179,7 +179,7 @@ def listed(names: Sequence[str]) -> str:
     return " and ".join(filter(None, (", ".join(names[:-1]), names[-1])))
 
 
-def _numbers(group: Sequence[Judged]) -> str:
+def _numbers(group: Sequence[ModelVerdict]) -> str:
     """Return the number of one model with its interval, or what holds the intervals of several."""
     rows = [model.decisive for model in group if model.decisive is not None]
     ruined = group[0].verdict == RUINED
@@ -194,7 +194,7 @@ def _numbers(group: Sequence[Judged]) -> str:
     )
 
 
-def verdict_badges(models: Sequence[Judged], anchor: str, names: Names = NO_NAMES) -> Badges:
+def verdict_badges(models: Sequence[ModelVerdict], anchor: str, names: Names = NO_NAMES) -> Badges:
     """Return a badge per model: its verdict and the number shown with it."""
     badges = []
     for model in best_first(models[:MAX_MODELS]):

@@ -3,8 +3,8 @@
 The sources are parsed with `ast` and never imported. Docstrings of modules, classes and
 functions are cleaned as `inspect.getdoc` would, exact duplicates and short ones dropped, test
 folders skipped; the order is that of packages, paths and lines. The extract is cached
-(`inject.sealed`) under a key of the content of every source file. Cost of the default: about 10 s
-once, then under 1 s.
+(`inject.verified_files`) under a key of the content of every source file. Cost of the default:
+about 10 s once, then under 1 s.
 """
 
 import ast
@@ -31,8 +31,8 @@ from inject.digest import digest, text_digest
 from inject.errors import InputError, did_you_mean
 from inject.files import cache_folder
 from inject.reading.rows import content_digest
-from inject.sealed import kept_value
 from inject.settings import PositiveFloat, PositiveInt, Settings
+from inject.verified_files import cached_value
 
 STANDARD_LIBRARY = "stdlib"
 CHOSEN = (STANDARD_LIBRARY, "numpy", "scipy", "sklearn", "networkx")
@@ -96,7 +96,7 @@ def _extract(packages: tuple[str, ...], minimum: int) -> list[Document]:
     )
     path = cache_folder() / "docstrings" / f"{key[:32]}.json"
     try:
-        texts = kept_value(path, lambda: _distinct_texts(files, minimum))
+        texts = cached_value(path, lambda: _distinct_texts(files, minimum))
     except OSError as error:
         raise InputError(
             f"the cache of docstrings cannot be written: {error.strerror}",

@@ -70,7 +70,7 @@ class _Text(NamedTuple):
         return Document(self.encoded.decode(), self.place, source)
 
 
-class _Coming:
+class _SourceQueue:
     """The documents still to come of one source, with the next one in view."""
 
     def __init__(self, source: "AnySource", report: SourceReport, seed: int) -> None:
@@ -112,7 +112,7 @@ def mixed_documents(
     report = report if report is not None else []
     report[:] = [SourceReport(source=source.label(), weight=source.weight) for source in sources]
     shares = _whole_numbers([source.weight for source in sources])
-    coming = [_Coming(source, own, seed) for source, own in zip(sources, report, strict=True)]
+    coming = [_SourceQueue(source, own, seed) for source, own in zip(sources, report, strict=True)]
     seen: set[bytes] = set()
     while True:
         ready: list[tuple[int, int, _Text]] = []

@@ -25,8 +25,8 @@ from inject.corpus.background.files import FilesSource
 from inject.corpus.background.hub import HubSource
 from inject.errors import InputError, did_you_mean
 from inject.plugins import (
-    Expected,
     Plugin,
+    PluginKind,
     file_reference,
     installed_plugins,
     load_file,
@@ -40,7 +40,7 @@ BUILT_IN: Mapping[str, type[DocstringsSource | FilesSource | HubSource]] = {
 }
 
 _GROUP: Final = "spikein.sources"
-_EXPECTED = Expected(
+_EXPECTED = PluginKind(
     noun="source",
     accepts=lambda value: isinstance(value, type) and issubclass(value, Source),
     allowed="a subclass of spikein.Source",

@@ -15,8 +15,8 @@ from typing import Final
 from inject.errors import InputError, did_you_mean
 from inject.examples.datasets.source import Dataset
 from inject.plugins import (
-    Expected,
     Plugin,
+    PluginKind,
     file_reference,
     installed_plugins,
     load_file,
@@ -28,7 +28,7 @@ BUILT_IN = "spikein"
 
 _PACKAGE = "inject.examples.datasets"
 _GROUP: Final = "spikein.datasets"
-_EXPECTED = Expected(
+_EXPECTED = PluginKind(
     noun="dataset", accepts=lambda value: isinstance(value, Dataset), allowed="a spikein.Dataset"
 )
 

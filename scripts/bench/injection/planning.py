@@ -18,7 +18,7 @@ from inject.examples.example import Example
 from inject.plan.make_plan import PlanSettings, make_plan
 from inject.plan.plan import Plan
 from inject.plan.settings import Copies, Placement
-from inject.stream.view import View
+from inject.stream.view import StreamView
 from scripts.bench.injection.memory import peak_mib
 
 CONTEXT = 2048
@@ -114,7 +114,7 @@ def agreeing(plan: Plan) -> int:
     )
 
 
-def _naive(plan: Plan, view: View, window: int) -> npt.NDArray[np.int64]:
+def _naive(plan: Plan, view: StreamView, window: int) -> npt.NDArray[np.int64]:
     """Compose one window token by token from the plan's table."""
     insertions = plan.insertions()
     first = window * CONTEXT

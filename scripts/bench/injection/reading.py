@@ -17,7 +17,7 @@ from inject.plan.make_plan import PlanSettings, make_plan
 from inject.plan.plan import read_plan, write_plan
 from inject.plan.settings import Copies, Placement, Policy
 from inject.stream.order import window_order
-from inject.stream.view import View
+from inject.stream.view import StreamView
 from scripts.bench.injection.planning import spiked
 
 CONTEXT = 2048
@@ -82,7 +82,7 @@ def measure(*, tokens: int = 200_000_000, policy: Policy = "splice", rounds: int
         }
 
 
-def _read_all(view: View, order: list[int]) -> float:
+def _read_all(view: StreamView, order: list[int]) -> float:
     started = time.perf_counter()
     for window in order:
         view.window(window)

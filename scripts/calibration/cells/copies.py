@@ -12,7 +12,7 @@ import numpy.typing as npt
 from scipy import stats
 
 from analysis.intervals.clustered import Part
-from analysis.intervals.ends import Scale
+from analysis.intervals.ends import IntervalMethod
 from analysis.intervals.influence import Side, auc_sample
 from analysis.intervals.numbers import Numbers
 from scripts.calibration.cells.cell import Cell, Drawn
@@ -77,7 +77,7 @@ def two_doses(
         )
         for _ in range(seeds)
     ]
-    numbers = Numbers([{"one": part} for part in parts], Scale.AUC)
+    numbers = Numbers([{"one": part} for part in parts], IntervalMethod.AUC)
     (estimate,) = numbers.between([(0, 1)]).estimates(confidence=0.95)
     truth = [rounded_auc(auc, step) if step else auc for auc in aucs]
     return Drawn(estimate.low, estimate.high, truth[0] - truth[1])

@@ -18,7 +18,7 @@ import numpy.typing as npt
 from scipy.stats import norm
 
 from analysis.factors.contrasts import contrasts
-from analysis.factors.lines import Line, fit_line
+from analysis.factors.lines import FittedLine, fit_line
 from analysis.intervals.numbers import Numbers
 from scripts.calibration.cells.cell import Cell, Drawn
 from scripts.calibration.factor_studies import Scored, study_numbers
@@ -156,7 +156,7 @@ def one_contrast(
         return _REFUSED
     if not family:
         last = rows[-1]
-        return Drawn(last["alone_low"], last["alone_high"], float(truth[-1] - truth[0]))
+        return Drawn(last["pointwise_low"], last["pointwise_high"], float(truth[-1] - truth[0]))
     off = [
         (row["value"] - true) / (row["high"] - row["value"])
         for row, true in zip(rows, truth[1:] - truth[0], strict=True)
@@ -180,7 +180,7 @@ def one_line(random: np.random.Generator, *, design: Design, slope: float, reach
         scores = noise + np.where(member, shifts[dose], 0.0)
         seeds.append(Scored(scores, member, dose == np.arange(len(DOSES))[:, None]))
     line = fit_line(study_numbers(seeds, pool.group).by_seed(), DOSES)
-    if not isinstance(line, Line):
+    if not isinstance(line, FittedLine):
         return _REFUSED
     # The mean AUC over seeds rises less: probit(mean) = probit / sqrt(1 + deviation²).
     flatter = sqrt(1 + design.deviation**2) if design.seeds > 1 else 1.0

@@ -75,7 +75,7 @@ all_chunks=true
     """
     from analysis.page.unlearning.audit_page import numbers_table
     from analysis.unlearning_audit.evidence import MODELS
-    from inject.shipped import AUDITS
+    from inject.builtin_files import AUDITS
     from spikein.api.unlearning_audit import run_audit
     from spikein.config.overrides import read_settings
     from spikein.progress import show_progress

@@ -99,7 +99,7 @@ def data(
 
 def _data_names(names: "list[str] | tuple[()]") -> list[str]:
     """Return names of datasets; a preset's name is replaced by those of its datasets."""
-    from inject.shipped import EXPERIMENTS
+    from inject.builtin_files import EXPERIMENTS
     from spikein.estimates.presets import data_of
 
     data_names: list[str] = []

@@ -21,7 +21,7 @@ from spikein.cli.output import (
 from spikein.progress import duration
 
 if TYPE_CHECKING:
-    from inject.server.client import Estimate
+    from inject.server.client import RequestEstimate
     from spikein.scoring.options import ScoredServer
     from spikein.scoring.scored_rows import RowsPlan
 
@@ -203,7 +203,7 @@ def detect(
 
 
 def _say_requests(
-    plan: "RowsPlan", requests: "Mapping[str, Estimate]", server: "ScoredServer"
+    plan: "RowsPlan", requests: "Mapping[str, RequestEstimate]", server: "ScoredServer"
 ) -> None:
     """Print the planned requests to a server, and the detectors that need them."""
     total = _sum_requests(requests)
@@ -221,13 +221,15 @@ def _say_requests(
         tell(f"Requests by detector: {_list_by_detector(plan, requests)}.")
 
 
-def _sum_requests(requests: "Mapping[str, Estimate]") -> "Estimate":
-    from inject.server.client import Estimate
+def _sum_requests(requests: "Mapping[str, RequestEstimate]") -> "RequestEstimate":
+    from inject.server.client import RequestEstimate
 
-    return Estimate(*map(sum, zip(Estimate(0, 0, 0, 0), *requests.values(), strict=True)))
+    return RequestEstimate(
+        *map(sum, zip(RequestEstimate(0, 0, 0, 0), *requests.values(), strict=True))
+    )
 
 
-def _list_by_detector(plan: "RowsPlan", requests: "Mapping[str, Estimate]") -> str:
+def _list_by_detector(plan: "RowsPlan", requests: "Mapping[str, RequestEstimate]") -> str:
     """Return `cdd 1,200; samia and ngram_coverage 240`, most requests first."""
     counted: dict[str, int] = {}
     for digest, estimate in requests.items():
@@ -237,7 +239,9 @@ def _list_by_detector(plan: "RowsPlan", requests: "Mapping[str, Estimate]") -> s
     return "; ".join(f"{names} {count:,}" for names, count in ranked)
 
 
-def _confirm(plan: "RowsPlan", requests: "Mapping[str, Estimate]", server: "ScoredServer") -> None:
+def _confirm(
+    plan: "RowsPlan", requests: "Mapping[str, RequestEstimate]", server: "ScoredServer"
+) -> None:
     """Ask before many requests are sent.
 
     Raises:
@@ -261,7 +265,9 @@ def _confirm(plan: "RowsPlan", requests: "Mapping[str, Estimate]", server: "Scor
     require_agreement(f"Send {to_send:,} requests?", refusal, declined="Nothing was sent.")
 
 
-def _print_plan(plan: "RowsPlan", requests: "Mapping[str, Estimate]", *, as_json: bool) -> None:
+def _print_plan(
+    plan: "RowsPlan", requests: "Mapping[str, RequestEstimate]", *, as_json: bool
+) -> None:
     """Print the steps of a dry run and their total cost."""
     from spikein.cli.scores_output import rows_counted
     from spikein.scoring.detect_file import planned_steps

@@ -10,7 +10,7 @@ from spikein.cli.options import RUNS, STORE, RunsFolder, StoreFolder, option
 from spikein.cli.output import at_terminal, print_table, require_agreement, say, warn
 
 if TYPE_CHECKING:
-    from spikein.runs.register import Roots
+    from spikein.runs.register import RunRegistry
     from spikein.store.garbage import Collection
     from spikein.store.store import Store
 
@@ -104,7 +104,7 @@ def _collect_confirmed(
     return collect(store, keep=keep, confirmed=removable)
 
 
-def _check_known(roots: "Roots", store: Path) -> None:
+def _check_known(roots: "RunRegistry", store: Path) -> None:
     """Refuse to collect when no run is known, since everything would be removed.
 
     Raises:
@@ -121,7 +121,7 @@ def _check_known(roots: "Roots", store: Path) -> None:
         )
 
 
-def _find_deleted_runs(roots: "Roots", *, yes: bool, forget_missing: bool) -> frozenset[Path]:
+def _find_deleted_runs(roots: "RunRegistry", *, yes: bool, forget_missing: bool) -> frozenset[Path]:
     """List the missing run folders; return those that were deleted on purpose."""
     if not roots.missing:
         return frozenset()

@@ -8,8 +8,8 @@ from typing import Annotated
 
 import typer
 
+from inject.builtin_files import CONFIGS, EXPERIMENTS
 from inject.errors import InputError
-from inject.shipped import CONFIGS, EXPERIMENTS
 from spikein.cli.completion import shipped_experiments
 from spikein.cli.options import argument, option
 from spikein.cli.output import say

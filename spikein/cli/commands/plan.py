@@ -280,7 +280,7 @@ def _print_estimates(estimates: "Sequence[TrainingEstimate]", hardware: "Hardwar
         if not fitting:
             say(
                 f"{estimate.what}: fits no stage of ZeRO on {hardware.gpus} such GPUs; use more "
-                "GPUs, execution.checkpointing, CPU offload or mode: lora."
+                "GPUs, training_runtime.gradient_checkpointing, CPU offload or mode: lora."
             )
         elif fitting[0] > 0:
             say(f"{estimate.what}: fits from {stages[fitting[0]]} on.")
@@ -336,7 +336,7 @@ def check(file: ExperimentFile, overrides: Overrides = None, store: StoreFolder 
 
 def _print_power(result: "PowerResult") -> None:
     """Print both tables and a sentence."""
-    from spikein.api.power import Assumed
+    from spikein.api.power import PowerAssumptions
 
     values = {"delta": result.delta, **vars(result.assumed)}
     print_rows(
@@ -346,7 +346,7 @@ def _print_power(result: "PowerResult") -> None:
             "what": field.description,
             "from": result.sources[name],
         }
-        for name, field in Assumed.model_fields.items()
+        for name, field in PowerAssumptions.model_fields.items()
     )
     say("")
     auc, delta = f"AUC {result.assumed.auc:g}", f"{result.delta:g}"

@@ -40,11 +40,11 @@ class Local(SideBySide):
     def __init__(self, settings: LocalSettings | None = None) -> None:
         self.settings: LocalSettings = settings or LocalSettings()
 
-    def pool(self, run: GraphRun) -> "_Workers":
+    def pool(self, run: GraphRun) -> "_LocalPool":
         """Return the workers of a run."""
         shares = worker_shares(self.settings.workers, usable_cores(), visible_gpus())
         file = write_graph(run.graph, run.store, run.status.folder)
-        return _Workers(file, shares[: max(run.left, 1)])
+        return _LocalPool(file, shares[: max(run.left, 1)])
 
 
 class Share(NamedTuple):
@@ -111,7 +111,7 @@ def require_local_training(execution: ExecutionSettings) -> None:
         require_extension()
 
 
-class _Workers:
+class _LocalPool:
     """The pool of `spikein.executors.scheduling`, out of processes of this machine."""
 
     def __init__(self, graph: GraphFile, shares: Sequence[Share]) -> None:

@@ -119,7 +119,7 @@ def _artifacts(names: tuple[str, str], origins: Origins) -> list[Part]:
 def pooled_table(names: tuple[str, str], metrics: ComparedMetrics) -> Table | None:
     """Return the AUCs of both runs over all datasets; None if there are none."""
     rows = [
-        (detector_title(place["detector"]), place["words"], *_compare(metrics.numbers, place))
+        (detector_title(place["detector"]), place["label"], *_compare(metrics.numbers, place))
         for place in metrics.pooled_aucs()
     ]
     caption = (

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.stats import norm
 
-from analysis.arm import Column, LoadedArm
+from analysis.arm import DetectorColumn, LoadedArm
 from analysis.decisions.flagged import benjamini_hochberg, clustered_share, flagged_rows, p_values
 from analysis.findings import table_schema
 from analysis.settings import AnalysisSettings
@@ -97,7 +97,7 @@ def test_share_interval_is_never_a_point():
 
 def by_hand(arm: LoadedArm, detector: str, level: float) -> tuple[int, int, float]:
     """Return the flagged rows, the non-members among them and the smallest p, by plain loops."""
-    column = arm.index[Column(detector, arm.arm.defaults[detector])]
+    column = arm.index[DetectorColumn(detector, arm.arm.defaults[detector])]
     rows = range(len(arm.examples))
     pairs = []
     for row in rows:

@@ -52,7 +52,9 @@ def test_difference_over_seeds_is_a_paired_t_test():
     # A paired t test over the seeds.
     ends = ttest_rel(by_seed[1], by_seed[0]).confidence_interval(0.95)
     assert contrast["value"] == pytest.approx((by_seed[1] - by_seed[0]).mean())
-    assert (contrast["alone_low"], contrast["alone_high"]) == pytest.approx((ends.low, ends.high))
+    assert (contrast["pointwise_low"], contrast["pointwise_high"]) == pytest.approx(
+        (ends.low, ends.high)
+    )
 
 
 def test_a_seed_missing_in_one_arm_is_omitted():

@@ -5,7 +5,7 @@ import pytest
 from scipy.stats import norm
 
 from analysis.factors.doses import quantile_cells
-from analysis.factors.lines import Line, fit_line
+from analysis.factors.lines import FittedLine, fit_line
 from inject.keyed import Stream, generator, item_key
 from scripts.calibration.cells.factors import Design, one_line
 from scripts.calibration.factor_studies import LineDesign, count_lines, draw_doses
@@ -43,7 +43,7 @@ def test_a_bent_curve_is_rejected():
     aucs, x = _draw(LineDesign(2000, 0.0))
     value = norm.cdf(np.array([0.0, 1.0, 1.0, 0.0]))[None]
     line = fit_line(aucs._replace(value=value), x)
-    assert isinstance(line, Line)
+    assert isinstance(line, FittedLine)
     assert line.misfit_p < 1e-6
 
 
@@ -56,8 +56,8 @@ def test_doses_share_their_non_members():
     for at in range(k):
         apart[0, at, at * groups : (at + 1) * groups] = aucs.influence[0, at]
     other = fit_line(aucs._replace(influence=apart), x)
-    assert isinstance(line, Line)
-    assert isinstance(other, Line)
+    assert isinstance(line, FittedLine)
+    assert isinstance(other, FittedLine)
     # Variance that all doses share moves the intercept, not the slope.
     assert line.covariance[1, 1] < other.covariance[1, 1]
 
@@ -67,9 +67,9 @@ def test_a_perfect_dose_has_a_finite_position_and_spread():
     value, influence = aucs.value.copy(), aucs.influence.copy()
     value[0, -1], influence[0, -1] = 1.0, 0.0
     line = fit_line(aucs._replace(value=value, influence=influence), x)
-    assert isinstance(line, Line)
+    assert isinstance(line, FittedLine)
     without = fit_line(aucs.part(slice(None), slice(3)), x[:3])
-    assert isinstance(without, Line)
+    assert isinstance(without, FittedLine)
     assert line.low < line.slope < line.high
     # It raises the line only slightly, because its position is very uncertain.
     assert line.intercept + 6 * line.slope > without.intercept + 6 * without.slope
@@ -81,7 +81,7 @@ def test_a_dose_missing_in_one_seed_is_omitted():
     value = aucs.value.copy()
     value[1, 1] = np.nan
     line = fit_line(aucs._replace(value=value), x)
-    assert isinstance(line, Line)
+    assert isinstance(line, FittedLine)
     assert line.points.x.tolist() == [x[0], x[2], x[3]]
     assert line.seeds == 2
 
@@ -92,7 +92,7 @@ def test_a_missing_seed_leaves_the_line_intact():
     value[1] = np.nan
     line = fit_line(aucs._replace(value=value), x)
     remaining = fit_line(aucs.part(np.array([True, False, True]), slice(None)), x)
-    assert isinstance(line, Line)
+    assert isinstance(line, FittedLine)
     assert (line.slope, line.low, line.seeds) == (remaining.slope, remaining.low, 2)
 
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from analysis.intervals.clustered import Part, cluster
-from analysis.intervals.ends import Scale, find_difference, find_interval
+from analysis.intervals.ends import IntervalMethod, find_difference, find_interval
 from analysis.intervals.influence import Sample, Side, auc_sample, difference
 from scripts.calibration.coverage import coverage
 from scripts.calibration.others import (
@@ -20,7 +20,7 @@ STUDIES = 300
 
 def coverage_of(design: Design, studies: int = STUDIES) -> float:
     made = simulate(design, studies)
-    ends = find_interval(made.found, Scale.AUC, confidence=0.95)
+    ends = find_interval(made.found, IntervalMethod.AUC, confidence=0.95)
     return coverage(ends, made.truth).share
 
 
@@ -97,7 +97,7 @@ def test_groups_are_counted_not_rows():
     members = Side(scores[:40], np.repeat([0, 1], 20))
     others = Side(scores[40:], np.repeat([2, 3], 20))
     number = auc_sample(members, others, np.ones((1, 40), dtype=bool), 4)
-    interval = find_interval(clustered(number), Scale.AUC, confidence=0.95)
+    interval = find_interval(clustered(number), IntervalMethod.AUC, confidence=0.95)
     assert interval.about == ["none: 2 groups on one side"]
     assert np.isnan(interval.low[0])
 
@@ -134,7 +134,7 @@ def test_difference_bounds_match_a_search_over_the_ellipse():
     inside = first**2 - 2 * share * first * second + second**2 <= 1 - share**2
     aucs = []
     for number, way in zip(samples, (first, second), strict=True):
-        ends = find_interval(clustered(number), Scale.AUC, confidence=0.95)
+        ends = find_interval(clustered(number), IntervalMethod.AUC, confidence=0.95)
         low, middle, high = (logit(end[0]) for end in (ends.low, number.value, ends.high))
         moved = middle + way * np.where(way > 0, high - middle, middle - low)
         aucs.append(1 / (1 + np.exp(-moved)))
@@ -165,4 +165,4 @@ def test_pooled_threshold_keeps_its_rate():
 @pytest.mark.parametrize(("seeds", "about"), [(1, "this model"), (2, "these 2 models")])
 def test_intervals_of_one_or_two_seeds_apply_to_these_models(seeds, about):
     pooled = clustered(*(sample(0.6 + 0.1 * seed, [0.02, -0.02] * 10) for seed in range(seeds)))
-    assert find_interval(pooled, Scale.AUC, confidence=0.95).about == [about]
+    assert find_interval(pooled, IntervalMethod.AUC, confidence=0.95).about == [about]

@@ -5,7 +5,7 @@ from math import inf
 import numpy as np
 import pytest
 
-from analysis.intervals.fieller import Reach, fieller, reach_text
+from analysis.intervals.fieller import ThresholdCrossing, fieller, reach_text
 
 GRID = np.linspace(0, 50, 50_001)
 
@@ -34,7 +34,7 @@ def test_a_flat_line_under_the_level_never_reaches_it():
 
 def test_text_gives_no_number_beyond_the_measured_range():
     def text_of(value, *places):
-        reach = Reach(value, places)
+        reach = ThresholdCrossing(value, places)
         return reach_text(reach, smallest=1, largest=64, written=lambda x: f"{x:g}")
 
     assert text_of(12, (5, 30)) == "12 [5, 30]"

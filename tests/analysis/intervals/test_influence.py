@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from analysis.intervals.clustered import Part, cluster
-from analysis.intervals.ends import Scale, find_interval
+from analysis.intervals.ends import IntervalMethod, find_interval
 from analysis.intervals.influence import (
     Side,
     allowed_false_positives,
@@ -115,7 +115,9 @@ def test_trend_depends_on_members_with_uncommon_copy_counts(few, strata):
     trend, _ = trend_sample(side, copies, 90, copies if strata else None)
     assert trend.groups.tolist() == [[few], [few]]
     assert trend.freedom[0, 0] == max(few - 1, 1)
-    interval = find_interval(cluster([{"": Part(trend, np.ones(1))}]), Scale.TREND, confidence=0.95)
+    interval = find_interval(
+        cluster([{"": Part(trend, np.ones(1))}]), IntervalMethod.TREND, confidence=0.95
+    )
     assert np.isfinite(interval.low[0]) == (few >= 3)
     assert interval.about[0].startswith("none") == (few < 3)
 

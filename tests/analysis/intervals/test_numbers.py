@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from analysis.arm import Cohort, load_arm
 from analysis.auc_cells import PreparedCohort, measure_columns
 from analysis.intervals.clustered import Part, cluster
-from analysis.intervals.ends import Scale, find_difference, find_interval
+from analysis.intervals.ends import IntervalMethod, find_difference, find_interval
 from analysis.intervals.influence import Side, auc_sample, difference, trend_sample
 from analysis.intervals.rows import Rows, auc_numbers
 from analysis.settings import AnalysisSettings
@@ -108,7 +108,7 @@ def test_table_bounds_match_cells_computed_separately(measured):
     for column, dataset in itertools.product(by_column, (None, *work.datasets)):
         for k, cell in enumerate(by_column[column].aucs(dataset or "all").values()):
             pooled = cluster([of_cell(seed, dataset, k) for seed in by_column[column].auc.seeds])
-            low, high, about = find_interval(pooled, Scale.AUC, confidence=0.95)
+            low, high, about = find_interval(pooled, IntervalMethod.AUC, confidence=0.95)
             if np.isnan(cell.value):
                 assert cell.reason == "no value"
                 continue

@@ -5,13 +5,15 @@ import pytest
 from analysis.page.drawing.elements import Drawing
 from analysis.page.drawing.picture import Picture
 from analysis.page.parts import HALF, Columns, Fold, Note, answer
-from analysis.page.table import Column, Table
+from analysis.page.table import Table, TableColumn
 
 TITLES = ("anchor", "Short", "A question?")
 
 
 def table(rows: int) -> Table:
-    return Table(title="T", columns=(Column("X"),), rows=tuple((f"{at}",) for at in range(rows)))
+    return Table(
+        title="T", columns=(TableColumn("X"),), rows=tuple((f"{at}",) for at in range(rows))
+    )
 
 
 def drawn(width: float) -> Picture:

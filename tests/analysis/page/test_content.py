@@ -18,7 +18,7 @@ from analysis.page.sections.experiment import (
 )
 from detect.settings import DetectSettings
 from inject.examples.contaminant import Contaminant, PoolSettings
-from inject.examples.example import Loss
+from inject.examples.example import DropReason
 from inject.examples.twin_membership import Twins
 from inject.plan.settings import Copies, Placement
 from inject.variants.settings import Variants
@@ -26,7 +26,7 @@ from tests.analysis.page.test_page import step
 from train.settings import BaseSettings, ModelSettings, TrainSettings
 
 QUIET = {
-    "losses": {}, "split": 0, "repeated_ids": 0, Loss.CUT_BEFORE_ANSWER: [], "strata": 3,
+    "losses": {}, "split": 0, "repeated_ids": 0, DropReason.CUT_BEFORE_ANSWER: [], "strata": 3,
     "strata_pooled": {"strata": 0, "rows": 0}, "protected": False,
 }  # fmt: skip
 
@@ -91,7 +91,12 @@ def test_setup_shows_base_model_twins_and_precision():
 
 def test_dropped_rows_and_protected_texts_are_named_by_dataset_and_pool():
     facts = QUIET | {
-        "losses": {Loss.DUPLICATE: 3, Loss.TOO_LONG: 2, Loss.NEAR_DUPLICATE: 1, Loss.CUT: 4},
+        "losses": {
+            DropReason.DUPLICATE: 3,
+            DropReason.TOO_LONG: 2,
+            DropReason.NEAR_DUPLICATE: 1,
+            DropReason.CUT: 4,
+        },
         "strata_pooled": {"strata": 2, "rows": 7},
         "protected": True,
     }

@@ -18,7 +18,7 @@ from analysis.page.sections.copies import copies_section
 from analysis.page.sections.detector import detector_section
 from analysis.page.sections.factors import factors_section
 from analysis.page.sections.rates import rates_section
-from analysis.page.view import MAX_ARMS, MAX_DETECTORS, View
+from analysis.page.view import MAX_ARMS, MAX_DETECTORS, ReportView
 from analysis.results import analyse
 from analysis.settings import AnalysisSettings
 from analysis.summary import find_headline
@@ -35,7 +35,7 @@ def html_of(tables: list[Findings]) -> str:
     best = find_headline(tables)
     empty = analyse([], AnalysisSettings(dataset_detectors=()))
     inputs = PageInputs(name="x", arms=[], analysis=empty, experiment_yaml="")
-    view = View(inputs=inputs, tables=tables, best=best)
+    view = ReportView(inputs=inputs, tables=tables, best=best)
     sections = (
         copies_section(view),
         detector_section(view, []),
@@ -85,7 +85,7 @@ def test_badges_show_the_number_and_the_required_range():
     room = Estimate(nan, 0.12, 0.61)
     checks = [
         Check(key="streams", name="A", verdict="passed", sentence="", total=650),
-        Check(key="fed", name="B", verdict="failed", sentence="", total=10, off=1),
+        Check(key="fed", name="B", verdict="failed", sentence="", total=10, n_failed=1),
         Check(
             key="base",
             name="Base",

@@ -6,7 +6,7 @@ from html import unescape
 import pytest
 
 from analysis.page.content import build_page
-from analysis.page.inputs import PageInputs, StepRecord, Stream
+from analysis.page.inputs import ModelStream, PageInputs, StepRecord
 from analysis.page.parts import script_digest
 from analysis.page.sections.detector import detector_notes
 from analysis.page.streams import share_sentence, stream_audits, stream_listing, stream_sentences
@@ -210,7 +210,9 @@ def test_listings_omit_uninformative_columns():
 
 def test_a_copy_that_was_not_read_is_explained():
     copies = CopyOutcomes(planned=320, whole=319, altered=0, partly=1, never=0, first_altered=())
-    stream = Stream(axes={}, model="contaminated", seed=0, tokens=1000, payload=520, copies=copies)
+    stream = ModelStream(
+        axes={}, model="contaminated", seed=0, tokens=1000, payload=520, copies=copies
+    )
     (first,) = stream_sentences([stream])
     assert "Of 320 planned copies 319 were read whole: 1 cut by the end of" in first
     assert share_sentence([stream]).startswith("Copies are 52 % of the training tokens")

@@ -8,9 +8,9 @@ import pytest
 from analysis.page.content import build_page
 from analysis.page.inputs import PageInputs
 from analysis.page.unlearning.audits import audit_tables
-from analysis.page.unlearning.methods import UnlearningMethod, unlearning_paragraphs
+from analysis.page.unlearning.methods import MethodEntry, unlearning_paragraphs
 from analysis.page.unlearning.sections import UnlearningInputs, unlearning_notes
-from analysis.page.unlearning.study import StudyArm, by_arm, method_title
+from analysis.page.unlearning.study import UnlearningArm, by_arm, method_title
 from analysis.page.unlearning.tables import NUMBER, SIGNED, steps_text
 from analysis.page.unlearning.verdicts import leading_sentences
 from analysis.references import bibliography
@@ -103,7 +103,7 @@ def test_breakdowns_have_one_column_per_value(page):
 
 def test_pictures_contain_the_numbers_of_the_table(report):
     html = render(report).replace("\N{NO-BREAK SPACE}", " ")
-    arm = StudyArm(found=by_arm(report.unlearning.measures)[""])
+    arm = UnlearningArm(found=by_arm(report.unlearning.measures)[""])
 
     def hovers(name: str) -> set[str]:
         figure = html[html.index(f'<figure id="figure-{name}"') :].partition("</figure>")[0]
@@ -202,8 +202,8 @@ def test_unreached_steps_are_reported():
 
 def test_methods_text_names_all_settings_and_cites_all_methods():
     made = [
-        UnlearningMethod("npo", "npo", {"lr": 1e-5, "beta": 0.1, "lora": None, "retain": True}),
-        UnlearningMethod("mine", "mine.py:forget", {"betas": (0.9, 0.95)}),
+        MethodEntry("npo", "npo", {"lr": 1e-5, "beta": 0.1, "lora": None, "retain": True}),
+        MethodEntry("mine", "mine.py:forget", {"betas": (0.9, 0.95)}),
     ]
     (text,) = unlearning_paragraphs(made)
     assert "negative preference optimisation (Zhang et al. 2024)" in text
@@ -234,9 +234,9 @@ def test_page_of_twelve_methods_in_two_arms_keeps_the_layout_limits(report, tmp_
 
 def test_representative_detector_is_the_first_of_a_fixed_list():
     def headline(*detectors: str) -> str:
-        return StudyArm(found=by_arm(measured_rows(detectors=detectors))[""]).detector
+        return UnlearningArm(found=by_arm(measured_rows(detectors=detectors))[""]).detector
 
     assert headline("zlib", "loss", "min_k") == "min_k"
     assert headline("zlib", "reference", "loss") == "loss"
     assert headline("my_own", "reference") == "my_own"
-    assert StudyArm(found=by_arm([])[""]).detector == ""
+    assert UnlearningArm(found=by_arm([])[""]).detector == ""

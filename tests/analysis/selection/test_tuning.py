@@ -3,7 +3,7 @@ import dataclasses
 import numpy as np
 import pytest
 
-from analysis.arm import Column, load_arm
+from analysis.arm import DetectorColumn, load_arm
 from analysis.selection.tuning import choose_settings
 from analysis.settings import AnalysisSettings
 from tests.analysis.synthetic import make_arm
@@ -20,7 +20,9 @@ def with_scores(loaded, **columns):
     """Replace the scores of min_k's settings."""
     scores = loaded.scores.copy()
     for setting, values in columns.items():
-        scores[:, loaded.index[Column("min_k", f"k={setting[1:].replace('_', '.')}")]] = values
+        scores[:, loaded.index[DetectorColumn("min_k", f"k={setting[1:].replace('_', '.')}")]] = (
+            values
+        )
     return dataclasses.replace(loaded, scores=scores)
 
 

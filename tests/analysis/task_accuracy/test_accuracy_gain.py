@@ -51,7 +51,7 @@ def test_mean_comes_first_and_datasets_are_separate() -> None:
 
 
 def test_one_dataset_has_no_mean_and_a_missing_base_leaves_gaps() -> None:
-    after = [quantity for quantity in ALL if quantity.moment == "after"]
+    after = [quantity for quantity in ALL if quantity.phase == "after"]
     tables = tables_of(accuracy(["a"], [""], after))
     (row,) = tables["Change of accuracy, plain scores"].rows
     assert row[0].text == "All arms"
@@ -71,6 +71,6 @@ def test_picture_shows_all_arms_with_a_base_accuracy(analysed) -> None:
     ]
     hover = ": +60.0 points [+0.0, +100.0] · 20 members, 30 non-members</title>"
     assert picture.drawing.wide.count(hover) == 4
-    after = [quantity for quantity in ALL if quantity.moment == "after"]
+    after = [quantity for quantity in ALL if quantity.phase == "after"]
     without = accuracy_section(accuracy(["a"], [""], after), ["train.lr"], view)
     assert list(pictures_in(without.parts)) == []

@@ -158,7 +158,11 @@ def test_fading_is_the_mean_placement_of_pairs(checkpoints, tables):
                 seen = checkpoint.seen.get(example.example_id)
                 if example.split != "test" or seen is None or seen.copies != int(row["copies"]):
                     continue
-                if row["since_low"] <= checkpoint.step - seen.last_step <= row["since_high"]:
+                if (
+                    row["steps_since_copy_low"]
+                    <= checkpoint.step - seen.last_step
+                    <= row["steps_since_copy_high"]
+                ):
                     outside = [
                         scores[other.example_id]
                         for other in pool

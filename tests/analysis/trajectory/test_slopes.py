@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from analysis.intervals.ends import Scale
+from analysis.intervals.ends import IntervalMethod
 from analysis.intervals.numbers import Numbers
 from analysis.page.parts import pictures_in
 from analysis.page.sections.trajectory import trajectory_section
@@ -88,7 +88,7 @@ def test_slope_variance_matches_the_jackknife():
     )
     variance = np.square(whole.sample.influence.sum(axis=0)).sum()
     assert variance == pytest.approx(expected, rel=0.1)
-    (estimate,) = Numbers([{"": whole}], Scale.SLOPE).estimates(confidence=0.95)
+    (estimate,) = Numbers([{"": whole}], IntervalMethod.SLOPE).estimates(confidence=0.95)
     assert estimate.about.startswith("this model; not")
 
 

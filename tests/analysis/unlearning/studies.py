@@ -50,8 +50,8 @@ def statistics_of(random: np.random.Generator, level: float, tokens: int) -> Tok
     return TokenStatistics(
         ids=np.arange(tokens, dtype=np.int32),
         log_probability=values,
-        mean=nothing,
-        deviation=nothing,
+        mean_log_prob=nothing,
+        std_log_prob=nothing,
         entropy=nothing,
         rank=rank.astype(np.int32),
         top_log_probability=nothing,

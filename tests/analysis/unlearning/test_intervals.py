@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from scipy.stats import binom
 
 from analysis.intervals.clustered import Part, cluster
-from analysis.intervals.ends import Scale, find_relative_change
+from analysis.intervals.ends import IntervalMethod, find_relative_change
 from analysis.intervals.influence import Side, auc_sample, difference, mean_sample
 from analysis.intervals.numbers import Numbers
 from analysis.unlearning.measures import forget_quality
@@ -104,7 +104,7 @@ def test_relative_change_is_within_its_interval_and_above_minus_one(inside, outs
 def numbers(values, groups) -> Numbers:
     values, groups = np.asarray(values, float), np.asarray(groups)
     sample = mean_sample(values, groups, np.ones((1, len(values)), bool), int(groups.max()) + 1)
-    return Numbers([{"": Part(sample, np.array([float(len(values))]))}], Scale.SLOPE)
+    return Numbers([{"": Part(sample, np.array([float(len(values))]))}], IntervalMethod.SLOPE)
 
 
 def test_original_has_position_one_and_retrained_zero():

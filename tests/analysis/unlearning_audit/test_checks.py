@@ -15,7 +15,7 @@ from analysis.unlearning_audit.checks import (
     judge,
 )
 from analysis.unlearning_audit.rule import AuditShares
-from analysis.unlearning_audit.shares import Clusters, Level, Written
+from analysis.unlearning_audit.shares import Clusters, ControlOverlap, Written
 from tests.analysis.unlearning_audit.made import chunks
 
 CHUNKS = 40
@@ -38,7 +38,7 @@ def judged(
     written: int = 0,
 ) -> tuple[AuditShares, Judgement]:
     """Return the judgement on models with these mean losses that write `written` texts."""
-    level = Level(3.0, CHUNKS, "the control")
+    level = ControlOverlap(3.0, CHUNKS, "the control")
     remembered = [at < written for at in range(CHUNKS)]
     share = Estimate(written / CHUNKS, 0.0, 1.0)
     shares = AuditShares(

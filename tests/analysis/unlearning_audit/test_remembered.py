@@ -12,7 +12,7 @@ from analysis.unlearning_audit.evidence import AUDITED, prompt_of, rest_of, scor
 from analysis.unlearning_audit.rule import Band, audit_shares, calibrated_band, conformal_edge
 from analysis.unlearning_audit.shares import (
     Clusters,
-    Level,
+    ControlOverlap,
     Written,
     control_level,
     share_false,
@@ -26,7 +26,7 @@ from inject.examples.example import Example
 from tests.analysis.unlearning_audit.made import chunks
 
 WORDS = st.lists(st.text(st.characters(categories=["L", "P"]), min_size=1), min_size=6)
-LEVEL = Level(3.0, 30, "the retrained model")
+LEVEL = ControlOverlap(3.0, 30, "the retrained model")
 
 
 def singletons(count: int) -> Clusters:
@@ -37,7 +37,7 @@ def remembering(
     remembered: np.ndarray,
     weights: list[float] | None = None,
     undrawn: int = 0,
-    level: Level = LEVEL,
+    level: ControlOverlap = LEVEL,
 ) -> Written:
     """Return the memory of a model; `undrawn` further chunks were not sampled."""
     all_weights = np.array(weights or [1.0] * len(remembered))

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from analysis.validate.validation import Judged, Validation, validate_detectors
+from analysis.validate.validation import CandidateResult, Validation, validate_detectors
 from detect.ground_truth.ground_truth import GroundTruth
 from tests.analysis.validate.judging import JUDGED, REFUSED
 from tests.detect.ground_truths import make_truth
@@ -39,5 +39,5 @@ def validation(judge) -> Validation:
 
 
 @pytest.fixture(scope="package")
-def judged(validation) -> dict[str, Judged]:
+def judged(validation) -> dict[str, CandidateResult]:
     return {result.name.removeprefix("wrong."): result for result in validation.judged}

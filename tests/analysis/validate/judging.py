@@ -2,8 +2,8 @@
 
 from pathlib import Path
 
-from analysis.validate.checks import Finding
-from analysis.validate.validation import Judged, Validation
+from analysis.validate.checks import CheckFinding
+from analysis.validate.validation import CandidateResult, Validation
 from detect.ground_truth.bundle import read_bundle
 from detect.ground_truth.ground_truth import GroundTruth
 from detect.ground_truth.packing import write_bundle
@@ -21,19 +21,19 @@ def bundled(truth: GroundTruth, folder: Path) -> GroundTruth:
     return read_bundle(folder / "made-up.bundle")
 
 
-def finding(result: Judged, check: str) -> Finding:
+def finding(result: CandidateResult, check: str) -> CheckFinding:
     return next(finding for finding in result.findings if finding.check == check)
 
 
-def severity(result: Judged, check: str) -> str:
+def severity(result: CandidateResult, check: str) -> str:
     return finding(result, check).severity
 
 
-def wrong_checks(result: Judged) -> set[str]:
+def wrong_checks(result: CandidateResult) -> set[str]:
     return {finding.check for finding in result.findings if finding.severity == "wrong"}
 
 
-def only_judged(validation: Validation) -> Judged:
+def only_judged(validation: Validation) -> CandidateResult:
     assert not validation.refused, validation.refused
     (result,) = validation.judged
     return result

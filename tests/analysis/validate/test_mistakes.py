@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 import spikein
-from analysis.arm import Column
+from analysis.arm import DetectorColumn
 from analysis.settings import AnalysisSettings
-from analysis.validate.checks import Subject
+from analysis.validate.checks import CheckedSetting
 from analysis.validate.dependence import within_length
 from analysis.validate.ranking import cohort_models
 from analysis.validate.validation import validate_detectors
@@ -127,7 +127,7 @@ def test_forgotten_members_must_be_at_chance_on_the_retrained_model(judge, with_
     assert chance.severity != "wrong"
     model = with_retrained.models[-1]
     score = np.array(
-        [(s.log_probability - s.mean).mean() for s in model.evidence.statistics["text"]]
+        [(s.log_probability - s.mean_log_prob).mean() for s in model.evidence.statistics["text"]]
     )
     test = np.array([row.split == "test" for row in model.rows])
     member = np.array([row.side == "member" for row in model.rows])
@@ -142,10 +142,10 @@ def test_forgotten_members_must_be_at_chance_on_the_retrained_model(judge, with_
 def test_auc_within_length_matches_a_slow_count(truth):
     model = truth.models[0]
     first = cohort_models(truth)[0]
-    loaded, column = first.loaded, Column("loss", "-")
+    loaded, column = first.loaded, DetectorColumn("loss", "-")
     lengths = np.array([len(ids) for ids in model.evidence.statistics["text"]], dtype=np.float64)
     settings = AnalysisSettings.model_validate(dict(truth.analysis))
-    subject = Subject(first.cohort, first.models, loaded, column, settings)
+    subject = CheckedSetting(first.cohort, first.models, loaded, column, settings)
     _, within, _, _ = within_length(subject, [lengths])
     arm = loaded[0]
     rows = np.flatnonzero(arm.test)

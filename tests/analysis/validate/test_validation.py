@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 import spikein
-from analysis.arm import Arm, Column, cohorts, join_arm
+from analysis.arm import Arm, DetectorColumn, cohorts, join_arm
 from analysis.auc_cells import PreparedCohort, measure_columns
 from analysis.intervals.estimate import Estimate
 from analysis.settings import AnalysisSettings
@@ -148,7 +148,7 @@ def test_report_and_validate_give_the_same_interval(truth, by_levels, tmp_path):
         model.rows,
         model.scores,
     )
-    column = Column("loss", model.defaults["loss"])
+    column = DetectorColumn("loss", model.defaults["loss"])
     settings = AnalysisSettings.model_validate(dict(truth.analysis))
     (cohort,) = cohorts([arm.arm])
     work = PreparedCohort.prepare(cohort, [arm], list(arm.columns), settings)

@@ -21,8 +21,8 @@ def with_temperatures(count: int, seed: int, betas):
         tempered = random_statistics(count, seed=seed + int(100 * beta))
         more[beta] = TemperedStatistics(
             log_probability=tempered.log_probability,
-            mean=tempered.mean,
-            deviation=tempered.deviation,
+            mean_log_prob=tempered.mean_log_prob,
+            std_log_prob=tempered.std_log_prob,
         )
     return replace(rows, tempered=more)
 
@@ -46,8 +46,8 @@ def naive(rows, form: str, beta: float) -> float:
         if form == "contrast":
             terms.append(own - other if beta < 1 else other - own)
         else:
-            centred = other - float(source.mean[position])
-            scale = math.sqrt(max(float(source.deviation[position]) ** 2, 1e-6))
+            centred = other - float(source.mean_log_prob[position])
+            scale = math.sqrt(max(float(source.std_log_prob[position]) ** 2, 1e-6))
             terms.append(centred / scale if form == "norm" else centred)
     return math.fsum(terms) / len(terms)
 

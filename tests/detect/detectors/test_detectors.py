@@ -81,10 +81,10 @@ def test_min_k_takes_the_least_likely_tokens_including_the_last():
 def test_min_k_and_min_k_plus_plus_are_means_of_the_smallest(seed, count, percent):
     rows = random_statistics(count, seed=seed)
     # A variance that vanishes counts as 1e-6.
-    rows.deviation[0] = 0.0
+    rows.std_log_prob[0] = 0.0
     values, mean, deviation = (
         np.asarray(column, np.float64)
-        for column in (rows.log_probability, rows.mean, rows.deviation)
+        for column in (rows.log_probability, rows.mean_log_prob, rows.std_log_prob)
     )
     z = (values - mean) / np.sqrt(np.maximum(deviation**2, 1e-6))
     number = max(1, count * percent // 100)

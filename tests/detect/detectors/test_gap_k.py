@@ -34,8 +34,8 @@ def token_values(name: str, rows) -> list[float]:
     result = []
     for value, mean, deviation, top in zip(
         rows.log_probability.tolist(),
-        rows.mean.tolist(),
-        rows.deviation.tolist(),
+        rows.mean_log_prob.tolist(),
+        rows.std_log_prob.tolist(),
         rows.top_log_probability.tolist(),
         strict=True,
     ):

@@ -29,7 +29,7 @@ def check_against_whole(row, target, text, prefix, own):
     whole = naive(target, [*prefix, *own])
     count = len(row)
     np.testing.assert_array_equal(row.ids, own[len(own) - count :], err_msg=text)
-    for field in ("log_probability", "mean", "deviation", "entropy", "rank"):
+    for field in ("log_probability", "mean_log_prob", "std_log_prob", "entropy", "rank"):
         np.testing.assert_allclose(
             getattr(row, field), getattr(whole, field)[-count:], atol=1e-4, rtol=0, err_msg=field
         )

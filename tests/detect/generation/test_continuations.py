@@ -8,10 +8,10 @@ import pytest
 from detect.detector_settings import needs_of, parse_detectors, with_grids
 from detect.evidence.continuations import Continuations
 from detect.generation.continuations import (
-    Beginning,
     ContinuationRequest,
     Continued,
-    Division,
+    PromptLength,
+    PromptSplit,
     continue_texts,
     divide,
     read_request,
@@ -56,8 +56,8 @@ class Scribe:
 )
 def test_text_is_divided_between_words_without_loss(unit, amount, beginning, remainder):
     text = "One  two\nthree four five "
-    division = divide(text, Beginning(unit, Decimal(amount)), None)
-    assert division == Division(beginning, remainder, None)
+    division = divide(text, PromptLength(unit, Decimal(amount)), None)
+    assert division == PromptSplit(beginning, remainder, None)
     assert division.beginning + division.rest == text
 
 
@@ -71,7 +71,7 @@ def test_text_is_divided_between_words_without_loss(unit, amount, beginning, rem
     ],
 )
 def test_indivisible_text_has_a_reason(text, reason):
-    assert reason in divide(text, Beginning(), None)
+    assert reason in divide(text, PromptLength(), None)
     (result,) = continue_texts(Scribe(), [text], ContinuationRequest())
     assert (result.texts, result.tokens_out) == ((), 0)
     assert reason in result.reason
@@ -82,7 +82,7 @@ def test_remainder_has_as_many_tokens_as_the_prompt(tiny_tokenizer):
     model = LocalTextModel(random_target("llama", tiny_tokenizer))
     text = make_texts(1, words=30)[0]
     ids = tiny_tokenizer(text)["input_ids"]
-    request = ContinuationRequest(beginning=Beginning("tokens", Decimal(8)))
+    request = ContinuationRequest(beginning=PromptLength("tokens", Decimal(8)))
     (result,) = continue_texts(model, [text], request)
     assert tiny_tokenizer(result.beginning)["input_ids"] == ids[:8]
     assert result.beginning + result.rest == tiny_tokenizer.decode(ids[:16])

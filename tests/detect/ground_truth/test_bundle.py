@@ -128,7 +128,9 @@ def written(folder: Path) -> dict[Callable[[Path], Any], Any]:
         write(folder, IDS, [record] * 2)
     plain = statistics_of([-1.0, -2.0, -0.5], ids=[11, 12, 13], offsets=[(0, 2), (2, 5), (5, 6)])
     half = TemperedStatistics(
-        log_probability=plain.log_probability / 2, mean=plain.mean, deviation=plain.deviation
+        log_probability=plain.log_probability / 2,
+        mean_log_prob=plain.mean_log_prob,
+        std_log_prob=plain.std_log_prob,
     )
     tempered = replace(plain, tempered={0.5: half})
     write_statistics(folder, IDS, [tempered] * 2)

@@ -114,9 +114,13 @@ def test_token_table_with_wrong_types_is_named(tmp_path):
     write_statistics(tmp_path, ["a", "b"], [statistics_of([-1.0])] * 2)
     packing._pack(tmp_path / "statistics.arrow", tmp_path / "statistics.arrow", set())
     table = pq.read_table(tmp_path / "statistics.parquet")
-    wrong = table.set_column(table.column_names.index("mean"), "mean", [["a", "b"]])
+    wrong = table.set_column(
+        table.column_names.index("mean_log_prob"), "mean_log_prob", [["a", "b"]]
+    )
     pq.write_table(wrong, tmp_path / "statistics.parquet")
-    with pytest.raises(InputError, match=r"its column 'mean' is of the type string.*list<"):
+    with pytest.raises(
+        InputError, match=r"its column 'mean_log_prob' is of the type string.*list<"
+    ):
         read_statistics(tmp_path)
 
 

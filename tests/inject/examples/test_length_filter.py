@@ -4,7 +4,7 @@ from hypothesis import strategies as st
 
 from inject.corpus.tokenizer import encode_texts
 from inject.errors import InputError
-from inject.examples.example import Example, Loss, RowLoss, Span, example_id
+from inject.examples.example import DroppedRow, DropReason, Example, Span, example_id
 from inject.examples.load import LengthRules, filter_by_length
 
 
@@ -38,8 +38,8 @@ def test_long_rows_can_be_dropped_or_split(tiny_tokenizer):
     texts = ["the river and the bridge", LONG, "a"]
     passed, losses, _ = filtered(texts, tiny_tokenizer, policy="drop")
     assert [row.text for row in passed] == texts[:1]
-    short = RowLoss("toy", "toy.jsonl:2", Loss.TOO_SHORT)
-    assert losses == (RowLoss("toy", "toy.jsonl:1", Loss.TOO_LONG), short)
+    short = DroppedRow("toy", "toy.jsonl:2", DropReason.TOO_SHORT)
+    assert losses == (DroppedRow("toy", "toy.jsonl:1", DropReason.TOO_LONG), short)
     passed, losses, split = filtered(texts, tiny_tokenizer, policy="split")
     assert [row.text for row in passed] == texts[:2]
     assert (split, losses) == (1, (short,))
@@ -49,8 +49,8 @@ def test_rows_cut_to_the_same_text_are_merged(tiny_tokenizer):
     passed, losses, _ = filtered([LONG + "x", LONG + "y"], tiny_tokenizer, policy="truncate")
     assert len(passed) == 1
     assert losses == (
-        RowLoss("toy", "toy.jsonl:0", Loss.CUT),
-        RowLoss("toy", "toy.jsonl:1", Loss.EQUAL_ONCE_CUT, "toy toy.jsonl:0"),
+        DroppedRow("toy", "toy.jsonl:0", DropReason.CUT),
+        DroppedRow("toy", "toy.jsonl:1", DropReason.EQUAL_ONCE_CUT, "toy toy.jsonl:0"),
     )
     _, again, _ = filtered([LONG + "x", passed[0].text], tiny_tokenizer, policy="truncate")
     assert again == losses
@@ -69,7 +69,7 @@ def test_rows_are_kept_or_have_a_reason(parts, room, tiny_tokenizer):
     rules = LengthRules(context=room, room=room, min_tokens=1, policy="truncate")
     examples, losses, _ = filter_by_length(rows, tiny_tokenizer, rules)
     passed_ids = [item.source_id for item in examples]
-    used = {Loss.CUT, Loss.CUT_BEFORE_ANSWER}
+    used = {DropReason.CUT, DropReason.CUT_BEFORE_ANSWER}
     dropped = [item.source_id for item in losses if item.loss not in used]
     assert sorted([*passed_ids, *dropped]) == sorted(item.source_id for item in rows)
     lengths = [len(ids) for ids in encode_texts(tiny_tokenizer, [item.text for item in examples])]

@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from inject.errors import InputError
-from inject.examples.example import Loss, example_id
+from inject.examples.example import DropReason, example_id
 from inject.examples.membership import split_members
 from inject.examples.pool import PoolRequest, near_duplicate_pairs, usable_rows
 from tests.inject.examples.drawing import Membership, drawn_membership, plain_row
@@ -131,7 +131,11 @@ def twins(count, *, datasets=("a", "b", "c")):
 
 
 def across_datasets(membership):
-    return [loss for loss in membership.usable.losses if loss.loss == Loss.NEAR_DUPLICATE_ACROSS]
+    return [
+        loss
+        for loss in membership.usable.losses
+        if loss.drop_reason == DropReason.NEAR_DUPLICATE_ACROSS
+    ]
 
 
 def test_near_duplicates_across_datasets_are_never_on_opposite_sides():
@@ -155,7 +159,7 @@ def test_near_duplicates_across_datasets_are_never_on_opposite_sides():
         for number, membership in enumerate(memberships):
             for loss in across_datasets(membership):
                 assert f"{loss.dataset} {loss.source_id}" in names[number]
-                assert loss.like in set().union(*names) - names[number]
+                assert loss.duplicate_of in set().union(*names) - names[number]
         # 40 of 60 rows of each are examined: most of them are in at least two of the three.
         assert sum(len(across_datasets(membership)) for membership in memberships) > 30
 

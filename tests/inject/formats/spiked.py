@@ -5,7 +5,7 @@ from typing import NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from inject.stream.view import Insertions, View
+from inject.stream.view import Insertions, StreamView
 from tests.inject.streams import ArraySource
 
 END = 0
@@ -20,7 +20,7 @@ class Copy(NamedTuple):
 class Spiked(NamedTuple):
     """A view, the table of its copies, and its expected stream."""
 
-    view: View
+    view: StreamView
     copies: pa.Table
     stream: list[int]
     starts: list[int]
@@ -46,7 +46,7 @@ def spiked(
     budget = budget or len(clean) + payload
     stream, starts, places = compose(clean, clean_starts, copies, tail, budget)
     lengths = np.array([len(copy.text) for copy in copies], dtype=np.int64)
-    view = View(
+    view = StreamView(
         ArraySource(np.array(clean), np.array(clean_starts)),
         Insertions(
             anchor=np.array([copy.anchor for copy in copies], dtype=np.int64),

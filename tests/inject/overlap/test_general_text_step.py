@@ -4,7 +4,7 @@ import pytest
 
 from inject.corpus.background.document import Document
 from inject.errors import InputError
-from inject.overlap.general_text_step import OPENING, behind, take_tokens
+from inject.overlap.general_text_step import OPENING, documents_after, take_tokens
 
 
 class Letters:
@@ -22,12 +22,12 @@ def documents(texts):
 
 def test_documents_without_tokens_are_ignored():
     texts = ["a", " " * 100, "b" * 10, " " * 80 + "c", "d", "\n", "e"]
-    texts_after = [document.text for document in behind(documents(texts), 2, Letters())]
+    texts_after = [document.text for document in documents_after(documents(texts), 2, Letters())]
     assert texts_after == [" " * 80 + "c", "d", "e"]
-    taken = take_tokens(behind(documents(texts), 1, Letters()), 11, Letters())
+    taken = take_tokens(documents_after(documents(texts), 1, Letters()), 11, Letters())
     assert [len(text) for text in taken] == [10, 81]
     with pytest.raises(InputError, match="have 13 tokens after the corpus, fewer than the 99"):
-        take_tokens(behind(documents(texts), 1, Letters()), 99, Letters())
+        take_tokens(documents_after(documents(texts), 1, Letters()), 99, Letters())
 
 
 def test_opening_of_a_long_document_ends_with_a_word():

@@ -4,9 +4,9 @@ import textwrap
 import pytest
 
 from inject.errors import InputError
-from inject.plugins import Expected, file_reference, load_file
+from inject.plugins import PluginKind, file_reference, load_file
 
-ANY = Expected(noun="detector", accepts=callable, allowed="a function")
+ANY = PluginKind(noun="detector", accepts=callable, allowed="a function")
 
 
 def write(folder, **files):

@@ -1,11 +1,11 @@
 import pytest
 
 from inject.errors import InputError
-from inject.plugins import Expected, installed_plugins, load_installed
+from inject.plugins import PluginKind, installed_plugins, load_installed
 from inject.plugins.plugin import _source
 from tests.inject.plugins.packages import forget, install
 
-FUNCTION = Expected(noun="detector", accepts=callable, allowed="a function")
+FUNCTION = PluginKind(noun="detector", accepts=callable, allowed="a function")
 GROUP = "spikein.detectors"
 
 

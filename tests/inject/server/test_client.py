@@ -7,7 +7,7 @@ import traceback
 import pytest
 
 from inject.errors import InputError
-from inject.server.client import Cost
+from inject.server.client import RequestCost
 from inject.server.request import Server, TextRequest
 from tests.inject.server.clients import asked, client
 from tests.stub_server import Answer, prompt_of, refused, stub_server, text
@@ -23,7 +23,7 @@ def test_request_contains_all_settings(monkeypatch, api, path):
     )
     with stub_server() as stub, client(stub.url, api=api, api_key_variable="MY_KEY") as remote:
         assert remote.ask([request])[0].text == "said Please. 5"
-        assert remote.cost == Cost(asked=1, tokens_in=3, tokens_out=2)
+        assert remote.cost == RequestCost(asked=1, tokens_in=3, tokens_out=2)
     [sent] = stub.received
     assert (sent["path"], sent["key"]) == (path, "Bearer secret-key")
     assert {"model": "m", "max_tokens": 9, "temperature": 0.3, "seed": 5}.items() <= sent.items()

@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from inject.errors import InputError
-from inject.server.client import Cost
+from inject.server.client import RequestCost
 from inject.server.reply_cache import Reply, ReplyCache, TextTokens
 from inject.server.request import Server, TextRequest
 from tests.inject.server.clients import asked, client
@@ -37,11 +37,11 @@ def test_rerun_sends_no_request_and_replies_before_an_error_are_kept(tmp_path):
             assert (estimate.requests, estimate.kept, estimate.tokens_out) == (3, 2, 5)
             replies = remote.ask(asked("a", "b", "c"))
             assert [reply.text for reply in replies] == ["said a 7", "said b 7", "said c 7"]
-            assert remote.cost._replace(tokens_in=0, tokens_out=0) == Cost(asked=1, kept=2)
+            assert remote.cost._replace(tokens_in=0, tokens_out=0) == RequestCost(asked=1, kept=2)
         assert len(stub.received) == 4
     with client(stub.url, cache) as remote:  # the server is gone
         assert remote.ask(asked("a", "b", "c")) == replies
-        assert remote.cost == Cost(kept=3)
+        assert remote.cost == RequestCost(kept=3)
 
 
 def test_request_digest_covers_exactly_the_request_content():

@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 
 from inject.errors import InputError
 from inject.plan.settings import Copies, Placement
-from inject.stream.view import Insertions, SourceSlice, View, clean_view
+from inject.stream.view import Insertions, SourceSlice, StreamView, clean_view
 from tests.inject.streams import (
     naive_stream,
     plan_for,
@@ -105,7 +105,7 @@ def test_copies_without_room_are_rejected(layout, anchor, length, message):
             lead=0 * size, text_length=size, payload=np.arange(length),
         )  # fmt: skip
         source = random_source(104, seed=1)
-        return View(
+        return StreamView(
             source, copies, budget=104 if layout == "window" else 100, context=10, layout=layout
         )
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from inject.errors import InputError
 from inject.examples.example import Example, Span, write_examples
 from inject.step import Step, StepContext, find_function
-from inject.variants.paraphrase import TRIES, Question, ServerTextGenerator
+from inject.variants.paraphrase import TRIES, SeededPrompt, ServerTextGenerator
 from inject.variants.rendition import read_renditions
 from inject.variants.settings import Variants
 from inject.variants.variants_step import LocalModels, render_variants, replaced, variants_step
@@ -130,7 +130,7 @@ class Script:
 
     def __init__(self, *answers: str) -> None:
         self.answers = list(answers)
-        self.asked: list[Question] = []
+        self.asked: list[SeededPrompt] = []
 
     def write(self, questions, *, progress=None) -> list[str]:
         self.asked += questions

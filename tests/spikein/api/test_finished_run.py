@@ -14,9 +14,9 @@ from analysis.results import analyse, write_analysis
 from analysis.settings import AnalysisSettings
 from inject.errors import InputError
 from inject.examples.example import EXAMPLES_FILE
-from inject.sealed import file_digests
 from inject.stream.exposures import SCHEMA as EXPOSURES
 from inject.stream.exposures import write_exposures
+from inject.verified_files import file_digests
 from spikein.api.comparison import compare_runs
 from spikein.api.ground_truth import stored_truth
 from spikein.api.report import render_report

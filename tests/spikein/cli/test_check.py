@@ -133,7 +133,7 @@ def test_refusals_of_first_steps_come_before_a_run(tmp_path, case):
     shape.write_text(shape.read_text().replace("context: 128", "context: 512"))
     message, *overrides = EARLY[case]
     check_refused(message, *overrides)
-    planned = invoke("plan", "tiny.yaml", "--no-measure", *overrides)
+    planned = invoke("plan", "tiny.yaml", "--no-time-training", *overrides)
     # Without a network a plan names what it could not look up.
     assert planned.exit_code == (0 if case == "model" else 2)
     assert message in " ".join(planned.output.split())
@@ -144,7 +144,7 @@ def test_refusals_of_first_steps_come_before_a_run(tmp_path, case):
 
 def test_store_that_cannot_be_written_is_refused(tmp_path):
     write_tiny(tmp_path)
-    for command in (["check"], ["plan", "--no-measure"]):
+    for command in (["check"], ["plan", "--no-time-training"]):
         done = invoke(*command, "tiny.yaml", "--store", "/proc/store", code=2)
         assert "/proc/store: cannot be written" in done.output
     assert check("tiny.yaml", "--store", "new/store")[0] == 0
@@ -161,7 +161,7 @@ def test_missing_devices_and_libraries_are_refused(tmp_path, monkeypatch):
     monkeypatch.setattr(
         importlib.util, "find_spec", lambda name: None if name == "trackio" else find_spec(name)
     )
-    check_refused("the tracker trackio is not installed", "execution.trackers=[trackio]")
+    check_refused("the tracker trackio is not installed", "training_runtime.trackers=[trackio]")
 
 
 def test_a_model_and_a_tokenizer_that_do_not_fit_are_refused(
@@ -188,12 +188,15 @@ BAD_INPUT = {
         "base={tokens: 4_000, context: 256}",
     ),
     "windows of processes": (
-        "execution.processes: 8 windows of a step cannot be divided evenly among 3 processes. "
-        "Allowed: 1, 2, 4, 8",
-        "execution={engine: torchrun, processes: 3}",
+        "training_runtime.processes: 8 windows of a step cannot be divided evenly among 3 "
+        "processes. Allowed: 1, 2, 4, 8",
+        "training_runtime={engine: torchrun, processes: 3}",
         "train.batch_tokens=512",
     ),
-    "compiler": ("no-such-compiler is missing", "execution={engine: deepspeed, processes: 2}"),
+    "compiler": (
+        "no-such-compiler is missing",
+        "training_runtime={engine: deepspeed, processes: 2}",
+    ),
     "end token": (
         "the tokenizer makes ids up to 512, and the model's embedding has 512 rows",
         "model={pretrained: model}",
@@ -234,7 +237,7 @@ def test_bad_input_is_refused_before_the_first_step(
     prepare_bad_input(case, tiny_model_path, tiny_tokenizer, monkeypatch)
     message, *overrides = BAD_INPUT[case]
     check_refused(message, *overrides)
-    planned = invoke("plan", "tiny.yaml", "--no-measure", *overrides)
+    planned = invoke("plan", "tiny.yaml", "--no-time-training", *overrides)
     # A plan is often of another machine's run, so it looks for no compiler.
     assert planned.exit_code == (0 if case == "compiler" else 2), planned.output
     with pytest.raises((InputError, InputErrors, StepsFailed)) as caught:

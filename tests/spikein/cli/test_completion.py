@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from detect.registry import detector_names
-from inject.shipped import EXPERIMENTS
+from inject.builtin_files import EXPERIMENTS
 from spikein.cli import completion
 from tests.processes import printed
 

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from inject.builtin_files import AUDITS, EXPERIMENTS
 from inject.hub.address import fits
 from inject.public_data.catalogue import data_sets
-from inject.shipped import AUDITS, EXPERIMENTS
 from tests.command_line import invoke
 from tests.hub_mirror import add_data_sets
 from tests.hub_server import TOKEN, connect, serving

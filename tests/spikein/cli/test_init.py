@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from inject.shipped import EXPERIMENTS
+from inject.builtin_files import EXPERIMENTS
 from spikein.api.plan import plan
 from spikein.config.load import read_experiment
 from tests.command_line import invoke
@@ -39,7 +39,7 @@ def test_the_file_plans_without_notes_on_a_processor(monkeypatch):
     monkeypatch.setattr("spikein.api.plan.visible_gpus", tuple)
     invoke("init", "study")
     planned = invoke(
-        "plan", "study.yaml", "--no-measure", "corpus.tokens=600000", background(), code=0
+        "plan", "study.yaml", "--no-time-training", "corpus.tokens=600000", background(), code=0
     )
     assert "Note" not in planned.output
     assert "a GPU" not in planned.stdout

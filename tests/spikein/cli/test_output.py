@@ -8,7 +8,7 @@ from math import nan
 import pytest
 
 from analysis.intervals.estimate import Estimate
-from analysis.page.table import Column, Table, numbers
+from analysis.page.table import Table, TableColumn, numbers
 from analysis.unit import AUC, Entry
 from spikein.cli.output import print_error, print_json, print_table, say, show_table, tell, warn
 
@@ -80,7 +80,7 @@ def test_ranking_on_a_terminal_shows_whole_names_and_numbers(capsys, monkeypatch
     names = ("min_k_plus_plus", "infilling_dc_pdd", "sentence_similarity")
     titles = ("AUC", *(f"TPR at {rate}% FPR" for rate in (10, 5, 1)))
     ranking = Table(
-        columns=(Column("Detector"), *numbers(*titles)),
+        columns=(TableColumn("Detector"), *numbers(*titles)),
         rows=tuple((Entry(name, notes=(setting,)), *[AUC.entry(auc)] * 4) for name in names),
     )
     show_table(ranking)

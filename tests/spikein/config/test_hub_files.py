@@ -7,7 +7,7 @@ import pytest
 from inject.errors import InputErrors
 from inject.public_data.catalogue import data_sets
 from spikein.config.load import check_document
-from spikein.config.yaml_document import Document
+from spikein.config.yaml_document import YamlDocument
 from tests.hub_mirror import add_data_sets
 from tests.hub_server import connect, serving
 
@@ -21,12 +21,12 @@ def hub(monkeypatch, tmp_path: Path, data_folder: Path):
         yield server
 
 
-def experiment(path: str, data: str = "") -> Document:
+def experiment(path: str, data: str = "") -> YamlDocument:
     rows = {"dataset": "rows", "path": path, "members": 4, "nonmembers": 4}
     values = {
         "name": "by-address",
         "variables": {"data": data},
-        "model": {"shape": "llama-1m", "tokenizer": {"train": 512}},
+        "model": {"shape": "llama-1m", "tokenizer": {"vocab_size": 512}},
         "base": {"tokens": 10_000, "lr": 1e-3},
         "corpus": {"tokens": 10_000, "sources": [{"kind": "docstrings"}]},
         "contaminants": [rows],
@@ -34,10 +34,10 @@ def experiment(path: str, data: str = "") -> Document:
         "train": {"mode": "continue", "lr": 1e-3, "context": 64, "batch_tokens": 256},
         "detect": {"detectors": ["loss"]},
     }
-    return Document(values=values, places={}, name="the experiment")
+    return YamlDocument(values=values, places={}, name="the experiment")
 
 
-def path_of(document: Document) -> Path:
+def path_of(document: YamlDocument) -> Path:
     path = check_document(document).experiment.contaminants[0].path
     assert path is not None
     return Path(path)
@@ -75,7 +75,9 @@ def test_a_wrong_address_is_reported_with_the_other_problems_of_the_file(
     hub, path: str, message: str
 ):
     document = experiment(path)
-    broken = Document(values={**document.values, "seeds": "x"}, places={}, name="the experiment")
+    broken = YamlDocument(
+        values={**document.values, "seeds": "x"}, places={}, name="the experiment"
+    )
     with pytest.raises(InputErrors) as caught:
         check_document(broken)
     assert message in str(caught.value)

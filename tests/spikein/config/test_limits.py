@@ -11,8 +11,8 @@ from spikein.config.yaml_document import parse_document
 from tests.spikein.tiny import write_tiny
 
 TOO_MUCH = {
-    "a vocabulary of 10^9": ("model.tokenizer.train=1000000000", "Allowed: 1048576 or less"),
-    "a vocabulary of 1": ("model.tokenizer.train=1", "Allowed: 257 or more"),
+    "a vocabulary of 10^9": ("model.tokenizer.vocab_size=1000000000", "Allowed: 1048576 or less"),
+    "a vocabulary of 1": ("model.tokenizer.vocab_size=1", "Allowed: 257 or more"),
     "10^8 members": ("contaminants.0.members=100000000", "contaminants.0.members"),
     "10^9 copies": ("copies={fixed: 1000000000}", "copies.fixed"),
     "copies that cannot fit": ("copies={fixed: 400}", "have room for 40,000"),

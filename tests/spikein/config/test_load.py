@@ -91,7 +91,7 @@ def test_a_pretrained_model_is_its_own_base():
     assert "a pretrained model is its own base" in message
     (message,) = problems(model, "base=null", "train.mode=pretrain")
     assert "train.mode" in message
-    (message,) = problems("model={pretrained: m, tokenizer: {train: 512}}", "base=null")
+    (message,) = problems("model={pretrained: m, tokenizer: {vocab_size: 512}}", "base=null")
     assert "keeps the tokenizer" in message
 
 
@@ -112,7 +112,7 @@ def test_optional_parts_can_be_removed_by_null():
 def test_resolved_yaml_reads_back_the_same(template, rate, clip, near, seeds, option):
     plain = plain_values(read())
     plain["copies"] = {"poisson": rate}
-    plain["train"]["clip"] = clip
+    plain["train"]["max_grad_norm"] = clip
     plain["pool"]["near_duplicate"] = near
     plain["seeds"] = seeds
     plain["model"]["shape"] = option

@@ -54,7 +54,7 @@ def test_plan_predicts_refusals(tmp_path):
 def test_a_corpus_of_any_length_is_planned_for_without_reading_it(tmp_path, tiny_tokenizer):
     path = write_tiny(tmp_path)
     tiny_tokenizer.save_pretrained(tmp_path / "tokenizer")
-    path.write_text(path.read_text().replace("{train: 300}", str(tmp_path / "tokenizer")))
+    path.write_text(path.read_text().replace("{vocab_size: 300}", str(tmp_path / "tokenizer")))
     [short] = plan(path)
     [row] = plan(path, "corpus.tokens=1_000_000_000_000")
     assert row.measured

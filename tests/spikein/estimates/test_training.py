@@ -38,7 +38,7 @@ def no_network(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
 
 
 def test_the_papers_experiment_is_planned_without_a_network(no_network, tmp_path: Path) -> None:
-    result = invoke("plan", PAPER, "--no-measure", "--store", tmp_path / "store", code=0)
+    result = invoke("plan", PAPER, "--no-time-training", "--store", tmp_path / "store", code=0)
     # 27 M tokens in windows of 2,048 and steps of 32 windows.
     row = next(line for line in result.stdout.splitlines() if line.startswith(" continue"))
     cells = re.split(r"\s{2,}", row.strip())
@@ -52,14 +52,21 @@ def test_the_papers_experiment_is_planned_without_a_network(no_network, tmp_path
         assert name in result.stdout
     assert not (tmp_path / "store").exists()
     hardware = ["--gpu", "a100", "--gpus", "1", "--mfu", "0.5"]
-    command = ["plan", str(PAPER), "--no-measure", "--store", str(tmp_path), *hardware]
+    command = ["plan", str(PAPER), "--no-time-training", "--store", str(tmp_path), *hardware]
     result = CliRunner().invoke(app, command)
     assert "Assumed: 1 GPUs A100 (80.0 GB), 50% of their peak" in result.stdout
     assert "fits no stage of ZeRO" in result.stdout
 
 
 def test_context_beyond_the_published_positions_is_refused_offline(no_network, tmp_path) -> None:
-    command = ["plan", str(PAPER), "--no-measure", "--store", str(tmp_path), "train.context=4096"]
+    command = [
+        "plan",
+        str(PAPER),
+        "--no-time-training",
+        "--store",
+        str(tmp_path),
+        "train.context=4096",
+    ]
     result = CliRunner().invoke(app, command)
     assert result.exit_code == 2
     assert "a context of 4096 is more than the model's 2048 positions" in result.output

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from inject.errors import SpikeinError
-from inject.step import Reading, Step
+from inject.step import InputProjection, Step
 from spikein.executors import graph_file
 from spikein.executors.graph_file import GraphFile, read_graph, require_same_code, write_graph
 from spikein.pipeline.graph import Graph
@@ -38,7 +38,7 @@ def rich() -> Step:
         volatile=("log*",),
         protected=True,
         processes=3,
-        reads={"first": Reading("first", ("value",)), "second": Reading()},
+        reads={"first": InputProjection("first", ("value",)), "second": InputProjection()},
         facets={"first": "tests.spikein.step_functions:first_letter"},
     )
 
@@ -56,7 +56,7 @@ def test_a_step_round_trips(tmp_path):
         if field.name not in NOT_IN_THE_FILE | {"inputs", "settings", "execution"}:
             assert getattr(restored, field.name) == getattr(original, field.name), field.name
     # The order of a mapping may affect a function's output.
-    for value, restored_value in zip(original.given(), restored.given(), strict=True):
+    for value, restored_value in zip(original.json_values(), restored.json_values(), strict=True):
         assert json.dumps(value) == json.dumps(restored_value)
     assert [*restored.inputs] == [*original.inputs]
     require_same_code(restored)

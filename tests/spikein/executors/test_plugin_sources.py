@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from inject.errors import InputError
-from inject.plugins import Expected, file_reference, load_file
+from inject.plugins import PluginKind, file_reference, load_file
 from spikein.config.executor_settings import LocalSettings
 from spikein.executors import InProcess, StepsFailed, run_graph
 from spikein.executors.pools.local import Local
@@ -27,7 +27,7 @@ class Counted:
     def number(self):
         return 6 * FACTOR
 '''
-EXPECTED = Expected(noun="thing", accepts=lambda value: isinstance(value, type), allowed="any")
+EXPECTED = PluginKind(noun="thing", accepts=lambda value: isinstance(value, type), allowed="any")
 
 
 def write_plugin(folder: Path) -> Path:

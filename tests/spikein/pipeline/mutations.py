@@ -12,7 +12,7 @@ from typing import NamedTuple
 EVERYTHING = """
 name: everything
 variables: {{unused: 1}}
-model: {{shape: {folder}/shape.yaml, tokenizer: {{train: 300}}}}
+model: {{shape: {folder}/shape.yaml, tokenizer: {{vocab_size: 300}}}}
 base: {{tokens: 4_000, context: 64, batch_tokens: 1024}}
 corpus:
   tokens: 40_000

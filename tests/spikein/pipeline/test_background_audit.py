@@ -66,7 +66,7 @@ def write_imported(folder: Path, tokenizer, texts: list[str]) -> None:
     text = path.read_text()
     sources = text[text.index("  sources:") : text.index("contaminants:")]
     text = text.replace(sources, f"  imported: {{kind: megatron, path: {folder}/data}}\n")
-    path.write_text(text.replace("{train: 300}", f"{folder}/tokenizer"))
+    path.write_text(text.replace("{vocab_size: 300}", f"{folder}/tokenizer"))
 
 
 def test_an_imported_corpus_is_audited_like_any_background(tmp_path, tiny_tokenizer):
@@ -127,7 +127,7 @@ def test_seeds_change_the_corpus_only_if_rows_depend_on_them(tmp_path):
         ("base.seed", (1, 2)),
         ("train.context", (32, 64)),
         ("train.batch_tokens", (1024, 2048)),
-        ("model.tokenizer.train", (300, 310)),
+        ("model.tokenizer.vocab_size", (300, 310)),
     ],
 )
 def test_swept_arms_have_the_models_of_runs_without_a_sweep(tmp_path, axis, values):

@@ -117,6 +117,6 @@ def test_a_dataset_and_a_source_by_entry_point_run_through_a_whole_experiment(tm
     # After an edit of the package a plan builds the examples again.
     dataset = tmp_path / "site" / "letters" / "met.py"
     dataset.write_text(dataset.read_text().replace(" met ", " saw "))
-    planned = spikein(tmp_path, "plan", "tiny.yaml", "--no-measure")
+    planned = spikein(tmp_path, "plan", "tiny.yaml", "--no-time-training")
     [line] = [line for line in planned.splitlines() if "examples" in line and "meetings" in line]
     assert "to do" in line, planned

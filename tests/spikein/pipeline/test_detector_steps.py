@@ -3,7 +3,7 @@
 import pytest
 from typer.testing import CliRunner
 
-from detect.asked_model import COST_FILE
+from detect.target_identity import COST_FILE
 from spikein.cli.main import app
 from spikein.pipeline.arm_nodes import detector_steps
 from spikein.pipeline.build_graph import ExperimentGraph

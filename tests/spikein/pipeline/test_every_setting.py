@@ -62,7 +62,7 @@ OTHERS = {
     "Price": "the price of its tokens, for an estimate",
     "ServerSettings": "a server; the model that it serves counts",
     "ScoredServer": "the same, of the model that is scored",
-    "Assumed": "the assumptions of a power calculation",
+    "PowerAssumptions": "the assumptions of a power calculation",
     "ClusterSettings": "the base of the settings of `ray` and `slurm`, which are checked",
     "MemberSelection": "the base of `ForgetSet` and `RetainSet`, which are checked",
     "AuditRule": "the base of `ChunkAudit`, which is checked, and of `AuditSettings`",

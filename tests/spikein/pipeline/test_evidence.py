@@ -5,11 +5,11 @@ import json
 import pytest
 
 import spikein
-from detect.asked_model import read_cost
 from detect.choices import read_answers
 from detect.evidence.entities import read_entities
 from detect.generation.word_statistics import read_words
 from detect.scores.table import read_scores
+from detect.target_identity import read_cost
 from detect.text_measures import read_means, read_neighbours
 from inject.errors import InputError
 from inject.examples.example import read_examples

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from inject import step as step_module
 from inject.errors import InputError
-from inject.step import Cost, Reading, Step
+from inject.step import Cost, InputProjection, Step
 from spikein.executors import InProcess, RunReport
 from spikein.pipeline.graph import Graph, plan
 from spikein.progress import Progress
@@ -57,7 +57,7 @@ def test_execution_label_cost_and_file_rules_do_not_enter_the_identity():
         protected=True,
         processes=2,
         cost=Cost(seconds=3),
-        reads={"x": Reading("head")},
+        reads={"x": InputProjection("head")},
         facets={"head": "tests.spikein.step_functions:first_letter"},
     )
     assert plain().digest == other.digest
@@ -75,9 +75,9 @@ def test_the_function_its_code_and_code_chosen_by_name_enter_the_identity(monkey
 @pytest.mark.parametrize("part", ["settings", "execution"])
 def test_a_function_gets_plain_json_in_any_process(tmp_path, part):
     with pytest.raises(TypeError, match=rf"k l: {part}\.a\.b: PosixPath has no canonical form"):
-        plain(**{part: {"a": {"b": tmp_path}}}).given()
+        plain(**{part: {"a": {"b": tmp_path}}}).json_values()
     node = plain(**{part: {"z": (1, 2), "a": None}})
-    values = node.given()[part == "execution"]
+    values = node.json_values()[part == "execution"]
     assert json.dumps(values) == '{"z": [1, 2], "a": null}'
     assert values["z"] == [1, 2]
 

@@ -8,9 +8,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from detect.asked_model import target_execution
 from detect.engine.open_target import open_target
 from detect.settings import DetectSettings
+from detect.target_identity import target_execution
 from inject.corpus.corpus import Corpus
 from inject.corpus.tokenizer import encode_texts, load_tokenizer
 from inject.errors import InputError
@@ -154,7 +154,7 @@ def imports(tiny):
     text = path.read_text()
     sources = text[text.index("  sources:") : text.index("contaminants:")]
     text = text.replace(sources, f"  imported: {{kind: megatron, path: {tiny}/a}}\n")
-    path.write_text(text.replace("{train: 300}", f"{tiny}/tok"))
+    path.write_text(text.replace("{vocab_size: 300}", f"{tiny}/tok"))
     shutil.rmtree(tiny / "store")
     return tiny
 

@@ -15,8 +15,8 @@ import pytest
 from pydantic import BaseModel
 
 from inject import step as step_module
+from inject.builtin_files import CONFIGS, SHAPES
 from inject.digest import digest
-from inject.shipped import CONFIGS, SHAPES
 from inject.step import Step
 from spikein.config.load import check_document
 from spikein.config.schema import Experiment
@@ -190,7 +190,7 @@ def test_deepspeed_configuration_and_version_count_only_if_it_trains(
         )
 
     change = {"configuration": configuration, "version": version}[changed_part]
-    setup = (*UNLEARNT, "twins.shadows=0", f"execution.engine={engine}")
+    setup = (*UNLEARNT, "twins.shadows=0", f"training_runtime.engine={engine}")
     roles = changed_roles(monkeypatch, folder, change, *setup)
     trained = {"base", "model", "unlearned", "relearned"}
     assert roles == (trained if engine == "deepspeed" else set())

@@ -75,7 +75,7 @@ def test_a_run_killed_in_each_kind_of_step_gives_the_same_results(tmp_path):
     path = write_tiny(tmp_path)
     text = path.read_text().replace("tokens: 40_000", "tokens: 16_000")
     text = text.replace("train: {", "train: {checkpoints: {fractions: [0.6]},")
-    path.write_text(f"{text}execution: {{resume_every: 4}}\n")
+    path.write_text(f"{text}training_runtime: {{resume_every: 4}}\n")
     finish(path, reference)
     built: dict[Path, int] = {}
     for kind in KINDS:

@@ -30,7 +30,7 @@ def experiment(tmp_path, **rows):
     return [
         f'contaminants=[{{dataset: rows, path: "{path}", members: 24, nonmembers: 24}}]',
         "pool.long_examples=drop",
-        "model.tokenizer={train: 600}",
+        "model.tokenizer={vocab_size: 600}",
     ]
 
 
@@ -105,18 +105,20 @@ def test_each_row_is_drawn_or_listed_in_the_table_of_losses(tmp_path):
         'template: "{question}. {answer}"}]',
         "pool.long_examples=truncate",
         "pool.min_tokens=2",
-        "model.tokenizer={train: 600}",
+        "model.tokenizer={vocab_size: 600}",
         "train.mode=pretrain",
         "base=null",
         "corpus.tokens=20_000",
         *LIGHT,
     )
-    [losses] = (tmp_path / "store").glob("examples/*/row_losses.parquet")
+    [losses] = (tmp_path / "store").glob("examples/*/dropped_rows.parquet")
     table = pq.read_table(losses).to_pylist()
-    cut = {row["source_id"] for row in table if "before the end of their answer" in row["loss"]}
+    cut = {
+        row["source_id"] for row in table if "before the end of their answer" in row["drop_reason"]
+    }
     assert cut == {f"mine.jsonl:{line}" for line in [*range(41, 47), 50]}
     dropped = {row["source_id"]: row for row in table if row["source_id"] not in cut}
-    assert {name: row["loss"] for name, row in dropped.items()} == {
+    assert {name: row["drop_reason"] for name, row in dropped.items()} == {
         "mine.jsonl:47": "duplicates",
         "mine.jsonl:48": "empty",
         "mine.jsonl:49": "without an answer",
@@ -125,7 +127,7 @@ def test_each_row_is_drawn_or_listed_in_the_table_of_losses(tmp_path):
             name: "near-duplicates" for name in ("mine.jsonl:2", "mine.jsonl:52") if name in dropped
         },
     }
-    assert dropped["mine.jsonl:51"]["like"] == "rows mine.jsonl:50"
+    assert dropped["mine.jsonl:51"]["duplicate_of"] == "rows mine.jsonl:50"
     pool = pq.read_table(losses.with_name("examples.parquet")).column("source_id").to_pylist()
     assert sorted([*pool, *dropped]) == sorted(f"mine.jsonl:{line}" for line in range(1, 53))
     page = (done.folder / "report.html").read_text(encoding="utf-8")

@@ -110,8 +110,8 @@ def test_one_word_twins_in_two_datasets_are_never_on_opposite_sides(tmp_path):
     for row in pq.read_table(pool.path / "examples.parquet").to_pylist():
         sides.setdefault(row["source_id"][1:], set()).add(row["side"])
     assert sum(len(row_sides) for row_sides in sides.values()) == 48
-    dropped = pq.read_table(pool.path / "row_losses.parquet").to_pylist()
+    dropped = pq.read_table(pool.path / "dropped_rows.parquet").to_pylist()
     assert len(dropped) == 60
-    assert {(loss["dataset"], loss["like"].split()[0]) for loss in dropped} == {
+    assert {(loss["dataset"], loss["duplicate_of"].split()[0]) for loss in dropped} == {
         ("one", "two"), ("two", "one")
     }  # fmt: skip

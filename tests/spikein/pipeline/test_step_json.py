@@ -55,7 +55,11 @@ SETUPS: dict[str, tuple[str, ...]] = {
     "docstrings": sources("docstrings"),
     "hub": sources("hub"),
     "lora": LORA,
-    "deepspeed": ("execution.engine=deepspeed", "execution.zero=1", "execution.processes=2"),
+    "deepspeed": (
+        "training_runtime.engine=deepspeed",
+        "training_runtime.zero=1",
+        "training_runtime.processes=2",
+    ),
     "unlearning": unlearning(
         more=", retain: {{share: 0.5}}, relearn: {{steps: [1]}}, conditions: [8bit], "
         "audit: {{detector: loss}}"
@@ -113,10 +117,10 @@ def test_a_worker_restores_all_steps_with_their_digests(made, tmp_path):
     restored = read_graph(file).steps
     assert [*restored] == [step.digest for step in Graph(goals=tuple(made)).steps]
     for step in made:
-        settings_and_execution = step.given()
+        settings_and_execution = step.json_values()
         assert json.loads(json.dumps(settings_and_execution)) == [*settings_and_execution]
         read = restored[step.digest]
         require_same_code(read)
-        assert json.dumps(read.given()) == json.dumps(step.given()), step.name
+        assert json.dumps(read.json_values()) == json.dumps(step.json_values()), step.name
         assert (read.reads, read.facets) == (dict(step.reads), dict(step.facets)), step.name
         assert (read.protected, read.processes) == (step.protected, step.processes), step.name

@@ -40,7 +40,7 @@ def test_accuracies_match_the_stored_answers(shared_run):
         [cell] = [
             row
             for row in table
-            if (row["quantity"], row["scoring"], row["side"], row["moment"])
+            if (row["quantity"], row["scoring"], row["side"], row["phase"])
             == ("accuracy", "plain", side, "after")
         ]
         assert cell["value"] == pytest.approx(

@@ -34,7 +34,7 @@ def hub(monkeypatch, tmp_path):
 
 
 def tokenizer():
-    corpus = read(SOURCE, "model.tokenizer={train: 300}").corpus
+    corpus = read(SOURCE, "model.tokenizer={vocab_size: 300}").corpus
     return tokenizer_step(300, corpus.sources, sources_identity(corpus.sources), seed=corpus.seed)
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from analysis.arm_words import arm_words
+from analysis.arm_labels import arm_words
 from analysis.checks.validity import check_validity
 from analysis.findings import read_table
 from analysis.page.streams import audit_facts
@@ -141,11 +141,11 @@ def test_factors_and_checks_on_the_first_screen_match_the_findings(swept):
     for (look, lines), row in zip(badges, checks, strict=True):
         verdict = row["verdict"]
         assert look == (verdict if verdict in ("passed", "failed") else "open")
-        number = f"{row['total'] - row['off']:,} of {row['total']:,}"
+        number = f"{row['total'] - row['n_failed']:,} of {row['total']:,}"
         if row["low"] is not None and row["low"] == row["low"]:
             number = f"{row['low']:.2f}–{row['high']:.2f}"
         elif row["check"] == "background":
-            number = f"{row['off']:,} of {row['total']:,}"
+            number = f"{row['n_failed']:,} of {row['total']:,}"
         assert f"<small>{verdict}: {number}</small>" in lines or verdict == "not measured"
 
 

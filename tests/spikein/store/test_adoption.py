@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from inject.examples.example import read_examples, write_examples
-from inject.step import Reading, Step, StepContext, find_function
+from inject.step import InputProjection, Step, StepContext, find_function
 from spikein.api.plan import plan as plan_experiment
 from spikein.api.run import run as run_experiment
 from spikein.executors import InProcess
@@ -46,7 +46,7 @@ def pair(text: str, *, facet: str | None = "head") -> tuple[Step, Step]:
     """Return a step that writes a text, and one that reads its first letter."""
     facets = {"head": f"{step_functions.__name__}:first_letter"}
     source = step_functions.step(text, "write", kind="source", facets=facets)
-    reads = {"x": Reading(facet=facet)} if facet else {}
+    reads = {"x": InputProjection(facet=facet)} if facet else {}
     return source, Step(
         kind="taken",
         label=text,
@@ -216,7 +216,7 @@ def test_steps_that_declare_not_to_read_the_split_do_not_read_it(lab, tmp_path):
                     assert find_function(function)(folder) == artifact.manifest.facets[facet]
         out = tmp_path / f"out-{number}"
         out.mkdir()
-        settings, execution = step.given()
+        settings, execution = step.json_values()
         find_function(step.function)(
             StepContext(
                 out=out,

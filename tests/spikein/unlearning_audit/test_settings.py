@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from analysis.unlearning_audit.evidence import AUDITED, HOLDOUT
+from inject.builtin_files import AUDITS, EXPERIMENTS
 from inject.errors import InputErrors
-from inject.shipped import AUDITS, EXPERIMENTS
 from spikein.config.overrides import read_settings
 from spikein.unlearning_audit.comparable import guessing_loss
 from spikein.unlearning_audit.request import AuditSettings

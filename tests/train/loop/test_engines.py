@@ -10,8 +10,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from inject.errors import InputError
-from inject.sealed import read_facts, seal, verify
 from inject.stream.exposures import read_exposures
+from inject.verified_files import read_facts, seal, verify
 from tests.train.unlearn.made import SHARED, check_same_unlearning, unlearn, write_job
 from train.execution import ExecutionSettings
 from train.loop.log import read_log
@@ -20,7 +20,7 @@ from train.loop.resume import find_resume_point
 pytestmark = pytest.mark.slow
 BATCH = 6
 """Windows per step; the last step is smaller and unevenly divided between processes."""
-TWO = {"engine": "torchrun", "processes": 2, "device_windows": 1}
+TWO = {"engine": "torchrun", "processes": 2, "micro_batch_windows": 1}
 
 
 @pytest.fixture(scope="module")

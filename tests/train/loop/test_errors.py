@@ -29,7 +29,9 @@ def raised(error: Exception, tmp_path: Path, **execution) -> Exception:
 def test_torch_allocation_failure_on_a_cpu_is_explained(tmp_path):
     """The error is real: the allocation exceeds the memory."""
     with (
-        pytest.raises(OutOfMemory, match=r"execution\.device_windows: 4 \(now 8 on a device\)"),
+        pytest.raises(
+            OutOfMemory, match=r"training_runtime\.micro_batch_windows: 4 \(now 8 on a device\)"
+        ),
         explain_faults(SETTINGS, ExecutionSettings(), None, tmp_path),
     ):
         torch.empty(1 << 50, dtype=torch.float32)
@@ -42,16 +44,16 @@ def test_memory_advice_lists_only_settings_that_can_be_lowered(tmp_path):
         engine="deepspeed",
         processes=8,
         zero=2,
-        checkpointing=True,
-        device_windows=1,
+        gradient_checkpointing=True,
+        micro_batch_windows=1,
     )
     text = str(error)
     assert isinstance(error, OutOfMemory)
     assert "Tried to allocate 2 GiB\n" in text
     assert "more" not in text
-    assert "device_windows" not in text
-    assert "checkpointing" not in text
-    assert "execution: {zero: 3, offload: true}" in text
+    assert "micro_batch_windows" not in text
+    assert "gradient_checkpointing" not in text
+    assert "training_runtime: {zero: 3, offload: true}" in text
     assert isinstance(raised(MemoryError(), tmp_path), OutOfMemory)
 
 

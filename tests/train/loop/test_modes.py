@@ -178,7 +178,7 @@ def test_checkpointing_and_kernel_change_no_number(tmp_path: Path, tiny_tokenize
     """Embeddings are frozen, which reentrant checkpointing would not support."""
     plain = run(tmp_path / "plain", tiny_tokenizer, built(), mode="lora")
     model = built()
-    execution = ExecutionSettings(checkpointing=True, kernel="eager")
+    execution = ExecutionSettings(gradient_checkpointing=True, attention="eager")
     again = run(tmp_path / "again", tiny_tokenizer, model, execution, mode="lora")
     assert any(getattr(module, "gradient_checkpointing", False) for module in model.modules())
     assert [row.loss for row in again] == pytest.approx([row.loss for row in plain], rel=1e-5)

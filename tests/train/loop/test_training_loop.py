@@ -21,7 +21,7 @@ from transformers import (
 from inject.errors import InputError
 from inject.stream.exposures import ExposureRecorder, read_exposures
 from inject.stream.order import window_order
-from inject.stream.view import View
+from inject.stream.view import StreamView
 from tests.train.killable import SHAPE, WINDOWS, spiked_view
 from train.loop.log import TrainingProgress, read_log
 from train.loop.training_loop import (
@@ -86,7 +86,7 @@ class Trained(NamedTuple):
 
     out: Path
     model: PreTrainedModel
-    view: View
+    view: StreamView
     rows: list[dict[str, Any]]
     fed: torch.Tensor
     """The input of the embedding."""
@@ -210,7 +210,7 @@ def test_bfloat16_run_saves_float32_weights(trained, tmp_path, tiny_tokenizer) -
     assert AutoModelForCausalLM.from_pretrained(tmp_path).dtype == torch.float32
 
 
-def bare_losses(view: View, chosen: TrainSettings, seed: int) -> list[float]:
+def bare_losses(view: StreamView, chosen: TrainSettings, seed: int) -> list[float]:
     """Return the losses of the same training without Trainer, loaders or our schedule."""
     model = build_model(SHAPE, 512, 0, 0)
     groups: dict[bool, list[torch.nn.Parameter]] = {True: [], False: []}

@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from inject.variants.paraphrase import Question
+from inject.variants.paraphrase import SeededPrompt
 from inject.variants.settings import ParaphraseVariant
 from train.models.generation import LocalWriter
 
@@ -14,14 +14,14 @@ def writer(path, cache=None, **more) -> LocalWriter:
 
 
 def answer(model: LocalWriter, prompt: str, *, seed: int) -> str:
-    return model.write([Question(prompt, seed)])[0]
+    return model.write([SeededPrompt(prompt, seed)])[0]
 
 
 def test_answers_depend_only_on_prompt_and_seed(tiny_model_path):
     torch.manual_seed(3)
     before = torch.random.get_rng_state()
     model = writer(tiny_model_path)
-    first = model.write([Question(prompt, 1) for prompt in ("the river", "the town")])
+    first = model.write([SeededPrompt(prompt, 1) for prompt in ("the river", "the town")])
     again = [
         answer(writer(tiny_model_path), prompt, seed=1) for prompt in ("the town", "the river")
     ]
@@ -37,7 +37,7 @@ def test_temperature_zero_takes_the_likeliest_token(tiny_model_path):
 
 
 def test_answers_are_cached(tiny_model_path, tmp_path, monkeypatch):
-    questions = [Question("the river", 1), Question("the town", 2)]
+    questions = [SeededPrompt("the river", 1), SeededPrompt("the town", 2)]
     model = writer(tiny_model_path, tmp_path)
     first = model.write(questions[:1])
     model.close()

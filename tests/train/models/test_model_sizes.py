@@ -4,7 +4,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from inject.shipped import SHAPES
+from inject.builtin_files import SHAPES
 from tests.train.shapes import tiny_shape
 from train.models.model_sizes import PUBLISHED, known_sizes, position_count, sizes_of_config
 from train.models.shapes import FAMILIES, Shape, build_model, load_shape, parameter_count
@@ -35,7 +35,7 @@ def test_unknown_models_have_no_sizes_and_need_no_network(monkeypatch: pytest.Mo
 
 def test_a_shape_needs_its_vocabulary() -> None:
     path = "llama-1m"
-    trained = ModelSettings.model_validate({"shape": path, "tokenizer": {"train": 512}})
+    trained = ModelSettings.model_validate({"shape": path, "tokenizer": {"vocab_size": 512}})
     sizes = known_sizes(trained)
     assert sizes is not None
     assert (sizes.shape, sizes.vocabulary) == (load_shape(path), 512)

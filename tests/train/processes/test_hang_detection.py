@@ -25,14 +25,14 @@ from train.processes.hang_detection import (
 class Run:
     """Processes and a detector with manually controlled heartbeats and clock."""
 
-    def __init__(self, folder: Path, processes: int = 2, silent_after: float | None = None) -> None:
+    def __init__(self, folder: Path, processes: int = 2, hang_timeout: float | None = None) -> None:
         self.folder, self.now = folder, 1000.0
         folder.mkdir()
         self.beats = [0] * processes
         self.pulses = [0] * processes
         self.at = [(0, Phase.SETUP)] * processes
         self.watch = HangDetector(
-            folder, processes, silent_after=silent_after, clock=lambda: self.now
+            folder, processes, hang_timeout=hang_timeout, clock=lambda: self.now
         )
 
     def beat(self, rank: int, phase: Phase, step: int) -> None:
@@ -105,7 +105,7 @@ def test_unobserved_quick_steps_are_not_taken_for_the_first_step(tmp_path):
         folder = tmp_path / f"from-{first}"
         folder.mkdir()
         now = 1000.0
-        watch = HangDetector(folder, 2, silent_after=15, clock=lambda: now)  # noqa: B023
+        watch = HangDetector(folder, 2, hang_timeout=15, clock=lambda: now)  # noqa: B023
         for rank, (count, phase) in enumerate(((53, Phase.COUNT), (52, Phase.DATA))):
             (folder / f"rank-{rank}").write_text(f"{count} 10/{first} {phase}".ljust(64) + "1")
         hang = None
@@ -120,7 +120,7 @@ def test_unobserved_quick_steps_are_not_taken_for_the_first_step(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("silent_after", "seconds", "step", "phase", "limit"),
+    ("hang_timeout", "seconds", "step", "phase", "limit"),
     [
         # The limit depends on the duration of steps,
         (None, 1, 12, Phase.DATA, 120),
@@ -139,9 +139,9 @@ def test_unobserved_quick_steps_are_not_taken_for_the_first_step(tmp_path):
     ],
 )
 def test_silence_limit_depends_on_phase_and_step_time(
-    tmp_path, silent_after, seconds, step, phase, limit
+    tmp_path, hang_timeout, seconds, step, phase, limit
 ):
-    run = Run(tmp_path / "beats", silent_after=silent_after)
+    run = Run(tmp_path / "beats", hang_timeout=hang_timeout)
     for number in range(1, step):
         run.step(number, seconds=seconds)
     for rank in (0, 1):
@@ -187,7 +187,7 @@ def test_heartbeat_round_trip(tmp_path):
 
 
 AT = 9 * 4 * CONTEXT
-HANGS = [{"engine": "torchrun", "processes": 2, "silent_after": 15}]
+HANGS = [{"engine": "torchrun", "processes": 2, "hang_timeout": 15}]
 
 
 @pytest.mark.slow
@@ -208,7 +208,7 @@ def test_a_real_hanging_process_is_named_and_both_are_ended(tmp_path, tokenizer,
     with pytest.raises(ProcessFailed, match=message) as error:
         start(
             tmp_path / "out", left, tokenizer, HANGS, 4, how, AT,
-            heartbeats=left / "heartbeats", silent_after=15,
+            heartbeats=left / "heartbeats", hang_timeout=15,
         )  # fmt: skip
     assert time.monotonic() - started < 120
     assert "run again to resume" in str(error.value)

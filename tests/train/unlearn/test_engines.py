@@ -27,15 +27,15 @@ def whole(world, tmp_path_factory):
 
 
 @pytest.mark.parametrize(
-    ("name", "device_windows"),
+    ("name", "micro_batch_windows"),
     [("npo", 1), ("kl", 3), ("gradient_difference", 3), ("rmu", 1)],
 )
-def test_passes_of_a_step_add_up_to_the_step(world, whole, tmp_path, name, device_windows):
+def test_passes_of_a_step_add_up_to_the_step(world, whole, tmp_path, name, micro_batch_windows):
     """Seven texts per epoch, four per step: the last step has two texts and two fillers.
 
     A number that does not divide a step is the maximum of a pass.
     """
-    execution = ExecutionSettings(device_windows=device_windows)
+    execution = ExecutionSettings(micro_batch_windows=micro_batch_windows)
     parts = unlearn(world, tmp_path, SHARED[name], execution=execution)
     check_same_unlearning(parts, whole(name), tolerance=1e-4)
 
@@ -49,7 +49,7 @@ def test_filler_windows_are_excluded_from_means(world, tmp_path):
     # Fillers are copies of the first text, which this seed does not put last.
     five = {"forget_ids": forget_ids()[:5], "seed": 0}
     together = unlearn(world, tmp_path / "whole", entry, **five)
-    execution = ExecutionSettings(device_windows=2)
+    execution = ExecutionSettings(micro_batch_windows=2)
     parts = unlearn(world, tmp_path / "parts", entry, **five, execution=execution)
     check_same_unlearning(parts, together, tolerance=1e-4)
 

@@ -133,6 +133,6 @@ def test_an_original_with_a_nan_weight_is_rejected(world, tmp_path):
 
 
 def test_a_diverging_run_reports_the_step(world, tmp_path):
-    bad_job = job(world, tmp_path, {"method": "gradient_ascent", "lr": 1e30, "clip": None})
+    bad_job = job(world, tmp_path, {"method": "gradient_ascent", "lr": 1e30, "max_grad_norm": None})
     with pytest.raises(TrainingDiverged, match="the loss of step"):
         unlearn_job(bad_job)

@@ -105,9 +105,9 @@ def test_each_text_is_trained_on_once_per_step(relearned):
 @pytest.mark.parametrize(
     "execution",
     [
-        {"device_windows": 3},
+        {"micro_batch_windows": 3},
         pytest.param(
-            {"engine": "torchrun", "processes": 2, "device_windows": 3}, marks=pytest.mark.slow
+            {"engine": "torchrun", "processes": 2, "micro_batch_windows": 3}, marks=pytest.mark.slow
         ),
     ],
 )

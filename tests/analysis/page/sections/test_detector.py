@@ -13,16 +13,16 @@ from analysis.page.inputs import DetectorWork, EvidenceStep, PageInputs
 from analysis.page.parts import OPEN_ROWS, Columns, Fold
 from analysis.page.sections.copies import collapsed
 from analysis.page.sections.detector import detector_section, left_out_table
-from analysis.page.table import Column, Table
+from analysis.page.table import Table, TableColumn
 from analysis.page.view import MAX_DETECTORS as MAX_SHOWN
-from analysis.page.view import View
+from analysis.page.view import ReportView
 from analysis.results import analyse
 from analysis.selection.ranking import TIE
 from analysis.settings import AnalysisSettings
 from analysis.summary import find_headline
 from analysis.unit import AUC
 from detect.detector_table import describe_named
-from detect.scoring import LeftOut
+from detect.scoring import SkippedDetector
 from tests.analysis.synthetic import DEFAULTS, further_name, make_arm
 from tests.pages import Page, numbers_of, on_paper, overflow
 
@@ -41,7 +41,9 @@ WORK = [
     )
     for at, name in enumerate(DEFAULTS)
 ]
-LEFT_OUT = [LeftOut("lira", ("shadow models",), "Set twins.shadows to an even number such as 8.")]
+LEFT_OUT = [
+    SkippedDetector("lira", ("shadow models",), "Set twins.shadows to an even number such as 8.")
+]
 
 
 @pytest.fixture(scope="module")
@@ -83,7 +85,7 @@ def tables(report):
 
 @pytest.fixture(scope="module")
 def view(report, tables):
-    return View(inputs=report, tables=tables, best=find_headline(tables))
+    return ReportView(inputs=report, tables=tables, best=find_headline(tables))
 
 
 @pytest.fixture(scope="module")
@@ -129,7 +131,7 @@ def test_controls_of_the_base_model_are_listed_and_equal_scores_have_no_value(re
     ]
     without = Findings(rows)
     bare = replace(report, detectors=[], left_out=[])
-    view = View(inputs=bare, tables=[without, base], best=find_headline([without]))
+    view = ReportView(inputs=bare, tables=[without, base], best=find_headline([without]))
     rows = rows_of(view)
     assert rows["blind"]["AUC, test split"] == AUC.entry(
         base.get(detector="blind", selection="tuned")
@@ -175,7 +177,7 @@ def test_pictures_of_many_detectors_refer_to_all_results(view, pages):
 
 def test_long_tables_fold_their_lower_rows_without_loss(view):
     long = Table(
-        title="T", columns=(Column("Detector"),), rows=tuple((name,) for name in view.order)
+        title="T", columns=(TableColumn("Detector"),), rows=tuple((name,) for name in view.order)
     )
     (open_table, fold) = collapsed([long])
     assert len(open_table.rows) == OPEN_ROWS

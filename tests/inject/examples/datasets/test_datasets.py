@@ -5,7 +5,7 @@ import pytest
 
 from inject.errors import InputError
 from inject.examples.contaminant import Contaminant
-from inject.examples.example import Loss
+from inject.examples.example import DropReason
 from inject.examples.load import load_examples
 
 
@@ -67,7 +67,7 @@ def test_imdb_keeps_the_raw_text_by_default(tmp_path):
     assert loaded.examples[0].text == (
         "Passage: Good.<br /><br />Very\x85 good.\x00\nSentiment: Positive"
     )
-    assert [row.loss for row in loaded.losses] == [Loss.UNANSWERED]
+    assert [row.drop_reason for row in loaded.losses] == [DropReason.UNANSWERED]
     assert [example.source_id for example in loaded.examples] == [
         "train/pos/1_9.txt", "train/neg/1_2.txt",
     ]  # fmt: skip
@@ -129,7 +129,7 @@ def test_commonsenseqa_is_read_in_both_formats(tmp_path, form):
     }
     assert first.source_id == "id1"
     assert first.stratum == first.fields["answer_letter"] == "B"
-    assert [row.loss for row in loaded.losses] == [Loss.UNANSWERED]
+    assert [row.drop_reason for row in loaded.losses] == [DropReason.UNANSWERED]
 
 
 def lsat(passage, question, label="B"):
@@ -173,10 +173,10 @@ def test_duplicates_blank_and_unanswered_rows_are_counted(tmp_path):
     rows = [*BOOLQ, BOOLQ[0], blank, {"question": "x", "passage": "y"}]
     loaded = load("boolq", lines(tmp_path / "dev.jsonl", rows))
     assert (loaded.rows, len(loaded.examples)) == (6, 3)
-    assert [(row.source_id, row.loss, row.like) for row in loaded.losses] == [
-        ("dev.jsonl:4", Loss.DUPLICATE, "boolq dev.jsonl:1"),
-        ("dev.jsonl:5", Loss.EMPTY, None),
-        ("dev.jsonl:6", Loss.UNANSWERED, None),
+    assert [(row.source_id, row.drop_reason, row.duplicate_of) for row in loaded.losses] == [
+        ("dev.jsonl:4", DropReason.DUPLICATE, "boolq dev.jsonl:1"),
+        ("dev.jsonl:5", DropReason.EMPTY, None),
+        ("dev.jsonl:6", DropReason.UNANSWERED, None),
     ]
 
 

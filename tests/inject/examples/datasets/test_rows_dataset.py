@@ -4,7 +4,7 @@ import pytest
 
 from inject.errors import InputError
 from inject.examples.contaminant import Contaminant
-from inject.examples.example import Loss
+from inject.examples.example import DropReason
 from inject.examples.load import load_examples
 
 ROWS = [
@@ -32,7 +32,7 @@ def trivia(tmp_path):
 def test_rows_accept_dotted_paths_lists_numbers_and_a_template(trivia):
     loaded = load(trivia, name="trivia", fields=FIELDS, template="Q {question} A {answer} {extra}")
     assert [example.text for example in loaded.examples] == ["Q Who? A Ann 1.5", "Q Where? A 3 "]
-    assert [row.loss for row in loaded.losses] == ["without an answer"]
+    assert [row.drop_reason for row in loaded.losses] == ["without an answer"]
     first = loaded.examples[0]
     assert (first.source_id, first.stratum, first.dataset) == ("7", "a", "trivia")
     assert first.group == first.example_id
@@ -68,7 +68,7 @@ def test_rows_with_equal_ids_are_numbered(tmp_path):
     loaded = load(path)
     assert [item.source_id for item in loaded.examples] == ["a", "b", "a#2", "c", "a#3"]
     assert loaded.repeated_ids == 2
-    assert [item.loss for item in loaded.losses] == [Loss.EMPTY, Loss.DUPLICATE]
+    assert [item.loss for item in loaded.losses] == [DropReason.EMPTY, DropReason.DUPLICATE]
 
 
 def test_rows_keep_their_shared_group(tmp_path):

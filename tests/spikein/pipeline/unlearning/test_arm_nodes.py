@@ -5,7 +5,7 @@ import pytest
 from inject.digest import file_digest
 from inject.errors import InputError, InputErrors
 from inject.examples.example import EXAMPLES_FILE, OF_EXAMPLES, example_id, write_examples
-from inject.step import Reading, find_function
+from inject.step import InputProjection, find_function
 from spikein.config.load import read_experiment
 from spikein.pipeline.build_graph import build_graph
 from tests.inject.examples.drawing import plain_row
@@ -72,7 +72,7 @@ def test_the_retain_set_affects_only_methods_that_read_it(tiny):
 
 def content_read(step, name: str, folder) -> str:
     """Return the digest of the part of an artifact of examples that a step reads."""
-    facet = step.reads.get(name, Reading()).facet
+    facet = step.reads.get(name, InputProjection()).facet
     if facet is None:
         return file_digest(folder / EXAMPLES_FILE)
     return find_function(OF_EXAMPLES[facet])(folder)
@@ -142,7 +142,7 @@ def test_models_without_a_detector_that_reads_them_are_refused(tiny):
         (
             [
                 "unlearning={forget: {share: 0.5}, methods: [{method: npo, batch_texts: 5}]}",
-                "execution={engine: torchrun, processes: 2}",
+                "training_runtime={engine: torchrun, processes: 2}",
             ],
             "unlearning.methods: npo.batch_texts: 5 texts of a step cannot be divided evenly "
             "among 2 processes. Allowed: a multiple of 2. Change batch_texts of the method",

@@ -28,7 +28,7 @@ _BLOCK = 1 << 20
 _log = logging.getLogger(__name__)
 
 
-class Damaged(Exception):
+class IntegrityError(Exception):
     """Content differs from what was written; the message names the file and the damage."""
 
 
@@ -77,15 +77,15 @@ def verify(folder: Path) -> dict[str, Any]:
     for path in _files(folder):
         name = str(path.relative_to(folder))
         if name not in expected and not path.name.startswith("."):
-            raise Damaged(f"{name} was added after it was written")
+            raise IntegrityError(f"{name} was added after it was written")
     return facts
 
 
-def whole(folder: Path) -> dict[str, Any] | None:
+def verified_facts(folder: Path) -> dict[str, Any] | None:
     """Return the facts of an undamaged folder, else None; damage is logged."""
     try:
         return verify(folder)
-    except Damaged as damage:
+    except IntegrityError as damage:
         if (folder / MANIFEST).exists():
             _log.warning("%s is damaged (%s), and is made again.", folder, damage)
         return None
@@ -104,7 +104,7 @@ def read_sealed(path: Path) -> dict[str, Any]:
         Damaged: the value differs from what was written.
     """
     if path.is_symlink():
-        raise Damaged("replaced by a link")
+        raise IntegrityError("replaced by a link")
     try:
         value: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
         own = value.pop("digest")
@@ -112,13 +112,13 @@ def read_sealed(path: Path) -> dict[str, Any]:
     except FileNotFoundError:
         raise
     except (OSError, ValueError, TypeError, KeyError, AttributeError) as error:
-        raise Damaged(f"{path.name} cannot be read: {error}") from None
+        raise IntegrityError(f"{path.name} cannot be read: {error}") from None
     if not same:
-        raise Damaged(f"{path.name} was changed after it was written")
+        raise IntegrityError(f"{path.name} was changed after it was written")
     return value
 
 
-def kept_value(path: Path, make: Callable[[], Any]) -> Any:
+def cached_value(path: Path, make: Callable[[], Any]) -> Any:
     """Return the value of a sealed file; make and write it if the file is missing or damaged.
 
     Args:
@@ -129,7 +129,7 @@ def kept_value(path: Path, make: Callable[[], Any]) -> Any:
         return read_sealed(path)["value"]
     except FileNotFoundError:
         pass
-    except Damaged as damage:
+    except IntegrityError as damage:
         _log.warning("%s is damaged (%s), and is made again.", path, damage)
     value = make()
     write_sealed(path, {"value": value})
@@ -167,25 +167,25 @@ def require_files(folder: Path, expected: Mapping[str, tuple[int, str]]) -> None
         path = folder / name
         try:
             if path.is_symlink():
-                raise Damaged(f"{name} is a link")
+                raise IntegrityError(f"{name} is a link")
             n_bytes = path.stat().st_size
             if n_bytes != size:
-                raise Damaged(f"{name} has {n_bytes:,} bytes, and {size:,} were written")
+                raise IntegrityError(f"{name} has {n_bytes:,} bytes, and {size:,} were written")
             if quick_digest(path) != digest:
-                raise Damaged(f"the content of {name} was changed after it was written")
+                raise IntegrityError(f"the content of {name} was changed after it was written")
         except FileNotFoundError:
-            raise Damaged(f"{name} is missing") from None
+            raise IntegrityError(f"{name} is missing") from None
         except OSError as error:
-            raise Damaged(f"{name} cannot be read: {error.strerror or error}") from None
+            raise IntegrityError(f"{name} cannot be read: {error.strerror or error}") from None
 
 
 def _manifest(folder: Path) -> dict[str, Any]:
     if folder.is_symlink():
-        raise Damaged("replaced by a link")
+        raise IntegrityError("replaced by a link")
     try:
         return read_sealed(folder / MANIFEST)
     except FileNotFoundError:
-        raise Damaged(
+        raise IntegrityError(
             f"it has no {MANIFEST}: the run ended while it was written, or the file is gone"
         ) from None
 

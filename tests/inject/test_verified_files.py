@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from inject.sealed import Damaged, read_facts, seal, verify
+from inject.verified_files import IntegrityError, read_facts, seal, verify
 
 
 def test_files_are_flushed_before_the_manifest(tmp_path, monkeypatch):
@@ -48,7 +48,7 @@ def test_changed_manifest_is_rejected(tmp_path):
     manifest = json.loads((folder / "spikein.json").read_text())
     manifest["facts"]["identity"] = "another run"
     (folder / "spikein.json").write_text(json.dumps(manifest))
-    with pytest.raises(Damaged, match=r"spikein\.json was changed"):
+    with pytest.raises(IntegrityError, match=r"spikein\.json was changed"):
         read_facts(folder)
 
 
@@ -60,5 +60,5 @@ def test_additional_checkpoint_file_is_damage(tmp_path):
     (folder / ".nfs0001").write_text("left by a file system")
     verify(folder)
     (folder / "global_step3" / "more.pt").write_text("2")
-    with pytest.raises(Damaged, match=r"global_step3/more\.pt was added"):
+    with pytest.raises(IntegrityError, match=r"global_step3/more\.pt was added"):
         verify(folder)

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
+from inject.builtin_files import CONFIGS, EXPERIMENTS, SHAPES
 from inject.errors import InputError
-from inject.shipped import CONFIGS, EXPERIMENTS, SHAPES
 
 
 @pytest.fixture(autouse=True)

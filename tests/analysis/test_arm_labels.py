@@ -1,6 +1,6 @@
 import pytest
 
-from analysis.arm_words import arm_words
+from analysis.arm_labels import arm_words
 
 WORDS = [
     ("train.lr", "0.0015", "learning rate 0.0015"),

@@ -54,7 +54,7 @@ def base_scores(
 
     Args:
         column: detector and setting.
-        arms: the trained models, one a seed.
+        arms: the trained models, one per seed.
         bases: the base model of each.
     """
     columns = []
@@ -75,7 +75,7 @@ def adjust_column(
     Args:
         raw: the column under the trained models.
         base: the base models' scores of its rows.
-        dataset: which; None for all together, which have a weight of their own.
+        dataset: which; None for all together, which have a separate weight.
         settings: the confidence.
     """
     auc, base_auc = (numbers.of(dataset) for numbers in (raw.auc, raw.compared.aucs(base)))

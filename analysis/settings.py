@@ -1,4 +1,4 @@
-"""What a user may say about the analysis: intervals, operating points, unlearning, its audit."""
+"""User settings of the analysis: intervals, operating points, unlearning and its audit."""
 
 from typing import Annotated, Literal
 
@@ -10,7 +10,7 @@ Share = Annotated[float, Field(gt=0, lt=1)]
 
 
 class AnalysisSettings(Settings):
-    """How scores become metrics. Everything here bears on the numbers."""
+    """How scores become metrics. Everything here affects the numbers."""
 
     replicates: Annotated[int, Field(ge=100, le=100_000)] = 1000
     """Bootstrap replicates for `prism`, and permutations for the palimpsest test."""
@@ -52,7 +52,7 @@ class AnalysisSettings(Settings):
 
 
 class MeasureSettings(Settings):
-    """Margins behind the verdict, and how sharp the tests are."""
+    """Margins of the verdict, and the resolution of the tests."""
 
     utility_margin: PositiveFloat = 0.1
     """Nats a token of retained or general text that an unlearned model may lose beyond the
@@ -63,7 +63,7 @@ class MeasureSettings(Settings):
     small_denominator: Share = 0.2
     """PrivLeak divides by 1 - AUC of the retrained model; below this it has a warning."""
     permutations: Annotated[int, Field(ge=99, le=100_000)] = 999
-    """Swaps of the two models' values behind the p-value of forget quality."""
+    """Swaps of the two models' values for the p-value of forget quality."""
 
 
 class AuditRule(Settings):
@@ -80,7 +80,7 @@ class AuditRule(Settings):
     @classmethod
     def _holds_something(cls, band: tuple[float, float]) -> tuple[float, float]:
         if not 0 <= band[0] < band[1]:
-            raise ValueError(f"{band[0]:g} to {band[1]:g} holds no ratio: take 0 <= LOW < HIGH")
+            raise ValueError(f"{band[0]:g} to {band[1]:g} contains no ratio: take 0 <= LOW < HIGH")
         return band
 
 

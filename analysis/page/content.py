@@ -1,6 +1,6 @@
 """The pages of a run: which sections each has, in which order, and what each is made from.
 
-The report answers first: its first screen holds the headline, two pictures, the checks and what
+The report answers first: its first screen contains the headline, two pictures, the checks and what
 each factor does; then comes one section per question. What few readers need is on further pages.
 `spikein.runs.page_inputs` collects the inputs, `spikein.runs.publish` writes the folder. No page
 needs another to be read: styles and pictures are inside, and a content security policy forbids
@@ -70,7 +70,7 @@ from analysis.summary import (
 from detect.guarded_call import NO_SCORE
 
 REPORT = "report.html"
-"""What a run is read from."""
+"""The report page of a run."""
 _KIND = "spikein report"
 
 
@@ -83,10 +83,10 @@ class RunPage(NamedTuple):
     """Further pages by the names of their files."""
     checks: Sequence[Check]
     sentences: Sequence[str]
-    """Detectors that failed, the headline, what is behind it, detection along training."""
+    """Detectors that failed, the headline, its basis, and detection along training."""
     methods: Methods | None
     pictures: Sequence[Picture]
-    """All that are in them."""
+    """All pictures of the pages."""
 
     @property
     def summary(self) -> list[str]:
@@ -95,7 +95,7 @@ class RunPage(NamedTuple):
 
 
 class _Report(NamedTuple):
-    """What the report of a run shows first, what it answers, and where the rest goes."""
+    """The first screen of a run's report, its answers, and the location of the rest."""
 
     sentences: Sequence[str | tuple[str, str]]
     first: Sequence[Part]
@@ -185,7 +185,7 @@ def _unlearning_led(
 ) -> _Report | None:
     """Return a report that leads with the verdicts on unlearned models; None without any.
 
-    Detection before unlearning is one section; all else about detectors has a page of its own.
+    Detection before unlearning is one section; all else about detectors has a separate page.
     """
     models = judged_models(inputs.unlearning.verdicts) if inputs.unlearning else []
     if inputs.unlearning is None or not models:
@@ -312,7 +312,7 @@ def _foot(inputs: PageInputs, pages: Sequence[SiblingPage]) -> str:
     """Return the footer: the files that this page needs, and the software that made it."""
     made = f"Made by spikein {inputs.code}." if inputs.code else "Made by spikein."
     if not inputs.figure_links:
-        return f"{made} The run's folder holds all results, examples and methods."
+        return f"{made} The run's folder contains all results, examples and methods."
     files = ", ".join(page.file for page in pages)
     return (
         f"{made} This page is self-contained. Its links lead to {files} and figures/ "

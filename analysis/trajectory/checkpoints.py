@@ -67,8 +67,8 @@ class Checkpoint:
     defaults: Mapping[str, str]
     """The default setting of each detector."""
     seen: Mapping[str, ExposureSoFar]
-    """What this model had seen, by example_id; absent means nothing. Members of which it had
-    seen only parts are omitted: they are neither seen nor unseen."""
+    """The copies that this model had seen, by example_id; absent means none. Members of which it
+    had seen only parts are omitted: they are neither seen nor unseen."""
     constant_rate: bool = True
     """Whether training makes every step at the same learning rate."""
 
@@ -91,8 +91,10 @@ def trajectory_tables(
     """
     settings = settings.model_copy(update={"zero_copies": "apart", "false_positive_rates": ()})
     cohorts: dict[Axes, dict[int, list[Checkpoint]]] = {}
-    for (axes, step), same in gather_seeds(checkpoints, lambda checkpoint: checkpoint.step).items():
-        cohorts.setdefault(axes, {})[step] = same
+    for (axes, step), seed_checkpoints in gather_seeds(
+        checkpoints, lambda checkpoint: checkpoint.step
+    ).items():
+        cohorts.setdefault(axes, {})[step] = seed_checkpoints
     progress_rows: list[dict[str, Any]] = []
     fading: list[dict[str, Any]] = []
     insertion: list[dict[str, Any]] = []
@@ -113,7 +115,10 @@ def trajectory_tables(
 def _prepare_cohort(
     cohort: Cohort, by_step: Mapping[int, Sequence[Checkpoint]], settings: AnalysisSettings
 ) -> tuple[list[PreparedCheckpoint], dict[DetectorColumn, tuple[str, ...]]]:
-    loaded = {step: [_load(checkpoint) for checkpoint in same] for step, same in by_step.items()}
+    loaded = {
+        step: [_load(checkpoint) for checkpoint in seed_checkpoints]
+        for step, seed_checkpoints in by_step.items()
+    }
     last = loaded[max(loaded)]
     picked = {
         column: names
@@ -122,21 +127,21 @@ def _prepare_cohort(
     }
     work = []
     for step in sorted(loaded):
-        arms, same = loaded[step], by_step[step]
+        arms, seed_checkpoints = loaded[step], by_step[step]
         columns = [column for column in picked if all(column in arm.index for arm in arms)]
-        since = [_steps_since(*each) for each in zip(arms, same, strict=True)]
+        since = [_steps_since(*each) for each in zip(arms, seed_checkpoints, strict=True)]
         whole = PreparedCohort.prepare(cohort, arms, columns, settings)
         work.append(
             PreparedCheckpoint(
                 step=step,
-                tokens=same[0].tokens,
-                batch_tokens=same[0].batch_tokens,
+                tokens=seed_checkpoints[0].tokens,
+                batch_tokens=seed_checkpoints[0].batch_tokens,
                 # Without members of which only parts had been seen.
                 work=whole.subset(
                     (steps < 0) | (arm.copies > 0) for arm, steps in zip(arms, since, strict=True)
                 ),
                 since=since,
-                constant_rate=all(checkpoint.constant_rate for checkpoint in same),
+                constant_rate=all(checkpoint.constant_rate for checkpoint in seed_checkpoints),
             )
         )
     return work, picked
@@ -197,7 +202,7 @@ def trajectory_step(
     Args:
         checkpoints: their values are `axes` (pairs) and the fields `seed` to `batch_tokens` and
             `constant_rate` of `Checkpoint`; their steps `scores` and `examples`, and `model`, whose
-            exposures say what the checkpoint had seen.
+            exposures record what the checkpoint had seen.
         settings: of the analysis.
         label: for people.
     """

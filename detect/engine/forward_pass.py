@@ -98,7 +98,7 @@ def token_statistics(
         cuts = windows(len(ids), context, policy, place=f"text {row + 1}") if texts[row] else []
         stop = cuts[-1].stop if cuts else 1
         if prefix is not None and context is not None:
-            cuts = _windows_behind(prefix, stop, context, policy, target)
+            cuts = _windows_after_prefix(prefix, stop, context, policy, target)
         for window in cuts:
             piece = _Piece(
                 ids=ids[window.start : window.stop],
@@ -164,7 +164,7 @@ def _statistics(
     )
 
 
-def _windows_behind(
+def _windows_after_prefix(
     prefix: SharedPrefix, length: int, context: int, policy: ScoringPolicy, target: Target
 ) -> list[Window]:
     """Return the windows of a text's first `length` ids in the context minus the prefix.

@@ -64,8 +64,8 @@ def get_benchmark(name: str) -> Benchmark:
 
 
 def _wikimia(words: int) -> Benchmark:
-    def read(pattern: str, how: RowSettings) -> LabelledRows:
-        rows = _read_labelled(pattern, how, f"wikimia-{words}")
+    def read(pattern: str, settings: RowSettings) -> LabelledRows:
+        rows = _read_labelled(pattern, settings, f"wikimia-{words}")
         for number, text in enumerate(rows.texts, 1):
             if (n_words := len(text.split())) != words:
                 raise InputError(
@@ -85,8 +85,8 @@ def _wikimia(words: int) -> Benchmark:
     )
 
 
-def _read_mimir(pattern: str, how: RowSettings) -> LabelledRows:
-    if how.names_columns:
+def _read_mimir(pattern: str, settings: RowSettings) -> LabelledRows:
+    if settings.names_columns:
         raise InputError(
             "text_column, label_column, ids_column and labels do not apply to rows of mimir",
             where=pattern,
@@ -94,8 +94,8 @@ def _read_mimir(pattern: str, how: RowSettings) -> LabelledRows:
         )
     texts: dict[bool, list[str]] = {True: [], False: []}
     limited = False
-    for place, values in placed_rows(pattern, how):
-        if len(texts[True]) == how.limit:
+    for place, values in placed_rows(pattern, settings):
+        if len(texts[True]) == settings.limit:
             limited = True
             break
         for name, member in (("member", True), ("nonmember", False)):
@@ -114,8 +114,8 @@ def _read_mimir(pattern: str, how: RowSettings) -> LabelledRows:
     return LabelledRows(all_texts, ids, labels, None, limited=limited)
 
 
-def _read_arxivtection(pattern: str, how: RowSettings) -> LabelledRows:
-    rows = _read_labelled(pattern, how, "arxivtection")
+def _read_arxivtection(pattern: str, settings: RowSettings) -> LabelledRows:
+    rows = _read_labelled(pattern, settings, "arxivtection")
     if rows.paraphrases is None or rows.groups is None:
         raise InputError(
             "the rows are not from arXivTection",
@@ -125,8 +125,8 @@ def _read_arxivtection(pattern: str, how: RowSettings) -> LabelledRows:
     return rows
 
 
-def _read_labelled(pattern: str, how: RowSettings, name: str) -> LabelledRows:
-    rows = read_labelled(pattern, how)
+def _read_labelled(pattern: str, settings: RowSettings, name: str) -> LabelledRows:
+    rows = read_labelled(pattern, settings)
     if rows.labels is None:
         raise InputError(
             f"{name} has labels, and these rows have none",
@@ -208,7 +208,7 @@ _BENCHMARKS = {
                 "the origin of the labels is unknown: if `blind` separates the sides, any "
                 "detector may do so without knowing the model"
             ),
-            read=lambda pattern, how: _read_labelled(pattern, how, "rows"),
+            read=lambda pattern, settings: _read_labelled(pattern, settings, "rows"),
         ),
     )
 }

@@ -2,7 +2,7 @@
 
 They are listed in `catalogue.yaml`. A `DataFile` is one file of the layout that presets read below
 `data=DIR`, made of one file (or of a few) of a repository at a pinned commit. What is too large is
-read in part: the first rows, or every so-manieth, so that the same rows come each time.
+read in part: the first rows, or every n-th, so that the same rows come each time.
 """
 
 from collections.abc import Iterable
@@ -31,13 +31,12 @@ class DataFile(Settings):
     convert: str | None = None
     """The function of `conversions` that makes a row of the layout; it may leave rows out."""
     rows: int | None = None
-    """Only so many rows are written, of a file that is read from its beginning only as far as they
-    reach; None: all."""
+    """Maximum number of rows, from the file's beginning; the rest is not read. None: all."""
     every: int = 1
-    """Every so-manieth row is written, beginning with the first."""
+    """Write every n-th row, beginning with the first."""
 
     def part(self) -> str:
-        """Say which rows are taken; `` for all."""
+        """Describe the selected rows; empty for all."""
         if self.rows is not None:
             return f"the first {self.rows:,} rows"
         return f"one row of {self.every}" if self.every > 1 else ""
@@ -92,7 +91,7 @@ def data_sets(names: Iterable[str] = (), *, with_large: bool = False) -> tuple[D
                 f"no dataset of this name can be fetched.{did_you_mean(name, by_name)}",
                 where=name,
                 allowed=", ".join(by_name),
-                hint="`spikein data list` says what each is, and a preset's name means what it "
+                hint="`spikein data list` describes each; a preset's name means all datasets it "
                 "reads. Any other dataset: `path: hf://datasets/OWNER/NAME/FILE`.",
             )
     small = [name for name in by_name if with_large or not by_name[name].only_by_name]

@@ -79,7 +79,7 @@ class ExperimentGraph:
     """Audits of unlearned models; None without `unlearning.audit`."""
     graph: Graph
     notes: tuple[str, ...]
-    """What is skipped, and why; and names that could mean another file."""
+    """Skipped parts with their reasons, and names that could mean another file."""
 
     @property
     def short_notes(self) -> list[str]:

@@ -168,7 +168,7 @@ def _copy_unlearning(
     section = experiment_graph.experiment.unlearning
     if experiment_graph.unlearning is None or section is None:
         return None
-    made = read_findings(report.artifact(experiment_graph.unlearning).path)
+    measures = read_findings(report.artifact(experiment_graph.unlearning).path)
     audited: list[Row] = []
     pages: list[str] = []
     if (audits := experiment_graph.unlearning_audits) is not None:
@@ -184,8 +184,8 @@ def _copy_unlearning(
                 about={"Unlearned": method, "Arm": arm},
             )
     return UnlearningInputs(
-        measures=as_table(made, "unlearning").to_pylist(),
-        verdicts=as_table(made, "verdict").to_pylist(),
+        measures=as_table(measures, "unlearning").to_pylist(),
+        verdicts=as_table(measures, "verdict").to_pylist(),
         methods=_methods(experiment_graph),
         margin=section.measures.utility_margin,
         audits=audited,

@@ -298,11 +298,13 @@ def _calibrated_settings(settings: Sequence[DetectorSetting]) -> list[DetectorSe
     Evidence of the others on held-out rows would take further passes, or consists of held-out rows.
     """
 
-    def of_the_text(need: Need) -> bool:
+    def reads_only_text(need: Need) -> bool:
         return need == View(TEXT) or isinstance(need, Frequency | InverseTemperature)
 
     return [
-        setting for setting in settings if setting.needs and all(map(of_the_text, setting.needs))
+        setting
+        for setting in settings
+        if setting.needs and all(map(reads_only_text, setting.needs))
     ]
 
 

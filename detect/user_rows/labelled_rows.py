@@ -97,7 +97,7 @@ def read_labelled(
             values = _of_options(values, options, place)
         paraphrases.append(_paraphrases(values.get(_PARAPHRASES), place))
         titles.append(_title(values.get("title"), place))
-        if how.ids_column is None:
+        if settings.ids_column is None:
             text = _text(values, place)
         else:
             text = id_rows.text(values.get("ids"), values.get("ids_start"), place)
@@ -130,7 +130,7 @@ def read_labelled(
         titles if any(titles) else None,
         protected=tuple(sorted(protected)),
         limited=limited,
-        highest_id=id_rows.highest if how.ids_column is not None else None,
+        highest_id=id_rows.highest if settings.ids_column is not None else None,
     )
 
 

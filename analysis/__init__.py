@@ -1,1 +1,1 @@
-"""What the scores say: metrics with intervals, figures, and the report."""
+"""Analysis of the scores: metrics with intervals, figures, and the report."""

@@ -24,12 +24,12 @@ ADJUSTED_AUC = "auc_adjusted"
 ADJUSTED_TREND = "copies_trend_adjusted"
 
 
-def find_base(arms: Iterable[Arm], arm: Arm) -> Arm | None:
-    """Return the base model of a trained one; None if there is none, or several."""
+def find_base(arms: Iterable[Arm], arm: Arm, *, model: str = "base") -> Arm | None:
+    """Return the base model, or the `twin`, of a trained one; None if there is none, or several."""
     bases = [
         base
         for base in arms
-        if base.model == "base"
+        if base.model == model
         and base.seed == arm.seed
         and all(not value or arm.axes.get(axis) == value for axis, value in base.axes.items())
     ]
@@ -54,7 +54,7 @@ def base_scores(
 
     Args:
         column: detector and setting.
-        arms: the trained models, one a seed.
+        arms: the trained models, one per seed.
         bases: the base model of each.
     """
     columns = []
@@ -75,7 +75,7 @@ def adjust_column(
     Args:
         raw: the column under the trained models.
         base: the base models' scores of its rows.
-        dataset: which; None for all together, which have a weight of their own.
+        dataset: which; None for all together, which have a separate weight.
         settings: the confidence.
     """
     auc, base_auc = (numbers.of(dataset) for numbers in (raw.auc, raw.compared.aucs(base)))

@@ -2,11 +2,11 @@
 
 `auc_interval` answers for one column, for anyone with two arrays, and `auc_table` for all
 settings of a file (`spikein detect`), alike to the last bit. Influence values are summed by group,
-the value is the mean over seeds, and where nothing honest can be said the ends are NaN and `reason`
-says why.
+the value is the mean over seeds, and if no valid interval exists, the ends are NaN and `reason`
+explains why.
 
 Settings of a file are compared on the rows that all of them could score; one that failed on more
-than `max_unscored` of the labelled rows is measured on its own rows and says so. Cost: about 1 ms
+than `max_unscored` of the labelled rows is measured on its own rows and marked so. Cost: about 1 ms
 for 400 rows.
 """
 
@@ -43,21 +43,21 @@ def auc_interval(
     The AUC is the chance that a random member scores above a random non-member, ties half.
 
     Args:
-        scores: one a row; higher means 'more likely a member'. No NaN, no infinity.
-        labels: one a row: 1 or True for members, 0 or False for non-members.
-        groups: one a row: rows of one group (questions about one passage) count as one; a group
+        scores: one per row; higher means 'more likely a member'. No NaN, no infinity.
+        labels: one per row: 1 or True for members, 0 or False for non-members.
+        groups: one per row: rows of one group (questions about one passage) count as one; a group
             of two seeds is the same text in both. None makes each row its own, and with several
             seeds the nth row of each is the same text.
         seeds: one per row: the seed of the model that gave the score. The value
             is the mean of the seeds' AUCs. From three seeds on the interval applies to any
             seed; with one or two, only to these models. None means one. Without `groups`, seeds
             with different row counts have no interval: it is unknown which rows are the same text.
-        settings: the confidence; the report's where None.
+        settings: the confidence; if None, the report's.
 
     Returns:
         value, low, high, reason and caution; all three numbers are NaN if the scores
         support no statement, both ends if they support no interval, and `reason` explains why.
-        `caution` says that fewer than 15 groups of members make no interval to be trusted, and both
+        `caution` warns of intervals from fewer than 15 groups of members, and reports both
         values of two seeds.
 
     Raises:
@@ -72,13 +72,13 @@ def auc_interval(
         print(f"{found.value:.2f} [{found.low:.2f}, {found.high:.2f}]", found.caution)
         ```
     """
-    how = settings or AnalysisSettings()
+    analysis_settings = settings or AnalysisSettings()
     values, member = _scores(scores), _labels(labels)
     _check_length("labels", len(member), len(values))
     seed = _names(seeds, "", len(values)) or [""] * len(values)
     group = _names(groups, "group", len(values)) or _places(seed)
     _check_classes(member)
-    estimate = auc_estimate(values, member, group, seed, confidence=how.confidence)
+    estimate = auc_estimate(values, member, group, seed, confidence=analysis_settings.confidence)
     distinct = len(set(seed))
     if groups is None and len(set(Counter(seed).values())) > 1 and estimate.reason is None:
         return Estimate(estimate.value, nan, nan, f"none: {_UNKNOWN_ROWS}")
@@ -93,7 +93,7 @@ def auc_interval(
 
 
 _UNKNOWN_ROWS = (
-    "the seeds have unlike numbers of rows: say by `groups` which rows are the same text"
+    "the seeds have different numbers of rows: pass `groups` to identify rows of the same text"
 )
 
 
@@ -118,7 +118,7 @@ def auc_estimate(
     """Return the AUC with its interval; the value is the mean of the seeds' AUCs.
 
     Args:
-        scores: one a row.
+        scores: one per row.
         member: which rows are members.
         groups: of each row; a group of two seeds, or of both sides, is one group.
         seeds: which model gave each score; None means one.
@@ -145,7 +145,7 @@ def tpr_estimate(
 ) -> Estimate:
     """Return the TPR at an FPR of at most `rate` with its interval, as `auc_estimate` does.
 
-    Below 10 / rate non-members there is none, and the reason says so. The value is at the largest
+    Below 10 / rate non-members there is none, and `reason` explains it. The value is at the largest
     k / m <= rate, the interval of the rate that new non-members are expected to have.
     """
     rows = _rows(member, groups, None)
@@ -170,7 +170,7 @@ class AucRow(NamedTuple):
     unscored: int
     """Rows this setting could not score."""
     own_rows: bool
-    """Whether it failed too often and is measured on rows of its own."""
+    """Whether it failed too often and is measured on separate rows."""
     tpr: Mapping[float, Estimate]
     """True-positive rate by false-positive rate; with a reason if too few non-members are
     behind it."""
@@ -188,7 +188,7 @@ def auc_table(
         scores: row (index into `labels`), detector, setting, score; higher = member.
         labels: True for members.
         groups: rows that share a passage; None makes each row its own.
-        settings: of the intervals; defaults where not given.
+        settings: of the intervals; None uses the defaults.
     """
     return _auc_rows(file_arm(scores, len(labels), labels, groups), settings or AnalysisSettings())
 
@@ -295,7 +295,7 @@ def _names(names_given: Any, noun: str, rows: int) -> list[str] | None:
         return None
     argument = "groups" if noun else "seeds"
     if isinstance(names_given, str):
-        raise InputError("is one text", where=argument, allowed="one value a row")
+        raise InputError("is one text", where=argument, allowed="one value per row")
     names = np.asarray(names_given, dtype=object).tolist()
     _check_length(argument, len(names), rows)
     return [f"{noun} {name}" if noun else str(name) for name in names]

@@ -54,15 +54,16 @@ class Arm:
     """The default setting of each detector, as written in the column `setting`."""
     variants: Mapping[str, str] = field(default_factory=dict)
     """What the copies of each example carried, by example_id: `whole`, `question`, …, or `mixed`
-    where its copies differ; empty if all copies carried the whole example."""
+    if its copies differ; empty if all copies carried the whole example."""
     training: Path | None = None
     """Folder of the trained model: the log of its training, and its exposures (what it saw, and
     when)."""
     fixed_levels: bool = False
     """Whether each number of copies was given to as many groups of a dataset as another
-    (`copies.levels`): how many have which is then no chance, and each is a stratum of its own."""
+    (`copies.levels`): group counts are then fixed, and each copy count is a separate stratum."""
     further: Mapping[str, Path] = field(default_factory=dict)
-    """Folders that dataset-level detectors read besides, by name (`analysis.dataset_detectors`)."""
+    """Folders that questions read besides, by name (`analysis.dataset_detectors`,
+    `analysis.correction`)."""
 
 
 class DetectorColumn(NamedTuple):
@@ -112,9 +113,9 @@ class LoadedArm:
     dataset: Names
     group: Names
     copies: Counts
-    """Realised copies; 0 for non-members. One for members where copies have no meaning."""
+    """Realised copies; 0 for non-members. One for members if copies have no meaning."""
     variant: Names
-    """What each member's copies carried; empty if there is nothing to tell."""
+    """The variant of each member's copies; empty if none is recorded."""
 
     @cached_property
     def index(self) -> dict[DetectorColumn, int]:
@@ -145,7 +146,7 @@ def cohorts(arms: Sequence[Arm]) -> dict[Cohort, list[Arm]]:
         InputError: when two arms agree in everything, seed included.
     """
     by_cohort = gather_seeds(arms, lambda arm: arm.model)
-    return {Cohort(axes, model): same for (axes, model), same in by_cohort.items()}
+    return {Cohort(axes, model): cohort_arms for (axes, model), cohort_arms in by_cohort.items()}
 
 
 def gather_seeds(
@@ -157,9 +158,9 @@ def gather_seeds(
     for arm in arms:
         axes = tuple((key, arm.axes.get(key, "")) for key in keys)
         gathered.setdefault((axes, kind(arm)), []).append(arm)
-    for (axes, arm_kind), same in gathered.items():
-        same.sort(key=lambda arm: arm.seed)
-        if len({arm.seed for arm in same}) < len(same):
+    for (axes, arm_kind), seed_arms in gathered.items():
+        seed_arms.sort(key=lambda arm: arm.seed)
+        if len({arm.seed for arm in seed_arms}) < len(seed_arms):
             place = " · ".join(part for part in (str(arm_kind), arm_label(axes)) if part)
             raise InputError("two arms share their axes and their seed", where=place or "arms")
     return gathered
@@ -205,7 +206,7 @@ def arm_label(axes: Iterable[tuple[str, str]], seed: int | None = None) -> str:
 
 
 _ONLY_ARM = "contaminated"
-"""What the arm of a run without a sweep is called."""
+"""The name of the arm in a run without a sweep."""
 
 
 def find_arm(text: str, labels: Collection[str], *, place: str) -> str:

@@ -127,4 +127,4 @@ _AXES: dict[str, Words] = {
     "model.shape": _file("shape"),
     "model.pretrained": _prefix_with("model"),
 }
-"""What is said of the value of each key that is often swept."""
+"""The phrase for the value of each key that is often swept."""

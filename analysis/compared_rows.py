@@ -1,4 +1,4 @@
-"""Which rows every detector is compared on, and which it could not score.
+"""The rows that all detectors are compared on, and those that some could not score.
 
 Rule, by arm and dataset, over all reported settings (default and tuned): a row that one of
 them cannot score leaves every comparison. A setting that fails on more than
@@ -18,11 +18,11 @@ from analysis.intervals.influence import Floats, Mask
 from analysis.settings import AnalysisSettings
 
 UNLIKE = 0.01
-"""A p-value below it says that scores are missing more often on one side."""
+"""A p-value below it means that scores are missing more often on one side."""
 
 
 class MissingScores(NamedTuple):
-    """What one setting could not score in one dataset of one seed."""
+    """The rows that one setting could not score in one dataset of one seed."""
 
     detector: str
     setting: str
@@ -43,7 +43,7 @@ class MissingScores(NamedTuple):
         return self.p_value < UNLIKE
 
     def sentence(self) -> str:
-        """Say who lacks scores, and what the AUC could be."""
+        """A sentence on the rows without scores, and on the AUCs that are possible."""
         members = self.members_missing / max(self.members, 1)
         nonmembers = self.nonmembers_missing / max(self.nonmembers, 1)
         return (
@@ -60,16 +60,16 @@ def missing_scores(
 
     Args:
         detector, setting: whose scores.
-        scores: of the rows compared, not finite where missing.
+        scores: of the rows compared, not finite if missing.
         member: which rows are members.
     """
     from scipy.stats import fisher_exact
 
-    gone = ~np.isfinite(scores)
+    missing = ~np.isfinite(scores)
     inside, outside = int(member.sum()), int((~member).sum())
-    if not gone.any() or not inside or not outside:
+    if not missing.any() or not inside or not outside:
         return None
-    lost, others_lost = int((gone & member).sum()), int((gone & ~member).sum())
+    lost, others_lost = int((missing & member).sum()), int((missing & ~member).sum())
     counts = [[lost, inside - lost], [others_lost, outside - others_lost]]
     return MissingScores(
         detector,
@@ -79,8 +79,8 @@ def missing_scores(
         outside,
         others_lost,
         float(fisher_exact(counts)[1]),
-        _auc(np.where(gone, np.where(member, -np.inf, np.inf), scores), member),
-        _auc(np.where(gone, np.where(member, np.inf, -np.inf), scores), member),
+        _auc(np.where(missing, np.where(member, -np.inf, np.inf), scores), member),
+        _auc(np.where(missing, np.where(member, np.inf, -np.inf), scores), member),
     )
 
 
@@ -95,7 +95,7 @@ def _auc(scores: Floats, member: Mask) -> float:
 
 
 class Failure(NamedTuple):
-    """What a detector could not score, and why."""
+    """The rows that a detector could not score, with the reason."""
 
     detector: str
     reason: str
@@ -103,7 +103,7 @@ class Failure(NamedTuple):
 
 
 class SeparateSetting(NamedTuple):
-    """A setting on rows of its own, and how many test rows it could not score."""
+    """A setting on separate rows, and the number of test rows that it could not score."""
 
     column: DetectorColumn
     failed: int
@@ -111,7 +111,7 @@ class SeparateSetting(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class UnscoredRows:
-    """What left the comparison in one dataset of one arm."""
+    """The rows that left the comparison in one dataset of one arm."""
 
     cohort: Cohort
     seed: int
@@ -121,7 +121,7 @@ class UnscoredRows:
     left_out: int
     """Test rows that left every comparison."""
     reasons: tuple[Failure, ...]
-    """What could not be scored and why, most frequent first."""
+    """The reasons for missing scores, most frequent first."""
     apart: tuple[SeparateSetting, ...]
     """Settings compared on their own rows, and how many rows each could not score."""
     missing: tuple[MissingScores, ...] = ()
@@ -167,16 +167,16 @@ def compare_rows(
     apart: list[SeparateSetting] = []
     failures: set[tuple[int, str, str]] = set()
     for column in columns:
-        gone = in_dataset & ~np.isfinite(arm.scores[:, arm.index[column]])
-        for row in np.flatnonzero(gone).tolist():
+        without_score = in_dataset & ~np.isfinite(arm.scores[:, arm.index[column]])
+        for row in np.flatnonzero(without_score).tolist():
             reason = arm.reasons.get((row, column), "score is not finite")
             failures.add((row, column.detector, reason))
-        failed = int(gone.sum())
+        failed = int(without_score.sum())
         if failed > settings.max_unscored * n_rows:
-            own[column] = in_dataset & ~gone
+            own[column] = in_dataset & ~without_score
             apart.append(SeparateSetting(column, failed))
         else:
-            common &= ~gone
+            common &= ~without_score
     counted = Counter((detector, reason) for _, detector, reason in sorted(failures))
     missing = (
         missing_scores(*column, arm.scores[in_dataset, arm.index[column]], arm.member[in_dataset])

@@ -44,7 +44,7 @@ def copies_cells(counts: Iterable[int], *, high_copies: int) -> list[CopiesCell]
 
     Args:
         counts: the realised copies of every member of the arm (over all its seeds).
-        high_copies: the N of `N+`; that cell exists where any count reaches it.
+        high_copies: the N of `N+`; that cell exists if any count reaches it.
 
     >>> [cell.label for cell in copies_cells([0, 1, 1, 5, 7, 9], high_copies=4)]
     ['all', '0', '1', '5-7', '9', '4+']
@@ -85,22 +85,22 @@ def copies_middle(label: str) -> float:
 def merge_bins(labels: Iterable[str]) -> dict[str, list[str]]:
     """Gather the labels of one bin under one name, for tables whose counts differ.
 
-    >>> merged(["1", "5-7", "6", "5-8"])
+    >>> merge_bins(["1", "5-7", "6", "5-8"])
     {'1': ['1'], '5-8': ['5-7', '6', '5-8']}
     """
     bins: dict[tuple[int, int], list[str]] = {}
     for label in sorted(set(labels), key=lambda label: (copies_order(label), label)):
         bins.setdefault(_bin(copies_start(label)), []).append(label)
     merged = {}
-    for same in bins.values():
-        ends = [int(part) for label in same for part in label.split("-")]
+    for bin_labels in bins.values():
+        ends = [int(part) for label in bin_labels for part in label.split("-")]
         first, last = min(ends), max(ends)
-        merged[str(first) if first == last else f"{first}-{last}"] = same
+        merged[str(first) if first == last else f"{first}-{last}"] = bin_labels
     return merged
 
 
 def is_dose(label: str) -> bool:
-    """Say whether a label is one count or one bin of counts: neither `all` nor `4+`."""
+    """Return whether a label is one count or one bin of counts: neither `all` nor `4+`."""
     return label != ALL and not label.endswith("+")
 
 
@@ -133,7 +133,7 @@ def with_passage_copies(
 
     Args:
         rows: of one cohort; with `dataset`, `copies` and `variant`.
-        arms: the cohort's, one a seed; those without copies say nothing.
+        arms: the cohort's, one per seed; those without copies are ignored.
         cells: all cells that rows name.
     """
     by_label = {cell.label: cell for cell in cells}
@@ -156,7 +156,7 @@ def with_passage_copies(
 
 
 def passage_sentences(metrics: pa.Table) -> list[str]:
-    """Say for each dataset how often passages were seen, where that is more than the copies.
+    """Return a sentence for each dataset whose passages were seen more often than its copies.
 
     Args:
         metrics: the metrics table of an experiment.

@@ -23,7 +23,7 @@ from inject.tables import read_parquet
 
 FINDINGS_FILE = "findings.parquet"
 _ASKED = b"questions"
-"""Metadata of the file: the questions that were asked, those without an answer included."""
+"""Metadata of the file: all questions, including those without an answer."""
 
 _TEXTS = """
     question model method dataset copies detector setting selection variant versus versus_setting
@@ -61,11 +61,19 @@ _QUESTIONS = {
     "factors": """kind factor dataset detector setting level versus term=metric x value low high
         pointwise_low pointwise_high p_value n_members n_seeds shown reason=caution""",
     "accuracy": f"""dataset scoring=setting quantity=metric side phase value low high {_SEEDS}""",
+    "correction": f"""model dataset reference outcome=kind estimator=metric detector setting
+        calibration_items=calibration_rows contaminated_share=x value low high rmse=chance_error
+        removed=base_weight target=base_value draws=pairs unscored {_SEEDS} interval=caution""",
     "background_loss": """metric value low high documents=n_groups n_seeds interval=caution""",
     "trajectory": f"""step tokens dataset detector setting selection copies value low high {_SEEDS}
         interval=caution""",
     "fading": f"""detector setting selection copies steps_since_copy steps_since_copy_low
         steps_since_copy_high tokens_since_copy metric value low high pairs {_SEEDS}
+        interval=caution""",
+    "palimpsest": """dataset detector setting versus metric value low high p_value n_members
+        n_seeds strata=pairs permutations=calibration_rows interval=caution""",
+    "insertion": f"""from_step=steps_since_copy_low to_step=steps_since_copy_high dataset detector
+        setting versus metric value low high {_SEEDS}
         interval=caution""",
     "checks": """check=kind verdict model dataset detector setting selection copies value low high
         needed_low=pointwise_low needed_high=pointwise_high n_members n_nonmembers n_seeds
@@ -114,7 +122,7 @@ def table_schema(question: str, axes: Sequence[str]) -> pa.Schema:
 def question_table(
     question: str, axes: Sequence[str], rows: Iterable[Mapping[str, Any]]
 ) -> pa.Table:
-    """Return rows as the table of a question; what a row does not say is null."""
+    """Return rows as the table of a question; values that a row lacks are null."""
     return pa.Table.from_pylist(list(rows), schema=table_schema(question, axes))
 
 
@@ -142,7 +150,7 @@ class Findings:
         self._known: dict[tuple[str, ...], dict[tuple[object, ...], Row]] = {}
 
     def get(self, **place: str) -> Estimate | None:
-        """Return the number of a place: of all members by AUC, as far as it says nothing else."""
+        """Return the number of a place: the AUC of all members, unless `place` specifies others."""
         row = self.row(**place)
         return None if row is None else Estimate.of(row)
 
@@ -168,10 +176,10 @@ class Findings:
 
     def where(self, **place: str) -> "Findings":
         """Return the rows that have these values."""
-        same = (
+        matches = (
             row for row in self.rows if all(row[name] == value for name, value in place.items())
         )
-        return Findings(same, self.axes, self._whole | place)
+        return Findings(matches, self.axes, self._whole | place)
 
     def values(self, column: str) -> list[str]:
         """Return the different values of a column, in order of the rows."""
@@ -220,7 +228,7 @@ def read_findings(folder: Path) -> pa.Table:
 
 
 def questions(findings: pa.Table) -> list[str]:
-    """Return the questions that were asked."""
+    """Return all questions of the analysis."""
     return (findings.schema.metadata or {}).get(_ASKED, b"").decode().split()
 
 

@@ -1,4 +1,4 @@
-"""What the metrics are called, and how many non-members an operating point needs.
+"""The metrics' names, and the non-members that an operating point requires.
 
 The metrics are computed with their intervals in `analysis.intervals`.
 """
@@ -14,7 +14,7 @@ SUPPORT = 10
 
 
 def supports_rate(rate: float, nonmembers: int) -> bool:
-    """Say whether so many non-members support a TPR at this FPR: at least 10 / rate."""
+    """Return whether this many non-members support a TPR at this FPR: at least 10 / rate."""
     return nonmembers * rate >= SUPPORT - 1e-9
 
 

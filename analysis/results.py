@@ -31,6 +31,7 @@ from analysis.arm import (
 from analysis.auc_cells import PreparedCohort, measure_columns
 from analysis.compared_rows import UnscoredRows
 from analysis.copy_bins import ALL, with_passage_copies
+from analysis.correction.question import correction_rows
 from analysis.dataset_detectors.detector import method_roots
 from analysis.dataset_detectors.table import dataset_rows
 from analysis.decisions.flagged import flagged_rows
@@ -48,6 +49,8 @@ from analysis.selection.tuning import (
 )
 from analysis.settings import AnalysisSettings
 from analysis.tables import choice_rows, difference_rows, dose_rows, metric_rows, variants
+from analysis.trajectory.palimpsest import QUESTION as PALIMPSEST
+from analysis.trajectory.palimpsest import palimpsest_rows
 from detect.scores.table import SCORES_FILE, default_settings
 from inject.settings import plain
 from inject.step import Step, StepContext, StepGroup, compared_models, comparing_step
@@ -59,7 +62,7 @@ Row = dict[str, Any]
 
 @dataclass(frozen=True, kw_only=True)
 class Analysis:
-    """Everything the scores say."""
+    """All results of the analysis."""
 
     tables: Mapping[str, pa.Table]
     """By question (`analysis.findings`)."""
@@ -70,7 +73,7 @@ class Analysis:
     """The settings chosen, by cohort."""
     unscored: tuple[UnscoredRows, ...]
     copies: tuple[Row, ...] = ()
-    """What more copies do in each arm: rows for the table of the factors, before it is made."""
+    """The effect of more copies in each arm: rows for the later table of factors."""
 
     @property
     def metrics(self) -> pa.Table:
@@ -86,7 +89,7 @@ class Analysis:
 
     @property
     def datasets(self) -> pa.Table:
-        """What dataset-level detectors found."""
+        """The findings of dataset-level detectors."""
         return self.tables["dataset_detectors"]
 
     @property
@@ -97,7 +100,7 @@ class Analysis:
 
     @property
     def factors(self) -> pa.Table | None:
-        """What each factor does; None before they were analysed."""
+        """The effect of each factor; None until factors are analysed."""
         return self.tables.get("factors")
 
 
@@ -107,8 +110,9 @@ Question = Callable[
 QUESTIONS: Mapping[str, Question] = {
     "dataset_detectors": dataset_rows,
     "flagged": flagged_rows,
+    "correction": correction_rows,
 }
-"""What is asked of each cohort besides its metrics: a new one is a function, and a line here."""
+"""The questions about each cohort besides its metrics; add one as a function and a line here."""
 
 
 def analyse(
@@ -128,20 +132,23 @@ def analyse(
         InputError: from `load_arm` and `cohorts`.
     """
     axes = axis_names(arms)
-    rows: dict[str, list[Row]] = {name: [] for name in ("metrics", "differences", *QUESTIONS)}
+    names = ("metrics", "differences", *QUESTIONS, PALIMPSEST)
+    rows: dict[str, list[Row]] = {name: [] for name in names}
     choices: dict[Cohort, tuple[Choice, ...]] = {}
     scores, unscored, copies = [], [], []
     bases: dict[Path, LoadedArm] = {}
-    for cohort, same in cohorts(arms).items():
+    for cohort, cohort_arms in cohorts(arms).items():
         if progress is not None:
             progress(" · ".join(part for part in (cohort.model, cohort.label()) if part))
-        loaded = [load_arm(arm) for arm in same]
+        loaded = [load_arm(arm) for arm in cohort_arms]
         chosen = choose_settings(loaded, settings)
         choices[cohort] = tuple(chosen)
         picked = reported_columns(loaded, chosen)
         work = PreparedCohort.prepare(cohort, loaded, list(picked), settings)
         unscored += [part.unscored for compared in work.compared for part in compared.values()]
-        below = [find_base(arms, arm) if cohort.model == CONTAMINATED else None for arm in same]
+        below = [
+            find_base(arms, arm) if cohort.model == CONTAMINATED else None for arm in cohort_arms
+        ]
         for base in below:
             if base is not None and base.scores not in bases:
                 bases[base.scores] = load_arm(base)
@@ -152,6 +159,7 @@ def analyse(
         copies += doses if cohort.model == CONTAMINATED else []
         for name, ask in QUESTIONS.items():
             rows[name] += ask(cohort, loaded, chosen, settings)
+        rows[PALIMPSEST] += palimpsest_rows(cohort, loaded, arms, settings)
         scores += [score_table(arm, cohort, picked) for arm in loaded]
     return Analysis(
         tables={name: question_table(name, axes, table_rows) for name, table_rows in rows.items()},
@@ -232,7 +240,7 @@ def _control_rows(
 
 
 def _scores_all(work: PreparedCohort, column: DetectorColumn) -> bool:
-    """Say whether a column has a score for every row that is compared."""
+    """Return whether a column has a score for every row that is compared."""
     if any(column not in arm.index for arm in work.loaded):
         return False
     return bool(np.isfinite(work.scores(column)[np.any(work.sides(column), axis=0)]).all())
@@ -249,13 +257,13 @@ def results_step(models: Sequence[StepGroup], settings: AnalysisSettings, *, lab
 
     Args:
         models: their values are `axes` (pairs), `seed`, `model` (`contaminated`, `base`, `twin` or
-            `retrained`) and `fixed_levels`; their steps `scores`, `examples`, `model` (none where
-            it saw no copies, whose number has no meaning) and what dataset-level detectors read
-            besides, by the names of `Arm.further`.
+            `retrained`) and `fixed_levels`; their steps `scores`, `examples`, `model` (none if
+            it saw no copies, whose number has no meaning) and what questions read besides, by the
+            names of `Arm.further`.
         settings: of the analysis.
         label: for people.
     """
-    # Whether models are asked questions is visible in the graph.
+    # Whether models are queried is visible in the graph.
     used = plain(settings, exclude={"task_accuracy", "background_tokens", "shards", "shuffles"})
     return comparing_step(
         f"{__name__}:build",

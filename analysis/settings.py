@@ -1,4 +1,4 @@
-"""What a user may say about the analysis: intervals, operating points, unlearning, its audit."""
+"""User settings of the analysis: intervals, operating points, unlearning and its audit."""
 
 from typing import Annotated, Literal
 
@@ -10,10 +10,10 @@ Share = Annotated[float, Field(gt=0, lt=1)]
 
 
 class AnalysisSettings(Settings):
-    """How scores become metrics. Everything here bears on the numbers."""
+    """How scores become metrics. Everything here affects the numbers."""
 
     replicates: Annotated[int, Field(ge=100, le=100_000)] = 1000
-    """Bootstrap replicates for `prism`."""
+    """Bootstrap replicates for `prism`, and permutations for the palimpsest test."""
     confidence: Share = 0.95
     """Coverage of every interval."""
     false_positive_rates: tuple[Share, ...] = (0.001, 0.01, 0.05, 0.1)
@@ -35,7 +35,8 @@ class AnalysisSettings(Settings):
     high_copies: PositiveInt = 4
     """Members with at least this many copies also form one row, `4+`."""
     task_accuracy: bool = True
-    """Ask the models the benchmarks' closed questions before and after training."""
+    """Ask the base model, the arms and the clean twin the benchmarks' closed questions; scores are
+    corrected for contamination with the answers."""
     background_tokens: Annotated[int, Field(ge=0)] = 0
     """Tokens of held-out background whose loss is measured under base model and arms; 0 for none,
     as an imported corpus requires."""
@@ -47,11 +48,11 @@ class AnalysisSettings(Settings):
     shuffles: PositiveInt = 25
     """Shuffles of each shard in `exchangeability`; each is a pass over the dataset."""
     seed: Annotated[int, Field(ge=0, lt=2**63)] = 0
-    """Seed of replicates and shuffles."""
+    """Seed of replicates, shuffles and calibration sets."""
 
 
 class MeasureSettings(Settings):
-    """Margins behind the verdict, and how sharp the tests are."""
+    """Margins of the verdict, and the resolution of the tests."""
 
     utility_margin: PositiveFloat = 0.1
     """Nats a token of retained or general text that an unlearned model may lose beyond the
@@ -62,7 +63,7 @@ class MeasureSettings(Settings):
     small_denominator: Share = 0.2
     """PrivLeak divides by 1 - AUC of the retrained model; below this it has a warning."""
     permutations: Annotated[int, Field(ge=99, le=100_000)] = 999
-    """Swaps of the two models' values behind the p-value of forget quality."""
+    """Swaps of the two models' values for the p-value of forget quality."""
 
 
 class AuditRule(Settings):
@@ -79,7 +80,7 @@ class AuditRule(Settings):
     @classmethod
     def _holds_something(cls, band: tuple[float, float]) -> tuple[float, float]:
         if not 0 <= band[0] < band[1]:
-            raise ValueError(f"{band[0]:g} to {band[1]:g} holds no ratio: take 0 <= LOW < HIGH")
+            raise ValueError(f"{band[0]:g} to {band[1]:g} contains no ratio: take 0 <= LOW < HIGH")
         return band
 
 

@@ -1,6 +1,6 @@
 """The report's first sentences, made only from the metrics.
 
-A claim appears only where its interval supports it: words are chosen by the end of the interval
+A claim appears only if its interval supports it: words are chosen by the end of the interval
 that is nearest to guessing, and if it contains 0.5 the sentence reports no detectable difference.
 The headline takes the best of several detectors and arms, chosen on the `tune` rows and reported on
 the others. Without tuning rows, it is chosen on the rows that it is reported on, and the sentence
@@ -128,9 +128,11 @@ def find_doses(tables: Sequence[Findings], best: Headline) -> list[Dose]:
     doses = _doses(best.table, best)
     if len(doses) == 1:
         others = [arm for arm in contaminated_cohorts(tables) if arm.cohort != best.table.cohort]
-        same = [arm for arm in others if without_copies(arm) == without_copies(best.table)]
+        similar_arms = [arm for arm in others if without_copies(arm) == without_copies(best.table)]
         labels = {dose.label for dose in doses}
-        doses += [dose for arm in same for dose in _doses(arm, best) if dose.label not in labels]
+        doses += [
+            dose for arm in similar_arms for dose in _doses(arm, best) if dose.label not in labels
+        ]
     return sorted(doses, key=lambda dose: copies_order(dose.label))
 
 

@@ -8,13 +8,13 @@ from analysis.intervals.estimate import Estimate
 
 NOTHING = "–"
 DOUBTFUL = "not to be trusted"
-"""Part of what is said of an interval that has too little behind it."""
+"""Part of the caution about an interval with too few independent groups."""
 Measured = Estimate | Mapping[str, Any]
-"""A number with its interval, or the row of findings that holds it."""
+"""A number with its interval, or the row of findings that contains it."""
 
 
 class Entry(NamedTuple):
-    """What one place of a table shows, where it is more than a text."""
+    """A table cell that is more than a text."""
 
     text: str
     ends: str = ""
@@ -26,7 +26,7 @@ class Entry(NamedTuple):
     strong: bool = False
     """Of a number: best on the tuning split, or an interval that excludes 0."""
     sorted_by: str = ""
-    """A number that its rows are sorted by, where the text is none."""
+    """The number to sort rows by, if the text is not a number."""
 
     def __str__(self) -> str:
         """Return it in one line: `0.79 [0.75, 0.82] (30 + 40)`."""
@@ -35,11 +35,11 @@ class Entry(NamedTuple):
 
 
 ABSENT = Entry(NOTHING, kind="none absent")
-"""A place without any measurement."""
+"""The cell of a missing measurement."""
 
 
 class Dot(NamedTuple):
-    """A number with its interval, and what is said of it."""
+    """A number with its interval and its description."""
 
     value: float
     low: float
@@ -63,7 +63,7 @@ class Unit(NamedTuple):
     digits: int
     times: float = 1.0
     signed: bool = False
-    """Whether it is a difference: it has a sign, and is strong where its interval leaves out 0."""
+    """Whether it is a difference: it has a sign, and is strong if its interval excludes 0."""
 
     def number(self, value: float) -> str:
         """Return `0.79`, or `+2.4`; a zero has no minus."""
@@ -105,7 +105,7 @@ class Unit(NamedTuple):
         Args:
             measured: what was measured, if anything was.
             best: whether it is the best of its line.
-            n: the examples behind it, where the head does not say so.
+            n: the number of examples, if the head does not contain it.
             lacking: what to show in place of a number without an interval.
         """
         if measured is None:

@@ -44,7 +44,7 @@ class Access(IntEnum):
     TOKENS = 3, "token log-probabilities"
     """The log-probability of each token of a text."""
     RANKS = 4, "token ranks"
-    """How many tokens of the vocabulary are likelier than each token of a text."""
+    """Number of vocabulary tokens that are likelier than each token of a text."""
     DISTRIBUTION = 5, "full distribution"
     """The whole distribution over the vocabulary."""
     WEIGHTS = 6, "weights"

@@ -27,7 +27,7 @@ from inject.settings import Settings
 
 EMPTY_SELECTION = "empty selection"
 OPTION: dict[str, JsonValue] = {"option": True}
-"""Marks a number among parameters as an option: shown in a setting's text only where it differs
+"""Marks a number among parameters as an option: shown in a setting's text only if it differs
 from the default (`Field(json_schema_extra=OPTION)`)."""
 _LONGEST_TITLE = 40
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.+-]*")

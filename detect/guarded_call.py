@@ -105,8 +105,8 @@ def score_guarded(
     if isinstance(columns, InputError):
         failures, others, columns = dict.fromkeys(all_rows, whole), [], [Column([])] * len(settings)
     reasons = {row: f"{detector.name}: {error.problem}" for row, error in failures.items()}
-    gone = f"{len(failures)} of {rows} rows" if others else f"ANY of the {rows} rows"
-    note = f"{NO_SCORE} {gone}, where it failed: {whole}"
+    failed_rows = f"{len(failures)} of {rows} rows" if others else f"ANY of the {rows} rows"
+    note = f"{NO_SCORE} {failed_rows}, where it failed: {whole}"
     return GuardedScores(
         [_with_missing(column, others, reasons, note) for column in columns],
         frozenset(failures),
@@ -185,7 +185,7 @@ def _error_of_exception(error: BaseException, location: str, *, protected: bool)
 
 
 def safe_message(error: BaseException, *, protected: bool) -> str:
-    """Return an exception's type and, where no text is protected, its message's first line."""
+    """Return an exception's type and, if no text is protected, its message's first line."""
     name = type(error).__name__
     if protected:
         return f"{name} (its message is left out: it may quote a protected text)"

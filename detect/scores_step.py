@@ -149,7 +149,7 @@ def _given_settings(context: StepContext) -> list[DetectorSetting]:
     """Return the detectors that define the step.
 
     Raises:
-        InputError: if a plug-in has changed since.
+        InputError: if a plug-in has changed since the step was planned.
     """
     settings: list[DetectorSetting] = []
     named = context.settings.get("plugins", {})

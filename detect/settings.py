@@ -1,6 +1,6 @@
 """The detection settings of an experiment file: what is scored, and how it is computed.
 
-`DetectSettings` holds both, as the user writes one `detect:` section; `identity()` returns only the
+`DetectSettings` has both, as the user writes one `detect:` section; `identity()` returns only the
 settings that affect the scores, so that a batch size never changes an artifact's name.
 `ScoringPolicy` contains the choices that affect every score and that papers do not specify; its
 record is stored with statistics and scores.

@@ -47,7 +47,7 @@ class Neighbours:
 
 @dataclass(frozen=True, kw_only=True)
 class NeighbourMeans:
-    """How likely the target finds the neighbours of one text."""
+    """The target's mean log-probabilities of the neighbours of one text."""
 
     means: tuple[float, ...] = ()
     """Mean log-probability of each neighbour that could be scored."""

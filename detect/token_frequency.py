@@ -2,7 +2,7 @@
 
 f(v) = (count_v + 1) / (Σ count + |V|), Laplace (Zhang et al. 2024, DC-PDD, equation 5); |V| is the
 number of tokens of the tokenizer. Words are runs of letters and digits, with apostrophes and
-hyphens inside, whatever their case. `detect.evidence.token_counts` counts both.
+hyphens inside, regardless of case. `detect.evidence.token_counts` counts both.
 """
 
 import json

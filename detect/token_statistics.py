@@ -12,7 +12,7 @@ among the most likely tokens (rank 1) exactly if `top_id` is x_i.
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -32,6 +32,7 @@ Integers = npt.NDArray[np.int32]
 
 EMPTY_TEXT = "empty text"
 ONE_TOKEN = "one token, which has no history to be scored after"
+CUT_BEFORE_START = "cut before the first token to score"
 
 STATISTICS_FILE = "statistics.arrow"
 PACKED_FILE = "statistics.parquet"
@@ -135,6 +136,26 @@ def unscored(reason: str) -> TokenStatistics:
         offsets=np.zeros((0, 2), np.int32),
         reason=reason,
     )
+
+
+def scored_from(statistics: TokenStatistics, start: int) -> TokenStatistics:
+    """Return the statistics of a text's tokens from a position on.
+
+    Args:
+        statistics: of all tokens but the first, which is never scored.
+        start: position in the text; 0 and 1 leave the statistics as they are.
+    """
+    first = max(0, start - 1)
+    if not first or statistics.reason is not None:
+        return statistics
+    if first >= len(statistics):
+        return unscored(CUT_BEFORE_START)
+    tempered = {
+        beta: TemperedStatistics(**{name: getattr(values, name)[first:] for name in _TEMPERED})
+        for beta, values in statistics.tempered.items()
+    }
+    columns = {name: getattr(statistics, name)[first:] for name in _ARRAYS}
+    return replace(statistics, **columns, tempered=tempered)
 
 
 def token_columns(

@@ -19,9 +19,9 @@ from typing import IO, BinaryIO, cast
 from inject.errors import InputError
 
 LARGEST_RATIO = 200
-"""A compressed file unpacks to at most so many times its size; text rarely passes 20."""
+"""Maximum unpacked size of a compressed file, relative to its size; text rarely passes 20."""
 FREE_BYTES = 1 << 24
-"""So many bytes are unpacked whatever the ratio: small files of one repeated line are honest."""
+"""Bytes unpacked at any ratio: small files of one repeated line are legitimate."""
 ROW_BYTES = 1 << 27
 """Longest line, or row of CSV."""
 WHOLE_BYTES = 1 << 30

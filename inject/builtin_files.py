@@ -88,10 +88,12 @@ class Catalogue:
         return None
 
     def _no_name(self, name: str, path: Path, names: Iterable[str]) -> InputError:
-        beside = next((end for end in _ENDINGS if path.with_name(path.name + end).is_file()), None)
+        extension = next(
+            (end for end in _ENDINGS if path.with_name(path.name + end).is_file()), None
+        )
         hint = f"For a file of your own give its path, such as {name}.yaml."
-        if beside:
-            hint = f"There is a file {path}{beside}: give its whole name."
+        if extension:
+            hint = f"There is a file {path}{extension}: give its whole name."
         elif not CONFIGS.is_dir():
             hint = (
                 f"Shipped files are expected in {CONFIGS}, which is not there: install spikein "

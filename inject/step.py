@@ -146,7 +146,7 @@ class Step:
     """The function that makes the artifact, `module:name`: a function of a `StepContext`, at the
     top of its module, that writes the artifact's files and touches nothing else."""
     settings: Mapping[str, Any]
-    """Everything else that bears on the content, as plain JSON values."""
+    """Everything else that affects the content, as plain JSON values."""
     inputs: Mapping[str, "Step"] = field(default_factory=dict)
     code: tuple[str, ...] = ()
     """Modules that the function finds by a name, in addition to those that it imports: `module` or
@@ -316,7 +316,7 @@ RUNTIME: Mapping[str, Callable[[], str]] = {
     "unicode": lambda: unicodedata.unidata_version,
     "zlib": lambda: zlib.ZLIB_RUNTIME_VERSION,
 }
-"""What Python brings and decides numbers: its tables of letters, words and capitals, and the
+"""Python's parts that affect numbers: its tables of letters, words and capitals, and the
 library that it compresses with."""
 
 distribution_version = cache(version)

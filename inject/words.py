@@ -126,8 +126,8 @@ def weight(unit: str) -> int:
 def run_stops(units: Sequence[str], size: int) -> list[int]:
     """Return the end of the run of `size` words that starts at each unit, as far as runs fit.
 
-    A run is as many units as reach the weight of `size` words; without characters that count as
-    shares, it has `size` units.
+    A run ends with the unit that reaches the weight of `size` words; it has `size` units if no
+    character counts as a share of a word.
     """
     stops, stop, reached_weight, run_weight = [], 0, 0, size * WORD_WEIGHT
     weights = [weight(unit) for unit in units]

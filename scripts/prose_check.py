@@ -68,7 +68,7 @@ class Hit(NamedTuple):
 
 
 class FileCheck(NamedTuple):
-    """What one file has."""
+    """The hits and counts of one file."""
 
     prose: list[Hit]
     names: list[Hit]

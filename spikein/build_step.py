@@ -58,8 +58,8 @@ def find_step(graph: StoredGraph, text: str) -> Step:
     if len(matches) == 1:
         return matches[0]
     if matches:
-        listed = ", ".join(f"{step.digest[:12]} ({step.name})" for step in matches)
-        raise InputError(f"{text!r} names {len(matches)} steps", allowed=listed)
+        matching_steps = ", ".join(f"{step.digest[:12]} ({step.name})" for step in matches)
+        raise InputError(f"{text!r} names {len(matches)} steps", allowed=matching_steps)
     names = [step.name for step in steps]
     raise InputError(
         f"the graph has no step {text!r}.{did_you_mean(text, names)}",

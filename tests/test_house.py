@@ -60,14 +60,14 @@ MOST_PARAMETERS = 8
 
 
 @cache
-def parsed(path: Path) -> ast.Module:
+def parse_file(path: Path) -> ast.Module:
     return ast.parse(path.read_text(encoding="utf-8"))
 
 
 def imported_modules(path: Path) -> set[str]:
     """Return our modules that a file imports anywhere, even inside functions."""
     names = set()
-    for node in ast.walk(parsed(path)):
+    for node in ast.walk(parse_file(path)):
         if isinstance(node, ast.Import):
             names |= {alias.name for alias in node.names}
         elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
@@ -134,7 +134,7 @@ def test_cycle_check_detects_a_cycle():
 
 def test_modules_have_a_docstring_and_are_short():
     for path in FILES:
-        assert ast.get_docstring(parsed(path)), path
+        assert ast.get_docstring(parse_file(path)), path
         assert len(path.read_text(encoding="utf-8").splitlines()) <= MOST_LINES, path
 
 
@@ -155,7 +155,7 @@ def test_functions_have_a_limited_number_of_parameters():
     for path in FILES:
         if path.parent.name == "commands":
             continue  # a command's parameters are its options
-        for node in ast.walk(parsed(path)):
+        for node in ast.walk(parse_file(path)):
             if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
                 names = [
                     argument.arg

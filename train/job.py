@@ -120,8 +120,8 @@ def run(
     tokenizer = load_tokenizer(str(clean.path / "tokenizer"))
     if job.plan is None:
         tokens = job.last_tokens or clean.n_tokens
-        stretch = SourceSlice(clean, clean.n_tokens - tokens, clean.n_tokens)
-        view = clean_view(stretch, tokens=tokens, context=job.train.context)
+        last_tokens = SourceSlice(clean, clean.n_tokens - tokens, clean.n_tokens)
+        view = clean_view(last_tokens, tokens=tokens, context=job.train.context)
         recorder = ExposureRecorder(view, [], {})
         extra_inputs = window_inputs(view, masks=None, separate=job.train.separate_documents)
     else:

@@ -186,11 +186,11 @@ def _wait(
 ) -> None:
     partial_line = b""
     checked_at = time.monotonic()
-    passed_on = False
+    forwarded = False
     while True:
-        partial_line = _hand_on_lines(partial_line + workers.new_output(), on_line)
-        if request.received and not passed_on:
-            passed_on = True
+        partial_line = _forward_lines(partial_line + workers.new_output(), on_line)
+        if request.received and not forwarded:
+            forwarded = True
             workers.send(signal.SIGTERM, range(workers.number))
         codes = workers.exit_codes()
         if request.received and -signal.SIGTERM in codes:
@@ -209,7 +209,7 @@ def _wait(
             rank = min(failed, key=lambda rank: failed[rank] >= 0)
             raise ProcessFailed(_failure_message(workers, rank, failed[rank]))
         if None not in codes:
-            _hand_on_lines(partial_line + workers.new_output() + b"\n", on_line)
+            _forward_lines(partial_line + workers.new_output() + b"\n", on_line)
             if Preempted.exit_code in codes:
                 first = codes.index(Preempted.exit_code)
                 raise Preempted(_preemption_message(workers.error_lines(first)))
@@ -221,7 +221,7 @@ def _wait(
         time.sleep(_POLL_SECONDS)
 
 
-def _hand_on_lines(text: bytes, on_line: Callable[[str], None] | None) -> bytes:
+def _forward_lines(text: bytes, on_line: Callable[[str], None] | None) -> bytes:
     """Call `on_line` with each whole line of a text; return the rest."""
     *whole, partial_line = text.split(b"\n")
     if on_line is not None:
@@ -232,10 +232,12 @@ def _hand_on_lines(text: bytes, on_line: Callable[[str], None] | None) -> bytes:
 
 
 def _failure_message(workers: _Workers, rank: int, code: int) -> str:
-    how = f"was killed by {signal.Signals(-code).name}" if code < 0 else f"ended with code {code}"
+    outcome = (
+        f"was killed by {signal.Signals(-code).name}" if code < 0 else f"ended with code {code}"
+    )
     hint = " The system may have been out of memory." if code == -signal.SIGKILL else ""
     return (
-        f"training process {rank} of {workers.number} {how}; the others were ended.{hint} "
+        f"training process {rank} of {workers.number} {outcome}; the others were ended.{hint} "
         f"Checkpoints are kept: run again to resume.{_indent(workers.error_lines(rank))}"
     )
 

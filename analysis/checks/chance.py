@@ -1,13 +1,13 @@
 """Are detectors at chance where they must be? One rule for all the AUCs that a check shows.
 
-*Fails* where any of the m AUCs shown lies farther from 0.5 than whole groups dealt to the sides at
+*Fails* if any of the m AUCs shown is farther from 0.5 than whole groups assigned to the sides at
 random would put it, corrected for m times the checks that a page can have (Bonferroni): without any
 bias at most one page in twenty shows a failed check, not one check in twenty. The chance is that of
-the rank-sum test of clustered rows (Rosner, Glynn and Lee 2003): the sides were dealt so, and where
+the rank-sum test of clustered rows (Rosner, Glynn and Lee 2003): the sides were drawn so, and where
 no model saw either, no seed and no training adds to it. It holds with few groups and unequal ones,
 where an interval about the AUC that was found would not: simulated in scripts/calibration/cells.
 
-*Passes* only where, moreover, each interval over all datasets is within 0.5 ± 0.1: missing a bias
+*Passes* only if, moreover, each interval over all datasets is within 0.5 ± 0.1: missing a bias
 is not evidence. Else the rows *cannot tell*, and the check reports the bias that they could have
 missed.
 
@@ -40,7 +40,7 @@ _TAIL = 0.025
 
 
 def dealing_error(rows: Rows, scores: Floats) -> float:
-    """Return the standard error of an AUC where whole groups are dealt to the sides at random.
+    """Return the standard error of an AUC if whole groups are assigned to sides at random.
 
     The difference of the sides' mean ranks is the AUC less a half, so a group moves it by the sum
     of its rows' ranks, each about the mean rank of both sides (Rosner, Glynn and Lee 2003). Each
@@ -88,7 +88,7 @@ def column_error(
 
 
 def off_chance(rows: Sequence[Row]) -> list[int]:
-    """Return which AUCs lie farther from 0.5 than chance, for their number and the checks'."""
+    """Return the indices of AUCs significantly off 0.5, corrected for all AUCs and checks."""
     return [
         at
         for at, row in enumerate(rows)
@@ -126,5 +126,5 @@ def joint_room(aucs: Sequence[Estimate], *, failed: bool) -> Estimate:
 
 
 def within_margin(room: Estimate) -> bool:
-    """Say whether both ends are as near to 0.5 as a passed check asks."""
+    """Return whether both ends are as near to 0.5 as a passed check requires."""
     return room.low >= CHANCE - MARGIN and room.high <= CHANCE + MARGIN

@@ -17,7 +17,7 @@ from analysis.intervals.estimate import Estimate
 
 QUESTION = "checks"
 NEEDED = Estimate(CHANCE, CHANCE - MARGIN, CHANCE + MARGIN)
-"""Where all that a passed check of AUCs leaves room for lies."""
+"""The interval that must contain every AUC compatible with a passed check."""
 Verdict = Literal["passed", "failed", "cannot tell", "not measured"]
 
 
@@ -50,7 +50,7 @@ class Check:
     verdict: Verdict
     sentence: str
     margin: str = ""
-    """What an AUC's check leaves room for: part of the verdict's line."""
+    """The AUCs compatible with a check: part of the verdict's line."""
     room: Estimate | None = None
     """The same as numbers; None if no AUC was measured."""
     total: int = 0
@@ -61,7 +61,7 @@ class Check:
     documents that overlap and were kept, AUCs farther from 0.5 than chance."""
     rows: tuple[CheckRow, ...] = ()
     facts: tuple[tuple[str, str], ...] = ()
-    """What the audit reported of every stream alike, as names and values."""
+    """The audit's facts shared by all streams, as names and values."""
     streams: StreamFacts | None = None
     """What it reported of each; None if there is one stream, or all are alike."""
 
@@ -72,7 +72,7 @@ class Check:
 
     @property
     def line(self) -> str:
-        """The check in one line; what is wrong is said in full."""
+        """The check in one line; a failure is described in full."""
         sentence = f". {self.sentence}" if self.verdict == "failed" else ""
         return f"{self.name}: {self.verdict_line}{sentence}"
 

@@ -103,7 +103,7 @@ def _audit(audits: Mapping[str, Mapping[str, Any]]) -> Check:
 def _facts(
     audits: Mapping[str, Mapping[str, Any]],
 ) -> tuple[tuple[tuple[str, str], ...], StreamFacts | None]:
-    """Split what the audits say into what is alike for all streams, and what is not."""
+    """Split the audits' facts into those shared by all streams and those that differ."""
     keys = list(dict.fromkeys(key for audit in audits.values() for key in audit))
     values = {
         key: [_format_fact(audit[key]) if key in audit else "" for audit in audits.values()]
@@ -200,7 +200,7 @@ def _backgrounds(audits: Sequence[OverlapFacts]) -> Check:
 
 
 def _check_blind(tables: Sequence[Findings]) -> Check:
-    # Without copies in play the base model's rows hold every member, hence come first.
+    # Without copies in play the base model's rows contain every member, hence come first.
     base = [table for table in tables if table.cohort.model == "base"]
     rows = _rows(base, MODEL_FREE) or _rows(contaminated_cohorts(tables), MODEL_FREE)
     return _check_chance(
@@ -221,8 +221,8 @@ def _check_clean(tables: Sequence[Findings], model: str) -> Check:
             "The model trained as the arm was, on the same stream without any copy,",
         ),
     }[model]
-    same = [table for table in tables if table.cohort.model == model]
-    rows = _rows(same, _contestants(same))
+    model_tables = [table for table in tables if table.cohort.model == model]
+    rows = _rows(model_tables, _contestants(model_tables))
     return _check_chance(model, name, rows, subject, "already distinguishes them")
 
 
@@ -233,8 +233,8 @@ def _contestants(tables: Sequence[Findings]) -> list[str]:
 
 
 def _zero_copies(tables: Sequence[Findings]) -> Check:
-    same = contaminated_cohorts(tables)
-    rows = _rows(same, _contestants(same), copies="0")
+    cohort_tables = contaminated_cohorts(tables)
+    rows = _rows(cohort_tables, _contestants(cohort_tables), copies="0")
     return _check_chance(
         "no copy",
         "Members that drew no copy",
@@ -342,7 +342,7 @@ def _check_chance(
 
 
 def _single_datasets(measured: Sequence[CheckRow]) -> str:
-    """Say what single datasets could still hide, which have fewer rows than all together."""
+    """Return a sentence on the bias that single datasets, with fewer rows, could still hide."""
     aucs = [row.auc for row in measured if not row.pooled]
     if not aucs:
         return ""

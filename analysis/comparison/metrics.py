@@ -32,13 +32,13 @@ _UNKNOWN_COPIES = frozenset({"retrained"})
 """Models that saw copies of some members, which a run's folder does not name."""
 _KEY = ("dataset", "detector", "selection", "metric")
 PLACE = ("arm", "label", "model", *_KEY)
-"""What names a number that is compared: `arm` is of the first run, and of the second, where it is
+"""The key of a compared number: `arm` is of the first run, and of the second, where it is
 called otherwise; `label` is the same as text."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class RunTables:
-    """What a run's folder holds that a comparison reads."""
+    """The tables of a run's folder that a comparison reads."""
 
     name: str
     axes: Sequence[str]
@@ -73,7 +73,7 @@ class Matched(NamedTuple):
 
     @property
     def label(self) -> str:
-        """What the arm is called."""
+        """The arm's name."""
         return self._join_names(Cohort.label)
 
     @property
@@ -90,8 +90,8 @@ class ComparedMetrics(NamedTuple):
     """Everything that is compared."""
 
     numbers: Findings
-    """The question `comparison`: of each number that of the `first` run, that of the `second`, and
-    their `difference` on the rows that both scored, with the two AUCs that it is of."""
+    """The question `comparison`: each number in the `first` and in the `second` run, and their
+    `difference` on the rows that both scored, with the two AUCs that it compares."""
     unmatched: tuple[str, ...]
     """Arms that only one run has, in words."""
 
@@ -139,7 +139,9 @@ def _match(first: RunTables, second: RunTables) -> tuple[list[Matched], list[str
     either = dict.fromkeys([*first.axes, *second.axes])
     for axes in (list(either), [axis for axis in first.axes if axis in second.axes]):
         sides = [
-            _group_by_key(run, [table for same in side.values() for table in same], axes)
+            _group_by_key(
+                run, [table for cohort_tables in side.values() for table in cohort_tables], axes
+            )
             for run, side in zip(runs, sides, strict=True)
         ]
         for key in [key for key, tables in sides[0].items() if len(tables) == 1]:
@@ -153,7 +155,7 @@ def _match(first: RunTables, second: RunTables) -> tuple[list[Matched], list[str
 
 
 def _explain(run: RunTables, tables: Sequence[Findings], other: RunTables, alike: int) -> list[str]:
-    """Say of each arm why the other run has none to compare it with."""
+    """Return the reason for each arm without a counterpart in the other run."""
     why = f"has {alike} arms like it" if alike else "has no such arm"
     labels = [" · ".join(x for x in (t.cohort.model, t.cohort.label()) if x) for t in tables]
     return [f"{run.name}: {label} ({other.name} {why})" for label in labels]
@@ -209,7 +211,7 @@ def _is_compared(metric: str) -> bool:
 def scored_rows(run: RunTables, cohort: Cohort) -> dict[tuple[str, str], list[ScoredRow]]:
     """Return the scored test rows of a cohort's models by detector and selection.
 
-    Members without a copy are left out where copies have a meaning.
+    Members without a copy are excluded if copies have a meaning.
     """
     of_cohort = {axis_column(axis): value for axis, value in cohort.axes}
     examples = {

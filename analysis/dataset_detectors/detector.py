@@ -6,7 +6,7 @@ if it is a test, a p-value. If possible, it answers a second time on unseen rows
 
 Scores of many detectors are features: on one scale, outliers cut, gaps filled, fitted on `tune`.
 Everything that is estimated comes from the tuning rows, both sides together, so that no label and
-no test row bears on the scale. The detectors by name are the `DETECTOR` of each file in `methods`.
+no test row affects the scale. The detectors by name are the `DETECTOR` of each file in `methods`.
 """
 
 import importlib
@@ -47,14 +47,14 @@ class DatasetFinding(NamedTuple):
     p_value: float = math.nan
     """One-sided: small if the rows were seen; NaN if the method is not a test."""
     n: int = 0
-    """What the statistic is over: groups of rows, documents, shards, pairs."""
+    """The units of the statistic: groups of rows, documents, shards, pairs."""
     note: str = ""
-    """Why there is no value, or what to know of it."""
+    """The reason for a missing value, or a caveat."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class DatasetEvidence:
-    """What is known of one dataset under one model; arrays run over its rows."""
+    """The evidence of one dataset under one model; arrays run over its rows."""
 
     dataset: str
     """Its name; `all` for the pool."""
@@ -94,18 +94,18 @@ class DatasetDetector:
     source: str
     """Paper."""
     assumption: str
-    """What must hold for its answer to mean that the dataset was seen."""
+    """The assumptions under which its answer means that the dataset was seen."""
     reads: tuple[Further, ...] = ()
-    """What it reads besides the stored scores."""
+    """Its evidence in addition to the stored scores."""
     score: Callable[[TokenStatistics], float] | None = None
-    """Of a row, where it reads `statistics`."""
+    """Of a row, if it reads `statistics`."""
     pooled: bool = False
     """Whether it also answers for all datasets together."""
     find: Callable[[DatasetEvidence], list[DatasetFinding]]
 
 
 def no_result(rows: Rows, statistic: str, note: str, n: int = 0) -> DatasetFinding:
-    """Return an answer that says why there is none."""
+    """Return a finding without a value, whose note is the reason."""
     return DatasetFinding(rows, statistic, math.nan, n=n, note=note)
 
 

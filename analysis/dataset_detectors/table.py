@@ -33,7 +33,7 @@ from inject.stream.exposures import NEVER, read_exposures
 ORDERS, TARGET, REFERENCE, PARAPHRASES = "orders", "target", "reference", "paraphrases"
 """Names in `Arm.further`."""
 _ORDER = "order"
-"""What the exposures say of the order in which members were read."""
+"""The order in which members were read, from the exposures."""
 
 
 def dataset_rows(
@@ -105,7 +105,8 @@ def _read_further(arm: LoadedArm) -> dict[str, Any]:
         REFERENCE: read_statistics,
         PARAPHRASES: lambda folder: _paraphrase_scores(folder, arm),
     }
-    further = {name: readers[name](folder) for name, folder in arm.arm.further.items()}
+    folders = arm.arm.further
+    further = {name: read(folders[name]) for name, read in readers.items() if name in folders}
     if ORDERS in further:
         further[_ORDER] = order_in_stream(arm.arm, arm.examples)
     return further
@@ -186,7 +187,7 @@ def _paraphrase_scores(folder: Path, arm: LoadedArm) -> dict[str, Floats]:
 
 
 def order_in_stream(arm: Arm, examples: Sequence[Example]) -> str:
-    """Say whether members that follow each other were read one after the other.
+    """Describe whether members that follow each other were read one after the other.
 
     Args:
         arm: its exposures give the window of each copy.

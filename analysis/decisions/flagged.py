@@ -3,7 +3,7 @@
 Rows that no model saw calibrate a detector: the p-value of a text is the share of them, the text
 itself counted, that score as high. If held-out rows and scored non-members are exchangeable, which
 the draw of held-out rows provides (`inject.examples.pool`), a p-value of a non-member is at most t
-with probability at most t, whatever the detector and its distribution (Vovk et al. 2005). Benjamini
+with probability at most t, for any detector and distribution (Vovk et al. 2005). Benjamini
 and Hochberg (1995) then pick texts so that the expected share of non-members among those picked is
 at most the level times the share of non-members: conformal p-values from one calibration set depend
 on one another in the way that the rule allows (Bates et al. 2023). No p-value is below
@@ -106,7 +106,7 @@ def flagged_rows(
 
     Args:
         cohort: which arm.
-        loaded: its models, one a seed; rows are flagged in each by itself, and counted together.
+        loaded: its models, one per seed; rows are flagged in each separately, and counted together.
         choices: the settings chosen on `tune`, which decide nothing here.
         settings: of the analysis.
     """
@@ -131,7 +131,7 @@ def p_values(
         scores: of the rows; NaN if absent.
         dataset: of each row.
         group: of each row; groups of different datasets have different names.
-        calibrates: the rows, all of non-members, that calibrate; the p-values of these say nothing.
+        calibrates: the calibrating rows, all of non-members; their own p-values mean nothing.
 
     Returns:
         One p-value per row; NaN if the row has no score, or its dataset has no calibrating score.
@@ -149,7 +149,7 @@ def p_values(
 
 
 class Decision(NamedTuple):
-    """What one setting flags in one pool of rows."""
+    """The rows that one setting flags in one pool."""
 
     flagged: Mask
     decided: Mask
@@ -187,11 +187,11 @@ def decide(
 
 
 def clustered_share(wrong: Mask, groups: Sequence[str], *, confidence: float) -> Estimate:
-    """Return a share with an interval that holds where rows of a group go together.
+    """Return a share with an interval that is valid if rows of a group are correlated.
 
     Clopper and Pearson's interval for as many rows as the groups are worth if all rows of a group
-    were alike, (Σ m)² / Σ m² of group sizes m (Kish 1965): too wide where they differ, never a
-    point where no row, or every row, is wrong.
+    were alike, (Σ m)² / Σ m² of group sizes m (Kish 1965): too wide if they differ, never a
+    point if no row, or every row, is wrong.
     """
     from scipy.stats import beta
 
@@ -222,8 +222,8 @@ def _row(
             continue
         column = arm.default(detector)
         in_dataset = np.ones(len(arm.member), np.bool_) if part == POOLED else arm.dataset == part
-        seen = _seen_rows(arm)
-        decided = in_dataset & arm.test & (seen | _unseen_rows(arm, seen, settings))
+        seen = seen_rows(arm)
+        decided = in_dataset & arm.test & (seen | unseen_rows(arm, seen, settings))
         calibrates = in_dataset & ~arm.member & ~arm.test
         decision = decide(arm, column, calibrates, decided, level=settings.false_discovery_rate)
         if decision is None:
@@ -261,15 +261,15 @@ def _row(
     }
 
 
-def _seen_rows(arm: LoadedArm) -> Mask:
-    """Return which rows the model saw; none where it saw no member by design."""
+def seen_rows(arm: LoadedArm) -> Mask:
+    """Return a mask of the rows that the model saw; all False if it saw no member by design."""
     if arm.arm.copies is None:
         return np.zeros(len(arm.member), np.bool_)
     return arm.member & (arm.copies > 0)
 
 
-def _unseen_rows(arm: LoadedArm, seen: Mask, settings: AnalysisSettings) -> Mask:
-    """Return which rows count as not seen: members that drew no copy where they are to."""
+def unseen_rows(arm: LoadedArm, seen: Mask, settings: AnalysisSettings) -> Mask:
+    """Return a mask of unseen rows; members that drew no copy count by the setting."""
     if arm.arm.copies is None or settings.zero_copies == "nonmember":
         return ~seen
     return ~arm.member
@@ -281,11 +281,11 @@ class Calibration(NamedTuple):
     scores: pa.Table
     """As `detect.scores.table.SCHEMA`; rows are those of the held-out texts."""
     groups: tuple[str, ...]
-    """One a held-out text; texts of one group share a passage."""
+    """One per held-out text; texts of one group share a passage."""
 
 
 class FileDecision(NamedTuple):
-    """What one setting flags."""
+    """The rows that one setting flags."""
 
     detector: str
     setting: str
@@ -298,7 +298,7 @@ class FileDecision(NamedTuple):
     flagged: tuple[int, ...]
     """The rows that are flagged."""
     nonmembers: int | None
-    """How many of them are non-members; None without labels."""
+    """Number of non-members among them; None without labels."""
     share: Estimate | None
     """Their share of the flagged; None without labels."""
 
@@ -320,7 +320,7 @@ def decide_rows(
         group. calibration: scores of held-out rows; None if absent.
         settings: the level and the confidence; defaults if not given.
     """
-    how = settings or AnalysisSettings()
+    analysis_settings = settings or AnalysisSettings()
     if calibration is None and labels is None:
         return []
     count = max(scores["row"].to_pylist(), default=-1) + 1
@@ -333,12 +333,14 @@ def decide_rows(
         calibrates = np.arange(len(arm.member)) >= count
     decisions = []
     for column in arm.columns:
-        decision = decide(arm, column, calibrates, ~calibrates, level=how.false_discovery_rate)
+        decision = decide(
+            arm, column, calibrates, ~calibrates, level=analysis_settings.false_discovery_rate
+        )
         if decision is None:
             continue
         flagged = np.flatnonzero(decision.flagged)
         wrong, names = ~arm.member[flagged], arm.group[flagged].tolist()
-        share = clustered_share(wrong, names, confidence=how.confidence)
+        share = clustered_share(wrong, names, confidence=analysis_settings.confidence)
         rows, of_groups = decision.calibration
         decisions.append(
             FileDecision(

@@ -1,1 +1,1 @@
-"""What each factor does to detectability: doses, contrasts, detectors, seeds."""
+"""The effect of each factor on detectability: doses, contrasts, detectors, seeds."""

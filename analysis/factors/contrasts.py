@@ -1,4 +1,4 @@
-"""What is compared in a study: arms with arms, and the detectors of one arm with each other.
+"""The comparisons of a study: arms with arms, and the detectors of one arm with each other.
 
 Arms: each value of a swept axis with the first, all else being equal.
 
@@ -6,7 +6,7 @@ Comparisons with the best (Hsu 1984): a detector belongs to the set where no oth
 more than chance, corrected for how many others there are (Bonferroni), were it the best itself. The
 set so contains the truly best one with the requested confidence, however many are compared; each
 arm and dataset is a separate statement. Gaps: how far an upper bound (shadow models, a reference
-model) lies above each detector, as one family of paired differences.
+model) is above each detector, as one family of paired differences.
 
 `analyse_factors` puts these, the lines and the variances into one table. Cost: a detector takes
 about 5 ms an arm, seed and dataset; a study of one arm and nine detectors a second.
@@ -44,10 +44,10 @@ def contrasts(pairs: Sequence[tuple[Numbers, Numbers]], *, confidence: float = 0
 
     Args:
         pairs: two numbers (K = 1) of the same seeds; seeds that lack either are left out.
-        confidence: that the band holds all differences.
+        confidence: that the band contains all differences.
 
     Returns:
-        Columns of findings: the ends of the band that holds the whole family, those of each
+        Columns of findings: the ends of the band that contains the whole family, those of each
         difference for itself, and the p-value, corrected for the family.
     """
     from scipy.stats import t
@@ -93,7 +93,7 @@ def compare_arms(
         study: all arms.
         aucs_by_arm: the detector's AUC of all members with a copy, in each arm.
         detector: which.
-        confidence: that all differences of a family lie within their bands.
+        confidence: that all differences of a family are within their bands.
     """
     for dataset in (POOLED, *study.datasets):
         name = None if dataset == POOLED else dataset
@@ -159,7 +159,7 @@ def _same_rows(numbers: Mapping[str, Numbers]) -> dict[str, Numbers]:
 
 
 def best_set(numbers: Sequence[Numbers], *, confidence: float) -> list[bool] | None:
-    """Say which numbers (K = 1 each) cannot be distinguished from the largest.
+    """Return, for each number (K = 1), whether it is indistinguishable from the largest.
 
     Args:
         numbers: of the same rows and seeds.
@@ -175,7 +175,7 @@ def best_set(numbers: Sequence[Numbers], *, confidence: float) -> list[bool] | N
 
 
 def _may_be_best(by_seed: BySeed, at: int, confidence: float) -> bool:
-    """Say whether nothing is above one number by more than chance."""
+    """Return whether no other number is significantly above one number."""
     from scipy.stats import t
 
     each = np.eye(by_seed.value.shape[1])
@@ -192,7 +192,7 @@ def _may_be_best(by_seed: BySeed, at: int, confidence: float) -> bool:
 
 
 def _best_rows(contestants: Mapping[str, Numbers], confidence: float) -> Iterator[Row]:
-    """Yield the contestants, best first; says of each whether it may be the best."""
+    """Yield a row per contestant, best first, with whether it may be the best."""
     inside = best_set(list(contestants.values()), confidence=confidence)
     by_seed = {name: numbers.by_seed() for name, numbers in contestants.items()}
     values = {name: float(np.nanmean(seeds.value)) for name, seeds in by_seed.items()}
@@ -220,7 +220,7 @@ _BLANK: Row = {
     "shown": "",
     "reason": "",
 }
-"""What a row says that does not say it."""
+"""The values of columns that a row does not set."""
 
 
 def analyse_factors(

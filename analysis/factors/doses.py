@@ -2,8 +2,8 @@
 
 Factors: copies (log2(1 + copies)), swept numbers such as corpus.tokens and train.lr (log2), the
 length of the texts, and the tokens read since a text's last copy. Texts of a length are compared
-with non-members of the same length. Texts are dealt into parts by tokens since within their
-numbers of copies, so the parts have equal doses; where the learning rate changed during
+with non-members of the same length. Texts are divided into parts by tokens since within their
+numbers of copies, so the parts have equal doses; if the learning rate changed during
 training, early and late texts were learnt at different rates, and there is no such line.
 """
 
@@ -28,9 +28,9 @@ COPIES = "copies"
 LENGTH = "length"
 SINCE = "tokens since the last copy"
 PARTS = 4
-"""Parts of equally many rows that texts are dealt into by their length, or by tokens since."""
+"""Number of equal parts into which texts are divided by length, or by tokens since."""
 _LEAST_SPREAD = 0.5
-"""Texts whose lengths lie within less than half a doubling say nothing of length."""
+"""If text lengths span less than half a doubling, no effect of length is estimated."""
 
 
 class Measured(NamedTuple):
@@ -41,7 +41,7 @@ class Measured(NamedTuple):
     doses: Numbers
     """By number of copies."""
     x: Floats
-    """log2(1 + copies) of each dose, a mean where several numbers share a bin."""
+    """log2(1 + copies) of each dose, a mean if several counts share a bin."""
 
 
 def measure_arms(study: Study, detector: str, settings: AnalysisSettings) -> list[Measured]:
@@ -66,7 +66,7 @@ class Response(NamedTuple):
     """One detector's line against one factor."""
 
     cohort: Cohort
-    """The arm; where the line goes over several, the axis that they differ in is empty."""
+    """The arm; if the line spans several, the axis that they differ in is empty."""
     factor: str
     dataset: str
     detector: str
@@ -208,12 +208,12 @@ def _fit_datasets(
 
 
 def quantile_cells(values: Floats, which: Mask, strata: Counts) -> Mask:
-    """Deal rows into parts of rising value, as many of each stratum in each part: [parts, rows].
+    """Divide rows into parts of rising value, with equal numbers per stratum: [parts, rows].
 
     Args:
-        values: what they are dealt by, [rows].
-        which: the rows that are dealt; the others are in no part.
-        strata: rows of one stratum are dealt among themselves, [rows].
+        values: what they are divided by, [rows].
+        which: the rows to divide; the others are in no part.
+        strata: rows of each stratum are divided separately, [rows].
     """
     part = np.full(len(values), -1)
     for stratum in np.unique(strata[which]):
@@ -233,7 +233,7 @@ def _places(arm: StudyArm, cells: Mask, values: Floats) -> Floats:
 
 
 def is_copies(axis: str) -> bool:
-    """Say whether a swept axis is one of the numbers of copies."""
+    """Return whether a swept axis is a copy count."""
     return axis.split(".")[0] == COPIES
 
 

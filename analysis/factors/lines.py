@@ -2,7 +2,7 @@
 
     probit(AUC_k) = intercept + slope · x_k
 
-With normal scores a text moves by its shift over √2 on this scale, so a line says that scores move
+With normal scores a text moves by its shift over √2 on this scale, so a line means that scores move
 evenly with x. It is fitted by weighted least squares, each AUC with the inverse of the variance
 that normal scores would give it (Hanley and McNeil 1982): an estimated one would draw the line to
 AUCs whose seeds agree by chance. Doses of one arm share non-members, so their AUCs are correlated:
@@ -47,7 +47,7 @@ class FittedLine(NamedTuple):
     covariance: Floats
     """Of intercept and slope, [2, 2]."""
     freedom: float
-    """Of the line where it reaches the level, or at the nearest value that was measured."""
+    """Of the line at the point where it reaches the level, or at the nearest measured value."""
     misfit_p: float
     """Of the hypothesis that the points form a line; NaN with two points."""
     reach: ThresholdCrossing
@@ -70,7 +70,7 @@ class FittedLine(NamedTuple):
 def fit_line(
     aucs: BySeed, x: Floats, *, confidence: float = 0.95, start: float = 0.0
 ) -> FittedLine | str:
-    """Fit a line through AUCs, or say why there is none.
+    """Fit a line through AUCs, or return the reason for its absence.
 
     Args:
         aucs: K of them; those with fewer than three groups on a side, or without a value in some

@@ -4,15 +4,15 @@ The variance is that of the report's intervals, with what is not known yet assum
 
     V = V_1 · D · (shared + (1 - shared) / S) + deviation² / S
 
-V_1 is that of one AUC of independent rows with normal scores; D says how many times larger it is
-with groups; *shared* is the part of it that is the same in every seed, none if rows are dealt to
+V_1 is that of one AUC of independent rows with normal scores; D is its factor of increase
+with groups; *shared* is the part of it that is the same in every seed, none if rows are assigned to
 the sides again; the deviation is that of the seeds' true AUCs, and enters from three seeds on, as
 in the report: fewer seeds describe only these models. A difference of two arms has
 V_a + V_b - 2 · correlation · √(V_a V_b), part by part. Power is that of the report's own rule,
 on the logit scale for an AUC and as it stands for a difference. A study estimates what its seeds
 differ by from a few of them, and its interval varies with that: the power is averaged over it.
 
-What a finished study says of its own variances is what `spikein plan --power --from` assumes.
+`spikein plan --power --from` assumes the variances that a finished study estimated.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -41,7 +41,7 @@ _MOST = 10_000_000
 
 @dataclass(frozen=True, kw_only=True)
 class Assumptions:
-    """What is not known before a study."""
+    """Quantities that are unknown before a study."""
 
     auc: float = 0.6
     """Of the arm that is looked at; of two arms, the one that the difference is added to."""
@@ -54,7 +54,7 @@ class Assumptions:
     shared: float = 0.0
     """Part of the variance of one seed's AUC that all seeds share."""
     design_effect: float = 1.0
-    """How many times larger that variance is than with independent rows."""
+    """Factor by which that variance exceeds the one of independent rows."""
     nonmembers_per_member: float = 1.0
     confidence: float = 0.95
 
@@ -67,7 +67,7 @@ class _Parts(NamedTuple):
     seeds: float
     """Of the seeds' true values, over their number."""
     own: float
-    """What the rows add to how far the seeds' values lie apart, over their number."""
+    """The rows' contribution to the spread of the seeds' values, over their number."""
     freedom: float
 
 
@@ -94,7 +94,7 @@ def auc_variance(auc: float, members: float, nonmembers: float) -> float:
 
 
 def auc_power(members: float, seeds: int, assumed: Assumptions) -> float:
-    """Return the power to tell the assumed AUC from 0.5.
+    """Return the power to distinguish the assumed AUC from 0.5.
 
     Args:
         members: of one seed.
@@ -194,14 +194,14 @@ def _find_smallest(
 
 
 def _power(effect: float, parts: _Parts, seeds: int, confidence: float) -> float:
-    """Return the chance that an interval of these variances leaves out zero."""
+    """Return the probability that an interval with these variances excludes zero."""
     from scipy.stats import chi2, nct, norm, t
 
     if seeds < FROM_SEEDS:
         limit = float(t.ppf((1 + confidence) / 2, parts.freedom))
         moved = effect / sqrt(parts.items)
         power = float(nct.sf(limit, parts.freedom, moved) + nct.cdf(-limit, parts.freedom, moved))
-        # scipy gives nan far out, where the chance is 1.
+        # scipy gives nan far out, where the probability is 1.
         return power if power == power else float(abs(moved) > limit)
     chances = (np.arange(_NODES) + 0.5) / _NODES
     between = (parts.seeds + parts.own) * chi2.ppf(chances, seeds - 1) / (seeds - 1)

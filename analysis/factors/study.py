@@ -1,9 +1,9 @@
 """The rows of a whole study in memory, and the AUCs of each detector in each arm of it.
 
 Each detector has the setting that the report shows (chosen on `tune`, else its default), on
-the test rows that its arm compares it on. Groups have one number over all arms and seeds, so what
-two arms share can be told. Cost: 8 bytes a row, detector, arm and seed; about 1 ms a seed and
-dataset of 400 rows.
+the test rows that its arm compares it on. Groups have one number over all arms and seeds, so the
+part that two arms share is known. Cost: 8 bytes per row, detector, arm and seed; about 1 ms per
+seed and dataset of 400 rows.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -141,18 +141,20 @@ def collect_study(
         settings: which rows are compared.
     """
     loaded = {
-        cohort: [load_arm(arm) for arm in same]
-        for cohort, same in cohorts(arms).items()
-        if cohort.model == CONTAMINATED and all(arm.copies is not None for arm in same)
+        cohort: [load_arm(arm) for arm in cohort_arms]
+        for cohort, cohort_arms in cohorts(arms).items()
+        if cohort.model == CONTAMINATED and all(arm.copies is not None for arm in cohort_arms)
     }
     if not loaded:
         return Study(arms=(), datasets=(), seeds=(), detectors=())
-    rows = cohort_rows([arm for same in loaded.values() for arm in same])
-    ends = np.cumsum([sum(len(arm.member) for arm in same) for same in loaded.values()])
+    rows = cohort_rows([arm for cohort_arms in loaded.values() for arm in cohort_arms])
+    ends = np.cumsum(
+        [sum(len(arm.member) for arm in cohort_arms) for cohort_arms in loaded.values()]
+    )
     groups = np.split(rows.group, ends[:-1])
     collected = [
-        _study_arm(cohort, same, choices[cohort], settings, group)
-        for (cohort, same), group in zip(loaded.items(), groups, strict=True)
+        _study_arm(cohort, cohort_arms, choices[cohort], settings, group)
+        for (cohort, cohort_arms), group in zip(loaded.items(), groups, strict=True)
     ]
     first = collected[0].settings
     return Study(

@@ -6,11 +6,11 @@
 summed by group *across* seeds, since rows are assigned to the sides again for each seed. *MS* is
 the mean square of the s seeds' values, *C* the covariance of two seeds, which the rows they share
 make: Obuchowski and Rockette 1995, whose readers are our seeds, with the degrees of freedom of
-Hillis 2007 (Satterthwaite 1946 where there is one seed). Seeds that agree by chance make no number
+Hillis 2007 (Satterthwaite 1946 for one seed). Seeds that agree by chance make no number
 surer than its rows are.
 
-With one seed or two V is V_items: the statement is about these models. Two values tell nothing of a
-third, and with one degree of freedom an interval would say as much.
+With one seed or two V is V_items: the statement is about these models. Two values do not predict a
+third, and with one degree of freedom an interval would be equally uninformative.
 """
 
 from collections.abc import Mapping, Sequence
@@ -21,23 +21,23 @@ import numpy as np
 from analysis.intervals.influence import Counts, Floats, Mask, Sample
 
 FROM_SEEDS = 3
-"""With so many seeds an interval applies to any seed; with fewer, to these models."""
+"""From this many seeds on, an interval applies to any seed; with fewer, to these models."""
 
 
 class Part(NamedTuple):
-    """What one dataset of one seed says of K numbers, and how much is behind each."""
+    """The estimates of K numbers from one dataset of one seed, with their sample sizes."""
 
     sample: Sample
     weight: Floats
     """[K]: its share of the number; shares of one seed need not sum to one."""
     members: Counts | None = None
-    """Rows behind each number, [K]; None if they are not counted."""
+    """Number of rows of each number, [K]; None if not counted."""
     nonmembers: int = 0
-    """Rows that they are held against; 0 for a mean."""
+    """Rows that they are compared with; 0 for a mean."""
     left_out: int = 0
     """Rows without a value."""
     present: Mask | None = None
-    """Which groups have a row in each number, [K, groups]."""
+    """Mask of the groups with a row in each number, [K, groups]."""
 
 
 Seeds = Sequence[Mapping[str, Part]]
@@ -94,7 +94,7 @@ def cluster(seeds: Seeds) -> Clustered:
             by_group[dataset] = by_group.get(dataset, 0.0) + sums
             counted += np.where(share > 0, sample.groups, 0)
             variances = share**2 * np.square(sample.influence).sum(axis=2)
-            # One group has no spread of its own: its distance from the others' value stands for it.
+            # A single group has no spread: its distance from the others' value serves as one.
             alone = (sample.groups[0] == 1) & (share > 0) & (share < 1)
             off = np.where(alone, (share * np.nan_to_num(sample.value - values[s])) ** 2, 0.0)
             variances[0] += off
@@ -136,7 +136,7 @@ def cluster(seeds: Seeds) -> Clustered:
 def _add_seed_variance(
     values: Floats, within: Floats, items: Floats, freedom: Floats, count: Counts
 ) -> tuple[Floats, Floats]:
-    """Add what seeds differ by beyond their rows, where there are enough seeds."""
+    """Add the variance between seeds beyond that of their rows, if there are enough seeds."""
     n = np.maximum(count, 2)
     deviation = np.where(np.isfinite(values), values - _mean(values), 0.0)
     between = np.square(deviation).sum(axis=0) / (n - 1) / n

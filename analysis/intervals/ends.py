@@ -1,9 +1,9 @@
 """From a variance to the two ends: on the scale that keeps them inside what is possible.
 
-An AUC as `_auc_ends` says, a TPR as Wilson 1927 has it for a share, Somers' D on Fisher's scale, a
+An AUC by `_auc_ends`, a TPR by Wilson's (1927) interval for a share, Somers' D on Fisher's scale, a
 slope untransformed; all with Student's t. The difference of two AUCs has the largest and the least
 within an ellipse of both. Where simulation (docs/statistics.md) shows that no interval of these
-covers, there is none, and a sentence says so.
+covers, there is none, and a sentence reports that.
 """
 
 from collections.abc import Callable
@@ -20,13 +20,13 @@ from analysis.intervals.influence import Floats, expected_variance
 LEAST_GROUPS = 3
 """Groups a side below which there is no interval: with two it covers 83 %."""
 TRUSTED_GROUPS = 15
-"""Groups of members below which an interval is shown and said not to be trusted."""
+"""Below this many groups of members, an interval is shown as not to be trusted."""
 ALIKE = "the rows do not differ"
 """Why a number without any variance has no interval."""
 
 
 class IntervalMethod(Enum):
-    """How the two ends are found."""
+    """The scale of a number, which determines its interval."""
 
     AUC = "score"
     TPR = "Wilson"
@@ -35,7 +35,7 @@ class IntervalMethod(Enum):
 
 
 class Interval(NamedTuple):
-    """K intervals with what is to be said of each."""
+    """K intervals, each with its scope and caution."""
 
     low: Floats
     high: Floats
@@ -92,8 +92,8 @@ def find_relative_change(
     """Return the intervals of K relative changes of AUC, (first_auc - second_auc) / second_auc.
 
     As `find_difference`: the least and the largest relative change of any two AUCs in the ellipse,
-    so that neither end lies below -1. Where one AUC is 0 or 1 the ends are those of the two exact
-    intervals that lie farthest apart; where the other's reaches 0 there is none above.
+    so that neither end is below -1. If one AUC is 0 or 1, the ends are those of the two exact
+    intervals that are farthest apart; if the other's reaches 0, there is no upper end.
 
     Args:
         change: the differences: variances (what both share has cancelled), groups.
@@ -119,8 +119,8 @@ def _widest_interval(
     Args:
         difference: the differences.
         first, second: the AUCs.
-        pairs: what each pair says, [directions, K].
-        exact: the ends where one AUC is 0 or 1.
+        pairs: the value of each pair, [directions, K].
+        exact: the ends if one AUC is 0 or 1.
     """
     limit = _is_at_limit(first.value) | _is_at_limit(second.value)
     low, high = (
@@ -265,7 +265,7 @@ def _normal_variance(auc: Floats) -> Floats:
 
 def _interval_scopes(clustered: Clustered) -> list[str]:
     """Return the scope of each number's interval, or the reason for its absence."""
-    # Most numbers of a table say the same, so each sentence is made once.
+    # Most numbers of a table have the same sentence, so each is made once.
     cached_about = cache(_interval_scope)
     groups = np.minimum(clustered.member_groups, TRUSTED_GROUPS).tolist()
     each = (
@@ -282,7 +282,7 @@ def _interval_scope(measured: bool, fewest: int, seeds: int, members: int) -> st
     Args:
         measured: whether there is a value.
         fewest: groups of the side that has fewer.
-        seeds: behind the value.
+        seeds: number of seeds that the value is based on.
         members: groups of members, `TRUSTED_GROUPS` or fewer.
     """
     if not measured:

@@ -1,4 +1,4 @@
-"""A value with its interval, what is behind it, and what to know of it."""
+"""A value with its interval, its sample size, and its caveats."""
 
 from collections.abc import Mapping
 from math import isfinite, nan
@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 
 class Estimate(NamedTuple):
-    """A value with its interval and what is behind it; the ends are NaN if there is none."""
+    """A value with its interval and sample size; the ends are NaN if there is none."""
 
     value: float
     low: float
@@ -17,7 +17,7 @@ class Estimate(NamedTuple):
     members: int = 0
     """Rows that the number is of, summed over seeds."""
     nonmembers: int = 0
-    """Rows that they are held against, likewise."""
+    """Rows that they are compared with, counted in the same way."""
     groups: int = 0
     """Different groups of the members over all seeds."""
     seeds: int = 0
@@ -54,7 +54,7 @@ class Estimate(NamedTuple):
 
     @property
     def note(self) -> str:
-        """What to know of it; of which models it speaks is plain from the number of seeds."""
+        """The reason for its absence, or its caution, without the scope, which the seeds imply."""
         return self.about if self.about.startswith("none") else self.caution or ""
 
     @property
@@ -94,7 +94,7 @@ class Estimate(NamedTuple):
         }
 
     def counts(self) -> dict[str, int]:
-        """Return the rows and seeds behind it, as tables of findings call them."""
+        """Return its numbers of rows and seeds, by the columns of findings tables."""
         return {"n_members": self.members, "n_nonmembers": self.nonmembers, "n_seeds": self.seeds}
 
     def row(self) -> dict[str, float | str]:
@@ -108,5 +108,5 @@ class Estimate(NamedTuple):
 
 
 def no_estimate(reason: str) -> Estimate:
-    """Return an estimate that says why there is none."""
+    """Return an empty estimate with the reason for its absence."""
     return Estimate(nan, nan, nan, f"none: {reason}")

@@ -2,7 +2,7 @@
 
 A place x belongs to the interval if the line's distance from the level at x is at most
 t standard errors of it: (a + b x - level)² <= t² (Vaa + 2 x Vab + x² Vbb). Where the slope is
-not distinguishable from zero the places are all of the axis, or all but a stretch of it.
+not distinguishable from zero the places are all of the axis, or all but a segment of it.
 """
 
 from collections.abc import Callable
@@ -15,16 +15,16 @@ Written = Callable[[float], str]
 
 
 Stretch = tuple[float, float]
-"""The places from one end to the other; infinite where there is no end."""
+"""The places from one end to the other; infinite if there is no end."""
 
 
 class ThresholdCrossing(NamedTuple):
     """Where a line reaches a level."""
 
     value: float
-    """Infinite where a line that does not rise lies under the level; `start` where it is over."""
+    """Infinite if a line that does not rise is below the level; `start` if it is above."""
     places: tuple[Stretch, ...]
-    """The confidence set: none, one or two stretches of the axis from `start` on."""
+    """The confidence set: none, one or two segments of the axis from `start` on."""
 
 
 def fieller(
@@ -81,7 +81,7 @@ def _solution(c2: float, c1: float, c0: float) -> list[Stretch]:
 def reach_text(
     reach: ThresholdCrossing, *, smallest: float, largest: float, written: Written
 ) -> str:
-    """Return the place and its interval in words; what lies beyond the data has no number.
+    """Return the place and its interval in words; beyond the data, no number is given.
 
     Args:
         reach: in the unit that is shown.
@@ -96,11 +96,11 @@ def reach_text(
         return f"< {written(smallest)}" if place < smallest * (1 - 1e-9) else written(place)
 
     if not reach.places:
-        # The whole set lies before the start: the level is reached there already, or never.
+        # The whole set is before the start: the level is already reached there, or never.
         return "never" if reach.value == inf else end(reach.value)
     low, high = reach.places[0][0], reach.places[-1][1]
     if len(reach.places) == 2:
-        # The slope's sign is not known: all places but a stretch between.
+        # The slope's sign is unknown: all places but a segment between.
         before, after = reach.places[0][1], reach.places[1][0]
         first = end(before) if before < smallest * (1 - 1e-9) else f"≤ {end(before)}"
         last = end(after) if after > largest * (1 + 1e-9) else f"≥ {end(after)}"

@@ -24,7 +24,7 @@ _SPAN = 1.5
 
 
 class Sample(NamedTuple):
-    """What one set of rows (one dataset under one model) says of K numbers."""
+    """The estimates of K numbers from one set of rows (one dataset under one model)."""
 
     value: Floats
     """[K]; NaN if there is none."""
@@ -37,7 +37,7 @@ class Sample(NamedTuple):
     """Groups with members, and with non-members, [2, K]."""
     of_rows: Floats | None = None
     """An AUC's variance if all rows were independent, [2, K]: as found (DeLong et al. 1988),
-    and as expected of such an AUC and so many rows (Newcombe 2006). None for other numbers."""
+    and as expected of such an AUC and row count (Newcombe 2006). None for other numbers."""
 
     def part(self, numbers: slice | Counts) -> "Sample":
         """Return some of the numbers."""
@@ -73,10 +73,10 @@ def auc_sample(
 
     Args:
         members: scores and groups, m rows.
-        nonmembers: likewise, n rows.
-        within: which members each cell holds, [K, m].
+        nonmembers: the same, n rows.
+        within: the members of each cell, [K, m].
         n_groups: numbers of groups lie below.
-        strata: of members, [m], where the design says how many groups each has; None for one.
+        strata: of members, [m], if the design fixes each one's number of groups; None for one.
     """
     n = len(nonmembers.scores)
     order = np.argsort(nonmembers.scores, kind="stable")
@@ -88,7 +88,7 @@ def auc_sample(
         value = twice @ within.T.astype(np.int64) / (2 * n * count)
     above = np.empty((len(within), n))
     for k, cell in enumerate(within):
-        # A member lies above the non-member at place p if more than p lie below the member.
+        # A member is above the non-member at place p if more than p are below the member.
         more = _more_than(lower[cell], n) + _more_than(upper[cell], n)
         above[k, order] = more / (2 * max(int(count[k]), 1))
     placed = twice / (2 * n)
@@ -111,7 +111,7 @@ def _row_variances(value: Floats, twice: Counts, above: Floats, within: Mask) ->
         value: [K].
         twice: non-members below each member, and those not above it, [m].
         above: the share of the cell's members above each non-member, [K, n].
-        within: which members each cell holds, [K, m].
+        within: the members of each cell, [K, m].
     """
     m, n = np.maximum(within.sum(axis=1), 1), above.shape[1]
     squares = twice**2 @ within.T.astype(np.int64) / (2 * n) ** 2
@@ -182,7 +182,7 @@ def accepted_shares(members: Side, nonmembers: Side, within: Mask, rate: float) 
 
 
 def allowed_false_positives(rate: float, nonmembers: int) -> int:
-    """Return the largest k with (k + 1) / (m + 1) <= rate; -1 where not even none will do."""
+    """Return the largest k with (k + 1) / (m + 1) <= rate; -1 if even k = 0 is too large."""
     return max(int(np.floor(rate * (nonmembers + 1) - 1 + 1e-9)), -1)
 
 
@@ -222,7 +222,7 @@ def trend_sample(
     others = len(set(members.groups[level != size.argmax()].tolist()))
     sample = Sample(np.array([value]), influence, freedom, np.full((2, 1), others, dtype=np.int64))
     if strata is not None:
-        # What a member says of the trend, as a mean over all of them.
+        # A member's contribution to the trend, as a mean over all of them.
         fitted = value + slope * m
         everyone = np.ones((1, m), dtype=bool)
         sample = _centre(sample, fitted, everyone, members.groups, strata)
@@ -239,7 +239,7 @@ def mean_sample(
     Args:
         values: [m].
         groups: [m].
-        within: which values each cell holds, [K, m].
+        within: the values of each cell, [K, m].
         n_groups: numbers of groups lie below.
         weights: of the values, [m]; None for 1 each.
     """
@@ -289,7 +289,7 @@ def _centre(sample: Sample, inside: Floats, within: Mask, groups: Counts, strata
     Args:
         sample: without strata.
         inside: what each member says, [m]; a number is its mean over the cell.
-        within: which members each cell holds, [K, m].
+        within: the members of each cell, [K, m].
         groups: of members.
         strata: of members; a group belongs to one of them.
     """
@@ -323,7 +323,7 @@ def _sample(
         value: [K].
         inside: what each member says, [m]; a number is its mean over the cell.
         outside: what each non-member says of each number, [K, n], up to a constant.
-        within: which members each cell holds, [K, m].
+        within: the members of each cell, [K, m].
         members, nonmembers: scores and groups.
         n_groups: numbers of groups lie below.
     """

@@ -4,9 +4,9 @@ AUCs of one arm share non-members; arms of one seed share rows and random number
 the influence values, summed by group: the covariance of two numbers is the sum over groups of the
 product of what each group moves them by. With one seed or two that is their covariance, and applies
 to these models; degrees of freedom come from the spread of the groups' squares: 3 (Σc²)² / Σc⁴ is
-the number of groups where all weigh alike, and fewer where a few carry the variance.
+the number of groups if all weigh alike, and fewer if a few carry the variance.
 
-From three seeds on each number is made within each seed, so whatever the numbers of a seed share
+From three seeds on each number is made within each seed, so everything shared by a seed's numbers
 has cancelled, and the seeds are the readers of Obuchowski and Rockette (1995):
 
     V = V_seeds / S + max(V_shared, 0)
@@ -15,7 +15,7 @@ V_seeds is the variance of the seeds' numbers, V_shared what the same rows do in
 covariance of their influence values); a matrix leaves out directions of negative variance. The
 degrees of freedom of Student's t are Satterthwaite's (1946), as Hillis (2007) has them for readers,
 V² / ((V_seeds / S)² / (S - 1) + Var(V_shared) / 2), S - 1 at least: the last, which he leaves out,
-matters where the seeds lie close together by chance.
+matters if the seeds are close together by chance.
 """
 
 from collections.abc import Sequence
@@ -36,7 +36,7 @@ class Joint(NamedTuple):
     freedom: Floats
     """[J]."""
     seeds: int
-    """Seeds behind them: those in which every number has a value."""
+    """The seeds used: those in which every number has a value."""
 
     @property
     def error(self) -> Floats:
@@ -101,7 +101,7 @@ def leave_out(sample: Sample, sides: Sequence[tuple[Counts, Mask]]) -> Sample:
     """Return a sample with the influence of means as a jackknife over groups has it.
 
     Without a group of m among n rows a mean moves by n / (n - m) of its influence: as much as the
-    sample's own correction, √(G / (G - 1)), where the groups are equal, and more for large ones.
+    sample's own correction, √(G / (G - 1)), if the groups are equal, and more for large ones.
 
     Args:
         sample: K means of two sides.
@@ -158,5 +158,5 @@ def _without_negative(matrix: Floats, scale: Floats) -> Floats:
     """
     unit = np.where(scale > 0, scale, 1.0)
     values, vectors = np.linalg.eigh((matrix + matrix.T) / 2 / np.outer(unit, unit))
-    # A number without a spread has none in any direction, whatever the rounding.
+    # A number without a spread has none in any direction, despite rounding.
     return (vectors * np.maximum(values, 0.0)) @ vectors.T * np.outer(scale, scale)

@@ -42,17 +42,17 @@ class Numbers:
     _known: dict[str | None, Clustered | None] = field(
         default_factory=dict, compare=False, repr=False
     )
-    """What was clustered before: differences to many columns ask again and again."""
+    """A cache of clustered numbers, which differences to many columns reuse."""
 
     def of(self, dataset: str | None) -> "Numbers":
-        """Return the numbers of one dataset; None stands for all of them together."""
+        """Return the numbers of one dataset; for None, those of all datasets pooled."""
         if dataset is None:
             return self
         seeds = [{name: seed[name] for name in seed if name == dataset} for seed in self.seeds]
         return Numbers(seeds, self.scale)
 
     def __sub__(self, other: "Numbers") -> "Numbers":
-        """Return the differences on the same rows, where both have numbers."""
+        """Return the differences on the same rows, for datasets with numbers on both sides."""
         seeds = [
             {
                 name: own[name]._replace(sample=difference(own[name].sample, others[name].sample))
@@ -140,7 +140,7 @@ class Numbers:
     def described(
         self, clustered: Clustered, interval: Interval, dataset: str | None = None
     ) -> list[Estimate]:
-        """Return numbers that were made of these, with intervals and what is behind them."""
+        """Return numbers derived from these, with their intervals and sample sizes."""
         nothing = np.zeros(len(clustered.value), dtype=np.int64)
         members, nonmembers, groups = nothing.copy(), nothing.copy(), nothing.copy()
         present: dict[str, Mask] = {}
@@ -178,15 +178,17 @@ class Numbers:
 def beside(several: Sequence[Numbers]) -> Numbers:
     """Return the numbers of several, one after the other.
 
-    Seeds are the same, and groups have the same numbers. What has no dataset counts as one number.
+    Seeds are the same, and groups have the same numbers. One without datasets counts as one number.
     Non-members, which may differ, are not counted.
     """
     counts = [
-        next((len(part.weight) for seed in own.seeds for part in seed.values()), 1)
-        for own in several
+        next((len(part.weight) for seed in numbers.seeds for part in seed.values()), 1)
+        for numbers in several
     ]
     widths: dict[str, int] = {}
-    for name, part in (pair for own in several for seed in own.seeds for pair in seed.items()):
+    for name, part in (
+        pair for numbers in several for seed in numbers.seeds for pair in seed.items()
+    ):
         widths[name] = max(widths.get(name, 0), part.sample.influence.shape[2])
     seeds = [
         {
@@ -194,13 +196,13 @@ def beside(several: Sequence[Numbers]) -> Numbers:
             for name, width in widths.items()
             if any(name in seed for seed in together)
         }
-        for together in zip(*(own.seeds for own in several), strict=True)
+        for together in zip(*(numbers.seeds for numbers in several), strict=True)
     ]
     return Numbers(seeds, several[0].scale)
 
 
 def _join_parts(parts: Sequence[Part | None], counts: Sequence[int], width: int) -> Part:
-    """Return numbers of one dataset, so many of each part, over so many groups."""
+    """Join numbers of one dataset: `counts` of each part, with influence padded to `width`."""
     like = next(part for part in parts if part is not None)
     joined = [
         _empty_part(like, count) if part is None else part
@@ -249,10 +251,10 @@ def _cell_gaps(seed: Mapping[str, Part], ones: Counts, others: Counts) -> dict[s
     for (name, part), share, own in zip(seed.items(), shares, values, strict=True):
         sample, factor = part.sample, np.nan_to_num(share) * len(parts)
         # As in `cluster`: the deviation of a single group serves as its spread.
-        alone = (sample.groups[0] == 1) & (share > 0) & (share < 1)
-        off = np.where(alone, own - pooled, 0.0)
+        is_single_group = (sample.groups[0] == 1) & (share > 0) & (share < 1)
+        deviation = np.where(is_single_group, own - pooled, 0.0)
         influence = np.concatenate(
-            [sample.influence, np.stack([off, np.zeros_like(off)])[:, :, None]], axis=2
+            [sample.influence, np.stack([deviation, np.zeros_like(deviation)])[:, :, None]], axis=2
         )
         influence = influence * factor[:, None]
         value = np.where(total > 0, factor * own, np.nan)

@@ -39,9 +39,9 @@ class Rows:
     """Number within its dataset, from 0; one group has one number in every seed."""
     member: Mask
     nonmember: Mask
-    """Rows that members are held against; a row may be neither."""
+    """Rows that members are compared with; a row may be neither."""
     levels: Counts | None = None
-    """Strata of members, where the design says how many groups each has."""
+    """Strata of members, if the design fixes the number of groups in each."""
 
     @classmethod
     def of(cls, group: Counts, *, seed: npt.ArrayLike = "", member: Mask | None = None) -> "Rows":
@@ -217,8 +217,9 @@ def _numbers(
         values: of each, [n].
         within: as for `auc_numbers`.
         scale: of the numbers.
-        sample: says what a dataset of a seed does, by the places of members and non-members, of
-            which members each number is, and groups; with weights if these are not the members.
+        sample: returns the estimate of a dataset of a seed, given indices of members and
+            non-members, the members of each number, and groups; with weights if these are not the
+            members.
     """
     measured = np.isfinite(values)
     member, nonmember = rows.member & measured, rows.nonmember & measured
@@ -237,13 +238,13 @@ def _numbers(
             if sample_of is None:
                 continue
             count = within_cells.sum(axis=1)
-            made, weight = (
+            estimates, weight = (
                 sample_of if not isinstance(sample_of, Sample) else (sample_of, count.astype(float))
             )
             present = np.zeros((len(within_cells), rows.n_groups[dataset]), dtype=bool)
             for k, cell in enumerate(within_cells):
                 present[k, rows.group[inside[cell]]] = True
             seeds[-1][dataset] = Part(
-                made, weight, count, len(outside), int(lacking[at].sum()), present
+                estimates, weight, count, len(outside), int(lacking[at].sum()), present
             )
     return Numbers(seeds, scale)

@@ -1,6 +1,6 @@
 """The pages of a run: which sections each has, in which order, and what each is made from.
 
-The report answers first: its first screen holds the headline, two pictures, the checks and what
+The report answers first: its first screen contains the headline, two pictures, the checks and what
 each factor does; then comes one section per question. What few readers need is on further pages.
 `spikein.runs.page_inputs` collects the inputs, `spikein.runs.publish` writes the folder. No page
 needs another to be read: styles and pictures are inside, and a content security policy forbids
@@ -41,6 +41,7 @@ from analysis.page.sections.checks import (
     checks_tables,
 )
 from analysis.page.sections.copies import copies_picture, copies_section
+from analysis.page.sections.correction import correction_section
 from analysis.page.sections.detector import detector_notes, detector_section, unmeasured_section
 from analysis.page.sections.examples import (
     EXAMPLES,
@@ -52,6 +53,7 @@ from analysis.page.sections.experiment import experiment_section
 from analysis.page.sections.factors import factors_section
 from analysis.page.sections.rates import rates_section
 from analysis.page.sections.results import all_results, results_sections
+from analysis.page.sections.training_order import order_section
 from analysis.page.sections.trajectory import trajectory_section
 from analysis.page.unlearning.sections import lead_parts, unlearning_sections
 from analysis.page.unlearning.verdicts import judged_models, leading_sentences
@@ -68,7 +70,7 @@ from analysis.summary import (
 from detect.guarded_call import NO_SCORE
 
 REPORT = "report.html"
-"""What a run is read from."""
+"""The report page of a run."""
 _KIND = "spikein report"
 
 
@@ -81,10 +83,10 @@ class RunPage(NamedTuple):
     """Further pages by the names of their files."""
     checks: Sequence[Check]
     sentences: Sequence[str]
-    """Detectors that failed, the headline, what is behind it, detection along training."""
+    """Detectors that failed, the headline, its basis, and detection along training."""
     methods: Methods | None
     pictures: Sequence[Picture]
-    """All that are in them."""
+    """All pictures of the pages."""
 
     @property
     def summary(self) -> list[str]:
@@ -93,7 +95,7 @@ class RunPage(NamedTuple):
 
 
 class _Report(NamedTuple):
-    """What the report of a run shows first, what it answers, and where the rest goes."""
+    """The first screen of a run's report, its answers, and the location of the rest."""
 
     sentences: Sequence[str | tuple[str, str]]
     first: Sequence[Part]
@@ -183,7 +185,7 @@ def _unlearning_led(
 ) -> _Report | None:
     """Return a report that leads with the verdicts on unlearned models; None without any.
 
-    Detection before unlearning is one section; all else about detectors has a page of its own.
+    Detection before unlearning is one section; all else about detectors has a separate page.
     """
     models = judged_models(inputs.unlearning.verdicts) if inputs.unlearning else []
     if inputs.unlearning is None or not models:
@@ -219,15 +221,18 @@ def _detection(
     task = None
     if inputs.accuracy is not None:
         task = accuracy_section(inputs.accuracy, axis_names(inputs.arms), view)
+    order = order_section(inputs.analysis.tables, inputs.trajectory, inputs.swept)
     if view is None:
-        return _drop_empty(unmeasured_section(inputs.left_out), along, task)
+        return _drop_empty(unmeasured_section(inputs.left_out), along, order, task)
     return _drop_empty(
         detector_section(view, notes),
         copies_section(view),
         factors_section(view),
         rates_section(view),
         along,
+        order,
         task,
+        correction_section(inputs.analysis.tables.get("correction"), axis_names(inputs.arms), view),
     )
 
 
@@ -307,7 +312,7 @@ def _foot(inputs: PageInputs, pages: Sequence[SiblingPage]) -> str:
     """Return the footer: the files that this page needs, and the software that made it."""
     made = f"Made by spikein {inputs.code}." if inputs.code else "Made by spikein."
     if not inputs.figure_links:
-        return f"{made} The run's folder holds all results, examples and methods."
+        return f"{made} The run's folder contains all results, examples and methods."
     files = ", ".join(page.file for page in pages)
     return (
         f"{made} This page is self-contained. Its links lead to {files} and figures/ "

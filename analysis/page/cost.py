@@ -1,4 +1,4 @@
-"""What a run cost, and where its numbers come from: when, with what code, on what machine.
+"""The cost of a run, and the origin of its numbers: time, code and machine.
 
 Detectors share passes. A detector's tokens and times are of all that its scores are drawn from;
 its *own* time is of what no other detector reads, which is what would be saved without it. The
@@ -155,7 +155,7 @@ def provenance(inputs: PageInputs) -> list[tuple[str, str]]:
 
 
 def _count_steps(values: Sequence[str | None]) -> str:
-    """Return a value of the steps; where it varies, each with the number of its steps."""
+    """Return a value of the steps; if it varies, each with its number of steps."""
     counts = Counter(value or "not recorded" for value in values)
     if len(counts) == 1:
         return next(iter(counts))

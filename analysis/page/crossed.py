@@ -31,22 +31,22 @@ Item = TypeVar("Item")
 
 
 class AxisHeading(NamedTuple):
-    """What names a row or a column."""
+    """The head of a row or a column."""
 
     label: str
     kind: str = ""
     """`chosen`, `baseline`, or nothing."""
     group: str = ""
-    """What it shares with its neighbours."""
+    """The label that it shares with its neighbours."""
     note: str = ""
     said: str = ""
-    """The label in full: in a table, and where a pointer rests; empty for the label."""
+    """The label in full, for tables and tooltips; if empty, the label."""
     name: str | None = None
-    """What it is called in a CSV file; None for the label in full."""
+    """Its name in a CSV file; None for the label in full."""
     at: float = 0.0
     """The position of a column on an axis of numbers."""
     rule: float = nan
-    """Where a dashed line goes down a column."""
+    """The position of a dashed line down a column."""
 
     @property
     def words(self) -> str:
@@ -66,7 +66,7 @@ class Crossed:
     unit: Unit
     bold: Collection[tuple[AxisHeading, AxisHeading]] = field(default=())
     counted: Mapping[tuple[AxisHeading, AxisHeading], str] = field(default_factory=dict)
-    """The examples behind a number, where its column's head does not say so."""
+    """The number of examples, if the column's head does not contain it."""
 
     def table(self, title: str, head: str, caption: str) -> Table:
         """Return one line per row."""
@@ -230,9 +230,9 @@ def cross(
         row: its line.
         column: its column.
         unit: of all numbers.
-        cell: the row of findings that holds it.
+        cell: the row of findings that contains it.
         bold: whether it is emphasised.
-        counted: the examples behind it, where its column's head does not say so.
+        counted: the number of examples, if the column's head does not contain it.
         displayed: rows and columns that are shown; None for all, in order of appearance.
     """
     cells: dict[tuple[AxisHeading, AxisHeading], Row | str] = {}
@@ -267,8 +267,8 @@ def auc_tables(
 ) -> list[Table]:
     """Return one row per detector, in tables that fit a page.
 
-    The number of examples behind a column is in its head, and also in each cell that
-    was measured on other examples: no value is shown with the n of another.
+    A column's head contains its number of examples. Cells that were measured on other examples
+    contain their own: no value is shown with the n of another.
 
     Args:
         title: of the tables.

@@ -152,6 +152,6 @@ def _append_words(words: str) -> str:
 
 
 def _round(value: float) -> str:
-    """Return a difference in whole points; with a decimal where it rounds to none."""
+    """Return a difference in whole points; with a decimal if it rounds to zero."""
     rounded = f"{100 * value:+.0f}".replace("-", "−")
     return POINTS.number(value) if rounded in ("+0", "−0") else rounded

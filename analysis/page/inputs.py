@@ -1,4 +1,4 @@
-"""What a page is made of: tables, settings and facts of a run, collected by `spikein.runs`."""
+"""The inputs of a page: tables, settings and facts of a run, collected by `spikein.runs`."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -30,7 +30,7 @@ class ArmSettings:
     axes: Mapping[str, str]
     """Swept axis → its value in this arm."""
     background: str
-    """Where the background comes from."""
+    """The sources of the background."""
     tokens: int
     """Of the training stream, copies included."""
     contaminants: Sequence[Contaminant]
@@ -47,7 +47,7 @@ class ArmSettings:
 
 @dataclass(frozen=True, kw_only=True)
 class ModelStream:
-    """What one model was trained on."""
+    """The training data of one model."""
 
     axes: Mapping[str, str]
     model: str
@@ -57,7 +57,7 @@ class ModelStream:
     payload: int
     """Tokens of it that are copies, with the text around them."""
     copies: CopyOutcomes
-    """What became of its copies."""
+    """Its copies, by whether training read them."""
 
     @property
     def share(self) -> float:
@@ -136,13 +136,13 @@ class PageInputs:
     """Of every arm."""
     analysis_settings: AnalysisSettings = field(default_factory=AnalysisSettings)
     audits: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
-    """What the audit of each stream found, by its label; those of shadow models included."""
+    """The findings of each stream's audit, by label, including those of shadow models."""
     copies: Mapping[str, CopyOutcomes] = field(default_factory=dict)
-    """What became of the copies of each trained model, by its label."""
+    """The copies of each trained model, by whether training read them; by its label."""
     streams: Sequence[ModelStream] = ()
     """Of the arms and the reported twins."""
     backgrounds: Sequence[tuple[Sequence[Overlap], OverlapFacts]] = ()
-    """What the audit of each background's text found."""
+    """The findings of the audit of each background's text."""
     pools: Sequence[tuple[str, Mapping[str, Mapping[str, Any]]]] = ()
     """The label of each pool of examples, and the facts that it records of each dataset
     (`examples.json`)."""
@@ -160,15 +160,15 @@ class PageInputs:
     libraries: Mapping[str, str] = field(default_factory=dict)
     """Name → version of the libraries that matter."""
     detectors: Sequence[DetectorFacts] = ()
-    """What the detectors of the run declare."""
+    """The declarations of the run's detectors."""
     left_out: Sequence[SkippedDetector] = ()
     """Detectors of `all` that could not run."""
     detector_work: Sequence[DetectorWork] = ()
     """What each detector's scores are drawn from, a model at a time."""
     notes: Sequence[str] = ()
-    """What the graph left out, and why."""
+    """Everything that the graph skipped, with the reason."""
     unlearning: UnlearningInputs | None = None
-    """What unlearned models still know; None if none was made."""
+    """Measures of unlearned models; None if there are none."""
     figure_links: bool = False
     """Whether the files of the figures are next to the page."""
     show_protected: bool = False

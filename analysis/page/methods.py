@@ -1,4 +1,4 @@
-"""What was done, as paragraphs that can go into a paper, with the sources of the methods.
+"""The methods as paragraphs for a paper, with the sources of the methods.
 
 Every value is read from the run: the settings of its arms, what its detectors declare, the versions
 and the digests of its artifacts. A setting that differs between arms appears with all its values.
@@ -201,7 +201,7 @@ def _model(arm: ArmSettings) -> str:
 
 
 def _start(arms: Sequence[ArmSettings]) -> str:
-    """Say what training starts from: a base model, published weights, new ones."""
+    """Return the phrase for the initial model: a base model, published or new weights."""
     bases = [arm.base for arm in arms if arm.base is not None]
     sentences = []
     if bases:
@@ -240,8 +240,8 @@ def _optimiser(all_of: Sequence[TrainSettings] | Sequence[BaseSettings]) -> str:
         lambda train: train.precision,
     )
     words = (
-        "AdamW, learning rate {}, schedule {}, warm-up over {}, epochs {}, tokens a window {}, "
-        "tokens a step {}, weight decay {}, betas {}, gradients clipped at {}, arithmetic {}"
+        "AdamW, learning rate {}, schedule {}, warm-up over {}, epochs {}, tokens per window {}, "
+        "tokens per step {}, weight decay {}, betas {}, gradients clipped at {}, arithmetic {}"
     )
     return words.format(*(values_text(all_of, part) for part in parts))
 

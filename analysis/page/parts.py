@@ -1,4 +1,4 @@
-"""What our pages are made of: sections of paragraphs, tables and figures, in the order shown.
+"""The parts of our pages: sections of paragraphs, tables and figures, in the order shown.
 
 A section is made by one function from the data that it shows, by `answer`. `parts.html.j2` writes
 each kind of part; a text by itself is a paragraph. All pages have one look, and escape every text.
@@ -67,7 +67,7 @@ class Badge(NamedTuple):
 
 
 class Badges(NamedTuple):
-    """All checks, or all verdicts, in one line; each leads to their section."""
+    """All checks, or all verdicts, in one line; each links to their section."""
 
     badges: Sequence[Badge]
     anchor: str
@@ -75,14 +75,14 @@ class Badges(NamedTuple):
 
 
 class Effect(NamedTuple):
-    """What one change does."""
+    """The effect of one change."""
 
     number: str
     """In points of AUC."""
     what: str
     rest: str
     sure: bool
-    """Whether its interval leaves out 0."""
+    """Whether its interval excludes 0."""
 
 
 class Effects(NamedTuple):
@@ -118,7 +118,7 @@ class CopyButton(NamedTuple):
     """Text that a button copies."""
 
     name: str
-    """Of the element that holds it."""
+    """Of the element that contains it."""
     button: str
     paragraphs: Sequence[str]
     verbatim: bool = False
@@ -260,7 +260,7 @@ FILTERS: dict[str, Callable[..., Any]] = {
     "unbroken": lambda text: _NUMBERS.sub(lambda match: match[0].replace(" ", "\u00a0"), text),
     "entry": lambda value: Entry(value) if isinstance(value, str) else value,
 }
-"""What `parts.html.j2` needs of a template that imports it."""
+"""The names that `parts.html.j2` requires from a template that imports it."""
 
 
 def render_page(
@@ -309,7 +309,7 @@ def page_template(
     it is not given is an error.
 
     Args:
-        package: which holds the file.
+        package: which contains the file.
         name: of the file.
         filters: further ones of its own.
     """

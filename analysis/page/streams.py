@@ -1,7 +1,7 @@
 """The training streams of a run: their audits, how long they are, and which copies were read.
 
-A copy counts as read when the model saw all of its tokens; the sentences that follow the table say
-what became of the others, so that planned and read copies always add up.
+A copy counts as read when the model saw all of its tokens; the sentences that follow the table
+account for the others, so that planned and read copies always add up.
 """
 
 from collections import Counter
@@ -42,9 +42,8 @@ class TrainedModel:
 def stream_audits(models: Iterable[tuple[str, Path]]) -> dict[str, AuditReport]:
     """Return the audit of every stream once, by the models that were trained on it.
 
-    The page and `spikein audit` both read the audits of a run here, so they show the same ones. No
-    stream takes the place of another: where the labels of the models are equal, the digest of the
-    audit distinguishes the streams.
+    The page and `spikein audit` both read the audits of a run here, so they show the same ones. If
+    the labels of two models are equal, the digest of the audit distinguishes their streams.
 
     Args:
         models: the label of each trained model, and the folder of the audit of its stream.
@@ -77,8 +76,8 @@ def audit_facts(
             users.setdefault(model.audit, []).append(model)
     audits = stream_audits(
         (label, path)
-        for path, same in users.items()
-        for label in _stream_labels(same, several_seeds=several_seeds)
+        for path, models_of_stream in users.items()
+        for label in _stream_labels(models_of_stream, several_seeds=several_seeds)
     )
     return {
         label: {
@@ -137,21 +136,21 @@ def stream_listing(streams: Sequence[ModelStream]) -> Table | None:
             (
                 arm_words(cohort.axes) or "single arm",
                 cohort.model,
-                ", ".join(str(stream.seed) for stream in same),
+                ", ".join(str(stream.seed) for stream in cohort_streams),
                 # Seeds differ in nothing else, hence not in the length of their stream.
-                f"{same[0].tokens:,}",
-                f"{sum(stream.copies.planned for stream in same):,}",
-                f"{sum(stream.copies.whole for stream in same):,}",
-                _shares(same),
+                f"{cohort_streams[0].tokens:,}",
+                f"{sum(stream.copies.planned for stream in cohort_streams):,}",
+                f"{sum(stream.copies.whole for stream in cohort_streams):,}",
+                _shares(cohort_streams),
             )
-            for cohort, same in cohorts.items()
+            for cohort, cohort_streams in cohorts.items()
         ],
         "Copies are summed over seeds; their share is that of the stream's tokens.",
     )
 
 
 def stream_sentences(streams: Sequence[ModelStream]) -> list[str]:
-    """Say which copies were not read and why, and what the share of copies means."""
+    """Return sentences on copies that were not read and why, and on the share of copies."""
     planned = sum(stream.copies.planned for stream in streams)
     lost = {
         "not reached, because training ends with the last whole window of an epoch": sum(
@@ -173,7 +172,7 @@ def stream_sentences(streams: Sequence[ModelStream]) -> list[str]:
 
 
 def share_sentence(streams: Sequence[ModelStream]) -> str:
-    """Say what a large share of copies means for what the page says; empty for a small one."""
+    """Return the page's warning about a large share of copies; empty for a small share."""
     spiked = [stream for stream in streams if stream.payload]
     if max((stream.share for stream in spiked), default=0.0) <= _HIGH_SHARE:
         return ""
@@ -184,8 +183,8 @@ def share_sentence(streams: Sequence[ModelStream]) -> str:
     )
 
 
-def _shares(same: Sequence[ModelStream]) -> str:
-    ends = min(stream.share for stream in same), max(stream.share for stream in same)
+def _shares(streams: Sequence[ModelStream]) -> str:
+    ends = min(stream.share for stream in streams), max(stream.share for stream in streams)
     return " to ".join(dict.fromkeys(_percent(share) for share in ends))
 
 

@@ -76,7 +76,7 @@ def listing(
         return None
     values = [list(dict.fromkeys(row[at] for row in rows)) for at in range(len(columns))]
     # A single row has no other to differ from: all its columns are kept.
-    equal = [len(rows) > 1 and len(same) == 1 for same in values]
+    equal = [len(rows) > 1 and len(distinct) == 1 for distinct in values]
     used = [0, *(at for at in range(1, len(columns)) if not equal[at] and any(values[at]))]
     common = [
         f"{columns[at]} in all rows: {values[at][0]}."

@@ -1,4 +1,4 @@
-"""What all parts of a page agree on: its arms, its detectors in one order, and what each is called.
+"""Shared by all parts of a page: its arms, its detectors in one order, and their names.
 
 Detectors are in the order of their AUC in the headline's arm, the column that is shown. If a
 run has more arms or detectors than fit in a picture, the same ones are shown throughout.
@@ -68,7 +68,7 @@ class ReportView:
 
     @property
     def name(self) -> str:
-        """What the chosen detector is called."""
+        """The chosen detector's name."""
         return self.title(self.best.detector)
 
     @cached_property
@@ -78,7 +78,7 @@ class ReportView:
 
     @cached_property
     def facts(self) -> Mapping[str, DetectorFacts]:
-        """What detectors declare, by their names."""
+        """The detectors' declarations, by name."""
         return {detector.name: detector for detector in self.inputs.detectors}
 
     def title(self, detector: str) -> str:
@@ -287,7 +287,7 @@ class ReportView:
 
 
 def capital(words: str) -> str:
-    """Return words with a capital at their start."""
+    """Return the words with their first letter capitalised."""
     return f"{words[:1].upper()}{words[1:]}"
 
 

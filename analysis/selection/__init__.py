@@ -1,1 +1,1 @@
-"""What is chosen on `tune`: settings, the best detector, and the scores that are reported."""
+"""Choices on `tune`: settings, the best detector, and the scores that are reported."""

@@ -1,11 +1,11 @@
-"""What is called best, everywhere: in the headline, in bold, in the figures and in differences.
+"""The definition of best, used in the headline, in bold, in the figures and in differences.
 
 The best detector of an arm has the highest AUC on the `tune` rows, which no reported number is
 measured on: the best of 16 equal pairs, chosen on the rows that it is reported on, looks .02 to .04
 better than it is. Contestants look at the model, know no more than an auditor can, and were
-measured on the rows that the others were measured on. Without tuning rows the lower bound decides;
-the page says so. AUCs that differ only by rounding are equal, and the first is chosen: processors
-differ in the last bits of a score, and no choice may depend on them.
+measured on the rows that the others were measured on. Without tuning rows the lower bound decides,
+and the page states it. AUCs that differ only by rounding are equal, and the first is chosen:
+processors differ in the last bits of a score, and no choice may depend on them.
 """
 
 from collections import Counter

@@ -39,7 +39,7 @@ class Choice:
 
 
 def choose_settings(arms: Sequence[LoadedArm], settings: AnalysisSettings) -> list[Choice]:
-    """Choose one setting for each detector of a cohort (its arms, one a seed)."""
+    """Choose one setting for each detector of a cohort (its arms, one per seed)."""
     choices = []
     for detector in dict.fromkeys(name for arm in arms for name in arm.detectors):
         holding = [arm for arm in arms if detector in arm.detectors]
@@ -78,10 +78,10 @@ def setting_aucs(
     """Return the AUC of each setting on the rows of a split that it could score.
 
     The members-weighted mean over datasets of the AUC within each, averaged over the seeds. NaN
-    where a setting could not score more than a share of the rows.
+    if a setting could not score more than a share of the rows.
 
     Args:
-        arms: of one cohort, one a seed.
+        arms: of one cohort, one per seed.
         grid: the settings.
         split: whose rows.
         max_unscored: the share.
@@ -91,7 +91,7 @@ def setting_aucs(
     for arm in arms:
         chosen = arm.test if split == "test" else ~arm.test
         scores = arm.scores[:, [arm.index[column] for column in grid]]
-        # A row that no setting can score, such as a shot, says nothing against one of them.
+        # A row that no setting can score, such as a shot, does not count against any of them.
         scored = np.isfinite(scores[chosen])
         counted = scored.any(axis=1)
         unscored += (~scored[counted]).sum(axis=0)

@@ -1,1 +1,1 @@
-"""What contamination adds to the accuracy on a benchmark."""
+"""The effect of contamination on the accuracy on a benchmark."""

@@ -1,4 +1,4 @@
-"""What contamination adds to a benchmark's score: accuracy of members and non-members.
+"""The effect of contamination on a benchmark's score: accuracy of members and non-members.
 
 For each dataset, and for their mean as papers report it: accuracy before and after training, its
 change on the same examples (paired), the gap between members and non-members, and the excess, the
@@ -9,7 +9,7 @@ sides in Table 8).
 Every quantity is a linear function of shares, so its interval is that of Price and Bonett (2004):
 to each of the k samples behind it (a dataset's members or non-members) pseudo-rows are added before
 a Wald interval is made, 2 / k right and 2 / k wrong ones; to the paired answers before and after
-half as many that turn right and that turn wrong (Bonett and Price 2012). So none is a point where
+half as many that turn right and that turn wrong (Bonett and Price 2012). So none is a point if
 no answer differs. With k = 1 it is Agresti and Coull's (1998). Variances sum over groups of rows,
 and a pseudo-row has the weight of the design effect, the number of dependent rows worth one
 independent row. Student's t has the degrees of freedom of Welch; from three seeds on, both are as
@@ -58,7 +58,7 @@ class AccuracyArm:
 
 
 class Quantity(NamedTuple):
-    """What a row of the table tells, by its columns."""
+    """The quantity in a row of the table, by its columns."""
 
     quantity: str
     """`accuracy`, `change` (after - before), `gap` (members - non-members), `excess` (change of
@@ -71,14 +71,14 @@ class Quantity(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class Answers:
-    """One model's answers; arrays run over the examples that were asked."""
+    """One model's answers; arrays run over the examples whose questions were put to it."""
 
     dataset: Names
     side: Names
     """`member` or `nonmember`."""
     group: Names
     correct: Mapping[tuple[str, str], Floats]
-    """By scoring and moment: 1 where the answer was right, else 0."""
+    """By scoring and moment: 1 if the answer was correct, else 0."""
 
 
 def quantities(moments: Sequence[str]) -> dict[Quantity, dict[tuple[str, str], int]]:
@@ -110,15 +110,15 @@ def quantities(moments: Sequence[str]) -> dict[Quantity, dict[tuple[str, str], i
 def accuracy_table(arms: Sequence[AccuracyArm], settings: AnalysisSettings) -> pa.Table:
     """Return every quantity of every dataset, arms that differ only in their seed combined.
 
-    Members that drew no copy count as the settings say (`zero_copies`).
+    Members that drew no copy count as set by `zero_copies`.
 
     Raises:
         InputError: when two arms agree in axes and seed.
     """
     rows: list[Row] = []
-    for (axes, _), same in gather_seeds(arms).items():
+    for (axes, _), seed_arms in gather_seeds(arms).items():
         place = {axis_column(name): value for name, value in axes}
-        loaded = [_load(arm, settings) for arm in same]
+        loaded = [_load(arm, settings) for arm in seed_arms]
         for scoring in SCORINGS:
             rows += [{**place, **row} for row in accuracy_rows(scoring, loaded, settings)]
     return question_table("accuracy", axis_names(arms), rows)

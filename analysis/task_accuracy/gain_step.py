@@ -102,7 +102,9 @@ def background_loss_table(arms: Sequence[BackgroundArm], *, confidence: float) -
         arms: of all seeds.
         confidence: of the intervals.
     """
-    rows = [row for same in gather_seeds(arms).values() for row in _rows(same, confidence)]
+    rows = [
+        row for seed_arms in gather_seeds(arms).values() for row in _rows(seed_arms, confidence)
+    ]
     return question_table(BACKGROUND_LOSS, axis_names(arms), rows)
 
 

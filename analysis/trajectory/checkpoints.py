@@ -39,6 +39,7 @@ from analysis.selection.tuning import choose_settings, reported_columns
 from analysis.settings import AnalysisSettings
 from analysis.tables import metric_rows
 from analysis.trajectory.fading import PreparedCheckpoint, fading_rows
+from analysis.trajectory.insertion import insertion_rows
 from detect.scores.table import default_settings
 from inject.settings import plain
 from inject.step import Step, StepContext, StepGroup, compared_models, comparing_step
@@ -66,8 +67,8 @@ class Checkpoint:
     defaults: Mapping[str, str]
     """The default setting of each detector."""
     seen: Mapping[str, ExposureSoFar]
-    """What this model had seen, by example_id; absent means nothing. Members of which it had
-    seen only parts are omitted: they are neither seen nor unseen."""
+    """The copies that this model had seen, by example_id; absent means none. Members of which it
+    had seen only parts are omitted: they are neither seen nor unseen."""
     constant_rate: bool = True
     """Whether training makes every step at the same learning rate."""
 
@@ -78,7 +79,7 @@ def trajectory_tables(
     *,
     progress: Callable[[int, int], None] | None = None,
 ) -> dict[str, pa.Table]:
-    """Compute the tables of the questions `trajectory` and `fading`.
+    """Compute the tables of the questions `trajectory`, `fading` and `insertion`.
 
     Args:
         checkpoints: of all arms and seeds.
@@ -90,10 +91,13 @@ def trajectory_tables(
     """
     settings = settings.model_copy(update={"zero_copies": "apart", "false_positive_rates": ()})
     cohorts: dict[Axes, dict[int, list[Checkpoint]]] = {}
-    for (axes, step), same in gather_seeds(checkpoints, lambda checkpoint: checkpoint.step).items():
-        cohorts.setdefault(axes, {})[step] = same
+    for (axes, step), seed_checkpoints in gather_seeds(
+        checkpoints, lambda checkpoint: checkpoint.step
+    ).items():
+        cohorts.setdefault(axes, {})[step] = seed_checkpoints
     progress_rows: list[dict[str, Any]] = []
     fading: list[dict[str, Any]] = []
+    insertion: list[dict[str, Any]] = []
     for done, (axes, by_step) in enumerate(cohorts.items()):
         if progress is not None:
             progress(done, len(cohorts))
@@ -103,14 +107,18 @@ def trajectory_tables(
             for checkpoint in work:
                 progress_rows += _progress_rows(checkpoint, column, selections)
             fading += fading_rows(cohort.columns(), work, column, selections, settings)
-    rows = {"trajectory": progress_rows, "fading": fading}
+        insertion += insertion_rows(cohort.columns(), work, settings)
+    rows = {"trajectory": progress_rows, "fading": fading, "insertion": insertion}
     return {name: question_table(name, axis_names(checkpoints), own) for name, own in rows.items()}
 
 
 def _prepare_cohort(
     cohort: Cohort, by_step: Mapping[int, Sequence[Checkpoint]], settings: AnalysisSettings
 ) -> tuple[list[PreparedCheckpoint], dict[DetectorColumn, tuple[str, ...]]]:
-    loaded = {step: [_load(checkpoint) for checkpoint in same] for step, same in by_step.items()}
+    loaded = {
+        step: [_load(checkpoint) for checkpoint in seed_checkpoints]
+        for step, seed_checkpoints in by_step.items()
+    }
     last = loaded[max(loaded)]
     picked = {
         column: names
@@ -119,21 +127,21 @@ def _prepare_cohort(
     }
     work = []
     for step in sorted(loaded):
-        arms, same = loaded[step], by_step[step]
+        arms, seed_checkpoints = loaded[step], by_step[step]
         columns = [column for column in picked if all(column in arm.index for arm in arms)]
-        since = [_steps_since(*each) for each in zip(arms, same, strict=True)]
+        since = [_steps_since(*each) for each in zip(arms, seed_checkpoints, strict=True)]
         whole = PreparedCohort.prepare(cohort, arms, columns, settings)
         work.append(
             PreparedCheckpoint(
                 step=step,
-                tokens=same[0].tokens,
-                batch_tokens=same[0].batch_tokens,
+                tokens=seed_checkpoints[0].tokens,
+                batch_tokens=seed_checkpoints[0].batch_tokens,
                 # Without members of which only parts had been seen.
                 work=whole.subset(
                     (steps < 0) | (arm.copies > 0) for arm, steps in zip(arms, since, strict=True)
                 ),
                 since=since,
-                constant_rate=all(checkpoint.constant_rate for checkpoint in same),
+                constant_rate=all(checkpoint.constant_rate for checkpoint in seed_checkpoints),
             )
         )
     return work, picked
@@ -194,7 +202,7 @@ def trajectory_step(
     Args:
         checkpoints: their values are `axes` (pairs) and the fields `seed` to `batch_tokens` and
             `constant_rate` of `Checkpoint`; their steps `scores` and `examples`, and `model`, whose
-            exposures say what the checkpoint had seen.
+            exposures record what the checkpoint had seen.
         settings: of the analysis.
         label: for people.
     """
@@ -210,7 +218,7 @@ def trajectory_step(
 
 
 def build(context: StepContext) -> None:
-    """Compare the checkpoints, and write both tables."""
+    """Compare the checkpoints, and write the tables."""
     exposures = cache(read_exposures)
     checkpoints = [
         Checkpoint(

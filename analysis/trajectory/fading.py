@@ -6,7 +6,7 @@ copy count the time since the last does not depend on the text. It goes with the
 rate, though, if that is not constant: texts seen late were learnt at another rate than texts seen
 early, and a trend over examples shows that.
 
-The slope within examples says what fades: an example is only compared with itself, at checkpoints
+The slope within examples measures fading: an example is only compared with itself, at checkpoints
 between which it saw no further copy: its placement among the non-members under each, against
 log2(1 + steps since the last copy). One least-squares slope over all examples, each about its own
 mean.
@@ -45,7 +45,7 @@ EVERY = "all"
 
 
 def not_constant(rows: Sequence[Mapping[str, Any]]) -> bool:
-    """Say whether some rows of `fading` are of a learning rate that was not constant."""
+    """Return whether some rows of `fading` are of a learning rate that was not constant."""
     return any(row["interval"].endswith(NOT_CONSTANT) for row in rows)
 
 
@@ -72,7 +72,7 @@ class PreparedCheckpoint:
     batch_tokens: int
     work: PreparedCohort
     since: Sequence[Counts]
-    """For each seed: steps since the last copy by example; -1 where none was seen."""
+    """For each seed: steps since the last copy by example; -1 if none was seen."""
     constant_rate: bool = True
     """Whether every step is made at the same learning rate."""
 
@@ -187,8 +187,8 @@ def _fading_row(
 
 
 Made = tuple[Part, int, float]
-"""What one dataset of one seed says, its pairs of an example and a checkpoint, and the steps since
-the last copy, summed over these."""
+"""The estimate of one dataset of one seed, its number of pairs of an example and a checkpoint, and
+the steps since the last copy, summed over these."""
 
 
 def placed_numbers(
@@ -205,8 +205,8 @@ def placed_numbers(
         column: detector and setting.
         cell: copies seen by then.
         scale: of the number.
-        part_of: says what a dataset of a seed does, by its members under each checkpoint, the
-            group of every row, and how many groups there are.
+        part_of: returns the estimate of a dataset of a seed, given its members under each
+            checkpoint, the group of every row, and the number of groups.
     """
     seeds: list[dict[str, Part]] = []
     pairs, steps = 0, 0.0
@@ -228,7 +228,7 @@ def slope_part(placed: Sequence[Placed], group_of_row: Counts, n_groups: int) ->
     Args:
         placed: the members of one dataset under each checkpoint.
         group_of_row: of all rows that members and non-members are numbered by.
-        n_groups: numbers of groups lie below.
+        n_groups: group numbers are below it.
     """
     rows = np.concatenate([placement.rows for placement in placed])
     stay = np.stack([rows, np.concatenate([placement.last for placement in placed])])

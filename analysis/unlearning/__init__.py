@@ -1,1 +1,1 @@
-"""What unlearning did: measures of forgetting and of utility, each with an interval; a verdict."""
+"""The effects of unlearning: measures of forgetting and utility with intervals; a verdict."""

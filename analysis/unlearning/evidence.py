@@ -1,10 +1,10 @@
-"""What the measures are drawn from: the folders of each model of each arm, and their rows.
+"""The evidence of the measures: the folders of each model of each arm, and their rows.
 
 Of an arm's examples the *forget set* are members that the original saw and the retrained model did
 not, the *retain set* members that both saw, the *holdout* non-members of the split `test`, whom
 no model saw.
 
-A text's token statistics say three things of its N scored tokens x_1 … x_N:
+A text's token statistics yield three measures of its N scored tokens x_1 … x_N:
 
 - the mean log-probability, in nats per token;
 - exact memorisation: the share of tokens that are the most likely one behind the true tokens before
@@ -126,8 +126,8 @@ class LoadedModel(NamedTuple):
     """The default setting of each detector."""
     values: Mapping[Name, Floats]
     """In the order of the examples, NaN if there is none: scores of default settings, also under a
-    condition; what texts say; 1 if a question was answered correctly, else 0; mean log-probability
-    after so many steps. Of `general`: that of each general text, sorted by their ids."""
+    condition; the measures of texts; 1 if a question was answered correctly, else 0; mean
+    log-probability after so many steps. Of `general`: that of each general text, sorted by id."""
 
 
 @dataclass(frozen=True, kw_only=True)

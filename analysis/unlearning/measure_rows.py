@@ -3,13 +3,13 @@
 PrivLeak on MUSE's convention (Shi et al. 2024, `forget_holdout` counts the forget set as
 the non-members), in per cent: 100 · (a_u - a_r) / a_r with a = 1 - AUC. Hence -100 is a forget set
 that is separated from the holdout perfectly, 0 the retrained model, and above 0 more was forgotten
-than there was to forget; no bound lies above, and a small a_r makes large numbers of small gaps.
+than there was to forget. There is no upper bound: a small a_r turns small gaps into large numbers.
 
 A model that learns half of the forget set again is looked at after some steps on the other half:
 the mean log-probability of that half, its difference to the retrained model after as many steps
 (what is above 0 there was still in the weights), and the first of those steps at which it is back
 at the original's. That number has no interval: it is one of the few steps that were looked at.
-Where the last step does not reach, there is no number, and the note says so.
+If the last step does not reach, there is no number, and the note explains it.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -51,7 +51,7 @@ class RowWriter:
     """Numbers of copies, the first of which is all of them."""
     settings: MeasureSettings
     confidence: float
-    """Coverage asked of every interval."""
+    """Confidence level of every interval."""
     rows: list[dict[str, Any]] = field(default_factory=list)
 
     def add(
@@ -73,10 +73,10 @@ class RowWriter:
             measure: what it is called.
             numbers: one number a cell, or one for all.
             expected: seeds that have the models it is of.
-            find: what they say of a dataset (None: of all together), if not their own intervals.
+            find: returns estimates of a dataset (None: all pooled); by default their own intervals.
         """
         find = find or partial(numbers.estimates, confidence=self.confidence)
-        # A dataset of which no text counts here has nothing to say; documents have no dataset.
+        # A dataset without counted texts has no estimate; documents have no dataset.
         datasets = dict.fromkeys(name for seed in numbers.seeds for name in seed if name)
         for dataset in (None, *datasets):
             estimates = find(dataset)
@@ -258,7 +258,7 @@ def _write_quality(writer: RowWriter, key: ModelKey, dataset: str | None) -> Non
 def privleak(
     gap: Numbers, dataset: str | None, *, settings: MeasureSettings, confidence: float
 ) -> list[Estimate]:
-    """Return PrivLeak in per cent with its interval; warns where the denominator is small.
+    """Return PrivLeak in per cent with its interval; warns if the denominator is small.
 
     Args:
         gap: AUC less the retrained model's.

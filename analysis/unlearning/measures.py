@@ -1,4 +1,4 @@
-"""What is measured of every model: a declared table of AUCs and means, and their differences.
+"""The measures of every model: a declared table of AUCs and means, and their differences.
 
 Detection is the AUC of the forget set's rows of the split `test` against the holdout, each detector
 at its default setting: nothing is chosen on the rows that are reported. The rest are means over
@@ -7,7 +7,7 @@ dose, with Somers' D of the difference to the retrained model given copies. Diff
 two models on the rows that both have a value for: of AUCs to the retrained model, of means also to
 the original (`setting`: `versus=retrained`, `versus=original`).
 
-General text, which no model was trained on, says what unlearning costs beyond the retain set. Each
+General text, which no model was trained on, measures the cost beyond the retain set. Each
 text is a document, and a group of its own; the same documents serve all seeds, so a document is one
 group in all of them, and the column `groups` counts documents.
 """
@@ -50,7 +50,7 @@ class Measure:
     member: str = ""
     """Which rows count, by the names of `SeedCohort.masks`; empty: all of the general text."""
     nonmember: str = ""
-    """Of an AUC: which rows they are held against."""
+    """Of an AUC: the rows that they are compared with."""
     scale: IntervalMethod = IntervalMethod.SLOPE
     """Of a mean; `TPR` for shares, which keeps the ends inside of what is possible."""
     by_copies: bool = False
@@ -164,7 +164,7 @@ def auc_measure(detector: str, setting: str = "", condition: str | None = None) 
 def auc_measures(cohort: SeedCohort, key: ModelKey) -> Iterator[Measure]:
     """Yield the AUCs of the detectors that scored a model in some seed.
 
-    Those that never look at a model are left out: they say the same of all.
+    Detectors that never query a model are left out: their scores are the same for all models.
     """
     settings = {
         name: setting
@@ -199,7 +199,7 @@ def forget_quality(
     Args:
         first, second: finite, of the same texts, [n].
         groups: of each text, [n].
-        permutations: swaps behind the p-value, and draws behind the interval.
+        permutations: number of swaps for the p-value, and of draws for the interval.
         confidence: requested coverage.
 
     Returns:

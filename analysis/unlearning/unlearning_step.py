@@ -157,10 +157,10 @@ def measure_unlearning(
     axes = axis_names(arms)
     measures, verdicts = [], []
     arms_by_axes = [*gather_seeds(arms).values()]
-    for done, same in enumerate(arms_by_axes):
+    for done, seed_arms in enumerate(arms_by_axes):
         if progress is not None:
             progress(done, len(arms_by_axes))
-        cohort = load_cohort(same)
+        cohort = load_cohort(seed_arms)
         counts = cohort.copies[cohort.masks["forget"]].tolist()
         cells = copies_cells(counts, high_copies=1 << 62)
         writer = RowWriter(

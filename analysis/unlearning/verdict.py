@@ -1,20 +1,20 @@
 """The verdict: is an unlearned model closer to the retrained model than to the original?
 
 Declared beforehand, so that no one can pick a favourable measure: the AUC of `loss` and of
-`min_k`, exact memorisation, extraction strength and the log-probability of the forget set say where
-the model is (`find_position`); retained text, general text and accuracy
-on retained questions say what it cost. By the whole interval of the position:
+`min_k`, exact memorisation, extraction strength and the log-probability of the forget set determine
+the model's position (`find_position`); retained text, general text and accuracy on retained
+questions measure the cost. By the whole interval of the position:
 
 | interval | verdict |
 |---|---|
 | above 0.5 | closer to the original |
-| within -0.5 and 0.5 | closer to the retrained; *beyond the retrained* where it lies below 0 |
+| within -0.5 and 0.5 | closer to the retrained; *beyond the retrained* if it is below 0 |
 | below 0 otherwise | beyond the retrained: over-forgotten |
-| below -0.5 | the mirror of the original: as easily told, from the other side |
+| below -0.5 | the mirror of the original: as detectable, with the sign reversed |
 | else, or none | cannot be told |
 
-Utility is the difference to the retrained model, and to the original: *lost* where its interval
-lies below minus the margin, *kept* where it lies above, else it cannot be told. A model that has
+Utility is the difference to the retrained model, and to the original: *lost* if its interval
+is below minus the margin, *kept* if it is above, else `cannot be told`. A model that has
 lost some against both is ruined, whatever it forgot: what the original lacked already was not lost
 by forgetting, and what the retrained model also lacks is not a loss. Since both must agree,
 a sound model is called ruined no more often than by either one. One without a value
@@ -61,7 +61,7 @@ FORGETTING = (
 )
 """The measures of a model's position."""
 UTILITY = (RETAIN_LOG_PROBABILITY, RETAIN_ACCURACY, GENERAL_LOG_PROBABILITY)
-"""What says what it cost."""
+"""The measures of cost."""
 ALL = "all"
 OPEN, LOST, KEPT, DIVERGED = "cannot be told", "lost", "kept", "diverged"
 _NOTHING = Estimate(nan, nan, nan)
@@ -93,10 +93,10 @@ def verdict_row(
     Args:
         measure: its name.
         kind: `forgetting` (a position), `utility` (a difference to another model) or `all`.
-        verdict: what it says.
+        verdict: its text.
         number: the position or the difference.
         more: further columns: `detector`; of a difference `versus`, the other model; of a position
-            the measure of all three; `note`, which says why there is no interval, names the margin
+            the measure of all three; `note`, which explains a missing interval, names the margin
             or, at `all`, is the verdict in words.
     """
     return {
@@ -195,7 +195,7 @@ def find_position(
     places = fieller(u - r, r - o, joint.covariance, 0.0, quantile, start=-np.inf).places
     few = f"not to be trusted: {groups} groups" if groups < TRUSTED_GROUPS else ""
     if not places and (o - r) ** 2 > quantile**2 * joint.covariance[1, 1]:
-        # The models say the same of every text, so both roots are one, but for rounding.
+        # The models agree on every text, so both roots are equal, but for rounding.
         position = position._replace(low=value, high=value).said("these models", few)
     elif len(places) == 1 and all(np.isfinite(places[0])):
         low, high = places[0]
@@ -303,7 +303,7 @@ def verdict_sentence(
     Args:
         method: the method setting's label.
         overall: its verdict.
-        rows: what each measure says.
+        rows: the result of each measure.
         diverged: seeds in which the model has no finite score.
     """
     parts = [f"{method} {_OVERALL[overall]}"]

@@ -153,8 +153,8 @@ def write_audit(
         context: of the step; its settings are `audit` (of an `AuditRule`), `method`, and more.
         chunks: of all parts: those that are audited, those of texts that no model saw, those that
             the unlearned model should still know, and questions.
-        notes: what to know of it.
-        weights: how they lie to the original's.
+        notes: its caveats.
+        weights: their comparison with the original's.
         guessing: loss of guessing tokens by their frequency; infinite if it is unknown.
         copies: that the original saw, by text; empty if they are unknown.
     """
@@ -206,7 +206,7 @@ def _row(quantity: str, estimate: Estimate) -> dict[str, Any]:
 
 
 def _blank_protected(chunks: Chunks) -> pa.Table:
-    """Return continuations, their text null where the chunk is protected: it may be that text."""
+    """Return continuations; the text is null if the chunk is protected: it may be that text."""
     table = chunks.continuations
     texts = [
         None if chunks.rows[row["chunk"]].protected else row["text"]
@@ -323,7 +323,7 @@ def pooled_rows(folders: Sequence[Path]) -> list[dict[str, Any]]:
     """Return the shares over all seeds, and those of each number of copies.
 
     Args:
-        folders: two or more audits of one method, a seed each.
+        folders: two or more audits of one method, one per seed.
 
     Raises:
         InputError: naming the file that is missing or damaged.
@@ -373,14 +373,14 @@ def _numbers(rows: Sequence[Mapping[str, Any]], column: str, missing: float = ma
 
 
 def share_rows(rows: Rows, values: Floats, within: Mapping[str, Mask]) -> list[dict[str, Any]]:
-    """Return a share of each number of copies over all seeds; none where nothing counts.
+    """Return the share at each copy count over all seeds; empty if nothing counts.
 
     A number of copies with fewer than three groups in every seed has no row.
 
     Args:
         rows: chunks of all seeds.
         values: as `counted_shares`.
-        within: which chunks have so many copies.
+        within: mask of the chunks with each copy count.
     """
     numbers = share_numbers(rows, values, np.array([*within.values()]))
     cluster = numbers.clustered()

@@ -6,7 +6,7 @@ Flags and continuations by themselves would pass random weights. Checked first, 
   and the retrained model (paired by chunk), since an original that overfits is a low bar. More than
   ln 2, a doubled perplexity, is not a working model, nor is one that predicts them no better than
   the frequency of tokens does. Nor may it lose as much on texts that it should still know. If it
-  gains as much, it was trained on the control, which then says nothing.
+  gains as much, it was trained on the control, which is then uninformative.
 - knew: the original's loss on the audited chunks, less the retrained model's (paired) or, without
   one, less its own on the control texts.
 - level: the same of the unlearned model; above it is over-forgotten.
@@ -14,7 +14,7 @@ Flags and continuations by themselves would pass random weights. Checked first, 
   matrices, near 1 for whatever was trained on and near 0 for another model (Zeng et al. 2024).
 
 Intervals are Student's (Welch's between two kinds of texts) over clusters of chunks. Without a
-retrained model the two kinds of texts may differ in difficulty, and the check says so.
+retrained model the two kinds of texts may differ in difficulty, and the check warns of it.
 """
 
 from collections.abc import Mapping
@@ -33,17 +33,17 @@ from analysis.unlearning_audit.shares import Clusters, difference, mean
 MARGIN = MeasureSettings().utility_margin
 """Nats a token within which two levels are the same."""
 BROKEN = log(2)
-"""Nats a token lost on control texts beyond which a model does not work, or gained beyond which it
+"""Nats per token on control texts: a model that loses more does not work, and one that gains more
 was trained on them."""
 UNRELATED = 0.2
 """Cosine of two models' weights below which they have no common origin. Models trained separately
 from the same initial weights are above it as well."""
 LOSS_RUN = 8
-"""Neighbouring chunks of a book that are drawn together at least, where it is of losses."""
+"""Minimum number of neighbouring chunks of a book drawn together, for numbers of losses."""
 LEAST = 5
-"""Clusters a side below which a difference of losses has no interval."""
+"""Clusters per side below which a difference of losses has no interval."""
 CHANCE = 0.05
-"""Probability below which what is written is not chance."""
+"""Probability below which written text is not due to chance."""
 
 YES, NO, UNKNOWN = "yes", "no", "cannot be told"
 ABOVE, BELOW, ALIKE, GUESSING = "less likely", "likelier", YES, "no better than guessing"
@@ -83,13 +83,13 @@ QUESTIONS = {
 
 
 class Weights(NamedTuple):
-    """How the unlearned model's weights lie to the original's."""
+    """A comparison of the unlearned model's weights with the original's."""
 
     same: bool
     cosine: float
     """Of all matrices; NaN if it was not measured."""
     about: str
-    """What was compared, or why nothing was."""
+    """The comparison, or the reason for its absence."""
 
 
 class AuditAnswer(NamedTuple):
@@ -103,7 +103,7 @@ class AuditAnswer(NamedTuple):
 
 
 class Judgement(NamedTuple):
-    """What an audit may say."""
+    """The conclusions of an audit."""
 
     verdict: str
     """One of `MEANINGS`."""
@@ -119,7 +119,7 @@ def judge(
 
     Args:
         parts: the chunks of each part with their losses.
-        weights: how they lie to the original's.
+        weights: their comparison with the original's.
         measured: the numbers of the audit.
         guessing: loss of guessing tokens by their frequency; infinite if it is unknown.
     """

@@ -1,4 +1,4 @@
-"""What an audit is drawn from: chunks with what each model scored and wrote of them.
+"""The evidence of an audit: chunks with each model's scores and continuations.
 
 Of a chunk, `dataset` is the part of the audit, `source_id` the id of its text, and `fields` are
 `start` and `stop` (characters in the source) and `prompt_stop` (characters of the chunk that are
@@ -55,7 +55,7 @@ def rest_of(chunk: Example) -> str:
 
 @dataclass(frozen=True, kw_only=True)
 class Chunks:
-    """Chunks with what models say of them; every array has one value a chunk, NaN for none."""
+    """Chunks with the models' values; every array has one value per chunk, NaN for none."""
 
     rows: Sequence[Example]
     numbers: Counts
@@ -112,7 +112,7 @@ def score_ratios(
 
     Args:
         original: of each text, mean log-probabilities.
-        other: likewise, of the model that is held against it.
+        other: the same, of the model that it is compared with.
         name: of that model, for the reasons.
     """
     values, reasons = [], []
@@ -127,8 +127,8 @@ def _reason(model: str, score: float) -> str | None:
     if math.isnan(score):
         return f"no score of the {model} model"
     if score >= 0:
-        how = "zero" if score == 0 else f"positive ({score:.3g})"
-        return f"the score of the {model} model is {how}: a ratio is of negative scores"
+        sign = "zero" if score == 0 else f"positive ({score:.3g})"
+        return f"the score of the {model} model is {sign}: a ratio is of negative scores"
     if math.isinf(score):
         return f"the score of the {model} model is not finite"
     return None
@@ -168,7 +168,7 @@ def read_evidence(context: StepContext, rows: Sequence[Example]) -> Chunks:
     }
     scored = context.settings["scored"]
     losses = {name: -scored_by(folder, rows, "loss", None)[0] for name, folder in folders.items()}
-    # Audits of experiments without the detector loss do not say whether a model works.
+    # Audits of experiments without the detector `loss` cannot check whether a model works.
     measured = all(map(len, losses.values()))
     tables = [CONTINUATIONS.empty_table()]
     for name in folders:
@@ -184,13 +184,13 @@ def read_evidence(context: StepContext, rows: Sequence[Example]) -> Chunks:
 
 
 def scored_by(folder: Path, rows: Sequence[Example], detector: str, setting: str | None) -> Scores:
-    """Return a detector's scores of chunks; none where it did not score.
+    """Return a detector's scores of chunks; NaN for chunks that it did not score.
 
     Args:
         folder: of the scores.
         rows: what was scored.
         detector: its name.
-        setting: None: whichever it has.
+        setting: None for any setting.
     """
     columns = ["example_id", "detector", "setting", "score", "reason"]
     by_id = {

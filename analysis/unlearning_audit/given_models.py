@@ -1,10 +1,10 @@
 """The steps of an audit of given models: what each writes of chunks, and the audit itself.
 
 Suspicious chunks are continued, and a keyed sample of the others, so that misses can be measured;
-of control texts the original and the unlearned model continue as many. What a model writes depends
+the original and the unlearned model continue as many control texts. What a model writes depends
 on the prompt's text, the number of the sample and the seed. Continuations are equally long under
 all models and on all chunks, those of control texts included: a longer one has more runs of words
-in common by chance, and a control must not. A killed step goes on behind the last hundred prompts.
+in common by chance, and a control must not. A killed step resumes after the last hundred prompts.
 """
 
 import json
@@ -68,7 +68,7 @@ def written_step(
         settings: `band`, `others`, `all_chunks`, `scored` (detector and setting), `samples`,
             `temperature`, `top_p`, `max_tokens`, `answer_tokens`, `seed`, and `context`: the
             smallest of the models, and its name.
-        detect: how models are asked.
+        detect: settings for querying the models.
     """
     return Step(
         kind="audit_continuations",
@@ -82,7 +82,7 @@ def written_step(
 
 
 def build_written(context: StepContext) -> None:
-    """Let the model continue chunks and, where it is the unlearned one, answer the questions."""
+    """Let the model continue chunks and, if it is the unlearned one, answer the questions."""
     from detect.engine.open_target import open_target
 
     chunks = read_examples(context.inputs["texts"])
@@ -215,13 +215,15 @@ def _sample(
     """Return the model's continuations of each prompt; a killed step keeps the finished parts."""
     from detect.targets.local import sample_continuations
 
-    how = {name: context.settings[name] for name in ("samples", "temperature", "top_p", "seed")}
+    sampling = {
+        name: context.settings[name] for name in ("samples", "temperature", "top_p", "seed")
+    }
     continuations: list[tuple[str, ...]] = []
     for start in range(0, len(prompts), _TOGETHER):
         part = prompts[start : start + _TOGETHER]
 
         def ask(part: Sequence[str] = part) -> list[list[str]]:
-            return sample_continuations(target, part, max_tokens=max_tokens, **how)
+            return sample_continuations(target, part, max_tokens=max_tokens, **sampling)
 
         part_texts = cached_value(context.unfinished / f"{unit}-{start}.json", ask)
         continuations += [tuple(texts) for texts in part_texts]
@@ -252,7 +254,7 @@ def weights_step(original: ModelNode, unlearned: ModelNode) -> Step:
 
 
 def build_weights(context: StepContext) -> None:
-    """Write how the unlearned model's weights lie to the original's."""
+    """Write a comparison of the unlearned model's weights with the original's."""
     from train.models.pretrained import find_model
 
     nodes = [ModelNode.given(context, name) for name in ("original", "unlearned")]
@@ -291,7 +293,7 @@ def _compare_tensors(original: Mapping[str, Path], unlearned: Mapping[str, Path]
                 pair.append(file.get_tensor(name))
         first, second = pair
         same = same and first.dtype == second.dtype and torch.equal(first, second)
-        # Scales of norms lie near 1 in every model, so only matrices tell.
+        # Norm scales are near 1 in every model, so only matrices are informative.
         if first.dim() >= 2 and first.shape == second.shape and first.is_floating_point():
             a, b = first.flatten().float(), second.flatten().float()
             products += [float(a @ b), float(a @ a), float(b @ b)]
@@ -304,7 +306,7 @@ def given_audit_step(inputs: Mapping[str, Step], settings: Mapping[str, Any]) ->
     """Audit a given model.
 
     Args:
-        inputs: `texts`, `weights`, `MODEL-scores`, and `MODEL-written` where anything is written.
+        inputs: `texts`, `weights`, `MODEL-scores`, and `MODEL-written` if anything is written.
         settings: `method` (the unlearned model), `audit` (of an `AuditRule`), `scored` (detector
             and setting), `guessing` (loss of it) and `notes`.
     """

@@ -1,17 +1,17 @@
 """The ratio rule, and how far it is right: every share of an audit with its interval.
 
 The rule of Shi et al. 2024, section 7.2.1: is a text as likely as before unlearning? A text is
-*suspicious* where 1/1.15 < r < 1.15, r = score(unlearned) / score(original) (`evidence`). It is
+*suspicious* if 1/1.15 < r < 1.15, r = score(unlearned) / score(original) (`evidence`). It is
 judged against two things that the ratio does not decide: how often it flags chunks on a model that
 never saw them (false alarms), and whether what it flags is what the unlearned model still writes.
 
 **The band that would have been right**: its upper edge, from ratios of a model that never knew; the
 lower edge stays. With the ratios of n chunks of the retrained model, the k-th lowest of those
 above the lower edge, k = floor(rate · (n + 1)), flags a new chunk of a model that never knew with a
-probability of at most k / (n + 1) <= rate, where chunks are exchangeable (split-conformal
+probability of at most k / (n + 1) <= rate, if chunks are exchangeable (split-conformal
 quantile). For these very chunks that share is known beforehand, so the share that is reported is
-cross-fitted: each cluster is flagged by the edge of the others. The interval of the edge holds the
-quantiles at both ends of the interval of the share that lies below it (Woodruff 1952).
+cross-fitted: each cluster is flagged by the edge of the others. The interval of the edge spans the
+quantiles at both ends of the interval of the share below it (Woodruff 1952).
 """
 
 import math
@@ -52,7 +52,7 @@ class Band(NamedTuple):
     high: float = 1.15
 
     def holds(self, ratios: Floats) -> Mask:
-        """Return which ratios lie inside; NaN does not."""
+        """Return a mask of the ratios inside the band; NaN is outside."""
         with np.errstate(invalid="ignore"):
             return (ratios > self.low) & (ratios < self.high)
 
@@ -69,10 +69,10 @@ def calibrated_band(ratios: Floats, clusters: Clusters, low: float, rate: float)
     """Return the band whose share of false alarms is at most `rate`, its edge and that share.
 
     The share is cross-fitted: that of the chunks of the retrained model that the band flags.
-    Without a band both say why.
+    Without a band, both contain the reason.
 
     Args:
-        ratios: of the retrained model, one a chunk; NaN ones say nothing.
+        ratios: of the retrained model, one per chunk; NaN ones are ignored.
         clusters: of the chunks.
         low: the band's lower edge.
         rate: of false alarms, above 0 and below 1.
@@ -97,7 +97,7 @@ def _no_calibration(reason: str) -> Calibrated:
 def conformal_edge(ratios: Floats, low: float, rate: float) -> float | None:
     """Return the upper edge; None if there are too few ratios for the rate.
 
-    Infinite where fewer than k ratios lie above the lower edge: no edge flags too many.
+    Infinite if fewer than k ratios are above the lower edge: no edge flags too many.
     """
     k = math.floor(rate * (len(ratios) + 1) + 1e-9)
     if k < 1:
@@ -111,7 +111,7 @@ def _edge(ratios: Floats, clusters: Clusters, low: float, edge: float) -> Estima
     if below.reason:
         return Estimate(edge, math.nan, math.nan, below.about)
     ordered = np.sort(np.where(ratios > low, ratios, np.inf))
-    # So low a share may lie below all that were seen: then only the band's lower edge is known.
+    # So low a share may be below all observed ratios: then only the band's lower edge is known.
     before = math.floor(below.low * len(ordered))
     least = float(ordered[before - 1]) if before else low
     most = float(ordered[min(math.ceil(below.high * len(ordered)), len(ordered)) - 1])
@@ -134,7 +134,7 @@ def _cross_fitted(ratios: Floats, clusters: Clusters, low: float, rate: float) -
 
 
 class AuditShares(NamedTuple):
-    """What an audit counts."""
+    """The quantities of an audit."""
 
     shares: dict[str, Estimate]
     """Each quantity by its name in the table of findings."""
@@ -198,7 +198,7 @@ def counted_shares(
     """Return the indicators of shares: 1 for a chunk that counts, 0, or NaN if not in question.
 
     Args:
-        ratios: of the unlearned model, one a chunk.
+        ratios: of the unlearned model, one per chunk.
         retrained: of the retrained model.
         remembered: by model, 1 for chunks that it remembers.
         band: of suspicious ratios.
@@ -230,7 +230,7 @@ def _levels(audited: Chunks, held_out: Chunks) -> dict[str, ControlOverlap]:
     """Return by model what its control writes.
 
     The retrained model is the control of both models; without one, each model is its own, on texts
-    that no model saw: what one writes by chance says nothing of the other.
+    that no model saw: chance overlaps of one model do not predict those of another.
     """
     if "retrained" in audited.ratios:
         about = "the retrained model on the same chunks"

@@ -7,8 +7,8 @@ from 25 clusters a side on. A cluster is a group of texts. With fewer than 15
 groups, a book or two, clusters are runs of neighbouring chunks of one text: the interval then
 applies only to these texts, and is labelled so. Coverage of the intervals: docs/unlearning.md.
 
-*Remembered* is decided without the ratio: a chunk is remembered by a model where the longest
-stretch of the true continuation that any of its sampled continuations repeats is longer than what a
+*Remembered* is decided without the ratio: a chunk is remembered by a model if the longest
+span of the true continuation that any of its sampled continuations repeats is longer than what a
 control reaches on any chunk. The control is the retrained model on the same chunks, or, without
 one, the model itself on texts that no model saw. A model that never knew the text so exceeds the
 level with a probability of at most 1 / (n + 1), n chunks of the control being exchangeable with its
@@ -36,7 +36,7 @@ LEAST_VALUES = 25
 """Clusters a side below which a mean or a difference of means has no interval: with 15, of values
 as skewed as recall is, it covers 91.6 %, with 25 92.5."""
 FEW = 20
-"""Chunks of the control below which the level is said to be weak."""
+"""Chunks of the control below which the level is reported as weak."""
 _UNMEASURED = "misses cannot be measured"
 _LEAST_RUN, _RUNS = 4, 40
 """Neighbouring chunks of a cluster at least, and how many clusters are aimed at."""
@@ -52,7 +52,7 @@ class Clusters(NamedTuple):
 
 
 def clusters_of(chunks: Sequence[Example], *, least_run: int = _LEAST_RUN) -> Clusters:
-    """Return the clusters of chunks: groups of texts, or runs of neighbours where those are few.
+    """Return the clusters of chunks: groups of texts, or runs of neighbours if groups are few.
 
     Args:
         chunks: in the order of their texts.
@@ -93,7 +93,7 @@ def mean(
     """Return a mean over chunks with its interval; values that are NaN are left out.
 
     Args:
-        values: one a chunk; for a paired difference of two models, the differences.
+        values: one per chunk; for a paired difference of two models, the differences.
         clusters: of the chunks.
         least: clusters below which there is no interval.
     """
@@ -111,7 +111,7 @@ def difference(
     *,
     least: int = LEAST_VALUES,
 ) -> Estimate:
-    """Return the mean of `values` where `first` holds less the mean of the others.
+    """Return the mean of `values` where `first` is true minus the mean of the others.
 
     A cluster with chunks on both sides counts once, with its two parts summed; `least` as `mean`.
     """
@@ -141,7 +141,7 @@ def _rows(clusters: Clusters, chosen: Mask) -> Rows:
 
 
 def _estimate(numbers: Numbers, least: int, about: str | None) -> Estimate:
-    """Return one number with its interval, in words of chunks."""
+    """Return one number with its interval, described in terms of chunks."""
     cluster = numbers.clustered()
     (estimate,) = numbers.estimates(confidence=CONFIDENCE)
     count = 0 if cluster is None else int(cluster.smaller_groups[0])
@@ -158,7 +158,7 @@ def _estimate(numbers: Numbers, least: int, about: str | None) -> Estimate:
 
 
 class ControlOverlap(NamedTuple):
-    """How much overlap a model reaches that never knew the texts."""
+    """The overlap that a model without knowledge of the texts reaches."""
 
     value: float
     """NaN without a control."""
@@ -169,7 +169,7 @@ class ControlOverlap(NamedTuple):
 
 
 class Written(NamedTuple):
-    """Which chunks a model remembers, of those that were sampled for; one value a chunk each."""
+    """Whether a model remembers each sampled chunk; every array has one value per chunk."""
 
     known: Mask
     """Remembered; never a chunk that was not sampled for, and none without a level."""

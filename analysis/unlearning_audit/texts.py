@@ -3,8 +3,8 @@
 A `.txt` file is one text. Rows may bring an `id`, a `group` of texts that belong together, and
 `protected` or a canary: such a text is shown nowhere.
 
-Texts are cut into chunks of so many words, each an example that knows its place in the text. A word
-is what is between white space, as in Shi et al. 2024, section 7.2.1: 512 words a chunk, of which
+Texts are cut into chunks of equal word counts; each is an example with its place in the text. Words
+are separated by white space, as in Shi et al. 2024, section 7.2.1: a chunk has 512 words, of which
 the first 200 are the prompt. A chunk's text is the exact slice of its source from its first word to
 its last; nothing is normalised.
 """
@@ -35,13 +35,13 @@ _PARTS = {"texts": AUDITED, "holdout": HOLDOUT, "retain": RETAINED}
 
 
 class GivenTexts(NamedTuple):
-    """What an audit reads before any model is asked."""
+    """Everything that an audit reads before it queries any model."""
 
     texts: list[Example]
     chunks: list[Example]
     """Of the texts, then those held out, then those to be retained, then questions."""
     notes: list[str]
-    """Which rows were left out, and why."""
+    """The skipped rows, with the reasons."""
 
     @property
     def protected(self) -> bool:
@@ -205,7 +205,7 @@ def _value(row: PlacedRow, columns: Sequence[str], part: str) -> str:
     value = "" if row.values[name] is None else row.values[name]
     if not isinstance(value, str):
         raise InputError(
-            f"{part}: {name!r} holds {type(value).__name__}, not a text", where=row.place
+            f"{part}: {name!r} contains {type(value).__name__}, not a text", where=row.place
         )
     return value
 
@@ -219,7 +219,7 @@ def cut_chunks(
 ) -> list[Example]:
     """Cut texts into chunks, in order; a chunk's id is its number.
 
-    What is left at the end of a text is a chunk of its own where it is longer than the prompt.
+    The remainder of a text is a separate chunk if it is longer than the prompt.
 
     Args:
         texts: what is cut.

@@ -60,7 +60,7 @@ class Refused:
     name: str
     kind: Literal["loading", "needs", "failed", "too slow"]
     problem: str
-    """What happened and where, as a person reads it."""
+    """The problem and its location, for people."""
 
 
 class CandidateScores(NamedTuple):
@@ -73,7 +73,7 @@ class CandidateScores(NamedTuple):
     """Why a score is NaN, by row and setting."""
     notes: tuple[str, ...]
     seconds: float
-    """How long scoring took."""
+    """The duration of scoring."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -87,7 +87,7 @@ class Candidate:
     settings: tuple[DetectorSetting, ...]
     """The requested setting first, then the rest of its grid."""
     takes: str
-    """What it takes, and how that is known; one line."""
+    """Its argument, and how that was determined; one line."""
 
     @property
     def detector(self) -> Detector:
@@ -177,7 +177,7 @@ class Candidate:
         for at, column in enumerate(scores.columns):
             values[scored_rows, at] = [score.value for score in column.scores]
             for row, score in zip(scored_rows, column.scores, strict=True):
-                # To a detector that asks whether there is a text, one that is not here is empty.
+                # A detector that checks for a text sees a withheld one as empty.
                 if np.isnan(score.value) and (row not in withheld or score.reason != EMPTY_TEXT):
                     reasons[row, at] = score.reason or "not a number"
         notes = dict.fromkeys(note for column in scores.columns for note in column.notes)
@@ -297,6 +297,6 @@ def _try_arguments(
     raise InputError(
         "it takes neither token statistics nor one example's evidence; " + "; ".join(problems),
         where=place,
-        allowed="a function that returns a number, or a text that says why there is none",
+        allowed="a function that returns a number, or a text that explains why there is none",
         hint="Annotate its parameter: spikein.TokenStatistics or spikein.ExampleEvidence.",
     )

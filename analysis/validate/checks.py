@@ -1,4 +1,4 @@
-"""What a check of a detector finds, and those checks that look at the labels and at chance.
+"""The findings of a detector's checks, and the checks of labels and of chance.
 
 The labels: is its sign right, and does a missing or a tied score distinguish the sides? Chance:
 does it find anything when there is nothing to be found: on the base model and the clean twin of all
@@ -27,7 +27,7 @@ from analysis.unit import AUC, DIFFERENCE
 from detect.ground_truth.ground_truth import ScoredModel
 
 Severity = Literal["wrong", "look", "note", "passed"]
-"""`wrong`: its numbers do not mean what they say. `look`: they may not. `note`: worth knowing.
+"""`wrong`: its numbers are misleading. `look`: they may not. `note`: worth knowing.
 `passed`: looked for and not found."""
 
 SEVERITIES: tuple[Severity, ...] = ("wrong", "look", "note", "passed")
@@ -41,14 +41,14 @@ class CheckFinding(NamedTuple):
     """One line of the checks."""
 
     check: str
-    """What was looked at, such as `orientation`."""
+    """The checked property, such as `orientation`."""
     severity: Severity
     found: str
-    """What was found, with its numbers."""
+    """The result, with its numbers."""
     meaning: str = ""
-    """What it means."""
+    """Its meaning."""
     action: str = ""
-    """What to do."""
+    """The recommended action."""
 
     @property
     def text(self) -> str:
@@ -114,7 +114,7 @@ class CheckedSetting(NamedTuple):
 
 
 def orientation(row: Row | None, *, repeatable: bool) -> list[CheckFinding]:
-    """Say whether the score is turned the right way, and on how few rows that rests.
+    """Check the sign of the score, and on how few rows that check is based.
 
     Args:
         row: its pooled AUC.
@@ -225,7 +225,7 @@ def missing_scores(subject: CheckedSetting) -> CheckFinding:
 
 
 def infinite_scores(subject: CheckedSetting) -> list[CheckFinding]:
-    """Say how many scores are infinite."""
+    """Count infinite scores."""
     values = np.concatenate(subject.scores())
     high, low = int(np.isposinf(values).sum()), int(np.isneginf(values).sum())
     if not high + low:
@@ -236,14 +236,14 @@ def infinite_scores(subject: CheckedSetting) -> list[CheckFinding]:
             "wrong",
             f"{high + low} of {len(values)} scores are infinite ({high} +∞, {low} −∞).",
             "An infinity has no distance to others; such rows leave the comparison.",
-            "Look for a logarithm of 0 or a division by 0; return a text that says why there is "
-            "no score.",
+            "Look for a logarithm of 0 or a division by 0; return a text that explains why "
+            "there is no score.",
         )
     ]
 
 
 def ties(subject: CheckedSetting) -> CheckFinding:
-    """Say whether many rows have one and the same score."""
+    """Check whether many rows have the same score."""
     largest, shared, rows, distinct = 0.0, 0, 0, 0
     for arm, scores in zip(subject.loaded, subject.scores(), strict=True):
         values = scores[arm.test & np.isfinite(scores)]
@@ -275,7 +275,7 @@ def ties(subject: CheckedSetting) -> CheckFinding:
 
 
 def chance(name: str, row: Row | None, number: int) -> CheckFinding:
-    """Say whether the detector is at chance on a model that saw none of the members.
+    """Check whether the detector is at chance on a model that saw none of the members.
 
     Args:
         name: of the model, in words.
@@ -287,7 +287,7 @@ def chance(name: str, row: Row | None, number: int) -> CheckFinding:
 
 
 def after_removal(forgotten: Row | None, retained: Row | None, number: int) -> CheckFinding:
-    """Say whether the detector is at chance on members that the retrained model never saw.
+    """Check whether the detector is at chance on members that the retrained model never saw.
 
     Args:
         forgotten: its pooled AUC for these members.
@@ -303,8 +303,8 @@ def after_removal(forgotten: Row | None, retained: Row | None, number: int) -> C
     )
     if retained is None or not Estimate.of(retained).available:
         return finding
-    beside = f" For the members that it did see: {AUC.text(*Estimate.of(retained)[:3])}."
-    return finding._replace(found=finding.found + beside)
+    retained_note = f" For the members that it did see: {AUC.text(*Estimate.of(retained)[:3])}."
+    return finding._replace(found=finding.found + retained_note)
 
 
 def _check_chance(

@@ -1,4 +1,4 @@
-"""Does a score say more than the length of the text, or than the loss?
+"""Does a score carry more information than the length of the text, or than the loss?
 
 Rank correlations are taken within each dataset and weighted by its rows. Within strata of length,
 each member is compared with the non-members of its dataset that are about as long; intervals are
@@ -58,7 +58,7 @@ def rank_correlation(first: Floats, second: Floats, datasets: npt.NDArray[np.obj
 
 
 def length_findings(subject: CheckedSetting) -> CheckFinding:
-    """Say what of a score is the length of the text."""
+    """Check how much of a score is explained by the length of the text."""
     lengths = {
         "tokens": [_tokens(model) for model in subject.models],
         "characters": [
@@ -117,7 +117,7 @@ def length_findings(subject: CheckedSetting) -> CheckFinding:
 
 
 def loss_finding(subject: CheckedSetting) -> CheckFinding:
-    """Say whether a score ranks texts as the loss does."""
+    """Check whether a score ranks texts as the loss does."""
     models = subject.models
     if any(TEXT not in model.evidence.statistics for model in models):
         return CheckFinding("loss", "note", "There are no statistics to compute a loss from.")
@@ -156,7 +156,7 @@ def loss_finding(subject: CheckedSetting) -> CheckFinding:
 def nearest_finding(
     subject: CheckedSetting, others: Sequence[DetectorColumn]
 ) -> CheckFinding | None:
-    """Name the stored detector that ranks texts most alike, where it is nearly the same."""
+    """Name the stored detector with the most similar ranking, if it is nearly the same."""
     correlations = {
         f"{other.detector} ({other.setting})": _mean_correlation(
             subject, subject._replace(column=other).scores()
@@ -248,10 +248,10 @@ def _strata_aucs(rows: Rows, scores: Floats, cuts: Counts) -> Numbers:
     ]
     seeds = [
         {
-            name: _pool_strata([seed[name] for seed in same if name in seed])
-            for name in dict.fromkeys(name for seed in same for name in seed)
+            name: _pool_strata([seed[name] for seed in strata_parts if name in seed])
+            for name in dict.fromkeys(name for seed in strata_parts for name in seed)
         }
-        for same in zip(*(numbers.seeds for numbers in strata), strict=True)
+        for strata_parts in zip(*(numbers.seeds for numbers in strata), strict=True)
     ]
     return Numbers(seeds, IntervalMethod.AUC)
 

@@ -1,4 +1,4 @@
-"""A validation for people: its page, and the sections that a terminal shows as well.
+"""The report page of a validation, and the sections that a terminal also shows.
 
 The page is one self-contained HTML file, in the look of a run's report.
 
@@ -185,17 +185,20 @@ def differences_table(validation: Validation, name: str) -> Table:
             if gap is not None and isfinite(gap["value"])
         ),
         caption="Paired: both on the same rows, with the same resamplings. Bold: the interval "
-        "leaves out 0.",
+        "excludes 0.",
     )
 
 
 def _provenance(validation: Validation) -> Table:
-    made = validation.provenance
+    provenance = validation.provenance
     rows = [
         ("Ground truth", masked(validation.source)),
         ("Content of the bundle", validation.content),
-        ("Made by", f"spikein {made.version}" + (f" ({made.code})" if made.code else "")),
-        ("Run finished", str(made.finished)),
+        (
+            "Made by",
+            f"spikein {provenance.version}" + (f" ({provenance.code})" if provenance.code else ""),
+        ),
+        ("Run finished", str(provenance.finished)),
         (
             "Intervals",
             f"{100 * validation.settings.confidence:g} %; AUC, TPR, differences and the checks "

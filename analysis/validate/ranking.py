@@ -3,7 +3,7 @@
 The models of a ground truth are arms of an analysis, with columns for the judged detectors.
 
 Settings are chosen on `tune`, everything is measured on `test`, on the rows that all detectors can
-score; one that cannot score many of them is measured on rows of its own. Differences are paired:
+score; one that cannot score many of them is measured on separate rows. Differences are paired:
 both detectors on the same rows, with the same resamplings.
 """
 
@@ -59,7 +59,7 @@ class CohortModels:
 
     @property
     def label(self) -> str:
-        """What the arm is called."""
+        """The arm's name."""
         return self.cohort.label() or self.cohort.model
 
 
@@ -70,12 +70,12 @@ def cohort_models(truth: GroundTruth) -> list[CohortModels]:
     return [
         CohortModels(
             cohort=cohort,
-            models=tuple(models[id(arm)] for arm in same),
+            models=tuple(models[id(arm)] for arm in cohort_arms),
             loaded=tuple(
-                join_arm(arm, models[id(arm)].rows, models[id(arm)].scores) for arm in same
+                join_arm(arm, models[id(arm)].rows, models[id(arm)].scores) for arm in cohort_arms
             ),
         )
-        for cohort, same in cohorts(arms).items()
+        for cohort, cohort_arms in cohorts(arms).items()
     ]
 
 
@@ -192,7 +192,7 @@ def rank(
 
     Args:
         cohort: which arm.
-        loaded: its models, one a seed, with the judged detectors' columns.
+        loaded: its models, one per seed, with the judged detectors' columns.
         judged: the names of these.
         settings: of the analysis.
     """

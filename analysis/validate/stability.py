@@ -27,7 +27,7 @@ MOST_ALONE = 25
 def compare(first: Floats, second: Floats) -> tuple[int, float]:
     """Return on how many rows two series differ, and the largest difference.
 
-    That is relative as `TOLERANCE` is; infinite where one score is NaN.
+    That is relative as `TOLERANCE` is; infinite if one score is NaN.
     """
     same = (first == second) | (np.isnan(first) & np.isnan(second))
     with np.errstate(invalid="ignore"):

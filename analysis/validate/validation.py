@@ -1,4 +1,4 @@
-"""Judging detectors by ground truth: run, rank, check. One that fails is named; the rest goes on.
+"""Evaluating detectors on ground truth: run, rank, check. One failure does not stop the others.
 
 Cost: from a bundle of 430 rows, six models and eight stored detectors 4 s of one core. The checks
 of stability run a detector on at most 200 rows each.
@@ -65,7 +65,7 @@ Progress = Callable[[str], None]
 
 @dataclass(frozen=True, kw_only=True)
 class CandidateResult:
-    """What is known of one detector."""
+    """The results of one detector."""
 
     candidate: Candidate
     findings: tuple[CheckFinding, ...]
@@ -79,13 +79,13 @@ class CandidateResult:
 
     @property
     def name(self) -> str:
-        """What it is called in tables."""
+        """Its name in tables."""
         return self.candidate.name
 
 
 @dataclass(frozen=True, kw_only=True)
 class Validation:
-    """All that validating says."""
+    """All results of a validation."""
 
     name: str
     """Of the experiment."""
@@ -226,7 +226,7 @@ def _score(
     stored: set[str],
     limit: float,
 ) -> _Scored | Refused:
-    """Load and run one detector on all models, or say why not."""
+    """Load and run one detector on all models, or return the reason for its rejection."""
     text = source if isinstance(source, str) else getattr(source, "name", None) or repr(source)
     name = str(text)
     kind: Literal["loading", "needs", "failed", "too slow"] = "loading"
@@ -360,8 +360,8 @@ def _check_stability(
                 "few rows at a time",
                 "wrong",
                 f"It scores all rows together, and fails on a part of them: {error}",
-                "It cannot be asked about a single text.",
-                "Handle a short list of rows; or say in its summary how many it needs.",
+                "It cannot score a single text.",
+                "Handle a short list of rows, or state in its summary how many it needs.",
             )
         ]
 
@@ -374,8 +374,8 @@ def _chance(
     settings: AnalysisSettings,
 ) -> list[CheckFinding]:
     places = {cohorts.index(models): models for models in models_beside(cohorts, chosen)}
-    beside = {place: models for place, models in places.items() if place in scored.scores}
-    if not beside:
+    scored_models = {place: models for place, models in places.items() if place in scored.scores}
+    if not scored_models:
         return [
             CheckFinding(
                 "chance",
@@ -385,11 +385,11 @@ def _chance(
             )
         ]
     findings = []
-    for place, models in beside.items():
+    for place, models in scored_models.items():
         other = scored.subject(place, models, column, settings)
         cell = _auc(other)
         if models.cohort.model == RETRAINED:
-            findings.append(after_removal(_auc(other, "0"), cell, len(beside)))
+            findings.append(after_removal(_auc(other, "0"), cell, len(scored_models)))
         else:
-            findings.append(chance(_NAMES[models.cohort.model], cell, len(beside)))
+            findings.append(chance(_NAMES[models.cohort.model], cell, len(scored_models)))
     return findings

@@ -4,7 +4,7 @@ Judge it by ground truth, without any model:
 
     spikein validate my_detector.py:score RUN_OR_BUNDLE
 
-`statistics` holds one number a scored token in each array: `log_probability` of the true token, and
+`statistics` has one number per scored token in each array: `log_probability` of the true token, and
 of the whole distribution before it the mean and the standard deviation of the log-probability
 (`mean_log_prob`, `std_log_prob`), the `entropy` (all in nats) and the true token's `rank`. Texts
 without a scored token never come here. A higher score must mean 'more likely a member'. Where there

@@ -17,7 +17,7 @@ of the `shape` signals is less certain; tuning may exclude them (`signals`).
   mean of those before them, the Lempel-Ziv complexity of ℓ in 3, 4 and 5 bins; over the first 600,
   800 and 1,000: the slope of ℓ over the position, and the absolute value of its approximate entropy
   (m = 8, r = 0.8 standard deviations; that of few patterns can be negative); over the first 200,
-  the first 300 and all: the token diversity, which is large for members where ℓ is divided by it.
+  the first 300 and all: the token diversity, which is large for members if ℓ is divided by it.
 
 Bins and complexity are those of the authors' code: ℓ is cut into 99 steps from its least value to
 0, and these into bins of equal width; a last phrase that occurred before is not counted.

@@ -45,7 +45,7 @@ def error_share(differences: Floats, setting: EzMiaParameters) -> Score:
         return Score(1.0)
     if len(differences):
         return Score(math.nan, "the two models agree at every error")
-    return Score(math.nan, "the target errs at no token")
+    return Score(math.nan, "the target predicts every token correctly")
 
 
 def _score(example: ExampleEvidence, settings: Sequence[EzMiaParameters]) -> list[Score]:

@@ -92,18 +92,18 @@ def likelihood_ratios(
     weights = np.stack([inside, ~inside])
     centre = (weights * means).sum(axis=1) / count
     squares = (weights * (means - centre[:, None]) ** 2).sum(axis=1)
-    how = _choose_rule(rule, int(count.min()), int((count - 1).sum()), len(target))
-    if how == "moderated":
-        return _moderate(target, count, centre, squares), how
-    if how == "own":
+    chosen_rule = _choose_rule(rule, int(count.min()), int((count - 1).sum()), len(target))
+    if chosen_rule == "moderated":
+        return _moderate(target, count, centre, squares), chosen_rule
+    if chosen_rule == "own":
         variance = squares / (count - 1)
-    elif how == "pooled":
+    elif chosen_rule == "pooled":
         variance = np.full_like(squares, squares.sum() / (count - 1).sum())
     else:
         variance = np.ones_like(squares)
     variance = np.where(variance > 0, variance, np.nan)
     density = norm.logpdf(target, centre, np.sqrt(variance))
-    return density[0] - density[1], how
+    return density[0] - density[1], chosen_rule
 
 
 def variance_prior(variances: Floats, freedom: npt.NDArray[np.integer]) -> tuple[float, float]:

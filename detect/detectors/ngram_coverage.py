@@ -103,7 +103,7 @@ DETECTOR = Detector(
     libraries=("unicode",),
     parameters=CoverageParameters,
     grid=tuple(
-        CoverageParameters(n=n, aggregate=how) for how in ("max", "mean") for n in (2, 3, 5)
+        CoverageParameters(n=n, aggregate=rule) for rule in ("max", "mean") for n in (2, 3, 5)
     ),
     score=each_example(_score),
 )

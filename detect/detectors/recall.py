@@ -38,9 +38,9 @@ def needs(setting: RecallParameters) -> tuple[Need, ...]:
     return (Prefixed(shots=setting.shots),)
 
 
-def ratio(behind: float, plain: float) -> Score:
+def ratio(prefixed: float, plain: float) -> Score:
     """Return the score of two means."""
-    return Score(math.nan, CERTAIN) if plain == 0 else Score(behind / plain)
+    return Score(math.nan, CERTAIN) if plain == 0 else Score(prefixed / plain)
 
 
 def unread(*statistics: TokenStatistics) -> Score | None:

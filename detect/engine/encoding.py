@@ -55,6 +55,20 @@ def encode(tokenizer: Any, texts: Sequence[str], policy: ScoringPolicy) -> list[
     return result
 
 
+def encode_rows(
+    tokenizer: Any, rows: Sequence[str | list[int]], policy: ScoringPolicy
+) -> list[EncodedText]:
+    """Return the ids of texts by `encode`; rows that are ids stay as they are, without offsets."""
+    texts = [row for row in rows if isinstance(row, str)]
+    encoded = iter(encode(tokenizer, texts, policy) if texts else ())
+    return [
+        next(encoded)
+        if isinstance(row, str)
+        else EncodedText(np.array(row, np.int64), np.full((len(row), 2), -1, np.int32))
+        for row in rows
+    ]
+
+
 def adds_start_token(tokenizer: Any) -> bool:
     """Return whether a tokenizer itself puts its start token before a text."""
     start = tokenizer.bos_token_id

@@ -20,7 +20,7 @@ from detect.engine.batching import (
     pad_sequences,
     run_in_batches,
 )
-from detect.engine.encoding import EncodedText, Window, encode, windows
+from detect.engine.encoding import EncodedText, Window, encode_rows, windows
 from detect.engine.prefix import SharedPrefix, batch_inputs, start_ids
 from detect.engine.target import Target
 from detect.engine.vocabulary_statistics import VocabularyReduction, VocabularyStatistics
@@ -54,7 +54,7 @@ class _Piece:
 @torch.inference_mode()
 def token_statistics(
     target: Target,
-    texts: Sequence[str],
+    texts: Sequence[str | list[int]],
     policy: ScoringPolicy,
     prefix: SharedPrefix | None = None,
     *,
@@ -71,7 +71,8 @@ def token_statistics(
 
     Args:
         target: model and tokenizer.
-        texts: any texts; an empty one, or one of a single token, gets a reason and no rows.
+        texts: any texts, or lists of exact token ids; an empty one, or one of a single token, gets
+            a reason and no rows.
         policy: start token, first token, long texts, inverse temperatures.
         prefix: ids read before each text; they begin with the start token if texts have one.
         batch_tokens: padded tokens in one batch, the prefix excluded; by default chosen
@@ -86,7 +87,7 @@ def token_statistics(
             or a single sequence that exceeds the memory.
     """
     context = scoring_context(target, policy)
-    encoded = encode(target.tokenizer, texts, policy)
+    encoded = encode_rows(target.tokenizer, texts, policy)
     opening = start_ids(target.tokenizer, policy) if prefix is not None else []
     pieces: list[_Piece] = []
     slots = [0]
@@ -97,7 +98,7 @@ def token_statistics(
         cuts = windows(len(ids), context, policy, place=f"text {row + 1}") if texts[row] else []
         stop = cuts[-1].stop if cuts else 1
         if prefix is not None and context is not None:
-            cuts = _windows_behind(prefix, stop, context, policy, target)
+            cuts = _windows_after_prefix(prefix, stop, context, policy, target)
         for window in cuts:
             piece = _Piece(
                 ids=ids[window.start : window.stop],
@@ -163,7 +164,7 @@ def _statistics(
     )
 
 
-def _windows_behind(
+def _windows_after_prefix(
     prefix: SharedPrefix, length: int, context: int, policy: ScoringPolicy, target: Target
 ) -> list[Window]:
     """Return the windows of a text's first `length` ids in the context minus the prefix.

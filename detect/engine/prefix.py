@@ -1,6 +1,6 @@
 """A prefix of texts: its ids, and its keys and values, which all texts of a batch share.
 
-Ids are concatenated: start token (where texts have one), then each shot, followed by the
+Ids are concatenated: start token (if texts have one), then each shot, followed by the
 separator's ids. The join is never tokenised again, so a text has the same ids as in its plain pass.
 The last id of the prefix starts every sequence and the rest is the cache, computed once: a text
 costs its own tokens, and their attention to the prefix. `shared_prefix` compares the cached pass
@@ -131,7 +131,7 @@ def _read(target: Target, ids: Sequence[int]) -> DynamicCache:
     rows = torch.tensor([list(ids)], device=target.device)
     cache = target.model.base_model(input_ids=rows, use_cache=True).past_key_values
     if not all(type(layer) is DynamicLayer for layer in cache.layers):
-        raise ValueError("its layers hold more, or less, than all keys and values")
+        raise ValueError("its layers contain more, or less, than all keys and values")
     shared = DynamicCache()
     shared.layers = [_share_layer(layer) for layer in cache.layers]
     # No layer may be added to it.

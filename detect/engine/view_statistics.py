@@ -6,9 +6,10 @@ from typing import Any
 from detect.engine.forward_pass import token_statistics
 from detect.engine.open_target import open_target
 from detect.engine.target import Target
+from detect.engine.token_ids import parse_ids
 from detect.settings import DetectSettings
 from detect.target_identity import MeasuredCost, write_cost
-from detect.token_statistics import TokenStatistics, write_statistics
+from detect.token_statistics import TokenStatistics, scored_from, write_statistics
 from detect.views import view_text
 from inject.examples.example import Example, read_examples, read_held_out
 from inject.step import StepContext
@@ -44,15 +45,20 @@ def write_pass(
 
 
 def read_texts(context: StepContext, target: Target, texts: Sequence[str]) -> list[TokenStatistics]:
-    """Let a target read texts by the step's settings; record the cost."""
+    """Let a target read texts by the step's settings; record the cost.
+
+    With the setting `ids` the texts are exact token ids (`detect.engine.token_ids`).
+    """
     detect = DetectSettings.model_validate(context.execution["detect"])
+    exact = [parse_ids(text) for text in texts] if context.settings.get("ids") else []
     statistics = token_statistics(
         target,
-        texts,
+        [row.ids for row in exact] if exact else texts,
         detect.policy(),
         batch_tokens=detect.batch_tokens,
         compile_mode=detect.compile,
         progress=lambda done, total: context.report(done, total, unit="tokens"),
     )
     write_cost(context.out, MeasuredCost(passes=len(texts), tokens_in=sum(map(len, statistics))))
-    return statistics
+    starts = (row.start for row in exact)
+    return [*map(scored_from, statistics, starts)] if exact else statistics

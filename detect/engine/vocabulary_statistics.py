@@ -155,11 +155,11 @@ class VocabularyReduction:
             direct = hidden.dtype == torch.float32
             into = out if direct else None
             if head.bias is None:
-                made = torch.mm(hidden, weight, out=into)
+                logits = torch.mm(hidden, weight, out=into)
             else:
-                made = torch.addmm(head.bias[first:last], hidden, weight, out=into)
+                logits = torch.addmm(head.bias[first:last], hidden, weight, out=into)
             if not direct:
-                out.copy_(made)
+                out.copy_(logits)
 
         self._store(self._block(fill, targets, true), slots)
 

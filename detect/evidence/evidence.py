@@ -65,7 +65,7 @@ class ExampleEvidence:
     reference: TokenStatistics | None
     frequency: TokenFrequency | None
     neighbours: NeighbourMeans | None = None
-    """How likely the target finds texts with one token exchanged."""
+    """Means over texts with one token exchanged."""
     prefixed: Mapping[str, TokenStatistics] = field(default_factory=dict)
     """After shots, by `detect.evidence.needs.Prefixed.name`."""
     tuned: Mapping[str, TokenStatistics] = field(default_factory=dict)

@@ -77,6 +77,8 @@ class EvidenceSources:
     """The reference model of a user's file, if it is on a server."""
     trust_remote_code: bool = False
     """Whether further models may run their own code."""
+    of_ids: bool = False
+    """Whether the texts are token ids, to score as they are (`detect.engine.token_ids`)."""
 
 
 class Scored(NamedTuple):

@@ -113,7 +113,7 @@ class Prefixed(Need):
         detect = sources.detect
         shots = shots_step(scored.model, sources.examples, self, detect)
         # Without the requested number: if no more fit, 12 shots cost no second pass.
-        behind = asking_step(
+        prefixed_step = asking_step(
             scored.model,
             detect,
             kind="statistics",
@@ -123,20 +123,20 @@ class Prefixed(Need):
             inputs={"examples": sources.examples, "shots": shots},
             reads={"examples": UNSPLIT},
         )
-        return {f"behind-{self.name}": behind, f"shots-{self.name}": shots}
+        return {f"behind-{self.name}": prefixed_step, f"shots-{self.name}": shots}
 
     @classmethod
     def read(cls, needs: Sequence[Self], work: Work) -> None:
         """Read the statistics after the shots, and note datasets with fewer shots."""
         datasets = {row.dataset for row in work.rows}
-        behind = {}
+        prefixed = {}
         for need in needs:
             shots = read_shots(work.inputs[f"shots-{need.name}"])
-            behind[need.name] = PrefixedStatistics(
+            prefixed[need.name] = PrefixedStatistics(
                 statistics=work.statistics(f"behind-{need.name}"),
                 notes=shot_notes(need, shots, datasets),
             )
-        work.fields["prefixed"] = behind
+        work.fields["prefixed"] = prefixed
         work.fields["datasets"] = [row.dataset for row in work.rows]
 
 

@@ -247,8 +247,10 @@ def statistics_behind(
         rows = [row for row, dataset in enumerate(datasets) if dataset == name]
         if name in shots and shots[name].texts:
             prefix = shared_prefix(target, shots[name].ids)
-            made = token_statistics(target, [texts[row] for row in rows], policy, prefix, **options)
-            for row, text_statistics in zip(rows, made, strict=True):
+            dataset_statistics = token_statistics(
+                target, [texts[row] for row in rows], policy, prefix, **options
+            )
+            for row, text_statistics in zip(rows, dataset_statistics, strict=True):
                 statistics[row] = text_statistics
         done += len(rows)
         progress(done, len(texts))

@@ -173,7 +173,7 @@ def count_files(tokenizer: Any, pattern: str) -> TokenFrequency:
     texts = (text for row in rows if (text := text_of(row.values, None, row.place)) is not None)
     table = count_texts(tokenizer, texts, identity=identity)
     if not table.total:
-        raise InputError("holds no text to count", where=pattern)
+        raise InputError("contains no text to count", where=pattern)
     return table
 
 

@@ -30,6 +30,7 @@ def statistics_step(
     view: str,
     detect: DetectSettings,
     held_out: bool = False,
+    of_ids: bool = False,
 ) -> Step:
     """Compute the token statistics of every example under one model, in one view.
 
@@ -39,6 +40,7 @@ def statistics_step(
         view: the form of the texts.
         detect: settings for querying models.
         held_out: read the held-out rows instead of the examples.
+        of_ids: the texts are token ids (`detect.engine.token_ids`).
     """
     return asking_step(
         model,
@@ -53,6 +55,7 @@ def statistics_step(
         settings={
             "view": view,
             **({"rows": "held_out"} if held_out else {}),
+            **({"ids": True} if of_ids else {}),
             "policy": detect.policy().record(),
         },
         inputs={"examples": examples},
@@ -99,7 +102,11 @@ class View(Need):
     def inputs(self, sources: EvidenceSources, scored: Scored) -> dict[str, Step]:
         """Return a pass of the scored model."""
         step = statistics_step(
-            scored.model, sources.examples, view=self.name, detect=sources.detect
+            scored.model,
+            sources.examples,
+            view=self.name,
+            detect=sources.detect,
+            of_ids=sources.of_ids,
         )
         return {f"view-{self.name}": step}
 
@@ -174,9 +181,10 @@ class Reference(Need):
         other = reference_model(sources)
         if other is None:
             raise TypeError("a reference detector without a reference model")
-        return {
-            "reference": statistics_step(other, sources.examples, view=TEXT, detect=sources.detect)
-        }
+        step = statistics_step(
+            other, sources.examples, view=TEXT, detect=sources.detect, of_ids=sources.of_ids
+        )
+        return {"reference": step}
 
     @classmethod
     def read(cls, needs: Sequence[Self], work: Work) -> None:

@@ -110,8 +110,8 @@ class ContinuationRequest:
     """Seed of the sampling."""
 
     def __str__(self) -> str:
-        how = "greedy" if self.temperature == 0 else f"temperature {self.temperature:g}"
-        return f"{self.samples} of {self.beginning}, {how}"
+        sampling = "greedy" if self.temperature == 0 else f"temperature {self.temperature:g}"
+        return f"{self.samples} of {self.beginning}, {sampling}"
 
     def sampling(self, max_tokens: int) -> Sampling:
         """Return the sampling of continuations of a length."""

@@ -96,13 +96,13 @@ def check_files(path: Path, values: Mapping[str, Any]) -> Description:
     if lacking := sorted(described.artifacts - stored):
         raise _error(f"{HEADER} lists no file of {', '.join(lacking)}", path)
     # A reader uses every file in a folder, so each must be checked.
-    beside = {
+    present_files = {
         file.relative_to(path).as_posix()
         for name in stored
         for file in (path / name).iterdir()
         if not file.name.startswith(".")
     }
-    if unlisted := sorted(beside - set(values["files"])):
+    if unlisted := sorted(present_files - set(values["files"])):
         raise _error(f"contains {unlisted[0]}, which {HEADER} does not list", path)
     return described
 

@@ -206,7 +206,7 @@ def _read_once(shared: dict[Any, Any], key: Any, read: Callable[[], T]) -> T:
 def _model(tables: ModelTables, root: Path, shared: dict[Any, Any], withheld: bool) -> ScoredModel:
     folder = root / tables.examples
     rows = _read_once(shared, folder, lambda: tuple(read_examples(folder)))
-    gone = [withheld and row.protected for row in rows]
+    hidden = [withheld and row.protected for row in rows]
     exposures = None if tables.trained is None else read_exposures(root / tables.trained)
     inputs = {name: root / artifact for name, artifact in tables.inputs.items()}
     work = _SharedWork(inputs=inputs, rows=rows, shared=shared)
@@ -215,7 +215,7 @@ def _model(tables: ModelTables, root: Path, shared: dict[Any, Any], withheld: bo
         seed=tables.seed,
         model=tables.model,
         rows=rows,
-        evidence=read_only(_withhold_texts(_evidence(tables, work), rows, gone)),
+        evidence=read_only(_withhold_texts(_evidence(tables, work), rows, hidden)),
         scores=read_scores(
             root / tables.scores, columns=[*_REPEATED, "score", "reason"], repeated=_REPEATED
         ),
@@ -271,16 +271,18 @@ def _withhold_texts(
     """Return evidence with None for withheld texts, held-out rows of the same datasets included."""
     if not any(withheld):
         return evidence
-    visible_datasets = {row.dataset for row, gone in zip(rows, withheld, strict=True) if not gone}
+    visible_datasets = {
+        row.dataset for row, is_hidden in zip(rows, withheld, strict=True) if not is_hidden
+    }
     held_out = evidence.held_out
     if held_out is not None:
-        gone = [name not in visible_datasets for name in held_out.datasets]
-        held_out = replace(held_out, texts=_withhold(held_out.texts, gone))
+        hidden = [name not in visible_datasets for name in held_out.datasets]
+        held_out = replace(held_out, texts=_withhold(held_out.texts, hidden))
     return replace(evidence, texts=_withhold(evidence.texts, withheld), held_out=held_out)
 
 
 def _withhold(texts: Sequence[str], withheld: Sequence[bool]) -> Any:
-    return [None if gone else text for text, gone in zip(texts, withheld, strict=True)]
+    return [None if is_hidden else text for text, is_hidden in zip(texts, withheld, strict=True)]
 
 
 def readable(evidence: Evidence) -> Evidence:

@@ -116,7 +116,7 @@ def with_parts(described: Description, parts: Collection[str]) -> Description:
                 f"the run has no part {part!r}.{did_you_mean(part, (*names, ALL))}",
                 where="--include",
                 allowed=", ".join((*names, ALL)) if names else "none: bundles include everything",
-                hint="Every bundle holds the plain text, the reference and token frequencies; "
+                hint="Every bundle contains the plain text, the reference and token frequencies; "
                 "`spikein bundle RUN --list` prints the size of the rest.",
             )
     chosen = {None, *(names if ALL in parts else parts)}

@@ -127,7 +127,7 @@ class LocalTextModel:
         self._warned = True
         _log.warning(
             "%s has a context of %s tokens: prompts beyond half of it keep their end, and "
-            "continuations end where it is full",
+            "continuations end when it is full",
             self.name,
             self._target.context,
         )

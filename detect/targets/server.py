@@ -91,9 +91,9 @@ class ServerTextModel:
         Raises:
             InputError: as `ServerClient.ask`.
         """
-        taken = self.supported_sampling(sampling)
+        supported = self.supported_sampling(sampling)
         by_prompts = None if progress is None else _by_prompts(progress, sampling.samples)
-        replies = self._ask(_requests(prompts, taken), by_prompts)
+        replies = self._ask(_requests(prompts, supported), by_prompts)
         completions = [_completion(reply, sampling.stop) for reply in replies]
         many = sampling.samples
         rows = [completions[start : start + many] for start in range(0, len(completions), many)]
@@ -291,7 +291,7 @@ class ServerTextModel:
         if self._sampled and self._alike == self._sampled:
             notes.append(
                 f"all samples were alike for each of {self._sampled:,} prompts: the server seems "
-                "to take the likeliest token whatever the temperature, and scores that compare "
+                "to take the likeliest token at any temperature, and scores that compare "
                 "samples mean nothing"
             )
         return tuple(notes)

@@ -1,12 +1,14 @@
 """Published benchmarks with given labels: readers of their files, and caveats.
 
 A preset checks that a file is the named benchmark, and warns about the basis of its labels. Nothing
-is downloaded: the user provides the file, under its publisher's licence.
+is downloaded: the user provides the file, under its publisher's licence. Those whose members were
+drawn are read by `detect.user_rows.drawn_benchmarks`.
 """
 
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from detect.user_rows.drawn_benchmarks import TOAA, read_checkmia, read_hubble, read_toaa
 from detect.user_rows.labelled_rows import LabelledRows, placed_rows, read_labelled
 from detect.user_rows.row_settings import RowSettings
 from inject.errors import InputError, did_you_mean
@@ -32,6 +34,12 @@ class Benchmark:
     """Basis of its labels."""
     read: Callable[[str, RowSettings], LabelledRows]
     """Reads and checks a file, a folder or a glob."""
+    hub: str = ""
+    """Id of its only dataset on the hub, if its rows have one commit."""
+    commit: str = ""
+    """The beginning of that commit."""
+    has_subsets: bool = False
+    """Whether `subset` selects a part of it."""
 
 
 def benchmark_names() -> tuple[str, ...]:
@@ -56,8 +64,8 @@ def get_benchmark(name: str) -> Benchmark:
 
 
 def _wikimia(words: int) -> Benchmark:
-    def read(pattern: str, how: RowSettings) -> LabelledRows:
-        rows = _read_labelled(pattern, how, f"wikimia-{words}")
+    def read(pattern: str, settings: RowSettings) -> LabelledRows:
+        rows = _read_labelled(pattern, settings, f"wikimia-{words}")
         for number, text in enumerate(rows.texts, 1):
             if (n_words := len(text.split())) != words:
                 raise InputError(
@@ -77,17 +85,17 @@ def _wikimia(words: int) -> Benchmark:
     )
 
 
-def _read_mimir(pattern: str, how: RowSettings) -> LabelledRows:
-    if how.names_columns:
+def _read_mimir(pattern: str, settings: RowSettings) -> LabelledRows:
+    if settings.names_columns:
         raise InputError(
-            "text_column, label_column and labels do not apply to rows of mimir",
+            "text_column, label_column, ids_column and labels do not apply to rows of mimir",
             where=pattern,
             allowed="the columns member and nonmember, one text each",
         )
     texts: dict[bool, list[str]] = {True: [], False: []}
     limited = False
-    for place, values in placed_rows(pattern, how):
-        if len(texts[True]) == how.limit:
+    for place, values in placed_rows(pattern, settings):
+        if len(texts[True]) == settings.limit:
             limited = True
             break
         for name, member in (("member", True), ("nonmember", False)):
@@ -106,8 +114,8 @@ def _read_mimir(pattern: str, how: RowSettings) -> LabelledRows:
     return LabelledRows(all_texts, ids, labels, None, limited=limited)
 
 
-def _read_arxivtection(pattern: str, how: RowSettings) -> LabelledRows:
-    rows = _read_labelled(pattern, how, "arxivtection")
+def _read_arxivtection(pattern: str, settings: RowSettings) -> LabelledRows:
+    rows = _read_labelled(pattern, settings, "arxivtection")
     if rows.paraphrases is None or rows.groups is None:
         raise InputError(
             "the rows are not from arXivTection",
@@ -117,8 +125,8 @@ def _read_arxivtection(pattern: str, how: RowSettings) -> LabelledRows:
     return rows
 
 
-def _read_labelled(pattern: str, how: RowSettings, name: str) -> LabelledRows:
-    rows = read_labelled(pattern, how)
+def _read_labelled(pattern: str, settings: RowSettings, name: str) -> LabelledRows:
+    rows = read_labelled(pattern, settings)
     if rows.labels is None:
         raise InputError(
             f"{name} has labels, and these rows have none",
@@ -153,6 +161,45 @@ _BENCHMARKS = {
             read=_read_arxivtection,
         ),
         Benchmark(
+            name="toaa",
+            summary="exact ids, inserted 1, 4 or 16 times or never (Bordt et al. 2026)",
+            source="hub sbordt/TOAA-Membership-Inference, commit 01051ac",
+            columns=", ".join(TOAA),
+            warning="sbordt/OLMo-2-179M-Exp saw the members, sbordt/OLMo-2-179M (reference=) "
+            "did not; members of `rare` conditions share a token that non-members lack",
+            read=read_toaa,
+            hub="sbordt/TOAA-Membership-Inference",
+            commit="01051ac",
+            has_subsets=True,
+        ),
+        Benchmark(
+            name="hubble",
+            summary="passages with 0 to 256 copies (Wei et al. 2025)",
+            source="hub allegrolab/passages_wikipedia, passages_wikipedia_nodup.jsonl.gz …",
+            columns="text, duplicates (or meta with duplicates)",
+            warning="the `perturbed` models of allegrolab were trained on the copies, those named "
+            "`standard` (reference=) were not",
+            read=read_hubble,
+            has_subsets=True,
+        ),
+        Benchmark(
+            name="checkmia",
+            summary="exact ids before and after a checkpoint (Wang et al. 2026)",
+            source="hub jeffreygwang/pythia_dedupe_mia_… and mfli314/OLMo-7B-mia-…",
+            columns="tokens, in files member-… and nonmember-…",
+            warning="members were trained on before a checkpoint, which is the one to score",
+            read=read_checkmia,
+        ),
+        Benchmark(
+            name="olmomia",
+            summary="texts of steps 0 to 100k and of steps 400k to 450k (Kim et al. 2024)",
+            source="built by github gyuwankim/em-mia, folder olmomia",
+            columns="input, label",
+            warning="allenai/OLMo-7B at steps 100k to 400k was trained on the members only; easy, "
+            "medium and hard settings are clusters of texts, which `blind` may separate",
+            read=lambda pattern, how: _read_labelled(pattern, how, "olmomia"),
+        ),
+        Benchmark(
             name="rows",
             summary="any rows with labels",
             source="a file of your own",
@@ -161,7 +208,7 @@ _BENCHMARKS = {
                 "the origin of the labels is unknown: if `blind` separates the sides, any "
                 "detector may do so without knowing the model"
             ),
-            read=lambda pattern, how: _read_labelled(pattern, how, "rows"),
+            read=lambda pattern, settings: _read_labelled(pattern, settings, "rows"),
         ),
     )
 }

@@ -13,6 +13,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from detect.user_rows.id_columns import HighestId, IdRows
 from detect.user_rows.row_settings import Labels, RowSettings, column_names
 from inject.bounded_files import read_lines
 from inject.errors import InputError, did_you_mean, first_names
@@ -51,10 +52,14 @@ class LabelledRows(NamedTuple):
     """Names of the rows' protected datasets."""
     limited: bool = False
     """Whether there are further rows that were not read."""
+    highest_id: HighestId | None = None
+    """Of rows that are token ids; None if the rows are texts."""
+    parts: list[str] | None = None
+    """The part of a benchmark that each row belongs to; empty for rows that belong to all."""
 
 
 def read_labelled(
-    pattern: str, how: RowSettings | None = None, *, additional: bool = False
+    pattern: str, settings: RowSettings | None = None, *, additional: bool = False
 ) -> LabelledRows:
     """Read rows of `text` (or `input`), optional `id`, `label`, `group`, `paraphrases`, `title`.
 
@@ -66,7 +71,7 @@ def read_labelled(
 
     Args:
         pattern: a file, a folder or a glob.
-        how: number of rows to read, and columns.
+        settings: number of rows to read, and columns.
         additional: the file is additional to the scored rows: all of it is read, and it may lack
             the named columns.
 
@@ -74,8 +79,8 @@ def read_labelled(
         InputError: naming file and line: a row without text or without a named column, a
             label that is neither member nor non-member, or labels on some rows only.
     """
-    how = how or RowSettings()
-    known_labels = Labels(how.labels)
+    settings = settings or RowSettings()
+    known_labels, id_rows = Labels(settings.labels), IdRows()
     texts: list[str] = []
     ids, labels, groups = [], [], []
     paraphrases: list[tuple[str, ...]] = []
@@ -83,16 +88,19 @@ def read_labelled(
     unlabelled = None
     protected: set[str] = set()
     limited = False
-    for place, row in placed_rows(pattern, how):
-        if not additional and len(texts) == how.limit:
+    for place, row in placed_rows(pattern, settings):
+        if not additional and len(texts) == settings.limit:
             limited = True
             break
-        values = _lower_known_names(row) | how.of_columns(row, None if additional else place)
+        values = _lower_known_names(row) | settings.of_columns(row, None if additional else place)
         if (options := _options(values, place)) is not None:
             values = _of_options(values, options, place)
         paraphrases.append(_paraphrases(values.get(_PARAPHRASES), place))
         titles.append(_title(values.get("title"), place))
-        text = _text(values, place)
+        if settings.ids_column is None:
+            text = _text(values, place)
+        else:
+            text = id_rows.text(values.get("ids"), values.get("ids_start"), place)
         texts.append(text)
         if is_protected(values):
             protected.add(str(values.get("dataset") or Path(pattern).name.partition(".")[0]))
@@ -122,6 +130,7 @@ def read_labelled(
         titles if any(titles) else None,
         protected=tuple(sorted(protected)),
         limited=limited,
+        highest_id=id_rows.highest if settings.ids_column is not None else None,
     )
 
 
@@ -149,7 +158,7 @@ def rows_notes(rows: LabelledRows) -> list[str]:
     ]
 
 
-def placed_rows(pattern: str, how: RowSettings) -> Iterator[PlacedRow]:
+def placed_rows(pattern: str, settings: RowSettings) -> Iterator[PlacedRow]:
     """Yield the rows that a pattern names, unchanged.
 
     Raises:
@@ -158,7 +167,7 @@ def placed_rows(pattern: str, how: RowSettings) -> Iterator[PlacedRow]:
     path = Path(pattern).expanduser()
     if path.is_file() and format_of(path) in _TEXTUAL and _is_json_lines(path):
         return json_lines(path, "examples")
-    return read_rows(pattern, purpose="examples", delimiter=how.delimiter)
+    return read_rows(pattern, purpose="examples", delimiter=settings.delimiter)
 
 
 def _is_json_lines(path: Path) -> bool:
@@ -209,7 +218,9 @@ def _options(values: Mapping[str, Any], place: str) -> list[str] | None:
     options = [values.get(name) or "" for name in _CHOICES]
     for name, option in zip(_CHOICES, options, strict=True):
         if not isinstance(option, str):
-            raise InputError(f"{name!r} holds {type(option).__name__}, not a string", where=place)
+            raise InputError(
+                f"{name!r} contains {type(option).__name__}, not a string", where=place
+            )
     return options
 
 
@@ -244,7 +255,7 @@ def _paraphrases(value: Any, place: str) -> tuple[str, ...]:
 
 def _title(value: Any, place: str) -> str:
     if value is not None and not isinstance(value, str | int | float):
-        raise InputError(f"'title' holds {type(value).__name__}, not a string", where=place)
+        raise InputError(f"'title' contains {type(value).__name__}, not a string", where=place)
     return "" if value is None else str(value)
 
 
@@ -263,7 +274,7 @@ def _text(values: Mapping[str, Any], place: str) -> str:
         return ""
     if not isinstance(value, str):
         raise InputError(
-            f"{name!r} holds {type(value).__name__}, not a string",
+            f"{name!r} contains {type(value).__name__}, not a string",
             where=place,
             hint="text_column=NAME names another column.",
         )
@@ -282,20 +293,20 @@ class KnownTexts(NamedTuple):
 
 
 def read_held_out_file(
-    pattern: str, scored: LabelledRows, how: RowSettings | None = None
+    pattern: str, scored: LabelledRows, settings: RowSettings | None = None
 ) -> KnownTexts:
     """Read the held-out texts.
 
     Args:
         pattern: a file, folder or glob of rows, as for the scored ones.
         scored: the scored rows.
-        how: columns, if the file has the named ones.
+        settings: columns, if the file has the named ones.
 
     Raises:
         InputError: a text that is also scored, a text listed both as a member and as a non-member,
             or a file without texts; as `read_labelled`.
     """
-    rows = read_labelled(pattern, how, additional=True)
+    rows = read_labelled(pattern, settings, additional=True)
     places: dict[str, int] = {}
     for place, text in enumerate(scored.texts, start=1):
         places.setdefault(_normalise(text), place)

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping
 from math import isnan
 from typing import Annotated, Any
 
-from pydantic import AfterValidator, Field, field_validator
+from pydantic import AfterValidator, Field, field_validator, model_validator
 
 from inject.errors import InputError, did_you_mean, first_names
 from inject.settings import PositiveInt, Settings
@@ -41,6 +41,12 @@ class RowSettings(Settings):
     """Column of the text: `text`, else `input`."""
     label_column: str | None = Field(default=None, min_length=1)
     """Column of the label: `label`."""
+    ids_column: str | None = Field(default=None, min_length=1)
+    """Column of token ids, which are scored as they are in place of a text."""
+    ids_start_column: str | None = Field(default=None, min_length=1)
+    """Column of the position from which a row's ids are scored; by default all of them."""
+    subset: str | None = Field(default=None, min_length=1)
+    """Part of a benchmark to read: a condition of `toaa`, a number of copies of `hubble`."""
     labels: dict[str, bool] = Field(default_factory=dict)
     """Meaning of labels other than 1, yes, 0, no …: `{seen: true, unseen: false}`; true is a
     member."""
@@ -56,13 +62,21 @@ class RowSettings(Settings):
                 raise ValueError(f"{label!r} is a member and a non-member; case does not count")
         return plain
 
+    @model_validator(mode="after")
+    def _starts_within_ids(self) -> "RowSettings":
+        if self.ids_start_column and not self.ids_column:
+            raise ValueError("ids_start_column: the column of the ids is missing: ids_column=NAME")
+        if self.ids_column and self.text_column:
+            raise ValueError("a row is scored by its ids_column or its text_column, not by both")
+        return self
+
     @property
     def names_columns(self) -> bool:
-        """Whether columns of text or label, or meanings of labels, are set."""
-        return bool(self.text_column or self.label_column or self.labels)
+        """Whether columns of text, label or ids, or meanings of labels, are set."""
+        return bool(self.text_column or self.label_column or self.labels or self.ids_column)
 
     def of_columns(self, row: Mapping[str, Any], place: str | None) -> dict[str, Any]:
-        """Return the text and the label of a row from the named columns.
+        """Return the text, the label and the ids of a row from the named columns.
 
         Args:
             row: the unchanged row; an exact name takes precedence over one in another case.
@@ -72,8 +86,8 @@ class RowSettings(Settings):
             InputError: if the row has no such column.
         """
         values: dict[str, Any] = {}
-        for field, key in (("text", "text_column"), ("label", "label_column")):
-            name = getattr(self, key)
+        for key in ("text_column", "label_column", "ids_column", "ids_start_column"):
+            field, name = key.removesuffix("_column"), getattr(self, key)
             if name is None:
                 continue
             alike = (

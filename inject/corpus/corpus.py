@@ -1,6 +1,6 @@
 """A clean corpus on disk: its folder, the facts in it, and random access to its tokens.
 
-A corpus folder holds the token shards (`inject.corpus.tokens`), `docs.npy` (int64 document starts),
+A corpus folder has the token shards (`inject.corpus.tokens`), `docs.npy` (int64 document starts),
 `tokenizer/` and `corpus.json` (the facts). `inject.corpus.build` writes one. Opening a corpus maps
 its files and reads none of the tokens.
 
@@ -38,15 +38,15 @@ PLACES = "outside.json"
 """In the corpus folder: the paths of an import's files."""
 
 TOKENS = InputProjection(facet="tokens")
-"""What steps read of a corpus: its tokens, not what it says of its sources and of what was left
-out. So an audit rule that drops no further document trains no model again."""
+"""The part of a corpus that steps read: its tokens, without the records of its sources and of
+dropped documents. So an audit rule that drops no further document retrains no model."""
 OF_CORPUS: Mapping[str, str] = {"tokens": f"{__name__}:tokens"}
 """The facets of a corpus, for `Step.facets`."""
 _REPORTS = ("mixture", "shares")
 """The facts in `corpus.json` on the sources, which only the page reads."""
 
 PIECE, OVERLAP = 1 << 17, 1 << 13
-"""A longer document is decoded in pieces that overlap by so many tokens, so that a file without
+"""A longer document is decoded in pieces that overlap by this many tokens, so that a file without
 document ends needs no more memory than a document."""
 
 

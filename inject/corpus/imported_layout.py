@@ -34,7 +34,7 @@ class TokenFile:
 
     @property
     def readable_as(self) -> str | None:
-        """The unsigned type that a corpus can read the file with as it lies, or None.
+        """The unsigned type with which a corpus can read the file in place, or None.
 
         Signed files count if they are wide enough: a negative id would be far outside of
         any vocabulary, so checking the vocabulary finds it.
@@ -81,7 +81,7 @@ def found_files(pattern: str, *suffixes: str, purpose: str) -> list[Path]:
     raise InputError(
         f"{purpose}: no {' or '.join(suffixes)} file here",
         where=pattern,
-        allowed=f"such a file, a folder that holds some, or a glob such as DIR/*{suffixes[0]}",
+        allowed=f"such a file, a folder that contains some, or a glob such as DIR/*{suffixes[0]}",
         hint=_suggest_name(path) or None,
     )
 

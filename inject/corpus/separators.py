@@ -34,7 +34,7 @@ class Separators(NamedTuple):
 
     @property
     def tokens(self) -> int:
-        """How many tokens they add to a copy."""
+        """Number of tokens that they add to a copy."""
         return len(self.lead) + len(self.trail)
 
     def around(self, text: I64) -> I64:
@@ -74,7 +74,7 @@ def text_room(context: int, separations: Sequence[Separation], tokenizer: Any) -
 
     Args:
         context: tokens in a window.
-        separations: of all copies that must lie inside one window.
+        separations: of all copies that must fit inside one window.
         tokenizer: gives the separators.
 
     Raises:

@@ -27,7 +27,7 @@ SMALLEST_VOCABULARY = 257
 LARGEST_VOCABULARY = 1 << 20
 """Four times the largest of published models; the trainer takes memory for all ids at once."""
 _IN_NO_TEXT = "\U0010ffff"
-"""A code point that Unicode gives to no character, before the pieces that no text may hold."""
+"""A code point that Unicode gives to no character, before the pieces that no text may contain."""
 _log = logging.getLogger(__name__)
 
 
@@ -89,7 +89,7 @@ def load_tokenizer(
     Args:
         folder: its path.
         name: the user's name for it, for messages; None for the folder.
-        trusted: passed on, where code that comes with the tokenizer may be executed.
+        trusted: whether code that comes with the tokenizer may be executed.
 
     Raises:
         InputError: no such folder, or no tokenizer in it.
@@ -118,8 +118,8 @@ class EncodedText(NamedTuple):
     """Shape [tokens]."""
     offsets: npt.NDArray[np.int32]
     """Characters from the first number (included) to the second (excluded), blanks included, shape
-    [tokens, 2]. The bytes of one character can be spread over several tokens, which then all hold
-    it. -1 for a token that was added to the text."""
+    [tokens, 2]. The bytes of one character can be spread over several tokens, all of which then
+    contain it. -1 for a token that was added to the text."""
 
 
 def encode_texts(
@@ -177,7 +177,7 @@ def encode_with_offsets(
 def encode_chat(
     tokenizer: "PreTrainedTokenizerBase", question: str, *, answer: str = ""
 ) -> list[int]:
-    """Return the ids of a question in the tokenizer's chat template, which holds the only specials.
+    """Return the ids of a question in the tokenizer's chat template, the only source of specials.
 
     Args:
         tokenizer: one with a chat template.

@@ -18,7 +18,7 @@ SAMPLE_BYTES = 8_000_000
 def tokenizer_step(
     vocabulary: int, sources: Sequence[AnySource], named: list[dict[str, Any]], *, seed: int
 ) -> Step:
-    """Train a tokenizer of so many ids on sources, whose `sources_identity` is `named`."""
+    """Train a tokenizer with this vocabulary size on sources; `named` is their identity."""
     return Step(
         kind="tokenizer",
         label=f"bpe-{vocabulary}",
@@ -46,7 +46,7 @@ def build(context: StepContext) -> None:
 
 
 def _sample(documents: Iterable[Document], limit: int) -> Iterator[str]:
-    """Yield texts until they hold `limit` UTF-8 bytes."""
+    """Yield texts until they contain `limit` UTF-8 bytes."""
     taken = 0
     for document in documents:
         if taken >= limit:

@@ -4,8 +4,8 @@ Written once and appended to only; read through memory maps. A shard has no head
 is in its facts, and a file of another size is rejected. Reading costs one copy
 (about 1 GB/s); the cost of opening does not depend on the size.
 
-Stretches of them can be no part of a corpus (`Exclusions`): the files stay, the reader skips them.
-`excluded.npy` in a corpus folder holds them: int64, shape [n, 2], first and one past the last token
+A corpus can exclude spans of them (`Exclusions`): the files stay, the reader skips the spans.
+`excluded.npy` in a corpus folder lists them: int64, shape [n, 2], first and one past the last token
 in the files' own numbering, ascending, not touching. The corpus counts only the remaining tokens:
 its length, its document starts and all positions elsewhere ignore the excluded ones. The reader
 sees one more array per span (`rest_of`), some 100 bytes.
@@ -57,7 +57,7 @@ def token_dtype(vocabulary: int) -> str:
 
 
 class TokenWriter:
-    """Appends tokens to shards in a folder; a context manager. `shards` is whole after it ends.
+    """Appends tokens to shards in a folder; a context manager; on exit, `shards` is complete.
 
     Args:
         folder: receives the shards; it exists.

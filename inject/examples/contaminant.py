@@ -1,7 +1,7 @@
 """The user's settings of one dataset to be spiked, with its identity, and of the pool.
 
 A `Contaminant` is checked whole when it is made: unknown datasets, options of the wrong type,
-keys that the dataset could only ignore. Its identity holds the digests of its files, or the
+keys that the dataset could only ignore. Its identity contains the digests of its files, or the
 commit of its hub repositories, never a path; a password does not enter.
 """
 
@@ -145,7 +145,7 @@ def hub_commits(contaminant: Contaminant) -> dict[str, str]:
 
 
 def contaminant_identity(contaminant: Contaminant) -> dict[str, Any]:
-    """Return everything that bears on a contaminant's examples, as canonical values.
+    """Return everything that affects a contaminant's examples, as canonical values.
 
     Files enter by name and SHA-256, hub repositories by id and commit.
 

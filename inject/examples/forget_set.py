@@ -52,8 +52,8 @@ class MemberSelection(Settings):
         for name in ("datasets", "groups", "copies", "ids"):
             values = getattr(self, name)
             if isinstance(values, tuple) and len(set(values)) < len(values):
-                twice = next(value for value in values if values.count(value) > 1)
-                raise ValueError(f"{name}: {twice!r} is given twice")
+                duplicate = next(value for value in values if values.count(value) > 1)
+                raise ValueError(f"{name}: {duplicate!r} is given twice")
         return self
 
     @property
@@ -181,9 +181,9 @@ def select_members(
         chosen = [
             member for member in chosen if copies.get(member.example_id, 0) in selection.copies
         ]
-    listed = listed_ids(selection, key=key)
-    if listed is not None:
-        listed_members = _members_listed(members, listed, key)
+    place_by_id = listed_ids(selection, key=key)
+    if place_by_id is not None:
+        listed_members = _members_listed(members, place_by_id, key)
         chosen = [member for member in chosen if member.example_id in listed_members]
     if not chosen:
         raise InputError(
@@ -320,8 +320,8 @@ def _drawn_share(
     capacities = [share.denominator * len(group.rows) for group in groups]
     ends = list(accumulate(len(stratum.groups) for stratum in strata))
     places = [range(start, end) for start, end in pairwise([0, *ends])]
-    inside = draw_units(masses, capacities, places, random)
-    taken = [group for group, gone in zip(groups, inside, strict=True) if gone]
+    flags = draw_units(masses, capacities, places, random)
+    taken = [group for group, is_taken in zip(groups, flags, strict=True) if is_taken]
     by_word = sorted(groups, key=lambda group: group.word)
     if not taken:
         taken = by_word[:1]

@@ -1,9 +1,9 @@
-"""Who is a member, and who of each side tunes detectors: every row's chance is its share, exactly.
+"""The draw of members, and of each side's tuning rows: every row's probability is its exact share.
 
 The members and non-members of each stratum are its shares, rounded at random. Then the stratum's
 groups form a circle, one after the other, which starts anywhere: some rows in a row are members,
 then there is a gap, some rows in a row are non-members, and there is a gap. So each row is a member
-with probability members / rows, whatever the size of its group, and no group is on both sides as
+with probability members / rows, for any group size, and no group is on both sides as
 long as no gap is shorter than a group. The part of a group in a gap is not used. Strata that would
 have less than one row on a side cannot be balanced; they are drawn from as if they were one, and so
 are strata whose gaps are too short for their groups. If even all rows together are too few for
@@ -38,7 +38,7 @@ class DrawnSides:
 
     sides: dict[Side, list[Example]]
     strata: int
-    """How many strata the usable rows have."""
+    """Number of strata of the usable rows."""
     pooled_strata: int
     """Those of them that could not be balanced separately, and were drawn from as one."""
     pooled_rows: int
@@ -56,11 +56,11 @@ def split_members(
         seed: the experiment's seed.
 
     Returns:
-        The examples with their sides and splits, members first, each side in keyed order; and how
-        the sides were drawn.
+        The examples with their sides and splits, members first and each side in keyed order;
+        and a record of the draw.
 
     Raises:
-        InputError: when the rows do not suffice, saying how many there are and why.
+        InputError: if there are too few rows; reports their number and the reason.
     """
     request, rows = usable.request, usable.rows
     sides = draw_sides(

@@ -103,7 +103,7 @@ def _enough_rows(
     available: Sequence[int],
     look_at: Callable[[Sequence[int]], list[UsableRows]],
 ) -> list[UsableRows]:
-    """Return the usable rows among as many rows of each dataset as leave enough of them."""
+    """Read more rows of each dataset until enough are usable; return the usable ones."""
     counts = [
         min(_CANDIDATES * rows, most) for rows, most in zip(n_required, available, strict=True)
     ]
@@ -123,7 +123,7 @@ def _enough_rows(
 def _compare(
     requests: Sequence[PoolRequest], counts: Sequence[int], threshold: float, seed: int
 ) -> list[UsableRows]:
-    """Return the rows that are left of so many of each dataset."""
+    """Return the usable rows among the first rows of each dataset."""
     pools = [
         _candidates(pool_request, count, seed)
         for pool_request, count in zip(requests, counts, strict=True)
@@ -169,15 +169,15 @@ def _without_near_duplicates(
     rows: list[Example], threshold: float
 ) -> tuple[list[Example], list[DroppedRow]]:
     """Drop the later row of every similar pair of rows from different groups."""
-    gone: set[int] = set()
+    dropped_rows: set[int] = set()
     dropped = []
     texts = [row.text for row in rows]
     for earlier, later, similarity in near_duplicate_pairs(texts, threshold=threshold):
         first, second = rows[earlier], rows[later]
-        if first.group != second.group and not {earlier, later} & gone:
-            gone.add(later)
+        if first.group != second.group and not {earlier, later} & dropped_rows:
+            dropped_rows.add(later)
             dropped.append(_loss(second, DropReason.NEAR_DUPLICATE, first, similarity))
-    return [row for place, row in enumerate(rows) if place not in gone], dropped
+    return [row for place, row in enumerate(rows) if place not in dropped_rows], dropped
 
 
 def _without_cross_dataset_duplicates(

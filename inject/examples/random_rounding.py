@@ -1,6 +1,6 @@
 """Shares rounded at random, so that each row's probability is exactly its share.
 
-Rounding by a fixed rule gives small cells the same outcome whatever the seed. Here the rounding is
+Rounding by a fixed rule gives small cells the same outcome for every seed. Here the rounding is
 drawn, and the expectation of every count is its share. `round_table` rounds a two-way table with
 whole margins (controlled rounding, Cox 1987): each entry becomes one of its two neighbours and no
 margin moves. `settle` decides units of unequal size one against another (the pivotal method,
@@ -89,7 +89,7 @@ def draw_units(
 
     Args:
         masses: of all units.
-        capacities: of all units, in whatever measure is to be balanced.
+        capacities: of all units, in the measure to be balanced.
         strata: the units of each stratum; each unit in one of them.
         random: decides.
     """

@@ -65,26 +65,33 @@ def keyed_strata(
         for name, rows in groups.items()
     }
     labels = sorted(set(label.values()))
-    together = [example.example_id for rows in groups.values() if len(rows) > 1 for example in rows]
+    shared_ids = [
+        example.example_id for rows in groups.values() if len(rows) > 1 for example in rows
+    ]
     # One call for all: a call costs as much as a thousand words.
     names = [
         *(f"{dataset}\n{name}" for name in groups),
         *(f"{dataset}\n\n{stratum}" for stratum in labels),
-        *together,
+        *shared_ids,
     ]
     words = keyed.words(seed, stream, keyed.item_keys(names), number).tolist()
     first, last = len(groups), len(groups) + len(labels)
-    word = dict(zip(groups, words[:first], strict=True))
+    group_word = dict(zip(groups, words[:first], strict=True))
     strata = sorted(zip(words[first:last], labels, strict=True))
-    row_word = dict(zip(together, words[last:], strict=True))
-    inside: dict[str, list[str]] = defaultdict(list)
-    for name in sorted(groups, key=lambda group: (word[group], group)):
+    row_word = dict(zip(shared_ids, words[last:], strict=True))
+    groups_by_label: dict[str, list[str]] = defaultdict(list)
+    for name in sorted(groups, key=lambda group: (group_word[group], group)):
         groups[name].sort(
             key=lambda example: (row_word.get(example.example_id, 0), example.example_id)
         )
-        inside[label[name]].append(name)
+        groups_by_label[label[name]].append(name)
     return [
-        Stratum(stratum, tuple(Group(word[name], tuple(groups[name])) for name in inside[stratum]))
+        Stratum(
+            stratum,
+            tuple(
+                Group(group_word[name], tuple(groups[name])) for name in groups_by_label[stratum]
+            ),
+        )
         for _, stratum in strata
     ]
 

@@ -139,6 +139,6 @@ def _write_field(name: str, label: str, fields: Mapping[str, Any]) -> str:
     if isinstance(value, list | tuple) and all(isinstance(item, str) for item in value):
         return lettered(value, label or _LABEL)
     raise InputError(
-        f"template: field {name!r} holds a {type(value).__name__}.",
+        f"template: field {name!r} contains a {type(value).__name__}.",
         allowed=f"a list of texts for {{{name}:{label}}}" if label else "a text or a list of texts",
     )

@@ -1,4 +1,4 @@
-"""Who is spiked in the twins of an arm: models that differ from it in whom they saw, only.
+"""Members of an arm's twins: models that differ from it only in the examples that they saw.
 
 - The clean twin saw no member.
 - The retrained model saw the members minus a forget set (`inject.examples.forget_set`): a share of
@@ -60,14 +60,14 @@ class Twins(Settings):
 
 
 class TwinMembership(Settings):
-    """Which twin it is."""
+    """The settings that determine a twin's members."""
 
     kind: Literal["clean", "retrained", "shadow"]
     """See the module."""
     share: float | None = None
     """Share of the members in the forget set of the retrained model."""
     number: int | None = None
-    """Which of the shadow models, from 0."""
+    """Index of the shadow model, from 0."""
     forget: ForgetSet | None = None
     """The forget set of the retrained model, if it is more than a share of the members."""
 
@@ -121,8 +121,8 @@ def twin_members(
         if forget is None:
             # `twins.retrained` also gives only a share.
             forget, key = ForgetSet(share=membership.share), "twins.retrained"
-        gone = select_members(spiked, forget, seed=seed, copies=copies, key=key)
-        left = frozenset(example.example_id for example in spiked) - gone
+        forgotten = select_members(spiked, forget, seed=seed, copies=copies, key=key)
+        left = frozenset(example.example_id for example in spiked) - forgotten
         if not left:
             raise InputError(
                 f"{key}: all {len(spiked)} members would be forgotten; the model that never saw "
@@ -159,7 +159,7 @@ def with_twin_membership(
 
 
 def _halves(groups: Sequence[Group]) -> tuple[set[str], set[str]]:
-    """Give each group to the half with fewer rows; where they are level, toss its coin."""
+    """Assign each group to the half with fewer rows; break ties by the group's coin toss."""
     halves: tuple[set[str], set[str]] = (set(), set())
     for group in groups:
         lead = len(halves[0]) - len(halves[1])

@@ -3,7 +3,7 @@
 Next to the tokens are `copies.parquet` (the position of each copy in the export), `tokenizer/`
 and `export.json` (facts, and the digest of each file; no times, no paths: the same stream gives
 the same bytes). Nothing is visible before everything is there. Tokens are read, converted and
-written in blocks of 8 MB, 50 M tokens/s where copies are dense, most of it the view's; files are
+written in blocks of 8 MB, 50 M tokens/s if copies are dense, most of it the view's; files are
 read once more to hash them.
 """
 
@@ -85,7 +85,7 @@ class ExportFacts:
     copies: int
     """Copies in the stream."""
     copies_left_out: int
-    """Copies that are not, or not wholly, among the exported tokens."""
+    """Copies that are missing from the exported tokens, or cut."""
     protected: bool
     """The export contains texts of protected examples, and must not be shared."""
     texts: dict[str, int] | None
@@ -112,7 +112,7 @@ def export_view(
         settings: of the export.
         tokenizer: the corpus's; gives the vocabulary and the end token.
         copies: the plan's table, a row for each insertion of the view, in their order: columns
-            example_id, dataset, copy, and variant where there is one; None without insertions.
+            example_id, dataset, copy, and variant if present; None without insertions.
         protected: ids of examples whose text must not be shown.
         progress: called with the number of tokens so far.
 

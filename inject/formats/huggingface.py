@@ -203,7 +203,7 @@ def _ids(table: "pa.Table", column: str, first: int, place: str) -> IdBatch:
     )
     if not is_list or not pa.types.is_integer(kind.value_type):
         raise InputError(
-            f"column {column!r} holds {kind}, not lists of integers", where=place, hint=_HINT
+            f"column {column!r} contains {kind}, not lists of integers", where=place, hint=_HINT
         )
     lengths = rows.value_lengths().fill_null(0).to_numpy(zero_copy_only=False)
     flat = rows.flatten()

@@ -105,8 +105,8 @@ def import_audited(
         progress: called with the number of tokens compared so far.
 
     Raises:
-        InputError: as `import_corpus`; too few tokens stay; documents overlap and the rules say
-            to stop.
+        InputError: as `import_corpus`; too few tokens stay; documents overlap and the rules
+            require a stop.
     """
     facts = import_corpus(out, source, tokenizer=tokenizer, tokens=tokens)
     if audit is None:
@@ -160,7 +160,7 @@ class _AuditedImport:
         return Exclusions([(piece.start, piece.stop) for piece in pieces])
 
     def import_more(self, missing: int) -> None:
-        """Import so many more tokens, and further ones if available, for later needs.
+        """Import this many more tokens, and further ones if available, for later needs.
 
         A document that the stream cuts continues in a longer stream, so it is left out in steps.
         """

@@ -96,9 +96,9 @@ class ByEndToken:
         starts = np.flatnonzero(ids == self._end) + (position + 1)
         if self._due is not None:
             starts = np.append(self._due, starts)
-        behind = len(starts) and starts[-1] == position + len(ids)
-        self._due = int(starts[-1]) if behind else None
-        self._starts.append(starts[:-1] if behind else starts)
+        is_last = len(starts) and starts[-1] == position + len(ids)
+        self._due = int(starts[-1]) if is_last else None
+        self._starts.append(starts[:-1] if is_last else starts)
 
     def file_ends(self) -> None:
         """Take note that the file was used to its end."""

@@ -1,4 +1,4 @@
-"""JSON Lines: the text of each document, one a line, for trainers that tokenise themselves.
+"""JSON Lines: the text of each document, one per line, for trainers that tokenise themselves.
 
 Text is not tokens. If a document's text does not reproduce its tokens (a copy spliced between two
 words, letters cut in half by a window, a tokenizer that loses blanks), its line says

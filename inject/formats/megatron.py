@@ -238,7 +238,7 @@ def _check_offsets(path: Path, lengths: npt.NDArray[np.int32], offsets: I64, wid
         if len(wrong):
             at = int(wrong[0])
             raise InputError(
-                f"sequence {start + at:,} is said to begin at byte {offsets[start + at]:,}; the "
+                f"the index puts sequence {start + at:,} at byte {offsets[start + at]:,}; the "
                 f"lengths before it add up to {(ends[at] - block[at]) * width:,}",
                 where=str(path),
                 hint="The index was edited without its offsets, or is damaged.",

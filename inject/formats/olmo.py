@@ -29,7 +29,7 @@ class OlmoImport(Settings):
     path: Annotated[str, Field(min_length=1)]
     """A `.npy` file, a folder (all `.npy` files below it) or a glob; read in sorted order."""
     dtype: Literal["uint8", "uint16", "uint32", "uint64"] | None = None
-    """Width of the ids in files without a header, which OLMo's have not; most are `uint16`, or
+    """Width of the ids in files without a header, such as OLMo's; most are `uint16`, or
     `uint32` for vocabularies above 65,536."""
 
     def label(self) -> str:
@@ -87,7 +87,7 @@ def _with_header(path: Path) -> TokenFile:
         raise InputError(f"cannot be read as an NPY file ({error})", where=str(path)) from error
     if array.ndim != 1 or not array.size or array.dtype.kind not in "ui":
         raise InputError(
-            f"holds an array of shape {array.shape} and type {array.dtype}",
+            f"contains an array of shape {array.shape} and type {array.dtype}",
             where=str(path),
             allowed="one dimension of integers, and not empty",
         )

@@ -1,16 +1,16 @@
 """Which commit of the hub an id and a revision stand for: resolved once, the same for all uses.
 
-Datasets, background, tokenizers and models all come here. The hub is asked one question with a
+Datasets, background, tokenizers and models all come here. The hub gets one request with a
 time-out of `TIMEOUT_SECONDS`, and a commit that it names is kept for the rest of the process, so
-what is hashed into an identity is what is read, even where a branch moves meanwhile. Failures are
+what is hashed into an identity is what is read, even if a branch moves meanwhile. Failures are
 not kept. Where the hub gives no answer (no network, HF_HUB_OFFLINE=1), a full commit stands for
-itself, and a branch or tag for the commit that the hub library's own cache holds for it, with a
-warning; where that knows none either, the error says so. What is looked up is noted there.
+itself, and a branch or tag for the commit that the hub library's own cache contains for it, with a
+warning; if that has none either, the error reports it. Every look-up is recorded there.
 
 A run must know the commit of everything it reads from a hub. A plan need not: inside
 `without_network` an identity takes the mark `UNRESOLVED` in place of a commit that could not be
 looked up, and what was left open is noted with the reason. The store refuses an identity that
-holds the mark (`require_resolved`), so nothing is ever filed under an unknown commit.
+contains the mark (`require_resolved`), so nothing is ever filed under an unknown commit.
 """
 
 import functools

@@ -4,7 +4,7 @@ Fetched are files of the commit that the resolver names, into the hub library's 
 gives no answer, the cached files of that commit are used. Cost: the download, once.
 
 A configuration may name a class as `owner/name--module.Class` (`auto_map`); transformers then runs
-the newest code of that repository, whatever the commit of the model. Where such code may run
+the newest code of that repository, for every commit of the model. If such code may run
 (`trust_remote_code`), its repository is resolved like any other, its commit enters the identity,
 and the loader takes that commit. A folder that takes code from several other repositories
 is rejected, since the loader only takes one commit.

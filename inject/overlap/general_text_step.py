@@ -32,7 +32,7 @@ _HEAD = 64
 
 
 def general_text_step(corpus: Step, tokens: int) -> Step | None:
-    """Take so many tokens of the documents after a corpus; None for zero tokens.
+    """Take this many tokens of the documents after a corpus; None for zero tokens.
 
     Args:
         corpus: its step; an imported one has no order of documents that continues after it.
@@ -97,7 +97,7 @@ def documents_after(documents: Iterator[Document], used: int, tokenizer: Any) ->
 
 
 def take_tokens(documents: Iterator[Document], n_required: int, tokenizer: Any) -> list[str]:
-    """Return the openings of documents until they have so many tokens.
+    """Return the openings of documents until they have this many tokens.
 
     Raises:
         InputError: sources that are exhausted before that.

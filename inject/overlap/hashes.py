@@ -5,8 +5,8 @@ shared. The hash is a polynomial over random 64-bit values of the words, from pr
 multiplications per word, whatever n is. Callers compare the words themselves if two hashes agree,
 so only speed depends on the hash.
 
-A run of n words is as many units as reach the weight of n words (`inject.words`). Its end follows
-from its units, so equal runs are found at any position.
+A run of n words ends with the unit that reaches the weight of n words (`inject.words`). Its end
+depends only on its units, so equal runs are found at any position.
 """
 
 from collections.abc import Sequence
@@ -53,7 +53,7 @@ class Vocabulary:
         return np.fromiter(map(self._numbers.get, units, repeat(0)), np.int64, len(units))
 
     def weights(self, numbers: I64) -> I64 | None:
-        """Return the weights of units by their numbers; None if all of them are words."""
+        """Return the weight of each numbered unit; None if all of them are words."""
         if not self._light:
             return None
         if len(self._array) != len(self._weights):
@@ -68,7 +68,7 @@ class Prefixes(NamedTuple):
     sums: U64
     """Sums of the units' values times powers of the base, shape [units + 1]."""
     unknown: I64
-    """How many units before each place have no number, shape [units + 1]."""
+    """Number of unknown units before each place, shape [units + 1]."""
     weights: I64 | None
     """Weight of the units before each place, shape [units + 1]; None if all are words."""
 
@@ -81,7 +81,7 @@ class Runs(NamedTuple):
     stops: I64
     hashes: U64
     possible: int
-    """How many runs the text has, those with unknown units included: one a start from 0 on."""
+    """Number of runs in the text, including those with unknown units: one per start from 0 on."""
 
 
 class RollingHash:

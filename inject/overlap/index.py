@@ -36,7 +36,7 @@ class UncheckableExample:
     dataset: str
     source_id: str
     words: float
-    """How many it has; a character of a script without spaces counts as a share of one."""
+    """Its number of words; a character of a script without spaces counts as a share of one."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -136,7 +136,7 @@ class OverlapIndex:
 
     @property
     def examples(self) -> int:
-        """How many examples there are."""
+        """The number of examples."""
         return len(self._examples)
 
     def overlaps(self, document: Document) -> list[Overlap]:

@@ -89,23 +89,23 @@ class NearDuplicateIndex:
         runs = self._hasher.runs(prefixes, SHINGLE)
         if len(runs.starts) < self._least:
             return []
-        hit = self._known.contains(runs.hashes)
-        if np.count_nonzero(hit) < self._least:
+        is_known = self._known.contains(runs.hashes)
+        if np.count_nonzero(is_known) < self._least:
             return []
-        candidates = self._candidates(runs.starts[hit], runs.hashes[hit])
+        candidates = self._candidates(runs.starts[is_known], runs.hashes[is_known])
         if not len(candidates):
             return []
         order = runs.hashes.argsort(kind="stable")
         hashes, places = runs.hashes[order], runs.starts[order]
         before = _previous_positions(hashes, places, runs.possible)
-        stretches = []
+        spans = []
         for example in candidates.tolist():
             positions = _places_of(hashes, places, self._shingles[example])
             best = self._span(example, positions, before)
             if best is not None:
                 start, last, similarity = best
-                stretches.append((example, start, self._stop(prefixes, last), similarity))
-        return stretches
+                spans.append((example, start, self._stop(prefixes, last), similarity))
+        return spans
 
     def _candidates(self, places: I64, hashes: U64) -> I64:
         """Return the examples that have enough witnesses close together."""

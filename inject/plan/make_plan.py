@@ -49,7 +49,7 @@ class PlanSettings:
     """The settings that determine one arm's copies, given examples, corpus and tokenizer."""
 
     copies: Copies
-    """How many."""
+    """The setting for numbers of copies."""
     placement: Placement
     """Where."""
     budget: int

@@ -47,7 +47,7 @@ class Anchors:
     """Position that was drawn: in the clean corpus, or, for copies kept inside windows, in the
     contaminated stream as if no other copy were in the window."""
     redraws: I64
-    """How many draws found no room before this one."""
+    """Number of earlier draws that found no room."""
     tiebreak: keyed.U64
     """Order of copies that share an anchor: the smaller goes first."""
 
@@ -83,7 +83,7 @@ class UnplacedCopies:
     example_keys: keyed.U64
     """64-bit key of each copy's example."""
     numbers: I64
-    """Which copy of its example it is."""
+    """Index of the copy among those of its example."""
     lengths: I64
     """Payload tokens, separators included."""
     name: Callable[[int], str]

@@ -103,7 +103,7 @@ class Placement(Settings):
 
     @property
     def contained(self) -> bool:
-        """Whether each copy lies inside one window."""
+        """Whether each copy is inside one window."""
         return self.straddle == "forbid" or self.policy == "window" or self.timed
 
     @property

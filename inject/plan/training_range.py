@@ -12,7 +12,7 @@ never outside the requested range; the cost is the windows within 0.02 % of the 
 end (10^12 tokens, windows of 2,048). The windows that belong are counted once, block by block; a
 copy draws one of their numbers, and its block is looked at again. Memory: one number per block.
 Cost: 16 ns a window and look, so 8 s to count 10^12 tokens and at most as much for any number of
-copies, whatever the part's share.
+copies, for any share.
 """
 
 import math
@@ -95,7 +95,7 @@ class WholeTraining:
     """All windows."""
 
     count: int
-    """How many windows there are, at least."""
+    """Minimum number of windows."""
     whole: bool = True
     """Whether it is the whole training."""
 
@@ -169,7 +169,7 @@ class HashedRange:
 
     @cached_property
     def _before(self) -> I64:
-        """How many windows belong in the blocks before each, and in all, [blocks + 1]."""
+        """Number of windows in the blocks before each, and in all, [blocks + 1]."""
         blocks = range(math.ceil(self.n_windows / _BLOCK))
         return np.cumsum([0, *(len(self._of_block(block)) for block in blocks)])
 

@@ -37,7 +37,7 @@ class WindowPlacements:
     start: I64
     """Position in the contaminated stream."""
     drawn: I64
-    """Position drawn: that of a copy without others in its window."""
+    """The drawn position; the copy starts there if no other copy shares its window."""
     redraws: I64
     """Number of windows that had no room for it."""
 

@@ -38,7 +38,7 @@ class Plugin:
     """Its origin: `FILE.py:NAME` as given, or a distribution and its version."""
     digest: str
     """SHA-256 (hex) of the source that was executed, and of which object in it; a part of the
-    identity of whatever the plug-in decides. Folders do not enter."""
+    identity of everything that the plug-in decides. Folders do not enter."""
     code: tuple[str, ...] = ()
     """Modules of our own packages that the source imports, for `Step.code`."""
 

@@ -2,7 +2,7 @@
 
 They are listed in `catalogue.yaml`. A `DataFile` is one file of the layout that presets read below
 `data=DIR`, made of one file (or of a few) of a repository at a pinned commit. What is too large is
-read in part: the first rows, or every so-manieth, so that the same rows come each time.
+read in part: the first rows, or every n-th, so that the same rows come each time.
 """
 
 from collections.abc import Iterable
@@ -23,21 +23,20 @@ class DataFile(Settings):
     hub: str
     """Id of the dataset on the hub."""
     commit: str
-    """The pinned one, 40 hex digits."""
+    """The pinned one: 40 hex digits, or its beginning, which must be that of the main branch."""
     sources: tuple[str, ...]
-    """Paths in the repository, in the order in which they are read."""
+    """Paths in the repository, in the order in which they are read; `*` for any part of a name."""
     columns: tuple[str, ...]
     """Columns that the rows of the hub's file must have."""
     convert: str | None = None
     """The function of `conversions` that makes a row of the layout; it may leave rows out."""
     rows: int | None = None
-    """Only so many rows are written, of a file that is read from its beginning only as far as they
-    reach; None: all."""
+    """Maximum number of rows, from the file's beginning; the rest is not read. None: all."""
     every: int = 1
-    """Every so-manieth row is written, beginning with the first."""
+    """Write every n-th row, beginning with the first."""
 
     def part(self) -> str:
-        """Say which rows are taken; `` for all."""
+        """Describe the selected rows; empty for all."""
         if self.rows is not None:
             return f"the first {self.rows:,} rows"
         return f"one row of {self.every}" if self.every > 1 else ""
@@ -56,6 +55,8 @@ class DataSet(Settings):
     """The files made of it."""
     terms: str = ""
     """Conditions to accept before it is fetched; `` for none."""
+    only_by_name: bool = False
+    """Whether it is fetched only by its name, being large."""
 
     @property
     def pages(self) -> str:
@@ -73,8 +74,12 @@ def _catalogue() -> dict[str, DataSet]:
     return {data_set.name: data_set for data_set in sets}
 
 
-def data_sets(names: Iterable[str] = ()) -> tuple[DataSet, ...]:
+def data_sets(names: Iterable[str] = (), *, with_large: bool = False) -> tuple[DataSet, ...]:
     """Return datasets by name, each once, in the order of the catalogue; all without a name.
+
+    Args:
+        names: their names.
+        with_large: without a name, include those that are fetched only by name.
 
     Raises:
         InputError: an unknown name.
@@ -86,7 +91,8 @@ def data_sets(names: Iterable[str] = ()) -> tuple[DataSet, ...]:
                 f"no dataset of this name can be fetched.{did_you_mean(name, by_name)}",
                 where=name,
                 allowed=", ".join(by_name),
-                hint="`spikein data list` says what each is, and a preset's name means what it "
+                hint="`spikein data list` describes each; a preset's name means all datasets it "
                 "reads. Any other dataset: `path: hf://datasets/OWNER/NAME/FILE`.",
             )
-    return tuple(by_name[name] for name in by_name if not selected or name in selected)
+    small = [name for name in by_name if with_large or not by_name[name].only_by_name]
+    return tuple(by_name[name] for name in by_name if name in (selected or small))

@@ -12,6 +12,7 @@ network; its rows are then those of the commit, and its digest stays unknown.
 """
 
 import csv
+import fnmatch
 import gzip
 import hashlib
 import io
@@ -37,6 +38,7 @@ MANIFEST = "spikein-data.json"
 _HIDDEN = ".spikein-downloads"
 """Cache of files that are protected, below the data folder, while they are fetched."""
 _VERSION = 1
+_WHOLE_COMMIT = 40
 _BLOCK = 1 << 20
 _BATCH = 64
 """Rows of a Parquet file that are turned into Python's values at a time."""
@@ -117,9 +119,10 @@ def _state(data_set: DataSet, file: DataFile, folder: Path, manifest: dict[str, 
                 where=str(target),
                 hint="Delete it to fetch it again, or keep yours elsewhere.",
             )
-        other = entry["commit"] != file.commit
+        other = not entry["commit"].startswith(file.commit)
         note = f"of commit {entry['commit']}; delete it to fetch {file.commit}" if other else ""
         return FileState(file.path, "checked", entry["rows"], size, note)
+    file = _resolve_file(file)
     _require_folder(target.parent)
     hidden = folder / _HIDDEN
     try:
@@ -143,6 +146,29 @@ def _state(data_set: DataSet, file: DataFile, folder: Path, manifest: dict[str, 
     return FileState(file.path, "fetched", rows, len(content), file.part())
 
 
+def _resolve_file(file: DataFile) -> DataFile:
+    """Return a file with its whole commit and the paths that its patterns name.
+
+    Raises:
+        Unreachable: the hub gives no answer.
+        InputError: the main branch has another commit than an abbreviated one.
+    """
+    if len(file.commit) == _WHOLE_COMMIT and "*" not in "".join(file.sources):
+        return file
+    revision = file.commit if len(file.commit) == _WHOLE_COMMIT else None
+    commit, names = describe_repository("dataset", file.hub, revision)
+    if not commit.startswith(file.commit):
+        raise InputError(
+            f"its main branch is of commit {commit[:12]}, not of {file.commit}",
+            where=f"datasets/{file.hub}",
+            hint=f"Name its files by their commit: hf://datasets/{file.hub}@COMMIT/…",
+        )
+    for source in file.sources:
+        require_listed(HubAddress(file.hub, commit, source), names)
+    sources = [fnmatch.filter(sorted(names), source) for source in file.sources]
+    return file.model_copy(update={"commit": commit, "sources": (*chain.from_iterable(sources),)})
+
+
 def _make_file(file: DataFile, cache: Path | None) -> tuple[bytes, int, list[dict[str, Any]]]:
     """Return the content of a file of the layout, its rows, and the manifest's record of sources.
 
@@ -158,7 +184,9 @@ def _make_file(file: DataFile, cache: Path | None) -> tuple[bytes, int, list[dic
         content, rows = _table(file, [_first_rows(file, source) for source in file.sources])
         return content, rows, [{"path": source, "sha256": None} for source in file.sources]
     paths = [_fetch_checked(file, source, cache) for source in file.sources]
-    if file.path.endswith(".zip"):
+    if file.path.endswith(".parquet"):
+        content, rows = _parquet_bytes(file, paths)
+    elif file.path.endswith(".zip"):
         content, rows = _zip_tables(file, [path.read_bytes() for path in paths])
     else:
         # `.json` of the hub has lines or one array; the parser reads both.
@@ -183,6 +211,18 @@ def _table(file: DataFile, parts: list[Iterator[dict[str, Any]]]) -> tuple[bytes
             f"only {len(taken):,} rows could be made of it", where=_label(file), allowed=file.part()
         )
     return encoded(taken, file.path), len(taken)
+
+
+def _parquet_bytes(file: DataFile, paths: Sequence[Path]) -> tuple[bytes, int]:
+    """Return the rows of Parquet files as one file, unchanged, and their number."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    for path in paths:
+        _require_columns(file, pq.read_schema(path).names)
+    table, target = pa.concat_tables(map(pq.read_table, paths)), io.BytesIO()
+    pq.write_table(table, target)
+    return target.getvalue(), len(table)
 
 
 def _fetch_checked(file: DataFile, source: str, cache: Path | None) -> Path:

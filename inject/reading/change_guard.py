@@ -84,8 +84,8 @@ def _difference(before: Any, after: Any) -> str:
             return f"{name} appeared"
         if earlier[name] != digest:
             return f"{name} changed"
-    gone = [name for name in earlier if name not in later]
-    return f"{gone[0]} disappeared" if gone else "it changed"
+    missing = [name for name in earlier if name not in later]
+    return f"{missing[0]} disappeared" if missing else "it changed"
 
 
 def _files(identity: Any) -> Iterator[tuple[str, str]]:

@@ -142,7 +142,7 @@ def _broken_json(place: str, source: str, reason: str, purpose: str) -> InputErr
 
 
 def json_lines(path: Path, purpose: str) -> Iterator[PlacedRow]:
-    """Yield the objects of a file of JSON Lines, whatever its name."""
+    """Yield the objects of a file of JSON Lines, regardless of its name."""
     for number, line in _lines(path, purpose):
         if line.strip():
             yield _json_row(f"{path}:{number}", line, purpose)

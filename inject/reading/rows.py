@@ -120,18 +120,18 @@ def files_identity(pattern: str) -> list[dict[str, str]]:
     return sorted(identities, key=lambda entry: (entry["name"], entry["sha256"]))
 
 
-def _rows(files: list[Path], purpose: str, how: dict[str, str]) -> Iterator[PlacedRow]:
+def _rows(files: list[Path], purpose: str, keywords: dict[str, str]) -> Iterator[PlacedRow]:
     for path in files:
         empty = True
-        for row in PARSERS[format_of(path) or ""](path, purpose, **how):
+        for row in PARSERS[format_of(path) or ""](path, purpose, **keywords):
             empty = False
             yield row
         if empty:
-            raise InputError(f"{purpose}: the file holds no rows", where=str(path))
+            raise InputError(f"{purpose}: the file contains no rows", where=str(path))
 
 
 def _list_named_files(pattern: str) -> list[Path]:
-    """Return the files that a file, a folder or a glob names, sorted, whatever their format."""
+    """Return the files that a file, a folder or a glob names, sorted, in any format."""
     path = Path(os.path.expanduser(pattern))
     if path.is_dir():
         return _list_files(path)

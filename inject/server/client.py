@@ -240,15 +240,17 @@ class ServerClient:
     def _without_key(self, reply: Reply) -> Reply:
         if self._key == NO_KEY:
             return reply
-        listed, tokens = reply.log_probabilities, reply.tokens
+        log_probabilities, tokens = reply.log_probabilities, reply.tokens
         if tokens is not None and tokens.fingerprint:
             tokens = tokens._replace(fingerprint=tokens.fingerprint.replace(self._key, MASK))
         return reply._replace(
             tokens=tokens,
             text=reply.text.replace(self._key, MASK),
             model=reply.model and reply.model.replace(self._key, MASK),
-            log_probabilities=listed
-            and {token.replace(self._key, MASK): value for token, value in listed.items()},
+            log_probabilities=log_probabilities
+            and {
+                token.replace(self._key, MASK): value for token, value in log_probabilities.items()
+            },
         )
 
     def _count(self, reply: Reply) -> None:

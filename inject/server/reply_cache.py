@@ -2,7 +2,7 @@
 
 A reply is kept under the digest of its request (`inject.server.request`) as soon as it arrives,
 with its own digest; the first one stays, and a damaged one is dropped and requested again. The file
-holds neither prompts nor keys, and is readable by its owner only; for a text whose
+contains neither prompts nor keys, and is readable by its owner only; for a text whose
 log-probabilities were read it has the ids of the tokens, if the server gives them. Several
 processes may use it at a time (write-ahead log; not on a network file system). Cost: some 0.1 ms a
 reply.

@@ -50,7 +50,7 @@ class Server:
     def __post_init__(self) -> None:
         if kind := secret_in(self.base_url):
             raise InputError(
-                f"the address holds {kind}",
+                f"the address contains {kind}",
                 where=masked(self.base_url),
                 hint="Put the key into an environment variable, and name that variable.",
             )
@@ -208,10 +208,12 @@ def read_reply(content: bytes, request: TextRequest, api: Api) -> Reply:
         text = choice["message"]["content"] if api == "chat" else choice["text"]
     except (LookupError, TypeError):
         error = body.get("error") if isinstance(body, dict) else None
-        raise DamagedReply(f"its reply holds no choices{f': {error}' if error else ''}") from None
+        raise DamagedReply(
+            f"its reply contains no choices{f': {error}' if error else ''}"
+        ) from None
     if not isinstance(text, str):
         reason = choice.get("finish_reason") or "not given"
-        raise DamagedReply(f"its reply holds no text (finish reason: {reason})")
+        raise DamagedReply(f"its reply contains no text (finish reason: {reason})")
     usage = body.get("usage") or {}
     # The echoed prompt is not kept, and adds nothing to its tokens.
     return Reply(
@@ -230,13 +232,13 @@ def read_reply(content: bytes, request: TextRequest, api: Api) -> Reply:
     )
 
 
-def _log_probabilities(listed: Any, api: Api) -> dict[str, float] | None:
+def _log_probabilities(values: Any, api: Api) -> dict[str, float] | None:
     """Return the log-probabilities of the likeliest first tokens; None if there are none."""
     try:
         if api == "chat":
-            first = listed["content"][0]["top_logprobs"]
+            first = values["content"][0]["top_logprobs"]
             return {entry["token"]: float(entry["logprob"]) for entry in first} or None
-        return {token: float(value) for token, value in listed["top_logprobs"][0].items()} or None
+        return {token: float(value) for token, value in values["top_logprobs"][0].items()} or None
     except (LookupError, TypeError, AttributeError):
         return None
 
@@ -248,9 +250,9 @@ def _text_tokens(choice: Any, request: TextRequest) -> TextTokens:
         DamagedReply: they are missing, without log-probabilities, or not those of the prompt:
             the reply is one to another request.
     """
-    listed = choice.get("logprobs")
+    log_probabilities = choice.get("logprobs")
     tokens, values = (
-        listed.get(key) if isinstance(listed, dict) else None
+        log_probabilities.get(key) if isinstance(log_probabilities, dict) else None
         for key in ("tokens", "token_logprobs")
     )
     if not (
@@ -258,22 +260,29 @@ def _text_tokens(choice: Any, request: TextRequest) -> TextTokens:
         and isinstance(values, list)
         and all(isinstance(token, str) for token in tokens)
     ):
-        raise _other_reply("its reply to `echo` with `logprobs` holds no tokens of the text")
+        raise _other_reply("its reply to `echo` with `logprobs` contains no tokens of the text")
     offsets = token_offsets(tokens, request.prompt.encode("utf-8", "replace").decode())
     numbers = [value for value in values[1:] if isinstance(value, int | float) and value > _LEAST]
     if len(values) != len(tokens) or len(numbers) != len(tokens) - 1 or max(numbers, default=0) > 0:
         raise _other_reply(
-            f"its reply holds log-probabilities of {len(numbers):,} of {len(tokens) - 1:,} tokens"
+            f"its reply has log-probabilities of {len(numbers):,} of {len(tokens) - 1:,} tokens"
         )
     ids, ranks = [-1 - item_key(token) % (2**31 - 1) for token in tokens[1:]], None
     if request.ranks:
         try:
-            firsts = [next(iter(listed.items())) for listed in choice["prompt_logprobs"][1:]]
+            firsts = [
+                next(iter(log_probabilities.items()))
+                for log_probabilities in choice["prompt_logprobs"][1:]
+            ]
             ids, ranks = [int(name) for name, _ in firsts], [int(own["rank"]) for _, own in firsts]
         except (LookupError, TypeError, AttributeError, ValueError, StopIteration):
-            raise _other_reply("its reply to `prompt_logprobs` holds no ids with ranks") from None
+            raise _other_reply(
+                "its reply to `prompt_logprobs` contains no ids with ranks"
+            ) from None
         if len(ids) != len(numbers):
-            raise _other_reply(f"its reply holds ranks of {len(ids):,} of {len(numbers):,} tokens")
+            raise _other_reply(
+                f"its reply contains ranks of {len(ids):,} of {len(numbers):,} tokens"
+            )
     return TextTokens(offsets[1:], numbers, ids, ranks)
 
 

@@ -59,13 +59,13 @@ SCHEMA = pa.schema(
 
 
 class CopyName(NamedTuple):
-    """Which copy an insertion is."""
+    """The identity of an inserted copy."""
 
     example_id: str
     dataset: str
     copy: int
     variant: str
-    """Which text the copy carries: `whole`, `question`, `paraphrase-2` …"""
+    """The variant of the copy: `whole`, `question`, `paraphrase-2` …"""
 
 
 TextKey = tuple[str, str]
@@ -322,7 +322,7 @@ def require_unexposed(folder: Path, forget_ids: Collection[str]) -> None:
 
     It stands for a model that never knew, so such a copy in its stream, or in another text that a
     member carries, makes it the wrong target. Copies that were planned and never reached count,
-    too: its corpus still holds them.
+    too: its corpus still contains them.
 
     Args:
         folder: the retrained model's, with its `exposures.parquet`.

@@ -1,6 +1,6 @@
 """How steps open their inputs: the corpus, the examples as tokens, and the variants of copies.
 
-The paths of an import's files are execution, never identity: the store may hold a corpus that was
+The paths of an import's files are execution, never identity: the store may have a corpus that was
 imported from a folder which has been moved, copied or changed since. `corpus_execution` gives a
 step that reads a corpus the paths, when the step is made.
 """

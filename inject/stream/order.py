@@ -29,7 +29,7 @@ def neighbours_hashes(seed: int, epoch: int, start: int, stop: int) -> keyed.U64
 def window_order(seed: int, epoch: int, n_windows: int) -> npt.NDArray[np.int64]:
     """Return the windows 0 … n_windows-1 in training order, shape [n_windows]."""
     hashes = np.empty(n_windows, dtype=np.uint64)
-    # Four numbers a window are made for one, so a block goes at a time.
+    # Each window costs four temporary numbers, so windows are processed in blocks.
     for start in range(0, n_windows, _BLOCK):
         stop = min(start + _BLOCK, n_windows)
         hashes[start:stop] = neighbours_hashes(seed, epoch, start, stop)

@@ -256,18 +256,18 @@ class StreamView:
     def _check(self, starts: I64, stops: I64, length: I64) -> None:
         if self.layout == "window":
             if (starts // self.context != (stops - 1) // self.context).any():
-                raise ValueError("a window holds more payload than it has tokens")
+                raise ValueError("a window contains more payload than it has tokens")
             if len(stops) and stops[-1] > self.n_windows * self.context:
                 raise ValueError("a copy is after the last whole window")
             background = self.n_tokens
         else:
             background = self.n_tokens - int(length.sum())
             if len(starts) and int(self.insertions.anchor.max()) > background:
-                raise ValueError("an anchor is after the background that the budget leaves")
+                raise ValueError("an anchor is past the end of the background that fits the budget")
         if background < 0 or background > self.source.n_tokens:
             raise ValueError(
                 f"a stream of {self.n_tokens} tokens with {int(length.sum())} of payload needs "
-                f"{background} background tokens; the source holds {self.source.n_tokens}"
+                f"{background} background tokens; the source contains {self.source.n_tokens}"
             )
 
 
@@ -295,10 +295,10 @@ def _document_starts(
     """Return the positions at which documents start in the stream, ascending and distinct.
 
     A document of the clean corpus starts at its first token, or at the start of the payload that
-    was put before it. A payload that ends with an end token makes a start after it; one that begins
-    with a start token, or with an end token, makes one at its own start. In the layout `window` a
-    document whose start fell among the tokens that gave way starts with the next window. Cost: one
-    binary search a document.
+    was put before it. After a payload that ends with an end token, a document starts. One also
+    starts at a payload that begins with a start or an end token. In the layout `window`, a document
+    whose first token was displaced starts with the next window. Cost: one binary search per
+    document.
 
     Args:
         clean_starts: document starts in the clean corpus, ascending from 0.

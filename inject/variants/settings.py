@@ -74,7 +74,7 @@ class ParaphraseVariant(PlainVariant):
     base_url: str | None = None
     """Address of an OpenAI-compatible server, such as `http://localhost:8000/v1`."""
     api_key_variable: str | None = None
-    """Environment variable that holds the server's key; the key is never written anywhere."""
+    """Environment variable that contains the server's key; the key is never written anywhere."""
     send_protected: tuple[str, ...] = ()
     """Protected datasets, by name, whose texts may be sent to the server; none by default."""
     temperature: Annotated[float, Field(ge=0, le=2)] = 0.7
@@ -97,8 +97,8 @@ class ParaphraseVariant(PlainVariant):
             raise ValueError(f"{name} belongs to a server: give base_url")
         if self.base_url is not None and (kind := secret_in(self.base_url)):
             raise ValueError(
-                f"base_url holds {kind}, which would be written into every run's folder; put the "
-                "key into an environment variable and name that in api_key_variable"
+                f"base_url contains {kind}, which would be written into every run's folder; put "
+                "the key into an environment variable and name that in api_key_variable"
             )
         if self.api_key_variable is not None and not is_variable(self.api_key_variable):
             raise ValueError(
@@ -133,9 +133,9 @@ class Variants(Settings):
     @model_validator(mode="after")
     def _check_distinct(self) -> "Variants":
         labels = [variant.label() for variant in self.of]
-        twice = next((label for label in labels if labels.count(label) > 1), None)
-        if twice is not None:
-            raise ValueError(f"the variant {twice} is given twice; raise its weight instead")
+        duplicate = next((label for label in labels if labels.count(label) > 1), None)
+        if duplicate is not None:
+            raise ValueError(f"the variant {duplicate} is given twice; raise its weight instead")
         return self
 
     def label(self) -> str:

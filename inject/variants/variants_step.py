@@ -44,7 +44,7 @@ MIN_TOKENS = 2
 class LocalModels(NamedTuple):
     """How models run on this machine: functions of another package, `module:name` each.
 
-    They are found by name, since this package knows of no models.
+    They are found by name, since this package does not import models.
     """
 
     identity: str
@@ -160,7 +160,7 @@ def render_variants(
         progress: called with the number of a model's answers so far, and in all.
 
     Raises:
-        InputError: a part or a paraphrase that an example has not; a model that does not answer
+        InputError: a part or a paraphrase that an example lacks; a model that does not answer
             or answers with the text itself; a variant of fewer than two tokens.
     """
     whole = encode_texts(tokenizer, [member.text for member in members])
@@ -310,10 +310,12 @@ def replaced(
     chosen = np.sort(order[:count])
     words = keyed.words(seed, keyed.Stream.REPLACED, key, place[chosen], 2 * version + 1)
     # One id fewer to choose from if the token itself is among them; ids after it move up.
-    old = tokens[chosen]
-    slot = np.searchsorted(allowed, old)
-    own = (slot < len(allowed)) & (allowed[np.minimum(slot, len(allowed) - 1)] == old)
-    indices = keyed.below(len(allowed) - own.astype(np.uint64), words).astype(np.int64)
+    original_ids = tokens[chosen]
+    slot = np.searchsorted(allowed, original_ids)
+    is_allowed = (slot < len(allowed)) & (
+        allowed[np.minimum(slot, len(allowed) - 1)] == original_ids
+    )
+    indices = keyed.below(len(allowed) - is_allowed.astype(np.uint64), words).astype(np.int64)
     result = tokens.copy()
-    result[chosen] = allowed[indices + (own & (indices >= slot))]
+    result[chosen] = allowed[indices + (is_allowed & (indices >= slot))]
     return result

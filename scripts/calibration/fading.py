@@ -2,7 +2,7 @@
 
 A text's score rises in proportion to the learning rate of its step, and falls by a constant for
 each doubling of one plus the steps since. The truth is the slope expected of very many texts:
-0 without fading, whatever the schedule.
+0 without fading, for any schedule.
 """
 
 from collections.abc import Iterator

@@ -32,7 +32,7 @@ _MAPPING = "the experiment given"
 
 @contextmanager
 def naming_missing_data(checked: CheckedExperiment) -> Iterator[None]:
-    """Add to an error about a preset's data how to fetch them."""
+    """Add fetch instructions to errors about a preset's data."""
     try:
         yield
     except InputError as error:

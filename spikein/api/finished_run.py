@@ -233,11 +233,11 @@ class Run:
                 where=str(self.folder),
                 allowed=", ".join(kinds) or None,
             )
-        gone = [path for path in folders if not path.is_dir()]
-        if gone:
+        missing = [path for path in folders if not path.is_dir()]
+        if missing:
             raise InputError(
-                f"{len(gone)} of {len(folders)} artifacts of the kind {kind!r} are gone from the "
-                f"store (the first: {gone[0]})",
+                f"{len(missing)} of {len(folders)} artifacts of the kind {kind!r} are gone from "
+                f"the store (the first: {missing[0]})",
                 where=str(self.folder),
                 hint="The run's tables and figures do not need them. "
                 + RUN_AGAIN.format(self.folder / EXPERIMENT),
@@ -252,7 +252,7 @@ class Run:
     def _facts(self) -> list[tuple[str, str]]:
         """Return a summary of the run as names and values."""
         folders = linked_artifacts(self.folder)
-        gone = sum(not path.is_dir() for path in folders)
+        n_missing = sum(not path.is_dir() for path in folders)
         detectors = dict.fromkeys(self.metrics["detector"].to_pylist())
         columns = {axis: axis_column(axis) for axis in self.axes}
         swept = {
@@ -273,8 +273,8 @@ class Run:
             (
                 "artifacts",
                 f"{len(folders)} in the store"
-                if not gone
-                else f"{gone} of {len(folders)} are gone from the store",
+                if not n_missing
+                else f"{n_missing} of {len(folders)} are gone from the store",
             ),
             ("page", str(self.report)),
         ]

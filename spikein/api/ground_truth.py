@@ -217,7 +217,7 @@ def _open_run(
 def stored_truth(
     folder: Path, *, store: Path | None = None, arm: str | None = None
 ) -> tuple[Description, Path]:
-    """Describe the ground truth of a run, and name the store that holds it; all is verified.
+    """Describe the ground truth of a run, and name the store that contains it; all is verified.
 
     Args:
         folder: the run's folder.

@@ -83,9 +83,9 @@ class PlanResult:
     measured: TrainingRate | None = None
     """The training rate of this machine; None if not measured."""
     problems: tuple[str, ...] = ()
-    """What a run would refuse, found by looking at the rows of the datasets."""
+    """Problems that would stop a run, found in the rows of the datasets."""
     notes: tuple[str, ...] = ()
-    """What a run would skip, and names that could mean another file."""
+    """Parts that a run would skip, and names that could mean another file."""
 
 
 def plan(

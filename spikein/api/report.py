@@ -94,19 +94,19 @@ def render_report(
 
 
 @contextmanager
-def _work_inside(begun: Path, folder: Path) -> Iterator[None]:
+def _work_inside(start_folder: Path, folder: Path) -> Iterator[None]:
     """Work in the folder that a run was started from: paths in its experiment are relative to it.
 
     Raises:
         InputError: when it is gone.
     """
-    if not begun.is_dir():
+    if not start_folder.is_dir():
         raise InputError(
-            f"the folder that the run was started from is gone: {begun}",
+            f"the folder that the run was started from is gone: {start_folder}",
             where=str(folder),
             hint="Its data must be there to be checked; put it back, or run the experiment again.",
         )
-    with chdir(begun):
+    with chdir(start_folder):
         try:
             yield
         except InputError as error:
@@ -114,7 +114,7 @@ def _work_inside(begun: Path, folder: Path) -> Iterator[None]:
             if not Path(record.started_in.absolute).is_dir():
                 error.add_note(
                     f"The run was started in {record.started_in.absolute}, which is gone; paths "
-                    f"were looked up in {begun}."
+                    f"were looked up in {start_folder}."
                 )
             raise
 

@@ -39,7 +39,7 @@ def public_data(incomplete: str) -> list[str]:
     from inject.public_data.catalogue import data_sets
 
     return [
-        *_filter([data_set.name for data_set in data_sets()], incomplete),
+        *_filter([data_set.name for data_set in data_sets(with_large=True)], incomplete),
         *presets(incomplete),
     ]
 
@@ -83,11 +83,13 @@ def _files(incomplete: str, *, listed: Iterable[str]) -> list[str]:
     return matches
 
 
-def _match(incomplete: str, listed: Iterable[str]) -> list[Path]:
+def _match(incomplete: str, known_names: Iterable[str]) -> list[Path]:
     """Return the folder's entries with this prefix, without hidden and already known names."""
     head, tail = os.path.split(incomplete)
     entries = [path for path in _entries(Path(head or ".")) if path.name.startswith(tail)]
-    return [path for path in entries if path.name[0] != "." and (head or path.name not in listed)]
+    return [
+        path for path in entries if path.name[0] != "." and (head or path.name not in known_names)
+    ]
 
 
 def _entries(folder: Path) -> list[Path]:

@@ -28,7 +28,7 @@ EXIT_STATUSES = {
 _PANELS = {
     "Experiments": "presets init run check plan status report compare audit export validate bundle "
     "push executors",
-    "Any model, any file": "detect audit-unlearning datasets data detectors",
+    "Any model, any file": "detect correct audit-unlearning datasets data detectors",
     "Housekeeping": "gc",
 }
 """The commands, by the panel of `spikein --help` that lists them. Each is the function of that
@@ -69,8 +69,8 @@ class _Commands(TyperGroup):
     # Typer brings its own click, whose Context and Command have no public name.
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
         """Return the called command with all its options."""
-        name, listed, arguments = super().resolve_command(ctx, args)
-        return name, None if listed is None or name is None else whole_command(name), arguments
+        name, command, arguments = super().resolve_command(ctx, args)
+        return name, None if command is None or name is None else whole_command(name), arguments
 
     def invoke(self, ctx: Any) -> Any:
         """Run a command; bad input and Ctrl-C end it with a message."""

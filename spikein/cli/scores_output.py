@@ -5,6 +5,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import pyarrow as pa
+import pyarrow.compute as pc
+
 from analysis.page.table import Table, listing, with_noun
 from spikein.cli.output import say, show_parts
 
@@ -33,8 +36,9 @@ def print_result(result: "ScoredRows", out: Path) -> None:
         "The rows carry no labels, so there is no AUC to report.",
     )
     aucs = _aucs_tables(result) if result.rows.labels is not None else [counts]
+    parts = [_aucs_table(f"AUC, {part}", rows, "") for part, rows in _parts(result).items()]
     decided = _decision_parts(_decisions(result), by_held_out=result.calibration is not None)
-    show_parts(present(*aucs, decided))
+    show_parts(present(*aucs, *parts, decided))
     say(f"Scores of {len(result.rows.texts)} rows: {out}", style="bold")
 
 
@@ -56,20 +60,24 @@ def summary(result: "ScoredRows", out: Path) -> dict[str, Any]:
         **rows_counted(result.rows),
         "limited": result.rows.limited,
         "scores": counts,
-        "documents": documents
-        and [
-            {
-                "detector": row.detector,
-                "setting": row.setting,
-                "auc": row.auc,
-                "members": row.n_members,
-                "nonmembers": row.n_nonmembers,
-            }
-            for row in documents
-        ],
+        "documents": documents and _values(documents),
+        "parts": {part: _values(rows) for part, rows in _parts(result).items()},
         "flagged": _decisions(result),
         "notes": result.notes,
     }
+
+
+def _values(rows: "Sequence[AucRow]") -> list[dict[str, Any]]:
+    return [
+        {
+            "detector": row.detector,
+            "setting": row.setting,
+            "auc": row.auc,
+            "members": row.n_members,
+            "nonmembers": row.n_nonmembers,
+        }
+        for row in rows
+    ]
 
 
 def rows_counted(rows: "LabelledRows") -> dict[str, int | None]:
@@ -109,6 +117,25 @@ def _auc_rows(result: "ScoredRows") -> "list[AucRow]":
     # A text that occurs twice is not a second observation.
     groups = result.rows.groups or result.rows.texts
     return auc_table(result.scores, result.rows.labels or [], groups)
+
+
+def _parts(result: "ScoredRows") -> "dict[str, list[AucRow]]":
+    """Return the AUCs within each part of a benchmark; nothing for a single part."""
+    from analysis.any_scores import auc_table
+
+    of_rows = result.rows.parts or []
+    names = sorted({*of_rows} - {""})
+    labels, groups = result.rows.labels or [], result.rows.groups or result.rows.texts
+    tables: dict[str, list[AucRow]] = {}
+    for name in names if len(names) > 1 else ():
+        chosen = [row for row, part in enumerate(of_rows) if part in (name, "")]
+        places = pc.index_in(result.scores["row"], value_set=pa.array(chosen, pa.int64()))
+        scores = result.scores.set_column(0, "row", places.cast(pa.int64()))
+        scores = scores.filter(pc.is_valid(scores["row"]))
+        tables[name] = auc_table(
+            scores, [labels[row] for row in chosen], [groups[row] for row in chosen]
+        )
+    return tables
 
 
 def _documents(result: "ScoredRows") -> "list[AucRow] | None":

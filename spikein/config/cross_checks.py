@@ -184,11 +184,11 @@ def _sent_problems(experiment: Experiment) -> Iterator[Problem]:
         path = ("variants", "of", index, "send_protected")
         unknown = [name for name in variant.send_protected if not protected.get(name)]
         if unknown:
-            listed = ", ".join(name for name in protected if protected[name]) or "none"
+            protected_names = ", ".join(name for name in protected if protected[name]) or "none"
             yield _flag(
                 path,
                 f"{', '.join(map(repr, unknown))} names no protected dataset of this experiment",
-                f"Protected here: {listed}.",
+                f"Protected here: {protected_names}.",
             )
         withheld = [n for n in protected if not variant.may_send(n, protected=protected[n])]
         if withheld:

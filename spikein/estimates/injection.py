@@ -39,7 +39,7 @@ MAX_COUNT = 5
 
 @dataclass(frozen=True, kw_only=True)
 class InjectionEstimate:
-    """What the injection of one arm is expected to add."""
+    """The expected additions of one arm's injection."""
 
     label: str
     copies_rule: str

@@ -43,7 +43,7 @@ _MIN_ROWS, _MIN_CONTEXT = 4096, 16
 
 
 class TrainingRate(NamedTuple):
-    """What was measured."""
+    """The measured rate of training."""
 
     flops_per_second: float
     device: str
@@ -105,7 +105,7 @@ def training_rate(shape: Shape, vocabulary: int, settings: TrainSettings) -> Tra
 
 
 class StepSample(NamedTuple):
-    """What is measured."""
+    """The model shape and batch to measure."""
 
     shape: Shape
     vocabulary: int

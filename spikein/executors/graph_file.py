@@ -42,7 +42,7 @@ class StoredGraph:
     """A graph as a worker reads it."""
 
     steps: Mapping[str, Step]
-    """Steps by digest, inputs first; each with the recipe that the run named it by."""
+    """Steps by digest, inputs first; each has the recipe that the run recorded for it."""
     store: str
     """The folder of the store."""
     working_folder: str

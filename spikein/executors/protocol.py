@@ -154,9 +154,9 @@ def _report_problem(report: object, graph: Graph, store: Store) -> str:
     """Return the problem of an executor's report; empty if it has none."""
     if not isinstance(report, RunReport):
         return f"run returned {type(report).__name__}, not a RunReport"
-    made = {outcome.step.digest: outcome.artifact for outcome in report.outcomes}
+    artifacts = {outcome.step.digest: outcome.artifact for outcome in report.outcomes}
     for goal in graph.goals:
-        artifact = made.get(goal.digest)
+        artifact = artifacts.get(goal.digest)
         if artifact is None:
             return f"has no outcome for the step {goal.name}"
         if artifact.digest != goal.digest:

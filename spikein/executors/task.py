@@ -54,7 +54,7 @@ class Task:
 
 @dataclass(frozen=True, kw_only=True)
 class TaskEnd:
-    """How a step ended."""
+    """The outcome of a step's task."""
 
     digest: str
     state: Literal["done", "failed", "lost"]

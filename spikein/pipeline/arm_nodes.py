@@ -45,9 +45,9 @@ class ArmNodes:
     """Models with the arm's settings that saw no members, or other members."""
     sources: EvidenceSources
     """The sources of its detectors' evidence."""
-    accuracy: Step | None
-    """The trained model's answers to the benchmarks' questions."""
-    base_accuracy: Step | None
+    answers: Mapping[str, Step]
+    """The models' answers to the benchmarks' questions, by the names of
+    `analysis.correction.question`; empty unless they are queried."""
     background: Mapping[str, Step]
     """Held-out background as the base and the trained model read it, `background-before` and
     `background-after`; empty unless it is measured."""
@@ -92,15 +92,15 @@ class ArmNodes:
     def models(self) -> tuple[Model, ...]:
         """Every model of the arm once: its own, base, twins, unlearned, scored checkpoints."""
         unlearned = self.unlearning.unlearned if self.unlearning else ()
-        first = (self.contaminated, self.base, *self.twins.models)
-        present = [model for model in first if model is not None]
-        ends = {model.scores.digest for model in present if model.scores is not None}
-        along = [
+        main_models = (self.contaminated, self.base, *self.twins.models)
+        present = [model for model in main_models if model is not None]
+        scored_digests = {model.scores.digest for model in present if model.scores is not None}
+        intermediate = [
             checkpoint
             for checkpoint in self.checkpoints
-            if checkpoint.scores and checkpoint.scores.digest not in ends
+            if checkpoint.scores and checkpoint.scores.digest not in scored_digests
         ]
-        return (*present, *unlearned, *along)
+        return (*present, *unlearned, *intermediate)
 
 
 def further_steps(

@@ -4,10 +4,11 @@ base → corpus, examples, plan → audit → model → token statistics → sco
 every step with the same identity: one corpus, one base model, one pool per seed.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from analysis.correction.question import ANSWERS, BASE_ANSWERS, TWIN_ANSWERS
 from analysis.results import results_step
 from analysis.task_accuracy.gain_step import accuracy_gain_step
 from analysis.trajectory.checkpoints import trajectory_step
@@ -78,7 +79,7 @@ class ExperimentGraph:
     """Audits of unlearned models; None without `unlearning.audit`."""
     graph: Graph
     notes: tuple[str, ...]
-    """What is skipped, and why; and names that could mean another file."""
+    """Skipped parts with their reasons, and names that could mean another file."""
 
     @property
     def short_notes(self) -> list[str]:
@@ -127,6 +128,7 @@ def build_graph(checked: CheckedExperiment, *, device: Device | None = None) -> 
                 "examples": node.examples,
                 "model": node.trained,
                 **node.further,
+                **node.answers,
             },
             model=CONTAMINATED,
             fixed_levels=node.arm.experiment.copies.levels is not None,
@@ -237,6 +239,11 @@ def _arm_nodes(
     if base is not None:
         base_scores = scores_step(base, sources, role="base")
         start = Model(arm=arm, role=BASE, node=base, scores=base_scores)
+    answering = {
+        ANSWERS: contaminated.node,
+        BASE_ANSWERS: base,
+        TWIN_ANSWERS: None if twins.clean is None else twins.clean.node,
+    }
     further, further_notes = further_steps(contaminated.node, sources, experiment.analysis)
     return ArmNodes(
         arm=arm,
@@ -249,8 +256,7 @@ def _arm_nodes(
         ),
         twins=twins,
         sources=sources,
-        accuracy=_accuracy(contaminated.node, examples, experiment),
-        base_accuracy=None if base is None else _accuracy(base, examples, experiment),
+        answers=_answers(answering, examples, experiment),
         background=_background(contaminated.node, base, corpus, experiment),
         further=further,
         further_notes=further_notes,
@@ -281,25 +287,31 @@ def _background(
     }
 
 
-def _accuracy(model: ModelNode, examples: Step, experiment: Experiment) -> Step | None:
-    if not experiment.analysis.task_accuracy:
-        return None
-    return accuracy_step(model, examples, experiment.contaminants, experiment.detect)
+def _answers(
+    models: Mapping[str, ModelNode | None], examples: Step, experiment: Experiment
+) -> dict[str, Step]:
+    """Return the models' answers to the benchmarks' questions; empty if they are not queried."""
+    steps = {
+        name: accuracy_step(model, examples, experiment.contaminants, experiment.detect)
+        for name, model in models.items()
+        if model is not None and experiment.analysis.task_accuracy
+    }
+    return {name: step for name, step in steps.items() if step is not None}
 
 
 def _accuracy_gain(nodes: tuple[ArmNodes, ...], experiment: Experiment) -> Step | None:
     arms = [
         node.contaminated.group(
             {
-                "before": node.base_accuracy,
-                "after": node.accuracy,
+                "before": node.answers.get(BASE_ANSWERS),
+                "after": node.answers.get(ANSWERS),
                 "examples": node.examples,
                 "model": node.trained,
                 **node.background,
             },
         )
         for node in nodes
-        if node.accuracy is not None or node.background
+        if node.answers or node.background
     ]
     return accuracy_gain_step(arms, experiment.analysis, label=experiment.name) if arms else None
 

@@ -136,7 +136,7 @@ def models_table(models: Sequence[Model], folders: Mapping[str, str]) -> pa.Tabl
     axes = list(dict.fromkeys(axis for model in models for axis in model.arm.labels))
 
     def row(model: Model) -> dict[str, Any]:
-        made = model.node.pretrained if model.node.step is None else model.node.step.digest
+        weights = model.node.pretrained if model.node.step is None else model.node.step.digest
         scores = "" if model.scores is None else model.scores.digest
         return {
             **{axis_column(axis): value for axis, value in model.arm.labels.items()},
@@ -147,7 +147,7 @@ def models_table(models: Sequence[Model], folders: Mapping[str, str]) -> pa.Tabl
             "method": model.method,
             "condition": model.condition,
             "checkpoint": model.checkpoint,
-            "artifact": folders.get(made or "", made),
+            "artifact": folders.get(weights or "", weights),
             "scores": folders.get(scores, ""),
         }
 
@@ -220,15 +220,15 @@ def twin_groups(models: Sequence[Examined]) -> list[StepGroup]:
     for model, examples in models:
         if model.scores is not None:
             # Retrained models have copies, so each arm shows its own.
-            own = model.scores.digest if model.role == TWIN else model.arm.label
-            shared.setdefault((model.arm.seed, model.role, own), []).append((model, examples))
+            group_key = model.scores.digest if model.role == TWIN else model.arm.label
+            shared.setdefault((model.arm.seed, model.role, group_key), []).append((model, examples))
     groups = []
-    for (_, role, _), same in shared.items():
-        model, examples = same[0]
+    for (_, role, _), twins in shared.items():
+        model, examples = twins[0]
         axes = {
             axis: value
             for axis, value in model.arm.labels.items()
-            if all(other.arm.labels[axis] == value for other, _ in same)
+            if all(other.arm.labels[axis] == value for other, _ in twins)
         }
         trained = None if role == TWIN else model.trained
         steps = {"scores": model.scores, "examples": examples, "model": trained}

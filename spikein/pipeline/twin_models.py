@@ -73,7 +73,7 @@ class ArmInputs(NamedTuple):
     examples: Step
     """The pool, with the sides of the model."""
     variants: Step | None
-    """What copies can carry; None if all carry whole examples."""
+    """The variants that copies can carry; None if all carry whole examples."""
     base: ModelNode | None
     """The model that training starts from."""
 

@@ -4,7 +4,7 @@
   of a method; the retrained model never saw the forget set; the base model saw no member at all.
 - The forget set of an arm contains the examples that are members in `examples` and non-members in
   `membership`. The retain set is the part of the other members that a method preserves, by the
-  experiment's setting. The holdout are the non-members of `examples`, which no model saw.
+  experiment's setting. The holdout consists of the non-members of `examples`, which no model saw.
 - All scores are over all rows of `examples`, by `example_id`, of the same detectors; those under
   the condition `paraphrase` over the rows that have one.
 - Relearning, rounded weights and paraphrases each create a further model, or pool, which is scored

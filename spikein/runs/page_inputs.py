@@ -156,8 +156,8 @@ def _trained_models(experiment_graph: ExperimentGraph, report: RunReport) -> lis
     steps = [node.trained for node in experiment_graph.nodes]
     steps += [twin.trained for node in experiment_graph.nodes for twin in node.twins.models]
     # A twin that no other step reads is not built.
-    made = {outcome.step.digest for outcome in report.outcomes}
-    unique = {step.digest: step for step in steps if step.digest in made}
+    built = {outcome.step.digest for outcome in report.outcomes}
+    unique = {step.digest: step for step in steps if step.digest in built}
     return [_trained_model(step, arms, report) for step in unique.values()]
 
 
@@ -222,7 +222,7 @@ def _detector_facts(experiment_graph: ExperimentGraph) -> list[DetectorFacts]:
 
 def detector_work(experiment_graph: ExperimentGraph, report: RunReport) -> list[DetectorWork]:
     """Return the sources of each detector's scores of each model, with their cost."""
-    made = {outcome.step.digest: outcome.artifact for outcome in report.outcomes}
+    artifacts = {outcome.step.digest: outcome.artifact for outcome in report.outcomes}
     words: dict[str, dict[str, None]] = {}
     for setting in _requested_detectors(experiment_graph):
         passes = cost_text(needs_of(with_grids([setting])))
@@ -232,9 +232,11 @@ def detector_work(experiment_graph: ExperimentGraph, report: RunReport) -> list[
             detector=entry.detector,
             cost="; ".join(words[entry.detector]),
             steps=tuple(
-                _evidence_step(made[step.digest]) for step in entry.evidence if step.digest in made
+                _evidence_step(artifacts[step.digest])
+                for step in entry.evidence
+                if step.digest in artifacts
             ),
-            scoring_seconds=_scoring_seconds(made.get(entry.scores.digest), entry.detector),
+            scoring_seconds=_scoring_seconds(artifacts.get(entry.scores.digest), entry.detector),
         )
         for entry in detector_steps(experiment_graph.nodes)
     ]

@@ -112,12 +112,12 @@ def _find_latest(home: Path) -> tuple[Path, RunRecord] | None:
     return None
 
 
-def _is_published(folder: Path, record: RunRecord, made: RunRecord) -> bool:
+def _is_published(folder: Path, record: RunRecord, new_record: RunRecord) -> bool:
     """Return whether a run's folder equals the new one, is complete, and finds its store."""
-    if (record.artifacts, record.digests) != (made.artifacts, made.digests):
+    if (record.artifacts, record.digests) != (new_record.artifacts, new_record.digests):
         return False
-    if record.store and made.store:
-        present_store, new_store = record.store, made.store
+    if record.store and new_record.store:
+        present_store, new_store = record.store, new_record.store
         if (
             present_store.relative != new_store.relative
             and present_store.absolute != new_store.absolute
@@ -143,13 +143,13 @@ def _record(
         text = _PROTECTED_SAYS + "\n".join(protected) + "\n"
         (hidden / PROTECTED).write_text(text, encoding="utf-8")
     artifacts = tuple(row[0] for row in rows)
-    same = before is not None and before.artifacts == artifacts and not built
+    is_unchanged = before is not None and before.artifacts == artifacts and not built
     return RunRecord(
         format=FORMAT,
         id=secrets.token_hex(8),
         name=name,
         finished=before.finished
-        if same and before
+        if is_unchanged and before
         else datetime.now(UTC).isoformat(timespec="seconds"),
         version=__version__,
         store=place_of(Path(rows[0][2]), hidden) if rows else None,
@@ -168,9 +168,9 @@ def _files(folder: Path) -> Iterator[str]:
 
 def _point(link: Path, target: str) -> None:
     """Create or redirect a link atomically."""
-    made = link.with_name(f".{link.name}.{secrets.token_hex(4)}")
-    made.symlink_to(target)
-    os.replace(made, link)
+    temporary_link = link.with_name(f".{link.name}.{secrets.token_hex(4)}")
+    temporary_link.symlink_to(target)
+    os.replace(temporary_link, link)
 
 
 def result_changes(published: PublishedRun, file: str) -> list[str]:
@@ -205,7 +205,7 @@ class SettingChange(NamedTuple):
     key: str
     """Dotted."""
     old: str
-    """The value as YAML writes it; `absent` where there is none."""
+    """The value as YAML writes it; `absent` if there is none."""
     new: str
 
     def __str__(self) -> str:
@@ -231,7 +231,7 @@ def _read(path: Path) -> Any:
 
 
 def _flatten(value: Any, prefix: str = "") -> Iterator[tuple[str, str]]:
-    """Yield dotted keys and values as text; a list is one value unless it holds mappings."""
+    """Yield dotted keys and values as text; a list is one value unless it contains mappings."""
     if isinstance(value, Mapping) and value:
         for key, below in value.items():
             yield from _flatten(below, f"{prefix}.{key}" if prefix else str(key))

@@ -29,6 +29,8 @@ from analysis.page.unlearning.audit_page import write_audit_page
 from analysis.page.unlearning.methods import MethodEntry
 from analysis.page.unlearning.sections import UnlearningInputs
 from analysis.results import read_analysis
+from analysis.trajectory.insertion import QUESTION as INSERTION
+from analysis.trajectory.insertion import missing_insertion
 from analysis.unlearning_audit.audit import AUDITS
 from detect.scores.table import SCORES_FILE
 from inject.examples.example import EXAMPLES_FILE, examples_table, read_examples
@@ -92,8 +94,10 @@ def fill_run(
     steps = (experiment_graph.results, experiment_graph.accuracy_gain, experiment_graph.trajectory)
     folders = [report.artifact(step).path for step in steps if step is not None]
     parts = [*map(read_findings, folders), *_unlearning_findings(experiment_graph, report)]
-    checks = checks_table(page.checks, list(experiment_graph.nodes[0].arm.labels))
-    join_findings(folder, [*parts, as_findings(CHECKS, checks)])
+    axes = list(experiment_graph.nodes[0].arm.labels)
+    if experiment_graph.trajectory is None:
+        parts.append(as_findings(INSERTION, missing_insertion(axes)))
+    join_findings(folder, [*parts, as_findings(CHECKS, checks_table(page.checks, axes))])
     write_text(folder / PAGE, page.html)
     write_pictures(folder / "figures", page.pictures)
     for name, html in page.beside.items():
@@ -164,7 +168,7 @@ def _copy_unlearning(
     section = experiment_graph.experiment.unlearning
     if experiment_graph.unlearning is None or section is None:
         return None
-    made = read_findings(report.artifact(experiment_graph.unlearning).path)
+    measures = read_findings(report.artifact(experiment_graph.unlearning).path)
     audited: list[Row] = []
     pages: list[str] = []
     if (audits := experiment_graph.unlearning_audits) is not None:
@@ -180,8 +184,8 @@ def _copy_unlearning(
                 about={"Unlearned": method, "Arm": arm},
             )
     return UnlearningInputs(
-        measures=as_table(made, "unlearning").to_pylist(),
-        verdicts=as_table(made, "verdict").to_pylist(),
+        measures=as_table(measures, "unlearning").to_pylist(),
+        verdicts=as_table(measures, "verdict").to_pylist(),
         methods=_methods(experiment_graph),
         margin=section.measures.utility_margin,
         audits=audited,

@@ -151,9 +151,15 @@ def _send_to_mlflow(results: Results) -> str:
         name = os.environ.get("MLFLOW_EXPERIMENT_NAME", PROJECT)
         present = client.get_experiment_by_name(name)
         experiment = present.experiment_id if present else client.create_experiment(name)
-    same = client.search_runs([experiment], f"tags.`spikein.run` = '{results.id}'", max_results=1)
+    earlier_runs = client.search_runs(
+        [experiment], f"tags.`spikein.run` = '{results.id}'", max_results=1
+    )
     mark = {"spikein.run": results.id}
-    run = same[0] if same else client.create_run(experiment, tags=mark, run_name=results.name)
+    run = (
+        earlier_runs[0]
+        if earlier_runs
+        else client.create_run(experiment, tags=mark, run_name=results.name)
+    )
     number = run.info.run_id
     metrics = list(results.numbers.items())
     for start in range(0, len(metrics), _MOST_AT_ONCE):

@@ -39,6 +39,7 @@ from spikein.executors.user_model_graphs import open_store
 from spikein.pipeline.graph import Graph
 from spikein.pipeline.graph import plan as plan_steps
 from spikein.progress import Progress
+from spikein.scoring.benchmark_files import check_commit
 from spikein.scoring.options import ScoringOptions
 from spikein.scoring.scored_rows import RowsPlan, ScoredRows, plan_rows, score_rows
 from spikein.store.filesystem import check_file, writing
@@ -47,6 +48,7 @@ from train.models.pretrained import find_model
 
 _HUB_ID = re.compile(r"[\w-][\w.-]*/[\w-]+")
 _MOST_NAMED = 5
+_WITH_SUBSETS = "--benchmark toaa, --benchmark hubble"
 SUFFIXES = (".parquet", ".csv", ".jsonl")
 _READS = {"statistics": 1, "gradients": 3}
 """Kinds of step in which a model reads each text, and their cost in forward passes."""
@@ -74,21 +76,29 @@ def plan_file(
 
     Raises:
         InputError: for unreadable rows, wrong labels, an output that cannot be written, unknown
-            detectors, a named detector without its requirements, a model that cannot be loaded.
+            detectors, a named detector without its requirements, a model that cannot be loaded,
+            rows of another commit than the benchmark's.
     """
     parse_detectors(options.detectors)
     known_benchmark = None if benchmark is None else get_benchmark(benchmark)
+    if options.subset is not None and not (known_benchmark and known_benchmark.has_subsets):
+        raise InputError("a subset is part of a benchmark", where="subset", allowed=_WITH_SUBSETS)
     _check_writable(out)
     path = _rows_path(examples)
     _check_no_input(out, path, options)
+    address = parse_address(examples)
+    origin = None
+    if address is not None:
+        origin = (address.id, resolve_commit("dataset", address.id, address.revision))
+    if known_benchmark is not None:
+        check_commit(known_benchmark, path, origin)
     rows = (known_benchmark.read if known_benchmark else read_labelled)(path, options)
     plan = plan_rows(rows, model, options, control=known_benchmark is not None)
     read = {"file": examples, **options.model_dump(include=set(RowSettings.model_fields))}
     notes = (f"{known_benchmark.name}: {known_benchmark.warning}.",) if known_benchmark else ()
-    address = parse_address(examples)
-    if address is not None:
-        read["commit"] = resolve_commit("dataset", address.id, address.revision)
-        notes = (*notes, _hub_note(path, read["commit"]))
+    if origin is not None:
+        read["commit"] = origin[1]
+        notes = (*notes, _hub_note(path, origin[1]))
     return replace(plan, record={**plan.record, "examples": read}, notes=(*notes, *plan.notes))
 
 

@@ -53,6 +53,7 @@ from spikein.config.hub_files import local_path
 from spikein.executors.user_model_graphs import build_steps, given_model, open_store
 from spikein.pipeline.graph import Graph
 from spikein.progress import Progress
+from spikein.scoring.id_rows import check_ids, of_ids
 from spikein.scoring.options import ScoredServer, ScoringOptions
 from spikein.scoring.served_rows import RemoteTarget, check_protected
 from spikein.store.store import Store
@@ -115,11 +116,15 @@ def plan_rows(
     requested = _requested_detectors(options)
     if control and rows.labels is not None:
         requested = with_control(requested)
+    of_texts: tuple[str, ...] = ()
+    if rows.highest_id is not None:
+        check_ids(rows.highest_id, model, options)
+        requested, of_texts = of_ids(requested, leave_out=options.leave_out)
     # Unreadable held-out rows are refused now, whether or not a detector needs them.
     held_out = None
     if options.held_out:
         held_out = read_held_out_file(local_path(options.held_out), rows, options)
-    notes = [*repeated_detectors(options.detectors), *rows_notes(rows)]
+    notes = [*repeated_detectors(options.detectors), *rows_notes(rows), *of_texts]
     _check_served(options, rows, held_out)
     served = _served_target(options.server, model)
     referred = _served_target(options.reference_server, options.reference or "")
@@ -268,6 +273,7 @@ def _sources(
         labelled=rows.labels is not None,
         paraphrased=any(rows.paraphrases or ()),
         of_file=True,
+        of_ids=rows.highest_id is not None,
         trust_remote_code=options.trust_remote_code,
     )
 
@@ -292,11 +298,13 @@ def _calibrated_settings(settings: Sequence[DetectorSetting]) -> list[DetectorSe
     Evidence of the others on held-out rows would take further passes, or consists of held-out rows.
     """
 
-    def of_the_text(need: Need) -> bool:
+    def reads_only_text(need: Need) -> bool:
         return need == View(TEXT) or isinstance(need, Frequency | InverseTemperature)
 
     return [
-        setting for setting in settings if setting.needs and all(map(of_the_text, setting.needs))
+        setting
+        for setting in settings
+        if setting.needs and all(map(reads_only_text, setting.needs))
     ]
 
 

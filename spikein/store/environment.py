@@ -16,7 +16,7 @@ from spikein import __version__
 CODE, MACHINE = "code", "machine"
 _ROOT = Path(__file__).resolve().parents[2]
 _PATIENCE = 10.0
-"""Seconds that git may take."""
+"""Time limit for git, in seconds."""
 
 
 def environment() -> dict[str, str]:

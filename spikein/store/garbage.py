@@ -31,7 +31,7 @@ class RemovableFolder:
 
 @dataclass(frozen=True, kw_only=True)
 class Collection:
-    """What a collection removed (or would remove), and what it kept."""
+    """The folders that a collection removed (or would remove) and kept."""
 
     removed: tuple[RemovableFolder, ...]
     kept: int

@@ -56,7 +56,7 @@ class Manifest:
     content: str
     """Digest over the files that are not volatile."""
     seconds: float
-    """How long the build took."""
+    """The duration of the build."""
     created: str
     """UTC, ISO 8601, whole seconds."""
     libraries: Mapping[str, str]

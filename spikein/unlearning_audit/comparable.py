@@ -138,9 +138,9 @@ def _check_shape(
 ) -> None:
     unlike = [key for key in _SHAPE if original[key] != other[key]]
     if unlike:
-        listed = ", ".join(f"{key} {original[key]} and {other[key]}" for key in unlike)
+        differences = ", ".join(f"{key} {original[key]} and {other[key]}" for key in unlike)
         raise InputError(
-            f"it has another shape than {names[0]}: {listed}",
+            f"it has another shape than {names[0]}: {differences}",
             where=names[1],
             hint="An unlearned or retrained model has the architecture of the original.",
         )

@@ -83,8 +83,8 @@ def given_audit(settings: AuditSettings) -> Step:
     for name, model in models.items():
         inputs[f"{name}-scores"] = _scores(model, sources)
     read = {name: inputs[name] for name in ("texts", "original-scores", "unlearned-scores")}
-    how = {name: plain(settings)[name] for name in (*_SAMPLING, *_DRAW)}
-    sampling = {**how, "scored": scored, "context": shared.context}
+    plain_settings = {name: plain(settings)[name] for name in (*_SAMPLING, *_DRAW)}
+    sampling = {**plain_settings, "scored": scored, "context": shared.context}
     if settings.samples:
         for name, model in models.items():
             inputs[f"{name}-written"] = written_step(name, model, read, sampling, detect)

@@ -153,7 +153,7 @@ def test_seeds_with_different_row_counts_need_groups():
     assert interval.value == auc_interval(scores, labels, np.arange(200), seeds).value
     assert math.isnan(interval.low)
     assert math.isnan(interval.high)
-    assert "unlike numbers of rows" in interval.reason
+    assert "different numbers of rows" in interval.reason
     assert auc_interval(scores, labels, np.arange(200), seeds).reason is None
 
 

@@ -30,7 +30,7 @@ def measured_rows(
     seeds: int = 3,
 ) -> list[dict[str, Any]]:
     """Return the rows: each method forgot more than the previous one; the first is ruined."""
-    made = []
+    table_rows = []
     models = [("original", "-", 0.0, 0.0), ("retrained", "-", 1.0, 0.05), ("base", "-", 1.0, 0.3)]
     for at, method in enumerate(methods):
         ruin = 30.0 if at == 0 else 4.0 if at == 1 else 0.06 * (at % 5)
@@ -56,7 +56,7 @@ def measured_rows(
                 "seeds": seeds,
                 "note": "any seed",
             }
-            made.append({**row, **more})
+            table_rows.append({**row, **more})
 
         for number, detector in enumerate(detectors):
             heights = {"all": 0.92, "1": 0.62, "8": 0.93, "40": 0.99}
@@ -96,7 +96,7 @@ def measured_rows(
             add("auc", 0.93 - 0.4 * gone, 0.05, **place)
             add("auc_difference", 0.43 * (1 - gone), 0.06, **place)
             add("auc_difference_trend", 0.3 * (1 - gone), 0.1, detector=representative)
-    return made
+    return table_rows
 
 
 def verdict_rows(

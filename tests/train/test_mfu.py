@@ -41,7 +41,7 @@ def larger(architecture: str, **more: bool):
     return shape, model
 
 
-def counted(step, tokens: int) -> float:
+def count_operations_per_token(step, tokens: int) -> float:
     with FlopCounterMode(display=False) as counter:
         step()
     return counter.get_total_flops() / tokens
@@ -55,7 +55,9 @@ def ids() -> torch.Tensor:
 @pytest.mark.parametrize("tied", [False, True])
 def test_operations_match_the_count_of_torch(architecture, tied):
     _, model = larger(architecture, tie_embeddings=tied)
-    operations = counted(lambda: model(input_ids=ids(), labels=ids()).loss.backward(), 2 * CONTEXT)
+    operations = count_operations_per_token(
+        lambda: model(input_ids=ids(), labels=ids()).loss.backward(), 2 * CONTEXT
+    )
     assert operations_per_token(model, CONTEXT) == pytest.approx(operations, rel=0.02)
 
 
@@ -66,7 +68,7 @@ def test_frozen_weights_below_adapters_have_no_gradients(architecture, all_targe
     lora = LoraSettings(rank=4, target_modules=tuple(matrices(shape)) if all_targets else None)
     whole = operations_per_token(model, CONTEXT)
     adapted = add_adapters(model, lora, seed=0)
-    operations = counted(
+    operations = count_operations_per_token(
         lambda: adapted(input_ids=ids(), labels=ids()).loss.backward(), 2 * CONTEXT
     )
     # Some gradients of the first block are unnecessary because none reaches the embedding.
@@ -108,7 +110,7 @@ def test_unlearning_operations_match_the_count_of_torch(entry, too_high):
     objective = unlearning(model, entry)
     arrays = objective.inputs(0, 0)
     inputs = {name: torch.from_numpy(value)[None] for name, value in arrays.items()}
-    operations = counted(
+    operations = count_operations_per_token(
         lambda: objective.losses(model, inputs).mean().backward(), objective.window_tokens
     )
     stated = operations_per_token(

@@ -20,7 +20,7 @@ from train.window_inputs import (
 CONTEXT = 32
 
 
-def planned(policy: str, seed: int):
+def plan_view(policy: str, seed: int):
     examples, tokens = spiked_examples(8, 2, seed=seed)
     source = random_source(1_200, seed=seed)
     settings = {"copies": Copies(fixed=2), "budget": 1_000, "context": CONTEXT, "seed": seed}
@@ -31,7 +31,7 @@ def planned(policy: str, seed: int):
 @given(seed=st.integers(0, 200), policy=st.sampled_from(["splice", "window", "document"]))
 @settings(max_examples=30, deadline=None)
 def test_labels_are_exactly_the_answers_of_the_copies(seed: int, policy: str) -> None:
-    view, names, tokens = planned(policy, seed)
+    view, names, tokens = plan_view(policy, seed)
     random = np.random.default_rng(seed)
     answers = {name: random.random(len(ids)) < 0.4 for name, ids in tokens.items()}
     fed = WindowInputs(view, masks=[answers[name.example_id] for name in names], separate=False)
@@ -52,7 +52,7 @@ def test_labels_are_exactly_the_answers_of_the_copies(seed: int, policy: str) ->
 @given(seed=st.integers(0, 200), policy=st.sampled_from(["splice", "window", "document"]))
 @settings(max_examples=30, deadline=None)
 def test_positions_count_from_the_start_of_each_document(seed: int, policy: str) -> None:
-    view, _, _ = planned(policy, seed)
+    view, _, _ = plan_view(policy, seed)
     fed = WindowInputs(view, masks=None, separate=True)
     starts = set(view.document_starts().tolist())
     for window in range(view.n_windows):
@@ -76,7 +76,7 @@ def test_documents_of_one_token_restart_positions() -> None:
 
 @pytest.mark.parametrize(("masks", "separate"), [([], False), (None, True)])
 def test_window_inputs_exist_only_if_configured(masks, separate: bool) -> None:
-    view, _, _ = planned("splice", 0)
+    view, _, _ = plan_view("splice", 0)
     assert window_inputs(view, masks=None, separate=False) is None
     assert window_inputs(view, masks=masks, separate=separate) is not None
 

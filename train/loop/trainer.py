@@ -94,7 +94,7 @@ class ResumeCheckpoints(TrainerCallback):
         self._cost = 0.0
 
     def _is_due(self, step: int) -> bool:
-        """Return whether a restart checkpoint is due: after so many steps, or so many seconds."""
+        """Return whether a restart checkpoint is due, by the steps or seconds since the last."""
         interval = self.execution.resume_every
         if interval is not None:
             return step % interval == 0
@@ -277,7 +277,7 @@ class KeyedTrainer(Trainer):
         if self._objective is None:
             return super().compute_loss(model, inputs, return_outputs, num_items_in_batch)
         losses = self._objective.losses(model, inputs).float()
-        # Windows that only pad the end of the run do not count, whatever their loss.
+        # Windows that only pad the end of the run do not count, regardless of their loss.
         counted = inputs["counted"].to(losses.device) > 0
         share = torch.where(counted, losses, torch.zeros_like(losses)).sum()
         # Gradients are averaged over processes, and the mean is over the windows of all of them.

@@ -1,7 +1,7 @@
 """The one training loop: Hugging Face `Trainer`, with our order, our record and our log.
 
 The windows of all epochs form one sequence, each epoch in its keyed order; optimiser steps cut
-it into `batch_windows` windows each. So a step may hold the end of one epoch and the start of
+it into `batch_windows` windows each. So a step may contain the end of one epoch and the start of
 the next, and only the last step of the run can be smaller: no window is dropped, and none is
 seen twice in an epoch.
 

@@ -85,8 +85,8 @@ def _fetch(name: str) -> Path:
 
     def require_listed(files: Any) -> None:
         if path not in files:
-            listed = ", ".join(file for file in files if is_gguf(file)) or "none"
-            raise InputError(f"the repository has no {path}", where=name, allowed=listed)
+            gguf_names = ", ".join(file for file in files if is_gguf(file)) or "none"
+            raise InputError(f"the repository has no {path}", where=name, allowed=gguf_names)
 
     folder, _ = fetch_snapshot(hub_id, revision, (path,), check=require_listed)
     return folder / path

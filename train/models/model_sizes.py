@@ -60,8 +60,8 @@ class Sizes(NamedTuple):
 def known_sizes(model: ModelSettings) -> Sizes | None:
     """Return the sizes of an experiment's model, if they are known without loading it.
 
-    None for a hub id that is not in `PUBLISHED`, a folder of an architecture not known here, and a
-    shape whose tokenizer has to be loaded first.
+    None for a hub id that is not in `PUBLISHED`, a folder with an unsupported architecture, and a
+    shape whose tokenizer must be loaded first.
     """
     if model.shape is not None:
         if not isinstance(model.tokenizer, TokenizerTraining):

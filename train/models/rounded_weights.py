@@ -82,7 +82,7 @@ def rounded(weight: "torch.Tensor", bits: Bits) -> "torch.Tensor":
 
 
 def _row_maxima(values: "torch.Tensor") -> "torch.Tensor":
-    """Return the largest absolute value of each row, [rows, 1]; 1 where all are zero."""
+    """Return the largest absolute value of each row, [rows, 1]; 1 if all are zero."""
     largest = values.abs().amax(dim=1, keepdim=True)
     return largest.masked_fill(largest == 0, 1.0)
 

@@ -63,10 +63,21 @@ def check_vocabulary(
     Raises:
         InputError: as `require_rows`.
     """
+    rows = vocabulary_rows(folder, trusted)
+    if rows is not None:
+        require_rows(highest, rows, place=name)
+
+
+def vocabulary_rows(folder: Path, trusted: Mapping[str, Any] | None = None) -> int | None:
+    """Return the number of ids that a saved model accepts; None if its configuration has none.
+
+    Args:
+        folder: folder of `config.json`.
+        trusted: as in `check_causal`.
+    """
     config = _config(folder, trusted)
     rows = getattr(config.get_text_config(), "vocab_size", None) if config is not None else None
-    if isinstance(rows, int):
-        require_rows(highest, rows, place=name)
+    return rows if isinstance(rows, int) else None
 
 
 def require_rows(highest: int, rows: int, *, place: str) -> None:

@@ -49,11 +49,11 @@ def prepared_extension(
     Raises:
         InputError: as `require_extension`; the compiler failed.
     """
-    own = unfinished / "extensions"
-    shutil.rmtree(own, ignore_errors=True)
+    run_copy = unfinished / "extensions"
+    shutil.rmtree(run_copy, ignore_errors=True)
     # File times are preserved, so that ninja has nothing to do.
-    shutil.copytree(compiled_extension(notice), own, ignore=shutil.ignore_patterns("lock"))
-    return {FOLDER: str(own), "PATH": _search_path()}
+    shutil.copytree(compiled_extension(notice), run_copy, ignore=shutil.ignore_patterns("lock"))
+    return {FOLDER: str(run_copy), "PATH": _search_path()}
 
 
 def compiled_extension(notice: Callable[[str], None] | None = None) -> Path:

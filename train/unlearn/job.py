@@ -150,8 +150,8 @@ def retained_rows(
     Raises:
         InputError: as `inject.examples.forget_set.select_members`, or if no member remains.
     """
-    gone = {example.example_id for example in forget}
-    others = [example for example in members(pool) if example.example_id not in gone]
+    forgotten = {example.example_id for example in forget}
+    others = [example for example in members(pool) if example.example_id not in forgotten]
     if not others:
         raise InputError(
             f"{_RETAIN}: no member remains outside the forget set",

@@ -154,7 +154,7 @@ def _expand_to_texts(lost: Any, texts: int) -> torch.Tensor:
     """Return a loss's result as one number per text, [texts].
 
     Raises:
-        InputError: if it is not a tensor of that shape or of one number.
+        InputError: if it is neither a tensor of that shape nor a scalar tensor.
     """
     if isinstance(lost, torch.Tensor) and lost.dim() == 0:
         return lost.expand(texts)
@@ -239,7 +239,7 @@ def block_output(model: torch.nn.Module, index: int) -> Iterator[list[torch.Tens
 
 
 def _config(model: torch.nn.Module) -> Any:
-    """Return the configuration of a model, whatever wraps it."""
+    """Return the configuration of a model, wrapped or not."""
     module: Any = model
     while not hasattr(module, "config") or not hasattr(module.config, "num_hidden_layers"):
         module = module.module

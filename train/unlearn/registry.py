@@ -163,7 +163,7 @@ def parse_methods(
     Args:
         entries: one name each, or `{method: NAME, name: label, sweep: {key: [values]},
             **settings}`.
-        of_job: whether a job calls, which may relearn; a user's experiment sets that elsewhere.
+        of_job: whether a job calls: its entries may relearn; experiments set that elsewhere.
 
     Raises:
         InputError: an unknown method or setting, values that are not allowed, two entries with one
@@ -173,10 +173,10 @@ def parse_methods(
     if not settings:
         raise InputError("no method is named", where=_WHERE, allowed=", ".join(method_names()))
     labels = [setting.label for setting in settings]
-    twice = next((label for label in labels if labels.count(label) > 1), None)
-    if twice is not None:
+    duplicate = next((label for label in labels if labels.count(label) > 1), None)
+    if duplicate is not None:
         raise InputError(
-            f"two entries have the name {twice!r}",
+            f"two entries have the name {duplicate!r}",
             where=_WHERE,
             hint="Give them different `name`s; these distinguish the results.",
         )

@@ -270,7 +270,7 @@ def method_objective(
     if method.hidden_layer is not None:
         setting.require_block(len(block_list(model)))
         layer = method.hidden_layer(settings)
-    pieces = {"forget": texts.forget, "alternative": texts.alternative}
+    texts_by_role = {"forget": texts.forget, "alternative": texts.alternative}
     labels = None
     if method.first is not None and method.labels is not None:
         first = _load_stage_model(job, first_model(job))
@@ -278,9 +278,9 @@ def method_objective(
     original = {}
     if method.reference(settings):
         original = {
-            role: log_probabilities(model, pieces[role], texts, settings)
+            role: log_probabilities(model, texts_by_role[role], texts, settings)
             for role in texts.roles
-            if role in pieces
+            if role in texts_by_role
         }
     return UnlearningObjective(
         loss=method.loss,

@@ -4,8 +4,8 @@ Maini et al. 2024, "LLM Dataset Inference: Did you train on my dataset?": a line
 on one half (here `tune`) how to weigh all detectors' scores, and a one-sided t-test compares its
 values of the suspect rows with those of held-out rows on the other half. Scores are cut at the
 2.5th and 97.5th percentile, as the authors do; the scale is that of the tuning rows of both sides,
-where their code cuts each side by itself. Rows of a group are averaged first. The control sets one
-half of the non-members against the other, as the authors' check of false positives does.
+whereas their code cuts each side separately. Rows of a group are averaged first. The control
+compares two halves of the non-members, as the authors' check of false positives does.
 """
 
 import numpy as np

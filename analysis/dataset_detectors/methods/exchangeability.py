@@ -4,7 +4,7 @@ Oren et al. 2024, "Proving Test Set Contamination in Black Box Language Models",
 the dataset is cut into shards; s_i is the log-likelihood of shard i in canonical order less the
 mean over its shuffles, and a one-sided t-test asks whether the mean of s_i is above 0. Under the
 null hypothesis every order of exchangeable rows is equally likely, so that the p-value is honest
-whatever the model is. Public code divides by the deviation with n in place of n − 1.
+for any model. Public code divides by the deviation with n in place of n − 1.
 """
 
 import numpy as np

@@ -1,4 +1,4 @@
-"""What the pictures of a page are drawn with: escaped SVG elements, text that fits, a scale.
+"""The elements of a page's pictures: escaped SVG, text that fits, a scale.
 
 Letters are text in the page's own fonts, never scaled: a picture is drawn once for a column and
 once for a phone, and the stylesheet shows one of the two. Colours are classes of `style.css`.
@@ -19,7 +19,7 @@ _NARROW, _WIDE = frozenset("iljtfrI.,:;'|!()[] "), frozenset("mwMW@%+−=<>…")
 _CONTROLS = {
     code: ascii(chr(code))[1:-1]
     # C0 but tab and newline, DEL and C1, what turns the direction of the text behind it, and the
-    # two that no XML may hold.
+    # two that no XML may contain.
     for span in ((0, 9), (11, 32), (127, 160), (0x202A, 0x202F), (0x2066, 0x206A), (0xFFFE, 65536))
     for code in range(*span)
 }
@@ -62,14 +62,18 @@ def paragraph(x: float, y: float, lines: Sequence[str], cls: str) -> list[Markup
 
 def path(points: Sequence[tuple[float, float]], cls: str, *, closed: bool = False) -> Markup:
     """Return straight lines through points; of those in one pixel's column the ends are drawn."""
-    columns = [list(same) for _, same in groupby(points, key=lambda point: round(point[0]))]
+    columns = [list(column) for _, column in groupby(points, key=lambda point: round(point[0]))]
     corners = [
         point
-        for same in columns
+        for column in columns
         for point in (
-            same
-            if len(same) < 5
-            else (same[0], *sorted((min(same, key=_height), max(same, key=_height))), same[-1])
+            column
+            if len(column) < 5
+            else (
+                column[0],
+                *sorted((min(column, key=_height), max(column, key=_height))),
+                column[-1],
+            )
         )
     ]
     commands = "L".join(f"{x:.1f} {y:.1f}" for x, y in corners)
@@ -148,7 +152,7 @@ def clipped(content: str, width: float, size: float = 12) -> str:
 
 
 def wrapped(content: str, width: float, lines: int, size: float = 12) -> list[str]:
-    """Return a text in at most so many lines; what does not fit is cut off."""
+    """Return a text in at most this many lines; the rest is cut off."""
     rows: list[str] = [""]
     for word in content.split():
         longer = f"{rows[-1]} {word}".strip()
@@ -177,7 +181,7 @@ class Scale(NamedTuple):
 
 
 def round_limits(values: Sequence[float], step: float, *within: float) -> tuple[float, float]:
-    """Return limits at multiples of a step that hold the finite values and some others."""
+    """Return limits at multiples of a step that contain the finite values and some others."""
     finite = [value for value in values if isfinite(value)] + list(within)
     low, high = floor(min(finite) / step + 1e-9) * step, ceil(max(finite) / step - 1e-9) * step
     return (low, high) if low < high else (low - step, high + step)

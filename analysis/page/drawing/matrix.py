@@ -3,7 +3,7 @@ and its interval, all on one scale.
 
 It is the one form for AUCs, for their differences and for what a check leaves room for. A grid is
 that of one detector over two of its settings: shaded cells, above chance grey, below it blue, the
-fainter the nearer, with numbers where they have room.
+fainter the nearer, with numbers if they fit.
 """
 
 from collections.abc import Mapping, Sequence
@@ -89,7 +89,7 @@ def auc_axis(columns: Sequence[MatrixColumn]) -> MatrixAxis:
 
 
 def difference_axis(columns: Sequence[MatrixColumn]) -> MatrixAxis:
-    """Return the scale of differences in points, which holds them all and 0."""
+    """Return the scale of differences in points, which contains them all and 0."""
     low, high = round_limits(dot_ends(columns), 10, 0)
     step = 10 if high - low <= 50 else 20
     places = [at for at in range(round(low), round(high) + 1) if at % step == 0]
@@ -159,7 +159,7 @@ def _label_width(matrix: Matrix, width: float) -> float:
 
 
 def _too_narrow(matrix: Matrix, width: float) -> bool:
-    """Say whether intervals have too little room on a phone."""
+    """Return whether intervals have too little room on a phone."""
     places = _places(matrix, _label_width(matrix, width), width, phone=True)
     return any(place.scale.end - place.scale.start < _MIN_STRIP for place in places)
 
@@ -202,7 +202,7 @@ def _places(matrix: Matrix, labels: float, width: float, phone: bool) -> list[_P
 
 
 def _heads(matrix: Matrix, places: Sequence[_Place], phone: bool) -> tuple[list[Markup], float]:
-    """Return the heads of groups and columns, and where the rows begin."""
+    """Return the heads of groups and columns, and the top of the rows."""
     marks: list[Markup] = []
     y = 12.0
     columns = list(zip(matrix.columns, places, strict=True))

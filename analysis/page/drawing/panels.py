@@ -62,7 +62,7 @@ class Panels:
     """The number of `y` at which nothing is found: a stronger line."""
     x_label: str
     label: str
-    """What it shows, for readers who do not see it."""
+    """A description for readers who do not see it."""
     height: float = 264.0
     per_row: int = 5
 
@@ -90,7 +90,7 @@ def _draw(figure: Panels, width: float, phone: bool) -> tuple[Markup, float]:
     rows = [figure.panels[at : at + per_row] for at in range(0, len(figure.panels), per_row)]
     marks = []
     for at, panels in enumerate(rows):
-        # What the numbers below the panels are is said below the last row.
+        # The x-axis label appears only below the last row of panels.
         label = figure.x_label if at == len(rows) - 1 else ""
         row = replace(figure, height=height, x_label=label)
         markup = _row(row, panels, width, per_row)
@@ -183,7 +183,7 @@ def _line(line: Line, along: Scale, up: Scale) -> list[Markup]:
 
 
 def _numbers(line: Line, along: Scale, up: Scale) -> list[Markup]:
-    """Write the last number of a line, the first, and those between where there is room."""
+    """Write the last number of a line, the first, and those between if there is room."""
     marks = []
     taken: list[tuple[float, float, float]] = []
     last = len(line.points) - 1

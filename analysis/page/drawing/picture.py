@@ -35,7 +35,7 @@ class Picture(NamedTuple):
     caption: str
     drawing: Drawing
     rows: Sequence[Mapping[str, object]]
-    """The numbers behind it, never rounded, one row per point: what NAME.csv holds."""
+    """Its numbers, never rounded, one row per point: the content of NAME.csv."""
     width: float
     """Of the drawing for a column."""
 
@@ -69,7 +69,7 @@ def write_pictures(folder: Path, pictures: Iterable[Picture]) -> None:
 
 
 def svg_file(drawing: Drawing) -> str:
-    """Return the drawing for a column as a file of its own."""
+    """Return the drawing for a column as a separate file."""
     head, _, marks = str(drawing.wide).partition(">")
     width, height = map(float, re.findall(r'viewBox="0 0 (\S+) (\S+)"', head)[0])
     wide, high = width + 2 * _MARGIN, height + 2 * _MARGIN

@@ -1,1 +1,1 @@
-"""Sections of the page that say what the scores say: a question, and what answers it."""
+"""Sections of the page that present the scores: each has a question and its answer."""

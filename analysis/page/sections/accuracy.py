@@ -132,7 +132,7 @@ def _picture(gains: Sequence[Sequence[Findings]], view: ReportView) -> Picture |
         scoring = _first_value(place, "scoring")
         return AxisHeading(f"{capital(scoring)} scores", name=scoring)
 
-    places = [place for same in gains for place in same]
+    places = [place for cohort_gains in gains for place in cohort_gains]
     crossed = cross(
         places,
         row,

@@ -142,7 +142,7 @@ def _picture(checks: Sequence[Check], titles: dict[str, str]) -> Picture | None:
 
 
 def checks_tables(checks: Sequence[Check]) -> list[Table]:
-    """Return all intervals behind the checks of AUCs."""
+    """Return all intervals that the checks of AUCs use."""
     return [
         Table(
             title=f"{check.name}: every AUC",
@@ -245,5 +245,5 @@ def _unchecked_rows(audit: OverlapFacts) -> list[Part]:
         ),
     )
     more = len(audit.unchecked) - MAX_UNCHECKED
-    listed = f"{more:,} more are listed in the corpus's overlaps.json."
-    return [table, listed] if more > 0 else [table]
+    more_note = f"{more:,} more are listed in the corpus's overlaps.json."
+    return [table, more_note] if more > 0 else [table]

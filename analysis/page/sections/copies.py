@@ -1,4 +1,4 @@
-"""How many copies: small panels of AUC by copies, by detector and by arm, and the numbers."""
+"""The section on copies: panels of AUC by copies, by detector and by arm, and the numbers."""
 
 from collections.abc import Iterable, Mapping, Sequence
 
@@ -31,7 +31,7 @@ def copies_section(view: ReportView) -> Section | None:
         return None
     titles = "copies", "Copies", "How many copies?", _sentence(view, arms[0])
     if len(arms) == 1:
-        # The first screen has drawn it.
+        # The first screen already has the picture.
         tables = copies_tables(arms[0], view.models_only, view.names)
         return answer(*titles, extra=collapsed(tables))
     crossed = _cross_arms(view, arms)
@@ -46,7 +46,7 @@ def copies_section(view: ReportView) -> Section | None:
 
 
 def collapsed(tables: Iterable[Table]) -> list[Part]:
-    """Return tables of detectors with what is low in a long one folded away."""
+    """Return tables of detectors; the lower rows of long ones are folded away."""
     return [
         part
         for table in tables
@@ -97,7 +97,7 @@ def _dose_cells(table: Findings, detector: str) -> dict[str, Estimate]:
 
 
 def _sentence(view: ReportView, table: Findings) -> str:
-    """Say whether the AUC rises with copies, and what it is at each number of them."""
+    """Return a sentence on the AUC's trend with copies, and the AUC at each copy count."""
     name = view.best.detector
     cells = _dose_cells(table, name)
     trend = table.get(detector=name, selection=view.best.selection, metric=TREND)
@@ -109,8 +109,8 @@ def _sentence(view: ReportView, table: Findings) -> str:
     if len(labels) > 5:
         labels = [*labels[:2], *labels[-2:]]
     values = ", ".join(f"{cells[label].text()} with {copies_text(label)}" for label in labels)
-    listed = f": {values}" if values else ""
-    return f"{subject} AUC of {view.name} {verb} with the number of copies{listed}."
+    values_text = f": {values}" if values else ""
+    return f"{subject} AUC of {view.name} {verb} with the number of copies{values_text}."
 
 
 def _cross_arms(view: ReportView, arms: list[Findings]) -> Crossed:

@@ -1,7 +1,7 @@
-"""Which detector: the paired differences as a picture, and every detector of the headline's arm.
+"""Detectors compared: paired differences as a picture, and all detectors of the headline's arm.
 
 Settings are chosen on `tune`, numbers are of `test`. No detector leaves the table in silence:
-controls, upper bounds and detectors without an interval or on rows of their own have the reason in
+controls, upper bounds and detectors without an interval or on separate rows have the reason in
 it, and those that could not run are listed with what to set. What could not be scored follows.
 """
 
@@ -26,7 +26,7 @@ from detect.scores.table import score_notes
 from detect.scoring import SkippedDetector
 
 _BEST = "best"
-"""What the differences to the chosen detector are to."""
+"""The level to which differences to the chosen detector refer."""
 _MAX_REASONS = 4
 
 
@@ -229,7 +229,7 @@ def _why_no_value(name: str, cell: Estimate, places: Sequence[UnscoredRows]) -> 
 
 
 def _set_apart(unscored: Sequence[UnscoredRows]) -> list[Note]:
-    """Say which settings were measured on rows of their own: by setting, over all pools."""
+    """Return notes on settings that were measured on separate rows, over all pools."""
     sums: dict[tuple[str, str], list[tuple[int, int]]] = {}
     for place in unscored:
         for column, failed in place.apart:
@@ -246,7 +246,7 @@ def _set_apart(unscored: Sequence[UnscoredRows]) -> list[Note]:
 
 
 def _unscored_folds(unscored: Sequence[UnscoredRows]) -> list[Fold | None]:
-    """List where rows were set apart, and which rows left every comparison."""
+    """List pools with separately measured rows, and rows that left every comparison."""
     left_out, rows = (
         sum(place.left_out for place in unscored),
         sum(place.rows for place in unscored),

@@ -1,9 +1,9 @@
-"""Scores and examples, on a page of their own.
+"""Scores and examples, on a separate page.
 
 The highest- and lowest-scoring examples let a reader see what the scores are about. The text of a
 protected dataset never enters the page unless requested; its id, copies and score do.
 Below them is the distribution of the chosen detector's scores, one density per copy count, and
-the training loss of each arm, with where the copies were read.
+the training loss of each arm, with the steps at which copies were read.
 """
 
 from collections.abc import Sequence
@@ -164,7 +164,7 @@ def _score_groups(rows: CohortRows, settings: AnalysisSettings) -> dict[str, Flo
 
 
 def _density(values: Floats, places: Floats) -> list[tuple[float, Dot]]:
-    """Return a Gaussian kernel density with Silverman's bandwidth; a spike where all are equal."""
+    """Return a Gaussian kernel density with Silverman's bandwidth; a spike if all are equal."""
     spread = min(
         float(np.std(values)), float(np.subtract(*np.quantile(values, [0.75, 0.25]))) / 1.34
     )
@@ -183,13 +183,13 @@ _MAX_PANELS = 6
 def training_picture(arms: Sequence[Arm]) -> Picture | None:
     """Return one panel per arm (its first seed); None if no arm has a log."""
     logged = {
-        cohort: same[0].training
-        for cohort, same in cohorts(arms).items()
-        if cohort.model == "contaminated" and same[0].training is not None
+        cohort: cohort_arms[0].training
+        for cohort, cohort_arms in cohorts(arms).items()
+        if cohort.model == "contaminated" and cohort_arms[0].training is not None
     }
     panels, rows, sentences, copies = [], list[dict[str, object]](), [], 0
     for cohort, folder in [*logged.items()][:_MAX_PANELS]:
-        # A step whose windows hold no label has no loss.
+        # A step whose windows contain no label has no loss.
         log = [row for row in read_log(folder) if np.isfinite(row.loss)]
         if not log:
             continue

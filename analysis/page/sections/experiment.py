@@ -1,4 +1,4 @@
-"""What was run: texts, streams, models and settings, on which rows.
+"""The experiment: texts, streams, models, settings and rows.
 
 Every value is read from the arms, never from the first choice of the experiment file, so a swept
 setting appears with all the values that it took.
@@ -175,7 +175,7 @@ def _training(arm: ArmSettings) -> str:
     train = arm.train
     return (
         f"{with_noun(train.epochs, 'epoch')}, windows of {train.context}, "
-        f"{train.batch_tokens:,} tokens a step{_precision(train)}"
+        f"{train.batch_tokens:,} tokens per step{_precision(train)}"
     )
 
 

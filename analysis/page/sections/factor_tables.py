@@ -191,7 +191,7 @@ def sweep_pictures(view: ReportView) -> list[Picture | None]:
 
 
 def axis_values(tables: Sequence[Findings], axis: str) -> list[float]:
-    """Return an axis's values in order; none where one of them is not a number."""
+    """Return an axis's values in order; empty if one of them is not a number."""
     try:
         values = sorted({_value(table, axis) for table in tables})
     except ValueError:
@@ -223,7 +223,12 @@ def _sweep_picture(view: ReportView, tables: Sequence[Findings], axis: str) -> P
         return AxisHeading(label, name=f"{value:g}", at=log10(value) if logarithmic else value)
 
     crossed = cross(
-        ((name, arm, table) for arm, same in arms.items() for name in names for table in same),
+        (
+            (name, arm, table)
+            for arm, arm_tables in arms.items()
+            for name in names
+            for table in arm_tables
+        ),
         lambda item: row(item[0], item[1]),
         lambda item: column(_value(item[2], axis)),
         unit=AUC,

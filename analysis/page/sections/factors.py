@@ -1,4 +1,4 @@
-"""What each factor does: paired changes in points of AUC, in words, as a picture and as a table."""
+"""The effect of each factor: paired changes in points of AUC, in words, a picture and a table."""
 
 from collections.abc import Sequence
 
@@ -79,10 +79,10 @@ def change_words(row: Row) -> str:
 def _trim_common(words: str, other: str) -> str:
     """Return words without those with which both texts begin; all if nothing else is left."""
     own_words, other_words = words.split(), other.split()
-    same = next(
+    first_difference = next(
         (at for at, (a, b) in enumerate(zip(own_words, other_words, strict=False)) if a != b), None
     )
-    return words if same is None else " ".join(own_words[same:])
+    return words if first_difference is None else " ".join(own_words[first_difference:])
 
 
 def level_cell(view: ReportView, row: Row, level: str) -> Estimate | None:
@@ -101,7 +101,7 @@ def _place(row: Row, view: ReportView) -> tuple[str, ...]:
 
 
 def _sentence(view: ReportView, contrasts: Sequence[Row]) -> str:
-    """Say what each change of the headline's arm does."""
+    """Return a sentence on the effect of each change to the headline's arm."""
     clauses = []
     for row in contrasts:
         words = view.arm_of(row)

@@ -32,7 +32,7 @@ _ALL = {"dataset": POOLED}
 
 
 def rates_section(view: ReportView) -> Section | None:
-    """Return the section: the sentence, ROC curves and the table; what is decided is folded."""
+    """Return the section: a sentence, ROC curves, the table, and folded decision tables."""
     best, analysis = view.best, view.inputs.analysis
     metrics = [name for name in best.table.values("metric") if name.startswith("tpr@")]
     rates = {float(name.removeprefix("tpr@")): name for name in metrics}
@@ -233,7 +233,7 @@ def _rows(table: pa.Table, place: Mapping[str, str]) -> Sequence[Row]:
 
 def _finding(row: Row) -> tuple[str, ...]:
     dataset = "all datasets" if row["dataset"] == POOLED else row["dataset"]
-    # The statistic with its value, and its interval where it has one.
+    # The statistic with its value, and its interval if it has one.
     measured = f"{row['statistic']}: none"
     if not isnan(row["value"]):
         ends = f" ({row['low']:.2f} to {row['high']:.2f})" if isfinite(row["low"]) else ""
@@ -321,7 +321,7 @@ def _flagged_texts(row: Row, names: Names) -> tuple[str, ...]:
 
 
 def _flagged_control(flagged: pa.Table, model: str, level: str) -> str:
-    """Say what is flagged on a model that saw no member, where all of it is wrong."""
+    """Return a sentence on flagged rows of a model without members: all false positives."""
     own = _rows(flagged, {"model": model} | _ALL)
     if not own:
         return ""

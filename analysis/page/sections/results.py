@@ -1,8 +1,8 @@
-"""The results in full, on a page of their own: every AUC, adjusted AUCs, settings, SURP.
+"""The results in full, on a separate page: every AUC, adjusted AUCs, settings, SURP.
 
 Every AUC of a run is one table that a reader sorts, and filters by arm, dataset and copies: plain
 escaped HTML, so that it is read, searched and printed without any script. Cost: some 500 bytes a
-row, hence `MAX_ROWS`; what is left out then is said, and is in findings.parquet.
+row, hence `MAX_ROWS`; omitted rows are counted on the page and are in findings.parquet.
 
 SURP over its two thresholds is drawn as coloured cells: figure 4 of Zhang and Wu (2024). Every cell
 is on the test rows that its setting could score, so a cell is not a contestant of the tables: there
@@ -84,7 +84,7 @@ def all_results(tables: Sequence[Findings], names: Names = NO_NAMES) -> Explorer
     ]
     rows = [_row(result, rates, names) for result in visible]
     values = [list(dict.fromkeys(row[at].text for row in rows)) for at in range(len(columns))]
-    # What all rows share is said once; results stay, since a reader looks for them.
+    # Values that all rows share appear once; result columns stay, since readers look for them.
     used_columns = [
         at
         for at, column in enumerate(columns)
@@ -127,7 +127,7 @@ class _Result(NamedTuple):
 
 def _results(table: Findings) -> list[_Result]:
     """Return the AUCs of one cohort; a tuned setting that is the default one is one row."""
-    # With one dataset the pooled rows say the same again.
+    # With one dataset the pooled rows would repeat its rows.
     single = len(set(table.values("dataset")) - {POOLED}) == 1
     metrics = [name for name in table.values("metric") if name.startswith(_TPR)]
     results: dict[tuple[str, ...], _Result] = {}
@@ -175,7 +175,7 @@ def _number(value: float, text: str = "") -> Entry:
 
 
 def _limit_results(results: list[_Result], most: int) -> tuple[list[_Result], str]:
-    """Return at most so many rows, the finest divisions left out first, and what was left out."""
+    """Return at most `most` rows, dropping the finest divisions first, and what was dropped."""
     tuned = {
         (result.arm, result.row["detector"]) for result in results if result.selection == "tuned"
     }
@@ -342,7 +342,7 @@ def _place_text(grid: Mapping[_Place, float], place: _Place) -> str:
 
 
 def _extremes(grid: Mapping[_Place, float]) -> str:
-    """Say where the AUC is highest and lowest; of equal ones at the lowest thresholds."""
+    """Return a sentence on the highest and lowest AUC; ties go to the lowest thresholds."""
     finite = sorted((place for place in grid if np.isfinite(grid[place])), key=lambda at: at[::-1])
     highest, lowest = max(finite, key=grid.__getitem__), min(finite, key=grid.__getitem__)
     return f"highest at {_place_text(grid, highest)}; lowest at {_place_text(grid, lowest)}"

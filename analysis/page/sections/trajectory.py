@@ -1,4 +1,4 @@
-"""What the page shows of detection along training: sentences, pictures and the tables behind."""
+"""The page's sections on detection along training: sentences, pictures and their tables."""
 
 from collections.abc import Callable, Mapping, Sequence
 
@@ -163,7 +163,7 @@ def _head(label: str, row: Row, axes: Sequence[str], kind: str = "") -> AxisHead
 def _copies_label(row: Row, rows: Sequence[Row]) -> str:
     # At one checkpoint members of a bin may have had 5 copies, at the next 5 to 8.
     bins = merge_bins({other_row["copies"] for other_row in rows} - {"0"})
-    label = next((label for label, same in bins.items() if row["copies"] in same), "0")
+    label = next((label for label, bin_labels in bins.items() if row["copies"] in bin_labels), "0")
     return {"0": "none yet", "1": "1 copy"}.get(label, f"{label} copies")
 
 
@@ -278,7 +278,7 @@ def _progress(arm: str, rows: Sequence[Row], best: Sequence[str]) -> list[Table]
 
 
 def _members(row: Row | None, usual: int) -> str:
-    """Return the members behind a number, unless they are the usual ones."""
+    """Return a number's count of members, unless it is the usual one."""
     return "" if row is None or row["n_members"] == usual else f"{row['n_members']:,} members"
 
 

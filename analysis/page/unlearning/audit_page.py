@@ -160,7 +160,7 @@ def _texts_picture(chunks: Sequence[tuple[Row, Closest]], record: Row) -> Pictur
     models = _models(visible)
     if not visible:
         return None
-    # Without a control nothing says how much chance writes.
+    # Without a control, the amount of text written by chance is unknown.
     levels = {name: nan if level is None else level for name, level in record["levels"].items()}
     columns = [
         MatrixColumn(
@@ -202,7 +202,7 @@ def _models(chunks: Sequence[tuple[Row, Closest]]) -> list[str]:
 
 
 def _side_pictures(cells: Mapping[str, Estimate]) -> list[Part]:
-    """Return the share that each model writes, and the losses behind the checks."""
+    """Return the share that each model writes, and the losses that the checks use."""
     shares = {
         name.removeprefix("remembered_").capitalize(): cell for name, cell in _shares(cells).items()
     }
@@ -260,7 +260,7 @@ def _badges(record: Row) -> Badges:
 
 
 def _rule_note(cells: Mapping[str, Estimate], record: Row) -> Note | None:
-    """Say what the rule flags, and how often it is wrong."""
+    """Return a note on the chunks that the rule flags and on its error rate."""
     words = {
         "flagged": "Classified as not forgotten: a share of {} of the texts",
         "false_alarms": f"of {record['control']}, where nothing was seen, {{}}",

@@ -23,7 +23,7 @@ _SHARES = {
 }
 _BY_COPIES = {"flagged": "flagged", "remembered_unlearned": "still written"}
 _OPEN_ROWS = 12
-"""A longer table behind the first is folded."""
+"""Longer tables after the first are folded."""
 
 
 def audits_parts(audits: Sequence[Row], audit_pages: Sequence[str]) -> list[Part]:
@@ -54,7 +54,7 @@ def audits_parts(audits: Sequence[Row], audit_pages: Sequence[str]) -> list[Part
 
 
 def _sentence(rows: Sequence[Row]) -> str:
-    """Say how often the ratio rule is wrong, and how much is still written."""
+    """Return a sentence on the ratio rule's error rate and on the text that is still written."""
     whole = [row for row in rows if row["copies"] == ALL]
     pooled = [row for row in whole if row["seed"] is None] or whole
     alarms, written = (

@@ -1,4 +1,4 @@
-"""The paragraph of a paper that says how models were made to forget, and how it was measured."""
+"""The methods paragraph of a paper: how models were unlearned, and how that was measured."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
@@ -36,7 +36,7 @@ class MethodEntry(NamedTuple):
 
 
 def unlearning_paragraphs(methods: Sequence[MethodEntry]) -> tuple[str, ...]:
-    """Return the paragraph; none where nothing was unlearned."""
+    """Return the paragraph; empty if nothing was unlearned."""
     if not methods:
         return ()
     names = list(dict.fromkeys(method.method for method in methods))

@@ -211,8 +211,8 @@ def _verdict_matrix(
         models: with their verdicts.
         kind: of the measures.
         head: the column of a row; None leaves it out.
-        axis: its ends are the least, in steps up to the farthest: a ruined model lies far beyond,
-            and would press all others together.
+        axis: its ends are the least, in steps up to the farthest: a ruined model is far beyond,
+            and would compress all others.
         step: of the scale.
         farthest: end of the scale.
         label: what it shows, with places for the numbers of rows and columns.

@@ -1,4 +1,4 @@
-"""What a run's page shows of unlearned models: verdicts first, then a section per question.
+"""The page's sections on unlearned models: verdicts first, then a section per question.
 
 A sentence names a method if its whole interval supports the claim; the others are counted, not
 judged.
@@ -46,7 +46,7 @@ _SCOPE = re.compile(
 
 @dataclass(frozen=True, kw_only=True)
 class UnlearningInputs:
-    """The tables of an unlearning study, and the methods behind them."""
+    """The tables of an unlearning study, and its methods."""
 
     measures: Sequence[Row]
     """Rows of the question `unlearning`."""
@@ -182,7 +182,7 @@ def _list_names(names: Iterable[str]) -> str:
 
 
 def _forgetting_sentence(arm: UnlearningArm) -> str:
-    """Say how well the headline's detector tells the forgotten texts, before and after."""
+    """Return a sentence on detection of the forgotten texts, before and after unlearning."""
     auc = {"measure": "auc", "detector": arm.detector}
     cells = {model: arm.get(model=model, **auc) for model in (ORIGINAL, RETRAINED)}
     before = [
@@ -200,7 +200,7 @@ def _forgetting_sentence(arm: UnlearningArm) -> str:
 
 
 def _copies_sentence(arm: UnlearningArm) -> str:
-    """Say after which methods texts with more copies are better remembered."""
+    """Return a sentence on methods after which more copies leave more memorisation."""
     return _name_methods(
         arm.by_method("auc_difference_trend", detector=arm.detector),
         "More copies leave more behind after {}, by Somers' D of the residual with copies",
@@ -209,7 +209,7 @@ def _copies_sentence(arm: UnlearningArm) -> str:
 
 
 def _lasting_sentence(arm: UnlearningArm) -> str:
-    """Say after which methods relearning brings back more than the retrained model learns."""
+    """Return a sentence on methods whose relearning recovers more than the retrained model."""
     if not arm.steps:
         return ""
     of = f"{STEPS}{arm.steps[-1]}:{VERSUS_RETRAINED}"
@@ -224,7 +224,7 @@ def _lasting_sentence(arm: UnlearningArm) -> str:
 
 
 def _name_methods(cells: Mapping[str, Estimate], some: str, none: str) -> str:
-    """Name the methods whose interval is above 0, with what holds their intervals."""
+    """Name the methods whose interval is above 0, with the span of their intervals."""
     measured = {method: cell for method, cell in cells.items() if cell.value == cell.value}
     sure = {method: cell for method, cell in measured.items() if cell.available and cell.low > 0}
     if not sure:
@@ -235,7 +235,7 @@ def _name_methods(cells: Mapping[str, Estimate], some: str, none: str) -> str:
 
 
 def _cost_sentence(models: Sequence[ModelVerdict], margin: float) -> str:
-    """Say which methods lost what should have been kept, and which kept it all.
+    """Return a sentence on methods that lost utility, and on those that kept all of it.
 
     Args:
         models: with their verdicts.

@@ -1,4 +1,4 @@
-"""What was measured of unlearned models, arm by arm, and what methods are called in print.
+"""The measures of unlearned models, arm by arm, and the published names of methods.
 
 No number is chosen by its value: the detector that stands for all is the first of a fixed list that
 was run.
@@ -128,7 +128,7 @@ class UnlearningArm:
         return self.names.get(detector, detector)
 
     def get(self, measure: str, model: str = UNLEARNED, **place: str) -> Estimate | None:
-        """Return a number of all copies and datasets, as far as the place says nothing else."""
+        """Return a number of all copies and datasets, unless `place` restricts them."""
         return self.found.get(model=model, measure=measure, **place)
 
     def by_method(self, measure: str, **place: str) -> dict[str, Estimate]:
@@ -138,7 +138,7 @@ class UnlearningArm:
 
 
 def whole(row: Row) -> bool:
-    """Say whether a row is of all copies and datasets."""
+    """Return whether a row is of all copies and datasets."""
     return (row["copies"], row["dataset"]) == (ALL, ALL)
 
 

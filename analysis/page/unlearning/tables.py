@@ -87,8 +87,8 @@ class _Column(NamedTuple):
 
 def study_tables(arm: UnlearningArm) -> dict[str, Table]:
     """Return the tables of one arm by their names, those that have a number."""
-    made = {**_main_tables(arm), **(_further_tables(arm) if arm.detector else {})}
-    return {name: table for name, table in made.items() if table is not None}
+    all_tables = {**_main_tables(arm), **(_further_tables(arm) if arm.detector else {})}
+    return {name: table for name, table in all_tables.items() if table is not None}
 
 
 def _main_tables(arm: UnlearningArm) -> dict[str, Table | None]:
@@ -204,7 +204,7 @@ def _further_tables(arm: UnlearningArm) -> dict[str, Table | None]:
 
 def _table(arm: UnlearningArm, title: str, caption: str, *columns: _Column) -> Table | None:
     """Return a row per model and a column per number; None without any."""
-    rows, behind = [], []
+    rows, counted_rows = [], []
     for model, method in arm.models:
         places = [
             {"model": model, "method": method, "measure": column.measure, **column.place}
@@ -215,11 +215,11 @@ def _table(arm: UnlearningArm, title: str, caption: str, *columns: _Column) -> T
         if any(cells):
             rows.append((model_text(model, method), *cells))
             # General text is counted in documents, by the caption of its table.
-            behind += [row for row, cell in zip(measured_rows, cells, strict=True)
+            counted_rows += [row for row, cell in zip(measured_rows, cells, strict=True)
                        if row is not None and cell and row["forget"]]  # fmt: skip
     heads = ("Model", *(column.head for column in columns))
     title = f"{title} ({arm.name})" if arm.name else title
-    return listing(title, heads, rows, f"{caption} {counts_text(behind)}")
+    return listing(title, heads, rows, f"{caption} {counts_text(counted_rows)}")
 
 
 def _format_models(row: Row) -> str:

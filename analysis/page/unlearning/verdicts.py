@@ -1,8 +1,8 @@
-"""What a study of unlearning says first: which methods forgot, which did not, and at what cost.
+"""The headline of an unlearning study: which methods forgot, which did not, and at what cost.
 
 The rows of the question `verdict` in, sentences out. A method's words are its verdict's, with
 the number of the first declared measure that decides it by its whole interval; no
-measure is picked by what it found. *Near*: the whole interval lies within half the way from the
+measure is picked by its result. *Near*: the whole interval is within half the distance from the
 retrained model (0) to the original (1).
 """
 
@@ -39,24 +39,24 @@ _SAID = {
     RUINED: "ruined it",
     DIVERGED: "ended without a finite score",
 }
-"""What is said of the methods with a verdict, the best first."""
+"""The phrase for the methods with each verdict, the best first."""
 _MAX_NAMED = 4
 MAX_MODELS = 12
-"""In badges and pictures: the first requested ones, whatever their verdicts."""
+"""In badges and pictures: the first requested ones, regardless of their verdicts."""
 
 
 class ModelVerdict(NamedTuple):
     """One unlearned model with its verdict."""
 
     method: str
-    """What the method is called in print."""
+    """The method's published name."""
     arm: str
     """The arm in words; empty if there is but one."""
     verdict: str
     decisive: Row | None
     """The row shown with the verdict; None if no single measure decides it."""
     rows: Sequence[Row]
-    """What every measure says of it."""
+    """The result of every measure."""
 
     @property
     def name(self) -> str:
@@ -90,7 +90,7 @@ def best_first(models: Sequence[ModelVerdict]) -> list[ModelVerdict]:
 
 
 def _find_decisive(verdict: str, rows: Sequence[Row]) -> Row | None:
-    """Return the first measure that says by its interval what the verdict says.
+    """Return the first measure whose interval supports the verdict.
 
     A ruined model has lost against the retrained model and against the original: of the two the
     smaller loss stands for both.
@@ -136,7 +136,7 @@ def leading_sentences(models: Sequence[ModelVerdict], measures: Sequence[Row]) -
 
 
 def unlearning_headline(models: Sequence[ModelVerdict]) -> str:
-    """Say which methods brought the model near one that never saw the texts, and which did not.
+    """Return the sentence on methods whose model is near the retrained one, and on the others.
 
     Args:
         models: with their verdicts.

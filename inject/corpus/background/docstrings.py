@@ -70,7 +70,7 @@ class DocstringsSource(Settings):
         }
 
     def documents(self, skipped: Skipped | None = None) -> Iterator[Document]:
-        """Yield the docstrings, a document each; none is empty, so `skipped` stays as it is.
+        """Yield one document per docstring; none is empty, so `skipped` does not change.
 
         Raises:
             InputError: a package is not installed or has no Python source; the cache folder
@@ -123,7 +123,7 @@ def _docstrings(path: Path, name: str) -> Iterator[Document]:
             warnings.simplefilter("ignore")
             tree = ast.parse(path.read_bytes())
     except (SyntaxError, ValueError, RecursionError):
-        # Packages ship files for other Python versions and templates; they hold no text for us.
+        # Packages ship files for other Python versions and templates; they contain no text for us.
         return
     yield from _walk(tree, name)
 

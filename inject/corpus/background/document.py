@@ -112,7 +112,7 @@ def text_of(values: Mapping[str, Any], field: str | None, place: str) -> str | N
         return None
     if not isinstance(value, str):
         raise InputError(
-            f"field {name!r} holds {type(value).__name__}, not a string",
+            f"field {name!r} contains {type(value).__name__}, not a string",
             where=place,
             hint="Name another field with `field:`.",
         )

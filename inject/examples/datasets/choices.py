@@ -87,18 +87,25 @@ class _RawOptions(NamedTuple):
 
 
 def read_choice(
-    options: Any, letters: Any, answer: Any, how: RowsOptions, *, key: str, seed: int, place: str
+    options: Any,
+    letters: Any,
+    answer: Any,
+    settings: RowsOptions,
+    *,
+    key: str,
+    seed: int,
+    place: str,
 ) -> tuple[list[str], int | None, bool]:
     """Return a row's options, the right one, and whether the row gives it by its text.
 
     Options are without letters, in the order shown; the right one is an index, None if the row does
-    not say.
+    not contain it.
 
     Args:
         options: as the row has them (see the module's first lines).
         letters: the data's labels of the options, a list; None if not mapped.
         answer: as the row has it; None or an empty text: the row does not give it.
-        how: the dataset's options.
+        settings: the dataset's options.
         key: distinguishes the row from others, such as its question.
         seed: keys, with `key` and the options, the order if options are shuffled.
         place: file and row, for messages.
@@ -114,8 +121,8 @@ def read_choice(
     texts = _without_letters(texts, positions)
     gold, by_text = None, False
     if answer is not None and answer != "":
-        gold, by_text = _gold(answer, raw, texts, how, place)
-    if how.shuffle_options:
+        gold, by_text = _gold(answer, raw, texts, settings, place)
+    if settings.shuffle_options:
         item = item_key("\n".join([key, *texts]))
         option_keys = words(seed, Stream.SHUFFLE_OPTIONS, item, range(len(texts)))
         order = np.argsort(option_keys, kind="stable").tolist()
@@ -176,9 +183,9 @@ def _names(values: Any, options: int, place: str) -> list[str]:
         number = len(values) if isinstance(values, list | tuple) else "no list of"
         raise InputError(f"{number} letters for {options} options", where=place)
     names = [str(value).strip() for value in values]
-    twice = next((name for name in names if names.count(name) > 1), None)
-    if twice is not None:
-        raise InputError(f"two options of the row have the label {twice!r}", where=place)
+    duplicate = next((name for name in names if names.count(name) > 1), None)
+    if duplicate is not None:
+        raise InputError(f"two options of the row have the label {duplicate!r}", where=place)
     return names
 
 
@@ -203,7 +210,7 @@ def _without_letters(texts: list[str], names: Sequence[str]) -> list[str]:
 
 
 def _gold(
-    answer: Any, raw: _RawOptions, texts: list[str], how: RowsOptions, place: str
+    answer: Any, raw: _RawOptions, texts: list[str], settings: RowsOptions, place: str
 ) -> tuple[int, bool]:
     if isinstance(answer, list | tuple) and answer:
         if len(answer) == len(texts) and all(value in (0, 1) for value in answer):
@@ -212,12 +219,12 @@ def _gold(
     if isinstance(answer, float) and answer.is_integer():
         answer = int(answer)
     text = str(answer).strip()
-    readings = dict(_readings(text, raw, texts, how))
+    readings = dict(_readings(text, raw, texts, settings))
     if "label" in readings:
         return readings["label"], False
     indices = set(readings.values())
     if not indices:
-        raise _no_option(text, raw, texts, how, place)
+        raise _no_option(text, raw, texts, settings, place)
     if len(indices) > 1:
         ways = ", ".join(
             f"by {way} option {letter(index)}" for way, index in sorted(readings.items())
@@ -231,11 +238,11 @@ def _gold(
 
 
 def _readings(
-    text: str, raw: _RawOptions, texts: list[str], how: RowsOptions
+    text: str, raw: _RawOptions, texts: list[str], settings: RowsOptions
 ) -> Iterator[tuple[str, int]]:
     """Yield (way, index of the option) for every way in which the answer names an option."""
     bare = _BARE.fullmatch(text)
-    if how.answers in ("auto", "letter"):
+    if settings.answers in ("auto", "letter"):
         for name in (text, bare[1] if bare else text):
             if name in raw.names:
                 yield "label", raw.names.index(name)
@@ -243,11 +250,11 @@ def _readings(
         positions = [letter(index) for index in range(len(texts))]
         if not raw.names and bare and bare[1].upper() in positions:
             yield "letter", positions.index(bare[1].upper())
-    if how.answers in ("auto", "index") and _WHOLE_NUMBER.fullmatch(text):
-        index = int(text) - how.first_index
+    if settings.answers in ("auto", "index") and _WHOLE_NUMBER.fullmatch(text):
+        index = int(text) - settings.first_index
         if 0 <= index < len(texts):
             yield "index", index
-    if how.answers in ("auto", "text"):
+    if settings.answers in ("auto", "text"):
         same = [
             index for index, forms in enumerate(zip(texts, raw.texts, strict=True)) if text in forms
         ]
@@ -267,25 +274,25 @@ def _find_flag(flags: Sequence[Any], place: str) -> int:
 
 
 def _no_option(
-    text: str, raw: _RawOptions, texts: list[str], how: RowsOptions, place: str
+    text: str, raw: _RawOptions, texts: list[str], settings: RowsOptions, place: str
 ) -> InputError:
-    last = len(texts) - 1 + how.first_index
+    last = len(texts) - 1 + settings.first_index
     names = ", ".join(raw.names or (letter(index) for index in range(len(texts))))
     allowed = {
         "letter": names,
-        "index": f"{how.first_index} to {last}",
+        "index": f"{settings.first_index} to {last}",
         "text": "the text of exactly one option",
     }
     hint = "If the text is free and not an option, map it to a name other than `answer`."
-    if _WHOLE_NUMBER.fullmatch(text) and how.answers in ("auto", "index"):
+    if _WHOLE_NUMBER.fullmatch(text) and settings.answers in ("auto", "index"):
         problem = f"the answer {text} is out of range: the row has {len(texts)} options"
-        if how.first_index == 0 and int(text) == len(texts):
+        if settings.first_index == 0 and int(text) == len(texts):
             hint = "If indices count from 1, set the contaminant's `options.first_index: 1`."
     else:
         # The row may be protected, or long: its text is not repeated.
         description = repr(text) if len(text) <= 12 else f"of {len(text)} characters"
         problem = f"the answer {description} is not one of the row's {len(texts)} options"
-    kinds = [how.answers] if how.answers != "auto" else list(allowed)
+    kinds = [settings.answers] if settings.answers != "auto" else list(allowed)
     return InputError(
         problem, where=place, allowed="; ".join(allowed[kind] for kind in kinds), hint=hint
     )

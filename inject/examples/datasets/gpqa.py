@@ -110,7 +110,9 @@ def _decrypt(path: Path, name: str, password: str) -> str:
             hint="Leave `options.password` out to use the one that the authors publish.",
         ) from None
     if not content or len(content) > _LARGEST:
-        problem = f"unpacks to more than {_LARGEST >> 20} MiB" if content else "holds no such file"
+        problem = (
+            f"unpacks to more than {_LARGEST >> 20} MiB" if content else "contains no such file"
+        )
         raise InputError(
             f"the zip {problem}.", where=f"{path}!{name}", hint="Is it the authors' zip?"
         )

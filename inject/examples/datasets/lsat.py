@@ -48,7 +48,7 @@ def lsat_rows(source: DatasetSource) -> Iterator[Row]:
     answer_letter, answer_text, section (empty if the file's name does not give it).
     """
     sections = LsatOptions.model_validate(source.options).sections
-    # A file is read once, whatever its section.
+    # A file is read once for all sections.
     places = [hub for section, hub in _HUBS.items() if section in sections]
     for hub in places if source.path is None else places[:1]:
         for row in placed_rows(source, hub, purpose="lsat"):

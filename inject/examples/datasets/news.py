@@ -1,4 +1,4 @@
-"""Dated news articles: a control whose members and non-members differ in nothing.
+"""Dated news articles: a control whose members and non-members do not differ.
 
 Read from CSV or JSON Lines with `date`, `title`, `text` and `url` (Wikinews' archive; also
 `published_date`, `content` and `link`, the names that the hub's BBC archive uses), or from

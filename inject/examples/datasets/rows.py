@@ -2,7 +2,7 @@
 
 `fields` gives the path of each field: `{id: qid, question: q.stem, answer: gold}`. A dotted
 path walks into objects, by number into lists, and by `*` into every item of a list; a column
-whose own name holds the dots comes first. `id`, `group` and `label` are the row's id, its group
+whose own name contains the dots comes first. `id`, `group` and `label` are the row's id, its group
 and its stratum; every other name is for the template. Without `fields` the usual names are looked
 for in each row (`text`; `question`, `passage`, `options` or `choices`, `answer` or `answerKey`;
 `id`, `group`, `label`).
@@ -49,14 +49,14 @@ def mapped_rows(source: DatasetSource) -> Iterator[Row]:
     """Yield the rows; fields as mapped."""
     if source.path is None:
         raise InputError("needs a file.", where="rows", hint="Give `path:`.")
-    how = RowsOptions.model_validate(source.options)
+    settings = RowsOptions.model_validate(source.options)
     for row in read_rows(source.path, purpose="rows"):
-        if not _agrees(row, how.where):
+        if not _agrees(row, settings.where):
             continue
         values = _map_fields(row, source.fields) if source.fields else _by_usual_names(row)
-        if how.share is not None and not _is_read(values, how.share):
+        if settings.share is not None and not _is_read(values, settings.share):
             continue
-        fields = _fields(row, values, how, source.seed)
+        fields = _fields(row, values, settings, source.seed)
         yield Row(
             fields=fields,
             source_id=str(fields.get("id") or place_id(row)),
@@ -97,7 +97,7 @@ def _is_read(values: Mapping[str, Any], share: float) -> bool:
 
 
 def _fields(
-    row: PlacedRow, values: Mapping[str, Any], how: RowsOptions, seed: int
+    row: PlacedRow, values: Mapping[str, Any], settings: RowsOptions, seed: int
 ) -> dict[str, Any]:
     options = values.get(_OPTIONS)
     # A text is what the row shows as its options, and is shown as it is.
@@ -112,7 +112,7 @@ def _fields(
         options,
         values.get(_LETTERS),
         values.get(_ANSWER),
-        how,
+        settings,
         key=plain.get("question", ""),
         seed=seed,
         place=row.place,
@@ -197,7 +197,7 @@ def _plain_text(row: PlacedRow, name: str, value: Any) -> str:
         value = value[0] if value else None
     if isinstance(value, Mapping | list | tuple):
         raise InputError(
-            f"field {name!r} holds a {type(value).__name__}.",
+            f"field {name!r} contains a {type(value).__name__}.",
             where=row.place,
             allowed="a text, a number, or a list of them",
             hint="A dotted path such as `q.stem` leads into an object.",

@@ -43,7 +43,7 @@ class DatasetSource:
     fields: Mapping[str, FieldPath] = field(default_factory=dict)
     """Field name -> dotted path in the row; only for datasets with `maps_fields`."""
     seed: int
-    """Keys whatever the dataset draws: the order of options, the invented facts."""
+    """The key of the dataset's random draws: the order of options, the invented facts."""
     limit: int | None = None
     """At most this many rows are of use; None means all. Always set for an endless dataset."""
 
@@ -79,7 +79,7 @@ class Dataset:
     options: type[Settings] = NoOptions
     """The settings class of the dataset's options; every field has a default."""
     unidentified: frozenset[str] = frozenset()
-    """Names of options that do not bear on the content, such as a password."""
+    """Names of options that do not affect the content, such as a password."""
     maps_fields: bool = False
     """True: the user maps each field to its path in a row."""
 

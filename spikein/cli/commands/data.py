@@ -28,7 +28,7 @@ def data(
         list[str] | None,
         argument(
             "[NAME]...",
-            "Datasets, or presets whose data to use; all datasets by default.",
+            "Datasets, or presets whose data to use; all but large datasets by default.",
             autocompletion=completion.public_data,
         ),
     ] = None,
@@ -73,7 +73,7 @@ def data(
             f"spikein data has no action {action!r}.{did_you_mean(action, (_FETCH, _LIST))}",
             allowed=f"{_FETCH}, {_LIST}",
         )
-    chosen = data_sets(_data_names(names or ()))
+    chosen = data_sets(_data_names(names or ()), with_large=action == _LIST)
     accepted = {data_set.name for data_set in data_sets(accept_terms)} if accept_terms else set()
     for data_set in chosen:
         if data_set.name in accepted and not data_set.terms:

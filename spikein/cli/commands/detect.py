@@ -73,9 +73,14 @@ def detect(
         option(
             "--benchmark NAME",
             "The benchmark of the rows: [cyan]wikimia-32[/], [cyan]-64[/], [cyan]-128[/], "
-            "[cyan]-256[/], [cyan]mimir[/], [cyan]arxivtection[/], [cyan]rows[/]. The rows are "
+            "[cyan]-256[/], [cyan]mimir[/], [cyan]arxivtection[/], [cyan]toaa[/], "
+            "[cyan]hubble[/], [cyan]checkmia[/], [cyan]olmomia[/], [cyan]rows[/]. The rows are "
             "checked, and `blind` is reported alongside every number.",
         ),
+    ] = None,
+    subset: Annotated[
+        str | None,
+        option("--subset NAME", "Condition of [cyan]toaa[/], or copies of [cyan]hubble[/]."),
     ] = None,
     limit: Annotated[
         int | None,
@@ -92,6 +97,14 @@ def detect(
             "Column of the label; [cyan]labels.seen=true[/] defines labels other than 0 and 1.",
             show_default="label",
         ),
+    ] = None,
+    ids_column: Annotated[
+        str | None,
+        option("--ids-column NAME", "Column of token ids, scored as they are, not of a text."),
+    ] = None,
+    ids_start_column: Annotated[
+        str | None,
+        option("--ids-start-column NAME", "Column of the first position of a row to score."),
     ] = None,
     delimiter: Annotated[
         str | None,
@@ -152,6 +165,9 @@ def detect(
 
       spikein detect --model my/model --benchmark wikimia-64 --examples 64.jsonl dtype=bfloat16
 
+      spikein detect --model sbordt/OLMo-2-179M-Exp --benchmark toaa --subset random_8tok_16x \
+--examples data/detect/toaa/train.parquet reference=sbordt/OLMo-2-179M
+
       spikein detect --server http://localhost:8000/v1 --model my-model --examples rows.jsonl \
 --dry-run
 
@@ -172,6 +188,9 @@ def detect(
         "limit": limit,
         "text_column": text_column,
         "label_column": label_column,
+        "ids_column": ids_column,
+        "ids_start_column": ids_start_column,
+        "subset": subset,
         "delimiter": delimiter,
         "detectors": detectors,
         "store": store,

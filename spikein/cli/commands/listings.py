@@ -58,10 +58,10 @@ def detectors(
         warn(warning)
 
 
-def _print_list(listed: "list[DetectorFacts]") -> None:
+def _print_list(detectors: "list[DetectorFacts]") -> None:
     from detect.access import Access
 
-    several = len({detector.origin for detector in listed}) > 1
+    several = len({detector.origin for detector in detectors}) > 1
     print_table(
         ("name", "in print", "access", "needs", "cost of a text", "depends on", "paper", "from"),
         (
@@ -75,7 +75,7 @@ def _print_list(listed: "list[DetectorFacts]") -> None:
                 detector.source,
                 detector.origin if several else None,
             )
-            for detector in listed
+            for detector in detectors
         ),
     )
     say("Access to the target that a detector requires; each level includes those before it:")

@@ -171,10 +171,10 @@ def _time(result: "PlanResult") -> str:
     words, rate = time_in_words(seconds), result.measured
     if rate is None:
         return words
-    how = "" if rate.whole else ", on a smaller model"
+    model_note = "" if rate.whole else ", on a smaller model"
     return (
         f"{words} ({rate.flops_per_second / 1e9:,.1f} GFLOP/s in {rate.steps} training steps on "
-        f"its {rate.device}{how}; other work on the machine makes it longer)"
+        f"its {rate.device}{model_note}; other work on the machine makes it longer)"
     )
 
 

@@ -66,9 +66,9 @@ def presets(
         say("")
 
 
-def _print_list(listed: "list[Preset]") -> None:
+def _print_list(presets: "list[Preset]") -> None:
     folder = None
-    for preset in listed:
+    for preset in presets:
         if preset.folder != folder:
             folder = preset.folder
             say("")

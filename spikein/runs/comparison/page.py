@@ -81,14 +81,16 @@ def _settings(names: tuple[str, str], origins: Origins) -> Table | str:
 
 def _versions(names: tuple[str, str], origins: Origins) -> Table:
     """Return the versions of code and libraries that made the artifacts."""
-    made = origins.versions
-    libraries = dict.fromkeys(name for artifacts in made for name in artifacts.libraries)
+    versions_by_run = origins.versions
+    libraries = dict.fromkeys(name for artifacts in versions_by_run for name in artifacts.libraries)
     rows = [
-        ("spikein", *("; ".join(artifacts.code) or "not known" for artifacts in made)),
+        ("spikein", *("; ".join(artifacts.code) or "not known" for artifacts in versions_by_run)),
         *(
             (name, *("; ".join(versions) for versions in both))
             for name in libraries
-            if len(both := [artifacts.libraries.get(name, (NOTHING,)) for artifacts in made])
+            if len(
+                both := [artifacts.libraries.get(name, (NOTHING,)) for artifacts in versions_by_run]
+            )
             and both[0] != both[1]
         ),
     ]
@@ -98,7 +100,7 @@ def _versions(names: tuple[str, str], origins: Origins) -> Table:
 
 def _artifacts(names: tuple[str, str], origins: Origins) -> list[Part]:
     """Return the number of shared artifacts, and those of another recipe with the same content."""
-    same = [change.name for change in origins.changes if change.same_content]
+    equal_content = [change.name for change in origins.changes if change.same_content]
     return [
         Table(
             title="Artifacts",
@@ -106,7 +108,11 @@ def _artifacts(names: tuple[str, str], origins: Origins) -> list[Part]:
             rows=tuple((kind, *map(str, counts)) for kind, *counts in origins.kinds),
             caption="A shared artifact was built once, from one recipe.",
         ),
-        *([f"Built from another recipe with the same content: {', '.join(same)}"] if same else []),
+        *(
+            [f"Built from another recipe with the same content: {', '.join(equal_content)}"]
+            if equal_content
+            else []
+        ),
     ]
 
 

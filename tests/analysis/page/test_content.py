@@ -85,8 +85,8 @@ def test_setup_shows_base_model_twins_and_precision():
     facts = dict(setup(arms, swept=[], seeds=[0]).rows)
     assert facts["Base model"].endswith(", float32")
     first, second = facts["Training"].split("; ")
-    assert first.endswith("tokens a step, float32")
-    assert second.endswith("tokens a step, bfloat16")
+    assert first.endswith("tokens per step, float32")
+    assert second.endswith("tokens per step, bfloat16")
 
 
 def test_dropped_rows_and_protected_texts_are_named_by_dataset_and_pool():

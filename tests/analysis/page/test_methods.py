@@ -45,7 +45,7 @@ def test_methods_text_contains_all_settings_and_swept_values(two):
     assert "The pretrained model some/model" in models
     assert "4,000 clean tokens (seed 7: AdamW, learning rate 0.002, schedule cosine" in models
     assert "AdamW, learning rate 0.001 and 0.01, schedule constant, warm-up over no st" in models
-    assert "tokens a step 1,024, weight decay 0.1, betas 0.9/0.95" in models
+    assert "tokens per step 1,024, weight decay 0.1, betas 0.9/0.95" in models
     assert "with the seeds 0, 1, 2" in models
     assert "min_k (Shi et al. 2024 (Min-K% Prob), equation 1; k=0.2; tuned over" in detectors
     assert detectors.startswith("Detectors. A higher score means more likely a member. 3 detectors")
@@ -98,5 +98,5 @@ def test_methods_files_match_the_page_and_markup_is_escaped(two, tmp_path):
     html = render_page("report", "x", [], [methods_section(described, linked=False)], script=False)
     assert "4,000 clean tokens (seed 7" in html
     assert "@misc{shi2024detecting," in html
-    assert 'href="methods.md"' not in html, "no link without files next to the page"
+    assert 'href="methods.md"' not in html, "the page links to a file that does not exist"
     assert "<b>" not in html.split('id="methods"')[1].split("</section>")[0]

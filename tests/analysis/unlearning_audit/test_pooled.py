@@ -55,7 +55,7 @@ def write_audit(folder, seed, *, texts=30, writes=0.5):
     return folder
 
 
-def counted(folder, copies=None):
+def count_shares(folder, copies=None):
     """Return all shares of one seed by counting rows."""
     all_rows = pq.read_table(folder / "chunks.parquet").to_pylist()
     chunks = [row for row in all_rows if row["part"] == "audited"]
@@ -97,7 +97,7 @@ def test_pooled_shares_are_means_over_seeds(tmp_path):
     folders = [write_audit(tmp_path / str(seed), seed) for seed in range(3)]
     rows = pooled_rows(folders)
     for copies in (None, 1, 8):
-        expected = [counted(folder, copies) for folder in folders]
+        expected = [count_shares(folder, copies) for folder in folders]
         label = "all" if copies is None else str(copies)
         by_quantity = {row["quantity"]: row for row in rows if row["copies"] == label}
         assert by_quantity.keys() == expected[0].keys()
@@ -118,7 +118,7 @@ def test_seeds_without_counts_are_omitted_and_zero_has_an_interval(tmp_path):
     rows = pooled_rows(folders)
     missed = next(row for row in rows if (row["quantity"], row["copies"]) == ("missed", "all"))
     assert missed["seeds"] == 2
-    own = [counted(folders[seed])["missed"] for seed in (0, 2)]
+    own = [count_shares(folders[seed])["missed"] for seed in (0, 2)]
     assert missed["value"] == pytest.approx(np.mean(own))
     silent = [write_audit(tmp_path / f"silent {seed}", seed, writes=0.0) for seed in range(2)]
     by_quantity = {row["quantity"]: row for row in pooled_rows(silent)}

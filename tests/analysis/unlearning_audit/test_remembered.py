@@ -164,7 +164,7 @@ def test_band_is_the_papers_open_interval():
     ratios = np.array([1 / 1.15, 0.87, 1.0, 1.1499, 1.15, 1.2, math.nan])
     assert Band().holds(ratios).tolist() == [False, True, True, True, False, False, False]
     for ends in ((1.0, 1.0), (2.0, 1.0), (-1.0, 2.0)):
-        with pytest.raises(ValueError, match="holds no ratio"):
+        with pytest.raises(ValueError, match="contains no ratio"):
             AuditRule(band=ends)
 
 

@@ -28,7 +28,7 @@ def evidence_of(answers, clean=(), documents=None):
     return Evidence(texts=["x"] * len(answers), statistics={}, choices=choices)
 
 
-def scored(evidence, detectors="de_cop"):
+def score_evidence(evidence, detectors="de_cop"):
     names = [str(row) for row in range(len(evidence.texts))]
     return score_rows(names, evidence, with_grids(parse_detectors(detectors)))
 
@@ -69,7 +69,7 @@ def test_score_is_the_share_of_orders_answered_correctly(bias):
     answers = random_answers(7, seed=1, bias=bias)
     clean = random_answers(5, seed=2, bias=bias)
     documents = ["a", "a", "b", "a", "c"]
-    results = scored(evidence_of(answers, clean, documents))
+    results = score_evidence(evidence_of(answers, clean, documents))
     assert values(results) == pytest.approx([naive(answer, clean, documents) for answer in answers])
     assert values(results, "calibration=none") == pytest.approx(
         [naive(answer, [], []) for answer in answers]
@@ -77,15 +77,15 @@ def test_score_is_the_share_of_orders_answered_correctly(bias):
 
 
 def test_missing_clean_passages_are_reported_as_no_calibration():
-    _, notes = scored(evidence_of(random_answers(1)))
+    _, notes = score_evidence(evidence_of(random_answers(1)))
     assert "NOT calibrated" in notes[0]
     unanswered = ChoiceAnswers(reason="why")
-    assert "NOT calibrated" in scored(evidence_of(random_answers(1), [unanswered]))[1][0]
+    assert "NOT calibrated" in score_evidence(evidence_of(random_answers(1), [unanswered]))[1][0]
 
 
 def test_equally_likely_labels_give_no_choice():
     equal = ChoiceAnswers(log_probability=np.full((24, 4), -3.0, np.float32))
-    assert values(scored(evidence_of([equal]))) == [0.0]
+    assert values(score_evidence(evidence_of([equal]))) == [0.0]
 
 
 def test_letters_are_compared_with_the_verbatim_position():
@@ -96,13 +96,13 @@ def test_letters_are_compared_with_the_verbatim_position():
         ChoiceAnswers(letters=np.array(some, np.int8)),
         ChoiceAnswers(letters=np.zeros(24, np.int8)),
     ]
-    results = scored(evidence_of(answers))
+    results = score_evidence(evidence_of(answers))
     assert values(results) == pytest.approx([1.0, 16 / 24, 6 / 24])
     assert "letters have no probabilities" in results[1][0]
 
 
 def test_passage_without_answers_has_a_reason():
-    table, _ = scored(
+    table, _ = score_evidence(
         evidence_of([ChoiceAnswers(reason="no three paraphrases"), *random_answers(1)])
     )
     row = table.to_pylist()[0]
@@ -112,7 +112,7 @@ def test_passage_without_answers_has_a_reason():
 
 def test_score_is_not_a_thresholded_prediction():
     """A known mistake of public code: an AUC of thresholded predictions."""
-    scores = values(scored(evidence_of(random_answers(60, seed=4))))
+    scores = values(score_evidence(evidence_of(random_answers(60, seed=4))))
     assert len(set(scores)) > 5
 
 
@@ -121,4 +121,4 @@ def test_de_cop_needs_answers_and_only_text_access():
     assert setting.name == "de_cop"
     assert setting.detector.access_with(setting.parameters) is Access.TEXT
     with pytest.raises(InputError, match="de_cop needs paraphrases to choose from"):
-        scored(Evidence(texts=["x"], statistics={}))
+        score_evidence(Evidence(texts=["x"], statistics={}))

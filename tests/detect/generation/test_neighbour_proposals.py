@@ -23,7 +23,7 @@ def masked():
 
 
 def test_special_token_in_a_text_is_read_as_letters():
-    """It is a replaceable place in the text, whatever the tokenizer makes of it."""
+    """It is a replaceable place in the text, regardless of its tokens."""
     from tokenizers import pre_tokenizers
 
     model, tokenizer = tiny_masked_parts(context=8)

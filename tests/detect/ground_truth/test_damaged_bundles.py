@@ -27,8 +27,10 @@ POOL, SCORES = "examples/pool/examples.parquet", "scores/0/scores.parquet"
 def with_header(path: Path, /, **changes) -> Path:
     """Change the header and its digest, as a malicious author could."""
     values = {**json.loads((path / HEADER).read_text()), **changes}
-    named = {name: value for name, value in values.items() if name not in ("content", "created")}
-    (path / HEADER).write_text(json.dumps({**values, "content": digest(named)}))
+    hashed_values = {
+        name: value for name, value in values.items() if name not in ("content", "created")
+    }
+    (path / HEADER).write_text(json.dumps({**values, "content": digest(hashed_values)}))
     return path
 
 
@@ -171,7 +173,7 @@ def test_oversized_table_is_rejected_before_it_is_read(tmp_path, monkeypatch):
 
 @pytest.mark.parametrize("column", ["text", "paraphrases"])
 def test_repeated_text_is_counted_before_it_is_unpacked(copied, column):
-    """Dictionary encoding stores a repeated text once, whatever the file's declared size."""
+    """Dictionary encoding stores a repeated text once, regardless of the declared size."""
     text = "x" * 4_000_000
     with_column(copied, POOL, column, lambda _: text if column == "text" else [text, text])
     with pytest.raises(InputError, match="unpacks to more than 200 times its size"):

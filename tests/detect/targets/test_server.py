@@ -190,10 +190,10 @@ def test_partial_characters_and_start_tokens_have_text_offsets():
         (echoed(["One", " two"], []), "log-probabilities of 0 of 1 tokens"),
         (echoed(["One", " two"], [None]), "log-probabilities of 0 of 1 tokens"),
         (echoed(["One", " two"], [-9999.0]), "log-probabilities of 0 of 1 tokens"),
-        (echoed(["One", " two"], [-1.0]), "holds no ids with ranks"),
+        (echoed(["One", " two"], [-1.0]), "contains no ids with ranks"),
         (echoed(["One", " two"], [-1.0], [3], [1], model="n"), "are from several models: m, n"),
-        (echoed([7, 8], [-1.0]), "holds no tokens of the text"),
-        (text("One two"), "holds no tokens of the text"),
+        (echoed([7, 8], [-1.0]), "contains no tokens of the text"),
+        (text("One two"), "contains no tokens of the text"),
     ],
 )  # fmt: skip
 def test_replies_for_another_text_or_model_are_rejected(reply, problem):

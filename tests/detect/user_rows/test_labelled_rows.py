@@ -39,12 +39,12 @@ def test_usual_label_forms_are_read(tmp_path):
         ([{"text": "a", "label": [1]}], r"rows.jsonl:1: label \[1\]"),
         ([{"text": "a"}, {"text": "b", "label": 1}], r"rows.jsonl:1: this row has no label"),
         ([{"words": "a"}], r"rows.jsonl:1: the row has no text, only words"),
-        ([{"text": 5}], r"rows.jsonl:1: 'text' holds int"),
+        ([{"text": 5}], r"rows.jsonl:1: 'text' contains int"),
         ([{"text": "a", "paraphrases": "b"}], r"rows.jsonl:1: .*is not a list of texts"),
         ([{"text": "a", "paraphrases": ["b", 3]}], r"rows.jsonl:1: .*is not a list of texts"),
-        ([{"text": "a", "title": ["b"]}], r"rows.jsonl:1: 'title' holds list"),
+        ([{"text": "a", "title": ["b"]}], r"rows.jsonl:1: 'title' contains list"),
         ([{"Example_A": "a", "Answer": "E"}], r"rows.jsonl:1: .*'E' names no option. .*A, B, C, D"),
-        ([{"Example_A": "a", "Example_C": 3}], r"rows.jsonl:1: 'example_c' holds int"),
+        ([{"Example_A": "a", "Example_C": 3}], r"rows.jsonl:1: 'example_c' contains int"),
     ],
 )
 def test_bad_rows_name_file_and_line(rows, message, tmp_path):
@@ -101,7 +101,7 @@ def test_column_names_ignore_case(tmp_path):
         (tmp_path / "a.csv").write_text(f"{header}\none,1,x,g\ntwo,0,y,g\n")
         table = read_labelled(str(tmp_path / "a.csv"))
         assert table[:4] == (["one", "two"], ["x", "y"], [True, False], ["group g", "group g"])
-        assert table[4:] == (None, None, (), False)
+        assert table[4:] == (None, None, (), False, None, None)
 
 
 def test_exact_column_name_wins_over_another_case(tmp_path):

@@ -59,8 +59,8 @@ def test_unknown_placeholder_error_lists_fields_and_a_suggestion():
     ("template", "value", "message"),
     [
         *((bad, "x", "template") for bad in ("{a", "{}", "{a.b}", "{a!r}", "plain", "{a:x}")),
-        ("{a}", 1, "field 'a' holds a"),
-        ("{a}", ["a", 1], "field 'a' holds a"),
+        ("{a}", 1, "field 'a' contains a"),
+        ("{a}", ["a", 1], "field 'a' contains a"),
         ("{a:(A)}", "text", r"a list of texts for {a:\(A\)}"),
     ],
 )

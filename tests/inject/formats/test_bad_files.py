@@ -35,8 +35,8 @@ BAD_INDEX = {
     "multimodal": (modes, "multimodal"),
     "more sequences than there are": (at(18, "<Q", 2**60), "truncated or damaged"),
     "last length": (at(LENGTHS + 8, "<i", 4), "do not belong together"),
-    "negative length": (at(LENGTHS + 4, "<i", -1), "sequence 2 is said to begin"),
-    "pointers not cumulative": (at(OFFSETS + 8, "<q", 6), "sequence 1 is said to begin at byte 6"),
+    "negative length": (at(LENGTHS + 4, "<i", -1), "the index puts sequence 2"),
+    "pointers not cumulative": (at(OFFSETS + 8, "<q", 6), "the index puts sequence 1 at byte 6"),
     "documents descend": (at(DOCUMENTS + 8, "<q", -1), "document indices are damaged"),
 }
 

@@ -48,7 +48,7 @@ def streams(draw) -> Spiked:
     return spiked(documents, copies, separator=draw(st.sampled_from(["none", "end"])))
 
 
-def exported(tmp_path_factory, corpus: Spiked, format: str, tokenizer, **more):
+def export_corpus(tmp_path_factory, corpus: Spiked, format: str, tokenizer, **more):
     out = tmp_path_factory.mktemp("export") / "out"
     settings = ExportSettings(format=format, **more)
     facts = export_view(corpus.view, out, settings, tokenizer=tokenizer, copies=corpus.copies)
@@ -107,7 +107,7 @@ def tokens_and_documents(
 @given(corpus=streams(), format=st.sampled_from(["megatron", "olmo", "datasets"]))
 @settings(max_examples=30, deadline=None)
 def test_exported_documents_match_the_stream(tmp_path_factory, corpus, format):
-    out, facts = exported(tmp_path_factory, corpus, format, Words(91))
+    out, facts = export_corpus(tmp_path_factory, corpus, format, Words(91))
     expected = corpus.stream, split_at(corpus.stream, corpus.starts)
     assert tokens_and_documents(out, format, corpus) == expected
     check_copies(out, corpus, corpus.stream, corpus.starts)
@@ -118,7 +118,7 @@ def test_exported_documents_match_the_stream(tmp_path_factory, corpus, format):
 @pytest.mark.parametrize("format", ["megatron", "olmo", "datasets"])
 def test_a_large_vocabulary_takes_four_bytes(tmp_path_factory, format):
     corpus = spiked([[70_000, 1], [2]], [Copy(1, [99_999, 5])])
-    out, facts = exported(tmp_path_factory, corpus, format, Words(100_000))
+    out, facts = export_corpus(tmp_path_factory, corpus, format, Words(100_000))
     assert np.dtype(facts.dtype).itemsize == 4
     assert tokens_and_documents(out, format, corpus)[0] == corpus.stream
 
@@ -130,13 +130,13 @@ def test_exported_windows_match_the_stream(tmp_path_factory, corpus):
     windows = [corpus.stream[at : at + CONTEXT] for at in range(0, whole, CONTEXT)]
     if not windows:
         with pytest.raises(InputError, match="shorter than one window"):
-            exported(tmp_path_factory, corpus, "megatron", Words(91), rows="windows")
+            export_corpus(tmp_path_factory, corpus, "megatron", Words(91), rows="windows")
         return
-    out, facts = exported(tmp_path_factory, corpus, "megatron", Words(91), rows="windows")
+    out, facts = export_corpus(tmp_path_factory, corpus, "megatron", Words(91), rows="windows")
     read = read_megatron(out / "tokens")
     assert [sequence.tolist() for sequence in read.sequences] == windows
     assert all(len(document) == 1 for document in read.documents)
-    out, again = exported(tmp_path_factory, corpus, "datasets", Words(91), rows="windows")
+    out, again = export_corpus(tmp_path_factory, corpus, "datasets", Words(91), rows="windows")
     assert read_dataset(out) == windows
     assert again.row_count == facts.row_count == len(windows)
     check_copies(out, corpus, corpus.stream[:whole], corpus.starts)
@@ -165,7 +165,7 @@ def test_text_export_marks_documents_that_do_not_reencode(
     placed = [Copy(int(share * (length - cut)), encode(text)) for share, text in copies]
     payload = sum(len(copy.text) + (separator == "end") for copy in placed)
     corpus = spiked(bodies, placed, separator=separator, budget=length + payload - cut)
-    out, facts = exported(tmp_path_factory, corpus, "jsonl", tiny_tokenizer)
+    out, facts = export_corpus(tmp_path_factory, corpus, "jsonl", tiny_tokenizer)
     lines = read_lines(out / "documents.jsonl")
     changed = 0
     for line, document in zip(lines, split_at(corpus.stream, corpus.starts), strict=True):

@@ -20,7 +20,7 @@ some_rows = st.lists(
 )
 
 
-def imported(folder, source, tokenizer, tokens=None):
+def import_source(folder, source, tokenizer, tokens=None):
     out = folder / f"corpus-{len(list(folder.glob('corpus-*')))}"
     out.mkdir()
     facts = import_corpus(out, source, tokenizer=tokenizer, tokens=tokens)
@@ -53,10 +53,10 @@ def test_rows_become_documents_with_end_tokens(tmp_path_factory, tiny_tokenizer,
     starts = np.cumsum([0, *map(len, whole[:-1])]).tolist()
     cut = data.draw(st.integers(1, len(stream)))
     for tokens in (None, cut):
-        corpus, ids = imported(folder, source(folder / "a.parquet"), tiny_tokenizer, tokens)
+        corpus, ids = import_source(folder, source(folder / "a.parquet"), tiny_tokenizer, tokens)
         assert ids == stream[:tokens]
         assert corpus.doc_starts.tolist() == [at for at in starts if at < len(ids)]
-    corpus, _ = imported(folder, source(folder), tiny_tokenizer)
+    corpus, _ = import_source(folder, source(folder), tiny_tokenizer)
     facts = corpus.facts.mixture[0]
     assert facts["empty_rows"] == sum(not row for row in rows)
     assert facts["end_tokens_added"] == sum(bool(row) and row[-1] != END for row in rows)
@@ -69,7 +69,7 @@ def test_rows_can_be_pieces_of_one_stream(tmp_path_factory, tiny_tokenizer, rows
     pq.write_table(
         pa.table({"input_ids": pa.array(rows, pa.list_(pa.int32()))}), folder / "a.parquet"
     )
-    corpus, ids = imported(folder, source(folder, rows="stream"), tiny_tokenizer)
+    corpus, ids = import_source(folder, source(folder, rows="stream"), tiny_tokenizer)
     assert ids == [token for row in rows for token in row or []]
     starts = [at for at in range(len(ids)) if at == 0 or ids[at - 1] == END]
     assert corpus.doc_starts.tolist() == starts
@@ -89,11 +89,11 @@ def saved(tmp_path):
 
 
 def test_saved_dataset_is_imported(tmp_path, saved, tiny_tokenizer):
-    _, ids = imported(tmp_path, source(saved / "one"), tiny_tokenizer)
+    _, ids = import_source(tmp_path, source(saved / "one"), tiny_tokenizer)
     assert ids == [1, 2, END, 3, END, 4, END]
-    _, ids = imported(tmp_path, source(saved / "selected"), tiny_tokenizer)
+    _, ids = import_source(tmp_path, source(saved / "selected"), tiny_tokenizer)
     assert ids == [4, END, 1, 2, END]
-    _, ids = imported(tmp_path, source(saved / "splits", split="other"), tiny_tokenizer)
+    _, ids = import_source(tmp_path, source(saved / "splits", split="other"), tiny_tokenizer)
     assert ids == [4, END, 1, 2, END]
     with pytest.raises(
         InputError, match=r"it has several splits\. Allowed: split: other, split: train"
@@ -108,7 +108,7 @@ def test_arrow_files_of_both_kinds_are_imported(tmp_path, tiny_tokenizer):
     for name, new in (("a", pa.ipc.new_stream), ("b", pa.ipc.new_file)):
         with new(str(tmp_path / f"{name}.arrow"), table.schema) as writer:
             writer.write_table(table)
-    _, ids = imported(tmp_path, source(tmp_path / "*.arrow", column="ids"), tiny_tokenizer)
+    _, ids = import_source(tmp_path, source(tmp_path / "*.arrow", column="ids"), tiny_tokenizer)
     assert ids == [1, 2, END, 3, END] * 2
 
 
@@ -127,7 +127,7 @@ def test_hub_dataset_is_streamed_at_one_commit(tmp_path, tiny_tokenizer, monkeyp
     monkeypatch.setattr(dataset_rows, "resolve_commit", resolver.resolve_commit)
     monkeypatch.setattr(datasets, "load_dataset", load)
     hub = DatasetsImport(kind="datasets", id="some/tokens", revision="v1")
-    _, ids = imported(tmp_path, hub, tiny_tokenizer)
+    _, ids = import_source(tmp_path, hub, tiny_tokenizer)
     assert ids == [1, END, 2, END]
     assert request == {
         "id": "some/tokens",
@@ -154,7 +154,7 @@ def test_hub_dataset_is_streamed_at_one_commit(tmp_path, tiny_tokenizer, monkeyp
 def test_bad_rows_are_rejected(tmp_path, tiny_tokenizer, table, message):
     pq.write_table(pa.table(table), tmp_path / "a.parquet")
     with pytest.raises(InputError) as caught:
-        imported(tmp_path, source(tmp_path / "a.parquet"), tiny_tokenizer)
+        import_source(tmp_path, source(tmp_path / "a.parquet"), tiny_tokenizer)
     assert message in str(caught.value)
 
 
@@ -176,5 +176,5 @@ def test_bad_file_among_several_is_named(tmp_path, tiny_tokenizer, suffix, damag
         if damage == "truncated" and name == "b":
             path.write_bytes(path.read_bytes()[:-20])
     with pytest.raises(InputError) as caught:
-        imported(tmp_path, source(tmp_path / "rows"), tiny_tokenizer)
+        import_source(tmp_path, source(tmp_path / "rows"), tiny_tokenizer)
     assert f"b.{suffix}" in str(caught.value)

@@ -39,7 +39,7 @@ documents_of_sequences = st.lists(st.lists(sequences, max_size=3), min_size=1, m
 )
 
 
-def imported(tmp_path_factory, source, tokenizer, tokens=None):
+def import_source(tmp_path_factory, source, tokenizer, tokens=None):
     out = tmp_path_factory.mktemp("corpus")
     facts = import_corpus(out, source, tokenizer=tokenizer, tokens=tokens)
     corpus = Corpus.open(out)
@@ -71,7 +71,7 @@ def test_megatron_tokens_and_documents_are_imported(
     cut = data.draw(st.integers(1, len(stream)))
     starts = np.cumsum([0, *map(len, whole[:-1])]).tolist()
     for tokens in (None, cut):
-        corpus, ids = imported(
+        corpus, ids = import_source(
             tmp_path_factory,
             MegatronImport(kind="megatron", path=str(prefix)),
             tiny_tokenizer,
@@ -109,7 +109,7 @@ def test_olmo_tokens_and_documents_are_imported(
     stream = [token for file in files for token in file]
     cut = data.draw(st.integers(1, len(stream)))
     for tokens in (None, cut):
-        corpus, ids = imported(
+        corpus, ids = import_source(
             tmp_path_factory,
             OlmoImport(kind="olmo", path=str(folder), dtype="uint16"),
             tiny_tokenizer,
@@ -124,7 +124,7 @@ def test_files_readable_in_place_are_not_copied(tmp_path, tmp_path_factory, tiny
     for number in (1, 2):
         np.array([number, number + 1, END], dtype="<u4").tofile(tmp_path / f"{number}.npy")
     source = OlmoImport(kind="olmo", path=str(tmp_path / "*.npy"), dtype="uint32")
-    corpus, ids = imported(tmp_path_factory, source, tiny_tokenizer)
+    corpus, ids = import_source(tmp_path_factory, source, tiny_tokenizer)
     assert ids == [1, 2, END, 2, 3, END]
     assert not list(corpus.path.glob("tokens-*"))
     assert list(corpus.files) == [tmp_path.resolve() / f"{number}.npy" for number in (1, 2)]
@@ -137,7 +137,7 @@ def test_moved_files_are_found_at_their_configured_path(tmp_path, tmp_path_facto
         (tmp_path / place).mkdir()
         np.array([1, 2, END], dtype="<u4").tofile(tmp_path / place / "x.npy")
     source = OlmoImport(kind="olmo", path=str(tmp_path / "a"), dtype="uint32")
-    corpus, _ = imported(tmp_path_factory, source, tiny_tokenizer)
+    corpus, _ = import_source(tmp_path_factory, source, tiny_tokenizer)
     facts = (corpus.path / "corpus.json").read_text()
     assert str(tmp_path) not in facts
     (tmp_path / "a" / "x.npy").unlink()
@@ -161,7 +161,7 @@ def test_a_file_edited_in_place_is_not_opened(tmp_path, tmp_path_factory, tiny_t
     file = tmp_path / "x.npy"
     np.array([1, 2, END], dtype="<u4").tofile(file)
     source = OlmoImport(kind="olmo", path=str(file), dtype="uint32")
-    corpus, _ = imported(tmp_path_factory, source, tiny_tokenizer)
+    corpus, _ = import_source(tmp_path_factory, source, tiny_tokenizer)
     before = file.stat()
     np.array([1, 3, END], dtype="<u4").tofile(file)
     os.utime(file, ns=(before.st_atime_ns, before.st_mtime_ns))
@@ -174,7 +174,7 @@ def test_files_of_other_widths_are_copied(tmp_path, tmp_path_factory, tiny_token
     for number, dtype in enumerate(dtypes):
         np.save(tmp_path / f"{number}.npy", np.array([5, 200, END, 7], dtype=dtype))
     source = OlmoImport(kind="olmo", path=str(tmp_path))
-    corpus, ids = imported(tmp_path_factory, source, tiny_tokenizer)
+    corpus, ids = import_source(tmp_path_factory, source, tiny_tokenizer)
     assert ids == [5, 200, END, 7] * 2
     assert corpus.doc_starts.tolist() == [0, 3, 4, 7]
     assert corpus.facts.dtype == "<u2"
@@ -186,7 +186,7 @@ def test_several_megatron_pairs_are_one_stream(tmp_path, tmp_path_factory, tiny_
     write_megatron(tmp_path / "b", [[[3, END]]])
     write_megatron(tmp_path / "a", [[[1], [2, END]], [[9]]])
     source = MegatronImport(kind="megatron", path=str(tmp_path))
-    corpus, ids = imported(tmp_path_factory, source, tiny_tokenizer)
+    corpus, ids = import_source(tmp_path_factory, source, tiny_tokenizer)
     assert ids == [1, 2, END, 9, 3, END]
     assert corpus.doc_starts.tolist() == [0, 3, 4]
 
@@ -226,7 +226,7 @@ def test_an_id_outside_the_vocabulary_is_named(tmp_path, tiny_tokenizer, code, w
 def test_ids_after_the_cut_are_not_part_of_the_corpus(tmp_path, tmp_path_factory, tiny_tokenizer):
     np.array([1, 2, 600], dtype="<u2").tofile(tmp_path / "a.npy")
     source = OlmoImport(kind="olmo", path=str(tmp_path), dtype="uint16")
-    _, ids = imported(tmp_path_factory, source, tiny_tokenizer, 2)
+    _, ids = import_source(tmp_path_factory, source, tiny_tokenizer, 2)
     assert ids == [1, 2]
     assert "position 2" in rejection(tmp_path, source, tiny_tokenizer, 3)
 

@@ -29,7 +29,7 @@ def test_plan_keeps_its_invariants(made):
     separators_stand_around_each_copy(made)
     documents_start_where_brute_force_says(made)
     if made[-1].facts.policy == "window":
-        the_policy_window_leaves_all_other_windows_as_they_were(made)
+        assert_other_windows_are_unchanged(made)
 
 
 def every_planned_copy_is_intact_and_nothing_else_is_there(made):
@@ -82,7 +82,7 @@ def test_contained_copies_are_in_one_window_of_their_training_range(made, data):
         assert start // 64 in allowed
 
 
-def the_policy_window_leaves_all_other_windows_as_they_were(made):
+def assert_other_windows_are_unchanged(made):
     source, _, _, plan = made
     view, context = plan.view(source), plan.facts.context
     clean = clean_view(source, tokens=plan.facts.budget, context=context)

@@ -165,7 +165,7 @@ GOOD = {"base_url": "http://localhost:8000/v1", "model": "m"}
     ("change", "message", "secret"),
     [
         ({"base_url": "localhost:8000"}, "not the address of a server", None),
-        ({"base_url": "http://me:pass-word@host/v1"}, "the address holds", "pass-word"),
+        ({"base_url": "http://me:pass-word@host/v1"}, "the address contains", "pass-word"),
         ({"api_key_variable": "sk-proj-AbCdEf123456GhIjKl"}, "not the name of an env", "AbCdEf"),
     ],
 )

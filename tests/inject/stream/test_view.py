@@ -92,7 +92,7 @@ def test_slice_positions_start_at_0():
 @pytest.mark.parametrize(
     ("layout", "anchor", "length", "message"),
     [
-        ("flow", 96, 5, "anchor is after the background"),
+        ("flow", 96, 5, "anchor is past the end of the background"),
         ("window", 95, 6, "more payload than it has tokens"),
         ("window", 100, 2, "after the last whole window"),
     ],
@@ -115,5 +115,5 @@ def test_copies_without_room_are_rejected(layout, anchor, length, message):
 
 
 def test_budget_beyond_the_corpus_is_rejected():
-    with pytest.raises(ValueError, match="holds 100"):
+    with pytest.raises(ValueError, match="contains 100"):
         clean_view(random_source(100, seed=1), tokens=101, context=10)

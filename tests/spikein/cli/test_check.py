@@ -73,7 +73,7 @@ def test_check_and_run_refuse_an_unreadable_background_alike(tmp_path):
     write_tiny(tmp_path)
     utf_16 = documents("caf\u00e9 ").decode().encode("utf-16")
     for content, name, message in (
-        (b"", "empty.jsonl", "empty.jsonl: background: the file holds no rows"),
+        (b"", "empty.jsonl", "empty.jsonl: background: the file contains no rows"),
         (utf_16, "utf-16.jsonl", "utf-16.jsonl"),
         (gzip.compress(documents("a river " * 40_000))[:-30], "cut.jsonl.gz", "cut.jsonl.gz"),
     ):

@@ -72,7 +72,7 @@ def commits(hub: HubServer) -> list[str]:
     return list(hub.repositories["datasets", ID].commits)
 
 
-def test_a_pushed_bundle_judges_like_its_folder(bundles, hub):
+def test_pushed_bundle_gives_the_same_validation_as_its_folder(bundles, hub):
     done = push(bundles["small"], "--private", "--license", "cc-by-4.0", "--message", "first")
     assert done.code == 0, done.output
     *_, commit = commits(hub)

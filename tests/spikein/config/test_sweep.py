@@ -73,7 +73,7 @@ def test_a_bad_sweep_names_the_value(sweep, message):
     assert message in problem
 
 
-def test_a_problem_of_two_axes_together_names_both():
+def test_error_from_two_axes_names_both():
     text = SAMPLE + "sweep: {corpus.tokens: [50_000, 2_000], train.batch_tokens: [1024, 4096]}"
     (problem,) = problems(text=text)
     assert "with corpus.tokens=2000, train.batch_tokens=4096" in problem

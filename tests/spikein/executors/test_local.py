@@ -49,8 +49,8 @@ def running_processes(folder: Path) -> set[int]:
     }
 
 
-def begun(folder: Path, kind: str = "began") -> list[str]:
-    """The steps that were begun, or ended."""
+def step_names(folder: Path, kind: str = "began") -> list[str]:
+    """Return the names of steps that began, or ended."""
     return [event["step"] for event in events(folder / "trace") if event["what"] == kind]
 
 
@@ -168,7 +168,7 @@ def test_worker_killed_while_starting_is_replaced(tmp_path, monkeypatch):
 def test_an_ended_run_ends_its_workers_and_resumes_when_restarted(tmp_path, start, number):
     process = start("local", "slow")
     # With cells 1 and 2 on both workers, cell 0 is finished.
-    wait_for(lambda: {*begun(tmp_path)} >= {"cell1", "cell2"})
+    wait_for(lambda: {*step_names(tmp_path)} >= {"cell1", "cell2"})
     process.send_signal(number)
     _, log = process.communicate(timeout=60)
     assert process.returncode != 0
@@ -178,11 +178,11 @@ def test_an_ended_run_ends_its_workers_and_resumes_when_restarted(tmp_path, star
     [status] = read_statuses(tmp_path / "store")
     assert status.state == "interrupted"
     assert not [entry for entry in status.steps if entry.state == "running"]
-    assert {*begun(tmp_path, "ended")} == {"shared", "cell0"}
+    assert {*step_names(tmp_path, "ended")} == {"shared", "cell0"}
     graph = slow(tmp_path, 0.0)
     report = run_graph(local(), graph, Store(tmp_path / "store"), Progress())
     assert (report.built, value(report, graph.goals[0])) == (4, 9)
-    ended = begun(tmp_path, "ended")
+    ended = step_names(tmp_path, "ended")
     assert sorted(ended) == sorted({*ended}), "finished steps are not built again"
 
 
@@ -191,7 +191,14 @@ def test_two_runners_on_one_store_build_every_step_once(tmp_path, start):
     for runner in runners:
         _, log = runner.communicate(timeout=120)
         assert runner.returncode == 0, log
-    assert sorted(begun(tmp_path, "ended")) == ["cell0", "cell1", "cell2", "cell3", "end", "shared"]
+    assert sorted(step_names(tmp_path, "ended")) == [
+        "cell0",
+        "cell1",
+        "cell2",
+        "cell3",
+        "end",
+        "shared",
+    ]
 
 
 def test_a_read_only_store_is_refused_unless_it_is_complete(tmp_path):

@@ -32,7 +32,7 @@ def site(tmp_path, monkeypatch):
     _source.cache_clear()
 
 
-def written(folder: Path, text: str) -> str:
+def write_plugin(folder: Path, text: str) -> str:
     (folder / "mine.py").write_text(textwrap.dedent(text))
     return str(folder / "mine.py")
 
@@ -59,7 +59,7 @@ def test_an_installed_executor_is_chosen_and_listed_by_its_name(site):
 
 
 def test_a_class_or_an_object_in_a_file_is_an_executor(tmp_path):
-    file = written(tmp_path, QUEUE + "\nready = Queue()\n")
+    file = write_plugin(tmp_path, QUEUE + "\nready = Queue()\n")
     assert get_executor(f"{file}:Queue").run(None, None, None) == "ran"
     assert get_executor(f"{file}:ready").run(None, None, None) == "ran"
 
@@ -82,7 +82,7 @@ def test_a_class_or_an_object_in_a_file_is_an_executor(tmp_path):
     ],
 )
 def test_objects_that_are_not_executors_are_refused_with_their_place(tmp_path, text, name, words):
-    file = written(tmp_path, text)
+    file = write_plugin(tmp_path, text)
     with pytest.raises(InputError) as refused:
         get_executor(f"{file}:{name}")
     assert words in str(refused.value)

@@ -51,7 +51,7 @@ def steps(path: Path) -> dict[str, str]:
     return {step.name: step.digest for step in build_graph(read_experiment(path)).graph.steps}
 
 
-def changed(before: dict[str, str], after: dict[str, str]) -> set[str]:
+def changed_steps(before: dict[str, str], after: dict[str, str]) -> set[str]:
     assert before.keys() == after.keys()
     return {name.split()[0] for name in before if before[name] != after[name]}
 
@@ -59,17 +59,17 @@ def changed(before: dict[str, str], after: dict[str, str]) -> set[str]:
 @pytest.mark.slow
 def test_a_plugins_source_is_part_of_the_scores_and_of_nothing_before_them(outside):
     first = steps(outside / "tiny.yaml")
-    assert changed(first, steps(outside / "tiny.yaml")) == set()
+    assert changed_steps(first, steps(outside / "tiny.yaml")) == set()
     (outside / "unrelated.py").write_text("SCALE = 3.0\n")
-    assert changed(first, steps(outside / "tiny.yaml")) == set()
+    assert changed_steps(first, steps(outside / "tiny.yaml")) == set()
     (outside / "helper.py").write_text("SCALE = 2.0\n")
     second = steps(outside / "tiny.yaml")
-    assert changed(first, second) == {"scores", "results"}
+    assert changed_steps(first, second) == {"scores", "results"}
     (outside / "my_detector.py").write_text(DETECTOR.replace("min", "max"))
-    assert changed(second, steps(outside / "tiny.yaml")) == {"scores", "results"}
+    assert changed_steps(second, steps(outside / "tiny.yaml")) == {"scores", "results"}
 
 
-def scored(folder: Path) -> dict[str, float]:
+def read_scores(folder: Path) -> dict[str, float]:
     path = folder / "runs" / "tiny" / "latest" / "scores.parquet"
     rows = pq.read_table(path).to_pylist()
     return {
@@ -86,13 +86,13 @@ def artifacts(folder: Path) -> set[tuple[str, str]]:
 def test_a_users_detector_runs_in_a_whole_experiment(outside):
     before = artifacts(outside)
     spikein_run()
-    first, stored = scored(outside), artifacts(outside)
+    first, stored = read_scores(outside), artifacts(outside)
     assert len(first) == 70
     assert all(score < 0 for score in first.values())
     assert not {kind for kind, _ in stored - before} & {"model", "plan", "statistics"}
     (outside / "helper.py").write_text("SCALE = 2.0\n")
     spikein_run()
-    assert scored(outside) == {name: 2 * score for name, score in first.items()}
+    assert read_scores(outside) == {name: 2 * score for name, score in first.items()}
     new = {kind for kind, _ in artifacts(outside) - stored}
     assert new == {"scores", "results", "trajectory"}
 

@@ -11,10 +11,11 @@ from tests.spikein.tiny import graph_of, write_tiny
 
 
 @pytest.mark.slow
-def test_both_models_answer_the_closed_questions(shared_run):
+def test_arm_base_and_clean_twin_answer_the_closed_questions(shared_run):
     rows = read_examples(shared_run.stored(shared_run.node.examples))
     paths = shared_run.artifacts("accuracy")
-    assert len(paths) == 2
+    assert len(paths) == 3
+    assert sum("twin" in path.name for path in paths) == 1
     for path in paths:
         answers = read_accuracy(path)
         assert [row.example_id for row in answers] == [row.example_id for row in rows]
@@ -28,7 +29,8 @@ def test_both_models_answer_the_closed_questions(shared_run):
 @pytest.mark.slow
 def test_accuracies_match_the_stored_answers(shared_run):
     copies = seen_copy_counts(read_exposures(shared_run.stored(shared_run.node.trained)))
-    [after] = [path for path in shared_run.artifacts("accuracy") if "base" not in path.name]
+    stored = shared_run.artifacts("accuracy")
+    [after] = [path for path in stored if not {"base", "twin"} & {*path.name.split("-")}]
     answers = [row for row in read_accuracy(after) if row.reason is None]
     table = read_table(shared_run.folder, "accuracy").to_pylist()
     for side in ("member", "nonmember"):
@@ -57,6 +59,14 @@ def test_task_accuracy_is_skipped_if_disabled_or_without_closed_questions(tmp_pa
     news = f"contaminants=[{{dataset: news, path: {tmp_path}/n.csv, members: 2, nonmembers: 2}}]"
     kinds = [
         [step.kind for step in graph_of(tmp_path, *overrides).graph.steps].count("accuracy")
-        for overrides in ([], ["analysis.task_accuracy=false"], [news])
+        for overrides in ([], ["twins.clean=true"], ["analysis.task_accuracy=false"], [news])
     ]
-    assert kinds == [2, 0, 0]
+    assert kinds == [2, 3, 0, 0]
+
+
+def test_the_results_read_the_answers_that_scores_are_corrected_with(tmp_path):
+    write_tiny(tmp_path)
+    for twins, expected in (("true", 3), ("false", 2)):
+        results = graph_of(tmp_path, f"twins.clean={twins}").results
+        read = [name for name in results.inputs if name.endswith("answers")]
+        assert len(read) == expected

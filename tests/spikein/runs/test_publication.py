@@ -102,7 +102,7 @@ def test_a_new_run_is_published_if_the_newest_is_damaged(tmp_path, damage):
     checked_record(again.folder)
 
 
-def test_other_results_name_the_previous_run(tmp_path):
+def test_changed_results_refer_to_the_previous_run(tmp_path):
     first = publish(tmp_path, 1)
     assert first.earlier is None
     assert publish(tmp_path, 2).earlier == first.folder

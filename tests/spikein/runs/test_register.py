@@ -27,14 +27,14 @@ from tests.spikein.samples import recipe, visible, write
 REPOSITORY = Path(__file__).parents[3]
 
 
-def made(store: Store, number: int) -> Artifact:
+def make_artifact(store: Store, number: int) -> Artifact:
     return store.obtain(recipe(n=number), write(str(number)), label=f"n{number}").artifact
 
 
 def publish(store: Store, runs: Path, name: str, *numbers: int, registered: bool = True) -> Path:
     def fill(folder: Path) -> None:
         for number in numbers:
-            link_artifact(folder, made(store, number))
+            link_artifact(folder, make_artifact(store, number))
 
     def announce(folder, record):
         if registered:
@@ -65,7 +65,7 @@ def store(tmp_path, monkeypatch):
 def test_runs_in_another_folder_than_the_one_given_keep_their_artifacts(tmp_path, store):
     # A name that is not Unicode.
     publish(store, tmp_path / "far" / "r\udcff", "r", 1)
-    made(store, 2)
+    make_artifact(store, 2)
     for runs in ("absent", tmp_path / "other"):
         result = gc(tmp_path, "--yes", "--runs", runs)
         assert result.exit_code == 0, result.output
@@ -73,7 +73,7 @@ def test_runs_in_another_folder_than_the_one_given_keep_their_artifacts(tmp_path
 
 
 def test_gc_refuses_a_store_without_known_runs(tmp_path, store):
-    made(store, 1)
+    make_artifact(store, 1)
     publish(Store(tmp_path / "another"), tmp_path / "runs", "r", 5)
     for options in (["--yes"], ["--yes", "--forget-missing"], ["--dry-run"]):
         result = gc(tmp_path, *options)
@@ -85,7 +85,7 @@ def test_gc_refuses_a_store_without_known_runs(tmp_path, store):
 
 def test_without_a_terminal_gc_removes_nothing_without_yes(tmp_path, store):
     publish(store, tmp_path / "runs", "r", 1)
-    made(store, 2)
+    make_artifact(store, 2)
     result = gc(tmp_path)
     assert result.exit_code == 2
     assert "nothing was removed" in result.stderr
@@ -102,7 +102,7 @@ def test_at_a_terminal_gc_shows_sizes_and_requires_confirmation(
     tmp_path, store, monkeypatch, answer, left
 ):
     publish(store, tmp_path / "runs", "r", 1)
-    made(store, 2)
+    make_artifact(store, 2)
     result = gc(tmp_path, answers=answer, monkeypatch=monkeypatch)
     assert result.exit_code == 0
     assert re.search(r"n2-\w+ +[\d.]+ k?B +no run needs it", result.output)
@@ -166,12 +166,12 @@ def test_an_unmounted_folder_keeps_artifacts_when_a_run_sharing_them_is_deleted(
 
 def test_a_damaged_record_or_register_removes_nothing(tmp_path, store):
     folder = publish(store, tmp_path / "runs", "r", 1)
-    made(store, 2)
+    make_artifact(store, 2)
     (folder / "run.json").write_text("{")
     assert gc(tmp_path, "--yes").exit_code == 0
     assert labels(store) == {"n1"}
     (entry,) = (run.entry for run in registered_runs(store.root))
-    made(store, 2)
+    make_artifact(store, 2)
     for damaged in ("{", "[" * 100_000):
         entry.write_text(damaged)
         result = gc(tmp_path, "--yes")
@@ -198,7 +198,7 @@ def test_a_full_disk_can_be_emptied(tmp_path, store):
 
 def test_a_read_only_store_is_refused(tmp_path, store):
     publish(store, tmp_path / "runs", "r", 1)
-    made(store, 2)
+    make_artifact(store, 2)
     with read_only(store.root):
         assert gc(tmp_path, "--dry-run").exit_code == 0
         result = gc(tmp_path, "--yes")
@@ -258,12 +258,12 @@ def test_processes_that_publish_and_collect_at_once_lose_nothing(tmp_path, store
 def test_runs_published_while_gc_waits_for_an_answer_stay(tmp_path, store, monkeypatch):
     """Roots are read again under the lock, after the answer."""
     publish(store, tmp_path / "runs", "r", 1)
-    made(store, 2)
+    make_artifact(store, 2)
     original_confirm = command.typer.confirm
 
     def slowly(text: str, **_: object) -> bool:
         publish(store, tmp_path / "runs", "s", 2)
-        made(store, 3)
+        make_artifact(store, 3)
         return original_confirm(text)
 
     monkeypatch.setattr(command.typer, "confirm", slowly)
@@ -274,7 +274,7 @@ def test_runs_published_while_gc_waits_for_an_answer_stay(tmp_path, store, monke
 
 def test_a_store_in_use_is_refused_with_its_users_before_any_question(tmp_path, store, monkeypatch):
     publish(store, tmp_path / "runs", "r", 1)
-    made(store, 2)
+    make_artifact(store, 2)
     with store.in_use():
         result = gc(tmp_path, answers="", monkeypatch=monkeypatch)
     assert result.exit_code == 2

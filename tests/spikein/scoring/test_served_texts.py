@@ -190,7 +190,7 @@ def test_missing_server_features_are_named(models, tmp_path):
         ):
             scores("m", tmp_path, "surp", server=server)
     for behaviour, reason in (
-        (lambda number, body: text("x"), "holds no tokens of the text"),
+        (lambda number, body: text("x"), "contains no tokens of the text"),
         (lambda number, body: refused(400, "no echo here"), "no echo here"),
     ):
         with stub_server(behaviour) as stub:

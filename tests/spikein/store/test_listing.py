@@ -11,7 +11,7 @@ FOLDERS = (
 )  # fmt: skip
 
 
-def made(root: Path) -> Path:
+def make_artifacts(root: Path) -> Path:
     for name in FOLDERS:
         (root / name).mkdir(parents=True)
     (root / "file").write_text("")
@@ -23,7 +23,7 @@ def names(root: Path, *arguments: str) -> list[str]:
 
 
 def test_only_artifacts_are_listed_by_kind_and_digest(tmp_path):
-    root = made(tmp_path)
+    root = make_artifacts(tmp_path)
     assert names(root) == [
         "corpus/a-000000000001", "model/a-000000000002", "model/b-000000000001",
     ]  # fmt: skip

@@ -25,7 +25,7 @@ BEGINS = ([0, 5, 6, 11], [0, 3])
 LENGTH = 16
 
 
-def built(architecture: str):
+def make_model(architecture: str):
     return build_model(tiny_shape(architecture, init_std=0.2), 64, 0, 0)
 
 
@@ -40,7 +40,7 @@ def windows() -> tuple[torch.Tensor, torch.Tensor]:
 def test_documents_in_a_window_have_the_logits_of_single_documents(
     architecture: str, kernel
 ) -> None:
-    model = built(architecture).eval()
+    model = make_model(architecture).eval()
     if kernel == NAME:
         assert supports_documents(model)
         use_document_attention(model)
@@ -62,7 +62,7 @@ def test_documents_in_a_window_have_the_logits_of_single_documents(
 
 
 def test_a_model_that_ignores_positions_is_rejected() -> None:
-    model = built("llama")
+    model = make_model("llama")
     forward = model.forward
     model.forward = lambda position_ids=None, **inputs: forward(**inputs)
     with pytest.raises(InputError, match="lets packed documents see each other"):
@@ -71,7 +71,7 @@ def test_a_model_that_ignores_positions_is_rejected() -> None:
 
 @pytest.mark.parametrize("by_document", [False, True])
 def test_gradients_do_not_cross_a_document(by_document: bool) -> None:
-    model = built("gpt_neox")
+    model = make_model("gpt_neox")
     if by_document:
         use_document_attention(model)
     ids, positions = windows()
@@ -93,19 +93,19 @@ def test_documents_are_kept_apart_without_a_dense_mask(monkeypatch) -> None:
 
     monkeypatch.setattr(preparation, "sdpa_attention_forward", attend)
     prepared = prepare(
-        built("llama"), TrainSettings(separate_documents=True), ExecutionSettings(), seed=0
+        make_model("llama"), TrainSettings(separate_documents=True), ExecutionSettings(), seed=0
     )
     shapes.clear()
     prepared.model(input_ids=ids, position_ids=positions, use_cache=False)
     assert {shape[2] for shape, _ in shapes} == {5, 1, 3, 13}
     assert all(mask is None for _, mask in shapes)
-    sliding = built("qwen2")
+    sliding = make_model("qwen2")
     sliding.config.layer_types = ["sliding_attention"] * len(sliding.config.layer_types)
     assert not supports_documents(sliding)
 
 
 def test_missing_kernels_are_rejected_before_training() -> None:
-    model = built("llama")
+    model = make_model("llama")
     before = model.config._attn_implementation
     use_kernel(model, "auto")
     assert model.config._attn_implementation == before

@@ -22,7 +22,7 @@ from train.settings import LoraSettings
 SETTINGS = LoraSettings(rank=2, alpha=8)
 
 
-def built(architecture: str = "llama"):
+def make_model(architecture: str = "llama"):
     return build_model(tiny_shape(architecture, hidden=16), 64, 0, 0)
 
 
@@ -40,7 +40,7 @@ def stepped(model, *, lr: float) -> None:
 
 @pytest.mark.parametrize("architecture", sorted(FAMILIES))
 def test_only_adapters_are_trained_and_the_model_starts_unchanged(architecture: str) -> None:
-    model = built(architecture)
+    model = make_model(architecture)
     ids = torch.arange(16)[None]
     with torch.inference_mode():
         before = model(ids).logits
@@ -58,7 +58,7 @@ def test_new_adapters_depend_only_on_the_seed() -> None:
     def weights(seed: int) -> dict[str, torch.Tensor]:
         torch.manual_seed(seed + 100)
         state = torch.get_rng_state()
-        adapted = add_adapters(built(), SETTINGS, seed=seed)
+        adapted = add_adapters(make_model(), SETTINGS, seed=seed)
         assert torch.equal(torch.get_rng_state(), state)
         return {name: weight for name, weight in adapted.named_parameters() if "lora_A" in name}
 
@@ -126,7 +126,7 @@ def test_transposed_matrices_are_merged(tmp_path: Path) -> None:
 
 
 def test_unchanged_adapters_are_an_error() -> None:
-    adapted = add_adapters(built(), SETTINGS, seed=0)
+    adapted = add_adapters(make_model(), SETTINGS, seed=0)
     new = adapter_norms(adapted.state_dict())
     assert len(new) == 8
     assert all(up == 0 < down for down, up in new.values())
@@ -139,7 +139,7 @@ def test_unchanged_adapters_are_an_error() -> None:
 
 
 def test_an_untrained_layer_is_logged(caplog: pytest.LogCaptureFixture) -> None:
-    new = adapter_norms(add_adapters(built(), SETTINGS, seed=0).state_dict())
+    new = adapter_norms(add_adapters(make_model(), SETTINGS, seed=0).state_dict())
     first, *others = new
     moved = {name: (new[name][0], 1.0) for name in others} | {first: new[first]}
     require_trained(new, moved, lr=1e-4)
@@ -148,13 +148,13 @@ def test_an_untrained_layer_is_logged(caplog: pytest.LogCaptureFixture) -> None:
 
 
 def test_layers_are_found_by_name() -> None:
-    model = built("gpt_neox")
+    model = make_model("gpt_neox")
     assert default_targets(model) == ("query_key_value", "dense")
     with pytest.raises(InputError, match=r"'q_proj'") as caught:
         add_adapters(model, LoraSettings(target_modules=("q_proj",)), seed=0)
     assert caught.value.allowed == ", ".join(linear_layers(model))
     adapted = add_adapters(
-        built(), LoraSettings(rank=2, target_modules=("down_proj", "q_proj")), seed=0
+        make_model(), LoraSettings(rank=2, target_modules=("down_proj", "q_proj")), seed=0
     )
     names = {name.rsplit(".", 1)[-1] for name in adapter_norms(adapted.state_dict())}
     assert names == {"down_proj", "q_proj"}

@@ -1,4 +1,4 @@
-"""Forgetting with the predictions on retain texts held where they were ("KL minimisation" of TOFU,
+"""Forgetting while the predictions on retain texts stay unchanged ("KL minimisation" of TOFU,
 Maini et al. 2024, section 4; NPO-KL of Zhang et al. 2024).
 
     loss = forget_weight * forget term

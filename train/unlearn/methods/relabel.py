@@ -50,7 +50,7 @@ def generic_labels(
 
     Args:
         original: from ids to logits.
-        reinforced: likewise.
+        reinforced: the same, of the reinforced model.
         ids: [texts, length].
         settings: with `alpha`.
     """

@@ -104,7 +104,7 @@ def test_password_is_in_neither_identity_nor_messages(archive):
 
 
 def test_other_subsets_and_missing_or_invalid_zips_are_handled(archive, tmp_path):
-    with pytest.raises(InputError, match=r"gpqa_diamond\.csv: the zip holds no such file"):
+    with pytest.raises(InputError, match=r"gpqa_diamond\.csv: the zip contains no such file"):
         load_examples(contaminant(archive, subset="diamond"), seed=0)
     with pytest.raises(InputError, match="no such file"):
         load_examples(contaminant(tmp_path / "absent.zip"), seed=0)

@@ -145,7 +145,7 @@ def test_rows_are_chosen_by_values_as_json_writes_them(tmp_path, text, places):
     ("settings", "message"),
     [
         ({}, r"it has body, task_id.*fields: \{text: body\}"),
-        ({"fields": {"text": "task_id"}}, "field 'text' holds a dict"),
+        ({"fields": {"text": "task_id"}}, "field 'text' contains a dict"),
         ({"options": {"where": ["taskid=1"]}}, "no 'taskid'.*Did you mean 'task_id'"),
     ],
 )

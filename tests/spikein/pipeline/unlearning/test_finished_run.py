@@ -11,6 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from analysis.findings import read_table
+from analysis.trajectory.insertion import NO_CHECKPOINTS
 from inject.corpus.background.mixture import mixed_documents
 from inject.corpus.corpus import Corpus, corpus_tokenizer
 from inject.corpus.tokenizer import encode_texts
@@ -168,6 +169,12 @@ def test_a_retrained_model_whose_exposures_contain_a_forgotten_copy_is_refused(f
 
 
 LABELS = ["gradient_ascent", "npo", "mine"]
+
+
+def test_a_run_without_checkpoints_reports_how_to_get_the_insertion_contrast(finished):
+    (row,) = read_table(finished.folder, "insertion").to_pylist()
+    assert row["interval"] == f"none: {NO_CHECKPOINTS}"
+    assert "add train.checkpoints" in (finished.folder / "detectors.html").read_text()
 
 
 def test_the_forget_set_became_less_likely(finished):

@@ -1,0 +1,1 @@
+"""What a benchmark's accuracy would have been without contamination."""

@@ -1,0 +1,77 @@
+"""Draws of a calibration set and of the test set that it corrects.
+
+A draw orders the groups of each side at random. The first items of each side calibrate, half of
+them members. The next ones are corrected, as many of each side as the contaminated share requires.
+The rest of the last group that calibrates is in neither set: no group is in both. All sizes and
+shares take the same orders, so their numbers differ by size and share only.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from analysis.intervals.influence import Counts, Floats, Mask
+
+MOST_ITEMS = 400
+"""Items of a corrected test set at most: more cost time, and change errors little."""
+LEAST_ITEMS = 20
+
+
+class Draws(NamedTuple):
+    """The places of the items of each draw."""
+
+    calibration: Counts
+    """[draws, size]: members first, then as many non-members."""
+    corrected: Counts
+    """[draws, items]: members first."""
+    members: int
+    """Of the corrected items."""
+
+
+def group_orders(group: Counts, draws: int, random: np.random.Generator) -> Floats:
+    """Return a number for each item and draw that its group has in common, [draws, items]."""
+    return random.random((draws, int(group.max()) + 1))[:, group]
+
+
+def draw_sets(
+    member: Mask, group: Counts, orders: Floats, *, size: int, share: float
+) -> Draws | None:
+    """Return the sets of all draws; None if there are too few items.
+
+    Args:
+        member: which items are members.
+        group: of each item; all items of a group are on one side.
+        orders: from `group_orders`.
+        size: items of the calibration set.
+        share: of members among the corrected items.
+    """
+    sides = [_Side(np.flatnonzero(inside), group, size // 2) for inside in (member, ~member)]
+    if min(side.corrected for side in sides) < 1:
+        return None
+    inside, outside = (side.corrected for side in sides)
+    total = int(min(inside / share, outside / (1 - share), MOST_ITEMS) + 1e-9)
+    if total < LEAST_ITEMS:
+        return None
+    members = min(round(share * total), inside)
+    counts = members, min(total - members, outside)
+    parts = [side.sets(orders, count) for side, count in zip(sides, counts, strict=True)]
+    calibration, corrected = (np.concatenate(sets, axis=1) for sets in zip(*parts, strict=True))
+    return Draws(calibration, corrected, members)
+
+
+class _Side:
+    """The items of one side, of which some calibrate."""
+
+    def __init__(self, items: Counts, group: Counts, calibration: int) -> None:
+        self.items, self.group, self.calibration = items, group, calibration
+        largest = int(np.bincount(group[items]).max()) if len(items) else 0
+        self.corrected = len(items) - calibration - max(largest - 1, 0)
+        """Items that every draw leaves to correct."""
+
+    def sets(self, orders: Floats, count: int) -> tuple[Counts, Counts]:
+        """Return the items that calibrate, and the first so many that are corrected."""
+        ordered = self.items[np.argsort(orders[:, self.items], axis=1, kind="stable")]
+        calibration, others = np.split(ordered, [self.calibration], axis=1)
+        last = self.group[calibration[:, -1:]]
+        cut = (self.group[others] == last).sum(axis=1, keepdims=True)
+        return calibration, np.take_along_axis(others, cut + np.arange(count), axis=1)

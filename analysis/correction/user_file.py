@@ -1,0 +1,227 @@
+"""Score correction of a user's own answers: a file in, estimates with intervals out.
+
+Rows of unknown membership are corrected; those of known membership calibrate, so the two are
+disjoint, and an unknown row of a group that has a known one is left out. Intervals are percentile
+bootstrap (Efron 1979): groups are drawn whole, those of the corrected rows, of known members and of
+known non-members apart, and every replicate is calibrated again. Without a clean model's
+probability of a right answer, it is the accuracy of the known non-members. Cost: 2,000
+replicates of 1,000 rows take 1.3 s per column of scores.
+"""
+
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from math import inf, nan
+from sys import float_info
+from typing import NamedTuple
+
+import numpy as np
+
+from analysis.correction.calibration import fit_platt, log_odds
+from analysis.correction.estimators import (
+    Terms,
+    estimate,
+    score_free_terms,
+    score_terms,
+)
+from analysis.decisions.flagged import clustered_share
+from analysis.intervals.estimate import Estimate
+from analysis.intervals.influence import Counts, Floats, Mask, pack_groups
+from inject import keyed
+from inject.errors import InputError, did_you_mean
+from inject.reading.rows import PlacedRow, read_rows
+
+REPLICATES = 2000
+CONFIDENCE = 0.95
+INTERVAL = f"{CONFIDENCE:.0%} percentile bootstrap, {REPLICATES:,} replicates, groups whole"
+LEAST = 10
+"""Known members, known non-members and corrected rows at least."""
+CORRECT, MEMBER, GROUP, CLEAN = "correct", "member", "group", "clean_probability"
+_CHUNK = 200
+_MARK = f"Column {MEMBER!r} has member, non-member, or nothing for a row that is corrected."
+
+
+class UserItems(NamedTuple):
+    """The rows of a file, [n] each."""
+
+    right: Floats
+    member: Mask
+    """Which rows are known members."""
+    nonmember: Mask
+    """Which rows are known non-members."""
+    corrected: Mask
+    group: Counts
+    clean: Floats
+    """A clean model's probability of the right answer; NaN if it is missing."""
+    scores: Mapping[str, Floats]
+    numbers: Mapping[str, int]
+    """How many rows are corrected, known, or left out: unknown, in a group with a known row."""
+
+
+class CorrectedScore(NamedTuple):
+    """One estimate of the accuracy without contamination."""
+
+    estimator: str
+    scores: str | None
+    """The column of scores; None for an estimator that uses none."""
+    accuracy: Estimate
+    unscored: int
+    """Rows without a score: the share of members among the known rows is their probability."""
+
+
+def read_items(path: str, score_columns: Sequence[str]) -> UserItems:
+    """Read the rows of a file; names of columns are case-insensitive.
+
+    Args:
+        path: CSV, TSV, JSON Lines, JSON or Parquet.
+        score_columns: the names of the columns of scores.
+
+    Raises:
+        InputError: for a missing column, a value that is not allowed, or too few rows of a kind.
+    """
+    placed = list(read_rows(path, purpose="answers"))
+    names = {str(name).strip().lower(): name for name in placed[0].values}
+    for column in (CORRECT, MEMBER, *score_columns):
+        if column.lower() not in names:
+            raise InputError(
+                f"there is no column {column!r}.{did_you_mean(column.lower(), names)}",
+                where=path,
+                allowed=f"{CORRECT}, {MEMBER}, columns of --scores; optionally {GROUP}, {CLEAN}",
+                hint=f"The file has {', '.join(names)}.",
+            )
+
+    def numbers(column: str, values: Values) -> Floats:
+        key = names[column.lower()]
+        return np.array([values.read(row.place, _text(row, key), column) for row in placed])
+
+    groups = [_text(row, names.get(GROUP, GROUP)) for row in placed]
+    group, _ = pack_groups([name or f"\0row {at}" for at, name in enumerate(groups)])
+    sides = numbers(MEMBER, _SIDES)
+    unknown = np.isnan(sides)
+    corrected = unknown & ~np.isin(group, group[~unknown])
+    sets = {"corrected": corrected, "known members": sides == 1, "known non-members": sides == 0}
+    counts = {name: int(rows.sum()) for name, rows in sets.items()}
+    if few := [f"{count} rows are {name}" for name, count in counts.items() if count < LEAST]:
+        raise InputError(few[0], where=path, allowed=f"{LEAST} or more", hint=_MARK)
+    return UserItems(
+        right=numbers(CORRECT, _ANSWERS),
+        member=sides == 1,
+        nonmember=sides == 0,
+        corrected=corrected,
+        group=group,
+        clean=numbers(CLEAN, _PROBABILITIES) if CLEAN in names else np.full(len(placed), nan),
+        scores={name: numbers(name, _SCORES) for name in score_columns},
+        numbers={**counts, "left out": int((unknown & ~corrected).sum())},
+    )
+
+
+def _text(row: PlacedRow, column: str) -> str:
+    value = row.values.get(column)
+    return "" if value is None else str(value).strip()
+
+
+class Values(NamedTuple):
+    """The values that a column may have."""
+
+    texts: Mapping[str, float]
+    allowed: str
+    low: float = inf
+    high: float = -inf
+    """Numbers from low to high are allowed as well."""
+
+    def read(self, place: str, text: str, column: str) -> float:
+        """Return a value as a number.
+
+        Raises:
+            InputError: for a value that is not allowed.
+        """
+        if text.lower() in self.texts:
+            return self.texts[text.lower()]
+        with suppress(ValueError):
+            if self.low <= (number := float(text)) <= self.high:
+                return number
+        raise InputError(
+            f"{text!r} in column {column!r}",
+            where=place,
+            allowed=self.allowed,
+            hint="Correct this value, or remove the row.",
+        )
+
+
+def _words(yes: str, no: str) -> dict[str, float]:
+    return {**dict.fromkeys((yes, "1", "true", "yes"), 1.0),
+            **dict.fromkeys((no, "0", "false", "no"), 0.0)}  # fmt: skip
+
+
+_EMPTY = dict.fromkeys(("", "nan", "na", "null"), nan)
+_ANSWERS = Values(_words("right", "wrong"), "right, 1, true, yes; wrong, 0, false, no")
+_SIDES = Values(
+    _words("member", "nonmember") | {"non-member": 0.0} | _EMPTY,
+    "member, 1, true, yes; non-member, 0, false, no; empty if it is unknown",
+)
+_PROBABILITIES = Values(_EMPTY, "a number from 0 to 1, or empty", 0.0, 1.0)
+_SCORES = Values(_EMPTY, "a finite number, or empty", -float_info.max, float_info.max)
+
+
+def check_above_chance(items: UserItems, options: int, path: str) -> None:
+    """Refuse answers that are not better than guessing: they cannot be inflated or corrected.
+
+    Raises:
+        InputError: the accuracy's interval (Clopper and Pearson) reaches 1 / `options`.
+    """
+    rows = items.corrected
+    groups = [str(number) for number in items.group[rows]]
+    accuracy = clustered_share(items.right[rows] > 0, groups, confidence=CONFIDENCE)
+    if accuracy.low <= 1 / options:
+        raise InputError(
+            f"the accuracy, {accuracy.text()}, is within noise of chance, {1 / options:.2f}",
+            where=path,
+            allowed=f"an accuracy that is above 1 / {options} beyond noise",
+            hint="Correct a benchmark that the model can answer; --options is its answer options.",
+        )
+
+
+def correct_items(items: UserItems, *, replicates: int = REPLICATES) -> list[CorrectedScore]:
+    """Return the estimates without scores, then those of each column of scores."""
+    points = _estimates(items, np.ones((1, len(items.right))))
+    counts = _bootstrap_counts(items, replicates)
+    samples = [_estimates(items, counts[at : at + _CHUNK]) for at in range(0, replicates, _CHUNK)]
+    results = []
+    for (scores, name), (value,) in points.items():
+        values = np.concatenate([sample[scores, name] for sample in samples])
+        low, high = np.nanquantile(values, [(1 - CONFIDENCE) / 2, (1 + CONFIDENCE) / 2])
+        unscored = int(np.isnan(items.scores[scores]).sum()) if scores else 0
+        accuracy = Estimate(float(value), float(low), float(high))
+        results.append(CorrectedScore(name, scores, accuracy, unscored))
+    return results
+
+
+def _bootstrap_counts(items: UserItems, replicates: int) -> Floats:
+    """Return the number of times each replicate contains each row, [replicates, n]."""
+    random = keyed.generator(0, keyed.Stream.BOOTSTRAP, keyed.item_key("score correction"))
+    counts = np.zeros((replicates, len(items.right)))
+    for rows in (items.corrected, items.member, items.nonmember):
+        _, group = np.unique(items.group[rows], return_inverse=True)
+        n_groups = int(group.max()) + 1
+        by_group = random.multinomial(n_groups, np.full(n_groups, 1 / n_groups), size=replicates)
+        counts[:, rows] = by_group[:, group]
+    return counts
+
+
+def _estimates(items: UserItems, counts: Floats) -> dict[tuple[str | None, str], Floats]:
+    """Return every estimate of each replicate, by column of scores and estimator."""
+    right, corrected = items.right[None], counts * items.corrected
+    clean = _calibrated(log_odds(items.clean), items.right > 0, counts * items.nonmember)
+    terms: dict[str | None, Mapping[str, Terms]] = {None: score_free_terms(right, clean, corrected)}
+    for name, scores in items.scores.items():
+        calibrating = counts * (items.member | items.nonmember)
+        member = _calibrated(scores, items.member, calibrating)
+        terms[name] = score_terms(right, member, clean, corrected)
+    return {
+        (scores, name): estimate(each)
+        for scores, by_name in terms.items()
+        for name, each in by_name.items()
+    }
+
+
+def _calibrated(values: Floats, positive: Mask, counts: Floats) -> Floats:
+    return fit_platt(values[None], positive[None], counts).probabilities(values[None])

@@ -4,8 +4,8 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
-# Processes that share out the files of tests; each takes 1 to 2 GiB.
-WORKERS ?= $(shell $(PYTHON) -c 'import os; print(min(4, os.cpu_count() or 1))')
+# Processes that share out the files of tests, one more than cores, since some tests wait; each takes 1 to 2 GiB.
+WORKERS ?= $(shell $(PYTHON) -c 'import os; print(min(4, (os.cpu_count() or 1) + 1))')
 # What running needs, and what developing needs beside it.
 RUNTIME := $(VENV)/.installed-runtime
 SETUP := $(VENV)/.installed

@@ -82,6 +82,11 @@ class ExperimentGraph:
     """Skipped parts with their reasons, and names that could mean another file."""
 
     @property
+    def page_steps(self) -> dict[str, Step]:
+        """The inputs of the results that the page also reads, by name: all except answers."""
+        return _page_steps(self.results)
+
+    @property
     def short_notes(self) -> list[str]:
         """The notes, one for all detectors of `all` that lack the same requirement."""
         left_out = [skipped for node in self.nodes for skipped in detectors_left_out(node.sources)]
@@ -93,6 +98,10 @@ class ExperimentGraph:
             f"{', '.join(names)} of `all` {'are' if len(names) > 1 else 'is'} left out. {hint}"
             for hint, names in lacking.items()
         ]
+
+
+def _page_steps(results: Step) -> dict[str, Step]:
+    return {name: step for name, step in results.inputs.items() if step.kind != "accuracy"}
 
 
 def build_graph(checked: CheckedExperiment, *, device: Device | None = None) -> ExperimentGraph:
@@ -153,7 +162,7 @@ def build_graph(checked: CheckedExperiment, *, device: Device | None = None) -> 
     unlearning, audits = _unlearning_results(unlearned, experiment)
     goals = [results, *(step for step in (accuracy_gain, trajectory, unlearning, audits) if step)]
     # The inputs of the page and the run's folder are also goals.
-    goals += [results.inputs[name] for name in sorted(results.inputs)]
+    goals += [step for _, step in sorted(_page_steps(results).items())]
     for node in nodes:
         goals += [node.corpus, node.examples, node.plan, node.audit, node.trained]
         goals += [node.base.node.step] if node.base and node.base.node.step else []

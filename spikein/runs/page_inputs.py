@@ -68,7 +68,7 @@ def page_inputs(
     """
     experiment = experiment_graph.experiment
     results = {
-        name: report.artifact(step).path for name, step in experiment_graph.results.inputs.items()
+        name: report.artifact(step).path for name, step in experiment_graph.page_steps.items()
     }
     corpora = {node.corpus.digest: node.corpus for node in experiment_graph.nodes}
     overlaps = (read_overlaps(report.artifact(step).path) for step in corpora.values())

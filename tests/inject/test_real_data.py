@@ -49,7 +49,7 @@ def exact(example, label):
 def test_counts_and_spans(data_folder, dataset, path, rows, lost, groups, strata):
     loaded = load(data_folder, dataset, path)
     reason = DropReason.EMPTY if dataset == "arxivtection" else DropReason.DUPLICATE
-    assert (loaded.rows, [row.loss for row in loaded.losses]) == (rows, [reason] * lost)
+    assert (loaded.rows, [row.drop_reason for row in loaded.losses]) == (rows, [reason] * lost)
     assert len(loaded.examples) == rows - lost
     assert len({example.group for example in loaded.examples}) == groups
     assert {example.stratum for example in loaded.examples} == strata

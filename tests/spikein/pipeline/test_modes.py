@@ -91,7 +91,7 @@ def test_two_processes_train_the_models_of_one_process(tmp_path: Path, monkeypat
         made.append(build(tmp_path / name, node.base.node.step, node.trained))
     for left, right in zip(*made, strict=True):
         assert left.path.name == right.path.name
-        losses = [[row.drop_reason for row in read_log(made.path)] for made in (left, right)]
+        losses = [[row.loss for row in read_log(made.path)] for made in (left, right)]
         np.testing.assert_allclose(losses[1], losses[0], rtol=1e-4)
         tables = [read_exposures(made.path).drop_columns(["rank"]) for made in (left, right)]
         assert tables[0].equals(tables[1])

@@ -1,12 +1,12 @@
-"""The palimpsest test: is a text likelier the later training last saw it?
+"""The palimpsest test: is a text more likely, the later training last saw it?
 
 Kuditipudi et al. 2025 (2510.19796), the query test with a reference model, equation 2: Spearman's
 correlation, over training texts, of the position in training with the mean log-probability under
 the target minus that under a reference. Here a position is the optimiser step of the last exposure
 to any part of a copy; the reference is the clean twin, else the base model, else none. A text with
-more copies is likelier and its last copy later, so only members with equally many whole copies, of
-one dataset under one seed, are ranked together. Strata are averaged with weights n - 1, the inverse
-of the variance of each under permutation.
+more copies is more likely and its last copy later, so only members with equally many whole copies,
+of one dataset under one seed, are ranked together. Strata are averaged with weights n - 1, the
+inverse of the variance of each under permutation.
 
 The p-value is exact if the order of training was random (their algorithm 1): steps are permuted
 within strata m times, and b correlations that are as high give (1 + b) / (1 + m), one-sided. The

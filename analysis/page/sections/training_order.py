@@ -43,8 +43,8 @@ def order_section(
     return answer(
         "training-order",
         "Training order",
-        "Are texts likelier the later training saw them?",
-        " ".join(_sentence(row, axes) for row in pooled if row["p_value"] is not None),
+        "Are recently seen texts more likely?",
+        " ".join(_sentence(row, axes, len(pooled)) for row in pooled if row["p_value"] is not None),
         extra=[
             _correlations(rows, axes),
             folded(contrasts.title, [contrasts]) if contrasts else lacking,
@@ -56,12 +56,13 @@ def _arm(row: Row, axes: Sequence[str]) -> str:
     return arm_words((axis, row[axis_column(axis)]) for axis in axes)
 
 
-def _sentence(row: Row, axes: Sequence[str]) -> str:
+def _sentence(row: Row, axes: Sequence[str], n_tests: int) -> str:
+    """Return the verdict on one arm, at level 0.05 over all arms (Bonferroni)."""
     arm = _arm(row, axes)
-    verdict = "are likelier" if row["p_value"] < 0.05 else "are not detectably likelier"
+    more_likely = "more likely" if row["p_value"] < 0.05 / n_tests else "not detectably more likely"
     return (
-        f"{f'{arm}: m' if arm else 'M'}embers that training saw later {verdict} "
-        f"({RHO.text(row['value'], row['low'], row['high'])}, p {_p(row)})."
+        f"{f'{arm[0].upper()}{arm[1:]}: m' if arm else 'M'}embers that were seen later are "
+        f"{more_likely} ({RHO.text(row['value'], row['low'], row['high'])}, p {_p(row)})."
     )
 
 
@@ -89,7 +90,8 @@ def _correlations(rows: Sequence[Row], axes: Sequence[str]) -> Table | None:
         "Spearman's correlation of the optimiser step of the last exposure with the mean "
         "log-probability minus that under the reference, among members with equally many copies. "
         f"p is one-sided, from {permutations:,} permutations of steps; intervals: jackknife over "
-        "groups. A learning rate that changes has an effect of its own.",
+        "groups. A learning rate that changes affects it also. The sentences above allow for the "
+        "number of arms (Bonferroni).",
     )
 
 

@@ -1,9 +1,20 @@
 """Estimates of `spikein plan`, against the actual plans."""
 
+import argparse
+import asyncio
+import email
+import inspect
+import logging
+import multiprocessing
+import statistics
+import tarfile
+import unittest
+
 import numpy as np
 import pytest
 from scipy.stats import poisson
 
+from inject.corpus.tokenizer import train_tokenizer
 from inject.plan.settings import Copies
 from spikein.api.plan import plan as plan_experiment
 from spikein.estimates.injection import MAX_COUNT, expected_counts
@@ -75,3 +86,18 @@ def test_a_measured_plan_estimates_the_time_of_each_step(tmp_path):
     base, arm = (row for row in measured.rows if row.kind == "model")
     # Ten times the tokens, ten times the time of the steps themselves.
     assert (arm.seconds - START_SECONDS) / (base.seconds - START_SECONDS) == pytest.approx(10)
+
+
+@pytest.mark.parametrize("size", [512, 4096])
+def test_tokens_without_a_tokenizer_are_close_to_those_of_a_trained_one(tmp_path, size):
+    """The tokenizer is trained on docstrings of this Python, the texts are invented facts."""
+    path = write_tiny(tmp_path)
+    [estimate] = plan(path, f"model.tokenizer.vocab_size={size}")
+    modules = [argparse, asyncio, email, logging, multiprocessing, statistics, tarfile, unittest]
+    members = [value for module in modules for value in vars(module).values()]
+    texts = [text for value in members if (text := inspect.getdoc(value))]
+    train_tokenizer(texts, size).save_pretrained(tmp_path / "trained")
+    [counted] = plan(path, f"model.tokenizer={tmp_path / 'trained'}")
+    assert not estimate.measured
+    assert counted.measured
+    assert estimate.tokens == pytest.approx(counted.tokens, rel=0.3)

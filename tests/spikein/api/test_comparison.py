@@ -18,6 +18,7 @@ from inject.stream.exposures import SCHEMA as EXPOSURES
 from inject.stream.exposures import write_exposures
 from spikein.api.comparison import compare_runs, write_comparison
 from spikein.config.load import resolved_yaml
+from spikein.runs.comparison.page import pooled_table, summary
 from spikein.runs.folder import link_artifact
 from spikein.runs.publication import publish_run
 from spikein.store.filesystem import delete_tree
@@ -98,6 +99,16 @@ def test_differing_settings_and_artifacts_are_named_and_run_names_are_not_settin
     for version in comparison.origins.versions:
         assert version.missing == 0
         assert version.code
+
+
+def test_a_detector_of_only_one_run_is_named_as_such(comparison):
+    rows = [row for row in comparison.metrics.numbers.rows if row["run"] == "first"]
+    metrics = comparison.metrics._replace(numbers=Findings(rows))
+    cells = str(pooled_table(comparison.names, metrics).rows)
+    assert "in one run only" in cells
+    assert "no shared rows" not in cells
+    sentences = " ".join(summary(comparison.names, comparison.origins, metrics))
+    assert "They share no detector" in sentences
 
 
 @pytest.fixture(scope="module")

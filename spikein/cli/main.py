@@ -3,6 +3,7 @@
 `spikein --help` prints `EXIT_STATUSES`. Nothing heavy is imported before a command runs.
 """
 
+import inspect
 import io
 import sys
 from importlib import import_module
@@ -131,8 +132,17 @@ def whole_command(name: str) -> Any:
     own = name.replace("-", "_")
     function = getattr(import_module(f"spikein.cli.commands.{_MODULES.get(own, own)}"), own)
     alone = typer.Typer(add_completion=False, rich_markup_mode="rich")
-    alone.command(name)(function)
+    alone.command(name, help=_join_lines(inspect.getdoc(function) or ""))(function)
     return get_command(alone)
+
+
+def _join_lines(text: str) -> str:
+    """Return help whose paragraphs are single lines: terminals wrap them at their own width."""
+    paragraphs = text.split("\n\n")
+    return "\n\n".join(
+        paragraph if paragraph.startswith(" ") else paragraph.replace("\n", " ")
+        for paragraph in paragraphs
+    )
 
 
 def _version(requested: bool) -> None:

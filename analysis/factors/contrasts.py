@@ -26,7 +26,7 @@ from analysis.factors.study import Study, StudyArm, collect_study
 from analysis.findings import question_table
 from analysis.intervals.ends import ALIKE, LEAST_GROUPS
 from analysis.intervals.joint import BySeed, Joint
-from analysis.intervals.numbers import Numbers, beside
+from analysis.intervals.numbers import Numbers, join_numbers
 from analysis.metrics import POOLED
 from analysis.selection.tuning import Choice
 from analysis.settings import AnalysisSettings
@@ -52,7 +52,7 @@ def contrasts(pairs: Sequence[tuple[Numbers, Numbers]], *, confidence: float = 0
     """
     from scipy.stats import t
 
-    both = [beside(pair).by_seed().shared() for pair in pairs]
+    both = [join_numbers(pair).by_seed().shared() for pair in pairs]
     joints = [by_seed.covariance(np.array([[1.0, -1.0]])) for by_seed in both]
     reasons = [_reason(*each) for each in zip(both, joints, strict=True)]
     number = reasons.count("")
@@ -168,7 +168,7 @@ def best_set(numbers: Sequence[Numbers], *, confidence: float) -> list[bool] | N
     Returns:
         None if there are too few groups.
     """
-    by_seed = beside(numbers).by_seed().shared()
+    by_seed = join_numbers(numbers).by_seed().shared()
     if by_seed.groups.min(initial=LEAST_GROUPS) < LEAST_GROUPS or not len(by_seed.value):
         return None
     return [_may_be_best(by_seed, at, confidence) for at in range(len(numbers))]

@@ -20,7 +20,7 @@ from analysis.factors.lines import FittedLine, fit_line
 from analysis.factors.study import Study, StudyArm
 from analysis.intervals.fieller import ThresholdCrossing, reach_text
 from analysis.intervals.influence import Counts, Floats, Mask
-from analysis.intervals.numbers import Numbers, beside
+from analysis.intervals.numbers import Numbers, join_numbers
 from analysis.settings import AnalysisSettings
 
 RESPONSE = "response"
@@ -121,7 +121,7 @@ def find_responses(
         if values is None or is_copies(axis):
             continue
         for cohort, at in study.families(axis).items():
-            numbers = beside([measured[k].every for k in at])
+            numbers = join_numbers([measured[k].every for k in at])
             x = np.log2(np.array([values[k] for k in at]))
             place = (cohort, axis, detector, study.setting(at, detector))
             yield from _fit_datasets(study, numbers, x, place, confidence, start=-inf)
@@ -144,7 +144,7 @@ def copy_responses(
         if not several:
             continue
         numbers, x = (
-            beside([arm.doses for arm in several]),
+            join_numbers([arm.doses for arm in several]),
             np.concatenate([s.x for s in several]),
         )
         place = (cohort, COPIES, detector, study.setting(at, detector))
@@ -166,7 +166,7 @@ def _row_responses(
     x = _places(arm, cells & seen, np.log2(np.maximum(arm.length, 1.0)))
     if np.isfinite(x).all() and np.ptp(x) > _LEAST_SPREAD:
         sides = [replace(rows, member=rows.member & c, nonmember=rows.nonmember & c) for c in cells]
-        numbers = beside([study.aucs(arm, detector, rows=side) for side in sides])
+        numbers = join_numbers([study.aucs(arm, detector, rows=side) for side in sides])
         place = (arm.cohort, LENGTH, detector, setting)
         yield from _fit_datasets(study, numbers, x, place, confidence)
     dose = arm.copies * (stratum.max(initial=0) + 1) + stratum

@@ -27,7 +27,7 @@ from analysis.intervals.clustered import FROM_SEEDS
 from analysis.intervals.ends import LEAST_GROUPS
 from analysis.intervals.influence import Floats
 from analysis.intervals.joint import BySeed
-from analysis.intervals.numbers import Numbers, beside
+from analysis.intervals.numbers import Numbers, join_numbers
 from analysis.tables import POOLED
 
 VARIANCE = "variance"
@@ -233,7 +233,7 @@ def variance_components(
         for term, value in _arm_variances(aucs):
             yield {**arm.cohort.columns(), **head, "term": term, "value": value, **counts}
     for cohort, axis, first, second in study.pairs():
-        aucs = _usable_seeds(beside([aucs_by_arm[first], aucs_by_arm[second]]).by_seed())
+        aucs = _usable_seeds(join_numbers([aucs_by_arm[first], aucs_by_arm[second]]).by_seed())
         members = int(aucs.members.sum(axis=0).min())
         counts = {"n_members": members, "n_seeds": len(aucs.value)}
         place = {**cohort.columns(), **head, "factor": axis}

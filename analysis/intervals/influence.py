@@ -45,7 +45,7 @@ class Sample(NamedTuple):
         return Sample(self.value[numbers], *others)
 
     @classmethod
-    def beside(cls, several: Sequence["Sample"]) -> "Sample":
+    def join(cls, several: Sequence["Sample"]) -> "Sample":
         """Return the numbers of several samples, whose groups have the same numbers."""
         values, *others = zip(*several, strict=True)
         fields: list[Any] = [

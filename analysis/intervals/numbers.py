@@ -175,7 +175,7 @@ class Numbers:
         return sum(part.left_out for seed in self.of(dataset).seeds for part in seed.values())
 
 
-def beside(several: Sequence[Numbers]) -> Numbers:
+def join_numbers(several: Sequence[Numbers]) -> Numbers:
     """Return the numbers of several, one after the other.
 
     Seeds are the same, and groups have the same numbers. One without datasets counts as one number.
@@ -218,7 +218,7 @@ def _join_parts(parts: Sequence[Part | None], counts: Sequence[int], width: int)
     ]
     members = [part.weight * 0 if part.members is None else part.members for part in joined]
     return Part(
-        Sample.beside(samples),
+        Sample.join(samples),
         np.concatenate([part.weight for part in joined]),
         np.concatenate(members).astype(np.int64),
     )

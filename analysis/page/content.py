@@ -79,7 +79,7 @@ class RunPage(NamedTuple):
 
     html: str
     """Of the report."""
-    beside: Mapping[str, str]
+    siblings: Mapping[str, str]
     """Further pages by the names of their files."""
     checks: Sequence[Check]
     sentences: Sequence[str]
@@ -100,7 +100,7 @@ class _Report(NamedTuple):
     sentences: Sequence[str | tuple[str, str]]
     first: Sequence[Part]
     answers: Sequence[Section]
-    beside: Sequence[SiblingPage] = ()
+    siblings: Sequence[SiblingPage] = ()
 
 
 def build_page(inputs: PageInputs) -> RunPage:
@@ -120,7 +120,7 @@ def build_page(inputs: PageInputs) -> RunPage:
     led = _unlearning_led(inputs, view, checks, detection)
     report = led or _detection_led(view, checks, detection)
     methods = describe_methods(inputs) if inputs.settings else None
-    pages = [*report.beside, *_pages_beside(inputs, tables, checks, view, methods)]
+    pages = [*report.siblings, *_sibling_pages(inputs, tables, checks, view, methods)]
     sections = _drop_empty(
         experiment_section(inputs), *report.answers, checks_section(checks, inputs)
     )
@@ -141,7 +141,7 @@ def build_page(inputs: PageInputs) -> RunPage:
             foot=(pages if inputs.figure_links else (), _foot(inputs, pages)),
             linked=inputs.figure_links,
         ),
-        beside={
+        siblings={
             page.file: render_page(
                 page.title,
                 inputs.name,
@@ -236,7 +236,7 @@ def _detection(
     )
 
 
-def _pages_beside(
+def _sibling_pages(
     inputs: PageInputs,
     tables: Sequence[Findings],
     checks: Sequence[Check],

@@ -137,8 +137,8 @@ class Crossed:
         if not lines:
             return None
         if len(ticks) == 1:
-            ticks = {at + beside: label if not beside else ""
-                     for at, label in ticks.items() for beside in (-1, 0, 1)}  # fmt: skip
+            ticks = {at + offset: label if not offset else ""
+                     for at, label in ticks.items() for offset in (-1, 0, 1)}  # fmt: skip
         first = next(iter(lines.values()))
         before = [first._replace(kind="ghost")] if ghost else []
         low, high = round_limits(

@@ -188,22 +188,22 @@ def answer(
     Returns:
         The section; None if it has nothing to show.
     """
-    beside: list[Part] = []
+    adjacent: list[Part] = []
     below: list[Part] = []
     further: list[Part] = []
     for block in blocks:
         if isinstance(block, Table):
             first, *rows = opened(block, open_rows, others)
-            beside.append(first)
+            adjacent.append(first)
             further += rows
         elif isinstance(block, Picture):
-            beside.append(block)
+            adjacent.append(block)
         elif block:
             below.append(block)
-    if beside and not any(isinstance(part, Picture) and part.width > HALF for part in beside):
-        beside = [Columns(beside, "answer")]
+    if adjacent and not any(isinstance(part, Picture) and part.width > HALF for part in adjacent):
+        adjacent = [Columns(adjacent, "answer")]
     lead: list[Part] = [Note(sentence, "say")] if sentence else []
-    parts: list[Part] = [*lead, *beside, *below, *further, *(part for part in extra if part)]
+    parts: list[Part] = [*lead, *adjacent, *below, *further, *(part for part in extra if part)]
     return Section(anchor, short, title, parts) if parts else None
 
 

@@ -32,7 +32,7 @@ from analysis.arm import MODEL_FREE, axis_column
 from analysis.intervals.ends import LEAST_GROUPS, TRUSTED_GROUPS
 from analysis.intervals.estimate import Estimate, no_estimate
 from analysis.intervals.fieller import fieller
-from analysis.intervals.numbers import Numbers, beside
+from analysis.intervals.numbers import Numbers, join_numbers
 from analysis.settings import MeasureSettings
 from analysis.unit import Unit
 from analysis.unlearning.evidence import NO_METHOD, ORIGINAL, RETRAINED, ModelKey, SeedCohort
@@ -180,7 +180,7 @@ def find_position(
     """
     from scipy.special import stdtrit
 
-    by_seed = beside([unlearned, retrained, original]).by_seed().shared()
+    by_seed = join_numbers([unlearned, retrained, original]).by_seed().shared()
     if not len(by_seed.value):
         return no_estimate("no value"), (nan, nan, nan)
     u, r, o = by_seed.value.mean(axis=0).tolist()

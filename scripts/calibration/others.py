@@ -51,7 +51,7 @@ def intervals(case: Case, studies: int, draw: str = "") -> Interval:
 
 def _stacked(parts: list[Part]) -> Part:
     """Return one dataset of all studies as one sample of as many numbers."""
-    sample = Sample.beside([part.sample for part in parts])
+    sample = Sample.join([part.sample for part in parts])
     return Part(sample, np.concatenate([part.weight for part in parts]))
 
 

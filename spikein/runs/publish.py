@@ -100,7 +100,7 @@ def fill_run(
     join_findings(folder, [*parts, as_findings(CHECKS, checks_table(page.checks, axes))])
     write_text(folder / PAGE, page.html)
     write_pictures(folder / "figures", page.pictures)
-    for name, html in page.beside.items():
+    for name, html in page.siblings.items():
         write_text(folder / name, html)
     if page.methods is not None:
         write_methods(folder, page.methods)

@@ -6,14 +6,14 @@ from scipy.stats import t as student
 from scipy.stats import ttest_rel
 
 from analysis.factors.contrasts import best_set, contrasts
-from analysis.intervals.numbers import Numbers, beside
+from analysis.intervals.numbers import Numbers, join_numbers
 from inject.keyed import Stream, generator, item_key
 from scripts.calibration.cells.factors import Design, one_contrast
 from scripts.calibration.factor_studies import ArmsDesign, count_best, count_contrasts, draw_arms
 
 
 def difference_of(first, second):
-    return beside([first, second]).by_seed().covariance(np.array([[1.0, -1.0]]))
+    return join_numbers([first, second]).by_seed().covariance(np.array([[1.0, -1.0]]))
 
 
 def _arms(design, name="arms"):

@@ -126,7 +126,7 @@ def test_factor_table_is_stored_and_shown_on_the_page(study, tmp_path):
     report = build_page(PageInputs(analysis=read, **inputs))
     assert 'id="factors"' in report.html
     assert 'href="#factors"' in report.html
-    page = "".join([report.html, *report.beside.values()])
+    page = "".join([report.html, *report.siblings.values()])
     for title in ("Response to copies", "Best detector by arm"):
         assert title in page
     for name in ("dose-response", "contrasts"):

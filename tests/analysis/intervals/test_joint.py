@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from analysis.intervals.joint import group_freedom, join_seeds
-from analysis.intervals.numbers import beside
+from analysis.intervals.numbers import join_numbers
 from analysis.intervals.rows import Rows, auc_numbers
 from inject.keyed import Stream, generator, item_key
 from tests.analysis.oracles import auc
@@ -94,7 +94,7 @@ def test_joined_numbers_keep_their_values_and_gaps(random):
     rows, scores = _rows(random, seeds=2)
     first = auc_numbers(rows, scores, jackknife=True)
     lacking = auc_numbers(rows, np.where(rows.seed == 1, np.nan, scores), jackknife=True)
-    both, single = beside([first, lacking]).by_seed(), first.by_seed()
+    both, single = join_numbers([first, lacking]).by_seed(), first.by_seed()
     assert both.value[:, 0] == pytest.approx(single.value[:, 0])
     assert both.influence[:, 0] == pytest.approx(single.influence[:, 0])
     assert both.value[0, 1] == both.value[0, 0]

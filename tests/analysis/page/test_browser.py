@@ -34,7 +34,7 @@ def study(tmp_path_factory):
     analysis = analyse(arms, AnalysisSettings(replicates=100))
     yaml = f"name: {EVIL}"
     page = build_page(PageInputs(name=EVIL, arms=arms, analysis=analysis, experiment_yaml=yaml))
-    for name, html in {"report.html": page.html, **page.beside}.items():
+    for name, html in {"report.html": page.html, **page.siblings}.items():
         (folder / name).write_text(html)
     return folder / "results.html"
 

@@ -37,7 +37,7 @@ def page_of(arms, analysis, **more) -> str:
 
 def all_pages(inputs: PageInputs) -> str:
     page = build_page(inputs)
-    return "\n".join([page.html, *page.beside.values()])
+    return "\n".join([page.html, *page.siblings.values()])
 
 
 def visible(html: str) -> str:
@@ -60,7 +60,7 @@ def inputs(analysed) -> PageInputs:
 @pytest.fixture(scope="module")
 def pages(inputs) -> dict[str, str]:
     page = build_page(inputs)
-    return {"report.html": page.html, **page.beside}
+    return {"report.html": page.html, **page.siblings}
 
 
 @pytest.mark.parametrize("name", ["report.html", "results.html", "examples.html", "methods.html"])

@@ -130,12 +130,12 @@ def test_unlearning_sections_come_first_if_present(report):
     order = ["experiment", "forgot", "left", "kept", "lasting", "before", "checks"]
     assert re.findall(r'<section id="(.*?)"', pages.html)[: len(order)] == order
     # Detectors have one section on a separate page.
-    assert 'id="detector"' in pages.beside["detectors.html"]
+    assert 'id="detector"' in pages.siblings["detectors.html"]
     assert 'id="detector"' not in pages.html
     assert "brought the model near" in pages.sentences[0]
     without = build_page(dataclasses.replace(report, unlearning=None))
     assert "unlearning" not in without.html.replace("name: unlearning", "").split("<main>")[1]
-    assert "detectors.html" not in without.beside
+    assert "detectors.html" not in without.siblings
 
 
 def test_audits_come_last_with_page_links_and_escaped_names(report):

@@ -41,7 +41,7 @@ def test_page_links_to_all_files_of_each_picture(page, folder):
     )
     written = {f"{name}.{kind}" for name in names for kind in ("svg", "png", "csv")}
     assert {path.name for path in folder.iterdir()} == written
-    html = "".join([page.html, *page.beside.values()])
+    html = "".join([page.html, *page.siblings.values()])
     assert set(re.findall(r'href="figures/([^"]*)"', html)) == written
     for figure in page.pictures:
         assert ET.parse(folder / f"{figure.name}.svg").getroot().tag.endswith("svg")

@@ -92,7 +92,7 @@ def view(report, tables):
 def pages(report, tmp_path_factory):
     folder = tmp_path_factory.mktemp("page")
     page = build_page(report)
-    for name, html in {"report.html": page.html, **page.beside}.items():
+    for name, html in {"report.html": page.html, **page.siblings}.items():
         (folder / name).write_text(html)
     return folder
 

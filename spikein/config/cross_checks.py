@@ -22,7 +22,7 @@ Problem = tuple[KeyPath, InputError]
 
 def cross_checks(experiment: Experiment) -> list[Problem]:
     """Return the conflicts between the parts of an experiment, each with the key to change."""
-    return [
+    problems = [
         *_start_problems(experiment),
         *_corpus_problems(experiment),
         *_detector_problems(experiment),
@@ -30,6 +30,8 @@ def cross_checks(experiment: Experiment) -> list[Problem]:
         *_unlearning_problems(experiment),
         *_repeated_names(experiment),
     ]
+    # A stretch without room is found by all that depend on it.
+    return list({(path, problem.problem): (path, problem) for path, problem in problems}.values())
 
 
 def _flag(

@@ -22,7 +22,7 @@ from spikein.config.schema import SECTION, Experiment, plain_values
 from spikein.config.yaml_document import KeyPath, YamlDocument, dotted, parse_path
 
 MOST_COMBINATIONS = 1_000
-_NOT_SWEPT = ("name", "seeds", "sweep", "variables")
+_NOT_SWEPT = ("name", "seeds", "sweep", "variables", "claims")
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -130,6 +130,25 @@ class Claim(Settings):
         return 0.485 if self.measure == "dose75" else 0.03
 
     @property
+    def form(self) -> str:
+        """The key that gives the comparison."""
+        forms = ("contrast", "high", "effect", "spread")
+        return next(form for form in forms if getattr(self, form) is not None)
+
+    @property
+    def comparison(self) -> str:
+        """What is compared, such as `m4 − m1`."""
+        if self.effect is not None:
+            return f"{self.effect.of} × {self.effect.factor:g}"
+        if self.spread is not None:
+            return self.spread.arm
+        parts = [
+            f"{'−' if weight < 0 else '+'} {'' if abs(weight) == 1 else f'{abs(weight):g} '}{term}"
+            for term, weight in self.weights({}).items()
+        ]
+        return " ".join(parts).removeprefix("+ ")
+
+    @property
     def terms(self) -> tuple[Term, ...]:
         """The arms that it names, some with a dataset; an effect may name none, for all."""
         if self.effect is not None:
@@ -183,9 +202,7 @@ def claim_problems(
     """
     named = "; ".join(sorted(arms)) or "none: give `arms` in place of `sweep`"
     for name, claim in claims.items():
-        key = next(
-            form for form in ("contrast", "high", "effect", "spread") if getattr(claim, form)
-        )
+        key = claim.form
         for arm, dataset in map(split_term, claim.terms):
             if arm not in arms:
                 yield (

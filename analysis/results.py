@@ -279,7 +279,7 @@ def results_step(
         models,
         kind="results",
         label=label,
-        settings={"analysis": used, **({} if claims is None else {CLAIMS: claims.plain()})},
+        settings={"analysis": used, **({} if claims is None else {CLAIMS: plain(claims)})},
         reading=RECORDS,
         libraries=("numpy", "scipy", "scikit-learn", "statsmodels"),
         code=method_roots(settings.dataset_detectors),
@@ -302,7 +302,7 @@ def build(context: StepContext) -> None:
     factors = analyse_factors(arms, analysis.choices, settings, copies=analysis.copies)
     tables = {**analysis.tables, "factors": factors}
     if CLAIMS in context.settings:
-        claims = StudyClaims.read(context.settings[CLAIMS])
+        claims = StudyClaims.model_validate(context.settings[CLAIMS])
         rows = claim_rows(arms, claims, settings)
         tables[CLAIMS] = question_table(CLAIMS, axis_names(arms), rows)
     write_analysis(context.out, replace(analysis, tables=tables, copies=()))

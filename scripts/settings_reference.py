@@ -14,7 +14,7 @@ from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
 from analysis.settings import AnalysisSettings
-from analysis.studies.claims import Claim, Effect, Spread
+from analysis.studies.claims import Claim, Effect
 from detect.settings import DetectSettings
 from inject.corpus.background.docstrings import DocstringsSource
 from inject.corpus.background.files import FilesSource
@@ -70,7 +70,6 @@ SECTIONS: tuple[tuple[str, type[BaseModel]], ...] = (
     ("analysis", AnalysisSettings),
     ("claims.NAME", Claim),
     ("claims.NAME.effect", Effect),
-    ("claims.NAME.spread", Spread),
     ("spikein detect KEY=VALUE", ScoringOptions),
     ("spikein detect server.KEY=VALUE", ScoredServer),
 )

@@ -4,9 +4,10 @@ All arms of a seed share rows, sides and draws, so an effect is computed within 
 seed is the unit. The interval is that of a mean of independent seeds, widened for a family of
 comparisons (Bonferroni). Its coverage is in `docs/statistics.md`.
 
-The dose at which AUC reaches 0.75 is that of the mean AUCs over seeds, on a line of their probits
-on log2(copies); its seeds are the pseudo-values of the jackknife (Tukey 1958) that leaves out one
-seed at a time, since a line through one seed's few members per dose is biased.
+The dose at which AUC reaches 0.75 is read from probit(AUC) = a · copies^γ, fitted to the mean AUCs
+over seeds by weighted least squares: 0 copies give AUC 0.5, and a line in log2(copies) is off by a
+quarter of a doubling where γ is 0.8. Its seeds are the pseudo-values of the jackknife (Tukey 1958)
+that leaves out one seed at a time, since a curve through one seed's few members per dose is biased.
 """
 
 from math import inf, isfinite, log2, nan, sqrt
@@ -25,7 +26,9 @@ REPORTED = 0.7
 """The AUC from which a change of probits is reported."""
 REACHED = 0.75
 _SATURATED = 0.98
-"""Doses with a higher mean AUC are left out of the line."""
+"""Doses with a higher mean AUC are left out of the curve."""
+_POWERS = (0.05, 4.0)
+"""Values of γ."""
 _DOSES = (1, 32)
 """The doses between which AUC must reach 0.75."""
 
@@ -104,12 +107,12 @@ def dose_by_seed(auc: Floats, variance: Floats, copies: Floats) -> tuple[Floats,
         The values, [S], and why there are none: a bound.
     """
     count = len(auc)
-    log_copies = np.log2(copies)
-    every = _reached(auc, variance, log_copies)
+    every = _reached(auc, variance, copies)
     rest = [
-        _reached(np.delete(auc, s, axis=0), np.delete(variance, s, axis=0), log_copies)
-        for s in range(count if count > 1 else 0)
-    ]
+        _reached(np.delete(auc, s, axis=0), np.delete(variance, s, axis=0), copies)
+        for s in range(count)
+        if count > 1
+    ] or [every]
     for dose in (every, *rest):
         if not isfinite(dose):
             ends = {inf: f"more than {_DOSES[1]} copies", -inf: f"less than {_DOSES[0]} copy"}
@@ -117,8 +120,9 @@ def dose_by_seed(auc: Floats, variance: Floats, copies: Floats) -> tuple[Floats,
     return count * every - (count - 1) * np.array(rest), ""
 
 
-def _reached(auc: Floats, variance: Floats, log_copies: Floats) -> float:
-    """Return the log2 dose of several seeds; infinite beyond 1 to 32, NaN without a line."""
+def _reached(auc: Floats, variance: Floats, copies: Floats) -> float:
+    """Return the log2 dose of several seeds; infinite beyond 1 to 32, NaN without a curve."""
+    from scipy.optimize import minimize_scalar
     from scipy.special import ndtri
     from scipy.stats import norm
 
@@ -129,15 +133,20 @@ def _reached(auc: Floats, variance: Floats, log_copies: Floats) -> float:
     used = (seeds > 0) & (mean < _SATURATED) & (mean > 1 - _SATURATED) & (error > 0)
     if used.sum() < 2:
         return nan
-    probit = ndtri(mean[used])
+    probit, used_copies = ndtri(mean[used]), copies[used]
     weight = norm.pdf(probit) ** 2 / error[used]
-    x = log_copies[used]
-    centre, height = np.average(x, weights=weight), np.average(probit, weights=weight)
-    slope = np.average((x - centre) * (probit - height), weights=weight)
-    slope /= np.average((x - centre) ** 2, weights=weight)
-    missing = float(ndtri(REACHED) - height)
-    if slope <= 0:
-        return inf if missing > 0 else -inf
-    dose = float(centre + missing / slope)
+
+    def scale(power: float) -> float:
+        return float(np.average(probit * used_copies**power, weights=weight)) / float(
+            np.average(used_copies ** (2 * power), weights=weight)
+        )
+
+    def misfit(power: float) -> float:
+        return float(weight @ (probit - scale(power) * used_copies**power) ** 2)
+
+    power = float(minimize_scalar(misfit, bounds=_POWERS, method="bounded").x)
+    if scale(power) <= 0:
+        return inf
+    dose = log2(float(ndtri(REACHED)) / scale(power)) / power
     low, high = map(log2, _DOSES)
     return dose if low <= dose <= high else (inf if dose > high else -inf)

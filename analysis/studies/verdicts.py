@@ -19,37 +19,23 @@ from analysis.copy_bins import ALL, EVERY_MEMBER, CopiesCell, copies_cells, is_d
 from analysis.factors.study import CONTAMINATED
 from analysis.intervals.influence import Counts, Floats, Mask
 from analysis.settings import AnalysisSettings
-from analysis.studies.claims import Claim, Design, Term, plain_claims, split_term
+from analysis.studies.claims import Claim, split_term
 from analysis.studies.contrasts import dose_by_seed, effect_over_seeds, from_reported, probits
 from analysis.studies.seed_spread import seed_spread
+from inject.settings import Settings
 
 QUESTION = "claims"
 Row = dict[str, Any]
 
 
-@dataclass(frozen=True, kw_only=True)
-class StudyClaims:
+class StudyClaims(Settings):
     """The claims of an experiment, with the meaning of the names in them."""
 
-    claims: Mapping[str, Claim]
-    arms: Mapping[str, Mapping[str, str]]
+    claims: dict[str, Claim]
+    arms: dict[str, dict[str, str]]
     """The axes of each named arm."""
-    design: Design
-    """The columns that effects are fitted to."""
-
-    def plain(self) -> dict[str, Any]:
-        """Return all as plain JSON values, for `read`."""
-        arms = {name: [list(pair) for pair in axes.items()] for name, axes in self.arms.items()}
-        return {"claims": plain_claims(self.claims), "arms": arms, "design": self.design}
-
-    @classmethod
-    def read(cls, values: Mapping[str, Any]) -> "StudyClaims":
-        """Return the claims that `plain` returned."""
-        return cls(
-            claims={name: Claim.model_validate(each) for name, each in values["claims"].items()},
-            arms={name: dict(pairs) for name, pairs in values["arms"].items()},
-            design=values["design"],
-        )
+    design: dict[str, dict[str, float]]
+    """The columns that effects are fitted to; empty without effects."""
 
     @property
     def detectors(self) -> list[str]:
@@ -137,7 +123,7 @@ def claim_rows(
     """
     named = _named_arms(arms, study, settings)
     for name, claim in study.claims.items():
-        weights = _weights(claim, study.design)
+        weights = claim.weights(study.design)
         for detector in claim.detectors:
             numbers = [
                 named[arm].numbers(claim, detector, dataset)
@@ -146,7 +132,7 @@ def claim_rows(
             measured = (
                 _compared(claim, weights, numbers, study.family, settings.confidence)
                 if claim.spread is None
-                else _spread(claim.spread.limit, numbers[0], settings.confidence)
+                else _spread(claim.least_effect, numbers[0], settings.confidence)
             )
             yield {
                 "claim": name,
@@ -160,18 +146,11 @@ def claim_rows(
             }
 
 
-def _weights(claim: Claim, design: Design) -> dict[Term, float]:
-    """Return the weights of a claim's terms, those that matter."""
-    if claim.spread is not None:
-        return {claim.spread.arm: 1.0}
-    return {term: weight for term, weight in claim.weights(design).items() if abs(weight) > 1e-12}
-
-
 def _named_arms(
     arms: Sequence[Arm], study: StudyClaims, settings: AnalysisSettings
 ) -> dict[str, _NamedArm]:
     """Read the arms that claims are about."""
-    terms = [term for claim in study.claims.values() for term in _weights(claim, study.design)]
+    terms = [term for claim in study.claims.values() for term in claim.weights(study.design)]
     axes, by_cohort = axis_names(arms), cohorts(arms)
     named = {}
     for name in dict.fromkeys(split_term(term)[0] for term in terms):
@@ -189,7 +168,7 @@ def _named_arms(
 
 def _compared(
     claim: Claim,
-    weights: Mapping[Term, float],
+    weights: Mapping[str, float],
     numbers: Sequence[_SeedNumbers],
     family: int,
     confidence: float,

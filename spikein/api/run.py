@@ -225,7 +225,7 @@ def publish(
         ),
         built=report.built > 0,
         announce=partial(_register, store_root),
-        claims=claims_digest(claims) if (claims := experiment_graph.experiment.claims) else None,
+        claims=claims_digest(experiment_graph.experiment.claims),
     )
     write_index(home.parent)
     return RunResult(

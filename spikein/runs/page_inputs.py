@@ -80,7 +80,7 @@ def page_inputs(
         datasets=[contaminant.name for contaminant in experiment.contaminants],
         seeds=experiment.seeds,
         swept=list(experiment.sweep),
-        claims=claims_digest(experiment.claims) if experiment.claims else "",
+        claims=claims_digest(experiment.claims) or "",
         settings=[arm_settings(node.arm) for node in experiment_graph.nodes],
         arms=open_arms(experiment_graph.results.settings["arms"], results),
         analysis=analysis,

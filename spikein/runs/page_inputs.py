@@ -78,7 +78,7 @@ def page_inputs(
         experiment_yaml=resolved_yaml(experiment),
         datasets=[contaminant.name for contaminant in experiment.contaminants],
         seeds=experiment.seeds,
-        swept=list(experiment.sweep),
+        swept=list(experiment_graph.nodes[0].arm.labels),
         settings=[arm_settings(node.arm) for node in experiment_graph.nodes],
         arms=open_arms(experiment_graph.results.settings["arms"], results),
         analysis=analysis,

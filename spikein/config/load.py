@@ -1,7 +1,7 @@
 """From a file and overrides to a checked experiment, and back to a file.
 
 One reading finds all problems: in overrides, variables, and every combination of the sweep. A
-problem caused by one swept value names that value, one of some arms names these.
+problem caused by one swept value or by some named arms names them.
 
 A file that `extends:` another (a shipped name, or a path relative to the file) is merged with it
 into one document. Mappings are merged key by key, everything else is replaced, lists as a whole.

@@ -97,7 +97,7 @@ def swept_combinations(document: YamlDocument) -> list[Combination]:
 def arms(checked: Sequence[tuple[Combination, Experiment]]) -> tuple[ArmExperiment, ...]:
     """Return the arms of checked combinations, in their fixed order: each with every seed.
 
-    Keys that named arms set and do not differ in are no axes.
+    A key that named arms set to one value is not an axis.
     """
     keys = dict.fromkeys(key for combination, _ in checked for key in combination.choice)
     if checked[0][0].name:

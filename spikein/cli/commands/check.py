@@ -9,6 +9,7 @@ from spikein.cli.output import exit_if_refused, print_notes, print_rows, say, wi
 if TYPE_CHECKING:
     from spikein.estimates.design import StudyDesign
 
+_COLUMNS = ("steps", "batch", "tail")
 MOST_SHARE = 0.02
 """Copies should not take more of the tokens of an arm that a claim is about."""
 
@@ -48,15 +49,15 @@ def _print_design(design: "StudyDesign") -> None:
     """Print one row per arm, and the rank and the variance inflation of the columns."""
     from analysis.arm import short_axis
 
-    axes = {axis: short_axis(axis) for axis in design.axes}
-    if len(set(axes.values())) < len(axes):
-        axes = {axis: axis for axis in axes}
+    titles = [short_axis(axis) for axis in design.axes]
+    if len({*titles, *_COLUMNS, "arm", "share"}) < len([*titles, *_COLUMNS]) + 2:
+        titles = list(design.axes)
     print_rows(
         {
             "arm": name if design.named else None,
-            **{title: row[axis] for axis, title in axes.items()},
-            **{column: row[column] for column in ("steps", "batch", "tail")},
-            "copies": None if (share := design.shares[name]) is None else f"{share:.1%}",
+            **{title: row[axis] for axis, title in zip(design.axes, titles, strict=True)},
+            **{column: row[column] for column in _COLUMNS},
+            "share": None if (share := design.shares[name]) is None else f"{share:.1%}",
         }
         for name, row in design.rows.items()
     )

@@ -3,6 +3,7 @@
 import pytest
 
 from inject.errors import InputErrors
+from inject.reading.former_names import FormerNameWarning
 from spikein.config.load import check_document, read_experiment, resolved_yaml
 from spikein.config.yaml_document import parse_document
 from tests.spikein.samples import SAMPLE, line_of, problems, read, read_checked
@@ -91,6 +92,16 @@ def test_an_extending_file_changes_adds_and_removes_arms(tmp_path):
     checked = read_experiment(child)
     assert [arm.name for arm in checked.arms[::2]] == ["long", "large-batch", "more"]
     assert [arm.axes["train.lr"] for arm in checked.arms[::2]] == [2e-3, 1e-3, 1e-3]
+
+
+def test_keys_of_version_0_1_are_read_in_arms():
+    text = SAMPLE + "arms: {a: {train.clip: 0.5}, b: {}}\n"
+    with pytest.warns(FormerNameWarning, match=r"arms\.a\.train\.clip"):
+        checked = read_checked("arms.b.train.clip=0.25", text=text)
+    assert [arm.axes for arm in checked.arms[::2]] == [
+        {"train.max_grad_norm": 0.5},
+        {"train.max_grad_norm": 0.25},
+    ]
 
 
 @pytest.mark.parametrize(

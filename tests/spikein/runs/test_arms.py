@@ -15,7 +15,7 @@ def test_a_run_of_named_arms_compares_those_that_differ_in_one_axis(tmp_path):
     write_tiny(tmp_path)
     result = run(tmp_path, *LIGHT, ARMS)
     finished = spikein.load_run(result.folder)
-    # All arms have one epoch, so that epochs are no axis.
+    # All arms have one epoch, so epochs are not an axis.
     assert finished.axes == ("corpus.tokens", "copies")
     plain, long, fixed = ("40000", "poisson=2"), ("60000", "poisson=2"), ("40000", "fixed=2")
     arms = [

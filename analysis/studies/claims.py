@@ -17,7 +17,7 @@ from inject.settings import PositiveFloat, Settings
 Names = Annotated[tuple[str, ...], Field(min_length=1)]
 Copies = Annotated[int, Field(ge=0)]
 Design = Mapping[str, Mapping[str, float]]
-"""By arm, the positive values of the design's columns."""
+"""By arm, log2 of the values of the design's columns."""
 _FORMS = ("contrast", "effect", "spread")
 _MARGINS = {"auc": 0.03, "probit": 0.03, "dose75": log2(1.4), "spread": 0.05}
 
@@ -47,7 +47,7 @@ class Effect(Settings):
         import numpy as np
 
         arms = self.arms or tuple(design)
-        rows = [[1.0, *(log2(design[arm][name]) for name in self.columns)] for arm in arms]
+        rows = [[1.0, *(design[arm][name] for name in self.columns)] for arm in arms]
         coefficient = np.linalg.pinv(np.array(rows))[1 + self.columns.index(self.of)]
         return dict(zip(arms, (log2(self.factor) * coefficient).tolist(), strict=True))
 

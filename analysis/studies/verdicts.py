@@ -35,7 +35,7 @@ class StudyClaims(Settings):
     arms: dict[str, dict[str, str]]
     """The axes of each named arm."""
     design: dict[str, dict[str, float]]
-    """The columns that effects are fitted to; empty without effects."""
+    """By arm, log2 of the columns that effects are fitted to; empty without effects."""
 
     @property
     def detectors(self) -> list[str]:

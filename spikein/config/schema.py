@@ -180,6 +180,8 @@ class Experiment(Settings):
     """Intervals, bins and figures of the results."""
     sweep: dict[str, Annotated[tuple[Any, ...], Field(min_length=1)]] = Field(default_factory=dict)
     """Dotted keys with their values; the arms are all combinations."""
+    arms: dict[str, dict[str, Any]] = Field(default_factory=dict)
+    """Named arms, in place of `sweep`: the dotted keys that each sets, with their values."""
     claims: dict[str, Claim] = Field(default_factory=dict)
     """Hypotheses by name, each with the comparison and the margin that decide it; fixed when the
     run starts."""

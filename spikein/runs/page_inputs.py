@@ -79,7 +79,7 @@ def page_inputs(
         experiment_yaml=resolved_yaml(experiment),
         datasets=[contaminant.name for contaminant in experiment.contaminants],
         seeds=experiment.seeds,
-        swept=list(experiment.sweep),
+        swept=list(experiment_graph.nodes[0].arm.labels),
         claims=claims_digest(experiment.claims) or "",
         settings=[arm_settings(node.arm) for node in experiment_graph.nodes],
         arms=open_arms(experiment_graph.results.settings["arms"], results),

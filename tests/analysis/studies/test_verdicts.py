@@ -106,7 +106,7 @@ def test_contrast_of_datasets_is_a_difference_of_differences(arms):
 
 
 def test_effect_of_one_column_equals_the_contrast_of_its_two_arms(arms):
-    design = {"weak": {"lr": 1.0}, "strong": {"lr": 4.0}}
+    design = {"weak": {"lr": 0.0}, "strong": {"lr": 2.0}}
     effect, contrast = rows_of(
         arms,
         {

@@ -13,7 +13,7 @@ from analysis.summary import Names
 from analysis.unit import DIFFERENCE, Entry, Unit
 
 _DEVIATION = Unit("", 3)
-_MEASURES = {
+MEASURES = {
     "auc": "AUC",
     "probit": "AUC at 0.70",
     "dose75": "log2(copies) at AUC 0.75",
@@ -82,7 +82,7 @@ def _table(rows: list[Row], names: Names) -> Table:
 
 def _measure(row: Row) -> str:
     copies = "" if row["copies"] == "all" else f", copies {row['copies'].replace('-', '–')}"
-    return f"{_MEASURES[row['measure']]}{copies}"
+    return f"{MEASURES[row['measure']]}{copies}"
 
 
 def _effect(row: Row) -> Entry:

@@ -2,33 +2,24 @@
 
 import numpy as np
 import pytest
-from scipy.special import ndtr
 from scipy.stats import chi2
 
 from analysis.studies.seed_spread import seed_spread
-from tests.analysis.studies.simulated import GRID, Design, draw_study
-
-
-def _true_deviation(design):
-    """Return the deviation over seeds of the AUC of infinitely many rows."""
-    shift = np.hypot(design.shared, design.own) * np.random.default_rng(1).normal(size=100_000)
-    return ndtr((design.shifts[0] + shift) / np.sqrt(2 + GRID**2 / 6)).std()
+from tests.analysis.studies.simulated import Design, spreads
 
 
 @pytest.mark.parametrize("seeds", [12, 20])
 @pytest.mark.parametrize("deviation", [0.07, 0.16])
 def test_interval_covers_the_true_deviation(seeds, deviation):
     design = Design((0.75,), seeds=seeds, members=80, shared=deviation, own=0)
-    truth = _true_deviation(design)
-    random = np.random.default_rng(3)
-    held, values = [], []
-    for _ in range(150):
-        study = draw_study(design, random)
-        spread = seed_spread(study.auc[:, 0], study.variance[:, 0], confidence=0.95)
-        held.append(spread.low <= truth <= spread.high)
-        values.append(spread.value**2)
-    assert np.mean(held) > 0.9
-    assert np.sqrt(np.mean(values)) == pytest.approx(truth, rel=0.25)
+    truth, estimates = design.deviation, spreads(design, 150)
+    assert np.mean([spread.low <= truth <= spread.high for spread in estimates]) > 0.9
+
+
+def test_row_variance_is_removed_on_average():
+    design = Design((0.75,), seeds=20, members=80, shared=0.16, own=0)
+    squares = [spread.value**2 for spread in spreads(design, 150)]
+    assert np.sqrt(np.mean(squares)) == pytest.approx(design.deviation, rel=0.1)
 
 
 def test_without_row_variance_the_interval_is_chi_square():

@@ -6,7 +6,7 @@ outside the family. Row counts are those of the seed and arm with the fewest. Co
 seed and detector.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -17,11 +17,17 @@ from analysis.arm import Arm, Cohort, LoadedArm, axis_names, cohorts, load_arm
 from analysis.auc_cells import PreparedCohort, compare_column
 from analysis.copy_bins import ALL, EVERY_MEMBER, CopiesCell, copies_cells, is_dose
 from analysis.factors.study import CONTAMINATED
-from analysis.intervals.influence import Counts, Floats, Mask
+from analysis.intervals.influence import Counts, Floats
 from analysis.settings import AnalysisSettings
 from analysis.studies.claims import Claim, split_term
-from analysis.studies.contrasts import dose_by_seed, effect_over_seeds, from_reported, probits
-from analysis.studies.seed_spread import seed_spread
+from analysis.studies.contrasts import (
+    Effect,
+    dose_by_seed,
+    effect_over_seeds,
+    from_reported,
+    probits,
+)
+from analysis.studies.seed_spread import Spread, seed_spread
 from inject.settings import Settings
 
 QUESTION = "claims"
@@ -129,11 +135,6 @@ def claim_rows(
                 named[arm].numbers(claim, detector, dataset)
                 for arm, dataset in map(split_term, weights)
             ]
-            measured = (
-                _compared(claim, weights, numbers, study.family, settings.confidence)
-                if claim.spread is None
-                else _spread(claim.least_effect, numbers[0], settings.confidence)
-            )
             yield {
                 "claim": name,
                 "hypothesis": claim.hypothesis,
@@ -142,7 +143,7 @@ def claim_rows(
                 "detector": detector,
                 "copies": _claim_cell(claim).label,
                 "measure": claim.measure if claim.spread is None else "deviation",
-                **measured,
+                **_answer(claim, [*weights.values()], numbers, study.family, settings.confidence),
             }
 
 
@@ -166,48 +167,28 @@ def _named_arms(
     return named
 
 
-def _compared(
+def _answer(
     claim: Claim,
-    weights: Mapping[str, float],
+    weights: Sequence[float],
     numbers: Sequence[_SeedNumbers],
     family: int,
     confidence: float,
 ) -> Row:
-    """Return the comparison of one detector, its verdict and its sample size."""
-    values = np.array([each.value for each in numbers])
-    effects = np.array([*weights.values()]) @ values
-    used = np.isfinite(effects)
-    effect = effect_over_seeds(effects[used], confidence=confidence, family=family)
-    effect = from_reported(effect) if claim.measure == "probit" else effect
-    if notes := [each.note for each in numbers if each.note]:
-        effect = effect._replace(note=notes[0])
-    margin = claim.least_effect
-    return {
-        **effect._asdict(),
-        "verdict": effect.verdict(margin),
-        "margin": margin,
-        **_counts(numbers, used),
-    }
-
-
-def _spread(limit: float, numbers: _SeedNumbers, confidence: float) -> Row:
-    """Return the deviation over seeds of one detector, its verdict and its sample size."""
-    used = np.isfinite(numbers.value)
-    spread = seed_spread(numbers.value[used], numbers.variance[used], confidence=confidence)
-    spread = spread._replace(note=numbers.note or spread.note)
-    return {
-        **spread._asdict(),
-        "verdict": spread.verdict(limit),
-        "margin": limit,
-        **_counts([numbers], used),
-    }
-
-
-def _counts(numbers: Sequence[_SeedNumbers], used: Mask) -> Row:
-    """Return the number of seeds, and the rows of the seed and arm with the fewest."""
+    """Return the number of one detector, its verdict and its sample size."""
+    values = np.array(weights) @ np.array([each.value for each in numbers])
+    used = np.isfinite(values)
+    answer: Effect | Spread = effect_over_seeds(values[used], confidence=confidence, family=family)
+    if claim.spread is not None:
+        answer = seed_spread(values[used], numbers[0].variance[used], confidence=confidence)
+    elif claim.measure == "probit":
+        answer = from_reported(answer)
+    answer = answer._replace(note=next(filter(None, (n.note for n in numbers)), answer.note))
     sides = [np.array([each[side] for each in numbers])[:, used] for side in (2, 3)]
-    fewest = [int(side.min()) if side.size else 0 for side in sides]
+    fewest = [int(side.min(initial=side.max(initial=0))) for side in sides]
     return {
+        **answer._asdict(),
+        "verdict": answer.verdict(claim.least_effect),
+        "margin": claim.least_effect,
         "n_seeds": int(used.sum()),
         "members_per_seed": fewest[0],
         "nonmembers_per_seed": fewest[1],

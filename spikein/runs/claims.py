@@ -32,46 +32,31 @@ def fix_claims(home: Path, claims: Claims) -> None:
             without any.
     """
     path, now = home / CLAIMS_FILE, plain_claims(claims)
-    if path.is_file():
-        before = _read(path)
-    elif numbered(home):
-        before = {}
-    else:
+    if not path.is_file() and not numbered(home):
         if now:
             write_text(path, json.dumps(now, indent=1, ensure_ascii=False) + "\n")
         return
-    if before == now:
-        return
-    digests = [digest(each)[:_SHOWN] for each in (before, now)]
-    raise InputError(
-        f"claims changed after the run started: digest {digests[0]} then, {digests[1]} now "
-        f"({', '.join(_changes(before, now))})",
-        where=str(path if before else home),
-        hint="Give the experiment another `name`, or restore the claims (`git diff` shows what "
-        "changed in the file).",
-    )
+    try:
+        before = json.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}
+    except ValueError as error:
+        hint = "Give the experiment another `name`."
+        raise InputError(f"cannot be read: {error}", where=str(path), hint=hint) from None
+    if before != now:
+        then, present = (digest(each)[:_SHOWN] for each in (before, now))
+        raise InputError(
+            f"claims changed after the run started: digest {then} then, {present} now "
+            f"({_changes(before, now)})",
+            where=str(path),
+            hint="Give the experiment another `name`, or restore the claims (`git diff` shows "
+            "what changed in the file).",
+        )
 
 
-def _changes(before: Mapping[str, Any], now: Mapping[str, Any]) -> list[str]:
+def _changes(before: Mapping[str, Any], now: Mapping[str, Any]) -> str:
     """Return what happened to which claims."""
-    names = {
+    changes = {
         "changed": [name for name in now if name in before and now[name] != before[name]],
         "added": [name for name in now if name not in before],
         "removed": [name for name in before if name not in now],
     }
-    return [f"{what}: {first_names(each, 8)}" for what, each in names.items() if each]
-
-
-def _read(path: Path) -> dict[str, Any]:
-    try:
-        values = json.loads(path.read_text(encoding="utf-8"))
-        if isinstance(values, dict):
-            return values
-        problem = "it is not a mapping"
-    except (OSError, ValueError, RecursionError) as error:
-        problem = str(error)
-    raise InputError(
-        f"cannot be read: {problem}",
-        where=str(path),
-        hint="Give the experiment another `name`.",
-    )
+    return ", ".join(f"{what}: {first_names(names, 8)}" for what, names in changes.items() if names)

@@ -7,8 +7,6 @@ import pyarrow as pa
 from analysis.findings import Row
 from analysis.page.parts import Section, answer
 from analysis.page.table import Table, numbers, texts
-from analysis.studies.contrasts import BOTH, MOVES, NOT_ANSWERED, OPEN, SMALL
-from analysis.studies.seed_spread import ANSWERED
 from analysis.summary import Names
 from analysis.unit import DIFFERENCE, Entry, Unit
 
@@ -18,14 +16,6 @@ MEASURES = {
     "probit": "AUC at 0.70",
     "dose75": "log2(copies) at AUC 0.75",
     "deviation": "deviation of AUC over seeds",
-}
-_VERDICTS = {
-    MOVES: MOVES,
-    SMALL: SMALL,
-    BOTH: "moves AUC, by less than the margin",
-    ANSWERED: "below the limit",
-    OPEN: OPEN,
-    NOT_ANSWERED: NOT_ANSWERED,
 }
 _CAPTION = (
     "Default settings, all datasets pooled unless a comparison names one. Comparisons are made "
@@ -47,7 +37,7 @@ def claims_section(table: pa.Table | None, digest: str, names: Names) -> Section
     rows = [] if table is None else table.to_pylist()
     if not rows:
         return None
-    counted = Counter(_VERDICTS[row["verdict"]] for row in rows)
+    counted = Counter(row["verdict"] for row in rows)
     verdicts = ", ".join(f"{verdict} {counted[verdict]}" for verdict in counted)
     sentence = (
         f"{len(rows)} verdicts on claims that were fixed before the run (digest {digest[:12]}): "
@@ -67,7 +57,7 @@ def _table(rows: list[Row], names: Names) -> Table:
             (
                 Entry(row["claim"], notes=(row["hypothesis"],)),
                 names.get(row["detector"], row["detector"]),
-                Entry(_VERDICTS[row["verdict"]], notes=tuple(filter(None, [row["note"]]))),
+                Entry(row["verdict"], notes=tuple(filter(None, [row["note"]]))),
                 Entry(row["comparison"], notes=(_measure(row),)),
                 _effect(row),
                 f"{row['margin']:g}",

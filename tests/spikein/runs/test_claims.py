@@ -54,9 +54,9 @@ def test_claims_cannot_be_added_after_a_run_finished(tmp_path):
 
 def test_damaged_file_is_refused(tmp_path):
     fix_claims(tmp_path / "study", {"size": SIZE})
-    for text in ("{", "[]"):
+    for text, problem in (("{", "cannot be read"), ("[]", "claims changed")):
         (tmp_path / "study" / CLAIMS_FILE).write_text(text)
-        with pytest.raises(InputError, match="cannot be read"):
+        with pytest.raises(InputError, match=problem):
             fix_claims(tmp_path / "study", {"size": SIZE})
 
 

@@ -46,7 +46,7 @@ def test_section_shows_hypothesis_verdict_effect_and_rows_per_seed():
     assert texts[0] == [
         "tail (A longer tail lowers AUC.)",
         "min_k",
-        "moves AUC, by less than the margin",
+        "both",
         "tail × 10 (AUC at 0.70)",
         "−0.021 [−0.029, −0.013]",
         "0.03",

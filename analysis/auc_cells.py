@@ -216,10 +216,10 @@ def measure_columns(
     work: PreparedCohort, columns: Iterable[DetectorColumn]
 ) -> dict[DetectorColumn, ColumnMetrics]:
     """Compute every cell of columns over the arms of a cohort."""
-    return {column: _measure(_compare_column(work, column), work) for column in columns}
+    return {column: _measure(compare_column(work, column), work) for column in columns}
 
 
-def _compare_column(work: PreparedCohort, column: DetectorColumn) -> ComparedColumn:
+def compare_column(work: PreparedCohort, column: DetectorColumn) -> ComparedColumn:
     """Return the comparison of one column."""
     inside, outside = work.sides(column)
     rows, scores = replace(work.rows, member=inside, nonmember=outside), work.scores(column)

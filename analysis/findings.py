@@ -64,6 +64,9 @@ _QUESTIONS = {
     "correction": f"""model dataset reference outcome=kind estimator=metric detector setting
         calibration_items=calibration_rows contaminated_share=x value low high rmse=chance_error
         removed=base_weight target=base_value draws=pairs unscored {_SEEDS} interval=caution""",
+    "claims": """claim=factor kind comparison=level detector copies measure=metric verdict value low
+        high upper_80=pointwise_high margin=x members_per_seed=n_members
+        nonmembers_per_seed=n_nonmembers n_seeds hypothesis=shown note=caution""",
     "background_loss": """metric value low high documents=n_groups n_seeds interval=caution""",
     "trajectory": f"""step tokens dataset detector setting selection copies value low high {_SEEDS}
         interval=caution""",

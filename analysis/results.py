@@ -48,6 +48,8 @@ from analysis.selection.tuning import (
     shown_columns,
 )
 from analysis.settings import AnalysisSettings
+from analysis.studies.verdicts import QUESTION as CLAIMS
+from analysis.studies.verdicts import StudyClaims, claim_rows
 from analysis.tables import choice_rows, difference_rows, dose_rows, metric_rows, variants
 from analysis.trajectory.palimpsest import QUESTION as PALIMPSEST
 from analysis.trajectory.palimpsest import palimpsest_rows
@@ -252,7 +254,13 @@ _CHOICES = TypeAdapter(tuple[tuple[Cohort, tuple[Choice, ...]], ...])
 _UNSCORED = TypeAdapter(tuple[UnscoredRows, ...])
 
 
-def results_step(models: Sequence[StepGroup], settings: AnalysisSettings, *, label: str) -> Step:
+def results_step(
+    models: Sequence[StepGroup],
+    settings: AnalysisSettings,
+    *,
+    label: str,
+    claims: StudyClaims | None = None,
+) -> Step:
     """Analyse all models of an experiment.
 
     Args:
@@ -262,6 +270,7 @@ def results_step(models: Sequence[StepGroup], settings: AnalysisSettings, *, lab
             names of `Arm.further`.
         settings: of the analysis.
         label: for people.
+        claims: of the study; None for none.
     """
     # Whether models are queried is visible in the graph.
     used = plain(settings, exclude={"task_accuracy", "background_tokens", "shards", "shuffles"})
@@ -270,7 +279,7 @@ def results_step(models: Sequence[StepGroup], settings: AnalysisSettings, *, lab
         models,
         kind="results",
         label=label,
-        settings={"analysis": used},
+        settings={"analysis": used, **({} if claims is None else {CLAIMS: plain(claims)})},
         reading=RECORDS,
         libraries=("numpy", "scipy", "scikit-learn", "statsmodels"),
         code=method_roots(settings.dataset_detectors),
@@ -292,6 +301,10 @@ def build(context: StepContext) -> None:
     context.report(len(arms), len(arms), unit="models", note="factors")
     factors = analyse_factors(arms, analysis.choices, settings, copies=analysis.copies)
     tables = {**analysis.tables, "factors": factors}
+    if CLAIMS in context.settings:
+        claims = StudyClaims.model_validate(context.settings[CLAIMS])
+        rows = claim_rows(arms, claims, settings)
+        tables[CLAIMS] = question_table(CLAIMS, axis_names(arms), rows)
     write_analysis(context.out, replace(analysis, tables=tables, copies=()))
 
 

@@ -14,6 +14,7 @@ from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
 from analysis.settings import AnalysisSettings
+from analysis.studies.claims import Claim, Effect
 from detect.settings import DetectSettings
 from inject.corpus.background.docstrings import DocstringsSource
 from inject.corpus.background.files import FilesSource
@@ -67,6 +68,8 @@ SECTIONS: tuple[tuple[str, type[BaseModel]], ...] = (
     ("executor.steps", StepRequest),
     ("detect", DetectSettings),
     ("analysis", AnalysisSettings),
+    ("claims.NAME", Claim),
+    ("claims.NAME.effect", Effect),
     ("spikein detect KEY=VALUE", ScoringOptions),
     ("spikein detect server.KEY=VALUE", ScoredServer),
 )

@@ -40,6 +40,7 @@ from analysis.page.sections.checks import (
     checks_section,
     checks_tables,
 )
+from analysis.page.sections.claims import claims_section
 from analysis.page.sections.copies import copies_picture, copies_section
 from analysis.page.sections.correction import correction_section
 from analysis.page.sections.detector import detector_notes, detector_section, unmeasured_section
@@ -58,6 +59,7 @@ from analysis.page.sections.trajectory import trajectory_section
 from analysis.page.unlearning.sections import lead_parts, unlearning_sections
 from analysis.page.unlearning.verdicts import judged_models, leading_sentences
 from analysis.page.view import ReportView
+from analysis.studies.verdicts import QUESTION as CLAIMS
 from analysis.summary import (
     AUC_MEANS,
     NOTHING_MEASURED,
@@ -121,8 +123,11 @@ def build_page(inputs: PageInputs) -> RunPage:
     report = led or _detection_led(view, checks, detection)
     methods = describe_methods(inputs) if inputs.settings else None
     pages = [*report.siblings, *_sibling_pages(inputs, tables, checks, view, methods)]
+    claims = claims_section(
+        inputs.analysis.tables.get(CLAIMS), inputs.claims, view.names if view else {}
+    )
     sections = _drop_empty(
-        experiment_section(inputs), *report.answers, checks_section(checks, inputs)
+        experiment_section(inputs), claims, *report.answers, checks_section(checks, inputs)
     )
     if inputs.show_protected and not inputs.figure_links:
         # A single page has no sibling page that could show the requested examples.

@@ -132,6 +132,8 @@ class PageInputs:
     seeds: Sequence[int] = ()
     swept: Sequence[str] = ()
     """The swept axes."""
+    claims: str = ""
+    """The digest of the claims; empty without any."""
     settings: Sequence[ArmSettings] = ()
     """Of every arm."""
     analysis_settings: AnalysisSettings = field(default_factory=AnalysisSettings)

@@ -30,6 +30,7 @@ from inject.errors import InputError, did_you_mean
 from inject.examples.example import EXAMPLES_FILE
 from inject.stream.exposures import EXPOSURES_FILE
 from spikein import __version__
+from spikein.config.arms import axes_of
 from spikein.config.former_keys import with_current_keys
 from spikein.config.yaml_document import read_document
 from spikein.pipeline.models import MODELS_FILE
@@ -186,8 +187,8 @@ class Run:
 
     @property
     def axes(self) -> tuple[str, ...]:
-        """The dotted keys that the experiment sweeps over."""
-        return tuple(self.settings.get("sweep") or ())
+        """The dotted keys that the arms differ in: those of the sweep, or of the named arms."""
+        return axes_of(self.settings)
 
     @property
     def figures(self) -> tuple[str, ...]:

@@ -17,8 +17,9 @@ from inject.errors import InputError, Unreachable
 from inject.hub.resolver import without_network
 from inject.overlap.corpus_step import require_background
 from spikein.api.experiment import AnyExperiment, Overrides, naming_missing_data, read
+from spikein.estimates.design import StudyDesign, study_design
 from spikein.estimates.draws import draw_problems
-from spikein.estimates.injection import InjectionEstimate, injection_estimates
+from spikein.estimates.injection import InjectionEstimate, arm_estimates
 from spikein.estimates.step_times import TrainingRate, measured_rate, step_seconds
 from spikein.estimates.training import (
     Hardware,
@@ -74,6 +75,8 @@ class PlanResult:
     rows: tuple[PlanRow, ...]
     injection: tuple[InjectionEstimate, ...] = ()
     """Expected number and size of each arm's copies."""
+    design: StudyDesign | None = None
+    """What the arms differ in and can separate; None for one arm."""
     training: tuple[TrainingEstimate, ...] = ()
     """Expected cost of the training runs."""
     hardware: Hardware | None = None
@@ -135,7 +138,8 @@ def plan(
             experiment_graph = build_graph(checked)
     artifacts = Store(store_root)
     experiments = [node.arm for node in experiment_graph.nodes]
-    injection = injection_estimates(experiments, _tokenizer(experiment_graph, artifacts))
+    by_arm = arm_estimates(experiments, _tokenizer(experiment_graph, artifacts))
+    injection = tuple(dict.fromkeys(by_arm))
     steps = plan_steps(experiment_graph.graph.complete(), artifacts)
     measured = (
         measured_rate(experiments)
@@ -181,6 +185,7 @@ def plan(
         arms=len(experiment_graph.nodes),
         rows=tuple(rows),
         injection=injection,
+        design=study_design(experiments, by_arm),
         training=training,
         hardware=hardware or hardware_needed(training, gpus=len(visible_gpus())),
         measured=None if measured is None else measured[1],

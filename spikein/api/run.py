@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
+from analysis.studies.claims import claims_digest
 from inject.errors import InputError
 from spikein.api.experiment import AnyExperiment, Overrides, naming_missing_data, read
 from spikein.executors import Executor, RunReport, executor_of, get_executor, run_graph
@@ -18,6 +19,7 @@ from spikein.executors.pools.local import Local, require_local_training, visible
 from spikein.pipeline.build_graph import ExperimentGraph, build_graph
 from spikein.pipeline.graph import plan
 from spikein.progress import Progress, show_progress
+from spikein.runs.claims import fix_claims
 from spikein.runs.folder import check_home
 from spikein.runs.index_page import write_index
 from spikein.runs.publication import publish_run, result_changes
@@ -148,6 +150,8 @@ def _run(
             check_trackers(trackers)
         for note in experiment_graph.short_notes:
             progress.notice(note)
+        with writing(runs_root, CHANGE_RUNS, f"the claims of {name}"):
+            fix_claims(runs_root / name, checked.experiment.claims)
         report = run_graph(executor, experiment_graph.graph.complete(), store, progress)
         with writing(runs_root, CHANGE_RUNS, f"the run {name}"):
             result = publish(experiment_graph, report, store_root, runs_root / name, started)
@@ -221,6 +225,7 @@ def publish(
         ),
         built=report.built > 0,
         announce=partial(_register, store_root),
+        claims=claims_digest(experiment_graph.experiment.claims),
     )
     write_index(home.parent)
     return RunResult(

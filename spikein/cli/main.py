@@ -37,7 +37,6 @@ name, `_` for `-`, in the module of that name or the one below. The module is im
 command is called. A list of commands reads only the first lines of their docstrings: building the
 options of all commands took a third of its time."""
 _MODULES = {
-    "check": "plan",
     "report": "run",
     "bundle": "validate",
     "datasets": "listings",

@@ -4,6 +4,7 @@ import math
 from collections.abc import Iterator, Sequence
 
 from analysis.dataset_detectors.detector import asked_dataset_detectors
+from analysis.studies.claims import claim_problems
 from detect.detector_settings import DetectorSetting, needs_of, parse_detectors
 from detect.evidence.membership import Shadows
 from inject.errors import InputError
@@ -160,6 +161,10 @@ def _detector_problems(experiment: Experiment) -> Iterator[Problem]:
     except InputError as error:
         yield _relocate_error(("analysis", "dataset_detectors"), error)
     yield from _twin_problems(experiment, requested)
+    datasets = [contaminant.name for contaminant in experiment.contaminants]
+    scored = list(dict.fromkeys(setting.name for setting in requested))
+    for path, error in claim_problems(experiment.claims, experiment.arms, datasets, scored):
+        yield _relocate_error(("claims", *path), error)
 
 
 def _twin_problems(

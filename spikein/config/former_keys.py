@@ -28,17 +28,18 @@ FORMER_KEYS: Mapping[str, str] = {
 _LAST_PARTS = {
     tuple(former.split(".")): current.rpartition(".")[2] for former, current in FORMER_KEYS.items()
 }
-_SWEEP = "sweep"
+_DOTTED = {"sweep": (1, 3), "arms": (2, 3)}
+"""Position of the dotted key in paths of these keys, and of what is inside its value."""
 
 
 def current_path(path: KeyPath) -> KeyPath:
-    """Return the current path of a key; paths in `sweep` contain a dotted one."""
-    if path[0] != _SWEEP or len(path) < 2:
+    """Return the current path of a key; paths in `sweep` and `arms` contain a dotted one."""
+    at, inside = _DOTTED.get(str(path[0]), (len(path), 0))
+    if len(path) <= at:
         return _current(path)
-    axis = parse_path(str(path[1]))
-    # The third part is the index of a swept value.
-    whole = _current((*axis, *path[3:]))
-    return (_SWEEP, dotted(whole[: len(axis)]), *path[2:3], *whole[len(axis) :])
+    axis = parse_path(str(path[at]))
+    whole = _current((*axis, *path[inside:]))
+    return (*path[:at], dotted(whole[: len(axis)]), *path[at + 1 : inside], *whole[len(axis) :])
 
 
 def current_key(key: str) -> str:

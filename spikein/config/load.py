@@ -1,7 +1,7 @@
 """From a file and overrides to a checked experiment, and back to a file.
 
 One reading finds all problems: in overrides, variables, and every combination of the sweep. A
-problem caused by one swept value names that value.
+problem caused by one swept value or by some named arms names them.
 
 A file that `extends:` another (a shipped name, or a path relative to the file) is merged with it
 into one document. Mappings are merged key by key, everything else is replaced, lists as a whole.
@@ -21,7 +21,9 @@ from pydantic import ValidationError
 from inject.builtin_files import EXPERIMENTS, SHAPES
 from inject.errors import InputError, InputErrors
 from inject.secrets import secrets_in, without_secrets
+from spikein.config.arms import combinations, conflicts, describe_choice, with_arms
 from spikein.config.cross_checks import cross_checks
+from spikein.config.design_rows import column_problems
 from spikein.config.former_keys import with_current_keys
 from spikein.config.hub_files import with_hub_files
 from spikein.config.overrides import apply_overrides, escape, interpolate
@@ -30,9 +32,6 @@ from spikein.config.sweep import (
     ArmExperiment,
     Combination,
     arms,
-    combinations,
-    describe_choice,
-    repeated_values,
     validate,
 )
 from spikein.config.validation_errors import plain_type, validation_errors
@@ -51,9 +50,10 @@ class CheckedExperiment:
     """A fully checked experiment and its arms."""
 
     experiment: Experiment
-    """The experiment; swept keys have the first value of their axis."""
+    """The experiment; swept keys have the first value of their axis, or that of the first arm."""
     arms: tuple[ArmExperiment, ...]
-    """Every combination of the swept values with every seed, in their fixed order."""
+    """Every combination of the swept values, or every named arm, with every seed, in their fixed
+    order."""
     notes: tuple[str, ...] = ()
     """Names that could mean another file."""
 
@@ -99,16 +99,21 @@ def check_document(document: YamlDocument, overrides: Sequence[str] = ()) -> Che
         )
         raise InputErrors([*problems, problem], title=title)
     grouped, checked = _check_combinations(candidates)
-    problems += _add_choices(grouped, candidates, document)
+    problems += _add_choices(grouped, candidates)
     if not problems:
-        problems = [_add_place(error, path, document) for path, error in repeated_values(checked)]
+        problems = [_add_place(error, path, document) for path, error in conflicts(checked)]
+    if not problems:
+        all_arms, claims = arms(checked), getattr(checked[0][1], "claims", {})
+        problems = [
+            _add_place(error, path, document) for path, error in column_problems(claims, all_arms)
+        ]
     if problems:
         raise InputErrors(problems, title=title)
     shapes = dict.fromkeys(experiment.model.shape for _, experiment in checked)
     clashes = [SHAPES.clash(shape) for shape in shapes if shape is not None]
     return CheckedExperiment(
-        experiment=checked[0][1],
-        arms=arms(checked),
+        experiment=with_arms(checked[0][1], all_arms),
+        arms=all_arms,
         notes=tuple(note for note in clashes if note),
     )
 
@@ -174,26 +179,18 @@ def _check_combinations(
     return grouped, checked
 
 
-def _add_choices(
-    grouped: _Grouped, candidates: Sequence[Combination], document: YamlDocument
-) -> list[InputError]:
-    """Add the swept value that causes a problem, unless every combination has it."""
+def _add_choices(grouped: _Grouped, candidates: Sequence[Combination]) -> list[InputError]:
+    """Add the swept value or the arms that cause a problem, unless every combination has it."""
     explained = []
     for problem, numbers in grouped.values():
         if len(numbers) == len(candidates):
             explained.append(problem)
             continue
-        choices = [candidates[number].choice for number in numbers]
-        shared = {
-            axis: index
-            for axis, index in choices[0].items()
-            if all(choice[axis] == index for choice in choices)
-        }
-        values = describe_choice(shared or choices[0], document)
+        cause = describe_choice([candidates[number] for number in numbers])
         explained.append(
             InputError(
                 problem.problem,
-                where=f"{problem.where} (sweep: with {values})",
+                where=f"{problem.where} ({cause})",
                 allowed=problem.allowed,
                 hint=problem.hint,
             )
@@ -280,6 +277,9 @@ def _merge(
     merged = dict(under)
     for key, value in over.items():
         key_path, below = (*path, key), under.get(key)
+        if value is None and path == ("arms",) and key in under:
+            del merged[key]
+            continue
         if isinstance(value, Mapping) and isinstance(below, Mapping):
             merged[key] = _merge(below, value, key_path, places)
             continue

@@ -64,24 +64,28 @@ def apply_overrides(
         try:
             key_path, value = current_override(*_parse_override(text, place), place)
             path = _resolve_variable(key_path, place, values, known_keys)
+            if path[0] == "arms":
+                _check_arm(values, path, value, place)
             set_value(values, path, value, place=place)
         except InputError as error:
             problems.append(error)
             continue
+        if path[0] == "arms" and len(path) == 2 and value is None:
+            del values["arms"][path[1]]
         for old in [old for old in places if old[: len(path)] == path]:
             del places[old]
         places[path] = place
         assigned[path] = place
     # After the last override, as a later one may end the sweep.
-    problems += [
-        InputError(
-            f"{dotted(path)} is swept, so that its value would be replaced by the sweep's",
-            where=place,
-            hint=f"Give sweep.{axis}=[…], or sweep.{axis}=null to stop sweeping it.",
-        )
-        for path, place in assigned.items()
-        if (axis := _find_swept_axis(values, path))
-    ]
+    for path, place in assigned.items():
+        if axis := _find_swept_axis(values, path):
+            problem = f"{dotted(path)} is swept, so that its value would be replaced by the sweep's"
+            hint = f"Give sweep.{axis}=[…], or sweep.{axis}=null to stop sweeping it."
+            problems.append(InputError(problem, where=place, hint=hint))
+        elif axis := _find_set_by_all(values, path):
+            problem = f"{dotted(path)} is set by every arm, so that its value would be replaced"
+            hint = f"Give arms.NAME.{axis}=… for an arm, or arms=null to remove all arms."
+            problems.append(InputError(problem, where=place, hint=hint))
     return YamlDocument(values=values, places=places, name=document.name), problems
 
 
@@ -239,12 +243,40 @@ def _all_references(node: Any) -> list[str]:
     return _references(node) if isinstance(node, str) else []
 
 
+def _check_arm(values: Mapping[str, Any], path: KeyPath, value: Any, place: str) -> None:
+    """Refuse an override of a part of an arm, or its removal, if there is no such arm."""
+    arms = values.get("arms")
+    names = list(arms) if isinstance(arms, Mapping) else []
+    created = len(path) < 3 and isinstance(value, Mapping)
+    if len(path) > 1 and not created and path[1] not in names:
+        raise InputError(
+            f"there is no arm {path[1]!r}.{did_you_mean(str(path[1]), names)}",
+            where=place,
+            allowed=", ".join(names) or "none; the experiment has no arms",
+            hint=f"arms.{path[1]}={{KEY: VALUE}} adds an arm.",
+        )
+
+
 def _find_swept_axis(values: Mapping[str, Any], path: KeyPath) -> str | None:
     sweep = values.get("sweep")
     if path[0] == "sweep" or not isinstance(sweep, Mapping):
         return None
+    return _find_around(sweep, path)
+
+
+def _find_set_by_all(values: Mapping[str, Any], path: KeyPath) -> str | None:
+    """Return the key around `path` that every arm sets; None without one."""
+    arms = values.get("arms")
+    if path[0] == "arms" or not isinstance(arms, Mapping):
+        return None
+    keys = [_find_around(arm, path) for arm in arms.values() if isinstance(arm, Mapping)]
+    return keys[0] if keys and len(keys) == len(arms) and all(keys) else None
+
+
+def _find_around(axes: Iterable[str], path: KeyPath) -> str | None:
+    """Return the axis that is `path` or around it; None without one."""
     written = parse_path(dotted(path))
-    for axis in sweep:
+    for axis in axes:
         swept = parse_path(axis)
         if swept == written[: len(swept)]:
             return str(axis)

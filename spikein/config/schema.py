@@ -13,6 +13,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, Field, field_validator, model_validator
 
 from analysis.settings import AnalysisSettings, ChunkAudit, MeasureSettings
+from analysis.studies.claims import Claim
 from detect.settings import DetectSettings
 from inject.corpus.background.registry import AnySource, source_kind
 from inject.examples.contaminant import Contaminant, PoolSettings
@@ -192,6 +193,11 @@ class Experiment(Settings):
     """Intervals, bins and figures of the results."""
     sweep: dict[str, Annotated[tuple[Any, ...], Field(min_length=1)]] = Field(default_factory=dict)
     """Dotted keys with their values; the arms are all combinations."""
+    arms: dict[str, dict[str, Any]] = Field(default_factory=dict)
+    """Named arms, in place of `sweep`: the dotted keys that each sets, with their values."""
+    claims: dict[str, Claim] = Field(default_factory=dict)
+    """Hypotheses by name, each with the comparison and the margin that decide it; fixed when the
+    run starts."""
 
     @property
     def forget_set(self) -> ForgetSet | None:

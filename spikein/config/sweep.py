@@ -1,5 +1,7 @@
 """The arms of an experiment: every combination of the swept values, with every seed.
 
+`spikein.config.arms` makes arms of a list instead; both have the same form.
+
 An axis is a dotted key with its values. Every combination is a full experiment and is checked as
 one before anything runs. Axes vary like an odometer, the last one fastest, and seeds vary within a
 combination; so the order of arms depends only on the file.
@@ -22,20 +24,22 @@ from spikein.config.schema import SECTION, Experiment, plain_values
 from spikein.config.yaml_document import KeyPath, YamlDocument, dotted, parse_path
 
 MOST_COMBINATIONS = 1_000
-_NOT_SWEPT = ("name", "seeds", "sweep", "variables")
+_NOT_SWEPT = ("name", "seeds", "sweep", "arms", "claims", "variables")
 
 
 @dataclass(frozen=True, kw_only=True)
 class ArmExperiment:
-    """One combination of swept values, with one seed."""
+    """One combination of swept values, or one named arm, with one seed."""
 
+    name: str = ""
+    """Of an arm in `arms`; empty in a sweep."""
     axes: dict[str, Any]
     """Dotted key to its value in this arm, as plain JSON."""
     labels: dict[str, str]
     """Dotted key to a short text of that value, for tables and folder names."""
     seed: int
     experiment: Experiment
-    """The experiment with the swept values in place, this one seed and no sweep."""
+    """The experiment with the swept values in place, this one seed, no sweep and no arms."""
 
     @property
     def label(self) -> str:
@@ -47,18 +51,20 @@ class ArmExperiment:
 class Combination:
     """The values of one combination, before they are checked."""
 
-    choice: dict[str, int]
-    """Axis to the index of its value."""
+    name: str = ""
+    """Of an arm in `arms`; empty in a sweep."""
+    choice: Mapping[str, KeyPath]
+    """Axis to the path of its value in the original experiment."""
     values: Mapping[str, Any]
     """The experiment with the chosen values in place."""
     swept: YamlDocument
-    """The original experiment, with its sweep."""
+    """The original experiment, with its sweep or its arms."""
 
     def document(self) -> YamlDocument:
         """Return the values with their places; a chosen one has the place in its axis."""
         places = dict(self.swept.places)
-        for axis, index in self.choice.items():
-            path, source = parse_path(axis), ("sweep", axis, index)
+        for axis, source in self.choice.items():
+            path = parse_path(axis)
             for old in [old for old in places if old[: len(path)] == path]:
                 del places[old]
             places[path] = self.swept.place(source)
@@ -68,7 +74,7 @@ class Combination:
         return YamlDocument(values=self.values, places=places, name=self.swept.name)
 
 
-def combinations(document: YamlDocument) -> list[Combination]:
+def swept_combinations(document: YamlDocument) -> list[Combination]:
     """Return every combination of the document's `sweep`; a single one without a sweep.
 
     Raises:
@@ -82,22 +88,34 @@ def combinations(document: YamlDocument) -> list[Combination]:
     axes = list(sweep)
     result = []
     for indexes in itertools.product(*(range(len(sweep[axis])) for axis in axes)):
-        choice = dict(zip(axes, indexes, strict=True))
-        values = _set_choices(document, choice)
+        choice = {axis: ("sweep", axis, at) for axis, at in zip(axes, indexes, strict=True)}
+        values = set_choices(document, choice)
         result.append(Combination(choice=choice, values=values, swept=document))
     return result
 
 
 def arms(checked: Sequence[tuple[Combination, Experiment]]) -> tuple[ArmExperiment, ...]:
-    """Return the arms of checked combinations, in their fixed order: each with every seed."""
+    """Return the arms of checked combinations, in their fixed order: each with every seed.
+
+    A key that named arms set to one value is not an axis.
+    """
+    keys = dict.fromkeys(key for combination, _ in checked for key in combination.choice)
+    if checked[0][0].name:
+        labels = {key: {axis_label(experiment, key) for _, experiment in checked} for key in keys}
+        keys = {key: None for key in keys if len(labels[key]) > 1}
     result = []
     for combination, experiment in checked:
-        chosen = {key: _find(experiment, parse_path(key)) for key in combination.choice}
-        axes = {key: _plain_value(value) for key, value in chosen.items()}
-        labels = {key: value_label(value) for key, value in chosen.items()}
+        chosen = {key: find_value(experiment, parse_path(key)) for key in keys}
         for seed in experiment.seeds:
-            single = experiment.model_copy(update={"seeds": (seed,), "sweep": {}})
-            result.append(ArmExperiment(axes=axes, labels=labels, seed=seed, experiment=single))
+            single = {"seeds": (seed,), "sweep": {}, "arms": {}}
+            arm = ArmExperiment(
+                name=combination.name,
+                axes={key: _plain_value(value) for key, value in chosen.items()},
+                labels={key: value_label(value) for key, value in chosen.items()},
+                seed=seed,
+                experiment=experiment.model_copy(update=single),
+            )
+            result.append(arm)
     return tuple(result)
 
 
@@ -139,21 +157,20 @@ def axis_label(experiment: Experiment, axis: str) -> str:
     Raises:
         LookupError, AttributeError, ValueError: for an unknown part.
     """
-    return value_label(_find(experiment, parse_path(axis)))
+    return value_label(find_value(experiment, parse_path(axis)))
 
 
 def repeated_values(
     checked: list[tuple[Combination, Experiment]],
 ) -> list[tuple[KeyPath, InputError]]:
     """Return a problem for each axis on which two values mean or read the same."""
-    first: dict[tuple[str, str], int] = {}
+    first: dict[tuple[str, str], KeyPath] = {}
     problems: dict[KeyPath, InputError] = {}
     for combination, experiment in checked:
-        for axis, index in combination.choice.items():
+        for axis, source in combination.choice.items():
             label = axis_label(experiment, axis)
-            earlier = first.setdefault((axis, label), index)
-            if earlier != index:
-                problems[("sweep", axis, index)] = InputError(
+            if first.setdefault((axis, label), source) != source:
+                problems[source] = InputError(
                     f"sweep.{axis}: {label!r} is given twice", hint="Each value once is enough."
                 )
     return list(problems.items())
@@ -172,7 +189,6 @@ def _axis_problems(sweep: Any, document: YamlDocument) -> list[InputError]:
     usable: list[str] = []
     for axis, values in sweep.items():
         place = document.place(("sweep", axis))
-        path = parse_path(axis)
         if not isinstance(values, list) or not values:
             problems.append(
                 InputError(
@@ -181,27 +197,12 @@ def _axis_problems(sweep: Any, document: YamlDocument) -> list[InputError]:
                     allowed=f"such as [{values}, …]" if _is_single(values) else None,
                 )
             )
-        elif path[0] == SECTION:
-            problems.append(
-                InputError(
-                    f"sweep.{axis}: cannot be swept, since every combination would train the "
-                    "original model and the retrained one again",
-                    where=place,
-                    hint="Sweep within a method, which takes the models as they are: "
-                    "`unlearning.methods: [{method: npo, sweep: {lr: [1.0e-5, 1.0e-4]}}]`.",
-                )
-            )
-        elif path[0] in _NOT_SWEPT or "" in path:
-            problems.append(InputError(f"sweep.{axis}: cannot be swept", where=place))
+        elif problem := axis_problem(axis, ("sweep", axis, 0), document):
+            problems.append(problem)
         else:
-            try:
-                _set_choices(document, {axis: 0})
-            except InputError as error:
-                problems.append(error)
             usable.append(axis)
     for outer, other in itertools.permutations(usable, 2):
-        short, long = parse_path(outer), parse_path(other)
-        if short == long[: len(short)] and (short != long or outer < other):
+        if is_part(other, outer):
             problems.append(
                 InputError(
                     f"sweep.{other}: is part of sweep.{outer}, which would replace it",
@@ -220,16 +221,49 @@ def _axis_problems(sweep: Any, document: YamlDocument) -> list[InputError]:
     return problems
 
 
+def axis_problem(axis: str, source: KeyPath, document: YamlDocument) -> InputError | None:
+    """Return why arms cannot differ in a key; None if they can.
+
+    Args:
+        axis: the dotted key.
+        source: the path of a value for it.
+        document: the experiment.
+    """
+    path, place = parse_path(axis), document.place(source)
+    refused = f"{dotted(source[: source.index(axis) + 1])}: cannot be swept"
+    if path[0] == SECTION:
+        return InputError(
+            f"{refused}, since every combination would train the original model and the "
+            "retrained one again",
+            where=place,
+            hint="Sweep within a method, which takes the models as they are: "
+            "`unlearning.methods: [{method: npo, sweep: {lr: [1.0e-5, 1.0e-4]}}]`.",
+        )
+    if path[0] in _NOT_SWEPT or "" in path:
+        return InputError(refused, where=place)
+    try:
+        set_choices(document, {axis: source})
+    except InputError as error:
+        return error
+    return None
+
+
+def is_part(key: str, outer: str) -> bool:
+    """Return whether a dotted key is inside another, or means the same in another spelling."""
+    short, long = parse_path(outer), parse_path(key)
+    return short == long[: len(short)] and (short != long or outer < key)
+
+
 def _is_single(values: Any) -> bool:
     return isinstance(values, str | int | float)
 
 
-def _set_choices(document: YamlDocument, choice: Mapping[str, int]) -> dict[str, Any]:
+def set_choices(document: YamlDocument, choice: Mapping[str, KeyPath]) -> dict[str, Any]:
     """Return the document's values with the chosen ones in place."""
     values: dict[str, Any] = _copy(document.values)
-    for axis, index in choice.items():
-        place = document.place(("sweep", axis, index))
-        set_value(values, parse_path(axis), document.values["sweep"][axis][index], place=place)
+    for axis, source in choice.items():
+        value = find_value(document.values, source)
+        set_value(values, parse_path(axis), value, place=document.place(source))
     return values
 
 
@@ -239,7 +273,12 @@ def _copy(value: Any) -> Any:
     return [_copy(item) for item in value] if isinstance(value, list) else value
 
 
-def _find(value: Any, path: KeyPath) -> Any:
+def find_value(value: Any, path: KeyPath) -> Any:
+    """Return the value at a path in settings, mappings and lists.
+
+    Raises:
+        LookupError, AttributeError, ValueError: for an unknown part.
+    """
     for part in path:
         if isinstance(value, BaseModel):
             value = getattr(value, str(part))
@@ -257,12 +296,3 @@ def _plain_value(value: Any) -> Any:
     if isinstance(value, Mapping):
         return {str(key): _plain_value(item) for key, item in value.items()}
     return [_plain_value(item) for item in value] if isinstance(value, list | tuple) else value
-
-
-def describe_choice(choice: Mapping[str, int], document: YamlDocument) -> str:
-    """Return `axis=value, …` of one combination as the file has it, for messages."""
-    sweep = document.values["sweep"]
-    return ", ".join(
-        f"{dotted(parse_path(axis))}={value_label(sweep[axis][index])}"
-        for axis, index in choice.items()
-    )

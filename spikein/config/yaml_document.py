@@ -43,10 +43,12 @@ def dotted(path: KeyPath) -> str:
 def parse_path(key: str) -> KeyPath:
     """Return the path of a dotted key; a part of only digits is a list index.
 
-    Everything after `sweep.` is one key with its dots, because the keys of `sweep` are dotted.
+    Everything after `sweep.` or `arms.NAME.` is one key with its dots, because these are dotted.
     """
     if key.startswith("sweep."):
         return ("sweep", key.removeprefix("sweep."))
+    if key.startswith("arms."):
+        return tuple(key.split(".", 2))
     return tuple(int(part) if part.isdecimal() else part for part in key.split("."))
 
 

@@ -91,9 +91,16 @@ def injection_estimates(
         arms: the arms of an experiment.
         tokenizer: a fast tokenizer; None if there is none yet.
     """
+    return tuple(dict.fromkeys(arm_estimates(arms, tokenizer)))
 
+
+def arm_estimates(
+    arms: Sequence[ArmExperiment], tokenizer: Any | None
+) -> tuple[InjectionEstimate, ...]:
+    """Return one estimate per arm; arms that differ only in training share that of the first."""
     measured: dict[str, _Lengths] = {}
     estimates: dict[str, InjectionEstimate] = {}
+    by_arm = []
     for arm in arms:
         experiment = arm.experiment
         room = _text_room(arms, experiment.train.context, tokenizer)
@@ -105,7 +112,8 @@ def injection_estimates(
         key = f"{rows} {experiment.copies!r} {experiment.placement!r} {experiment.corpus.tokens}"
         if key not in estimates:
             estimates[key] = _injection_estimate(arm, measured[rows], tokenizer)
-    return tuple(estimates.values())
+        by_arm.append(estimates[key])
+    return tuple(by_arm)
 
 
 def _text_room(arms: Sequence[ArmExperiment], context: int, tokenizer: Any | None) -> int:

@@ -10,6 +10,7 @@ from typing import Any
 
 from analysis.correction.question import ANSWERS, BASE_ANSWERS, TWIN_ANSWERS
 from analysis.results import results_step
+from analysis.studies.verdicts import StudyClaims
 from analysis.task_accuracy.gain_step import accuracy_gain_step
 from analysis.trajectory.checkpoints import trajectory_step
 from analysis.unlearning.unlearning_step import unlearning_step
@@ -30,6 +31,7 @@ from inject.reading.rows import unread_note
 from inject.step import Step
 from inject.variants.variants_step import LocalModels, variants_step
 from spikein.config.copy_checkpoints import notes_on_steps_beyond, with_counted_steps
+from spikein.config.design_rows import design_rows, log_columns
 from spikein.config.load import CheckedExperiment
 from spikein.config.schema import Experiment
 from spikein.config.sweep import ArmExperiment
@@ -147,7 +149,9 @@ def build_graph(checked: CheckedExperiment, *, device: Device | None = None) -> 
     ]
     compared += base_groups([(node.base, node.examples) for node in nodes if node.base])
     compared += twin_groups([(twin, node.examples) for node in nodes for twin in node.reported])
-    results = results_step(compared, experiment.analysis, label=experiment.name)
+    results = results_step(
+        compared, experiment.analysis, label=experiment.name, claims=_study_claims(checked)
+    )
     accuracy_gain = _accuracy_gain(nodes, experiment)
     checkpoints = [
         group
@@ -190,6 +194,22 @@ def build_graph(checked: CheckedExperiment, *, device: Device | None = None) -> 
             *_notes(nodes),
         ),
     )
+
+
+def _study_claims(checked: CheckedExperiment) -> StudyClaims | None:
+    """Return the claims of an experiment with what they refer to; None without any."""
+    claims = checked.experiment.claims
+    if not claims:
+        return None
+    effects = [claim.effect for claim in claims.values() if claim.effect is not None]
+    used = {column for effect in effects for column in effect.columns}
+    design = {
+        arm: {column: value for column, value in row.items() if column in used}
+        for arm, row in log_columns(design_rows(checked.arms)).items()
+        if used
+    }
+    arms = {arm.name: arm.labels for arm in checked.arms}
+    return StudyClaims(claims=claims, arms=arms, design=design)
 
 
 def _unlearning_results(

@@ -23,6 +23,7 @@ from analysis.page.inputs import (
 from analysis.page.streams import TrainedModel, audit_facts, copies_by_model
 from analysis.page.unlearning.sections import UnlearningInputs
 from analysis.results import Analysis, open_arms
+from analysis.studies.claims import claims_digest
 from analysis.task_accuracy.gain_step import BACKGROUND_LOSS
 from detect.detector_settings import DetectorSetting, needs_of, with_grids
 from detect.detector_table import DetectorFacts, describe_detector
@@ -78,7 +79,8 @@ def page_inputs(
         experiment_yaml=resolved_yaml(experiment),
         datasets=[contaminant.name for contaminant in experiment.contaminants],
         seeds=experiment.seeds,
-        swept=list(experiment.sweep),
+        swept=list(experiment_graph.nodes[0].arm.labels),
+        claims=claims_digest(experiment.claims) or "",
         settings=[arm_settings(node.arm) for node in experiment_graph.nodes],
         arms=open_arms(experiment_graph.results.settings["arms"], results),
         analysis=analysis,

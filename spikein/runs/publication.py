@@ -57,6 +57,7 @@ def publish_run(
     built: bool = True,
     started_in: Path | None = None,
     announce: Callable[[Path, RunRecord], None] | None = None,
+    claims: str | None = None,
 ) -> PublishedRun:
     """Publish a run of the experiment `name`.
 
@@ -67,6 +68,7 @@ def publish_run(
         built: whether the run built anything; else equal results keep the time of their record.
         started_in: base of the experiment's relative paths; the working directory when None.
         announce: called with the folder and its record before the folder is visible.
+        claims: the digest of the experiment's claims; None without any.
 
     Raises:
         InputError: for an existing folder of that name that this version of spikein did not write.
@@ -84,7 +86,9 @@ def publish_run(
         try:
             fill(hidden)
             before = _find_latest(home)
-            record = _record(hidden, name, before and before[1], built, started_in or Path.cwd())
+            start = started_in or Path.cwd()
+            record = _record(hidden, name, before and before[1], built, start)
+            record = record.model_copy(update={"claims": claims})
             if before is not None and _is_published(*before, record):
                 return PublishedRun(folder=before[0], record=before[1], earlier=None)
             write_record(hidden, record)

@@ -74,6 +74,8 @@ class RunRecord(BaseModel):
     """None if the run has no artifact."""
     started_in: RecordedFolder
     """Relative paths in `experiment.yaml` start here."""
+    claims: str | None = None
+    """Digest of the claims, which were recorded when the run started; None without any."""
     artifacts: tuple[ArtifactName, ...]
     """`kind/label-digest12` of all its artifacts, in the order of names."""
     protected: tuple[ArtifactName, ...]

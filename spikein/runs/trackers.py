@@ -25,6 +25,7 @@ from analysis.arm_labels import arm_words
 from analysis.findings import FINDINGS_FILE, contaminated_cohorts, read_table, split_by_cohort
 from inject.errors import InputError
 from inject.secrets import masked
+from spikein.config.arms import axes_of
 from spikein.config.yaml_document import read_document
 from spikein.runs.index_page import SUMMARY
 from spikein.runs.record import EXPERIMENT, read_record
@@ -95,7 +96,7 @@ def run_results(folder: Path, page: Path, store: Path) -> Results:
     """Return the results in a run's folder."""
     record = read_record(folder)
     metrics = read_table(folder, "metrics")
-    swept = read_document(folder / EXPERIMENT).values.get("sweep") or ()
+    swept = axes_of(read_document(folder / EXPERIMENT).values)
     axes = tuple(axis for axis in swept if axis_column(axis) in metrics.column_names)
     numbers: dict[str, float] = {}
     for table in contaminated_cohorts(split_by_cohort(metrics, axes)):

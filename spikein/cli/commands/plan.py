@@ -1,4 +1,4 @@
-"""`spikein plan` and `spikein check`: estimate and check a run without executing it."""
+"""`spikein plan`: estimate a run without executing it."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Annotated, Any
@@ -311,32 +311,6 @@ def _windows(estimates: "Sequence[TrainingEstimate]") -> str:
 
 def _hours(hours: float) -> str:
     return f"{hours:,.1f}" if hours >= 0.1 else f"{hours:.2g}"
-
-
-def check(file: ExperimentFile, overrides: Overrides = None, store: StoreFolder = STORE) -> None:
-    """Check an experiment file, its data and the room for its copies; run nothing.
-
-    The command checks everything that a run needs: every key of every combination of the sweep, in
-    the file and in those it extends; the files of the background; the rows, fields and templates
-    of the datasets; whether enough rows are usable and the copies fit; devices, packages, models,
-    tokenizers and the store. Exit code 2 means that a run would be refused here.
-
-    [bold]Examples[/]
-
-      spikein check my.yaml
-
-      spikein check my.yaml copies.fixed=64 train.context=512
-    """
-    from spikein.api.plan import plan as plan_experiment
-
-    result = plan_experiment(file, overrides=overrides or (), store=store, thorough=True)
-    print_notes([*result.notes, *(estimate.note for estimate in result.injection if estimate.note)])
-    unknown = [f"{name} is unknown here: {why}" for name, why in result.unresolved.items()]
-    exit_if_refused([*result.problems, *unknown])
-    say(
-        f"{file}: nothing wrong was found; {with_noun(result.arms, 'arm')}, "
-        f"{with_noun(len(result.rows), 'step')}. Nothing was run."
-    )
 
 
 def _print_power(result: "PowerResult") -> None:

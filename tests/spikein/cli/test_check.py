@@ -44,6 +44,19 @@ def test_a_file_that_extends_another_is_checked_as_a_whole(tmp_path):
     assert "override train.lr=0: train.lr: is the number 0" in output
 
 
+DESIGN = (
+    "arms={a: {}, b: {corpus.tokens: 60_000}, c: {train.batch_tokens: 2048}, "
+    "d: {corpus.tokens: 60_000, placement.between: [0, 0.5], model.shape: small.yaml}}"
+)
+
+
+def test_design_of_arms_is_printed(tmp_path):
+    write_tiny(tmp_path)
+    code, output = check("tiny.yaml", DESIGN)
+    assert code == 0, output
+    print(output)
+
+
 def test_unread_files_are_named(tmp_path):
     write_tiny(tmp_path)
     Path("background").mkdir()

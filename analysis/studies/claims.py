@@ -1,0 +1,173 @@
+"""Claims of a study: hypotheses, each with the comparison and the margin that decide it.
+
+They are written in the experiment file before it runs. Their digest is recorded when the run
+starts, so a later change is refused. They affect no training and no score.
+"""
+
+from collections.abc import Collection, Iterator, Mapping
+from math import log2
+from typing import Annotated, Any, Literal
+
+from pydantic import Field, model_validator
+
+from inject.digest import digest
+from inject.errors import InputError, did_you_mean
+from inject.settings import PositiveFloat, Settings
+
+Names = Annotated[tuple[str, ...], Field(min_length=1)]
+Copies = Annotated[int, Field(ge=0)]
+Design = Mapping[str, Mapping[str, float]]
+"""By arm, log2 of the values of the design's columns."""
+_FORMS = ("contrast", "effect", "spread")
+_MARGINS = {"auc": 0.03, "probit": 0.03, "dose75": log2(1.4), "spread": 0.05}
+
+
+class Effect(Settings):
+    """The effect of one column of the design: its coefficient in a line through the arms."""
+
+    of: str
+    """One of `columns`."""
+    columns: Names
+    """Numeric columns of the design, whose logarithms are fitted together with a constant by least
+    squares in each seed."""
+    factor: Annotated[float, Field(gt=1)] = 4.0
+    """The change of the column that the effect is reported for: `4` for a fourfold value."""
+    arms: tuple[str, ...] = ()
+    """The arms that the line is fitted to; empty for all of them."""
+
+    @model_validator(mode="after")
+    def _names_columns(self) -> "Effect":
+        if self.of not in self.columns:
+            raise ValueError(f"of: {self.of!r} is not one of columns: {', '.join(self.columns)}")
+        return self
+
+    def weights(self, design: Design) -> dict[str, float]:
+        """Return the weight of each arm in the effect, of a design of full rank."""
+        # Late: the command line reads experiment files without numpy.
+        import numpy as np
+
+        arms = self.arms or tuple(design)
+        rows = [[1.0, *(design[arm][name] for name in self.columns)] for arm in arms]
+        coefficient = np.linalg.pinv(np.array(rows))[1 + self.columns.index(self.of)]
+        return dict(zip(arms, (log2(self.factor) * coefficient).tolist(), strict=True))
+
+
+class Claim(Settings):
+    """One hypothesis, with exactly one of contrast, effect and spread."""
+
+    hypothesis: Annotated[str, Field(min_length=1)]
+    """The expected result, in a sentence."""
+    detectors: Names = ("min_k", "reference")
+    """The detectors that it is about, each with its default setting."""
+    measure: Literal["auc", "probit", "dose75"] = "auc"
+    """What is compared: `auc`; `probit`, the probit of AUC, reported as a change from AUC 0.70;
+    `dose75`, the log2 of the copies at which AUC reaches 0.75."""
+    copies: tuple[Copies, Copies] | None = None
+    """The fewest and the most copies of the members compared; null for all with a copy."""
+    contrast: dict[str, float] | None = None
+    """Weights that sum to 0, such as `{large: 1, small: -1}`, by arm, or by `ARM/DATASET` for the
+    rows of one dataset."""
+    effect: Effect | None = None
+    """The effect of one column of the design."""
+    spread: str | None = None
+    """An arm, for the standard deviation of its true AUC over seeds instead of a comparison."""
+    margin: PositiveFloat | None = None
+    """The smallest effect that matters, in units of the measure, or the upper limit of a spread;
+    null for 0.03, of `dose75` 0.485 (a factor of 1.4), of a spread 0.05."""
+
+    @model_validator(mode="after")
+    def _is_consistent(self) -> "Claim":
+        forms = [form for form in _FORMS if getattr(self, form) is not None]
+        if len(forms) != 1:
+            given = ", ".join(forms) or "none"
+            raise ValueError(f"give exactly one of {', '.join(_FORMS)}; got {given}")
+        if self.copies is not None and self.copies[0] > self.copies[1]:
+            raise ValueError(f"copies: [{self.copies[0]}, {self.copies[1]}] is empty")
+        if self.measure == "dose75" and self.copies is not None:
+            raise ValueError("copies: dose75 is made of all copy counts; remove copies")
+        if self.spread is not None and self.measure != "auc":
+            raise ValueError("measure: a spread is the deviation of AUC; remove measure")
+        weights = [] if self.contrast is None else [*self.contrast.values()]
+        if abs(sum(weights)) > 1e-6 or not any(weights or [1]):
+            raise ValueError(f"contrast: weights must sum to 0, not all of them 0; got {weights}")
+        return self
+
+    @property
+    def form(self) -> str:
+        """The key that gives the comparison."""
+        return next(form for form in _FORMS if getattr(self, form) is not None)
+
+    @property
+    def least_effect(self) -> float:
+        """The margin, with its default."""
+        return self.margin or _MARGINS["spread" if self.spread else self.measure]
+
+    @property
+    def comparison(self) -> str:
+        """What is compared, such as `large − small`."""
+        if self.effect is not None:
+            return f"{self.effect.of} × {self.effect.factor:g}"
+        parts = [
+            f"{'−' if weight < 0 else '+'} {'' if abs(weight) == 1 else f'{abs(weight):g} '}{term}"
+            for term, weight in self.weights({}).items()
+        ]
+        return " ".join(parts).removeprefix("+ ")
+
+    def weights(self, design: Design) -> dict[str, float]:
+        """Return the weights of arms, some with a dataset.
+
+        Args:
+            design: of an effect; otherwise unused.
+        """
+        if self.effect is not None:
+            return self.effect.weights(design)
+        return {self.spread: 1.0} if self.spread else dict(self.contrast or {})
+
+
+Claims = Mapping[str, Claim]
+
+
+def split_term(term: str) -> tuple[str, str | None]:
+    """Return the arm and the dataset of a term; None for all datasets."""
+    arm, _, dataset = term.partition("/")
+    return arm, dataset or None
+
+
+def plain_claims(claims: Claims) -> dict[str, Any]:
+    """Return claims as plain JSON values, without nulls."""
+    return {
+        name: claim.model_dump(mode="json", exclude_none=True) for name, claim in claims.items()
+    }
+
+
+def claims_digest(claims: Claims) -> str | None:
+    """Return the digest of claims; None without any."""
+    return digest(plain_claims(claims)) if claims else None
+
+
+def claim_problems(
+    claims: Claims, arms: Collection[str], datasets: Collection[str], detectors: Collection[str]
+) -> Iterator[tuple[tuple[str, str], InputError]]:
+    """Yield each name in a claim that the experiment lacks, with the claim's name and key.
+
+    Args:
+        claims: of the experiment.
+        arms, datasets, detectors: the names in the experiment.
+    """
+    for name, claim in claims.items():
+        effect = claim.effect
+        pairs = (
+            [(arm, None) for arm in effect.arms] if effect else map(split_term, claim.weights({}))
+        )
+        pairs = [*pairs]
+        for key, kind, used, known in (
+            (claim.form, "arm", [arm for arm, _ in pairs], arms),
+            (claim.form, "dataset", [dataset for _, dataset in pairs if dataset], datasets),
+            ("detectors", "detector", claim.detectors, detectors),
+        ):
+            for unknown in (each for each in used if each not in known):
+                problem = f"the experiment has no {kind} {unknown!r}.{did_you_mean(unknown, known)}"
+                yield (name, key), InputError(problem, allowed=", ".join(known) or None)
+        if not arms:
+            problem = InputError("claims are about named arms", hint="Give `arms`, not `sweep`.")
+            yield (name, claim.form), problem

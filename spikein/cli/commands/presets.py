@@ -12,6 +12,7 @@ if TYPE_CHECKING:
 
 _FOLDERS = {
     "": "No data, minutes",
+    "studies": "Designed studies, hours on two cores",
     "small": "Finish on two cores",
     "paper": "The published experiments, for GPUs",
     "gpu": "A day on one GPU",

@@ -42,8 +42,8 @@ class PoolSettings(Settings):
     """Rows longer than the context (minus separators, if a copy must be inside one window): stop;
     cut or drop them on both sides alike; or let copies span windows."""
     max_tokens: Annotated[int, Field(ge=2)] | None = None
-    """Rows with more tokens are cut to this length on both sides, below the context and whatever
-    the separators; null cuts none."""
+    """Rows with more tokens are cut to this number, on both sides alike and whatever the
+    separators; at most the context. null: see `long_examples`."""
 
     @model_validator(mode="after")
     def _check_lengths(self) -> "PoolSettings":

@@ -60,7 +60,10 @@ def notes_on_steps_beyond(arms: Iterable[ArmExperiment]) -> Iterator[str]:
         train = arm.experiment.train
         if train.checkpoints is None or not train.checkpoints.after_copies:
             continue
-        last, total = last_copy_step(arm.experiment), total_steps(train, arm.experiment.corpus.tokens)
+        last, total = (
+            last_copy_step(arm.experiment),
+            total_steps(train, arm.experiment.corpus.tokens),
+        )
         beyond = [count for count in train.checkpoints.after_copies if last + count > total]
         if beyond:
             yield (

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from inject.errors import InputError
 from inject.plan.plan import FACTS_FILE, read_plan, write_plan
 from inject.plan.settings import Copies, Placement
-from inject.stream.view import repeated
+from inject.stream.view import clean_view, repeated
 from tests.inject.streams import (
     ArraySource,
     naive_find,
@@ -73,6 +73,16 @@ def test_copies_are_placed_once_in_the_whole_repeated_stream(policy, times, seed
     assert other.copies.equals(plan.copies)
     documents = plan.view(source).document_starts()
     assert np.array_equal(documents, other.view(whole).document_starts())
+
+
+def test_clean_twin_of_a_repeated_background_is_the_tiled_corpus():
+    source = random_source(700, seed=2)
+    examples, tokens = spiked_examples(0, 3)
+    expected = tiled(source, 2000, 3).tokens
+    plan = plan_for(examples, tokens, source=source, budget=2000, repeat=3)
+    assert np.array_equal(plan.view(source).read(0, 2000), expected)
+    exported = clean_view(plan.clean_stream(source), tokens=2000, context=64)
+    assert np.array_equal(exported.read(0, 2000), expected)
 
 
 def test_plan_facts_name_a_repetition_only_if_there_is_one(tmp_path):

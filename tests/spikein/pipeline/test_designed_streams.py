@@ -86,8 +86,7 @@ def test_stream_of_the_files_has_every_copy_once_and_only_in_the_stretch(finishe
     root, _ = finished
     stream, place = stream_by_hand(root), trained_position()
     counts = {
-        row["example_id"]: row["realised"]
-        for row in table(root, "plan", "copy_counts.parquet")
+        row["example_id"]: row["realised"] for row in table(root, "plan", "copy_counts.parquet")
     }
     end = TOKENS // CONTEXT * CONTEXT - TAIL
     exposures = table(root, "model", "exposures.parquet", "seed-0")

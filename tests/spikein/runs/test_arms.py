@@ -1,4 +1,4 @@
-"""A run of named arms that are no product: its axes, its comparisons and its record."""
+"""A run of named arms that form no product: its axes, its comparisons and its record."""
 
 import pytest
 

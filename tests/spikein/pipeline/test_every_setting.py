@@ -129,7 +129,7 @@ def test_shapes_sides_and_plans_are_complete_in_the_settings_of_their_steps(fold
         named |= step.settings["membership"].keys()
     assert named == TwinMembership.model_fields.keys()
     plan = PlanSettings(
-        copies=Copies(fixed=1), placement=Placement(), budget=1000, context=64, seed=0
+        copies=Copies(fixed=1), placement=Placement(), budget=1000, context=64, seed=0, repeat=2
     )
     assert plan.identity().keys() == {field.name for field in fields(PlanSettings)}
 

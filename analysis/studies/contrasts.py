@@ -82,8 +82,8 @@ def from_reported(effect: Effect) -> Effect:
     """Return an effect on probits as the change of an AUC of 0.70."""
     from scipy.special import ndtr, ndtri
 
-    ends = (float(ndtr(ndtri(REPORTED) + end)) - REPORTED for end in effect[:3])
-    return Effect(*ends, effect.note)
+    value, low, high = (float(ndtr(ndtri(REPORTED) + end)) - REPORTED for end in effect[:3])
+    return Effect(value, low, high, effect.note)
 
 
 def probits(auc: Floats, members: Counts, nonmembers: Counts) -> Floats:

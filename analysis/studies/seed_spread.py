@@ -56,4 +56,5 @@ def seed_spread(auc: Floats, variance: Floats, *, confidence: float) -> Spread:
     squares = (count - 1) * total
     # The argument of `chdtri` is the upper tail.
     ends = [squares / float(chdtri(count - 1, upper)) for upper in (tail, 1 - tail, _PLANNED)]
-    return Spread(*(sqrt(max(end - rows, 0.0)) for end in (total, *ends)))
+    value, low, high, planned = (sqrt(max(end - rows, 0.0)) for end in (total, *ends))
+    return Spread(value, low, high, planned)

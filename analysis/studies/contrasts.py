@@ -70,7 +70,7 @@ def effect_over_seeds(effects: Floats, *, confidence: float, family: int = 1) ->
     count = len(effects)
     value = float(np.mean(effects)) if count else nan
     if count < FROM_SEEDS:
-        return Effect(value, note=f"{count} seeds, fewer than {FROM_SEEDS}")
+        return Effect(value, note=f"fewer than {FROM_SEEDS} seeds: {count}")
     error = float(np.std(effects, ddof=1)) / sqrt(count)
     if error <= 1e-12:
         return Effect(value, note=ALIKE)

@@ -50,7 +50,7 @@ def seed_spread(auc: Floats, variance: Floats, *, confidence: float) -> Spread:
 
     count = len(auc)
     if count < FROM_SEEDS:
-        return Spread(note=f"{count} seeds, fewer than {FROM_SEEDS}")
+        return Spread(note=f"fewer than {FROM_SEEDS} seeds: {count}")
     total, rows = float(np.var(auc, ddof=1)), float(np.mean(variance))
     tail = (1 - confidence) / 2
     squares = (count - 1) * total

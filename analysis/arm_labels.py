@@ -60,8 +60,15 @@ def _poisson(rate: str) -> str:
 
 
 def _levels(counts: str) -> str:
-    *others, last = counts.split("-")
-    return f"{', '.join(others)} or {last} copies" if others else _count_copies(last)
+    weights: Counter[str] = Counter()
+    for part in counts.split("-"):
+        level, _, weight = part.partition("x")
+        weights[level] += int(weight or 1)
+    *others, last = weights
+    words = f"{', '.join(others)} or {last} copies" if others else _count_copies(last)
+    if others and max(weights.values()) > 1:
+        words += f" ({':'.join(map(str, weights.values()))})"
+    return words
 
 
 def _describe_period(value: str) -> str:
@@ -87,6 +94,10 @@ def _tokens(noun: str) -> Words:
     return lambda value: f"{noun} {_count_with('token', 'tokens')(value)}"
 
 
+def _unless_none(words: Words, otherwise: str) -> Words:
+    return lambda value: otherwise if value == "none" else words(value)
+
+
 def _file(noun: str) -> Words:
     """Name a file of settings by its stem, and anything else as it is."""
     return lambda value: f"{noun} {_AROUND_STEM.sub('', value)}"
@@ -107,6 +118,10 @@ _AXES: dict[str, Words] = {
         document="copies as documents",
     ),
     "placement.between": _describe_period,
+    "placement.stretch": _unless_none(_tokens("copies within"), "copies throughout the training"),
+    "placement.tail": _unless_none(_tokens("copies end before the last"), "no tail"),
+    "pool.max_tokens": _unless_none(_tokens("texts of up to"), "texts of any length"),
+    "corpus.repeat": lambda value: f"background laid out {_count_with('time', 'times')(value)}",
     "train.lr": _prefix_with("learning rate"),
     "train.mode": _look_up(
         pretrain="trained from scratch",

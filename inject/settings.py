@@ -21,6 +21,11 @@ PositiveInt = Annotated[int, Field(gt=0, le=10**15)]
 PositiveFloat = Annotated[float, Field(gt=0)]
 
 
-def plain(settings: BaseModel, *, exclude: set[str] | None = None) -> dict[str, Any]:
-    """Return settings as plain JSON values, fit for `inject.digest.digest`."""
+def plain(settings: BaseModel, *, exclude: Any = None) -> dict[str, Any]:
+    """Return settings as plain JSON values, fit for `inject.digest.digest`.
+
+    Args:
+        settings: which.
+        exclude: keys to leave out; a mapping leaves out keys of sections.
+    """
     return settings.model_dump(mode="json", exclude=exclude)

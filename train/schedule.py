@@ -60,7 +60,10 @@ def checkpoint_steps(settings: CheckpointSettings, total: int) -> tuple[int, ...
 
     Raises:
         InputError: if a requested step exceeds the run.
+        ValueError: for steps counted from the copies, which this does not know.
     """
+    if settings.after_copies:
+        raise ValueError("steps after the copies are not yet counted from the start")
     beyond = [step for step in settings.steps if step > total]
     if beyond:
         raise InputError(

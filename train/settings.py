@@ -95,6 +95,9 @@ class CheckpointSettings(Settings):
     """These shares of all steps, rounded, at least step 1."""
     powers_of_two: PositiveInt | None = None
     """Steps 1, 2, 4, 8 … up to this one, because early steps change most."""
+    after_copies: tuple[Annotated[int, Field(ge=0, le=10**15)], ...] = ()
+    """Steps counted from the last one that can have a copy, with `placement.stretch` or `between`;
+    those beyond the end are dropped with a note."""
     max_kept: PositiveInt | None = None
     """Maximum number to keep: the first and the last, and between them those spaced most evenly
     over the logarithm of the step. The others are never written."""

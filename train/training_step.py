@@ -60,7 +60,8 @@ class Training:
             label=label,
             function=f"{__name__}:{function}",
             settings={
-                "train": plain(self.train),
+                # Counted from the start by now.
+                "train": plain(self.train, exclude={"checkpoints": {"after_copies"}}),
                 "shape": shape,
                 "seed": self.seed,
                 **settings,

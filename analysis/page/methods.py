@@ -17,7 +17,7 @@ from analysis.page.unlearning.methods import unlearning_paragraphs
 from analysis.references import STATISTICS, BibliographyEntry, cited, references_text
 from detect.detector_table import DetectorFacts
 from detect.task_accuracy.prompts import FORMS
-from inject.examples.contaminant import Contaminant
+from inject.examples.contaminant import Contaminant, PoolSettings
 from inject.files import write_text
 from train.models.shapes import load_shape, parameter_count
 from train.settings import BaseSettings, TokenizerTraining, TrainSettings
@@ -125,7 +125,7 @@ def _values_of_arms(arms: Sequence[ArmSettings], seeds: Sequence[int]) -> dict[s
         "tune_share": lambda arm: percent(arm.detect.tune_share),
         "near": lambda arm: _near_duplicates(arm.pool.near_duplicate),
         "least": lambda arm: str(arm.pool.min_tokens),
-        "long": lambda arm: _LONG[arm.pool.long_examples],
+        "long": lambda arm: _long_texts(arm.pool),
         "tokens": lambda arm: f"{arm.tokens:,}",
         "background": lambda arm: arm.background,
         "copies": lambda arm: arm.copies.label(),
@@ -169,6 +169,12 @@ def _contaminant(contaminant: Contaminant) -> str:
         f"{contaminant.name}{source}: {contaminant.members:,} members and "
         f"{contaminant.nonmembers:,} non-members{held_out}"
     )
+
+
+def _long_texts(pool: PoolSettings) -> str:
+    if pool.max_tokens is not None:
+        return f"{pool.max_tokens} tokens {_LONG['truncate']}"
+    return f"the context {_LONG[pool.long_examples]}"
 
 
 def _near_duplicates(share: float | None) -> str:

@@ -41,6 +41,18 @@ class PoolSettings(Settings):
     long_examples: Literal["error", "truncate", "drop", "split"] = "error"
     """Rows longer than the context (minus separators, if a copy must be inside one window): stop;
     cut or drop them on both sides alike; or let copies span windows."""
+    max_tokens: Annotated[int, Field(ge=2)] | None = None
+    """Rows with more tokens are cut to this number, on both sides alike and whatever the
+    separators; at most the context. null: see `long_examples`."""
+
+    @model_validator(mode="after")
+    def _check_lengths(self) -> "PoolSettings":
+        if self.max_tokens is not None and self.max_tokens < self.min_tokens:
+            raise ValueError(
+                f"max_tokens: {self.max_tokens} is less than min_tokens, {self.min_tokens}, so no "
+                f"row would be left; allowed: null, or {self.min_tokens} and more"
+            )
+        return self
 
 
 class Contaminant(Settings):

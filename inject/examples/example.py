@@ -85,12 +85,12 @@ class DropReason(StrEnum):
     EMPTY = "empty"
     UNANSWERED = "without an answer"
     TOO_SHORT = "for their length (shorter than pool.min_tokens)"
-    TOO_LONG = "for their length (longer than the context)"
+    TOO_LONG = "for their length (longer than the context or pool.max_tokens)"
     EQUAL_ONCE_CUT = "equal to another row once cut"
     NEAR_DUPLICATE = "near-duplicates"
     NEAR_DUPLICATE_ACROSS = "near-duplicates of rows of other datasets"
-    CUT = "cut to the context"
-    CUT_BEFORE_ANSWER = "cut to the context, before the end of their answer"
+    CUT = "cut to the context or pool.max_tokens"
+    CUT_BEFORE_ANSWER = "cut to the context or pool.max_tokens, before the end of their answer"
 
 
 class DroppedRow(NamedTuple):

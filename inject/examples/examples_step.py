@@ -52,14 +52,15 @@ def examples_step(
         tune_share: each row's probability to tune detectors.
         seed: the arm's seed.
     """
-    whole = pool.long_examples == "split"
+    # Neither decides the length of a text that is kept whole or cut to `max_tokens`.
+    whole = pool.long_examples == "split" or pool.max_tokens is not None
     return Step(
         kind="examples",
         label=f"{'-'.join(contaminant.name for contaminant in contaminants)[:40]}-seed{seed}",
         function=f"{__name__}:build",
         settings={
             "contaminants": [contaminant_identity(contaminant) for contaminant in contaminants],
-            "pool": plain(pool),
+            "pool": plain(pool, exclude=None if pool.max_tokens else {"max_tokens"}),
             "context": None if whole else context,
             "separated": [] if whole else [list(separation) for separation in separations],
             "tune_share": tune_share,
@@ -89,11 +90,13 @@ def build(context: StepContext) -> None:
     pool, seed = PoolSettings.model_validate(settings["pool"]), settings["seed"]
     encoder = load_tokenizer(str(context.inputs["tokenizer"]))
     separations = [(kind, document) for kind, document in execution["separated"]]
+    room = text_room(execution["context"], separations, encoder)
     rules = LengthRules(
         context=execution["context"],
-        room=text_room(execution["context"], separations, encoder),
+        room=pool.max_tokens or room,
         min_tokens=pool.min_tokens,
-        policy=pool.long_examples,
+        policy="truncate" if pool.max_tokens else pool.long_examples,
+        max_tokens=pool.max_tokens,
     )
     requests: list[PoolRequest] = []
     losses: list[DroppedRow] = []
@@ -129,6 +132,7 @@ def build(context: StepContext) -> None:
             "members": contaminant.members,
             "nonmembers": contaminant.nonmembers,
             **({"held_out": contaminant.held_out} if contaminant.held_out else {}),
+            **({"max_tokens": pool.max_tokens} if pool.max_tokens else {}),
             "protected": get_dataset(contaminant.dataset).protected,
         }
     total = len(contaminants)

@@ -169,10 +169,14 @@ class LengthRules:
     policy: LongPolicy
     """The policy for rows with more tokens than `room`: `error`, `truncate` (cut the text to the
     room), `drop`, or `split` (keep whole: a copy spans several windows)."""
+    max_tokens: int | None = None
+    """The setting `pool.max_tokens`, if it decides `room`."""
 
     @property
     def limit(self) -> str:
         """The limit on long rows, for messages."""
+        if self.max_tokens is not None:
+            return f"{self.max_tokens:,} (pool.max_tokens)"
         separators = f" less {self.context - self.room} for separators"
         return f"{self.context:,}{separators if self.room < self.context else ''}"
 
@@ -220,7 +224,7 @@ def filter_by_length(
         split += fits and length > rules.room
         result = row if fits else None
         if not fits and rules.policy == "truncate":
-            result = _cut(row, tokenizer, rules.room)
+            result = _cut(row, tokenizer, rules)
         if result is None:
             losses.append(DroppedRow(*name, DropReason.TOO_LONG))
             continue
@@ -249,12 +253,12 @@ def length_error(
     lost = Counter(loss.drop_reason for loss in losses)
     dropped = {
         f"shorter than pool.min_tokens ({rules.min_tokens:,})": lost[DropReason.TOO_SHORT],
-        f"longer than train.context, {rules.limit} (pool.long_examples: {rules.policy})": lost[
-            DropReason.TOO_LONG
-        ],
-        f"{DropReason.EQUAL_ONCE_CUT} (pool.long_examples: truncate)": lost[
-            DropReason.EQUAL_ONCE_CUT
-        ],
+        f"longer than train.context, {rules.limit} (pool.long_examples: {rules.policy})"
+        if rules.max_tokens is None
+        else f"longer than {rules.limit}": lost[DropReason.TOO_LONG],
+        f"{DropReason.EQUAL_ONCE_CUT} (pool.long_examples: truncate)"
+        if rules.max_tokens is None
+        else f"{DropReason.EQUAL_ONCE_CUT} to {rules.limit}": lost[DropReason.EQUAL_ONCE_CUT],
     }
     reasons = ", ".join(f"{count:,} {reason}" for reason, count in dropped.items() if count)
     if not reasons:
@@ -269,11 +273,12 @@ def length_error(
     )
 
 
-def _cut(row: Example, tokenizer: Any, room: int) -> Example | None:
-    """Cut a row's text after the last token that fits, so that it has 1 to `room` tokens.
+def _cut(row: Example, tokenizer: Any, rules: LengthRules) -> Example | None:
+    """Cut a row's text after the last token that fits, so that it has at most `room` tokens.
 
-    None if it cannot be cut: not even its first character fits.
+    None if it cannot be cut: no beginning of it has `min_tokens` to `room` tokens.
     """
+    room = rules.room
     [(_, offsets)] = encode_with_offsets(tokenizer, [row.text])
     # A cut can change how the last word splits, so the result is counted again.
     texts = (row.text[: offsets[keep - 1][1]] for keep in range(room, 0, -1))
@@ -281,7 +286,7 @@ def _cut(row: Example, tokenizer: Any, room: int) -> Example | None:
         (
             candidate
             for candidate in texts
-            if 0 < len(encode_texts(tokenizer, [candidate])[0]) <= room
+            if rules.min_tokens <= len(encode_texts(tokenizer, [candidate])[0]) <= room
         ),
         None,
     )

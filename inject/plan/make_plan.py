@@ -10,11 +10,13 @@ the quantile of one keyed uniform number a group, so it depends only on (seed, d
 a higher rate never gives an example fewer copies: arms of a sweep over the rate share their
 randomness. Levels are assigned in turn to each dataset's groups, which are ordered stratum by
 stratum in keyed order, beginning with a level drawn for the dataset: every group has each level
-with the same probability, and the numbers of groups with each differ by at most one in a dataset
-and in a stratum. So there (and only there) a new row of the same dataset can change another's
+with the same probability (in proportion to its repeats, which are spread evenly over a turn), and
+the numbers of groups with distinct levels differ by at most one in a dataset and in a stratum. So
+there (and only there) a new row of the same dataset can change another's
 level; its anchors keep their positions. Counts do not depend on the split into tune and test.
 """
 
+import math
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -38,7 +40,7 @@ from inject.plan.settings import Copies, Placement
 from inject.settings import plain
 from inject.step import Step, StepContext
 from inject.stream.inputs import corpus_execution, read_pool_and_corpus, renditions_of
-from inject.stream.view import SourceSlice, TokenSource, concatenated
+from inject.stream.view import SourceSlice, TokenSource, concatenated, repeated
 from inject.variants.choice import choose_renditions
 from inject.variants.rendition import Rendition, whole_renditions
 from inject.variants.settings import Variants
@@ -62,13 +64,18 @@ class PlanSettings:
     """Which variants copies carry, and how they are assigned."""
     draw_number: int = 0
     """The number of the draw of copy counts; each number has its own draws."""
+    repeat: int = 1
+    """How often the unique tokens of the background are laid out."""
 
     def identity(self) -> dict[str, Any]:
         """Return all of it as plain JSON values.
 
         Weights and assignment of the variants; their texts are in the renditions.
         """
-        values = {**vars(self), "copies": plain(self.copies), "placement": plain(self.placement)}
+        values = {**vars(self), "copies": plain(self.copies)}
+        values["placement"] = self.placement.identity()
+        if self.repeat == 1:
+            del values["repeat"]
         weights = [variant.weight for variant in self.variants.of]
         values["variants"] = {**plain(self.variants, exclude={"of"}), "weights": weights}
         return values
@@ -91,7 +98,7 @@ def make_plan(
         examples: members and non-members of all datasets.
         tokens: the token ids of each example's text, by example_id.
         settings: how many copies, where, and in which stream.
-        source: the clean corpus, at least as long as the stream.
+        source: the clean corpus, at least as long as the unique tokens of the stream.
         separators: the separators around each copy.
         vocabulary: number of token ids, which fixes the width of `payload.bin`.
         renditions: the texts of all variants of all members; None if all copies carry the whole
@@ -110,11 +117,13 @@ def make_plan(
             f"the training stream of {budget:,} tokens is shorter than one window of {context:,}",
             where="corpus.tokens",
         )
-    if source.n_tokens < budget:
+    unique = math.ceil(budget / settings.repeat)
+    if source.n_tokens < unique:
         raise InputError(
-            f"the corpus has {source.n_tokens:,} tokens, but the budget requires {budget:,}",
+            f"the corpus has {source.n_tokens:,} tokens, but the budget requires {unique:,}",
             where="corpus.tokens",
         )
+    source = repeated(source, tokens=budget, times=settings.repeat)
     inside = {example.example_id for example in members(examples)}
     spiked = members(examples) if candidates is None else candidates
     rates, realised = draw_copy_counts(
@@ -178,6 +187,7 @@ def make_plan(
             policy=settings.placement.policy,
             separator=separators.kind,
             vocabulary=vocabulary,
+            repeat=settings.repeat,
         ),
         copies=pa.table(
             [pa.array(columns[field.name]).cast(field.type) for field in COPIES_SCHEMA],
@@ -272,7 +282,7 @@ def draw_copy_counts(
         uniform = keyed.unit(keyed.words(seed, keyed.Stream.COPY_COUNT, keys, draw_number))
         counts = poisson.ppf(uniform, copies.poisson).astype(np.int64)
     else:
-        counts = _levels_in_turn(copies.levels or (), members, seed, draw_number)
+        counts = _levels_in_turn(copies.level_cycle, members, seed, draw_number)
         rates = counts.astype(np.float64)
     return rates, counts
 

@@ -124,7 +124,8 @@ def place_copies(
             document_starts=document_starts if placement.policy == "document" else None,
         )
     n_windows = budget // context
-    allowed_windows = training_range(placement.between, seed=seed, n_windows=n_windows)
+    shares = placement.shares(n_windows, context)
+    allowed_windows = training_range(shares, seed=seed, n_windows=n_windows)
     check_room(lengths, copies.name, context=context, allowed_windows=allowed_windows)
     if placement.policy == "document":
         return _between_documents(
@@ -238,7 +239,8 @@ def _between_documents(
         f"{len(left):,} copies fit between no two documents of their allowed windows "
         f"({len(document_starts):,} documents, windows of {context:,} tokens)",
         where="placement",
-        hint="Use policy window with separator end, widen placement.between, or allow straddling.",
+        hint="Use policy window with separator end, widen placement.between or placement.stretch, "
+        "or allow straddling.",
     )
 
 

@@ -19,13 +19,15 @@ import pyarrow.parquet as pq
 from inject.corpus.separators import Separator
 from inject.corpus.tokens import token_dtype
 from inject.stream.exposures import CopyName
-from inject.stream.view import Insertions, StreamView, TokenSource
+from inject.stream.view import Insertions, StreamView, TokenSource, repeated
 from inject.tables import read_parquet
 
 PLAN_FILE = "plan.parquet"
 COUNTS_FILE = "copy_counts.parquet"
 PAYLOAD_FILE = "payload.bin"
 FACTS_FILE = "plan.json"
+_ONCE = ("repeat", 1)
+"""Not written: plans without repetition stay as they were before there was any."""
 
 COPIES_SCHEMA = pa.schema(
     [
@@ -75,6 +77,8 @@ class PlanFacts:
     separator: Separator
     """The separator around each copy."""
     vocabulary: int
+    repeat: int = 1
+    """How often the unique tokens of the background are laid out."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -86,10 +90,14 @@ class Plan:
     copy_counts: pa.Table
     payload: npt.NDArray[np.integer]
 
+    def clean_stream(self, source: TokenSource) -> TokenSource:
+        """Return the stream without copies, of the clean corpus that was planned for."""
+        return repeated(source, tokens=self.facts.budget, times=self.facts.repeat)
+
     def view(self, source: TokenSource) -> StreamView:
         """Compose the contaminated stream over the clean corpus that was planned for."""
         return StreamView(
-            source,
+            self.clean_stream(source),
             self.insertions(),
             budget=self.facts.budget,
             context=self.facts.context,
@@ -125,7 +133,8 @@ def write_plan(out: Path, plan: Plan) -> None:
     pq.write_table(plan.copies, out / PLAN_FILE)
     pq.write_table(plan.copy_counts, out / COUNTS_FILE)
     plan.payload.astype(plan.payload.dtype.newbyteorder("<")).tofile(out / PAYLOAD_FILE)
-    (out / FACTS_FILE).write_text(json.dumps(vars(plan.facts), indent=1, sort_keys=True))
+    facts = {name: value for name, value in vars(plan.facts).items() if (name, value) != _ONCE}
+    (out / FACTS_FILE).write_text(json.dumps(facts, indent=1, sort_keys=True))
 
 
 def read_plan(folder: Path) -> Plan:

@@ -25,6 +25,7 @@ import numpy.typing as npt
 
 from inject import keyed
 from inject.errors import InputError
+from inject.plan.settings import Share
 from inject.stream.order import neighbours_hashes, window_hashes, window_order
 
 I64 = npt.NDArray[np.int64]
@@ -37,11 +38,11 @@ _BLOCK = 1 << 16
 """Neighbouring windows that are looked at together."""
 
 
-def training_range(between: tuple[float, float], *, seed: int, n_windows: int) -> "TrainingRange":
+def training_range(between: tuple[Share, Share], *, seed: int, n_windows: int) -> "TrainingRange":
     """Return the windows trained on between two shares of the first epoch.
 
     Args:
-        between: first and last share of the epoch.
+        between: first and last share of the epoch, rounded down to whole windows.
         seed: the arm's seed, which decides the order of windows.
         n_windows: whole windows in the stream.
 
@@ -63,17 +64,17 @@ def training_range(between: tuple[float, float], *, seed: int, n_windows: int) -
     return _hashed_range(between, seed=seed, n_windows=n_windows)
 
 
-def _hashed_range(between: tuple[float, float], *, seed: int, n_windows: int) -> "HashedRange":
+def _hashed_range(between: tuple[Share, Share], *, seed: int, n_windows: int) -> "HashedRange":
     margin = rank_margin(n_windows)
     # At the ends of the training there is no rank beyond, so no window is lost.
-    low = 0.0 if between[0] == 0.0 else between[0] + margin
-    high = 1.0 if between[1] == 1.0 else between[1] - margin
+    low = 0.0 if between[0] == 0.0 else float(between[0]) + margin
+    high = 1.0 if between[1] == 1.0 else float(between[1]) - margin
     if high - low < margin:
         raise InputError(
-            f"placement.between: [{between[0]:g}, {between[1]:g}] is too short a range of "
+            f"placement: [{float(between[0]):g}, {float(between[1]):g}] is too short a range of "
             f"{n_windows:,} windows: with so many, a window's place in the order is known "
             f"to {margin:.2%} of the training",
-            where="placement.between",
+            where="placement",
             hint=f"Widen it to {4 * margin:.2%} or more.",
         )
     return HashedRange(

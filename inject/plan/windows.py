@@ -65,7 +65,8 @@ def check_room(
             f"does not fit inside one window of {context:,}",
             where="placement",
             allowed="straddle: allow (policy splice or document), or shorter examples",
-            hint="Set pool.long_examples to truncate or drop, or raise train.context.",
+            hint="Set pool.long_examples to truncate or drop, lower pool.max_tokens, or raise "
+            "train.context.",
         )
     windows = allowed_windows.count
     needed = int(lengths.sum())
@@ -73,8 +74,9 @@ def check_room(
         raise InputError(
             f"the copies need {needed:,} tokens, more than the {windows:,} windows of {context:,} "
             f"tokens ({windows * context:,}) that are allowed for them",
-            where="corpus.tokens" if allowed_windows.whole else "placement.between",
-            hint="Widen placement.between, raise corpus.tokens, or lower copies or members.",
+            where="corpus.tokens" if allowed_windows.whole else "placement",
+            hint="Widen placement.between or placement.stretch, raise corpus.tokens, or lower "
+            "copies or members.",
         )
 
 
@@ -124,7 +126,8 @@ def draw_in_windows(
         f"no window with room was found for {len(pending):,} copies in {MAX_ROUNDS:,} draws: "
         f"the copies fill {lengths.sum() / (windows * context):.0%} of their allowed windows",
         where="placement",
-        hint="Widen placement.between, raise corpus.tokens, or lower the copies.",
+        hint="Widen placement.between or placement.stretch, raise corpus.tokens, or lower the "
+        "copies.",
     )
 
 

@@ -12,6 +12,7 @@ for byte.
 Reading one window costs two binary searches and one copy per piece.
 """
 
+import math
 from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -58,6 +59,45 @@ class SourceSlice:
     def read(self, start: int, stop: int) -> I64:
         """Return the tokens start <= position < stop, counted from the span's start."""
         return self._source.read(self._start + start, self._start + stop)
+
+
+class RepeatedSource:
+    """The first tokens of a source, over and over, as one stream; each time a document starts.
+
+    Args:
+        source: the clean tokens.
+        tokens: length of the stream; the last repetition is cut there.
+        times: how often the unique tokens are laid out, whose number is rounded up.
+    """
+
+    def __init__(self, source: TokenSource, *, tokens: int, times: int) -> None:
+        self._unique = SourceSlice(source, 0, math.ceil(tokens / times))
+        self.n_tokens = tokens
+        offsets = np.arange(times, dtype=np.int64)[:, None] * self._unique.n_tokens
+        starts = (offsets + self._unique.doc_starts).ravel()
+        self.doc_starts: I64 = starts[starts < tokens]
+
+    def read(self, start: int, stop: int) -> I64:
+        """Return the tokens start <= position < stop."""
+        out = np.empty(stop - start, dtype=np.int64)
+        position = start
+        while position < stop:
+            place = position % self._unique.n_tokens
+            end = min(stop, position + self._unique.n_tokens - place)
+            out[position - start : end - start] = self._unique.read(place, place + end - position)
+            position = end
+        return out
+
+
+def repeated(source: TokenSource, *, tokens: int, times: int) -> TokenSource:
+    """Return the clean stream that copies are put into: a source, or its first tokens repeated.
+
+    Args:
+        source: the clean tokens.
+        tokens: length of the stream.
+        times: how often the unique tokens are laid out; 1 returns the source as it is.
+    """
+    return source if times == 1 else RepeatedSource(source, tokens=tokens, times=times)
 
 
 @dataclass(frozen=True, kw_only=True)

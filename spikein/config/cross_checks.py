@@ -11,9 +11,10 @@ from inject.errors import InputError
 from inject.examples.datasets.registry import get_dataset
 from inject.examples.forget_set import ForgetSet
 from inject.variants.settings import ParaphraseVariant, Variants, protected_texts_error
+from spikein.config.copy_checkpoints import with_counted_steps
 from spikein.config.schema import SECTION, Experiment
 from spikein.config.yaml_document import KeyPath, dotted
-from train.schedule import checkpoint_steps, step_count
+from train.schedule import kept_steps
 from train.settings import TokenizerTraining, check_start
 from train.unlearn.registry import parse_methods
 
@@ -22,7 +23,7 @@ Problem = tuple[KeyPath, InputError]
 
 def cross_checks(experiment: Experiment) -> list[Problem]:
     """Return the conflicts between the parts of an experiment, each with the key to change."""
-    return [
+    problems = [
         *_start_problems(experiment),
         *_corpus_problems(experiment),
         *_detector_problems(experiment),
@@ -30,6 +31,8 @@ def cross_checks(experiment: Experiment) -> list[Problem]:
         *_unlearning_problems(experiment),
         *_repeated_names(experiment),
     ]
+    # A stretch without room is found by all that depend on it.
+    return list({(path, problem.problem): (path, problem) for path, problem in problems}.values())
 
 
 def _flag(
@@ -53,8 +56,7 @@ def _start_problems(experiment: Experiment) -> Iterator[Problem]:
         for settings in (train, *([] if base is None else [base.resolved(train)])):
             execution.device_batch(settings.batch_windows, execution.processes)
         if train.checkpoints is not None and corpus.tokens >= train.batch_tokens:
-            windows = corpus.tokens // train.context
-            checkpoint_steps(train.checkpoints, step_count(train, windows))
+            kept_steps(with_counted_steps(experiment).train, corpus.tokens)
     except InputError as error:
         yield _relocate_error(tuple((error.where or "train").split(".")), error)
     if corpus.imported is not None and isinstance(experiment.model.tokenizer, TokenizerTraining):
@@ -70,17 +72,26 @@ def _start_problems(experiment: Experiment) -> Iterator[Problem]:
             "Set it to 0, or give corpus.sources.",
         )
     if train.epochs > 1 and experiment.placement.timed:
+        timed_by = experiment.placement.timed_by
         yield _flag(
-            ("placement", "between"),
+            ("placement", timed_by),
             f"{train.epochs} epochs see every window again, each in its own order, so no "
             "copy can be confined to a part of the training",
-            "Set train.epochs to 1, or remove between.",
+            f"Set train.epochs to 1, or remove {timed_by}.",
         )
 
 
 def _corpus_problems(experiment: Experiment) -> Iterator[Problem]:
     """Yield streams that are too short for a window, a batch or the copies."""
     base, train, corpus = experiment.base, experiment.train, experiment.corpus
+    longest = experiment.pool.max_tokens
+    if longest is not None and longest > train.context:
+        yield _flag(
+            ("pool", "max_tokens"),
+            f"{longest:,} tokens are more than the context, {train.context:,}",
+            "Lower it; pool.long_examples: truncate cuts to the context.",
+            allowed=f"up to {train.context:,}",
+        )
     streams = [("corpus", corpus.tokens, train.context, train.batch_tokens)]
     if base is not None:
         batch_tokens = base.batch_tokens or train.batch_tokens
@@ -99,14 +110,30 @@ def _corpus_problems(experiment: Experiment) -> Iterator[Problem]:
                 f"Raise {part}.tokens or lower batch_tokens.",
             )
     # A stream of less than a window is already reported.
-    if corpus.tokens >= train.context and (problem := _no_room(experiment)):
-        yield _flag(("corpus", "tokens"), problem, "Raise it, or lower the copies or the members.")
+    if corpus.tokens < train.context:
+        return
+    if corpus.tokens < train.context * corpus.repeat:
+        yield _flag(
+            ("corpus", "repeat"),
+            f"{corpus.tokens:,} tokens laid out {corpus.repeat:,} times have "
+            f"{corpus.unique_tokens:,} unique ones, which do not fill one window of "
+            f"{train.context:,}",
+            "Raise corpus.tokens or lower repeat.",
+            allowed=f"1 to {corpus.tokens // train.context:,}",
+        )
+    try:
+        if problem := _no_room(experiment):
+            hint = "Raise it, or lower the copies or the members."
+            yield _flag(("corpus", "tokens"), problem, hint)
+    except InputError as error:
+        yield _relocate_error(("placement", "stretch"), error)
 
 
 def _no_room(experiment: Experiment) -> str:
     """Return why the copies cannot fit, however short the examples are; empty if they may."""
-    low, high = experiment.placement.between
-    room = experiment.corpus.tokens * (high - low)
+    context = experiment.train.context
+    low, high = experiment.placement.shares(experiment.corpus.tokens // context, context)
+    room = experiment.corpus.tokens * float(high - low)
     members = sum(contaminant.members for contaminant in experiment.contaminants)
     shortest = 1 if experiment.variants != Variants() else experiment.pool.min_tokens
     # A Poisson sum this far below its mean occurs once in 10**9 draws.

@@ -5,6 +5,7 @@ that part, a rule about two in `cross_checks`, which also looks up the names and
 detectors and unlearning methods.
 """
 
+import math
 import re
 from collections.abc import Mapping
 from typing import Annotated, Any, Literal
@@ -58,6 +59,9 @@ class CorpusSettings(Settings):
 
     tokens: PositiveInt
     """Size of the training stream in tokens, copies included."""
+    repeat: Annotated[int, Field(ge=1, le=1_000_000)] = 1
+    """How often the background is laid out in the stream: `tokens / repeat` unique tokens, over and
+    over. Copies are placed once in the whole stream."""
     sources: tuple[AnySource, ...] = ()
     """Sources of the background, mixed by weight."""
     imported: AnyImport | None = None
@@ -72,11 +76,20 @@ class CorpusSettings(Settings):
             raise ValueError(f"give exactly one of sources and imported; got {present}")
         return self
 
+    @property
+    def unique_tokens(self) -> int:
+        """Tokens of the background that the stream repeats."""
+        return math.ceil(self.tokens / self.repeat)
+
     def described(self) -> str:
         """Return the sources of the background as text."""
         if self.imported is not None:
-            return self.imported.label()
-        return ", ".join(source.label() for source in self.sources)
+            sources = self.imported.label()
+        else:
+            sources = ", ".join(source.label() for source in self.sources)
+        if self.repeat == 1:
+            return sources
+        return f"{sources} ({self.unique_tokens:,} tokens laid out {self.repeat} times)"
 
     def label(self) -> str:
         """Return a short name of the background for folders."""

@@ -157,10 +157,11 @@ def _lengths(
             lengths = [math.ceil(len(text.encode()) / tokenizer) for text in texts]
         else:
             lengths = [len(ids) for ids in encode_texts(tokenizer, texts)]
+        policy = "truncate" if pool.max_tokens else pool.long_examples
         fitting = [
-            min(length, room) if pool.long_examples == "truncate" else length
+            min(length, pool.max_tokens or room) if policy == "truncate" else length
             for length in lengths
-            if length >= pool.min_tokens and (pool.long_examples != "drop" or length <= room)
+            if length >= pool.min_tokens and (policy != "drop" or length <= room)
         ]
         if fitting:
             total += contaminant.members * sum(fitting) / len(fitting)
@@ -228,17 +229,18 @@ def _ordered_windows(experiment: Experiment) -> int:
 def _no_room(arm: ArmExperiment, tokens: float, longest: int) -> str:
     """Return why the plan will be refused, as far as this is known now; empty otherwise."""
     experiment = arm.experiment
-    share = experiment.placement.between[1] - experiment.placement.between[0]
-    room = experiment.corpus.tokens * share
+    context = experiment.train.context
+    low, high = experiment.placement.shares(experiment.corpus.tokens // context, context)
+    room = experiment.corpus.tokens * float(high - low)
     if tokens > room:
         return (
             f"the copies need about {tokens:,.0f} tokens and have room for {room:,.0f}: raise "
             "corpus.tokens, or lower the copies or the number of members"
         )
-    if experiment.placement.contained and longest > experiment.train.context:
+    if experiment.placement.contained and longest > context:
         return (
             f"the longest example takes about {longest:,} tokens and must fit into one window "
-            f"of {experiment.train.context:,}: set pool.long_examples to truncate or drop, or "
+            f"of {context:,}: set pool.long_examples to truncate or drop, or "
             "raise train.context"
         )
     return ""

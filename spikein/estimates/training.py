@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 
 from inject.errors import InputError, did_you_mean
+from spikein.config.copy_checkpoints import with_counted_steps
 from spikein.config.schema import Experiment
 from spikein.config.sweep import ArmExperiment
 from train.cost import MEMORY, PEAKS, STAGES, UTILISATION, RunCost, model_states, run_cost
@@ -96,7 +97,7 @@ def training_estimates(
     bases = set()
     clean = set()
     for arm in arms:
-        experiment = arm.experiment
+        experiment = with_counted_steps(arm.experiment)
         base = experiment.base
         if base is not None:
             settings = base.resolved(experiment.train)

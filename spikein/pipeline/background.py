@@ -97,7 +97,7 @@ def shared_key(experiment: Experiment) -> str:
             "model": plain(experiment.model),
             "base": None if experiment.base is None else plain(experiment.base),
             "train": experiment.train.model_dump(mode="json", include={"context", "batch_tokens"}),
-            "corpus": plain(experiment.corpus, exclude={"tokens"}),
+            "corpus": plain(experiment.corpus, exclude={"tokens", "repeat"}),
             "audit": plain(experiment.audit),
             "contaminants": [plain(contaminant) for contaminant in experiment.contaminants],
         }

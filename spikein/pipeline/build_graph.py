@@ -30,6 +30,7 @@ from inject.plan.settings import separations
 from inject.reading.rows import unread_note
 from inject.step import Step
 from inject.variants.variants_step import LocalModels, variants_step
+from spikein.config.copy_checkpoints import notes_on_steps_beyond, with_counted_steps
 from spikein.config.design_rows import design_rows, log_columns
 from spikein.config.load import CheckedExperiment
 from spikein.config.schema import Experiment
@@ -187,7 +188,11 @@ def build_graph(checked: CheckedExperiment, *, device: Device | None = None) -> 
         unlearning=unlearning,
         unlearning_audits=audits,
         graph=Graph(goals=tuple(goals), name=experiment.name),
-        notes=(*checked.notes, *_notes(nodes)),
+        notes=(
+            *checked.notes,
+            *dict.fromkeys(notes_on_steps_beyond(checked.arms)),
+            *_notes(nodes),
+        ),
     )
 
 
@@ -346,8 +351,8 @@ def _accuracy_gain(nodes: tuple[ArmNodes, ...], experiment: Experiment) -> Step 
 
 
 def _resolve_formats(arm: ArmExperiment, device: Device) -> ArmExperiment:
-    """Return an arm with `auto` replaced by number formats."""
-    experiment = arm.experiment
+    """Return an arm with `auto` replaced by number formats, and checkpoints by their steps."""
+    experiment = with_counted_steps(arm.experiment)
     train, base, detect = experiment.train, experiment.base, experiment.detect
     formats: dict[str, Any] = {
         "train": train.model_copy(update={"precision": device.training_precision(train.precision)}),
@@ -362,8 +367,8 @@ def _resolve_formats(arm: ArmExperiment, device: Device) -> ArmExperiment:
 
 
 def _corpus_tokens(arms: Sequence[ArmExperiment]) -> int:
-    """Return the length of the clean corpus: the longest stream, plus the base model's."""
-    streams = max(arm.experiment.corpus.tokens for arm in arms)
+    """Return the length of the clean corpus: the longest background, plus the base model's."""
+    streams = max(arm.experiment.corpus.unique_tokens for arm in arms)
     base = max(arm.experiment.base.tokens if arm.experiment.base else 0 for arm in arms)
     return streams + base
 

@@ -111,6 +111,7 @@ def spiked_model(
             seed=arm.seed,
             variants=experiment.variants if variants else Variants(),
             draw_number=draw_number,
+            repeat=experiment.corpus.repeat,
         ),
         corpus,
         examples,

@@ -123,7 +123,7 @@ def export_run(
     plan = read_plan(chosen.plan)
     budget = plan.facts.budget
     if clean:
-        view = clean_view(corpus, tokens=budget, context=plan.facts.context)
+        view = clean_view(plan.clean_stream(corpus), tokens=budget, context=plan.facts.context)
     else:
         view = plan.view(corpus)
     try:
@@ -152,7 +152,7 @@ def _stream(arm: RunArm) -> tuple[object, ...]:
 
 def _clean_stream(arm: RunArm) -> tuple[object, ...]:
     facts = read_plan(arm.plan).facts
-    return arm.corpus, facts.budget, facts.context
+    return arm.corpus, facts.budget, facts.context, facts.repeat
 
 
 def _choose(

@@ -252,7 +252,8 @@ def _dataset_notes(name: str, facts: Mapping[str, Any]) -> list[str]:
             "kept whole, over several windows."
         )
     if cut := sum(lost.get(loss, 0) for loss in _STILL_USED):
-        notes.append(f"{name}: {cut} rows are longer than the context and were cut to it.")
+        length = f"{facts['max_tokens']} tokens" if "max_tokens" in facts else "the context"
+        notes.append(f"{name}: {cut} rows are longer than {length} and were cut to it.")
     if unanswered := facts[DropReason.CUT_BEFORE_ANSWER]:
         named = ", ".join(unanswered[:_NAMED])
         more = f" and {len(unanswered) - _NAMED} more" if len(unanswered) > _NAMED else ""

@@ -102,8 +102,8 @@ def test_dropped_rows_and_protected_texts_are_named_by_dataset_and_pool():
     }
     notes = pool_notes([("seed0", {"quiz": facts})])
     assert notes[0] == (
-        "quiz: dropped 3 duplicates, 2 for their length (longer than the context), "
-        "1 near-duplicates."
+        "quiz: dropped 3 duplicates, 2 for their length (longer than the context or "
+        "pool.max_tokens), 1 near-duplicates."
     )
     assert notes[1].startswith("quiz: 2 of 3 strata (7 rows) are too small")
     assert notes[2] == "quiz: 4 rows are longer than the context and were cut to it."

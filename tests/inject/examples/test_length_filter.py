@@ -89,3 +89,27 @@ def test_cut_row_is_about_the_longest_beginning_that_fits(text, tiny_tokenizer):
         assert row.text == text or length >= 10
         for span in row.spans.values():
             assert 0 <= span.start <= span.stop <= len(row.text)
+
+
+@given(
+    parts=st.lists(
+        st.sampled_from(["<|endoftext|>", "the river ", "𝔘", "é", "a", " ", "\n"]), max_size=40
+    ),
+    limit=st.integers(2, 12),
+    data=st.data(),
+)
+@settings(max_examples=50, deadline=None)
+def test_cut_rows_have_the_least_to_the_most_tokens(parts, limit, data, tiny_tokenizer):
+    texts = dict.fromkeys("".join(parts[:stop]) for stop in range(len(parts) + 1))
+    rows = [row(text, number) for number, text in enumerate(texts)]
+    least = data.draw(st.integers(2, limit))
+    rules = LengthRules(
+        context=64, room=limit, min_tokens=least, policy="truncate", max_tokens=limit
+    )
+    examples, losses, _ = filter_by_length(rows, tiny_tokenizer, rules)
+    originals = {item.source_id: item.text for item in rows}
+    cut = {loss.source_id for loss in losses if loss.drop_reason == DropReason.CUT}
+    for item in examples:
+        assert originals[item.source_id].startswith(item.text)
+        assert (item.text != originals[item.source_id]) == (item.source_id in cut)
+        assert least <= len(encode_texts(tiny_tokenizer, [item.text])[0]) <= limit

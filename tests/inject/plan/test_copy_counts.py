@@ -3,6 +3,9 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from pydantic import ValidationError
 
 from inject.plan.make_plan import draw_copy_counts
 from inject.plan.settings import Copies
@@ -74,3 +77,41 @@ def test_rows_with_a_shared_passage_have_the_same_dose(copies):
     if copies.levels:
         counts = np.unique([min(item) for item in doses.values()], return_counts=True)[1]
         assert counts.max() - counts.min() <= 1
+
+
+LEVELS = st.lists(st.integers(0, 4), min_size=1, max_size=12).filter(any)
+
+
+@given(levels=LEVELS, turns=st.integers(1, 4), seed=st.integers(0, 2**32))
+@settings(max_examples=50, deadline=None)
+def test_repeated_levels_are_weights(levels, turns, seed):
+    counts = realised(Copies(levels=tuple(levels)), count=turns * len(levels), seed=seed)
+    assert sorted(counts) == sorted(levels * turns)
+    assert Copies(levels=tuple(levels)).mean == pytest.approx(np.mean(counts))
+
+
+@given(levels=LEVELS, count=st.integers(1, 60), seed=st.integers(0, 2**32))
+@settings(max_examples=50, deadline=None)
+def test_weighted_levels_are_evenly_spread_over_any_run_of_groups(levels, count, seed):
+    """So no stratum has only the small levels, nor only the large ones."""
+    cycle = Copies(levels=tuple(levels)).level_cycle
+    assert sorted(cycle) == sorted(levels)
+    start = seed % len(cycle)
+    run = [cycle[(start + turn) % len(cycle)] for turn in range(count)]
+    for level in set(levels):
+        assert abs(run.count(level) - count * levels.count(level) / len(levels)) < len(set(levels))
+
+
+def test_distinct_levels_keep_their_order():
+    assert Copies(levels=(8, 0, 2, 1)).level_cycle == (8, 0, 2, 1)
+    assert Copies(levels=(0, 0, 1, 1, 1, 2)).level_cycle == (1, 0, 1, 2, 0, 1)
+
+
+def test_level_label_compresses_repeats():
+    assert Copies(levels=(0, 0, 1, 1, 1, 2)).label() == "levels=0x2-1x3-2"
+    assert Copies(levels=(1, 4, 8)).label() == "levels=1-4-8"
+
+
+def test_levels_without_any_copy_are_rejected():
+    with pytest.raises(ValidationError, match="levels: all are 0, so no member has a copy"):
+        Copies(levels=(0, 0))

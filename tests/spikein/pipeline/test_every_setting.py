@@ -54,6 +54,7 @@ UNIDENTIFIED = {"gpqa.password": "a secret that opens a file, whose content coun
 OTHERS = {
     "RowSettings": "which rows of a user's file are read, whose content counts",
     "RunRecord": "the record in a run's folder",
+    "StudyClaims": "claims, which are checked, and the arms that they name",
     "RecordedFolder": "a place in it",
     "Description": "the description of a bundle",
     "Provenance": "its origin",
@@ -129,7 +130,7 @@ def test_shapes_sides_and_plans_are_complete_in_the_settings_of_their_steps(fold
         named |= step.settings["membership"].keys()
     assert named == TwinMembership.model_fields.keys()
     plan = PlanSettings(
-        copies=Copies(fixed=1), placement=Placement(), budget=1000, context=64, seed=0
+        copies=Copies(fixed=1), placement=Placement(), budget=1000, context=64, seed=0, repeat=2
     )
     assert plan.identity().keys() == {field.name for field in fields(PlanSettings)}
 

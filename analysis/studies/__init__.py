@@ -1,0 +1,1 @@
+"""Designed studies: claims, contrasts and laws, over seeds."""

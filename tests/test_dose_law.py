@@ -45,15 +45,13 @@ def made_run(name: str, sweep: dict[str, list], *, off: float = 0.0, **settings)
         values[section] = {**values[section], own: value}
     record = RunRecord.model_construct(
         id=f"{name}-1", name=name, finished=FINISHED,
-        digests={file: (1, "0" * 64) for file in dose_law.READ},
+        digests=dict.fromkeys(dose_law.READ, (1, "0" * 64)),
     )  # fmt: skip
     run = Run(folder=Path("runs") / name / "1", record=record)
     run.__dict__["settings"] = values
     arms = sized_arms(run)
     dealt = {seed: np.random.default_rng(seed).permutation(DOSES) for seed in range(SEEDS)}
-    parts = [
-        arm_rows(arm, seed, copies, off) for arm in arms for seed, copies in dealt.items()
-    ]
+    parts = [arm_rows(arm, seed, copies, off) for arm in arms for seed, copies in dealt.items()]
     run.__dict__["scores"] = pa.concat_tables(scores for scores, _ in parts)
     run.__dict__["exposures"] = pa.concat_tables(exposures for _, exposures in parts)
     run.__dict__["examples"] = pa.Table.from_pylist(
@@ -178,7 +176,7 @@ def test_prediction_and_verdict_from_two_runs(runs, tmp_path, capsys):
 def test_arm_that_the_run_has_scored_is_not_predicted(runs, tmp_path):
     arguments = [*PREDICT, "--parameters", "1.05e6", "--out", str(tmp_path / "p.json")]
     arguments[arguments.index("2e-3")] = "1e-3"
-    with pytest.raises(SystemExit, match="'shape llama-1m, lr 0.001' has .* already scored"):
+    with pytest.raises(SystemExit, match=r"'shape llama-1m, lr 0.001' has .* already scored"):
         main(arguments)
     with pytest.raises(SystemExit, match="already scored"):
         main([*arguments, "--leave-out", "shape llama-1m, lr 0.001"])
@@ -188,7 +186,7 @@ def test_arm_that_the_run_has_scored_is_not_predicted(runs, tmp_path):
 def test_arms_that_differ_in_something_else_are_not_fitted_together(tmp_path):
     run = made_run("tails", {"train.lr": [1e-3, 2e-3], "train.weight_decay": [0.0, 0.1]})
     options = {"detectors": ["min_k"], "copies": [1], "parameters": 9e6, "rate": 1e-3}
-    with pytest.raises(InputError, match="have one size and learning rate.*--leave-out"):
+    with pytest.raises(InputError, match=r"have one size and learning rate.*--leave-out"):
         predict(run, leave_out=[], **options)
     left_out = [f"lr {rate}, weight_decay 0.1" for rate in ("0.001", "0.002")]
     # One size is left, which the law's fit refuses.
@@ -222,7 +220,7 @@ def test_arm_scored_before_the_prediction_is_refused(runs, tmp_path, monkeypatch
 def test_verdict_requires_the_arm_that_was_predicted(runs, tmp_path):
     file = tmp_path / "prediction.json"
     main([*PREDICT, "--parameters", "30e6", "--out", str(file)])
-    with pytest.raises(SystemExit, match="0 arms have 3e\\+07 parameters.*--arm"):
+    with pytest.raises(SystemExit, match=r"0 arms have 3e\+07 parameters.*--arm"):
         main(["verdict", str(file), "dose-later"])
     main(["verdict", str(file), "dose-later", "--arm", "contaminated"])
 

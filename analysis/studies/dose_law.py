@@ -25,9 +25,10 @@ from analysis.intervals.clustered import FROM_SEEDS
 from analysis.intervals.estimate import Estimate
 from analysis.intervals.influence import Counts, Floats, Mask
 from analysis.intervals.rows import Rows, auc_numbers
-from analysis.settings import AnalysisSettings
 from inject.errors import InputError
 
+LEAST_MEMBERS = 10
+"""Members over all seeds below which a number of copies has no AUC."""
 SATURATED = 0.98
 """Mean AUCs above this one are left out of a fit."""
 _MOST = 0.998
@@ -72,8 +73,8 @@ def dose_cells(
 ) -> DoseCells:
     """Return the AUCs of one arm by number of copies, datasets weighted by members.
 
-    Left out are members without a copy, numbers of copies of fewer members than
-    `analysis.min_members` over all seeds, and those that some seed lacks.
+    Left out are members without a copy, and numbers of copies of fewer than ten members over all
+    seeds or of none in some seed.
 
     Args:
         rows: of the test split, under all seeds.
@@ -82,8 +83,9 @@ def dose_cells(
         parameters: of the model.
         rate: learning rate.
     """
-    doses, count = np.unique(copies[rows.member & (copies > 0)], return_counts=True)
-    doses = doses[count >= AnalysisSettings().min_members]
+    exposed = rows.member & (copies > 0) & np.isfinite(scores)
+    doses, count = np.unique(copies[exposed], return_counts=True)
+    doses = doses[count >= LEAST_MEMBERS]
     within = copies == doses[:, None]
     by_seed = auc_numbers(rows, scores, within, least=1, jackknife=True).by_seed()
     mean = by_seed.influence.mean(axis=0)
@@ -95,7 +97,7 @@ def dose_cells(
         auc=by_seed.value,
         variance=np.square(mean).sum(axis=1),
     )
-    return cells.part(np.isfinite(by_seed.value).all(axis=0))
+    return cells.part(np.asarray(np.isfinite(by_seed.value).all(axis=0)))
 
 
 def join_cells(arms: Sequence[DoseCells]) -> DoseCells:
@@ -110,7 +112,9 @@ def join_cells(arms: Sequence[DoseCells]) -> DoseCells:
             allowed="the same seeds in every arm",
             hint="; ".join(dict.fromkeys(", ".join(map(str, arm.seeds)) for arm in arms)),
         )
-    columns = {name: np.concatenate([getattr(arm, name) for arm in arms]) for name in _COLUMNS}
+    columns: dict[str, Any] = {
+        name: np.concatenate([getattr(arm, name) for arm in arms]) for name in _COLUMNS
+    }
     return replace(arms[0], **columns, auc=np.concatenate([arm.auc for arm in arms], axis=1))
 
 
@@ -248,9 +252,7 @@ def fit_law(cells: DoseCells, name: str = "power law") -> FittedLaw:
     )
 
 
-def _solve(
-    residuals: Callable[[Floats, Floats], Floats], start: Floats, auc: Floats
-) -> Floats:
+def _solve(residuals: Callable[[Floats, Floats], Floats], start: Floats, auc: Floats) -> Floats:
     from scipy.optimize import least_squares
 
     solution = least_squares(residuals, start, method="lm", args=(auc,), max_nfev=2_000)

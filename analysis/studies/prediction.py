@@ -215,8 +215,9 @@ def _paired_half(
     predicted: dict[int, float], observed: dict[int, float], confidence: float
 ) -> float:
     seeds = sorted(predicted)
-    rest = _means_without(np.array([observed[seed] for seed in seeds]))
-    return float(jackknife_half(np.array([predicted[seed] for seed in seeds]) - rest, confidence))
+    observed_without = means_without(np.array([observed[seed] for seed in seeds]))
+    gaps = np.array([predicted[seed] for seed in seeds]) - observed_without
+    return float(jackknife_half(gaps, confidence))
 
 
 def _unpaired_half(
@@ -224,14 +225,14 @@ def _unpaired_half(
 ) -> float:
     from scipy.stats import t
 
-    both = np.array([*predicted.values()]), _means_without(np.array([*observed.values()]))
+    both = np.array([*predicted.values()]), means_without(np.array([*observed.values()]))
     error = float(np.hypot(*(jackknife_error(without) for without in both)))
     return float(t.ppf((1 + confidence) / 2, min(map(len, both)) - 1)) * error
 
 
-def _means_without(values: Floats) -> Floats:
-    """Return the mean of all values but each."""
-    return np.asarray((values.sum() - values) / (len(values) - 1))
+def means_without(values: Floats) -> Floats:
+    """Return the mean over seeds without each seed, same shape: [S, …]."""
+    return np.asarray((values.sum(axis=0) - values) / (len(values) - 1))
 
 
 def write_predictions(path: Path, content: PredictionFile) -> None:

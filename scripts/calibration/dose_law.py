@@ -10,7 +10,7 @@ of its variance is the same in all arms. The deviation is that of an AUC of 0.70
 """
 
 import argparse
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -18,6 +18,7 @@ import numpy as np
 from scipy.special import ndtr, ndtri
 from scipy.stats import norm
 
+from analysis.intervals.estimate import Estimate
 from analysis.intervals.influence import Floats
 from analysis.intervals.rows import Rows
 from analysis.studies.dose_law import (
@@ -42,6 +43,7 @@ NONMEMBERS = 450
 TERMS = (0.23, 0.8, 0.25, 0.5)
 """Of the power law; AUC 0.70 is reached near 2 copies at 1.05 M and 2e-3."""
 PREDICTED = (1, 2, 4, 8)
+TRUE_LAW = "power law"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -62,7 +64,7 @@ class StudyResult(NamedTuple):
     verdict: Verdict
 
 
-def simulate_study(truth: Truth, random: np.random.Generator, law: str = "power law") -> StudyResult:
+def simulate_study(truth: Truth, random: np.random.Generator, law: str = TRUE_LAW) -> StudyResult:
     """Simulate a study; fit a law to it and judge its prediction."""
     copies = np.repeat([0, *MEMBERS], [NONMEMBERS, *MEMBERS.values()])
     dealt = np.stack([random.permutation(copies) for _ in range(truth.seeds)])
@@ -86,7 +88,7 @@ def simulate_study(truth: Truth, random: np.random.Generator, law: str = "power 
 def _probits(copies: Floats, parameters: float, rate: float, off: float) -> Floats:
     """Return the probit of the true AUC of each row's number of copies; 0 of none."""
     design = Design.of(np.maximum(copies, 1), parameters, rate)
-    probit = LAWS["power law"].probit(np.array(TERMS), design)
+    probit = LAWS[TRUE_LAW].probit(np.array(TERMS), design)
     return np.where(copies > 0, ndtri(ndtr(probit) - off) if off else probit, 0.0)
 
 
@@ -105,36 +107,47 @@ def _cells(dealt: Floats, scores: Floats, parameters: float, rate: float) -> Dos
 
 def summarise(truth: Truth, results: list[StudyResult]) -> Iterator[str]:
     """Yield coverage of each term and of predicted minus observed, its width, and verdicts."""
-    for at, (term, value) in enumerate(zip(LAWS["power law"].terms, TERMS, strict=True)):
-        estimates = [result.law.estimates()[term] for result in results]
-        covered = np.mean([estimate.contains(value) for estimate in estimates])
-        half = np.mean([estimate.high - estimate.value for estimate in estimates])
-        bias = np.mean([result.law.terms[at] for result in results]) - value
-        yield f"{term}: covered {covered:.1%}, half-width {half:.3f}, bias {bias:+.3f}"
+    if results[0].law.name == TRUE_LAW:
+        for at, (term, value) in enumerate(zip(LAWS[TRUE_LAW].terms, TERMS, strict=True)):
+            yield _coverage(term, [result.law.estimates()[term] for result in results], value)
     gaps = [result.verdict.difference for result in results]
-    covered = np.mean([gap.contains(truth.off) for gap in gaps])
-    half = np.mean([gap.high - gap.value for gap in gaps])
-    bias = np.mean([gap.value for gap in gaps]) - truth.off
-    yield f"predicted - observed: covered {covered:.1%}, half-width {half:.3f}, bias {bias:+.3f}"
+    yield _coverage("predicted - observed", gaps, truth.off)
+    yield f"misfit: {np.mean([result.law.misfit for result in results]):.2f}"
     for verdict in ("predicted", "refuted"):
         share = np.mean([verdict in result.verdict.text for result in results])
         yield f"{verdict}: {share:.1%}"
 
 
+def _coverage(name: str, estimates: Sequence[Estimate], truth: float) -> str:
+    covered = np.mean([estimate.contains(truth) for estimate in estimates])
+    half = np.mean([estimate.high - estimate.value for estimate in estimates])
+    bias = np.mean([estimate.value for estimate in estimates]) - truth
+    return f"{name}: covered {covered:.1%}, half-width {half:.3f}, bias {bias:+.3f}"
+
+
+CASES = (
+    (Truth(deviation=0.02), TRUE_LAW),
+    (Truth(deviation=0.035), TRUE_LAW),
+    (Truth(deviation=0.035, seeds=5), TRUE_LAW),
+    (Truth(deviation=0.02, off=0.05), TRUE_LAW),
+    (Truth(deviation=0.035, off=0.05), TRUE_LAW),
+    (Truth(deviation=0.035), "line"),
+    (Truth(deviation=0.035), "power by size"),
+)
+
+
 def main() -> None:
-    """Simulate each line and print it."""
+    """Simulate each case and print it."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--studies", type=int, default=500)
     studies = parser.parse_args().studies
-    for seeds, deviation, off in (
-        (8, 0.02, 0.0), (8, 0.035, 0.0), (5, 0.035, 0.0), (8, 0.02, 0.05), (8, 0.035, 0.05),
-    ):  # fmt: skip
-        truth = Truth(deviation=deviation, seeds=seeds, off=off)
+    for truth, law in CASES:
+        key = truth.seeds, round(1e4 * truth.deviation)
         results = [
-            simulate_study(truth, np.random.default_rng([seeds, round(1e4 * deviation), study]))
+            simulate_study(truth, np.random.default_rng([*key, study]), law)
             for study in range(studies)
         ]
-        print(truth, *summarise(truth, results), sep="\n  ", flush=True)
+        print(f"{truth}, {law}", *summarise(truth, results), sep="\n  ", flush=True)
 
 
 if __name__ == "__main__":

@@ -18,7 +18,6 @@ from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
-
 from analysis.arm import find_arm
 from analysis.page.drawing.picture import png_bytes, svg_file
 from analysis.studies.dose_law import LAWS, DoseCells, fit_law, jackknife_half, join_cells
@@ -29,6 +28,7 @@ from analysis.studies.prediction import (
     PredictionFile,
     Verdict,
     judge_prediction,
+    means_without,
     observed_aucs,
     predict_aucs,
     read_predictions,
@@ -85,9 +85,7 @@ def predict(
         cells = {arm.label: arm_cells(run, arm, detector) for arm in fitted}
         joined = join_cells([*cells.values()])
         predictions += [
-            predict_aucs(
-                detector, fit_law(joined, name), copies, parameters=parameters, rate=rate
-            )
+            predict_aucs(detector, fit_law(joined, name), copies, parameters=parameters, rate=rate)
             for name in LAWS
         ]
         points += [
@@ -122,8 +120,7 @@ def _check_distinct(arms: Sequence[SizedArm], run: Run) -> None:
 def arm_points(cells: DoseCells, label: str, detector: str) -> Iterator[FittedPoint]:
     """Yield the mean AUC of each number of copies, with Student's t over seeds."""
     mean = cells.auc.mean(axis=0)
-    rest = (cells.auc.sum(axis=0) - cells.auc) / (len(cells.auc) - 1)
-    half = jackknife_half(rest, 0.95)
+    half = jackknife_half(means_without(cells.auc), 0.95)
     for at, count in enumerate(cells.copies.tolist()):
         yield FittedPoint(
             arm=label,

@@ -1,4 +1,4 @@
-"""AUC by copies in each fitted arm with the law, and the prediction of the arm that was left out."""
+"""AUC by copies in each fitted arm with the law, and the prediction of the left-out arm."""
 
 from collections.abc import Iterable, Sequence
 from math import log2, nan

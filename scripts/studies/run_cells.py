@@ -73,7 +73,9 @@ def _parameters(model: ModelSettings) -> int | None:
     return None if sizes is None else parameter_count(sizes.shape, sizes.vocabulary)
 
 
-def without_arms(arms: Sequence[SizedArm], leave_out: Sequence[str], *, place: str) -> list[SizedArm]:
+def without_arms(
+    arms: Sequence[SizedArm], leave_out: Sequence[str], *, place: str
+) -> list[SizedArm]:
     """Return the arms that no text of `leave_out` names.
 
     Raises:

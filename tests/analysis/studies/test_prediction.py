@@ -58,7 +58,7 @@ def test_prediction_is_the_law_at_the_left_out_arm():
     scale, gamma, size, rate = law.terms
     effect = scale * np.array(COPIES) ** gamma * 16**size * 2**rate
     assert probit == pytest.approx(effect / np.sqrt(2))
-    assert np.array(prediction.low) < np.array(prediction.auc)
+    assert (np.array(prediction.low) < np.array(prediction.auc)).all()
     assert np.array(prediction.without).shape == without.shape == (5, 4)
     assert prediction.terms["γ"] == tuple(law.estimates()["γ"][:3])
 
@@ -75,8 +75,7 @@ def test_exact_law_predicts_exactly():
 def test_interval_of_the_difference_matches_the_jackknife_by_hand():
     without, values = np.array([0.70, 0.72, 0.71, 0.69]), np.array([0.66, 0.70, 0.74, 0.68])
     verdict = judge_prediction(predicted(without, 0.705), observed(values), range(4))
-    rest = [np.delete(values, at).mean() for at in range(4)]
-    gaps = without - rest
+    gaps = without - [np.delete(values, at).mean() for at in range(4)]
     error = np.sqrt(3 / 4 * ((gaps - gaps.mean()) ** 2).sum())
     assert verdict.paired
     assert verdict.difference.value == pytest.approx(0.705 - values.mean())
@@ -101,7 +100,7 @@ def test_order_of_the_seeds_does_not_matter():
     prediction = predicted([0.70, 0.72, 0.71, 0.69])
     first = judge_prediction(prediction, observed(values), range(4))
     second = judge_prediction(prediction, observed(values[::-1]), (3, 2, 1, 0))
-    assert first.difference == pytest.approx(second.difference)
+    assert first.difference[:3] == pytest.approx(second.difference[:3])
 
 
 @pytest.mark.parametrize(

@@ -137,6 +137,8 @@ def is_name(text: str | Path) -> bool:
 
 
 _AUDITS = frozenset({"unlearning-whp"})
-EXPERIMENTS = Catalogue(kind="experiment", folders=("", "small", "paper", "gpu"), without=_AUDITS)
+EXPERIMENTS = Catalogue(
+    kind="experiment", folders=("", "small", "studies", "paper", "gpu"), without=_AUDITS
+)
 AUDITS = Catalogue(kind="audit of an unlearned model", folders=("paper",), only=_AUDITS)
 SHAPES = Catalogue(kind="model shape", folders=("models",))

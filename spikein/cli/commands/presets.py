@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 _FOLDERS = {
     "": "No data, minutes",
     "small": "Finish on two cores",
+    "studies": "Designed studies on two cores",
     "paper": "The published experiments, for GPUs",
     "gpu": "A day on one GPU",
 }

@@ -18,10 +18,11 @@ from inject.examples.template import parse_template
 from inject.files import write_text
 
 FILES = {
+    "truthfulqa": "bench/truthfulqa/TruthfulQA.csv",
     "imdb": "bench/imdb/aclImdb_sample5000.jsonl.gz",
     "boolq": "bench/boolq/dev.jsonl.gz",
 }
-MOST_WORDS = 130
+MOST_WORDS = 100
 """Longer texts would be cut at the end of a window, before their answer."""
 
 

@@ -227,25 +227,25 @@ def score_correction(correction: pd.DataFrame, axes: Sequence[str]) -> list[str]
         correction: the run's findings about score correction.
         axes: its columns of swept values.
     """
-    shown = correction[
+    errors_of_answers = correction[
         (correction["outcome"] == "contaminated")
         & (correction["contaminated_share"] == 0.3)
         & ~correction["detector"].isin(UPPER_BOUNDS)
     ]
     place = [*axes, "dataset", "copies"]
     lines, closest = [], []
-    for key, part in shown.groupby(place, sort=False, dropna=False):
+    for key, part in errors_of_answers.groupby(place, sort=False, dropna=False):
         size = part["calibration_items"].max()
         rows = part[part["calibration_items"] == size].sort_values("rmse", kind="stable")
         free = rows[rows["detector"].isna()]
         members, others = rows[["n_members", "n_nonmembers"]].max()
-        known = [*(str(value) for value in key), f"{size:.0f}", f"{members:.0f} / {others:.0f}"]
+        labels = [*(str(value) for value in key), f"{size:.0f}", f"{members:.0f} / {others:.0f}"]
         first = len(lines)
         for detector, own in rows.groupby("detector", sort=False):
             errors = pd.concat([free, own]).set_index("estimator")
             errors[["value", "low", "high"]] *= 100
             cells = [interval(errors.loc[name], sign="+", digits=1) for name in _ESTIMATORS]
-            lines.append([*known, str(detector), *cells, f"{100 * own['rmse'].min():.1f}"])
+            lines.append([*labels, str(detector), *cells, f"{100 * own['rmse'].min():.1f}"])
         closest += lines[first : first + 1]
     if not lines:
         return []

@@ -19,7 +19,7 @@ CLAIMS = (
 
 
 def test_claims_are_answered_and_then_fixed(copied_run):
-    result = copied_run.run(*CLAIMS, "name=claimed")
+    result = copied_run.run(*CLAIMS, *LIGHT, "analysis.dataset_detectors=[]", "name=claimed")
     finished = spikein.load_run(result.folder)
     rows = {row["claim"]: row for row in finished.table("claims").to_pylist()}
     aucs = {

@@ -81,8 +81,8 @@ class Claim(Settings):
     def _is_consistent(self) -> "Claim":
         forms = [form for form in _FORMS if getattr(self, form) is not None]
         if len(forms) != 1:
-            given = ", ".join(forms) or "none"
-            raise ValueError(f"give exactly one of {', '.join(_FORMS)}; got {given}")
+            keys = ", ".join(forms) or "none"
+            raise ValueError(f"give exactly one of {', '.join(_FORMS)}; got {keys}")
         if self.copies is not None and self.copies[0] > self.copies[1]:
             raise ValueError(f"copies: [{self.copies[0]}, {self.copies[1]}] is empty")
         if self.measure == "dose75" and self.copies is not None:
@@ -160,14 +160,16 @@ def claim_problems(
         terms = claim.effect.arms if claim.effect else tuple(claim.weights({}))
         pairs = [split_term(term) for term in terms]
         places = [dataset for _, dataset in pairs if dataset is not None]
-        for key, kind, used, known in (
+        for key, kind, used, allowed in (
             (claim.form, "arm", [arm for arm, _ in pairs], arms),
             (claim.form, "dataset", places, datasets),
             ("detectors", "detector", claim.detectors, detectors),
         ):
-            for unknown in (each for each in used if each not in known):
-                problem = f"the experiment has no {kind} {unknown!r}.{did_you_mean(unknown, known)}"
-                yield (name, key), InputError(problem, allowed=", ".join(known) or None)
+            for unknown in (each for each in used if each not in allowed):
+                problem = (
+                    f"the experiment has no {kind} {unknown!r}.{did_you_mean(unknown, allowed)}"
+                )
+                yield (name, key), InputError(problem, allowed=", ".join(allowed) or None)
         if not arms:
             hint = "Give `arms`, not `sweep`."
             yield (name, claim.form), InputError("claims are about named arms", hint=hint)

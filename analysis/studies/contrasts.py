@@ -43,7 +43,7 @@ class Effect(NamedTuple):
     """Why there is no interval; empty if there is one."""
 
     def verdict(self, margin: float) -> str:
-        """Return what the interval shows.
+        """Return the verdict that the interval supports.
 
         Args:
             margin: the smallest effect that matters.
@@ -99,7 +99,7 @@ def dose_by_seed(auc: Floats, variance: Floats, copies: Floats) -> tuple[Floats,
     """Return the pseudo-values of the log2 dose at which AUC reaches 0.75.
 
     Args:
-        auc: by seed and dose, [S, K]; NaN where a seed has no member of a dose.
+        auc: by seed and dose, [S, K]; NaN if a seed has no member of a dose.
         variance: of each because of its rows.
         copies: of the doses, [K], positive.
 
@@ -107,17 +107,17 @@ def dose_by_seed(auc: Floats, variance: Floats, copies: Floats) -> tuple[Floats,
         The values, [S], and why there are none: a bound.
     """
     count = len(auc)
-    every = _reached(auc, variance, copies)
-    rest = [
+    dose_of_all = _reached(auc, variance, copies)
+    jackknife = [
         _reached(np.delete(auc, s, axis=0), np.delete(variance, s, axis=0), copies)
         for s in range(count)
         if count > 1
-    ] or [every]
-    for dose in (every, *rest):
+    ] or [dose_of_all]
+    for dose in (dose_of_all, *jackknife):
         if not isfinite(dose):
             ends = {inf: f"more than {_DOSES[1]} copies", -inf: f"less than {_DOSES[0]} copy"}
             return np.full(count, nan), ends.get(dose, "fewer than two doses below AUC 0.98")
-    return count * every - (count - 1) * np.array(rest), ""
+    return count * dose_of_all - (count - 1) * np.array(jackknife), ""
 
 
 def _reached(auc: Floats, variance: Floats, copies: Floats) -> float:

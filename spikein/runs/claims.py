@@ -53,7 +53,7 @@ def fix_claims(home: Path, claims: Claims) -> None:
 
 
 def _changes(before: Mapping[str, Any], now: Mapping[str, Any]) -> str:
-    """Return the claims that changed, were added or were removed."""
+    """Return the names of claims that differ, by kind of difference."""
     changes = {
         "changed": [name for name in now if name in before and now[name] != before[name]],
         "added": [name for name in now if name not in before],

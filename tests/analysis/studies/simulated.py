@@ -1,4 +1,4 @@
-"""Studies with a known truth: rows of one pool, dealt to unequal sides separately for each seed.
+"""Studies with a known truth: rows of one pool, dealt to unequal sides again for each seed.
 
     python -m tests.analysis.studies.simulated
 
@@ -104,8 +104,8 @@ def null_probit_coverage(design: Design, studies: int) -> float:
     def measure(auc: np.ndarray) -> np.ndarray:
         return probits(auc, np.array(design.members), np.array(design.nonmembers))
 
-    effects = families(design, studies, measure)
-    return float(np.mean([_all_hold(family, np.zeros(len(FAMILY))) for family in effects]))
+    all_families = families(design, studies, measure)
+    return float(np.mean([_all_hold(family, np.zeros(len(FAMILY))) for family in all_families]))
 
 
 def share_that_moves(design: Design, studies: int) -> float:

@@ -17,9 +17,11 @@ CLAIMS = (
     "claims.seeds={hypothesis: Seeds agree., detectors: [loss], spread: only}",
 )
 
+FEWER = ("analysis.dataset_detectors=[]", "analysis.task_accuracy=false")
+
 
 def test_claims_are_answered_and_then_fixed(copied_run):
-    result = copied_run.run(*CLAIMS, "name=claimed")
+    result = copied_run.run(*CLAIMS, *FEWER, "name=claimed")
     finished = spikein.load_run(result.folder)
     rows = {row["claim"]: row for row in finished.table("claims").to_pylist()}
     aucs = {

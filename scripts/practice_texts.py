@@ -4,7 +4,8 @@
 in which they are asked, from which an arm and its clean twin learn the task, and
 `practice/NAME-rows.jsonl`, the other rows, as they are. Rows that share a passage are in one half.
 The audit of a background compares it with every row of a contaminant's file, so the halves are
-separate files. DATA is the folder of `spikein data fetch correction --to DATA`. Takes seconds.
+separate files. DATA is the folder of `spikein data fetch truthfulqa imdb boolq --to DATA`. Takes
+seconds.
 """
 
 import argparse

@@ -208,7 +208,9 @@ class Crossed:
         """Return the number at which nothing is found, and the ticks of an axis."""
         if self.unit.signed:
             ticks = round_ticks(*round_limits(ends, 1, 0.0))
-            return 0.0, [(value, f"{value:+g}".replace("-", "−") if value else "0") for value in ticks]
+            return 0.0, [
+                (value, f"{value:+g}".replace("-", "−") if value else "0") for value in ticks
+            ]
         low, high = round_limits(ends, 0.1, 0.5, 1.0)
         ticks = [round(low + at / 10, 1) for at in range(round((high - low) * 10) + 1)]
         return 0.5, [(value, f"{value:.1f}") for value in ticks]

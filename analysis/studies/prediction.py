@@ -8,6 +8,12 @@ interval is the jackknife's over seeds, which the fitted arms and the left-out o
 seed, the law is fitted and the left-out arm observed without it. If the left-out arm has other
 seeds, both variances are added, with the degrees of freedom of the smaller number of seeds; that is
 too wide if some seeds are shared.
+
+In simulations (500 studies of eight seeds whose AUCs deviate by 0.02 / 0.035) the interval is
+±0.028 / ±0.033 and covers 94 / 95 %; a true law is predicted in 97 / 88 %, and one that is 0.05 off
+is refuted in 91 / 77 %. With five seeds at 0.035: ±0.047, 92 %, predicted in 49 %.
+Under that law at 0.035 the line is refuted in 18 % (it misses by 0.016, with a misfit of 3.2 in
+place of 1.1), and the power by size, which is right as well, is predicted in 47 % (±0.047).
 """
 
 import json

@@ -129,8 +129,8 @@ def arm_points(cells: DoseCells, label: str, detector: str) -> Iterator[FittedPo
             rate=float(cells.rate[at]),
             copies=int(count),
             value=float(mean[at]),
-            low=float(mean[at] - half[at]),
-            high=float(mean[at] + half[at]),
+            low=max(float(mean[at] - half[at]), 0.0),
+            high=min(float(mean[at] + half[at]), 1.0),
         )
 
 

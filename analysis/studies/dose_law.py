@@ -12,6 +12,9 @@ rows there are. (Fitting each seed separately is biased, since the probit is not
 Intervals are Student's t over the delete-one-seed jackknife: the fit is repeated without each seed,
 for all arms at once, as the arms of a seed share its rows and its luck; the cells and weights stay
 those of all seeds.
+
+In simulations of eight seeds whose AUCs deviate by 0.02 or 0.035 (500 studies each,
+`scripts.calibration.dose_law`), the intervals of the terms cover 93 to 96 %. Cost: 0.05 s a fit.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -82,10 +85,18 @@ def dose_cells(
         copies: of each.
         parameters: of the model.
         rate: learning rate.
+
+    Raises:
+        InputError: when no number of copies has enough members.
     """
     exposed = rows.member & (copies > 0) & np.isfinite(scores)
     doses, count = np.unique(copies[exposed], return_counts=True)
     doses = doses[count >= LEAST_MEMBERS]
+    if not len(doses):
+        raise InputError(
+            f"no number of copies has {LEAST_MEMBERS} members with a score over all seeds",
+            hint="Give fewer levels to `copies`, or more members.",
+        )
     within = copies == doses[:, None]
     by_seed = auc_numbers(rows, scores, within, least=1, jackknife=True).by_seed()
     mean = by_seed.influence.mean(axis=0)

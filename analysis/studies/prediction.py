@@ -1,22 +1,23 @@
-"""Predictions that are written before an arm is scored, and their verdicts.
-
-The file has its own digest, the time, and the digests of the tables that the laws were fitted to.
-It is written once: an existing file is not replaced.
+"""Predictions of an arm that a law was not fitted to, and their verdicts.
 
 A verdict is on predicted minus observed AUC, the mean over the predicted numbers of copies. The
 interval is the jackknife's over seeds, which the fitted arms and the left-out one share: without a
 seed, the law is fitted and the left-out arm observed without it. If the left-out arm has other
 seeds, both variances are added, with the degrees of freedom of the smaller number of seeds; that is
 too wide if some seeds are shared.
+
+In simulations (500 studies of eight seeds whose AUCs deviate by 0.02 / 0.035) the interval is
+±0.028 / ±0.033 and covers 94 / 95 %; a true law is predicted in 97 / 88 %, and one that is 0.05 off
+is refuted in 91 / 77 %. With five seeds at 0.035: ±0.047, 92 %, predicted in 49 %.
+Under that law at 0.035 the line is refuted in 18 % (it misses by 0.016, with a misfit of 3.2 in
+place of 1.1), and the power by size, which is right as well, is predicted in 47 % (±0.047).
 """
 
-import json
 from collections.abc import Sequence
-from pathlib import Path
-from typing import Annotated, Any, Literal, NamedTuple
+from typing import Annotated, NamedTuple
 
 import numpy as np
-from pydantic import Field, ValidationError
+from pydantic import Field
 
 from analysis.intervals.clustered import FROM_SEEDS
 from analysis.intervals.estimate import Estimate
@@ -28,14 +29,11 @@ from analysis.studies.dose_law import (
     jackknife_error,
     jackknife_half,
 )
-from inject.digest import digest
 from inject.errors import InputError
-from inject.files import write_text
-from inject.settings import PositiveFloat, PositiveInt, Settings
+from inject.settings import PositiveInt, Settings
 
 MARGIN = 0.06
 """A prediction whose error surely is within this margin counts as predicted."""
-_DIGEST = "digest"
 
 
 class Prediction(Settings):
@@ -64,40 +62,6 @@ class Prediction(Settings):
     high: tuple[float, ...]
     without: tuple[tuple[float, ...], ...]
     """The AUCs without each seed."""
-
-
-class FittedPoint(Settings):
-    """A mean AUC over seeds that the laws were fitted to, or that was left out."""
-
-    arm: str
-    detector: str
-    parameters: PositiveFloat
-    rate: PositiveFloat
-    copies: PositiveInt
-    value: float
-    low: float
-    """Student's t over seeds."""
-    high: float
-
-
-class PredictionFile(Settings):
-    """The content of a file of predictions."""
-
-    format: Literal[1] = 1
-    made: str
-    """UTC, ISO 8601, whole seconds."""
-    version: str
-    """Of spikein."""
-    run: str
-    """The id of the run that the laws were fitted to."""
-    inputs: dict[str, str]
-    """SHA-256 of each table of the run that was read."""
-    parameters: PositiveFloat
-    """Of the left-out arm."""
-    rate: PositiveFloat
-    """Its learning rate."""
-    predictions: tuple[Prediction, ...]
-    points: tuple[FittedPoint, ...]
 
 
 class Verdict(NamedTuple):
@@ -233,43 +197,3 @@ def _unpaired_half(
 def means_without(values: Floats) -> Floats:
     """Return the mean over seeds without each seed, same shape: [S, …]."""
     return np.asarray((values.sum(axis=0) - values) / (len(values) - 1))
-
-
-def write_predictions(path: Path, content: PredictionFile) -> None:
-    """Write predictions with their digest.
-
-    Raises:
-        InputError: when the file exists.
-    """
-    if path.exists():
-        raise InputError(
-            "exists, and a prediction is written once",
-            where=str(path),
-            hint="Name another file, and keep this one with the results.",
-        )
-    values = content.model_dump(mode="json")
-    text = json.dumps({**values, _DIGEST: digest(values)}, indent=1, ensure_ascii=False)
-    write_text(path, text + "\n")
-
-
-def read_predictions(path: Path) -> PredictionFile:
-    """Read what `write_predictions` wrote.
-
-    Raises:
-        InputError: for a missing file, one that was changed, or of another format.
-    """
-    try:
-        values: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
-        stated = values.pop(_DIGEST, None)
-        content = PredictionFile.model_validate(values)
-        changed = stated != digest(values)
-    except (OSError, ValueError, TypeError, AttributeError, ValidationError) as error:
-        problem = f"is not a file of predictions: {str(error).splitlines()[0]}"
-        raise InputError(problem, where=str(path)) from None
-    if changed:
-        raise InputError(
-            "was changed after it was written: its digest is wrong",
-            where=str(path),
-            hint="Restore it from version control.",
-        )
-    return content

@@ -108,7 +108,7 @@ def _cells(dealt: Floats, scores: Floats, parameters: float, rate: float) -> Dos
 def summarise(truth: Truth, results: list[StudyResult]) -> Iterator[str]:
     """Yield coverage of each term and of predicted minus observed, its width, and verdicts."""
     if results[0].law.name == TRUE_LAW:
-        for at, (term, value) in enumerate(zip(LAWS[TRUE_LAW].terms, TERMS, strict=True)):
+        for term, value in zip(LAWS[TRUE_LAW].terms, TERMS, strict=True):
             yield _coverage(term, [result.law.estimates()[term] for result in results], value)
     gaps = [result.verdict.difference for result in results]
     yield _coverage("predicted - observed", gaps, truth.off)

@@ -23,19 +23,21 @@ from analysis.page.drawing.picture import png_bytes, svg_file
 from analysis.studies.dose_law import LAWS, DoseCells, fit_law, jackknife_half, join_cells
 from analysis.studies.prediction import (
     MARGIN,
-    FittedPoint,
     Prediction,
-    PredictionFile,
     Verdict,
     judge_prediction,
     means_without,
     observed_aucs,
     predict_aucs,
-    read_predictions,
-    write_predictions,
 )
 from inject.errors import InputError
 from scripts.studies.dose_picture import draw_detector
+from scripts.studies.prediction_file import (
+    FittedPoint,
+    PredictionFile,
+    read_predictions,
+    write_predictions,
+)
 from scripts.studies.run_cells import SizedArm, arm_cells, first_scored, sized_arms, without_arms
 from scripts.study_pages import COLUMNS
 from spikein import __version__
@@ -129,8 +131,8 @@ def arm_points(cells: DoseCells, label: str, detector: str) -> Iterator[FittedPo
             rate=float(cells.rate[at]),
             copies=int(count),
             value=float(mean[at]),
-            low=float(mean[at] - half[at]),
-            high=float(mean[at] + half[at]),
+            low=max(float(mean[at] - half[at]), 0.0),
+            high=min(float(mean[at] + half[at]), 1.0),
         )
 
 

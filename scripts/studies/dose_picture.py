@@ -8,8 +8,9 @@ from scipy.special import ndtr
 
 from analysis.page.drawing.panels import Line, LinePanel, Panels
 from analysis.studies.dose_law import LAWS, Design
-from analysis.studies.prediction import FittedPoint, Prediction
+from analysis.studies.prediction import Prediction
 from analysis.unit import AUC, Dot
+from scripts.studies.prediction_file import FittedPoint
 
 _STEPS = 25
 """Places of a curve."""

@@ -238,10 +238,20 @@ def test_count_that_a_seed_lacks_has_no_cell():
     assert cells.copies.tolist() == [1]
 
 
+def test_arm_with_too_few_members_of_each_count_is_refused():
+    rows, scores, copies = simulated_rows()
+    few = np.where(copies == 7, 7, 0)
+    for unusable in (few, np.zeros_like(copies)):
+        with pytest.raises(InputError, match="no number of copies has 10 members with a score"):
+            dose_cells(rows, scores, unusable, parameters=1e6, rate=1e-3)
+    with pytest.raises(InputError, match="no number of copies"):
+        dose_cells(rows, np.full(len(scores), np.nan), copies, parameters=1e6, rate=1e-3)
+
+
 def test_simulated_law_is_covered_and_its_prediction_holds():
     """The long simulation is `scripts.calibration.dose_law`."""
     studies = [
-        simulate_study(Truth(deviation=0.03), np.random.default_rng([7, n])) for n in range(30)
+        simulate_study(Truth(deviation=0.03), np.random.default_rng([7, n])) for n in range(20)
     ]
     terms = (0.23, 0.8, 0.25, 0.5)
     for term, value in zip(LAWS["power law"].terms, terms, strict=True):
@@ -253,6 +263,6 @@ def test_simulated_law_is_covered_and_its_prediction_holds():
 
 def test_simulated_arm_below_the_law_refutes_it():
     truth = Truth(deviation=0.03, off=0.08)
-    studies = [simulate_study(truth, np.random.default_rng([8, n])) for n in range(15)]
+    studies = [simulate_study(truth, np.random.default_rng([8, n])) for n in range(10)]
     assert np.mean([study.verdict.text == "refuted" for study in studies]) >= 0.7
     assert np.mean([study.verdict.difference.contains(0.08) for study in studies]) >= 0.7

@@ -7,17 +7,14 @@ import pytest
 from scipy.stats import t
 
 from analysis.studies.dose_law import LAWS, Design, fit_law
-from analysis.studies.prediction import (
+from analysis.studies.prediction import Prediction, judge_prediction, observed_aucs, predict_aucs
+from inject.errors import InputError
+from scripts.studies.prediction_file import (
     FittedPoint,
-    Prediction,
     PredictionFile,
-    judge_prediction,
-    observed_aucs,
-    predict_aucs,
     read_predictions,
     write_predictions,
 )
-from inject.errors import InputError
 from tests.analysis.studies.test_dose_law import TERMS, exact_cells, noisy
 
 COPIES = (1, 2, 4, 8)

@@ -61,7 +61,7 @@ _QUESTIONS = {
     "factors": """kind factor dataset detector setting level versus term=metric x value low high
         pointwise_low pointwise_high p_value n_members n_seeds shown reason=caution""",
     "accuracy": f"""dataset scoring=setting quantity=metric side phase value low high {_SEEDS}""",
-    "correction": f"""model dataset reference outcome=kind estimator=metric detector setting
+    "correction": f"""model dataset copies reference outcome=kind estimator=metric detector setting
         calibration_items=calibration_rows contaminated_share=x value low high rmse=chance_error
         removed=base_weight target=base_value draws=pairs unscored {_SEEDS} interval=caution""",
     "claims": """claim=factor kind comparison=level detector copies measure=metric verdict value low
@@ -138,7 +138,7 @@ class Findings:
     """Rows of one question, looked up by the values of their columns."""
 
     def __init__(
-        self, rows: Iterable[Row], axes: Sequence[str] = (), place: Mapping[str, str] | None = None
+        self, rows: Iterable[Row], axes: Sequence[str] = (), place: Mapping[str, Any] | None = None
     ) -> None:
         """Keep the rows, in their order.
 
@@ -177,7 +177,7 @@ class Findings:
             self._known[names] = {tuple(row[name] for name in names): row for row in last_first}
         return self._known[names].get(tuple(selected.values()))
 
-    def where(self, **place: str) -> "Findings":
+    def where(self, **place: str | int) -> "Findings":
         """Return the rows that have these values."""
         matches = (
             row for row in self.rows if all(row[name] == value for name, value in place.items())

@@ -16,6 +16,8 @@ from typing import Any
 
 import pandas as pd
 
+from analysis.arm import UPPER_BOUNDS
+from analysis.correction.estimators import BY_SCORES, IMPUTED, NAIVE, ORACLE
 from analysis.findings import as_table, questions, read_findings
 from scripts.study_pages import page_with, shelved
 
@@ -134,6 +136,8 @@ def written(run: Path, *, into: Path, figures: Sequence[str], by_dataset: Sequen
     parts += effects(as_table(findings, "factors").to_pandas(), axes)
     if "accuracy" in questions(findings):
         parts += task_accuracy(as_table(findings, "accuracy").to_pandas(), axes)
+    if "correction" in questions(findings):
+        parts += score_correction(as_table(findings, "correction").to_pandas(), axes)
     for name in figures:
         picture = run / "figures" / f"{name}.png"
         target = into / "images" / f"{into_name(record)}-{name}.png"
@@ -216,6 +220,49 @@ def task_accuracy(accuracy: pd.DataFrame, axes: Sequence[str]) -> list[str]:
     ]
 
 
+def score_correction(correction: pd.DataFrame, axes: Sequence[str]) -> list[str]:
+    """Return the errors of corrected scores in points, by copies and detector, the closest first.
+
+    Args:
+        correction: the run's findings about score correction.
+        axes: its columns of swept values.
+    """
+    errors_of_answers = correction[
+        (correction["outcome"] == "contaminated")
+        & (correction["contaminated_share"] == 0.3)
+        & ~correction["detector"].isin(UPPER_BOUNDS)
+    ]
+    place = [*axes, "dataset", "copies"]
+    lines, closest = [], []
+    for key, part in errors_of_answers.groupby(place, sort=False, dropna=False):
+        size = part["calibration_items"].max()
+        rows = part[part["calibration_items"] == size].sort_values("rmse", kind="stable")
+        free = rows[rows["detector"].isna()]
+        members, others = rows[["n_members", "n_nonmembers"]].max()
+        labels = [*(str(value) for value in key), f"{size:.0f}", f"{members:.0f} / {others:.0f}"]
+        first = len(lines)
+        for detector, own in rows.groupby("detector", sort=False):
+            errors = pd.concat([free, own]).set_index("estimator")
+            errors[["value", "low", "high"]] *= 100
+            cells = [interval(errors.loc[name], sign="+", digits=1) for name in _ESTIMATORS]
+            lines.append([*labels, str(detector), *cells, f"{100 * own['rmse'].min():.1f}"])
+        closest += lines[first : first + 1]
+    if not lines:
+        return []
+    head = [*place, "known items", "members / non-members", "detector"]
+    head += [*(name.replace("_", " ") for name in _ESTIMATORS), "least RMS"]
+    caption = "Points of accuracy, estimate minus target; 30 % of the corrected items contaminated."
+    return [
+        "## Error of the corrected score",
+        f"{caption} Of each number of copies the detector with the least root mean square (RMS).",
+        markdown(head, closest),
+        "## Error of the corrected score by detector",
+        caption,
+        markdown(head, lines),
+    ]
+
+
+_ESTIMATORS = (NAIVE, IMPUTED, *BY_SCORES, ORACLE)
 _MOMENTS = ("before", "after")
 Namer = Callable[[dict[str, str]], str]
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from analysis.any_scores import auc_interval
+    from analysis.correction.user_file import CorrectedScore
     from analysis.intervals.estimate import Estimate
     from analysis.validate.validation import Validation
     from detect.access import Access
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
     from inject.reading.rows import files_identity, read_rows
     from inject.settings import Settings
     from inject.step import Step
+    from spikein.api.correction import Correction, correct
     from spikein.api.finished_run import Run, load_run
     from spikein.api.ground_truth import bundle, load_bundle, validate
     from spikein.api.plan import PlanResult, PlanRow, plan
@@ -51,6 +53,7 @@ if TYPE_CHECKING:
 
 _MODULES = {
     "analysis.any_scores": ("auc_interval",),
+    "analysis.correction.user_file": ("CorrectedScore",),
     "analysis.intervals.estimate": ("Estimate",),
     "analysis.validate.validation": ("Validation",),
     "detect.access": ("Access",),
@@ -72,6 +75,7 @@ _MODULES = {
     "inject.reading.row_parsers": ("PlacedRow",),
     "inject.reading.rows": ("files_identity", "read_rows"),
     "inject.settings": ("Settings",),
+    "spikein.api.correction": ("Correction", "correct"),
     "spikein.api.finished_run": ("Run", "load_run"),
     "spikein.api.ground_truth": ("bundle", "load_bundle", "validate"),
     "spikein.api.plan": ("PlanResult", "PlanRow", "plan"),
@@ -95,6 +99,8 @@ __all__ = [
     "Access",
     "CheckedExperiment",
     "Column",
+    "CorrectedScore",
+    "Correction",
     "Dataset",
     "DatasetSource",
     "Detector",
@@ -150,6 +156,7 @@ __all__ = [
     "auc_interval",
     "audit_unlearning",
     "bundle",
+    "correct",
     "each_example",
     "files_identity",
     "load_bundle",

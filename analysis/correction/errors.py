@@ -43,6 +43,7 @@ class Items(NamedTuple):
     """The items of one dataset under one seed's models, [n] each."""
 
     member: Mask
+    copies: Counts
     group: Counts
     """Number of the group; the same in every seed."""
     right: Mapping[str, Floats]

@@ -3,15 +3,17 @@
 The target is the clean twin's accuracy on the corrected items; without a twin the base model's,
 which has not seen the background either. All rows are of the split `test`, which chose no
 detector's setting: the tuned one scores, else the default. A dataset whose clean accuracy is not
-above chance has that as its only row. Cost: see `docs/score-correction.md`.
+above chance has that as its only row. Rows by copies are about the members of that number of
+copies, which also calibrate, and about all non-members. Cost: see `docs/score-correction.md`.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from analysis.arm import Cohort, DetectorColumn, LoadedArm
+from analysis.copy_bins import ALL, CopiesCell, copies_cells, is_dose
 from analysis.correction.calibration import log_odds
 from analysis.correction.errors import OUTCOMES, Items, dataset_errors
 from analysis.decisions.flagged import seen_rows, unseen_rows
@@ -62,7 +64,6 @@ def correction_rows(
             **cohort.place(),
             "dataset": dataset,
             "reference": _TARGETS[_target(answers[0])],
-            "target": float(np.mean([items.clean_right.mean() for items in seeds])),
         }
         rows += [{**place, **row} for row in _dataset_rows(seeds, settings)]
     return rows
@@ -110,6 +111,7 @@ def _items(
     base = [row.probability_plain for row in rows.get(BASE_ANSWERS, ())] or [np.nan] * len(used)
     return Items(
         member=member,
+        copies=arm.copies[used],
         group=group,
         right=dict(zip(OUTCOMES, (right, np.where(member, right, clean_right)), strict=True)),
         clean_right=clean_right,
@@ -119,13 +121,40 @@ def _items(
     )
 
 
-def _dataset_rows(seeds: Sequence[Items], settings: AnalysisSettings) -> list[dict[str, Any]]:
-    """Return the rows of one dataset, first its clean accuracy minus chance."""
+def _dataset_rows(seeds: Sequence[Items], settings: AnalysisSettings) -> Iterator[dict[str, Any]]:
+    """Yield the rows of one dataset by copies, first its clean accuracy minus chance."""
     number = np.repeat(np.arange(len(seeds)), [len(items.member) for items in seeds])
     rows = Rows.of(np.concatenate([items.group for items in seeds]), seed=number)
     margins = np.concatenate([items.clean_right - items.chance for items in seeds])
     (above,) = mean_numbers(rows, margins).estimates(confidence=settings.confidence)
-    first = {"estimator": ABOVE_CHANCE, **above.row()}
+    yield {"copies": ALL, "estimator": ABOVE_CHANCE, "target": _target_of(seeds), **above.row()}
     if above.value <= 0 or above.low <= 0:
-        return [first]
-    return [first, *dataset_errors(seeds, settings)]
+        return
+    for cell in _cells(seeds, settings):
+        of_cell = [_with_copies(items, cell) for items in seeds]
+        place = {"copies": cell.label, "target": _target_of(of_cell)}
+        yield from ({**place, **row} for row in dataset_errors(of_cell, settings))
+
+
+def _target_of(seeds: Sequence[Items]) -> float:
+    return float(np.mean([items.clean_right.mean() for items in seeds]))
+
+
+def _cells(seeds: Sequence[Items], settings: AnalysisSettings) -> list[CopiesCell]:
+    """Return `all`, then each number of copies that enough members have, if there are several."""
+    copies = np.concatenate([items.copies[items.member] for items in seeds])
+    every, *cells = copies_cells(copies.tolist(), high_copies=settings.high_copies)
+    doses = [cell for cell in cells if is_dose(cell.label)]
+    large = [cell for cell in doses if cell.holds(copies).sum() >= settings.min_members]
+    return [every, *(large if len(doses) > 1 else ())]
+
+
+def _with_copies(items: Items, cell: CopiesCell) -> Items:
+    """Return the non-members, and the members of a cell."""
+    kept = ~items.member | cell.holds(items.copies)
+    return Items._make(
+        {name: values[kept] for name, values in field.items()}
+        if isinstance(field, Mapping)
+        else field[kept]
+        for field in items
+    )

@@ -1,4 +1,4 @@
-"""Score correction of a user's own answers: a file in, estimates with intervals out.
+"""Score correction of a user's own answers: rows in, estimates with intervals out.
 
 Rows of unknown membership are corrected; those of known membership calibrate, so the two are
 disjoint, and an unknown row of a group that has a known one is left out. Intervals are percentile
@@ -35,13 +35,15 @@ CONFIDENCE = 0.95
 INTERVAL = f"{CONFIDENCE:.0%} percentile bootstrap, {REPLICATES:,} replicates, groups whole"
 LEAST = 10
 """Known members, known non-members and corrected rows at least."""
+IN_MEMORY = "answers"
+"""The place of columns in memory, in messages."""
 CORRECT, MEMBER, GROUP, CLEAN = "correct", "member", "group", "clean_probability"
 _CHUNK = 200
 _MARK = f"Column {MEMBER!r} has member, non-member, or nothing for a row that is corrected."
 
 
 class UserItems(NamedTuple):
-    """The rows of a file, [n] each."""
+    """The rows of a file or of columns in memory, [n] each."""
 
     right: Floats
     member: Mask
@@ -55,6 +57,8 @@ class UserItems(NamedTuple):
     scores: Mapping[str, Floats]
     numbers: Mapping[str, int]
     """How many rows are corrected, known, or left out: unknown, in a group with a known row."""
+    unused: tuple[str, ...]
+    """Names of the columns that are not read."""
 
 
 class CorrectedScore(NamedTuple):
@@ -68,17 +72,24 @@ class CorrectedScore(NamedTuple):
     """Rows without a score: the share of members among the known rows is their probability."""
 
 
-def read_items(path: str, score_columns: Sequence[str]) -> UserItems:
-    """Read the rows of a file; names of columns are case-insensitive.
+def read_items(
+    answers: str | Mapping[str, Sequence[object]], score_columns: Sequence[str]
+) -> UserItems:
+    """Read the rows of a file or of columns; their names are case-insensitive.
 
     Args:
-        path: CSV, TSV, JSON Lines, JSON or Parquet.
+        answers: a file (CSV, TSV, JSON Lines, JSON or Parquet), or columns by name.
         score_columns: the names of the columns of scores.
 
     Raises:
         InputError: for a missing column, a value that is not allowed, or too few rows of a kind.
     """
-    placed = list(read_rows(path, purpose="answers"))
+    path = answers if isinstance(answers, str) else IN_MEMORY
+    placed = (
+        list(read_rows(answers, purpose="answers"))
+        if isinstance(answers, str)
+        else _column_rows(answers)
+    )
     names = {str(name).strip().lower(): name for name in placed[0].values}
     for column in (CORRECT, MEMBER, *score_columns):
         if column.lower() not in names:
@@ -86,15 +97,19 @@ def read_items(path: str, score_columns: Sequence[str]) -> UserItems:
                 f"there is no column {column!r}.{did_you_mean(column.lower(), names)}",
                 where=path,
                 allowed=f"{CORRECT}, {MEMBER}, columns of --scores; optionally {GROUP}, {CLEAN}",
-                hint=f"The file has {', '.join(names)}.",
+                hint=f"The columns are {', '.join(names)}.",
             )
+
+    read = {CORRECT, MEMBER, GROUP, CLEAN, *map(str.lower, score_columns)}
 
     def numbers(column: str, values: Values) -> Floats:
         key = names[column.lower()]
         return np.array([values.read(row.place, _text(row, key), column) for row in placed])
 
     groups = [_text(row, names.get(GROUP, GROUP)) for row in placed]
-    group, _ = pack_groups([name or f"\0row {at}" for at, name in enumerate(groups)])
+    group, _ = pack_groups(
+        [f"\0row {at}" if name.lower() in _EMPTY else name for at, name in enumerate(groups)]
+    )
     sides = numbers(MEMBER, _SIDES)
     unknown = np.isnan(sides)
     corrected = unknown & ~np.isin(group, group[~unknown])
@@ -111,7 +126,24 @@ def read_items(path: str, score_columns: Sequence[str]) -> UserItems:
         clean=numbers(CLEAN, _PROBABILITIES) if CLEAN in names else np.full(len(placed), nan),
         scores={name: numbers(name, _SCORES) for name in score_columns},
         numbers={**counts, "left out": int((unknown & ~corrected).sum())},
+        unused=tuple(str(name) for key, name in names.items() if key not in read),
     )
+
+
+def _column_rows(columns: Mapping[str, Sequence[object]]) -> list[PlacedRow]:
+    """Return columns in memory as rows.
+
+    Raises:
+        InputError: columns of different lengths, or without rows.
+    """
+    lengths = {name: len(values) for name, values in columns.items()}
+    if 0 in lengths.values() or len({*lengths.values()}) != 1:
+        problem = f"the columns have these numbers of rows: {lengths}"
+        raise InputError(problem, where=IN_MEMORY, allowed="one number of rows, not 0")
+    return [
+        PlacedRow(f"{IN_MEMORY}: row {number}", dict(zip(columns, values, strict=True)))
+        for number, values in enumerate(zip(*columns.values(), strict=True), start=1)
+    ]
 
 
 def _text(row: PlacedRow, column: str) -> str:
@@ -148,11 +180,12 @@ class Values(NamedTuple):
 
 
 def _words(yes: str, no: str) -> dict[str, float]:
-    return {**dict.fromkeys((yes, "1", "true", "yes"), 1.0),
-            **dict.fromkeys((no, "0", "false", "no"), 0.0)}  # fmt: skip
+    # pandas writes whole numbers next to missing ones with a point.
+    return {**dict.fromkeys((yes, "1", "1.0", "true", "yes"), 1.0),
+            **dict.fromkeys((no, "0", "0.0", "false", "no"), 0.0)}  # fmt: skip
 
 
-_EMPTY = dict.fromkeys(("", "nan", "na", "null"), nan)
+_EMPTY = dict.fromkeys(("", "nan", "na", "<na>", "null"), nan)
 _ANSWERS = Values(_words("right", "wrong"), "right, 1, true, yes; wrong, 0, false, no")
 _SIDES = Values(
     _words("member", "nonmember") | {"non-member": 0.0} | _EMPTY,
@@ -166,8 +199,11 @@ def check_above_chance(items: UserItems, options: int, path: str) -> None:
     """Refuse answers that are not better than guessing: they cannot be inflated or corrected.
 
     Raises:
-        InputError: the accuracy's interval (Clopper and Pearson) reaches 1 / `options`.
+        InputError: the accuracy's interval (Clopper and Pearson) reaches 1 / `options`, or there is
+            only one option.
     """
+    if options < 2:
+        raise InputError(f"{options} answer options", where="options", allowed="2 or more")
     rows = items.corrected
     groups = [str(number) for number in items.group[rows]]
     accuracy = clustered_share(items.right[rows] > 0, groups, confidence=CONFIDENCE)

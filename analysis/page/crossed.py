@@ -12,7 +12,7 @@ from typing import NamedTuple, TypeVar
 from analysis.arm import MODEL_FREE
 from analysis.findings import Row
 from analysis.intervals.estimate import Estimate
-from analysis.page.drawing.elements import round_limits
+from analysis.page.drawing.elements import round_limits, round_ticks
 from analysis.page.drawing.matrix import (
     Matrix,
     MatrixColumn,
@@ -120,7 +120,7 @@ class Crossed:
     def panels(
         self, label: str, x_label: str, *, ghost: bool = True, kind: str = "", per_row: int = 5
     ) -> Panels | None:
-        """Return one panel per row of AUCs; None without any number.
+        """Return one panel per row of AUCs or differences; None without any number.
 
         Args:
             label: what it shows, for readers who do not see it; numbers are added.
@@ -141,10 +141,7 @@ class Crossed:
                      for at, label in ticks.items() for offset in (-1, 0, 1)}  # fmt: skip
         first = next(iter(lines.values()))
         before = [first._replace(kind="ghost")] if ghost else []
-        low, high = round_limits(
-            [end for dot in dots for end in (dot.low, dot.high)], 0.1, 0.5, 1.0
-        )
-        steps = [round(low + at / 10, 1) for at in range(round((high - low) * 10) + 1)]
+        centre, steps = self._steps([end for dot in dots for end in (dot.low, dot.high)])
         values_text = "; ".join(
             f"{row.words} {', '.join(dot.text for _, dot in line.points)}"
             for row, line in lines.items()
@@ -159,8 +156,8 @@ class Crossed:
                 for row, line in lines.items()
             ],
             x=[*ticks.items()],
-            y=[(value, f"{value:.1f}") for value in steps],
-            centre=0.5,
+            y=steps,
+            centre=centre,
             x_label=x_label,
             label=f"{label} ({', '.join(filter(None, ticks.values()))}): {values_text}",
             height=330.0 if len(lines) <= per_row else 250.0,
@@ -206,6 +203,17 @@ class Crossed:
             return cell
         head = ", ".join(filter(None, (row.words, column.words)))
         return self.unit.dot(head, cell, bold=place in self.bold)
+
+    def _steps(self, ends: Sequence[float]) -> tuple[float, list[tuple[float, str]]]:
+        """Return the number at which nothing is found, and the ticks of an axis."""
+        if self.unit.signed:
+            ticks = round_ticks(*round_limits(ends, 1, 0.0))
+            return 0.0, [
+                (value, f"{value:+g}".replace("-", "−") if value else "0") for value in ticks
+            ]
+        low, high = round_limits(ends, 0.1, 0.5, 1.0)
+        ticks = [round(low + at / 10, 1) for at in range(round((high - low) * 10) + 1)]
+        return 0.5, [(value, f"{value:.1f}") for value in ticks]
 
     def _points(self, row: AxisHeading) -> list[tuple[float, Dot]]:
         dots = ((column.at, self._dot(row, column)) for column in self.columns)

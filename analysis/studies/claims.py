@@ -39,6 +39,8 @@ class Effect(Settings):
     def _names_columns(self) -> "Effect":
         if self.of not in self.columns:
             raise ValueError(f"of: {self.of!r} is not one of columns: {', '.join(self.columns)}")
+        if any("/" in arm for arm in self.arms):
+            raise ValueError("arms: a line is fitted to whole arms, not to one of their datasets")
         return self
 
     def weights(self, design: Design) -> dict[str, float]:
@@ -87,8 +89,8 @@ class Claim(Settings):
             raise ValueError("copies: dose75 is made of all copy counts; remove copies")
         if self.spread is not None and self.measure != "auc":
             raise ValueError("measure: a spread is the deviation of AUC; remove measure")
-        weights = [] if self.contrast is None else [*self.contrast.values()]
-        if abs(sum(weights)) > 1e-6 or not any(weights or [1]):
+        weights = [1.0, -1.0] if self.contrast is None else [*self.contrast.values()]
+        if abs(sum(weights)) > 1e-6 or not any(weights):
             raise ValueError(f"contrast: weights must sum to 0, not all of them 0; got {weights}")
         return self
 
@@ -155,19 +157,17 @@ def claim_problems(
         arms, datasets, detectors: the names in the experiment.
     """
     for name, claim in claims.items():
-        effect = claim.effect
-        pairs = (
-            [(arm, None) for arm in effect.arms] if effect else map(split_term, claim.weights({}))
-        )
-        pairs = [*pairs]
+        terms = claim.effect.arms if claim.effect else tuple(claim.weights({}))
+        pairs = [split_term(term) for term in terms]
+        places = [dataset for _, dataset in pairs if dataset is not None]
         for key, kind, used, known in (
             (claim.form, "arm", [arm for arm, _ in pairs], arms),
-            (claim.form, "dataset", [dataset for _, dataset in pairs if dataset], datasets),
+            (claim.form, "dataset", places, datasets),
             ("detectors", "detector", claim.detectors, detectors),
         ):
             for unknown in (each for each in used if each not in known):
                 problem = f"the experiment has no {kind} {unknown!r}.{did_you_mean(unknown, known)}"
                 yield (name, key), InputError(problem, allowed=", ".join(known) or None)
         if not arms:
-            problem = InputError("claims are about named arms", hint="Give `arms`, not `sweep`.")
-            yield (name, claim.form), problem
+            hint = "Give `arms`, not `sweep`."
+            yield (name, claim.form), InputError("claims are about named arms", hint=hint)

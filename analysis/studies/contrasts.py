@@ -70,7 +70,7 @@ def effect_over_seeds(effects: Floats, *, confidence: float, family: int = 1) ->
     count = len(effects)
     value = float(np.mean(effects)) if count else nan
     if count < FROM_SEEDS:
-        return Effect(value, note=f"{count} seeds, fewer than {FROM_SEEDS}")
+        return Effect(value, note=f"fewer than {FROM_SEEDS} seeds: {count}")
     error = float(np.std(effects, ddof=1)) / sqrt(count)
     if error <= 1e-12:
         return Effect(value, note=ALIKE)
@@ -82,8 +82,8 @@ def from_reported(effect: Effect) -> Effect:
     """Return an effect on probits as the change of an AUC of 0.70."""
     from scipy.special import ndtr, ndtri
 
-    ends = (float(ndtr(ndtri(REPORTED) + end)) - REPORTED for end in effect[:3])
-    return Effect(*ends, effect.note)
+    value, low, high = (float(ndtr(ndtri(REPORTED) + end)) - REPORTED for end in effect[:3])
+    return Effect(value, low, high, effect.note)
 
 
 def probits(auc: Floats, members: Counts, nonmembers: Counts) -> Floats:

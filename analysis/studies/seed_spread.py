@@ -50,10 +50,11 @@ def seed_spread(auc: Floats, variance: Floats, *, confidence: float) -> Spread:
 
     count = len(auc)
     if count < FROM_SEEDS:
-        return Spread(note=f"{count} seeds, fewer than {FROM_SEEDS}")
+        return Spread(note=f"fewer than {FROM_SEEDS} seeds: {count}")
     total, rows = float(np.var(auc, ddof=1)), float(np.mean(variance))
     tail = (1 - confidence) / 2
     squares = (count - 1) * total
     # The argument of `chdtri` is the upper tail.
     ends = [squares / float(chdtri(count - 1, upper)) for upper in (tail, 1 - tail, _PLANNED)]
-    return Spread(*(sqrt(max(end - rows, 0.0)) for end in (total, *ends)))
+    value, low, high, planned = (sqrt(max(end - rows, 0.0)) for end in (total, *ends))
+    return Spread(value, low, high, planned)

@@ -177,11 +177,12 @@ def _answer(
     """Return the number of one detector, its verdict and its sample size."""
     values = np.array(weights) @ np.array([each.value for each in numbers])
     used = np.isfinite(values)
-    answer: Effect | Spread = effect_over_seeds(values[used], confidence=confidence, family=family)
+    answer: Effect | Spread
     if claim.spread is not None:
         answer = seed_spread(values[used], numbers[0].variance[used], confidence=confidence)
-    elif claim.measure == "probit":
-        answer = from_reported(answer)
+    else:
+        effect = effect_over_seeds(values[used], confidence=confidence, family=family)
+        answer = from_reported(effect) if claim.measure == "probit" else effect
     answer = answer._replace(note=next(filter(None, (n.note for n in numbers)), answer.note))
     sides = [np.array([each[side] for each in numbers])[:, used] for side in (2, 3)]
     fewest = [int(side.min(initial=side.max(initial=0))) for side in sides]

@@ -117,9 +117,12 @@ def axes_of(values: Mapping[str, Any]) -> tuple[str, ...]:
 
 
 def _problems(arms: Any, document: YamlDocument) -> list[InputError]:
+    place = document.place(("arms",))
     if not isinstance(arms, Mapping):
-        place = document.place(("arms",))
         return [InputError("arms: must be a mapping of names", where=place, allowed=_FORM)]
+    if len(arms) > MOST_COMBINATIONS:
+        allowed = f"at most {MOST_COMBINATIONS:,}"
+        return [InputError(f"arms: {len(arms):,} of them", where=place, allowed=allowed)]
     problems = []
     usable: list[tuple[str, str]] = []
     for name, values in arms.items():
@@ -140,12 +143,7 @@ def _problems(arms: Any, document: YamlDocument) -> list[InputError]:
             refused = {key: axis_problem(key, ("arms", name, key), document) for key in values}
             problems += [problem for problem in refused.values() if problem]
             usable += [(name, key) for key, problem in refused.items() if not problem]
-    problems += _overlaps(usable, document)
-    if len(arms) > MOST_COMBINATIONS:
-        allowed = f"at most {MOST_COMBINATIONS:,}"
-        place = document.place(("arms",))
-        problems.append(InputError(f"arms: {len(arms):,} of them", where=place, allowed=allowed))
-    return problems
+    return [*problems, *_overlaps(usable, document)]
 
 
 def _overlaps(used: Sequence[tuple[str, str]], document: YamlDocument) -> list[InputError]:

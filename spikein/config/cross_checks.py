@@ -163,8 +163,8 @@ def _detector_problems(experiment: Experiment) -> Iterator[Problem]:
     yield from _twin_problems(experiment, requested)
     datasets = [contaminant.name for contaminant in experiment.contaminants]
     scored = list(dict.fromkeys(setting.name for setting in requested))
-    for path, error in claim_problems(experiment.claims, experiment.arms, datasets, scored):
-        yield _relocate_error(("claims", *path), error)
+    for path, problem in claim_problems(experiment.claims, experiment.arms, datasets, scored):
+        yield _relocate_error(("claims", *path), problem)
 
 
 def _twin_problems(

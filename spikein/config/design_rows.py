@@ -104,13 +104,12 @@ def _derived(experiment: Experiment) -> dict[str, int]:
     """Return the columns that follow from an arm's settings."""
     train, corpus, model = experiment.train, experiment.corpus, experiment.model
     windows = corpus.tokens // train.context
-    _, share = experiment.placement.shares(windows, train.context)
-    last = int(share * windows)
+    _, end = experiment.placement.shares(windows, train.context)
     sizes = None if model.shape is None else known_sizes(model)
     columns = {
         "steps": total_steps(train, corpus.tokens),
         "batch": train.batch_tokens,
-        "tail": (windows - last) * train.context,
+        "tail": (windows - int(end * windows)) * train.context,
         "unique": corpus.unique_tokens,
         "members": sum(contaminant.members for contaminant in experiment.contaminants),
     }

@@ -103,7 +103,7 @@ def check_document(document: YamlDocument, overrides: Sequence[str] = ()) -> Che
     if not problems:
         problems = [_add_place(error, path, document) for path, error in conflicts(checked)]
     if not problems:
-        all_arms, claims = arms(checked), getattr(checked[0][1], "claims", {})
+        all_arms, claims = arms(checked), checked[0][1].claims
         problems = [
             _add_place(error, path, document) for path, error in column_problems(claims, all_arms)
         ]

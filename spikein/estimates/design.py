@@ -42,7 +42,7 @@ def study_design(
     rows = design_rows(arms)
     if len(rows) < 2:
         return None
-    claims = getattr(first.experiment, "claims", {})
+    claims = first.experiment.claims
     shares: dict[str, float | None] = {}
     for arm, estimate in zip(arms, estimates, strict=True):
         shares.setdefault(arm_name(arm), estimate.share)

@@ -53,10 +53,12 @@ def fix_claims(home: Path, claims: Claims) -> None:
 
 
 def _changes(before: Mapping[str, Any], now: Mapping[str, Any]) -> str:
-    """Return what happened to which claims."""
+    """Return the claims that changed, were added or were removed."""
     changes = {
         "changed": [name for name in now if name in before and now[name] != before[name]],
         "added": [name for name in now if name not in before],
         "removed": [name for name in before if name not in now],
     }
-    return ", ".join(f"{what}: {first_names(names, 8)}" for what, names in changes.items() if names)
+    return ", ".join(
+        f"{change}: {first_names(names, 8)}" for change, names in changes.items() if names
+    )

@@ -33,7 +33,7 @@ def names(folder: str) -> list[str]:
 
 def test_a_preset_is_found_by_its_name_and_names_itself():
     page = PAGE.read_text(encoding="utf-8")
-    for folder in ("small", "paper", "gpu"):
+    for folder in ("small", "studies", "paper", "gpu"):
         assert f"configs/{folder}/" in page
         for name in names(folder):
             path = EXPERIMENTS.find(name)

@@ -18,6 +18,7 @@ FUNCTIONS = (
     "load_run",
     "score_texts",
     "auc_interval",
+    "correct",
     "bundle",
     "load_bundle",
     "validate",

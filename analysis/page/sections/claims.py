@@ -6,7 +6,7 @@ import pyarrow as pa
 
 from analysis.findings import Row
 from analysis.page.parts import Section, answer
-from analysis.page.table import Table, numbers, texts
+from analysis.page.table import Table, numbers, texts, with_noun
 from analysis.summary import Names
 from analysis.unit import DIFFERENCE, Entry, Unit
 
@@ -51,7 +51,7 @@ def _table(rows: list[Row], names: Names) -> Table:
         title="Claims and verdicts",
         columns=(
             *texts("Claim", "Detector", "Verdict", "Comparison"),
-            *numbers("Effect", "Margin", "Seeds", "Rows per seed"),
+            *numbers("Effect"),
         ),
         rows=tuple(
             (
@@ -60,9 +60,6 @@ def _table(rows: list[Row], names: Names) -> Table:
                 Entry(row["verdict"], notes=tuple(filter(None, [row["note"]]))),
                 Entry(row["comparison"], notes=(_measure(row),)),
                 _effect(row),
-                f"{row['margin']:g}",
-                str(row["n_seeds"]),
-                f"{row['members_per_seed']:,} + {row['nonmembers_per_seed']:,}",
             )
             for row in rows
         ),
@@ -77,4 +74,6 @@ def _measure(row: Row) -> str:
 
 def _effect(row: Row) -> Entry:
     unit = _DEVIATION if row["measure"] == "deviation" else DIFFERENCE
-    return unit.place(row["value"], row["low"], row["high"])
+    rows = f"{row['members_per_seed']:,} + {row['nonmembers_per_seed']:,} rows each"
+    notes = f"margin {row['margin']:.3g}", f"{with_noun(row['n_seeds'], 'seed')}, {rows}"
+    return unit.place(row["value"], row["low"], row["high"], *notes)

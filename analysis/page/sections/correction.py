@@ -1,20 +1,28 @@
 """Whether a contaminated benchmark's score can be corrected, by estimator and detector."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
+from itertools import zip_longest
+from math import log2
 
 import pyarrow as pa
 
 from analysis.arm import UPPER_BOUNDS
-from analysis.correction.estimators import BY_SCORES, IMPUTED, NAIVE
+from analysis.copy_bins import ALL
+from analysis.correction.estimators import BY_SCORES, IMPUTED, NAIVE, ORACLE
 from analysis.correction.question import ABOVE_CHANCE
 from analysis.findings import Findings, Row, split_by_cohort
-from analysis.page.crossed import AxisHeading, cross
+from analysis.page.crossed import AxisHeading, Crossed, cross
+from analysis.page.drawing.picture import Picture, picture
 from analysis.page.parts import Section, answer, folded
-from analysis.page.table import Table
+from analysis.page.table import Table, copies_text
 from analysis.page.view import ReportView, arm_suffix
 from analysis.unit import POINTS, estimate_of
 
+_DETECTORS = 3
+"""Detectors of the picture."""
 _SHARE = 0.3
+_Head = Callable[[Row], AxisHeading]
+_TITLE = "Error of the corrected score"
 _OUTCOME = "contaminated"
 _TARGETS = {"twin": "the clean twin's", "base": "the base model's, which lacks the background"}
 
@@ -31,12 +39,13 @@ def correction_section(
     """
     arms = [] if table is None else split_by_cohort(table, axes)
     arms.sort(key=lambda arm: arm.cohort != view.best.table.cohort)
-    conditions = [
+    curves = [
         Findings(rows, axes, {"dataset": name})
         for arm in arms
         for name in arm.values("dataset")
         if (rows := _condition(arm.where(dataset=name)))
     ]
+    conditions = [_largest(rows.where(copies=ALL)) for rows in curves]
     at_chance = ", ".join(
         f"{row['dataset']}{arm_suffix(arm.cohort)}"
         for arm in arms
@@ -49,23 +58,32 @@ def correction_section(
             f"Clean accuracy is within noise of chance, so nothing is corrected: {at_chance}."
         )
     tables = [_table(rows, view) for rows in conditions]
+    several = [rows for rows in curves if len(rows.values("copies")) > 1]
+    by_copies = [_copies_table(_largest(rows), view) for rows in several]
+    further = [*tables[1:], *by_copies[1:]]
     return answer(
         "correction",
         "Score correction",
         "Can the benchmark's score be corrected?",
         " ".join(sentences),
+        *(_picture(rows.where(copies=ALL), view) for rows in curves[:1]),
         *tables[:1],
-        extra=[folded("Other arms and datasets", tables[1:])],
+        extra=[*by_copies[:1], folded("Other arms and datasets", further)],
         others="detectors",
     )
 
 
 def _condition(rows: Findings) -> list[Row]:
-    """Return the rows of one outcome and share, and of the largest calibration set."""
+    """Return the rows of one outcome and share."""
     of_outcome = rows.where(outcome=_OUTCOME).rows
-    errors = [row for row in of_outcome if row["contaminated_share"] == _SHARE]
-    size = max((row["calibration_items"] for row in errors), default=0)
-    return [row for row in errors if row["calibration_items"] == size]
+    return [row for row in of_outcome if row["contaminated_share"] == _SHARE]
+
+
+def _largest(curves: Findings) -> Findings:
+    """Return the rows of the largest calibration set that there is for all numbers of copies."""
+    by_copies = [curves.where(copies=label) for label in curves.values("copies")]
+    sizes = [max(row["calibration_items"] for row in rows.rows) for rows in by_copies]
+    return curves.where(calibration_items=min(sizes))
 
 
 def _sentences(rows: Findings, view: ReportView) -> str:
@@ -119,22 +137,78 @@ def _name(row: Row, view: ReportView) -> str:
 
 
 def _error(row: Row) -> str:
-    return f"{POINTS.text(*estimate_of(row)[:3])} (RMS {100 * row['rmse']:.1f})"
+    return f"{POINTS.text(*estimate_of(row)[:3])} ({_rms(row)})"
+
+
+def _rms(row: Row) -> str:
+    return f"RMS {100 * row['rmse']:.1f}"
+
+
+def _title(row: Row) -> str:
+    return str(row["estimator"]).replace("_", " ").capitalize()
+
+
+def _estimator_head(row: Row) -> AxisHeading:
+    return AxisHeading(_title(row))
+
+
+def _crossed(rows: Iterable[Row], head: _Head, column: _Head = _estimator_head) -> Crossed:
+    """Return errors by two heads."""
+    return cross(rows, head, column, unit=POINTS, cell=lambda row: row, counted=_rms)
 
 
 def _table(rows: Findings, view: ReportView) -> Table:
     by_scores = [row for row in rows.rows if row["estimator"] in BY_SCORES]
-    crossed = cross(
-        sorted(by_scores, key=lambda row: view.order.index(row["detector"])),
-        lambda row: view.head(row["detector"]),
-        lambda row: AxisHeading(row["estimator"].replace("_", " ").capitalize()),
-        unit=POINTS,
-        cell=lambda row: row,
-        counted=lambda row: f"RMS {100 * row['rmse']:.1f}",
-    )
-    caption = f"{_place(rows)}. Points of accuracy: estimate minus target on average over draws of "
-    caption += (
+    ordered = sorted(by_scores, key=lambda row: view.order.index(row["detector"]))
+    caption = (
+        f"{_place(rows)}. Points of accuracy: estimate minus target on average over draws of "
         "calibration and test set, with its 95 % interval and root mean square. Answers are the "
+        "contaminated model's."
     )
-    caption += "contaminated model's."
-    return crossed.table("Error of the corrected score", "Detector", caption)
+    crossed = _crossed(ordered, lambda row: view.head(row["detector"]))
+    return crossed.table(_TITLE, "Detector", caption)
+
+
+def _copies_table(rows: Findings, view: ReportView) -> Table:
+    """Return the errors by copies of the members, with the detector that corrects best."""
+    best = [row["detector"] for row in _ranked(rows.where(copies=ALL))[:1]]
+    crossed = _crossed(
+        (row for row in rows.rows if row["detector"] in (None, *best)),
+        lambda row: AxisHeading(copies_text(row["copies"]), note=f"{row['n_members']:,} members"),
+    )
+    caption = (
+        f"{_place(rows)}. Members of other numbers of copies are left out, also from the "
+        f"calibration set. Scores: {', '.join(map(view.title, best))}."
+    )
+    return crossed.table("Error by copies of the members", "Copies", caption)
+
+
+def _picture(curves: Findings, view: ReportView) -> Picture | None:
+    """Return panels of the error without scores, and with the detectors that correct best."""
+    best = list(dict.fromkeys(row["detector"] for row in _ranked(_largest(curves))))
+    shown = [
+        row
+        for pair in zip_longest((NAIVE, IMPUTED, ORACLE), best[:_DETECTORS], fillvalue="")
+        for row in curves.rows
+        if row["estimator"] == pair[0] or row["detector"] == pair[1]
+    ]
+
+    def panel_head(row: Row) -> AxisHeading:
+        detector = row["detector"] or ""
+        return AxisHeading(view.title(detector), view.kind(detector), _title(row))
+
+    crossed = _crossed(shown, panel_head, _size_head)
+    return picture(
+        "correction",
+        _TITLE,
+        f"{shown[0]['dataset']}{arm_suffix(curves.cohort)}, {_SHARE:.0%} contaminated. Points of "
+        "accuracy with 95 % bands, by the detectors that correct best. Thin line: naive again.",
+        crossed.panels(_TITLE, "items of known membership"),
+        1180,
+        crossed.records("estimator", "calibration_items"),
+    )
+
+
+def _size_head(row: Row) -> AxisHeading:
+    size = row["calibration_items"]
+    return AxisHeading(str(size), at=log2(size))

@@ -60,33 +60,26 @@ def correct(
 
       wrong,,-2.9,0.20
     """
-    from analysis.correction.user_file import (
-        INTERVAL,
-        check_above_chance,
-        correct_items,
-        read_items,
-    )
     from analysis.unit import Unit
+    from spikein.api.correction import correct as correct_answers
 
-    columns = list(dict.fromkeys(name.strip() for name in scores.split(",") if name.strip()))
-    items = read_items(file, columns)
-    if options is not None:
-        check_above_chance(items, options, file)
-    results = correct_items(items)
+    result = correct_answers(file, scores=scores, options=options)
     if as_json:
-        print_json({"file": file, **items.numbers, "interval": INTERVAL, "estimates": results})
+        rest = {name: value for name, value in result._asdict().items() if name != "rows"}
+        print_json({"file": file, **result.rows, **rest})
         return
     print_rows(
         {
-            "estimator": result.estimator.replace("_", " "),
-            "scores": result.scores,
-            "accuracy": Unit("", 3).brief(result.accuracy) or "undefined",
-            "not scored": result.unscored or None,
+            "estimator": each.estimator.replace("_", " "),
+            "scores": each.scores,
+            "accuracy": Unit("", 3).brief(each.accuracy) or "undefined",
+            "not scored": each.unscored or None,
         }
-        for result in results
+        for each in result.estimates
     )
-    say(
-        f"Intervals: {INTERVAL}. Rows: {', '.join(f'{n:,} {s}' for s, n in items.numbers.items())}."
-    )
+    rows = ", ".join(f"{n:,} {kind}" for kind, n in result.rows.items())
+    say(f"Intervals: {result.interval}. Rows: {rows}.")
+    if result.unused_columns:
+        say(f"Columns not used: {', '.join(result.unused_columns)}.")
     if options is None:
         warn("Not compared with chance: give --options N.")

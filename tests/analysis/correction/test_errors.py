@@ -28,6 +28,7 @@ def items(random, *, groups=200, rows=1, strength=2.0, gain=0.5, drift=0.0) -> I
     outcomes = (right, np.where(member, right, clean_right))
     return Items(
         member=member,
+        copies=member.astype(np.int64),
         group=group,
         right={name: each.astype(float) for name, each in zip(OUTCOMES, outcomes, strict=True)},
         clean_right=clean_right.astype(float),

@@ -1,4 +1,4 @@
-"""Studies with a known truth: rows of one pool, dealt to unequal sides anew for each seed.
+"""Studies with a known truth: rows of one pool, dealt to unequal sides separately for each seed.
 
     python -m tests.analysis.studies.simulated
 
@@ -104,8 +104,8 @@ def null_probit_coverage(design: Design, studies: int) -> float:
     def measure(auc: np.ndarray) -> np.ndarray:
         return probits(auc, np.array(design.members), np.array(design.nonmembers))
 
-    found = families(design, studies, measure)
-    return float(np.mean([_all_hold(family, np.zeros(len(FAMILY))) for family in found]))
+    effects = families(design, studies, measure)
+    return float(np.mean([_all_hold(family, np.zeros(len(FAMILY))) for family in effects]))
 
 
 def share_that_moves(design: Design, studies: int) -> float:
@@ -130,8 +130,10 @@ def _all_hold(family: list[Effect], truth: np.ndarray) -> bool:
 def spreads(design: Design, studies: int) -> list[Spread]:
     """Return the deviation over seeds in many studies of one arm."""
     random = np.random.default_rng(3)
-    drawn = (draw_study(design, random) for _ in range(studies))
-    return [seed_spread(study.auc[:, 0], study.variance[:, 0], confidence=0.95) for study in drawn]
+    simulated = (draw_study(design, random) for _ in range(studies))
+    return [
+        seed_spread(study.auc[:, 0], study.variance[:, 0], confidence=0.95) for study in simulated
+    ]
 
 
 def spread_coverage(design: Design, studies: int) -> float:

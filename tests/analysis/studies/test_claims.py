@@ -27,6 +27,7 @@ def claim(**values) -> Claim:
         ({"contrast": {"a": 1, "b": -1}, "copies": [4, 8], "measure": "dose75"}, "remove copies"),
         ({"spread": "a", "measure": "probit"}, "remove measure"),
         ({"effect": {"of": "tail", "columns": ["steps"]}}, "'tail' is not one of columns: steps"),
+        ({"effect": {"of": "tail", "columns": ["tail"], "arms": ["a/x"]}}, "fitted to whole arms"),
     ],
 )
 def test_contradictory_claims_are_refused(values, problem):

@@ -23,7 +23,7 @@ from tests.analysis.studies.simulated import (
     share_that_moves,
 )
 
-STUDIES = 300
+STUDIES = 200
 NULL = Design((0.8, 0.8, 0.8, 0.8))
 
 
@@ -32,8 +32,8 @@ def test_simultaneous_intervals_cover_the_true_differences():
 
 
 def test_exact_null_moves_auc_in_at_most_5_percent_of_studies():
-    # Three standard errors of 5 % in 300 studies are 3.8 points.
-    assert share_that_moves(NULL, STUDIES) < 0.05 + 0.038
+    # Three standard errors of 5 % in 200 studies are 4.6 points.
+    assert share_that_moves(NULL, STUDIES) < 0.05 + 0.046
 
 
 def test_intervals_of_probits_cover_at_the_null():
@@ -86,9 +86,9 @@ def test_probits_are_finite_at_aucs_of_0_and_1():
 
 @pytest.mark.parametrize("power", [0.6, 0.8])
 def test_difference_of_log_doses_is_covered(power):
-    effects, truth = dose_effects(power, 60)
-    assert np.mean([effect.low <= truth <= effect.high for effect in effects]) > 0.86
-    assert np.mean([effect.value for effect in effects]) == pytest.approx(truth, abs=0.08)
+    effects, truth = dose_effects(power, 40)
+    assert np.mean([effect.low <= truth <= effect.high for effect in effects]) > 0.85
+    assert np.mean([effect.value for effect in effects]) == pytest.approx(truth, abs=0.1)
 
 
 def test_exact_power_law_gives_its_dose_without_error():

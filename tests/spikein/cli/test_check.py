@@ -46,15 +46,26 @@ def test_a_file_that_extends_another_is_checked_as_a_whole(tmp_path):
 
 DESIGN = (
     "arms={a: {}, b: {corpus.tokens: 60_000}, c: {train.batch_tokens: 2048}, "
-    "d: {corpus.tokens: 60_000, placement.between: [0, 0.5], model.shape: small.yaml}}"
+    "d: {corpus.tokens: 60_000, placement.between: [0, 0.5]}}"
 )
 
 
 def test_design_of_arms_is_printed(tmp_path):
     write_tiny(tmp_path)
-    code, output = check("tiny.yaml", DESIGN)
+    code, output = check("tiny.yaml", DESIGN, "pool.long_examples=truncate")
     assert code == 0, output
-    print(output)
+    assert output.startswith("arm tokens batch_tokens between steps batch tail share ")
+    assert " c 40,000 2,048 0-1 20 2,048 0 7." in output
+    # 937 windows of 64 tokens, copies in the first 468.
+    assert " d 60,000 1,024 0-0.5 59 1,024 30,016 5." in output
+    assert "the axes 4 of 4 corpus.tokens 2.0, train.batch_tokens 1.5, placement.between" in output
+    # Without claims a share has no limit.
+    assert "Copies are more than" not in output
+    aliased = "arms={a: {}, b: {train.epochs: 2, train.lr: 0.02}}"
+    code, output = check("tiny.yaml", aliased)
+    assert code == 0, output
+    assert "the axes 2 of 3 train.epochs infinite, train.lr infinite" in output
+    assert "Note: the axes: train.lr is a combination of train.epochs; their effects" in output
 
 
 def test_unread_files_are_named(tmp_path):

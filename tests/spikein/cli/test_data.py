@@ -42,7 +42,7 @@ def test_presets_are_listed_with_question_cost_and_data(listed):
         assert row["arms"] >= row["seeds"] > 0
         assert row["tokens"] > 0
         assert (row["gpu_hours"] is None) == bool(row["time"]), row["name"]
-        small = row["folder"] == "small" or row["name"] in REAL
+        small = row["folder"] in ("small", "studies") or row["name"] in REAL
         assert row["fetched"] == small, row["name"]
         assert bool(row["data"]) == (small or bool(row["folder"])), row["name"]
         assert not row["fetched"] or {*row["data"]} <= {data_set.name for data_set in data_sets()}
@@ -54,7 +54,8 @@ def test_all_data_of_small_presets_can_be_fetched():
     files = [file.path for data_set in data_sets() for file in data_set.files]
     for name, path in EXPERIMENTS.files().items():
         patterns = re.findall(r"\$\{data\}/([^\"]+)", path.read_text(encoding="utf-8"))
-        assert bool(patterns) == (path.parent.name == "small" or name in REAL), name
+        small = path.parent.name in ("small", "studies") or name in REAL
+        assert bool(patterns) == small, name
         for pattern in patterns:
             assert any(fits(file, pattern) for file in files), f"{name}: {pattern}"
 

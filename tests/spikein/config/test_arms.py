@@ -29,7 +29,11 @@ def test_arms_are_the_experiment_with_their_values_in_the_order_of_the_file():
         ("large-batch", 0),
     ]
     for at, overrides in enumerate(
-        ([], ["corpus.tokens=90_000"], ["train.batch_tokens=2048", "copies={poisson: null, fixed: 3}"])
+        (
+            [],
+            ["corpus.tokens=90_000"],
+            ["train.batch_tokens=2048", "copies={poisson: null, fixed: 3}"],
+        )
     ):
         assert arms[2 * at].experiment == read(*overrides, "seeds=[0]")
 
@@ -87,7 +91,7 @@ def test_an_extending_file_changes_adds_and_removes_arms(tmp_path):
     with pytest.raises(InputErrors) as caught:
         read_experiment(child)
     (problem,) = caught.value.problems
-    assert problem.startswith(f"{child}:5 (arms: more): seed: no such key. Did you mean 'seeds'?")
+    assert problem.startswith(f"{child}:5 (arms: more): seed: no such key. Did you mean 'seeds'")
     child.write_text(child.read_text().replace("{seed: 1}", "{}"))
     checked = read_experiment(child)
     assert [arm.name for arm in checked.arms[::2]] == ["long", "large-batch", "more"]
@@ -116,7 +120,7 @@ def test_keys_of_version_0_1_are_read_in_arms():
         ("{unlearning.forget.share: 0.5}", "arms.more.unlearning.forget.share: cannot be swept"),
         ("{contaminants.3.members: 1}", "it has no item 3"),
         ("{copies.fixed: 1}", "arms.more.copies.fixed: is part of arms.large-batch.copies"),
-        ("{train: {lr: 1}, train.lr: 1}", "is part of arms.more.train"),
+        ("{base: {tokens: 1}, base.lr: 1}", "is part of arms.more.base"),
         ("{copies: {poisson: 2}}", "arms.more: has the same values as arms.short"),
         ("null", "arms.more: must be a mapping of dotted keys to values"),
         ("5", "arms.more: must be a mapping of dotted keys to values"),
@@ -140,7 +144,10 @@ def test_a_bad_arm_is_refused_with_its_line(arm, message):
         (["arms.shrot.train.lr=1"], "there is no arm 'shrot'. Did you mean 'short'?"),
         (["arms.shrot=null"], "there is no arm 'shrot'. Did you mean 'short'?"),
         (["arms={a: {train.lr: 1}, b: {train.lr: 2}}", "train.lr=3"], "is set by every arm"),
-        ([f"arms={{{', '.join(f'a{at}: {{train.lr: {at + 1}}}' for at in range(1001))}}}"], "1,001"),
+        (
+            [f"arms={{{', '.join(f'a{at}: {{train.lr: {at + 1}}}' for at in range(1001))}}}"],
+            "1,001",
+        ),
         (["arms.long.base={tokens: 9_000}", "arms.long.base.lr=1"], "is part of arms.long.base"),
     ],
 )

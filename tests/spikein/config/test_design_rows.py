@@ -40,6 +40,13 @@ def test_columns_are_axes_and_numbers_that_follow_from_the_settings():
     assert "placement.between" not in logs["a"]
 
 
+def test_a_stretch_and_a_repeated_background_are_counted_in_tokens():
+    stretch = "arms={a: {corpus.repeat: 4}, b: {placement.stretch: 6_400, placement.tail: 3_200}}"
+    rows = design_rows(read_checked(stretch).arms)
+    assert [row["unique"] for row in rows.values()] == [12_500, 50_000]
+    assert [row["tail"] for row in rows.values()] == [0, 3_200]
+
+
 def test_arms_of_a_sweep_go_by_their_labels():
     text = SAMPLE + "sweep: {train.lr: [1e-3, 2e-3]}\n"
     assert list(design_rows(read_checked(text=text).arms)) == ["lr 0.001", "lr 0.002"]

@@ -150,14 +150,14 @@ def test_rows_of_both_sides_are_cut_to_max_tokens_and_counted(finished):
 def test_checkpoints_are_counted_from_the_last_step_that_can_have_a_copy(finished):
     root, _ = finished
     model = stored(root, "model", "seed-0")[0]
-    kept = sorted(int(path.name.removeprefix("step-")) for path in model.glob("step-*"))
+    steps = sorted(int(path.name.removeprefix("step-")) for path in model.glob("step-*"))
     end = TOKENS // CONTEXT * CONTEXT - TAIL
     place = trained_position()
     # A window can have a copy if the stretch contains all of it.
     starts = place[::CONTEXT]
     inside = starts[(starts >= end - STRETCH) & (starts + CONTEXT <= end)]
     last = int(inside.max()) // CONTEXT // BATCH + 1
-    assert kept == [last, last + 3]
+    assert steps == [last, last + 3]
     steps = [row["step"] for row in pq.read_table(model / "exposures.parquet").to_pylist()]
     assert last - 1 <= max(steps) <= last
     assert last + 100 > pq.read_table(model / "log.parquet")["step"].to_pylist()[-1]

@@ -54,6 +54,7 @@ UNIDENTIFIED = {"gpqa.password": "a secret that opens a file, whose content coun
 OTHERS = {
     "RowSettings": "which rows of a user's file are read, whose content counts",
     "RunRecord": "the record in a run's folder",
+    "StudyClaims": "claims, which are checked, and the arms that they name",
     "RecordedFolder": "a place in it",
     "Description": "the description of a bundle",
     "Provenance": "its origin",

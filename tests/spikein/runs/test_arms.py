@@ -1,4 +1,4 @@
-"""A run of named arms that are no product: its axes, its comparisons and its record."""
+"""A run of named arms that form no product: its axes, its comparisons and its record."""
 
 import pytest
 
@@ -6,9 +6,7 @@ import spikein
 from tests.spikein.tiny import LIGHT, run, write_tiny
 
 pytestmark = pytest.mark.slow
-ARMS = (
-    "arms={plain: {train.epochs: 1}, long: {corpus.tokens: 60_000}, fixed: {copies: {fixed: 2}}}"
-)
+ARMS = "arms={plain: {train.epochs: 1}, long: {corpus.tokens: 60_000}, fixed: {copies: {fixed: 2}}}"
 
 
 def test_a_run_of_named_arms_compares_those_that_differ_in_one_axis(tmp_path):

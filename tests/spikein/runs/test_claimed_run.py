@@ -7,57 +7,60 @@ import pytest
 import spikein
 from analysis.page.sections.claims import MEASURES
 from inject.errors import InputError
-from tests.spikein.tiny import graph_of, run, write_tiny
+from tests.spikein.tiny import LIGHT, graph_of, write_tiny
 
 pytestmark = pytest.mark.slow
-STUDY = (
-    "detect.detectors=[loss, blind]",
-    "analysis.task_accuracy=false",
-    "analysis.dataset_detectors=[]",
-    "seeds=[0, 1, 2]",
-    "arms={short: {}, long: {corpus.tokens: 60_000}}",
-    "claims.dilution={hypothesis: A longer corpus hides copies., detectors: [loss], "
-    "contrast: {long: 1, short: -1}}",
-    "claims.unique={hypothesis: The same as a line., detectors: [loss], measure: probit, "
-    "effect: {of: unique, columns: [unique]}}",
-    "claims.seeds={hypothesis: Seeds agree., detectors: [loss], spread: long}",
+CLAIMS = (
+    "arms={only: {}}",
+    "claims.match={hypothesis: The kinds differ., detectors: [loss], "
+    "contrast: {only/own: 1, only/fictional: -1}}",
+    "claims.seeds={hypothesis: Seeds agree., detectors: [loss], spread: only}",
 )
 
 
-def test_claims_are_answered_and_then_fixed(tmp_path):
-    write_tiny(tmp_path)
-    result = run(tmp_path, *STUDY)
+def test_claims_are_answered_and_then_fixed(copied_run):
+    result = copied_run.run(*CLAIMS, "name=claimed")
     finished = spikein.load_run(result.folder)
     rows = {row["claim"]: row for row in finished.table("claims").to_pylist()}
-    assert list(rows) == ["dilution", "unique", "seeds"]
-    by_arm = {
-        row["corpus.tokens"]: row["value"]
+    aucs = {
+        row["dataset"]: row["value"]
         for row in finished.metrics.to_pylist()
-        if (row["dataset"], row["detector"], row["copies"]) == ("all", "loss", "all")
-        and (row["metric"], row["model"], row["variant"]) == ("auc", "contaminated", "all")
-        and row["selection"] == "default"
+        if (row["model"], row["detector"], row["copies"]) == ("contaminated", "loss", "all")
+        and (row["selection"], row["metric"], row["variant"]) == ("default", "auc", "all")
     }
-    difference = by_arm["60000"] - by_arm["40000"]
-    assert rows["dilution"]["value"] == pytest.approx(difference)
-    assert rows["dilution"]["n_seeds"] == 3
-    assert rows["unique"]["low"] <= rows["unique"]["value"] <= rows["unique"]["high"]
-    assert rows["seeds"]["verdict"] in ("answered", "not answered")
+    assert rows["match"]["value"] == pytest.approx(aucs["own"] - aucs["fictional"])
+    for row in rows.values():
+        assert (row["verdict"], row["note"]) == ("not answered", "fewer than 3 seeds: 1")
+        assert row["n_seeds"] == 1
     digest = json.loads((result.folder / "run.json").read_text())["claims"]
     page = result.report.read_text(encoding="utf-8")
     assert digest[:12] in page
-    assert "A longer corpus hides copies." in page
+    assert "The kinds differ." in page
     assert MEASURES["deviation"] in page
-
-    # Other claims are refused before anything is built, and the same ones are accepted.
+    # Before anything is built.
     with pytest.raises(InputError, match="claims changed after the run started: digest"):
-        run(tmp_path, *STUDY, "claims.dilution.margin=0.2", "train.lr=2e-2")
-    assert run(tmp_path, *STUDY).folder == result.folder
+        copied_run.run(*CLAIMS, "name=claimed", "claims.match.margin=0.2", "train.lr=2e-2")
+    with pytest.raises(InputError, match="added: match, seeds"):
+        copied_run.run(*CLAIMS)
 
 
 def test_claims_change_no_training_and_no_score(tmp_path):
     write_tiny(tmp_path)
-    with_claims, without = (
-        {step.digest: step.kind for step in graph_of(tmp_path, *STUDY, *more).graph.steps}
-        for more in ((), ("claims={}",))
+    arms = "arms={short: {}, long: {corpus.tokens: 80_000}}"
+    effect = (
+        "claims.unique={hypothesis: h, detectors: [loss], "
+        "effect: {of: unique, columns: [unique], arms: [short, long]}}"
     )
-    assert {with_claims[digest] for digest in with_claims.keys() - without} == {"results"}
+    with_claims, without = (graph_of(tmp_path, *LIGHT, arms, *claims) for claims in ((effect,), ()))
+    changed = {*(s.digest for s in with_claims.graph.steps)} - {
+        *(s.digest for s in without.graph.steps)
+    }
+    assert changed == {with_claims.results.digest}
+    settings = with_claims.results.settings["claims"]
+    assert settings["arms"] == {
+        "short": {"corpus.tokens": "40000"},
+        "long": {"corpus.tokens": "80000"},
+    }
+    columns = settings["design"]
+    assert columns["long"]["unique"] - columns["short"]["unique"] == pytest.approx(1)
+    assert "claims" not in without.results.settings

@@ -48,10 +48,7 @@ def test_section_shows_hypothesis_verdict_effect_and_rows_per_seed():
         "min_k",
         "both",
         "tail × 10 (AUC at 0.70)",
-        "−0.021 [−0.029, −0.013]",
-        "0.03",
-        "8",
-        "60 + 450",
+        "−0.021 [−0.029, −0.013] (margin 0.03, 8 seeds, 60 + 450 rows each)",
     ]
     assert texts[1][2] == "not answered (small: more than 32 copies)"
 

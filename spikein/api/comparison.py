@@ -10,7 +10,8 @@ from analysis.settings import AnalysisSettings
 from inject.errors import InputError
 from inject.files import write_text
 from spikein.api.finished_run import Run, load_run
-from spikein.config.sweep import axis_label, validate
+from spikein.config.sweep import find_value, short_label, validate
+from spikein.config.yaml_document import parse_path
 from spikein.runs.comparison.origins import Origins, compare_origins
 from spikein.runs.folder import run_name
 from spikein.store.filesystem import AnyPath
@@ -70,7 +71,11 @@ def _tables(run: Run, name: str, axes: Sequence[str]) -> RunTables:
     # An experiment of an earlier version, or without such a part.
     with suppress(ValueError, LookupError, AttributeError):
         experiment = validate(run.settings)
-        fixed = {axis: axis_label(experiment, axis) for axis in axes if axis not in run.axes}
+        fixed = {
+            axis: short_label(find_value(experiment, parse_path(axis)))
+            for axis in axes
+            if axis not in run.axes
+        }
     return RunTables(
         name=name,
         axes=run.axes,

@@ -10,13 +10,15 @@ combination; so the order of arms depends only on the file.
 import itertools
 import json
 import math
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from pydantic import BaseModel
 
 from analysis.arm import arm_label
+from inject.corpus.background.files import FilesSource
 from inject.errors import InputError, InputErrors
 from inject.plan.settings import Copies
 from spikein.config.overrides import set_value
@@ -103,15 +105,18 @@ def arms(checked: Sequence[tuple[Combination, Experiment]]) -> tuple[ArmExperime
     if checked[0][0].name:
         labels = {key: {axis_label(experiment, key) for _, experiment in checked} for key in keys}
         keys = {key: None for key in keys if len(labels[key]) > 1}
+    choices = [
+        {key: find_value(experiment, parse_path(key)) for key in keys} for _, experiment in checked
+    ]
+    label = {key: _label_function([chosen[key] for chosen in choices]) for key in keys}
     result = []
-    for combination, experiment in checked:
-        chosen = {key: find_value(experiment, parse_path(key)) for key in keys}
+    for (combination, experiment), chosen in zip(checked, choices, strict=True):
         for seed in experiment.seeds:
             single = {"seeds": (seed,), "sweep": {}, "arms": {}}
             arm = ArmExperiment(
                 name=combination.name,
                 axes={key: _plain_value(value) for key, value in chosen.items()},
-                labels={key: value_label(value) for key, value in chosen.items()},
+                labels={key: label[key](value) for key, value in chosen.items()},
                 seed=seed,
                 experiment=experiment.model_copy(update=single),
             )
@@ -151,6 +156,17 @@ def value_label(value: Any) -> str:
             return str(value)
 
 
+def short_label(value: Any) -> str:
+    """Return the text of one value, in which a source of local files goes by their name.
+
+    Sources that differ only in their weights or folders have the same short label.
+    """
+    if isinstance(value, list | tuple):
+        return "-".join(short_label(item) for item in value)
+    name = _files_name(value.path) if isinstance(value, FilesSource) else ""
+    return name or value_label(value)
+
+
 def axis_label(experiment: Experiment, axis: str) -> str:
     """Return the short text of an axis's value in an experiment.
 
@@ -174,6 +190,18 @@ def repeated_values(
                     f"sweep.{axis}: {label!r} is given twice", hint="Each value once is enough."
                 )
     return list(problems.items())
+
+
+def _label_function(values: Sequence[Any]) -> Callable[[Any], str]:
+    """Return the shortest labels that distinguish an axis's values."""
+    exact, short = ({label(value) for value in values} for label in (value_label, short_label))
+    return short_label if len(short) == len(exact) else value_label
+
+
+def _files_name(path: str) -> str:
+    """Return the last part of a path without wildcards, and without its suffixes."""
+    names = [part for part in path.split("/") if part and not set("*?[") & set(part)]
+    return re.sub(r"(\.[A-Za-z]+)+$", "", names[-1]) if names else ""
 
 
 def _axis_problems(sweep: Any, document: YamlDocument) -> list[InputError]:

@@ -4,8 +4,10 @@ import itertools
 
 import pytest
 
+from inject.corpus.background.docstrings import DocstringsSource
+from inject.corpus.background.files import FilesSource
 from spikein.config.load import check_document, resolved_yaml
-from spikein.config.sweep import value_label
+from spikein.config.sweep import short_label, value_label
 from spikein.config.yaml_document import parse_document
 from tests.spikein.samples import SAMPLE, problems, read, read_checked
 
@@ -88,3 +90,30 @@ def test_labels_are_short_and_exact():
     values = (0.001, 1e-5, 0.12345678, 3, True, None, ["x", 1], {"a": 1, "b": [2, 3]})
     labels = ("0.001", "1e-05", "0.12345678", "3", "true", "none", "x-1", "a=1,b=2-3")
     assert tuple(map(value_label, values)) == labels
+
+
+def files(*paths: str, weight: float = 1.0) -> tuple[FilesSource, ...]:
+    return tuple(FilesSource(kind="files", path=path, weight=weight) for path in paths)
+
+
+def test_sources_go_by_the_names_of_their_files():
+    web = files("d/background/redpajama_sample/**/*.jsonl.gz", "d/wiki_en_pile.jsonl.gz")
+    assert short_label(web) == "redpajama_sample-wiki_en_pile"
+    assert short_label(files("arxiv_abstracts.jsonl.gz")) == "arxiv_abstracts"
+    assert short_label(files("hf://datasets/owner/name/v1.5-part.parquet")) == "v1.5-part"
+    # There is no name.
+    assert short_label(files("*.jsonl")) == value_label(files("*.jsonl"))
+    docstrings = DocstringsSource(kind="docstrings", packages=("pydantic",))
+    assert short_label((docstrings, *files("a.txt"))) == f"{value_label(docstrings)}-a"
+
+
+def test_short_labels_of_sources_are_used_if_they_distinguish_the_arms():
+    def labels(*values: str) -> set[str]:
+        text = f"{SAMPLE}sweep:\n  corpus.sources: [{', '.join(values)}]\n"
+        return {arm.labels["corpus.sources"] for arm in read_checked(text=text).arms}
+
+    a, b, c = (f"[{{kind: files, path: {path}}}]" for path in ("a/x.txt", "b/x.txt", "b/y.txt"))
+    assert labels(a, c) == {"x", "y"}
+    exact = labels(a, b)
+    assert len(exact) == 2
+    assert all(path in " ".join(exact) for path in ("a/x.txt", "b/x.txt"))

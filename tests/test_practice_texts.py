@@ -15,11 +15,11 @@ def test_rows_that_share_a_passage_are_in_one_half(tmp_path):
     path.write_text("".join(f"{json.dumps(row)}\n" for row in rows))
     texts, others = halves("boolq", str(path))
     practised = {row["text"].splitlines()[0] for row in texts}
-    kept = {str(row["passage"]) for row in others}
+    remaining = {str(row["passage"]) for row in others}
     assert len(practised) > 5
-    assert len(kept) > 5
-    assert not practised & kept
-    assert practised | kept >= {f"Number {number}." for number in range(30)}
+    assert len(remaining) > 5
+    assert not practised & remaining
+    assert practised | remaining >= {f"Number {number}." for number in range(30)}
     assert all(row in rows for row in others)
     assert all(row["text"].endswith("Answer: yes") for row in texts)
     assert len(texts) + len(others) in (60, 61)

@@ -37,7 +37,7 @@ class SizedArm:
     """One arm of a run, all its seeds together."""
 
     label: str
-    """Of its axes; `contaminated` in a run of one arm."""
+    """Its name, or that of its axes; `contaminated` in a run of one arm."""
     columns: dict[str, str]
     """Its values of the swept axes, by their columns in tables."""
     parameters: int | None
@@ -57,7 +57,7 @@ def sized_arms(run: Run) -> list[SizedArm]:
     """Return the arms of a run, in its order."""
     arms = {}
     for arm in read(run.settings).arms:
-        label = arm_label(arm.labels.items()) or CONTAMINATED
+        label = arm.name or arm_label(arm.labels.items()) or CONTAMINATED
         if label not in arms:
             arms[label] = SizedArm(
                 label=label,

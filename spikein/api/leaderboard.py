@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
+import spikein
 from analysis.findings import Findings
 from analysis.leaderboard.standings import standings
 from analysis.leaderboard.submission import read_submissions, write_submission
@@ -13,7 +14,6 @@ from detect.ground_truth.bundle import read_bundle, read_header
 from detect.ground_truth.ground_truth import GroundTruth
 from inject.errors import InputError
 from spikein.api.ground_truth import AnyDetector, load_bundle, validate
-from spikein.store.environment import code_version
 from spikein.store.filesystem import AnyPath
 
 BENCHMARK = Path("bench.bundle")
@@ -30,6 +30,7 @@ def submit(
     *,
     folder: AnyPath = ".",
     author: str = "",
+    arm: str | None = None,
     time_limit: float = 60.0,
 ) -> tuple[Validation, list[Path]]:
     """Validate detectors on a benchmark, and write a submission of each one's scores.
@@ -39,22 +40,21 @@ def submit(
         bundle: the benchmark's folder, or its address on the hub.
         folder: in which the folders `submission-NAME` are written.
         author: shown on the leaderboard.
+        arm: as for `validate`.
         time_limit: seconds that a detector may take for 1,000 rows.
 
     Raises:
         InputError: a missing or damaged benchmark, or a detector that cannot score all models.
     """
-    if bundle == BENCHMARK and not BENCHMARK.exists():
+    if Path(bundle) == BENCHMARK and not BENCHMARK.exists():
         raise InputError("no such folder", where=str(bundle), hint=_HINT)
     truth = load_bundle(bundle)
-    validation = replace(
-        validate(detectors, truth, time_limit=time_limit), source=str(bundle)
-    )
+    validation = validate(detectors, truth, arm=arm, time_limit=time_limit)
     written = [
-        write_submission(Path(folder), result, truth, author=author, version=code_version())
+        write_submission(Path(folder), result, truth, author=author, version=spikein.__version__)
         for result in validation.judged
     ]
-    return validation, written
+    return replace(validation, source=str(bundle)), written
 
 
 def leaderboard(

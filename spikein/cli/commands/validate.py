@@ -110,6 +110,7 @@ def validate(
 
       spikein validate my_detector.py:score --bench --author "A. Name"
     """
+    from inject.errors import InputError
     from spikein.api.ground_truth import validate as judge
     from spikein.api.leaderboard import BENCHMARK, submit
     from spikein.store.filesystem import check_file
@@ -117,10 +118,14 @@ def validate(
     if out is not None:
         check_file(out)
     references, submissions = detectors or [], []
+    if author and not bench:
+        raise InputError("only a submission has an author", where="--author", hint="Add --bench.")
     if bench:
-        is_detector = not (Path(truth).exists() or truth.lower().startswith("hf:"))
-        references, truth = ([*references, truth], str(BENCHMARK)) if is_detector else (references, truth)
-        validation, submissions = submit(references, truth, author=author, time_limit=time_limit)
+        if not (Path(truth).exists() or truth.lower().startswith("hf:")):
+            references, truth = [*references, truth], str(BENCHMARK)
+        validation, submissions = submit(
+            references, truth, author=author, arm=arm, time_limit=time_limit
+        )
     else:
         validation = judge(references, truth, arm=arm, time_limit=time_limit, runs=runs, store=store)
     page = None

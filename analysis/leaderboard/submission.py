@@ -12,7 +12,7 @@ from typing import Annotated
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
-from pydantic import Field, StringConstraints, ValidationError
+from pydantic import StringConstraints, ValidationError
 
 from analysis.intervals.influence import Floats
 from analysis.validate.validation import CandidateResult
@@ -28,17 +28,16 @@ SUBMISSION, SCORES = "submission.json", "scores.parquet"
 SCORED = (CONTAMINATED, TWIN)
 """Roles of the models that a submission scores."""
 _SCHEMA = pa.schema([("model", pa.int32()), ("example_id", pa.string()), ("score", pa.float64())])
-_MOST_BYTES = 1 << 20
-Line = Annotated[str, StringConstraints(max_length=200, pattern=r"^[^\x00-\x1f]*$")]
+Line = Annotated[str, StringConstraints(max_length=200)]
 
 
 class Submission(Settings):
     """The content of `submission.json`."""
 
-    detector: Annotated[Line, Field(min_length=1)]
+    detector: Line
     """Its name on the leaderboard."""
-    setting: Line = "-"
-    """The parameters, as in tables."""
+    setting: Line
+    """The parameters, as in tables; empty without any."""
     author: Line = ""
     """Who submits it."""
     benchmark: Line
@@ -47,7 +46,7 @@ class Submission(Settings):
     """Digest of the detector's file, or `built in`."""
     spikein: Line
     """Version that scored it."""
-    seconds: Annotated[float, Field(ge=0)]
+    seconds: float
     """Time to score 1,000 texts."""
     wrong: tuple[Line, ...] = ()
     """Checks of `spikein validate` that found something wrong."""
@@ -87,7 +86,7 @@ def write_submission(
     write_compact(pa.concat_tables(parts), folder / SCORES)
     submission = Submission(
         detector=setting.name,
-        setting=setting.text,
+        setting=setting.text.strip("-"),
         author=author,
         benchmark=truth.content,
         code=setting.known.digest or setting.known.origin,
@@ -124,35 +123,29 @@ def read_submissions(folder: Path, *, benchmark: str) -> dict[Path, Submission]:
             hint="Make one: spikein validate FILE.py:NAME --bench.",
         )
     submissions: dict[Path, Submission] = {}
-    problems: list[InputError] = []
+    problems = []
     for path in paths:
         try:
-            submission = _read(path)
-            _check_version(submission, path, benchmark)
-            if submission.detector in (other.detector for other in submissions.values()):
-                raise InputError(f"{submission.detector!r} was submitted twice", where=str(path))
-            submissions[path.parent] = submission
+            submission = _read(path, benchmark)
         except InputError as error:
             problems.append(error)
+            continue
+        if submission.detector in {other.detector for other in submissions.values()}:
+            repeated = f"{submission.detector!r} was submitted twice"
+            problems.append(InputError(repeated, where=str(path)))
+        submissions[path.parent] = submission
     if problems:
         raise InputErrors(problems, title=f"{len(problems)} of {len(paths)} submissions:")
     return submissions
 
 
-def _read(path: Path) -> Submission:
-    with named_errors(path, hint=None):
-        if path.stat().st_size > _MOST_BYTES:
-            raise InputError(f"has more than {_MOST_BYTES:,} bytes", where=str(path))
-        text = path.read_bytes()
+def _read(path: Path, benchmark: str) -> Submission:
     try:
-        return Submission.model_validate_json(text)
+        with named_errors(path, hint=None):
+            submission = Submission.model_validate_json(path.read_bytes())
     except ValidationError as error:
-        first = error.errors()[0]
-        place = ".".join(map(str, first["loc"]))
-        raise InputError(f"{place}: {first['msg']}".lstrip(": "), where=str(path)) from None
-
-
-def _check_version(submission: Submission, path: Path, benchmark: str) -> None:
+        place, problem = error.errors()[0]["loc"], error.errors()[0]["msg"]
+        raise InputError(f"{'.'.join(map(str, place))}: {problem}", where=str(path)) from None
     if submission.benchmark != benchmark:
         raise InputError(
             f"is for another version of the benchmark (content {submission.benchmark[:12]})",
@@ -160,6 +153,7 @@ def _check_version(submission: Submission, path: Path, benchmark: str) -> None:
             allowed=f"content {benchmark[:12]}",
             hint="Score this version: spikein validate FILE.py:NAME BUNDLE --bench.",
         )
+    return submission
 
 
 def read_scores(

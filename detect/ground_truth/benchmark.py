@@ -75,7 +75,9 @@ def withhold_labels(
         update={
             "models": shown,
             "unlabelled": tuple(hide(model) for model in held_out if model.model == CONTAMINATED),
-            "experiment": re.sub(r"(?m)^seeds:\n(?:- .*\n)+", f"seeds:\n{seeds}", described.experiment),
+            "experiment": re.sub(
+                r"(?m)^seeds:\n(?:- .*\n)+", f"seeds:\n{seeds}", described.experiment
+            ),
             "provenance": origin,
         }
     )

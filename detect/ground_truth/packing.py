@@ -139,7 +139,9 @@ def with_parts(described: Description, parts: Collection[str]) -> Description:
         return tables.model_copy(update={"inputs": inputs, "left_out": tuple(left_out)})
 
     return described.model_copy(
-        update={name: tuple(map(trim, getattr(described, name))) for name in ("models", "unlabelled")}
+        update={
+            name: tuple(map(trim, getattr(described, name))) for name in ("models", "unlabelled")
+        }
     )
 
 

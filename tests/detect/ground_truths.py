@@ -205,9 +205,7 @@ def store_truth(truth: GroundTruth, root: Path) -> Description:
                 replace(row, side="member" if inside else "nonmember")
                 for row, inside in zip(rows, shadow.inside, strict=True)
             ]
-            inputs[f"{number:04d}-membership"] = pool(
-                f"examples/shadow-{number}{of_seed}", sides
-            )
+            inputs[f"{number:04d}-membership"] = pool(f"examples/shadow-{number}{of_seed}", sides)
         for name, statistics in tables.items():
             inputs[name] = f"statistics/{name}-{at}"
             write_statistics(folder(inputs[name]), ids, statistics)

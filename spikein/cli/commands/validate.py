@@ -127,7 +127,9 @@ def validate(
             references, truth, author=author, arm=arm, time_limit=time_limit
         )
     else:
-        validation = judge(references, truth, arm=arm, time_limit=time_limit, runs=runs, store=store)
+        validation = judge(
+            references, truth, arm=arm, time_limit=time_limit, runs=runs, store=store
+        )
     page = None
     if out is not None:
         from analysis.validate.page import write_page
@@ -222,7 +224,9 @@ def bundle(
     ] = None,
     labels_out: Annotated[
         Path | None,
-        option("--labels-out FOLDER", "Write the held-out models with their labels to this folder."),
+        option(
+            "--labels-out FOLDER", "Write the held-out models with their labels to this folder."
+        ),
     ] = None,
     store: RunStore = None,
     runs: RunsFolder = RUNS,

@@ -59,7 +59,9 @@ def test_aucs_are_those_of_the_stored_sides(benchmark_folders, submitted):
         for model in models:
             if model.model != "contaminated":
                 continue
-            used = [at for at, row in enumerate(model.rows) if group == HELD_OUT or row.split == "test"]
+            used = [
+                at for at, row in enumerate(model.rows) if group == HELD_OUT or row.split == "test"
+            ]
             scores = np.array(
                 [float(np.mean(one.log_probability - one.mean_log_prob))
                  for one in model.evidence.statistics["text"]]
@@ -77,9 +79,7 @@ def test_aucs_are_those_of_the_stored_sides(benchmark_folders, submitted):
 
 def test_models_with_the_same_rows_and_scores_make_no_interval_narrower(benchmark_folders):
     truth, labels = benchmark_folders.truths
-    first, second = [
-        model for model in labelled_models(truth, labels) if model.group == HELD_OUT
-    ]
+    first, second = [model for model in labelled_models(truth, labels) if model.group == HELD_OUT]
     scores = np.random.default_rng(3).normal(size=len(first.rows.member))
     alone = mean_auc([first], {first.number: scores}).estimates(confidence=0.95)[0]
     twice = mean_auc([first, second], dict.fromkeys((first.number, second.number), scores))
@@ -117,7 +117,9 @@ def rejected(folder: Path, benchmark) -> dict[str, str]:
 
 
 def sides(table, truth, models) -> np.ndarray:
-    inside = {row.example_id for model in truth.models for row in model.rows if row.side == "member"}
+    inside = {
+        row.example_id for model in truth.models for row in model.rows if row.side == "member"
+    }
     names, numbers = table["example_id"].to_pylist(), table["model"].to_pylist()
     return np.array(
         [name in inside and number in models for name, number in zip(names, numbers, strict=True)]
@@ -206,13 +208,11 @@ def test_a_detector_that_needs_labels_cannot_be_submitted(benchmark_folders, tmp
 
 def test_page_shows_ranks_parts_and_rejections(benchmark_folders, copied, tmp_path):
     change(copied / "submission-wrong.turned", wrong=["batch"], author="<b>A</b>")
-    findings, truth = leaderboard(
-        copied, benchmark_folders.bundle, labels=benchmark_folders.labels
-    )
+    findings, truth = leaderboard(copied, benchmark_folders.bundle, labels=benchmark_folders.labels)
     page = write_page(tmp_path / "page.html", findings, truth).read_text()
     assert "<svg" in page
     assert "<b>A</b>" not in page
-    assert sentences(findings, truth)[0].startswith("wrong.right is best, by AUC 0.")
+    assert sentences(findings, truth)[0].startswith("wrong.right is best; the first has AUC 0.")
     assert [section.title for section in sections(findings)] == [
         "Ranks", "By size and dose", "Rejected",
     ]  # fmt: skip

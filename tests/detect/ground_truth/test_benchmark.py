@@ -65,9 +65,7 @@ def publish(truth: GroundTruth, folder: Path) -> tuple[Path, Path, str]:
     public, organiser, unlabelled = withhold_labels(described, SECRET)
     root = folder / "store"
     write_bundle(folder / "labels", organiser, root, parts=["shadows"])
-    facts = write_bundle(
-        folder / "bench", public, root, parts=["shadows"], unlabelled=unlabelled
-    )
+    facts = write_bundle(folder / "bench", public, root, parts=["shadows"], unlabelled=unlabelled)
     write_card(folder / "bench")
     return folder / "bench", folder / "labels", facts.content
 

@@ -1,16 +1,16 @@
 """The standings of a benchmark: each submission is checked, measured and ranked.
 
-The number of a submission is the mean of its AUCs over models. The models of one seed have the same
-rows, so influence values are averaged by group before they are squared; differences of two
-submissions are paired. A rank has an interval: from one more than the submissions that are better to
-all but those that are worse, by paired differences at a confidence that holds for all pairs
-together (Bonferroni). Submissions are tied unless their difference excludes 0.
+The number of a submission is the mean of its AUCs over models. The models of one seed have the
+same rows, so influence values are averaged by group before they are squared; differences of two
+submissions are paired. A rank has an interval: from one more than the submissions that are better
+to all but those that are worse, by paired differences at a confidence that holds for all pairs
+together (Bonferroni). Submissions with a common best rank are tied.
 
-A submission is rejected when its scores cannot be those of a detector: rows that the benchmark does
-not have, scores that are infinite or missing on one side, that change when they are computed
-again, or an AUC on a clean twin that differs from 0.5 more than the draw of sides explains: the twin
-saw no member, so such scores depend on the labels. An honest detector fails each of the two tests
-with a probability of 0.001. A missing score counts as the median of its model.
+A submission is rejected when its scores cannot be those of a detector: rows that the benchmark
+does not have, scores that are infinite, missing on one side or different when computed again, or an
+AUC on a clean twin that differs from 0.5 more than the draw of sides explains: the twin saw no
+member, so such scores depend on the labels. An honest detector fails each of the two tests with a
+probability of 0.001. A missing score counts as the median of its model.
 """
 
 from collections.abc import Iterator, Mapping, Sequence

@@ -2,16 +2,15 @@
 
 The models of one seed are held out. In the public bundle they are `unlabelled`: the statistics of
 their texts under the contaminated model, its reference and its shadow models. What depends on the
-sides is removed: exposures, stored scores, twins, sides and splits, the order of rows, and the names
-of artifacts. The seed is removed as well, since anyone could draw the sides again from it. The
-organiser's bundle has these models complete.
+sides is removed: exposures, stored scores, twins, sides and splits, the order of rows, and the
+names of artifacts. The seed is removed as well, since anyone could draw the sides again from it.
+The organiser's bundle has these models complete.
 
 The run's identity and time are not in the public bundle, so that two builds have one content.
 """
 
 import re
 from collections.abc import Mapping
-from pathlib import Path
 
 from detect.ground_truth.ground_truth import CONTAMINATED, Description, ModelTables
 from inject.errors import InputError
@@ -41,7 +40,7 @@ def withhold_labels(
         raise InputError(
             f"cannot hold out the seed {seed}",
             where="--hold-out",
-            allowed=f"one of two or more seeds of the run; it has {', '.join(map(str, sorted(arms)))}",
+            allowed=f"one of two or more seeds; the run has {', '.join(map(str, sorted(arms)))}",
         )
     if seed < LEAST_SEED:
         raise InputError(

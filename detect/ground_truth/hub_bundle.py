@@ -287,11 +287,12 @@ def _background(experiment: Mapping[str, Any]) -> str:
     """Return the sources of the background, without paths."""
     corpus = experiment.get("corpus")
     sources = corpus.get("sources") if isinstance(corpus, Mapping) else None
-    return "; ".join(
-        f"{source.get('kind')} {' '.join(source.get('packages') or [source.get('id') or ''])}".strip()
+    names = (
+        [source.get("kind"), *(source.get("packages") or ()), source.get("id")]
         for source in sources or ()
         if isinstance(source, Mapping)
     )
+    return "; ".join(" ".join(map(str, filter(None, parts))) for parts in names)
 
 
 def _model(experiment: Mapping[str, Any]) -> str:

@@ -117,7 +117,8 @@ def validate(
 
     if out is not None:
         check_file(out)
-    references, submissions = detectors or [], []
+    references = detectors or []
+    submissions: list[Path] = []
     if author and not bench:
         raise InputError("only a submission has an author", where="--author", hint="Add --bench.")
     if bench:

@@ -1,4 +1,4 @@
-"""Ranks of submissions: right for known detectors, with intervals; impossible scores are rejected."""
+"""Submissions are ranked rightly and with intervals; impossible scores are rejected."""
 
 import shutil
 from pathlib import Path
@@ -216,7 +216,7 @@ def test_page_shows_ranks_parts_and_rejections(benchmark_folders, copied, tmp_pa
     assert [section.title for section in sections(findings)] == [
         "Ranks", "By size and dose", "Rejected",
     ]  # fmt: skip
-    for text in ("Held-out models", "copies fixed=4", truth.content):
+    for text in ("Held-out AUC", "copies fixed=4", truth.content):
         assert text in page
 
 

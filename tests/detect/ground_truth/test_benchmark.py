@@ -118,7 +118,7 @@ def test_no_file_of_the_public_bundle_contains_the_seed(published):
         table = str(pq.read_table(path).to_pydict()) if path.suffix == ".parquet" else ""
         assert str(SECRET) not in table + path.read_bytes().decode(errors="replace"), path
     assert "seeds:\\n- 0\\ncopies" in (bench / HEADER).read_text()
-    pools = {name for name in bench.glob("examples/unlabelled-*")}
+    pools = set(bench.glob("examples/unlabelled-*"))
     assert len(pools) == 3, "the scored pool, and the sides of two shadow models"
     assert sum({row.side for row in read_examples(pool)} == {"nonmember"} for pool in pools) == 1
 
@@ -130,7 +130,7 @@ def test_card_describes_benchmark(published):
     assert str(SECRET) not in card
 
 
-@pytest.mark.parametrize(("seed", "problem"), [(3, "has 0, "), (0, "can be guessed")])
+@pytest.mark.parametrize(("seed", "problem"), [(3, "the run has 0, "), (0, "can be guessed")])
 def test_seed_that_cannot_be_held_out_is_rejected(tmp_path, seed, problem):
     described = store_truth(make_benchmark(), tmp_path)
     with pytest.raises(InputError, match=problem):

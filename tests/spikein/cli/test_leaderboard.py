@@ -1,4 +1,4 @@
-"""`spikein bundle --hold-out`, `validate --bench` and `leaderboard` on a trained run, end to end."""
+"""`bundle --hold-out`, `validate --bench` and `leaderboard` on a trained run, end to end."""
 
 import json
 from pathlib import Path

@@ -26,7 +26,7 @@ from analysis.compared_rows import missing_scores
 from analysis.findings import Findings, question_table
 from analysis.intervals.clustered import Part
 from analysis.intervals.ends import IntervalMethod
-from analysis.intervals.influence import Floats
+from analysis.intervals.influence import Floats, Sample
 from analysis.intervals.numbers import Numbers
 from analysis.intervals.rows import Rows, auc_numbers, number_groups
 from analysis.leaderboard.submission import Submission, read_scores, scored_models
@@ -76,11 +76,7 @@ def labelled_models(truth: GroundTruth, labels: GroundTruth | None) -> list[Labe
     if labels is None:
         return public
     own = [model for model in labels.models if model.model == CONTAMINATED]
-    described = [
-        [(dict(model.axes), {row.example_id for row in model.rows}) for model in several]
-        for several in (truth.unlabelled, own)
-    ]
-    if described[0] != described[1]:
+    if [_contents(model) for model in own] != [_contents(model) for model in truth.unlabelled]:
         raise InputError(
             "has other models or rows than those that the benchmark holds out",
             where="--labels",
@@ -90,6 +86,10 @@ def labelled_models(truth: GroundTruth, labels: GroundTruth | None) -> list[Labe
         _with_labels(len(truth.models) + at, HELD_OUT, model, own[at])
         for at, model in enumerate(truth.unlabelled)
     ]
+
+
+def _contents(model: ScoredModel) -> tuple[dict[str, str], set[str]]:
+    return dict(model.axes), {row.example_id for row in model.rows}
 
 
 def _with_labels(
@@ -102,18 +102,14 @@ def _with_labels(
     copies = labelled.copies
     seen = [copies is None or copies.get(row.example_id, 0) > 0 for row in rows]
     dataset = [row.dataset for row in rows]
-    return LabelledModel(
-        number,
-        group,
-        labelled,
-        Rows(
-            seed=np.full(len(rows), labelled.seed),
-            dataset=np.array(dataset, dtype=object),
-            group=number_groups(dataset, [row.group for row in rows]),
-            member=used & inside & np.array(seen, dtype=bool),
-            nonmember=used & ~inside,
-        ),
+    table = Rows(
+        seed=np.full(len(rows), labelled.seed),
+        dataset=np.array(dataset, dtype=object),
+        group=number_groups(dataset, [row.group for row in rows]),
+        member=used & inside & np.array(seen, dtype=bool),
+        nonmember=used & ~inside,
     )
+    return LabelledModel(number, group, labelled, table)
 
 
 def mean_auc(models: Sequence[LabelledModel], scores: Mapping[int, Floats]) -> Numbers:
@@ -132,11 +128,8 @@ def mean_auc(models: Sequence[LabelledModel], scores: Mapping[int, Floats]) -> N
 def _mean(parts: Sequence[Part]) -> Part:
     """Return the mean of numbers on the same groups."""
     columns: Any = zip(*(part.sample for part in parts), strict=True)
-    value, influence, freedom, _, of_rows = (np.mean(column, axis=0) for column in columns)
-    sample = parts[0].sample._replace(
-        value=value, influence=influence, freedom=freedom, of_rows=of_rows
-    )
-    return parts[0]._replace(sample=sample)
+    mean = Sample(*(np.mean(column, axis=0) for column in columns))
+    return parts[0]._replace(sample=mean._replace(groups=parts[0].sample.groups))
 
 
 def rank_intervals(numbers: Sequence[Numbers], *, confidence: float) -> list[tuple[int, int]]:
@@ -193,11 +186,7 @@ def standings(
 
 
 def _head(submission: Submission) -> dict[str, Any]:
-    names = ("detector", "setting", "author", "code", "seconds")
-    return {
-        **{name: getattr(submission, name) for name in names},
-        "wrong": ", ".join(submission.wrong),
-    }
+    return {**submission.model_dump(), "wrong": ", ".join(submission.wrong)}
 
 
 def _aucs(

@@ -7,12 +7,11 @@ one row per model and example. Models are numbered as in the bundle, unlabelled 
 import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Annotated
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
-from pydantic import StringConstraints, ValidationError
+from pydantic import ValidationError
 
 from analysis.intervals.influence import Floats
 from analysis.validate.validation import CandidateResult
@@ -28,34 +27,33 @@ SUBMISSION, SCORES = "submission.json", "scores.parquet"
 SCORED = (CONTAMINATED, TWIN)
 """Roles of the models that a submission scores."""
 _SCHEMA = pa.schema([("model", pa.int32()), ("example_id", pa.string()), ("score", pa.float64())])
-Line = Annotated[str, StringConstraints(max_length=200)]
 
 
 class Submission(Settings):
     """The content of `submission.json`."""
 
-    detector: Line
+    detector: str
     """Its name on the leaderboard."""
-    setting: Line
+    setting: str
     """The parameters, as in tables; empty without any."""
-    author: Line = ""
-    """Who submits it."""
-    benchmark: Line
+    author: str = ""
+    """Who submits it; added by hand."""
+    benchmark: str
     """Content of the bundle that was scored."""
-    code: Line
+    code: str
     """Digest of the detector's file, or `built in`."""
-    spikein: Line
+    spikein: str
     """Version that scored it."""
     seconds: float
     """Time to score 1,000 texts."""
-    wrong: tuple[Line, ...] = ()
+    wrong: tuple[str, ...] = ()
     """Checks of `spikein validate` that found something wrong."""
-    scores: Line
+    scores: str
     """SHA-256 of `scores.parquet`."""
 
 
 def write_submission(
-    parent: Path, result: CandidateResult, truth: GroundTruth, *, author: str, version: str
+    parent: Path, result: CandidateResult, truth: GroundTruth, *, version: str
 ) -> Path:
     """Score all models in the requested setting; write and return the folder `submission-NAME`.
 
@@ -87,7 +85,6 @@ def write_submission(
     submission = Submission(
         detector=setting.name,
         setting=setting.text.strip("-"),
-        author=author,
         benchmark=truth.content,
         code=setting.known.digest or setting.known.origin,
         spikein=version,

@@ -36,17 +36,12 @@ def withhold_labels(
         InputError: a seed that can be guessed, or that leaves no model on one of the two sides.
     """
     arms = {model.seed for model in described.models if model.model == CONTAMINATED}
-    if seed not in arms or len(arms) < 2:
+    if seed not in arms or len(arms) < 2 or seed < LEAST_SEED:
         raise InputError(
             f"cannot hold out the seed {seed}",
             where="--hold-out",
-            allowed=f"one of two or more seeds; the run has {', '.join(map(str, sorted(arms)))}",
-        )
-    if seed < LEAST_SEED:
-        raise InputError(
-            f"the seed {seed} can be guessed, and with it anyone could draw the members again",
-            where="--hold-out",
-            allowed=f"at least {LEAST_SEED}",
+            allowed=f"one of two or more seeds of the run, which has {sorted(arms)}; at least "
+            f"{LEAST_SEED}, since anyone who guesses it can draw the members again",
             hint="Run with a random seed: python -c 'import secrets; print(secrets.randbits(62))'.",
         )
     names: dict[str, str] = {}

@@ -258,7 +258,7 @@ def dataset_card(
         address=address,
         content=content,
         model=_model(experiment),
-        background=_background(experiment),
+        sources=(experiment.get("corpus") or {}).get("sources") or (),
         seeds={str(model.seed) for model in described.models},
         detectors={
             name.partition(":")[0] for model in described.models for name in model.detectors
@@ -281,18 +281,6 @@ def _licences(datasets: Iterable[str], experiment: Mapping[str, Any]) -> dict[st
     licences = {source.name: source.licence for source in data_sets()} | {"fictional": _INVENTED}
     unknown = "not known to spikein: ask its publisher"
     return {name: licences.get(kinds.get(name, name), unknown) for name in datasets}
-
-
-def _background(experiment: Mapping[str, Any]) -> str:
-    """Return the sources of the background, without paths."""
-    corpus = experiment.get("corpus")
-    sources = corpus.get("sources") if isinstance(corpus, Mapping) else None
-    names = (
-        [source.get("kind"), *(source.get("packages") or ()), source.get("id")]
-        for source in sources or ()
-        if isinstance(source, Mapping)
-    )
-    return "; ".join(" ".join(map(str, filter(None, parts))) for parts in names)
 
 
 def _model(experiment: Mapping[str, Any]) -> str:

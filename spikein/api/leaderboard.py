@@ -18,10 +18,6 @@ from spikein.store.filesystem import AnyPath
 
 BENCHMARK = Path("bench.bundle")
 """The bundle of a benchmark unless another is given."""
-_HINT = (
-    "Build the benchmark (make bench-bundle), or give its folder or address: "
-    "spikein validate FILE.py:NAME hf://datasets/OWNER/NAME --bench."
-)
 
 
 def submit(
@@ -29,7 +25,6 @@ def submit(
     bundle: AnyPath = BENCHMARK,
     *,
     folder: AnyPath = ".",
-    author: str = "",
     arm: str | None = None,
     time_limit: float = 60.0,
 ) -> tuple[Validation, list[Path]]:
@@ -39,7 +34,6 @@ def submit(
         detectors: as for `validate`.
         bundle: the benchmark's folder, or its address on the hub.
         folder: in which the folders `submission-NAME` are written.
-        author: shown on the leaderboard.
         arm: as for `validate`.
         time_limit: seconds that a detector may take for 1,000 rows.
 
@@ -47,11 +41,16 @@ def submit(
         InputError: a missing or damaged benchmark, or a detector that cannot score all models.
     """
     if Path(bundle) == BENCHMARK and not BENCHMARK.exists():
-        raise InputError("no such folder", where=str(bundle), hint=_HINT)
+        raise InputError(
+            "no such folder",
+            where=str(bundle),
+            hint="Build the benchmark (make bench-bundle), or name its folder or address: "
+            "spikein validate FILE.py:NAME hf://datasets/OWNER/NAME --bench.",
+        )
     truth = load_bundle(bundle)
     validation = validate(detectors, truth, arm=arm, time_limit=time_limit)
     written = [
-        write_submission(Path(folder), result, truth, author=author, version=spikein.__version__)
+        write_submission(Path(folder), result, truth, version=spikein.__version__)
         for result in validation.judged
     ]
     return replace(validation, source=str(bundle)), written

@@ -65,9 +65,6 @@ def validate(
             "submission to its leaderboard.",
         ),
     ] = False,
-    author: Annotated[
-        str, option("--author NAME", "With --bench: the name on the leaderboard.")
-    ] = "",
     strict: Annotated[
         bool,
         option("--strict", "Exit 1 if any check finds a detector [cyan]wrong[/]; for CI."),
@@ -108,9 +105,8 @@ def validate(
 
       spikein validate my_detector.py:score quickstart.bundle --strict --json > verdict.json
 
-      spikein validate my_detector.py:score --bench --author "A. Name"
+      spikein validate my_detector.py:score --bench
     """
-    from inject.errors import InputError
     from spikein.api.ground_truth import validate as judge
     from spikein.api.leaderboard import BENCHMARK, submit
     from spikein.store.filesystem import check_file
@@ -119,14 +115,10 @@ def validate(
         check_file(out)
     references = detectors or []
     submissions: list[Path] = []
-    if author and not bench:
-        raise InputError("only a submission has an author", where="--author", hint="Add --bench.")
     if bench:
         if not (Path(truth).exists() or truth.lower().startswith("hf:")):
             references, truth = [*references, truth], str(BENCHMARK)
-        validation, submissions = submit(
-            references, truth, author=author, arm=arm, time_limit=time_limit
-        )
+        validation, submissions = submit(references, truth, arm=arm, time_limit=time_limit)
     else:
         validation = judge(
             references, truth, arm=arm, time_limit=time_limit, runs=runs, store=store
@@ -143,7 +135,7 @@ def validate(
         if page is not None:
             say(f"Page: {page}", style="bold")
         for submission in submissions:
-            say(f"Submission: {submission}", style="bold")
+            say(f"Submission: {submission}; add your name in submission.json", style="bold")
     for refused in validation.refused:
         warn(f"Not judged ({refused.kind}): {refused.problem}")
     wrong = [

@@ -196,8 +196,8 @@ def _aucs(
     ranked: str,
     confidence: float,
 ) -> Iterator[dict[str, Any]]:
-    places = dict.fromkeys((model.group, part) for model in arms for part in model.parts)
-    for group, part in places:
+    places = {(model.group, part) for model in arms for part in model.parts}
+    for group, part in sorted(places, key=lambda at: (at[0] != ranked, at[1].count(","), at[1])):
         models = [model for model in arms if model.group == group and part in model.parts]
         (auc,) = mean_auc(models, scores).estimates(confidence=confidence)
         kind = "rank" if (group, part) == (ranked, ALL) else "auc"

@@ -71,9 +71,11 @@ def test_validate_bench_and_leaderboard(built, monkeypatch):
     arguments = ("leaderboard", ".", "--labels", "bench.labels", "--out", "board.html")
     assert "Page: board.html" in invoke(*arguments, code=0).output
     rows = json.loads(invoke(*arguments[:-2], "--json", code=0).output)["findings"]
-    ranked = [row["detector"] for row in rows if row["kind"] == "rank"]
+    ranked = {row["detector"]: row for row in rows if row["kind"] == "rank"}
     assert sorted(ranked) == ["loss", "wrong.right", "wrong.turned"]
-    assert ranked[-1] == "wrong.turned"
+    assert {row["models"] for row in ranked.values()} == {"held-out"}
+    right, turned = (ranked[f"wrong.{name}"]["value"] for name in ("right", "turned"))
+    assert right + turned == pytest.approx(1)
 
 
 def test_validate_bench_without_a_benchmark_explains_how_to_get_it(monkeypatch, tmp_path):

@@ -59,12 +59,12 @@ def sections(findings: Findings) -> list[Section]:
     reasons = Items([f"{row['detector']}: {row['reason']}." for row in rejected])
     caption = "Mean over the models with each value, and each arm."
     parts = _crossed(findings, whole=False).tables("AUC by models", "Detector", caption)
-    every = (
+    all_sections = (
         Section("ranks", "Ranks", "Ranks", [_rank_table(findings)]),
         Section("parts", "By size and dose", "By size and dose", parts),
         Section("rejected", "Rejected", "Rejected", [reasons] if rejected else []),
     )
-    return [section for section in every if section.parts]
+    return [section for section in all_sections if section.parts]
 
 
 def _rank_table(findings: Findings) -> Table:

@@ -62,12 +62,12 @@ def withhold_labels(
         )
 
     held_out = tuple(model for model in described.models if model.seed == seed)
-    shown = tuple(model for model in described.models if model.seed != seed)
+    public_models = tuple(model for model in described.models if model.seed != seed)
     seeds = "".join(f"- {other}\n" for other in sorted(arms - {seed}))
     origin = described.provenance.model_copy(update={"run": "", "finished": "", "artifacts": ()})
     public = described.model_copy(
         update={
-            "models": shown,
+            "models": public_models,
             "unlabelled": tuple(hide(model) for model in held_out if model.model == CONTAMINATED),
             "experiment": re.sub(
                 r"(?m)^seeds:\n(?:- .*\n)+", f"seeds:\n{seeds}", described.experiment

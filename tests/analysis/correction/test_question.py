@@ -112,9 +112,7 @@ def test_rows_by_copies_are_about_the_members_of_that_number(tmp_path):
     arm = arm_of(tmp_path, gain=1.0, least_copies=5)
     place = {"estimator": "naive", "calibration_items": 10, "contaminated_share": 0.3,
              "outcome": "contaminated"}  # fmt: skip
-    naive = {
-        row["copies"]: row for row in ask(arm, settings=FAST) if place.items() <= row.items()
-    }
+    naive = {row["copies"]: row for row in ask(arm, settings=FAST) if place.items() <= row.items()}
     loaded = load_arm(arm)
     copies = loaded.copies[loaded.test & (loaded.copies > 0)]
     twin = {row.example_id: row.correct_plain for row in read_accuracy(arm.further["twin_answers"])}

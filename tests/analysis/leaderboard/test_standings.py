@@ -63,8 +63,8 @@ def test_aucs_are_those_of_the_stored_sides(benchmark_folders, submitted):
                 at for at, row in enumerate(model.rows) if group == HELD_OUT or row.split == "test"
             ]
             scores = np.array(
-                [float(np.mean(one.log_probability - one.mean_log_prob))
-                 for one in model.evidence.statistics["text"]]
+                [float(np.mean(tokens.log_probability - tokens.mean_log_prob))
+                 for tokens in model.evidence.statistics["text"]]
             )  # fmt: skip
             inside = [at for at in used if model.rows[at].side == "member"]
             outside = [at for at in used if model.rows[at].side == "nonmember"]
@@ -91,7 +91,7 @@ def test_rank_intervals_hold_all_true_ranks_in_95_percent_of_leaderboards():
     random = np.random.default_rng(11)
     member = np.arange(150) < 60
     shifts, true = np.array([1.2, 0.7, 0.7, 0.2]), [(1, 1), (2, 3), (2, 3), (4, 4)]
-    held = narrow = 0
+    covered = narrow = 0
     for _ in range(150):
         shared = random.normal(size=150)
         numbers = [
@@ -102,12 +102,12 @@ def test_rank_intervals_hold_all_true_ranks_in_95_percent_of_leaderboards():
             for shift in shifts
         ]
         ranks = rank_intervals(numbers, confidence=0.95)
-        held += all(
+        covered += all(
             low <= best and worst <= high
             for (low, high), (best, worst) in zip(ranks, true, strict=True)
         )
         narrow += ranks[0][1] < 4
-    assert held >= 0.95 * 150 - 3 * (0.05 * 0.95 * 150) ** 0.5
+    assert covered >= 0.95 * 150 - 3 * (0.05 * 0.95 * 150) ** 0.5
     assert narrow > 100
 
 
@@ -128,11 +128,11 @@ def sides(table, truth, models) -> np.ndarray:
 
 def test_scores_that_depend_on_labels_are_rejected(benchmark_folders, copied):
     truth, _ = benchmark_folders.truths
-    every = range(len(truth.models))
+    numbers = range(len(truth.models))
     change(
         copied / "submission-wrong.right",
         lambda table: with_scores(
-            table, table["score"].to_numpy() + 100.0 * sides(table, truth, every)
+            table, table["score"].to_numpy() + 100.0 * sides(table, truth, numbers)
         ),
     )
     reasons = rejected(copied, benchmark_folders)

@@ -121,35 +121,3 @@ def test_table_numbers_are_in_the_file_and_one_table_is_kept(tmp_path: Path):
     assert [difference, named, "min_k", "0.04", "-0.01", "0.06"] in rows
     captions = [row[3] for row in rows if row[2] == "caption"]
     assert "Default settings, `test` rows, all datasets, 95 % intervals." in captions
-
-
-def test_errors_of_corrected_scores_are_in_points_the_closest_detector_first(tmp_path: Path):
-    place = {"sweep.copies": "", "dataset": "imdb", "copies": "4", "outcome": "contaminated",
-             "contaminated_share": 0.3, "calibration_items": 20, "n_members": 40,
-             "n_nonmembers": 90}  # fmt: skip
-    free = [{**place, "estimator": name, "detector": None, "value": 0.12, "low": 0.1, "high": 0.14,
-             "rmse": 0.12} for name in ("naive", "imputed", "oracle")]  # fmt: skip
-    by_scores = [
-        {**place, "estimator": name, "detector": detector, "value": error, "low": error - 0.02,
-         "high": error + 0.02, "rmse": abs(error)}
-        for detector, error in (("loss", 0.05), ("min_k", -0.03), ("lira", 0.001))
-        for name in ("weighted", "hard", "largest_gain", "combined")
-    ]  # fmt: skip
-    smaller = [{**row, "calibration_items": 10, "value": 0.9} for row in free + by_scores]
-    other = [{**row, "contaminated_share": 0.5, "value": 0.9} for row in free + by_scores]
-    table = pa.Table.from_pylist([*smaller, *free, *by_scores, *other])
-    run = run_folder(tmp_path, correction=table)
-    content = written(run, into=tmp_path, figures=[], by_dataset=[])
-    naive, near = "+12.0 [+10.0, +14.0]", "-3.0 [-5.0, -1.0]"
-    closest = f"| imdb | 4 | 20 | 40 / 90 | min_k | {naive} | {naive} | {near} |"
-    title, whole = "## Error of the corrected score", content.splitlines()
-    first = whole[whole.index(title) : whole.index(f"{title} by detector")]
-    assert [line.startswith(f"|  {closest}") for line in first if "imdb" in line] == [True]
-    assert "| loss |" in content
-    assert "lira" not in content
-    assert "90.0" not in content
-
-
-def test_a_run_without_corrected_scores_has_no_such_table(tmp_path: Path):
-    run = run_folder(tmp_path, correction=pa.table({"outcome": []}))
-    assert "corrected" not in written(run, into=tmp_path, figures=[], by_dataset=[])

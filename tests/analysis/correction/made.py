@@ -14,13 +14,7 @@ OPTIONS = 4
 
 
 def answered(
-    arm: Arm,
-    folder: Path,
-    *,
-    seed: int = 0,
-    clean: float = 0.6,
-    gain: float = 0.3,
-    least_copies: int = 1,
+    arm: Arm, folder: Path, *, seed: int = 0, clean: float = 0.6, gain: float = 0.3
 ) -> Arm:
     """Return an arm with answers: its own, those of its clean twin and those of its base model.
 
@@ -30,13 +24,12 @@ def answered(
         seed: of the answers.
         clean: accuracy without contamination; item difficulties spread around it.
         gain: share of the wrong answers to members that contamination turns right.
-        least_copies: of the members whose answers it changes.
     """
     draw = np.random.default_rng(seed)
     examples = read_examples(arm.examples)
     ability = np.clip(clean + 0.2 * draw.standard_normal(len(examples)), 0.02, 0.98)
-    copies = arm.copies or {}
-    seen = np.array([copies.get(e.example_id, 0) >= least_copies for e in examples])
+    seen = np.array([arm.copies is not None and arm.copies.get(e.example_id, 0) > 0
+                     for e in examples])  # fmt: skip
     twin = draw.random(len(examples)) < ability
     own = twin | (seen & (draw.random(len(examples)) < gain))
     base = draw.random(len(examples)) < ability

@@ -21,18 +21,14 @@ def arm_of(folder: Path, seed: int = 0, **more):
     return answered(arm, folder / f"answers-{seed}", seed=seed, **more)
 
 
-WHOLE = FAST.model_copy(update={"min_members": 1000})
-"""Without rows by copies, which take most of the time."""
-
-
-def ask(*arms, settings: AnalysisSettings = WHOLE):
+def ask(*arms, settings: AnalysisSettings = FAST):
     ((cohort, same),) = cohorts(arms).items()
     loaded = [load_arm(arm) for arm in same]
     return correction_rows(cohort, loaded, choose_settings(loaded, settings), settings)
 
 
 def test_findings_have_every_estimator_by_detector_size_and_share(tmp_path):
-    table = analyse([arm_of(tmp_path)], WHOLE).tables["correction"]
+    table = analyse([arm_of(tmp_path)], FAST).tables["correction"]
     rows = table.to_pylist()
     assert rows[0]["estimator"] == "above_chance"
     assert rows[0]["low"] > 0
@@ -87,7 +83,7 @@ def test_only_test_rows_that_all_models_answered_are_used(tmp_path):
 def test_members_without_a_copy_count_as_the_settings_require(tmp_path):
     arm = arm_of(tmp_path)
     apart, together = (
-        next(row for row in ask(arm, settings=WHOLE.model_copy(update={"zero_copies": zero}))
+        next(row for row in ask(arm, settings=FAST.model_copy(update={"zero_copies": zero}))
              if row["estimator"] == "naive")
         for zero in ("apart", "nonmember")
     )  # fmt: skip
@@ -105,30 +101,3 @@ def test_seeds_of_an_arm_have_one_row_each(tmp_path):
     naive = [row for row in rows if row["estimator"] == "naive"]
     assert {row["draws"] for row in naive} == {600}
     assert all(isfinite(row["low"]) for row in naive)
-
-
-def test_rows_by_copies_are_about_the_members_of_that_number(tmp_path):
-    """Contamination changes the answers to members of five or more copies, and all of those."""
-    arm = arm_of(tmp_path, gain=1.0, least_copies=5)
-    place = {"estimator": "naive", "calibration_items": 10, "contaminated_share": 0.3,
-             "outcome": "contaminated"}  # fmt: skip
-    naive = {row["copies"]: row for row in ask(arm, settings=FAST) if place.items() <= row.items()}
-    loaded = load_arm(arm)
-    copies = loaded.copies[loaded.test & (loaded.copies > 0)]
-    twin = {row.example_id: row.correct_plain for row in read_accuracy(arm.further["twin_answers"])}
-    assert {"all", "3", "4", "5-8"} <= naive.keys()
-    assert not any(label.endswith("+") for label in naive)
-    for label, row in naive.items():
-        low, high = {"all": (1, 99), "5-8": (5, 8)}.get(label, (int(label[0]), int(label[0])))
-        inside = loaded.test & (loaded.copies >= low) & (loaded.copies <= high)
-        assert row["n_members"] == ((copies >= low) & (copies <= high)).sum() == inside.sum()
-        wrong = [copies >= 5 and not twin[e.example_id] for e, copies, within
-                 in zip(loaded.examples, loaded.copies, inside, strict=True) if within]  # fmt: skip
-        assert row["value"] == pytest.approx(0.3 * np.mean(wrong), abs=0.02)
-        if high < 5:
-            assert row["value"] == 0
-
-
-def test_members_of_one_number_of_copies_have_no_rows_by_copies(tmp_path):
-    arm = make_arm(tmp_path / "arm", axes={}, seed=0, effect=0.8, datasets=("fictional",), fixed=2)
-    assert {row["copies"] for row in ask(answered(arm, tmp_path), settings=FAST)} == {"all"}

@@ -59,29 +59,6 @@ def test_a_wrong_option_is_refused(answers, words, message):
     assert message in " ".join(invoke("correct", answers, *words, code=2).output.split())
 
 
-def test_columns_that_are_not_used_are_listed(tmp_path):
-    rows = [{**row, "zlib": "1", "ID": "a"} for row in made_rows(3)]
-    path = write(tmp_path / "a.csv", rows, ("ID", "correct", "member", "score", "zlib"))
-    assert "Columns not used: ID, zlib." in invoke("correct", path, code=0).output
-    printed = json.loads(invoke("correct", path, "--scores", "score,ZLIB", "--json").stdout)
-    assert printed["unused_columns"] == ["ID"]
-
-
-def test_few_known_members_and_accuracy_at_chance_end_with_2_before_any_estimate(tmp_path):
-    rows = made_rows(4)
-    members = [row for row in rows if row["member"] == "member"]
-    few = write(tmp_path / "few.csv", [row for row in rows if row not in members[9:]])
-    output = invoke("correct", few, code=2).output
-    assert "few.csv: 9 rows are known members. Allowed: 10 or more." in output
-    guessed = [
-        {**row, "correct": "wrong" if at % 4 else "right"} for at, row in enumerate(made_rows(5))
-    ]
-    path = write(tmp_path / "chance.csv", guessed)
-    output = invoke("correct", path, "--options", 4, code=2).output
-    assert "is within noise of chance, 0.25" in output
-    assert "Intervals" not in output
-
-
 def test_a_missing_file_and_a_wrong_value_end_with_2(tmp_path):
     assert "no such file" in invoke("correct", tmp_path / "none.csv", code=2).output
     rows = made_rows(2)

@@ -12,7 +12,13 @@ The run's identity and time are not in the public bundle, so that two builds hav
 import re
 from collections.abc import Mapping
 
-from detect.ground_truth.ground_truth import CONTAMINATED, Description, ModelTables
+from detect.ground_truth.ground_truth import (
+    CONTAMINATED,
+    RETRAINED,
+    TWIN,
+    Description,
+    ModelTables,
+)
 from inject.errors import InputError
 
 WITHHELD = -1
@@ -44,6 +50,15 @@ def withhold_labels(
             f"{LEAST_SEED}, since anyone who guesses it can draw the members again",
             hint="Run with a random seed: python -c 'import secrets; print(secrets.randbits(62))'.",
         )
+    held_out = tuple(model for model in described.models if model.seed == seed)
+    # A twin may be the arm's reference (`detect.reference`); its statistics would reveal the sides.
+    of_twins = {
+        name
+        for model in held_out
+        if model.model in (TWIN, RETRAINED)
+        for role, name in model.inputs.items()
+        if role.startswith("view-")
+    }
     names: dict[str, str] = {}
 
     def rename(name: str) -> str:
@@ -54,14 +69,13 @@ def withhold_labels(
         inputs = {
             role: name if role == "frequency" else rename(name)
             for role, name in sorted(model.inputs.items())
-            if _EVIDENCE.fullmatch(role)
+            if _EVIDENCE.fullmatch(role) and name not in of_twins
         }
         places = {"scores": rename(model.scores), "examples": rename(model.examples)}
         return model.model_copy(
             update={"seed": WITHHELD, "trained": None, "inputs": inputs, **places}
         )
 
-    held_out = tuple(model for model in described.models if model.seed == seed)
     public_models = tuple(model for model in described.models if model.seed != seed)
     seeds = "".join(f"- {other}\n" for other in sorted(arms - {seed}))
     origin = described.provenance.model_copy(update={"run": "", "finished": "", "artifacts": ()})

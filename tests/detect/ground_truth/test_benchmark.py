@@ -123,6 +123,18 @@ def test_no_file_of_the_public_bundle_contains_the_seed(published):
     assert sum({row.side for row in read_examples(pool)} == {"nonmember"} for pool in pools) == 1
 
 
+def test_a_clean_twin_is_no_reference_of_an_unlabelled_model(tmp_path):
+    described = store_truth(make_benchmark(), tmp_path)
+    *others, twin = described.models
+    own = {"reference": twin.inputs["view-text"]}
+    arms = [model.model_copy(update={"inputs": {**model.inputs, **own}}) for model in others]
+    public, _, unlabelled = withhold_labels(
+        described.model_copy(update={"models": (*arms, twin)}), SECRET
+    )
+    assert all("reference" not in model.inputs for model in public.unlabelled)
+    assert twin.inputs["view-text"] not in unlabelled.values()
+
+
 def test_card_describes_benchmark(published):
     card = (published[0] / CARD).read_text()
     for words in ("held out", published[2], "--bench", "Limits", "withheld"):

@@ -107,6 +107,7 @@ def validate(
 
       spikein validate my_detector.py:score --bench
     """
+    from detect.ground_truth.hub_bundle import is_address
     from spikein.api.ground_truth import validate as judge
     from spikein.api.leaderboard import BENCHMARK, submit
     from spikein.store.filesystem import check_file
@@ -116,7 +117,7 @@ def validate(
     references = detectors or []
     submissions: list[Path] = []
     if bench:
-        if not (Path(truth).exists() or truth.lower().startswith("hf:")):
+        if not (Path(truth).exists() or is_address(truth)):
             references, truth = [*references, truth], str(BENCHMARK)
         validation, submissions = submit(references, truth, arm=arm, time_limit=time_limit)
     else:

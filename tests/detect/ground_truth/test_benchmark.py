@@ -123,7 +123,7 @@ def test_no_file_of_the_public_bundle_contains_the_seed(published):
     assert sum({row.side for row in read_examples(pool)} == {"nonmember"} for pool in pools) == 1
 
 
-def test_a_clean_twin_is_no_reference_of_an_unlabelled_model(tmp_path):
+def test_a_clean_twin_is_not_the_reference_of_an_unlabelled_model(tmp_path):
     described = store_truth(make_benchmark(), tmp_path)
     *others, twin = described.models
     own = {"reference": twin.inputs["view-text"]}

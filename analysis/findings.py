@@ -88,6 +88,9 @@ _QUESTIONS = {
         own_rows=unscored versus versus_setting dataset copies metric value low high {_SEEDS}
         interval=caution check=factor severity=verdict found=shown meaning=phase
         action=steps_since_copy""",
+    "leaderboard": f"""kind detector setting author=side code=method models=model part=factor
+        value low high best_rank=step worst_rank=pairs n_models=n_groups {_SEEDS}
+        interval=caution seconds=x wrong=phase reason=shown""",
     "unlearning": """model method dataset copies measure=metric detector setting value low high
         forget=n_members holdout=n_nonmembers groups=n_groups seeds=n_seeds note=caution""",
     "verdict": """method measure=metric detector versus kind verdict value low high unlearned

@@ -55,6 +55,13 @@ def test_test_and_tool_targets_add_development_requirements(target):
 
 
 @needs_make
+def test_the_benchmark_is_built_with_a_secret_seed_by_one_command():
+    done = commands("bench-bundle")
+    assert "randbits(62)" in done
+    assert done.index('run bench "seeds=[0,$SECRET]"') < done.index("--hold-out $SECRET")
+
+
+@needs_make
 def test_the_quick_tests_run_on_all_cores():
     last = commands("test-quick").rstrip().splitlines()[-1]
     assert " -n 2 " in last

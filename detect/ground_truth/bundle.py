@@ -60,7 +60,11 @@ def read_bundle(path: Path) -> GroundTruth:
     described = check_files(path, values)
     try:
         truth = read_ground_truth(described, path, withheld=True, content=values["content"])
-        for tables, model in zip(described.models, truth.models, strict=True):
+        for tables, model in zip(
+            (*described.models, *described.unlabelled),
+            (*truth.models, *truth.unlabelled),
+            strict=True,
+        ):
             _check_rows(model, path / tables.examples / EXAMPLES_FILE)
             _check_scores(model, path / tables.scores)
     except (AttributeError, LookupError, TypeError, ValueError) as error:
@@ -87,9 +91,9 @@ def check_files(path: Path, values: Mapping[str, Any]) -> Description:
     _check_sizes(path, list(values["files"]))
     try:
         described = Description.model_validate(
-            {name: values[name] for name in Description.model_fields}
+            {name: values[name] for name in Description.model_fields if name in values}
         )
-    except (KeyError, ValidationError) as error:
+    except ValidationError as error:
         first = str(error).splitlines()[0]
         raise _error(f"{HEADER} does not describe a ground truth: {first}", path) from None
     stored = {name.rpartition("/")[0] for name in values["files"]}

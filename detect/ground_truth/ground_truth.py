@@ -91,11 +91,13 @@ class Description(Settings):
     experiment: str
     provenance: Provenance
     models: tuple[ModelTables, ...]
+    unlabelled: tuple[ModelTables, ...] = ()
+    """Models of a benchmark whose labels are withheld (`detect.ground_truth.benchmark`)."""
 
     @property
     def artifacts(self) -> set[str]:
         """The artifacts of all models."""
-        return set().union(*(model.artifacts for model in self.models))
+        return set().union(*(model.artifacts for model in (*self.models, *self.unlabelled)))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -154,6 +156,9 @@ class GroundTruth:
     provenance: Provenance
     content: str = ""
     """The digest that names the bundle's content; empty if there is no bundle."""
+    unlabelled: tuple[ScoredModel, ...] = ()
+    """Models of a benchmark whose labels are withheld: no stored scores and copies, all rows as
+    non-members of the split `test`, and no `members` in their evidence."""
 
     @property
     def axes(self) -> tuple[str, ...]:
@@ -180,6 +185,11 @@ def read_ground_truth(
         experiment=described.experiment,
         provenance=described.provenance,
         content=content,
+        unlabelled=tuple(
+            replace(model, evidence=replace(model.evidence, members=None))
+            for tables in described.unlabelled
+            for model in (_model(tables, root, shared, withheld),)
+        ),
     )
 
 

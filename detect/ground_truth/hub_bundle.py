@@ -22,6 +22,7 @@ from detect.ground_truth.bundle import FILE, HEADER, check_files, read_header
 from detect.ground_truth.ground_truth import CONTAMINATED, Description
 from inject.errors import InputError, Unreachable
 from inject.examples.example import Example, read_examples
+from inject.files import write_text
 from inject.hub.address import SCHEME, fetch_address, parse_address
 from inject.hub.snapshot import fetch_snapshot
 from inject.hub.upload import RemoteDataset, inspect_repo, upload
@@ -141,10 +142,7 @@ def prepare_push(
             where=str(path / HEADER),
             hint="Remove it from the experiment file, run it and pack it again.",
         )
-    pools = {model.examples for model in described.models}
-    rows: dict[str, Example] = {
-        row.example_id: row for name in sorted(pools) for row in read_examples(path / name)
-    }
+    rows = _all_rows(path, described)
     remote = inspect_repo(hub_id, branch=branch, private=private)
     if remote.files and HEADER not in remote.files and set(remote.files) - _OURS:
         raise InputError(
@@ -154,7 +152,11 @@ def prepare_push(
         )
     content = str(header["content"])
     card = dataset_card(
-        described, list(rows.values()), hub_id=hub_id, content=content, licence=licence
+        described,
+        list(rows.values()),
+        address=f"{SCHEME}datasets/{hub_id}",
+        content=content,
+        licence=licence,
     )
     return Push(
         path=path,
@@ -195,11 +197,26 @@ def _commits_here(hub_id: str) -> list[str]:
     return sorted(path.name for path in folder.glob("*"))
 
 
+def write_card(path: Path) -> None:
+    """Write the card of a bundle that is not on the hub into its folder."""
+    header = read_header(path)
+    described = check_files(path, header)
+    rows = list(_all_rows(path, described).values())
+    card = dataset_card(described, rows, address=path.name, content=header["content"], licence=None)
+    write_text(path / CARD, card)
+
+
+def _all_rows(path: Path, described: Description) -> dict[str, Example]:
+    """Return the rows of all scored pools with labels, by id."""
+    pools = {model.examples for model in described.models}
+    return {row.example_id: row for name in sorted(pools) for row in read_examples(path / name)}
+
+
 def dataset_card(
     described: Description,
     rows: Sequence[Example],
     *,
-    hub_id: str,
+    address: str,
     content: str,
     licence: str | None,
 ) -> str:
@@ -208,7 +225,7 @@ def dataset_card(
     Args:
         described: description of the bundle.
         rows: rows of all scored pools, each once.
-        hub_id: destination on the hub.
+        address: the folder, or destination on the hub.
         content: the digest that names the bundle.
         licence: licence chosen by its author, in the hub's terms.
     """
@@ -238,9 +255,10 @@ def dataset_card(
         head=head,
         truth=described,
         contaminated=CONTAMINATED,
-        hub_id=hub_id,
+        address=address,
         content=content,
         model=_model(experiment),
+        sources=(experiment.get("corpus") or {}).get("sources") or (),
         seeds={str(model.seed) for model in described.models},
         detectors={
             name.partition(":")[0] for model in described.models for name in model.detectors

@@ -64,7 +64,12 @@ class BundleFacts(NamedTuple):
 
 
 def write_bundle(
-    out: Path, described: Description, root: Path, *, parts: Collection[str] = ()
+    out: Path,
+    described: Description,
+    root: Path,
+    *,
+    parts: Collection[str] = (),
+    unlabelled: Mapping[str, str] | None = None,
 ) -> BundleFacts:
     """Write a bundle atomically.
 
@@ -73,29 +78,35 @@ def write_bundle(
         described: description of the ground truth.
         root: the folder of its artifacts.
         parts: optional parts to include; `all` for everything.
+        unlabelled: artifacts whose labels are removed, by their names in the bundle.
 
     Raises:
         InputError: no such part; the folder exists and is not empty, or cannot be written.
     """
     described = with_parts(described, parts)
-    scored = {model.examples for model in described.models}
-    pools = {name: (read_examples(root / name), read_held_out(root / name)) for name in scored}
+    models = (*described.models, *described.unlabelled)
+    scored = {model.examples for model in models}
+    hidden = unlabelled or {}
+    sources = {name: root / hidden.get(name, name) for name in sorted(described.artifacts)}
+    pools = {name: (read_examples(sources[name]), read_held_out(sources[name])) for name in scored}
     protected = {
         row.example_id for pool in pools.values() for part in pool for row in part if row.protected
     }
-    held_out = any(_part(name) == HELD_OUT for model in described.models for name in model.inputs)
+    held_out = any(_part(name) == HELD_OUT for model in models for name in model.inputs)
     with exporting(out) as folder:
-        for name in sorted(described.artifacts):
-            _pack_artifact(root / name, folder / name, protected)
-            if (root / name / EXAMPLES_FILE).is_file():
+        for name, source in sources.items():
+            _pack_artifact(source, folder / name, protected)
+            if (source / EXAMPLES_FILE).is_file():
                 # Pools that are not scored only record the members of a shadow model.
-                _pack_pool(root / name, folder / name, scored=name in scored, held_out=held_out)
+                _pack_pool(source, folder / name, scored=name in scored, held_out=held_out)
+            if name in hidden:
+                _remove_labels(folder / name, scored=name in scored)
         content = _write_header(folder, described)
         size = sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
     ids = {row.example_id for rows, _ in pools.values() for row in rows}
     return BundleFacts(
         content=content,
-        models=len(described.models),
+        models=len(models),
         rows=len(ids),
         withheld=len(ids & protected),
         size=size,
@@ -127,7 +138,11 @@ def with_parts(described: Description, parts: Collection[str]) -> Description:
         left_out = sorted({part for part in by_part.values() if part and part not in chosen})
         return tables.model_copy(update={"inputs": inputs, "left_out": tuple(left_out)})
 
-    return described.model_copy(update={"models": tuple(map(trim, described.models))})
+    return described.model_copy(
+        update={
+            name: tuple(map(trim, getattr(described, name))) for name in ("models", "unlabelled")
+        }
+    )
 
 
 def parts_of(described: Description) -> list[str]:
@@ -176,7 +191,9 @@ def _write_header(folder: Path, described: Description) -> str:
     facts = file_facts(folder)
     folders = {name.rpartition("/")[0] for name in facts}
     values = described.model_dump(mode="json")
-    for model in values["models"]:
+    if not described.unlabelled:
+        del values["unlabelled"]
+    for model in (*values["models"], *values.get("unlabelled", ())):
         model["inputs"] = {name: of for name, of in model["inputs"].items() if of in folders}
     files = {name: file["sha256"] for name, file in facts.items()}
     values = {"format": FORMAT, "version": VERSION, **values, "files": files}
@@ -245,3 +262,21 @@ def _pack_pool(folder: Path, out: Path, *, scored: bool, held_out: bool) -> None
     write_compact(examples_table(map(shown, read_examples(folder))), out / EXAMPLES_FILE)
     if scored and held_out and (rows := read_held_out(folder)):
         write_compact(examples_table(map(shown, rows)), out / HELD_OUT_FILE)
+
+
+def _remove_labels(folder: Path, *, scored: bool) -> None:
+    """Remove everything that depends on the sides of the rows: even their order does.
+
+    Args:
+        folder: a packed artifact.
+        scored: its pool is of the scored model, not of a shadow model, whose sides are evidence.
+    """
+    for path in folder.glob("*.parquet"):
+        table = pq.read_table(path)
+        constant = {"split": "test"} | ({"side": "nonmember"} if scored else {})
+        for name in set(constant) & set(table.column_names):
+            values = pa.array([constant[name]] * len(table), pa.string())
+            table = table.set_column(table.column_names.index(name), name, values)
+        stored_scores = path.name == SCORES_FILE
+        # The ids are digests of the texts.
+        write_compact(table.slice(0, 0) if stored_scores else table.sort_by("example_id"), path)

@@ -15,6 +15,7 @@ from analysis.validate.candidate import TIME_LIMIT
 from analysis.validate.validation import Progress, Validation, validate_detectors
 from detect.detector import Detector
 from detect.evidence import ExampleEvidence
+from detect.ground_truth.benchmark import withhold_labels
 from detect.ground_truth.bundle import is_bundle, read_bundle
 from detect.ground_truth.ground_truth import (
     CONTAMINATED,
@@ -24,7 +25,7 @@ from detect.ground_truth.ground_truth import (
     Provenance,
     read_ground_truth,
 )
-from detect.ground_truth.hub_bundle import fetch_bundle, is_address
+from detect.ground_truth.hub_bundle import fetch_bundle, is_address, write_card
 from detect.ground_truth.packing import BundleFacts, part_sizes, write_bundle
 from detect.token_statistics import TokenStatistics
 from inject.errors import InputError
@@ -51,6 +52,8 @@ def bundle(
     *,
     arm: str | None = None,
     parts: Collection[str] = (),
+    hold_out: int | None = None,
+    labels_out: AnyPath | None = None,
     runs: AnyPath | None = None,
     store: AnyPath | None = None,
 ) -> BundleFacts:
@@ -64,6 +67,9 @@ def bundle(
         out: a new folder.
         arm: the label of one arm; None packs all.
         parts: further evidence, such as `lowercase` or `shadows`; `all` for everything.
+        hold_out: a seed whose models stay without labels: a benchmark, with a card. The seed must
+            be random and secret, since the members can be drawn again from it.
+        labels_out: a new folder for the bundle of these models with their labels.
         runs: the folder of runs that a name is looked up in; `$SPIKEIN_RUNS`, else `runs`.
         store: the run's store, if it was moved.
 
@@ -82,7 +88,20 @@ def bundle(
         print(facts.content, facts.rows)
         ```
     """
-    return write_bundle(Path(out), *_open_run(run, arm, runs, store), parts=parts)
+    if (hold_out is None) != (labels_out is None):
+        raise InputError(
+            "a seed is held out together with a folder for its labels",
+            where="--hold-out, --labels-out",
+            allowed="both or neither",
+        )
+    described, root = _open_run(run, arm, runs, store)
+    if hold_out is None or labels_out is None:
+        return write_bundle(Path(out), described, root, parts=parts)
+    public, organiser, unlabelled = withhold_labels(described, hold_out)
+    write_bundle(Path(labels_out), organiser, root, parts=parts)
+    facts = write_bundle(Path(out), public, root, parts=parts, unlabelled=unlabelled)
+    write_card(Path(out))
+    return facts
 
 
 def bundle_sizes(

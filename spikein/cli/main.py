@@ -28,7 +28,7 @@ EXIT_STATUSES = {
 }
 _PANELS = {
     "Experiments": "presets init run check plan status report compare audit export validate bundle "
-    "push executors",
+    "leaderboard push executors",
     "Any model, any file": "detect correct audit-unlearning datasets data detectors",
     "Housekeeping": "gc",
 }

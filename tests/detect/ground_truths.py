@@ -195,6 +195,7 @@ def store_truth(truth: GroundTruth, root: Path) -> Description:
     for at, model in enumerate(truth.models):
         rows, evidence = model.rows, model.evidence
         ids = [row.example_id for row in rows]
+        of_seed = f"-{model.seed}" if model.seed else ""
         tables = {f"view-{name}": view_rows for name, view_rows in evidence.statistics.items()}
         tables["reference"] = evidence.reference
         inputs = {}
@@ -204,7 +205,7 @@ def store_truth(truth: GroundTruth, root: Path) -> Description:
                 replace(row, side="member" if inside else "nonmember")
                 for row, inside in zip(rows, shadow.inside, strict=True)
             ]
-            inputs[f"{number:04d}-membership"] = pool(f"examples/shadow-{number}", sides)
+            inputs[f"{number:04d}-membership"] = pool(f"examples/shadow-{number}{of_seed}", sides)
         for name, statistics in tables.items():
             inputs[name] = f"statistics/{name}-{at}"
             write_statistics(folder(inputs[name]), ids, statistics)
@@ -225,7 +226,7 @@ def store_truth(truth: GroundTruth, root: Path) -> Description:
                 defaults=model.defaults,
                 detectors=STORED,
                 scores=f"scores/{at}",
-                examples=pool("examples/pool", rows),
+                examples=pool(f"examples/pool{of_seed}", rows),
                 trained=None if model.exposures is None else f"model/{at}",
                 inputs=inputs,
             )

@@ -32,13 +32,14 @@ if TYPE_CHECKING:
 
 
 def validate(
+    *,
     detectors: Annotated[
-        list[str],
+        list[str] | None,
         argument(
             "FILE.py:NAME...",
             "One or more detectors, each with [cyan]:KEY=VALUE[/] for its parameters.",
         ),
-    ],
+    ] = None,
     truth: Annotated[
         str,
         argument(
@@ -56,6 +57,14 @@ def validate(
         ),
     ] = None,
     out: PageFile = None,
+    bench: Annotated[
+        bool,
+        option(
+            "--bench",
+            "Take BUNDLE as a benchmark ([cyan]bench.bundle[/] if none is given) and write a "
+            "submission to its leaderboard.",
+        ),
+    ] = False,
     strict: Annotated[
         bool,
         option("--strict", "Exit 1 if any check finds a detector [cyan]wrong[/]; for CI."),
@@ -95,13 +104,26 @@ def validate(
       spikein validate my_detector.py:score hf://datasets/me/quickstart-truth
 
       spikein validate my_detector.py:score quickstart.bundle --strict --json > verdict.json
+
+      spikein validate my_detector.py:score --bench
     """
+    from detect.ground_truth.hub_bundle import is_address
     from spikein.api.ground_truth import validate as judge
+    from spikein.api.leaderboard import BENCHMARK, submit
     from spikein.store.filesystem import check_file
 
     if out is not None:
         check_file(out)
-    validation = judge(detectors, truth, arm=arm, time_limit=time_limit, runs=runs, store=store)
+    references = detectors or []
+    submissions: list[Path] = []
+    if bench:
+        if not (Path(truth).exists() or is_address(truth)):
+            references, truth = [*references, truth], str(BENCHMARK)
+        validation, submissions = submit(references, truth, arm=arm, time_limit=time_limit)
+    else:
+        validation = judge(
+            references, truth, arm=arm, time_limit=time_limit, runs=runs, store=store
+        )
     page = None
     if out is not None:
         from analysis.validate.page import write_page
@@ -113,6 +135,8 @@ def validate(
         _print_validation(validation)
         if page is not None:
             say(f"Page: {page}", style="bold")
+        for submission in submissions:
+            say(f"Submission: {submission}; add your name in submission.json", style="bold")
     for refused in validation.refused:
         warn(f"Not judged ({refused.kind}): {refused.problem}")
     wrong = [
@@ -184,6 +208,20 @@ def bundle(
         str | None,
         option("--arm LABEL", "Pack only this arm; all by default."),
     ] = None,
+    hold_out: Annotated[
+        int | None,
+        option(
+            "--hold-out SEED",
+            "Make a benchmark: pack this seed's models without their labels. The seed must be "
+            "random and stay secret.",
+        ),
+    ] = None,
+    labels_out: Annotated[
+        Path | None,
+        option(
+            "--labels-out FOLDER", "Write the held-out models with their labels to this folder."
+        ),
+    ] = None,
     store: RunStore = None,
     runs: RunsFolder = RUNS,
     former_with: Annotated[list[str] | None, former_option("--with PART", "--include")] = None,
@@ -203,6 +241,8 @@ def bundle(
       spikein bundle quickstart --out quickstart.bundle
 
       spikein bundle quickstart --arm 'lr 0.0015' --include lowercase --out one-arm.bundle
+
+      spikein bundle bench --out bench.bundle --hold-out SEED --labels-out bench.labels
     """
     from inject.errors import InputError
     from spikein.api.ground_truth import bundle as pack
@@ -228,7 +268,16 @@ def bundle(
             hint=f"spikein bundle {run} --out {Path(run).name}.bundle; --list shows its size.",
         )
     part_names = [part.strip() for listed_parts in parts or () for part in listed_parts.split(",")]
-    facts = pack(run, out, arm=arm, parts=part_names, runs=runs, store=store)
+    facts = pack(
+        run,
+        out,
+        arm=arm,
+        parts=part_names,
+        hold_out=hold_out,
+        labels_out=labels_out,
+        runs=runs,
+        store=store,
+    )
     if facts.withheld:
         warn(
             f"{facts.withheld:,} of {facts.rows:,} rows are protected: their texts are not inside."
@@ -238,4 +287,6 @@ def bundle(
         left_out = ", ".join(facts.left_out)
         say(f"Not packed: {left_out}. --include NAME adds one, --include all adds all.")
     say(f"Content: {facts.content}")
+    if labels_out is not None:
+        say(f"Labels: {labels_out}; keep this folder and the seed secret")
     say(f"Bundle: {out}", style="bold")

@@ -14,7 +14,7 @@ def test_commands_are_listed_with_the_first_paragraph_of_their_help_and_an_examp
     group = get_command(app)
     context = group.make_context("spikein", [], resilient_parsing=True)
     names = group.list_commands(context)
-    assert len(names) == 21
+    assert len(names) == 22
     listing = invoke("--help").output
     for name in names:
         listed = group.get_command(context, name)

@@ -1,0 +1,1 @@
+"""The leaderboard of a benchmark: submissions, their checks and ranks, and the page."""

@@ -54,7 +54,8 @@ class LabelledModel(NamedTuple):
     def parts(self) -> tuple[str, ...]:
         """The parts of the standings that it is in: all, each value of an axis, its arm."""
         axes = tuple(self.model.axes.items())
-        return tuple(dict.fromkeys([ALL, *(arm_label([axis]) for axis in axes), arm_label(axes)]))
+        labels = [ALL, *(arm_label([axis]) for axis in axes), arm_label(axes)]
+        return tuple(dict.fromkeys(filter(None, labels)))
 
 
 def labelled_models(truth: GroundTruth, labels: GroundTruth | None) -> list[LabelledModel]:

@@ -1,4 +1,4 @@
-"""Write the designed studies for larger models, and print their costs: docs/scale.md.
+"""Write the designed studies of new models for larger models, and print their costs: docs/scale.md.
 
     python -m scripts.studies.scale data scaled
 
@@ -63,6 +63,8 @@ def main(data: str, folder: Path) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     print(f"| study | trainings | {' | '.join(SIZES)} |\n|---|{'---|' * (len(SIZES) + 1)}")
     for study in sorted((CONFIGS / "studies").glob("*.yaml")):
+        if "shape: llama-1m" not in study.read_text(encoding="utf-8"):
+            continue
         cells = []
         for size, (_, _, gpus) in SIZES.items():
             path = folder / f"{study.stem}-{size}.yaml"

@@ -5,8 +5,10 @@ from pathlib import Path
 
 import pytest
 
+from analysis.studies.design import design
 from inject.builtin_files import AUDITS, CONFIGS, EXPERIMENTS
 from spikein.api.plan import plan
+from spikein.config.design_rows import Rows, design_rows
 from spikein.config.load import read_experiment
 from spikein.estimates.training import Hardware
 from spikein.pipeline.build_graph import build_graph
@@ -40,6 +42,67 @@ def test_a_preset_is_found_by_its_name_and_names_itself():
             assert read_experiment(name).experiment.name == name
             text = path.read_text(encoding="utf-8")
             assert re.search(rf"(?m)^#   spikein (run|plan) {name}(\s|$)", text), name
+
+
+# `correction` also reads what scripts.practice_texts writes.
+@pytest.mark.parametrize("name", sorted({*names("studies")} - {"correction"}))
+def test_check_accepts_a_designed_study_with_its_claims(data_folder, tmp_path: Path, name: str):
+    # One seed: the others differ in their draws.
+    overrides = [f"data={data_folder}", "seeds=[0]"]
+    # One background has the contaminants' rows, and must be long enough without them.
+    thorough = name == "outlier"
+    planned = plan(
+        name, overrides=overrides, store=tmp_path / "store", draw=True, thorough=thorough
+    )
+    assert planned.problems == ()
+    assert planned.unresolved == {}
+    experiment = read_experiment(name).experiment
+    assert bool(experiment.claims) == (name != "which-detector")
+    shares = {estimate.share for estimate in planned.injection}
+    largest = 0.08 if name == "size-steps" else 0.021
+    assert all(share is not None and 0 < share < largest for share in shares), shares
+
+
+def inflations(rows: Rows, columns: list[str]) -> list[float]:
+    """The variance inflation of the columns, which the arms separate."""
+    result = design(list(rows.values()), columns)
+    assert result.rank == 1 + len(columns)
+    return [round(result.inflation[column], 1) for column in columns]
+
+
+def test_sizes_and_rates_of_the_dose_study_are_separable():
+    rows = design_rows(read_experiment("dose").arms)
+    del rows["recent"]
+    assert inflations(rows, ["parameters", "train.lr"]) == [1.1, 1.1]
+
+
+def test_causes_of_a_larger_corpus_are_separable_in_size_steps():
+    rows = design_rows(read_experiment("size-steps").arms)
+    crossed = dict([*rows.items()][:8])
+    columns = ["unique", "steps", "batch", "tail"]
+    assert inflations(crossed, columns) == [2.0, 4.0, 3.0, 1.0]
+    with_members = dict([*rows.items()][:10])
+    columns.append("members")
+    assert inflations(with_members, columns) == [2.5, 4.5, 3.4, 1.0, 1.4]
+    # Tokens are the product of steps and batch.
+    result = design(list(with_members.values()), [*columns, "corpus.tokens"])
+    assert (result.rank, result.size) == (6, 7)
+    # The tail may be counted in steps.
+    for row in crossed.values():
+        row["tail"] /= row["batch"]
+    assert inflations(crossed, ["unique", "steps", "batch", "tail"])[2] == 3.4
+
+
+def test_kinds_of_text_and_of_background_are_crossed_in_outlier():
+    rows: dict[str, dict[str, float]] = {}
+    for arm, row in design_rows(read_experiment("outlier").arms).items():
+        arxiv = row["corpus.sources"] == "arxiv_abstracts"
+        large = row["corpus.tokens"] == 2_400_000
+        for abstract in (True, False):
+            signs = {"kind": abstract, "background": arxiv, "tokens": large}
+            signs |= {"match": abstract == arxiv, "both": (abstract == arxiv) == large}
+            rows[f"{arm}/{abstract}"] = {key: 2.0 ** (2 * sign - 1) for key, sign in signs.items()}
+    assert inflations(rows, ["kind", "background", "tokens", "match", "both"]) == [1.0] * 5
 
 
 @pytest.mark.parametrize("name", [*names("paper"), *names("gpu")])

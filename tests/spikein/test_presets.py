@@ -63,34 +63,39 @@ def test_check_accepts_a_designed_study_with_its_claims(data_folder, tmp_path: P
     assert all(share is not None and 0 < share < largest for share in shares), shares
 
 
+def near(*expected: float) -> object:
+    """The inflation of a design on paper; steps, tails and members of arms are whole numbers."""
+    return pytest.approx(list(expected), abs=0.06)
+
+
 def inflations(rows: Rows, columns: list[str]) -> list[float]:
     """The variance inflation of the columns, which the arms separate."""
     result = design(list(rows.values()), columns)
     assert result.rank == 1 + len(columns)
-    return [round(result.inflation[column], 1) for column in columns]
+    return [result.inflation[column] for column in columns]
 
 
 def test_sizes_and_rates_of_the_dose_study_are_separable():
     rows = design_rows(read_experiment("dose").arms)
     del rows["recent"]
-    assert inflations(rows, ["parameters", "train.lr"]) == [1.1, 1.1]
+    assert inflations(rows, ["parameters", "train.lr"]) == near(1.1, 1.1)
 
 
 def test_causes_of_a_larger_corpus_are_separable_in_size_steps():
     rows = design_rows(read_experiment("size-steps").arms)
     crossed = dict([*rows.items()][:8])
     columns = ["unique", "steps", "batch", "tail"]
-    assert inflations(crossed, columns) == [2.0, 4.0, 3.0, 1.0]
+    assert inflations(crossed, columns) == near(2.0, 4.0, 3.0, 1.0)
     with_members = dict([*rows.items()][:10])
     columns.append("members")
-    assert inflations(with_members, columns) == [2.5, 4.5, 3.4, 1.0, 1.4]
+    assert inflations(with_members, columns) == near(2.5, 4.5, 3.4, 1.0, 1.4)
     # Tokens are the product of steps and batch.
     result = design(list(with_members.values()), [*columns, "corpus.tokens"])
     assert (result.rank, result.size) == (6, 7)
     # The tail may be counted in steps.
     for row in crossed.values():
         row["tail"] /= row["batch"]
-    assert inflations(crossed, ["unique", "steps", "batch", "tail"])[2] == 3.4
+    assert inflations(crossed, ["unique", "steps", "batch", "tail"])[2:3] == near(3.4)
 
 
 def test_kinds_of_text_and_of_background_are_crossed_in_outlier():
@@ -102,7 +107,8 @@ def test_kinds_of_text_and_of_background_are_crossed_in_outlier():
             signs = {"kind": abstract, "background": arxiv, "tokens": large}
             signs |= {"match": abstract == arxiv, "both": (abstract == arxiv) == large}
             rows[f"{arm}/{abstract}"] = {key: 2.0 ** (2 * sign - 1) for key, sign in signs.items()}
-    assert inflations(rows, ["kind", "background", "tokens", "match", "both"]) == [1.0] * 5
+    columns = ["kind", "background", "tokens", "match", "both"]
+    assert inflations(rows, columns) == near(1, 1, 1, 1, 1)
 
 
 @pytest.mark.parametrize("name", [*names("paper"), *names("gpu")])

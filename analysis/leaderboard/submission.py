@@ -17,13 +17,14 @@ from analysis.intervals.influence import Floats
 from analysis.validate.validation import CandidateResult
 from detect.evidence.membership import Sides
 from detect.ground_truth.ground_truth import CONTAMINATED, TWIN, GroundTruth, ScoredModel
+from detect.scores.table import SCORES_FILE
 from inject.digest import file_digest
 from inject.errors import InputError, InputErrors
 from inject.files import write_text
 from inject.settings import Settings
 from inject.tables import named_errors, read_parquet, write_compact
 
-SUBMISSION, SCORES = "submission.json", "scores.parquet"
+SUBMISSION = "submission.json"
 SCORED = (CONTAMINATED, TWIN)
 """Roles of the models that a submission scores."""
 _SCHEMA = pa.schema([("model", pa.int32()), ("example_id", pa.string()), ("score", pa.float64())])
@@ -81,7 +82,7 @@ def write_submission(
     ]
     folder = parent / f"submission-{re.sub(r'[^A-Za-z0-9_.-]+', '-', setting.name)}"
     folder.mkdir(parents=True, exist_ok=True)
-    write_compact(pa.concat_tables(parts), folder / SCORES)
+    write_compact(pa.concat_tables(parts), folder / SCORES_FILE)
     submission = Submission(
         detector=setting.name,
         setting=setting.text.strip("-"),
@@ -90,7 +91,7 @@ def write_submission(
         spikein=version,
         seconds=result.seconds,
         wrong=tuple(sorted({f.check for f in result.findings if f.severity == "wrong"})),
-        scores=file_digest(folder / SCORES),
+        scores=file_digest(folder / SCORES_FILE),
     )
     write_text(folder / SUBMISSION, submission.model_dump_json(indent=1) + "\n")
     return folder
@@ -166,21 +167,21 @@ def read_scores(
     Raises:
         InputError: scores that are not those described, or not one per row of the benchmark.
     """
-    path = folder / SCORES
+    path = folder / SCORES_FILE
     expected = [(number, name) for number, ids in rows.items() for name in ids]
     if not path.is_file() or file_digest(path) != submission.scores:
-        raise InputError(f"{SCORES} is missing or was changed", where=str(folder))
+        raise InputError(f"{SCORES_FILE} is missing or was changed", where=str(folder))
     with named_errors(path, hint=None):
         count = pq.read_metadata(path).num_rows
     if count != len(expected):
         raise InputError(
-            f"{SCORES} has {count:,} rows", where=str(folder), allowed=f"{len(expected):,}"
+            f"{SCORES_FILE} has {count:,} rows", where=str(folder), allowed=f"{len(expected):,}"
         )
     table = read_parquet(path, schema=_SCHEMA)
     places = zip(table["model"].to_pylist(), table["example_id"].to_pylist(), strict=True)
     scores = dict(zip(places, table["score"].to_pylist(), strict=True))
     if scores.keys() != set(expected):
-        raise InputError(f"{SCORES} has other rows than the benchmark", where=str(folder))
+        raise InputError(f"{SCORES_FILE} has other rows than the benchmark", where=str(folder))
     return {
         number: np.array([scores[number, name] for name in ids], dtype=np.float64)
         for number, ids in rows.items()

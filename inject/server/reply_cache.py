@@ -120,7 +120,13 @@ class ReplyCache:
                 for row in rows
             )
             run("COMMIT")
-        return dict(replies) if n_inserted == len(rows) else self.get(list(replies))
+        if n_inserted == len(rows):
+            return dict(replies)
+        kept = self.get(list(replies))
+        # A damaged key can keep a reply out that cannot be read either.
+        for name in replies.keys() - kept.keys():
+            raise self._unusable_error(sqlite3.DatabaseError(f"it cannot keep the reply {name}"))
+        return kept
 
     def drop(self, names: Sequence[str]) -> None:
         """Drop the replies to requests, by their digest."""

@@ -10,11 +10,12 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from analysis.leaderboard.submission import SCORES, SUBMISSION
+from analysis.leaderboard.submission import SUBMISSION
 from detect.ground_truth.benchmark import LEAST_SEED, withhold_labels
 from detect.ground_truth.bundle import read_bundle
 from detect.ground_truth.ground_truth import GroundTruth
 from detect.ground_truth.packing import write_bundle
+from detect.scores.table import SCORES_FILE
 from inject.digest import file_digest
 from spikein.api.leaderboard import submit
 from tests.detect.ground_truths import make_examples, make_model, make_truth, store_truth
@@ -58,9 +59,9 @@ def benchmark_folders(tmp_path_factory) -> Benchmark:
 def change(folder: Path, scores=None, **header) -> Path:
     """Change a submission as its author could: some scores, with their digest, or the header."""
     if scores is not None:
-        table = pq.read_table(folder / SCORES)
-        pq.write_table(scores(table), folder / SCORES)
-        header["scores"] = file_digest(folder / SCORES)
+        table = pq.read_table(folder / SCORES_FILE)
+        pq.write_table(scores(table), folder / SCORES_FILE)
+        header["scores"] = file_digest(folder / SCORES_FILE)
     values = json.loads((folder / SUBMISSION).read_text())
     (folder / SUBMISSION).write_text(json.dumps({**values, **header}))
     return folder

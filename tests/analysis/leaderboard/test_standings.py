@@ -17,7 +17,8 @@ from analysis.leaderboard.standings import (
     rank_intervals,
     standings,
 )
-from analysis.leaderboard.submission import SCORES, read_submissions
+from analysis.leaderboard.submission import read_submissions
+from detect.scores.table import SCORES_FILE
 from inject.errors import InputError, InputErrors
 from spikein.api.leaderboard import leaderboard
 from tests.analysis.leaderboard.conftest import change, with_scores
@@ -172,7 +173,7 @@ def test_scores_of_other_rows_than_the_benchmark_has_are_rejected(
 
 def test_changed_scores_and_unrepeatable_ones_are_rejected(benchmark_folders, copied):
     change(copied / "submission-wrong.turned", wrong=["batch"])
-    with (copied / "submission-wrong.right" / SCORES).open("ab") as file:
+    with (copied / "submission-wrong.right" / SCORES_FILE).open("ab") as file:
         file.write(b"x")
     reasons = rejected(copied, benchmark_folders)
     assert "was changed" in reasons["wrong.right"]

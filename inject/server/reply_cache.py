@@ -122,11 +122,11 @@ class ReplyCache:
             run("COMMIT")
         if n_inserted == len(rows):
             return dict(replies)
-        kept = self.get(list(replies))
+        stored = self.get(list(replies))
         # A damaged key can keep a reply out that cannot be read either.
-        for name in replies.keys() - kept.keys():
+        for name in replies.keys() - stored.keys():
             raise self._unusable_error(sqlite3.DatabaseError(f"it cannot keep the reply {name}"))
-        return kept
+        return stored
 
     def drop(self, names: Sequence[str]) -> None:
         """Drop the replies to requests, by their digest."""

@@ -97,7 +97,8 @@ def written(run: Path, *, into: Path, figures: Sequence[str], by_dataset: Sequen
     head = ", ".join(axes) or "model"
     arm = [*axes, "model"]
     parts = [
-        f"Run `{record['id']}` of {record['finished'][:10]}, spikein {record['version']}.",
+        f"Run `{record['id']}` of {record['finished'][:10]}, spikein {record['version']}"
+        f"{_claims_note(record)}.",
         "## AUC by arm and detector",
         "Default settings, `test` rows, all datasets, 95 % intervals.",
         table_of(whole, axes=axes, by=arm, across="detector", head=head),
@@ -134,6 +135,8 @@ def written(run: Path, *, into: Path, figures: Sequence[str], by_dataset: Sequen
             table_of(rates, axes=axes, by=arm, across="detector", head=head),
         ]
     parts += effects(as_table(findings, "factors").to_pandas(), axes)
+    if "claims" in questions(findings):
+        parts += claims(as_table(findings, "claims").to_pandas())
     if "accuracy" in questions(findings):
         parts += task_accuracy(as_table(findings, "accuracy").to_pandas(), axes)
     if "correction" in questions(findings):
@@ -178,6 +181,30 @@ def effects(factors: pd.DataFrame, axes: Sequence[str]) -> list[str]:
             effect_table(slopes, [*axes, "factor"], slope_name(axes)),
         ]
     return parts
+
+
+def claims(rows: pd.DataFrame) -> list[str]:
+    """Return the verdict on each claim and detector.
+
+    Args:
+        rows: the run's findings about claims.
+    """
+    head = ["claim", "detector", "comparison", "effect", "margin", "verdict"]
+    lines = [
+        [
+            *(row["claim"], f"`{row['detector']}`", f"{row['comparison']}, {row['measure']}"),
+            interval(row, sign="" if row["kind"] == "spread" else "+", digits=3),
+            *(f"{row['margin']:.3g}", row["verdict"], f"{row['n_seeds']:.0f}"),
+            f"{row['members_per_seed']:.0f} / {row['nonmembers_per_seed']:.0f}",
+        ]
+        for _, row in rows.iterrows()
+    ]
+    return [
+        "## Claims and verdicts",
+        "Default settings, `test` rows; Student's t over seeds, all comparisons together (95 %, "
+        "Bonferroni); a spread has a χ² interval of its own.",
+        markdown([*head, "seeds", "members / non-members per seed"], lines),
+    ]
 
 
 def task_accuracy(accuracy: pd.DataFrame, axes: Sequence[str]) -> list[str]:
@@ -306,6 +333,11 @@ def effect_table(rows: pd.DataFrame, by: Sequence[str], name: Namer) -> str:
             ]
         )
     return markdown(["effect", "members", "seeds", *(f"`{column}`" for column in detectors)], lines)
+
+
+def _claims_note(record: dict[str, Any]) -> str:
+    digest = record.get("claims")
+    return f", claims `{digest[:12]}`" if digest else ""
 
 
 def into_name(record: dict[str, Any]) -> str:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from analysis.findings import write_findings
+from analysis.findings import question_table, write_findings
 from scripts.study_pages import page_with, shelved
 from scripts.study_results import written
 
@@ -153,3 +153,19 @@ def test_errors_of_corrected_scores_are_in_points_the_closest_detector_first(tmp
 def test_a_run_without_corrected_scores_has_no_such_table(tmp_path: Path):
     run = run_folder(tmp_path, correction=pa.table({"sweep.copies": [], "outcome": []}))
     assert "corrected" not in written(run, into=tmp_path, figures=[], by_dataset=[])
+
+
+def test_verdicts_of_claims_have_interval_margin_and_rows_per_seed(tmp_path: Path):
+    claim = {"claim": "size", "kind": "contrast", "comparison": "4M − 1M", "detector": "min_k",
+             "measure": "auc", "verdict": "moves AUC", "value": 0.0512, "low": 0.021, "high": 0.08,
+             "margin": 0.03, "n_seeds": 8, "members_per_seed": 90,
+             "nonmembers_per_seed": 450}  # fmt: skip
+    spread = {**claim, "claim": "seeds", "kind": "spread", "verdict": "not answered"}
+    run = run_folder(tmp_path, claims=question_table("claims", ["sweep.copies"], [claim, spread]))
+    record = json.loads((run / "run.json").read_text())
+    (run / "run.json").write_text(json.dumps({**record, "claims": "0123456789abcdef"}))
+    lines = written(run, into=tmp_path, figures=[], by_dataset=[]).splitlines()
+    assert lines[0].endswith("spikein 1, claims `0123456789ab`.")
+    numbers = "+0.051 [+0.021, +0.080] | 0.03 | moves AUC | 8 | 90 / 450 |"
+    assert f"| size | `min_k` | 4M − 1M, auc | {numbers}" in lines
+    assert any(line.startswith("| seeds |") and " 0.051 [0.021, 0.080] |" in line for line in lines)

@@ -34,7 +34,7 @@ def test_former_option_replaces_the_current_one():
 
 def test_plan_accepts_the_former_option(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    done = invoke("plan", "quickstart", "--no-measure", code=0)
+    done = invoke("plan", "none.yaml", "--no-measure", code=2)
     assert done.output.count("Note: command line: --measure is now called --time-training;") == 1
 
 

@@ -47,7 +47,7 @@ bench: $(SETUP)
 	$(BIN)/python -m scripts.bench.verifying
 	$(BIN)/python -m scripts.bench.study
 
-# The benchmark from nothing: half an hour on two cores. SECRET is the seed of the held-out models, by default a
+# The benchmark from nothing: a quarter of an hour on two cores. SECRET is the seed of the held-out models, by default a
 # random one; it is also in bench.labels, which stays with the organiser.
 bench-bundle: $(RUNTIME)
 	@SECRET=$${SECRET:-$$($(BIN)/python -c 'import secrets; print(secrets.randbits(62))')}; \

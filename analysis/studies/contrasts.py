@@ -40,7 +40,7 @@ class Effect(NamedTuple):
     low: float = nan
     high: float = nan
     note: str = ""
-    """Why there is no interval; empty if there is one."""
+    """Why the interval is missing; empty for one with an interval."""
 
     def verdict(self, margin: float) -> str:
         """Return the verdict that the interval supports.

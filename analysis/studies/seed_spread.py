@@ -31,7 +31,7 @@ class Spread(NamedTuple):
     upper_80: float = nan
     """Upper limit with 80 % confidence, one-sided."""
     note: str = ""
-    """Why there is no interval; empty if there is one."""
+    """Why the interval is missing; empty for one with an interval."""
 
     def verdict(self, limit: float) -> str:
         """Return whether the upper end is below a limit."""

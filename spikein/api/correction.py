@@ -53,8 +53,8 @@ def correct(
         ```python
         import spikein
 
-        found = spikein.correct("answers.csv", scores=["min_k", "zlib"], options=4)
-        for estimate in found.estimates:
+        corrected = spikein.correct("answers.csv", scores=["min_k", "zlib"], options=4)
+        for estimate in corrected.estimates:
             print(estimate.estimator, estimate.scores, estimate.accuracy.text())
         ```
     """

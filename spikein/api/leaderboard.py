@@ -4,7 +4,6 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-import spikein
 from analysis.findings import Findings
 from analysis.leaderboard.standings import standings
 from analysis.leaderboard.submission import read_submissions, write_submission
@@ -13,6 +12,7 @@ from analysis.validate.validation import Validation
 from detect.ground_truth.bundle import read_bundle, read_header
 from detect.ground_truth.ground_truth import GroundTruth
 from inject.errors import InputError
+from spikein import __version__
 from spikein.api.ground_truth import AnyDetector, load_bundle, validate
 from spikein.store.filesystem import AnyPath
 
@@ -50,7 +50,7 @@ def submit(
     truth = load_bundle(bundle)
     validation = validate(detectors, truth, arm=arm, time_limit=time_limit)
     written = [
-        write_submission(Path(folder), result, truth, version=spikein.__version__)
+        write_submission(Path(folder), result, truth, version=__version__)
         for result in validation.judged
     ]
     return replace(validation, source=str(bundle)), written

@@ -244,13 +244,13 @@ def _all_references(node: Any) -> list[str]:
 
 
 def _check_arm(values: Mapping[str, Any], path: KeyPath, value: Any, place: str) -> None:
-    """Refuse an override of a part of an arm, or its removal, if there is no such arm."""
+    """Refuse an override of a part of an arm, or its removal, if the experiment lacks that arm."""
     arms = values.get("arms")
     names = list(arms) if isinstance(arms, Mapping) else []
     created = len(path) < 3 and isinstance(value, Mapping)
     if len(path) > 1 and not created and path[1] not in names:
         raise InputError(
-            f"there is no arm {path[1]!r}.{did_you_mean(str(path[1]), names)}",
+            f"the experiment has no arm {path[1]!r}.{did_you_mean(str(path[1]), names)}",
             where=place,
             allowed=", ".join(names) or "none; the experiment has no arms",
             hint=f"arms.{path[1]}={{KEY: VALUE}} adds an arm.",

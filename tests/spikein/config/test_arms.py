@@ -141,8 +141,8 @@ def test_a_bad_arm_is_refused_with_its_line(arm, message):
         (["arms={a b: {}}"], "'a b' is not a name"),
         (["arms={a.b: {}}"], "'a.b' is not a name"),
         (["arms=[1]"], "arms: must be a mapping of names"),
-        (["arms.shrot.train.lr=1"], "there is no arm 'shrot'. Did you mean 'short'?"),
-        (["arms.shrot=null"], "there is no arm 'shrot'. Did you mean 'short'?"),
+        (["arms.shrot.train.lr=1"], "the experiment has no arm 'shrot'. Did you mean 'short'?"),
+        (["arms.shrot=null"], "the experiment has no arm 'shrot'. Did you mean 'short'?"),
         (["arms={a: {train.lr: 1}, b: {train.lr: 2}}", "train.lr=3"], "is set by every arm"),
         (
             [f"arms={{{', '.join(f'a{at}: {{train.lr: {at + 1}}}' for at in range(1001))}}}"],

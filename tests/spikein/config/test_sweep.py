@@ -101,7 +101,7 @@ def test_sources_go_by_the_names_of_their_files():
     assert short_label(web) == "redpajama_sample-wiki_en_pile"
     assert short_label(files("arxiv_abstracts.jsonl.gz")) == "arxiv_abstracts"
     assert short_label(files("hf://datasets/owner/name/v1.5-part.parquet")) == "v1.5-part"
-    # There is no name.
+    # A pattern without words keeps its label.
     assert short_label(files("*.jsonl")) == value_label(files("*.jsonl"))
     docstrings = DocstringsSource(kind="docstrings", packages=("pydantic",))
     assert short_label((docstrings, *files("a.txt"))) == f"{value_label(docstrings)}-a"

@@ -77,13 +77,15 @@ def imported_modules(path: Path) -> set[str]:
     return {name for name in names if name.split(".")[0] in ORDER}
 
 
-IMPORTS = {name: imported_modules(path) for name, path in MODULES.items()}
+@cache
+def imports_by_module() -> dict[str, set[str]]:
+    return {name: imported_modules(path) for name, path in MODULES.items()}
 
 
 def imports_between_entries() -> dict[str, dict[str, dict[str, str]]]:
     """Return, for each folder, the imports between its entries, with one import as an example."""
     imports: dict[str, dict[str, dict[str, str]]] = defaultdict(lambda: defaultdict(dict))
-    for name, targets in IMPORTS.items():
+    for name, targets in imports_by_module().items():
         for target in targets:
             importing, imported = name.split("."), target.split(".")
             common = 0
@@ -108,7 +110,7 @@ def circle(graph: dict[str, dict[str, str]]) -> list[str]:
 
 
 def test_imports_run_downward_between_packages():
-    for name, targets in IMPORTS.items():
+    for name, targets in imports_by_module().items():
         allowed = ORDER[: ORDER.index(name.split(".")[0]) + 1]
         assert {target.split(".")[0] for target in targets} <= {*allowed}, name
 

@@ -33,7 +33,7 @@ def training_positions(seed: int, budget: int, context: int) -> np.ndarray:
     tail=st.none() | st.integers(0, 1500),
     seed=st.integers(0, 2**32),
 )
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=25, deadline=None)
 def test_every_token_of_every_copy_is_in_the_stretch(policy, budget, context, stretch, tail, seed):
     source = random_source(budget, seed=seed, documents=600)
     examples, tokens = spiked_examples(4, 2, seed=seed)

@@ -80,7 +80,7 @@ def test_all_executors_build_the_same_artifacts_also_one_in_a_users_file(tmp_pat
     assert (tmp_path / "runs/tiny/latest/findings.parquet").read_bytes() == metrics
     spikein.run(
         tmp_path / "tiny.yaml",
-        overrides=(*SMALL, "executor.kind=local"),
+        overrides=(*SMALL, "executor={kind: local, workers: 1}"),
         store=tmp_path / "local",
         runs=tmp_path / "others",
         progress=False,

@@ -69,6 +69,9 @@ def pytest_runtest_setup() -> None:
         gc.collect()
         gc.freeze()
         _modules_kept = len(sys.modules)
+    if "accelerate" in sys.modules:
+        # As `train.process_state.plain_transformers`: a saved model does not import DeepSpeed.
+        sys.modules["accelerate.utils.other"].is_deepspeed_available = bool
 
 
 @pytest.fixture(scope="session")
@@ -136,6 +139,8 @@ def tiny_model_path(tmp_path_factory: pytest.TempPathFactory, tiny_tokenizer) ->
     import torch
     from transformers import LlamaConfig, LlamaForCausalLM
 
+    from train.process_state import plain_transformers
+
     folder = tmp_path_factory.mktemp("tiny-model")
     with torch.random.fork_rng():
         torch.manual_seed(0)
@@ -152,7 +157,8 @@ def tiny_model_path(tmp_path_factory: pytest.TempPathFactory, tiny_tokenizer) ->
                 eos_token_id=0,
             )
         )
-    model.save_pretrained(folder)
+    with plain_transformers():
+        model.save_pretrained(folder)
     tiny_tokenizer.save_pretrained(folder)
     return folder
 

@@ -7,6 +7,7 @@ Quick tests run before those marked slow, so that a broken rule shows within sec
 cores. There, files in which no test is slow come first.
 """
 
+import gc
 import os
 import subprocess
 import sys
@@ -51,6 +52,26 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         items.sort(key=lambda item: (item.path in slow, item.path.parent != folder))
     else:
         items.sort(key=lambda item: item.get_closest_marker("slow") is not None)
+
+
+_MANY_MODULES = 200
+_modules_kept = 0
+
+
+def pytest_runtest_setup() -> None:
+    """Set libraries aside for the collector of garbage, each time that many have been imported.
+
+    Each training collects all garbage, which takes 0.3 s with torch and transformers, and
+    1 ms if only what the tests made is searched.
+    """
+    global _modules_kept
+    if len(sys.modules) > _modules_kept + _MANY_MODULES:
+        gc.collect()
+        gc.freeze()
+        _modules_kept = len(sys.modules)
+    if "accelerate" in sys.modules:
+        # As `train.process_state.plain_transformers`: a saved model does not import DeepSpeed.
+        sys.modules["accelerate.utils.other"].is_deepspeed_available = bool
 
 
 @pytest.fixture(scope="session")
@@ -118,6 +139,8 @@ def tiny_model_path(tmp_path_factory: pytest.TempPathFactory, tiny_tokenizer) ->
     import torch
     from transformers import LlamaConfig, LlamaForCausalLM
 
+    from train.process_state import plain_transformers
+
     folder = tmp_path_factory.mktemp("tiny-model")
     with torch.random.fork_rng():
         torch.manual_seed(0)
@@ -134,7 +157,8 @@ def tiny_model_path(tmp_path_factory: pytest.TempPathFactory, tiny_tokenizer) ->
                 eos_token_id=0,
             )
         )
-    model.save_pretrained(folder)
+    with plain_transformers():
+        model.save_pretrained(folder)
     tiny_tokenizer.save_pretrained(folder)
     return folder
 

@@ -6,8 +6,9 @@ Nothing is left to a default that a reader would have to look up.
 """
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import cache
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from analysis.dataset_detectors.detector import asked_dataset_detectors
 from analysis.page.inputs import ArmSettings, PageInputs
@@ -21,6 +22,9 @@ from inject.examples.contaminant import Contaminant, PoolSettings
 from inject.files import write_text
 from train.models.shapes import load_shape, parameter_count
 from train.settings import BaseSettings, TokenizerTraining, TrainSettings
+
+if TYPE_CHECKING:
+    from jinja2 import Template
 
 METHODS_FILE = "methods.md"
 REFERENCES_FILE = "references.bib"
@@ -78,16 +82,18 @@ def describe_methods(inputs: PageInputs) -> Methods:
 
 def _paragraphs(values: Mapping[str, Any]) -> tuple[str, ...]:
     """Fill the paragraphs of `methods.txt.j2`; what is filled in stays as it is."""
+    paragraphs = (template.render(values) for template in _paragraph_templates())
+    return tuple(paragraph for paragraph in paragraphs if paragraph)
+
+
+@cache
+def _paragraph_templates() -> "tuple[Template, ...]":
     from jinja2 import Environment, StrictUndefined
 
     text = (Path(__file__).parent / "methods.txt.j2").read_text(encoding="utf-8")
     # A text for Markdown, which the page escapes as any other.
     environment = Environment(undefined=StrictUndefined, autoescape=False)
-    paragraphs = (
-        environment.from_string(" ".join(part.split())).render(values)
-        for part in text.split("\n\n")
-    )
-    return tuple(paragraph for paragraph in paragraphs if paragraph)
+    return tuple(environment.from_string(" ".join(part.split())) for part in text.split("\n\n"))
 
 
 def write_methods(folder: Path, methods: Methods) -> None:

@@ -7,8 +7,9 @@ each kind of part; a text by itself is a paragraph. All pages have one look, and
 import base64
 import hashlib
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
@@ -260,7 +261,7 @@ FILTERS: dict[str, Callable[..., Any]] = {
     "unbroken": lambda text: _NUMBERS.sub(lambda match: match[0].replace(" ", "\u00a0"), text),
     "entry": lambda value: Entry(value) if isinstance(value, str) else value,
 }
-"""The names that `parts.html.j2` requires from a template that imports it."""
+"""The names that `parts.html.j2` requires, here and in a template that imports it."""
 
 
 def render_page(
@@ -286,7 +287,7 @@ def render_page(
         script: whether tables are to be sorted and texts copied.
         linked: whether the files of its pictures are in `figures/` next to it.
     """
-    return page_template("analysis.page", "page.html.j2", filters=FILTERS).render(
+    return page_template("analysis.page", "page.html.j2").render(
         kind_of_page=kind,
         title=title,
         sentences=sentences,
@@ -300,10 +301,9 @@ def render_page(
     )
 
 
-def page_template(
-    package: str, name: str, *, filters: Mapping[str, Callable[..., Any]] | None = None
-) -> "Template":
-    """Return a template that knows our stylesheet as `style`.
+@cache
+def page_template(package: str, name: str) -> "Template":
+    """Return a template that knows our stylesheet as `style`; it is compiled once.
 
     What it is given is escaped, control characters visibly so (`\\x1b`, `\\u202e`), and a name that
     it is not given is an error.
@@ -311,7 +311,6 @@ def page_template(
     Args:
         package: which contains the file.
         name: of the file.
-        filters: further ones of its own.
     """
     from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined
     from markupsafe import Markup
@@ -325,7 +324,7 @@ def page_template(
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters |= filters or {}
+    environment.filters |= FILTERS
     # Our own stylesheet, not data: what enters unescaped besides figures.
     style = _own_file("style.css") + _own_file("drawing/drawing.css")
     environment.globals["style"] = Markup(style)

@@ -8,6 +8,7 @@ DeepSpeed take longer to start than to train. After `AT` tokens rank 1 is killed
 checkpoints depend on time: the clock of rank 0 is constant, that of rank 1 adds 100 s per step.
 """
 
+import gc
 import json
 import os
 import signal
@@ -54,7 +55,8 @@ def start(
 def forget_engine() -> None:
     """Forget the engine of the previous run, which Accelerate and transformers keep.
 
-    This also prevents DeepSpeed from compiling its sums for CPUs, which takes a minute.
+    This also prevents DeepSpeed from compiling its sums for CPUs, which takes a minute, and sets
+    what has been imported aside for the collector of garbage.
     """
     AcceleratorState._reset_state()
     unset_hf_deepspeed_config()
@@ -62,6 +64,8 @@ def forget_engine() -> None:
         import deepspeed
 
         deepspeed.ops.__compatible_ops__["deepspeed_shm_comm"] = False
+    # Each run collects all garbage: without the libraries, that takes 1 ms instead of 0.3 s.
+    gc.freeze()
 
 
 def main() -> None:

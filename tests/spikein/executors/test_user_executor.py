@@ -13,7 +13,7 @@ from spikein.pipeline.graph import Graph
 from spikein.progress import Progress
 from spikein.store.artifact import open_artifact
 from spikein.store.store import Store
-from tests.processes import spikein_process
+from tests.command_line import invoke
 from tests.spikein.step_functions import step
 from tests.spikein.tiny import run, write_tiny
 
@@ -60,12 +60,15 @@ def contents(store: Path) -> dict[str, str]:
 @pytest.mark.slow
 @pytest.mark.timeout(600)
 def test_all_executors_build_the_same_artifacts_also_one_in_a_users_file(tmp_path, monkeypatch):
+    from tests.train.killable import one_thread
+
     # Sums depend on the number of threads, of which workers have their share.
     monkeypatch.setenv("OMP_NUM_THREADS", "1")
     write_tiny(tmp_path)
     (tmp_path / "mine.py").write_text(textwrap.dedent(LISTED))
-    done = spikein_process("run", "tiny.yaml", *SMALL, *CHOSEN, folder=tmp_path)
-    assert done.returncode == 0, done.stderr
+    monkeypatch.chdir(tmp_path)
+    with one_thread():
+        invoke("run", "tiny.yaml", *SMALL, *CHOSEN, code=0)
     order = (tmp_path / "order.txt").read_text().splitlines()
     built = [path.name for path in (tmp_path / "store").glob("[!.]*/*")]
     assert len(order) == len(built)
@@ -77,7 +80,7 @@ def test_all_executors_build_the_same_artifacts_also_one_in_a_users_file(tmp_pat
     assert (tmp_path / "runs/tiny/latest/findings.parquet").read_bytes() == metrics
     spikein.run(
         tmp_path / "tiny.yaml",
-        overrides=(*SMALL, "executor.kind=local"),
+        overrides=(*SMALL, "executor={kind: local, workers: 1}"),
         store=tmp_path / "local",
         runs=tmp_path / "others",
         progress=False,

@@ -4,10 +4,13 @@ import ast
 import importlib
 import inspect
 import sys
+from collections.abc import Iterator
+from functools import cache
 
 import pytest
 
 from detect.registry import detector_names, get_detector
+from inject import source_digest
 from inject.examples.datasets.registry import built_in_names, find_dataset
 from inject.source_digest import PACKAGES, Sources, read_source
 from inject.step import Step
@@ -21,6 +24,14 @@ PROGRESS = {
     *("spikein.executors.graph_run", "spikein.executors.live_status", "spikein.progress"),
 }
 """Modules that forward and show the progress of a step; they do not affect it."""
+
+
+@pytest.fixture(scope="module", autouse=True)
+def parsed_once() -> Iterator[None]:
+    """Parse an unedited module once for all sources."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(source_digest, "parse_module", cache(source_digest.parse_module))
+        yield
 
 
 def edited(module: str) -> Sources:

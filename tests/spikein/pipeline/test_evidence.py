@@ -22,7 +22,7 @@ from tests.detect.taggers import write_tagger
 from tests.spikein.tiny import build, graph_of, stored, write_tiny
 
 ROWS = (
-    "contaminants.0={dataset: fictional, members: 6, nonmembers: 6, held_out: 4, "
+    "contaminants.0={dataset: fictional, members: 4, nonmembers: 4, held_out: 4, "
     "options: {forms: [question, choice]}}"
 )
 DETECTORS = (
@@ -50,7 +50,7 @@ def folder(tmp_path_factory, tiny_model_path):
         f"detect.neighbours={{model: {folder / 'bert'}, count: 4}}",
         f"detect.tagger={tagger}",
         f"detect.knowledge_filter={tiny_model_path}",
-        "corpus.tokens=20_000",
+        "corpus.tokens=10_000",
     ).nodes
     build(folder, node.scores, node.base.scores)
     return folder
@@ -79,7 +79,7 @@ def test_all_detectors_score_both_models(folder):
 @pytest.mark.slow
 def test_answers_cover_examples_and_held_out_rows(folder):
     answers = [(path, read_answers(path)) for path in stored(folder, "choices")]
-    assert sorted(len(rows) for _, rows in answers) == [4, 4, 12, 12]
+    assert sorted(len(rows) for _, rows in answers) == [4, 4, 8, 8]
     for path, rows in answers:
         assert all(row.document.startswith("fictional\n") for row in rows.values())
         answered = [row for row in rows.values() if row.log_probability is not None]

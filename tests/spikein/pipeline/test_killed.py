@@ -19,9 +19,7 @@ KINDS = (
 )  # fmt: skip
 RUNNER = multiprocessing.get_context("forkserver")
 """Each run is a separate process, forked from one that has imported the modules of a run."""
-RUNNER.set_forkserver_preload(
-    ["transformers", "sklearn.linear_model", "scipy.stats", "spikein.api.run"]
-)
+RUNNER.set_forkserver_preload(["tests.spikein.preloaded"])
 
 
 def run_in_child(path: Path, root: Path, output: multiprocessing.connection.Connection) -> None:

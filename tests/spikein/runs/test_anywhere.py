@@ -13,7 +13,7 @@ from spikein.store.filesystem import delete_tree
 from tests.command_line import invoke
 from tests.spikein.mounts import read_only
 from tests.spikein.records import change_record
-from tests.spikein.tiny import write_tiny
+from tests.spikein.tiny import LIGHT, write_tiny
 
 pytestmark = pytest.mark.slow
 
@@ -41,7 +41,7 @@ def finished(tmp_path_factory):
     path.write_text(path.read_text().replace(f"{folder}/", ""))
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(folder)
-        spikein.run("tiny.yaml", progress=False)
+        spikein.run("tiny.yaml", overrides=LIGHT, progress=False)
     return folder
 
 
@@ -96,11 +96,11 @@ def test_a_read_only_store_serves_cached_runs_and_refuses_new_steps(lab, monkeyp
     shutil.rmtree("runs")
     before = sorted(path.name for path in (lab / "store").rglob("*"))
     with read_only(lab / "store"):
-        done = spikein.run("tiny.yaml", progress=False)
+        done = spikein.run("tiny.yaml", overrides=LIGHT, progress=False)
         assert done.built == 0
         assert spikein.load_run(done.folder).metrics.num_rows
         with pytest.raises(InputError, match=r"Read-only file system.*--store"):
-            spikein.run("tiny.yaml", overrides={"train.lr": 0.5}, progress=False)
+            spikein.run("tiny.yaml", overrides=[*LIGHT, "train.lr=0.5"], progress=False)
     assert sorted(path.name for path in (lab / "store").rglob("*")) == before
 
 

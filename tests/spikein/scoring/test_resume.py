@@ -2,11 +2,11 @@
 
 import json
 import signal
-import subprocess
 from pathlib import Path
 
 import pytest
 
+from tests.command_line import invoke
 from tests.conftest import make_texts
 from tests.processes import spikein_process
 
@@ -24,25 +24,22 @@ def score(example):
 
 
 @pytest.mark.slow
-def test_a_killed_run_resumes_from_stored_steps(tmp_path, tiny_model_path):
+def test_a_killed_run_resumes_from_stored_steps(tmp_path, tiny_model_path, monkeypatch):
     rows = [{"text": text, "label": at % 2} for at, text in enumerate(make_texts(12))]
     (tmp_path / "rows.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in rows))
     (tmp_path / "mine.py").write_text(KILLS_ITSELF_ONCE)
-
-    def detect(*more: str) -> subprocess.CompletedProcess[str]:
-        words = ["detect", "--model", str(tiny_model_path), "--examples", "rows.jsonl"]
-        words += ["--detectors", "loss,mine.py:score", "--out", "scores.csv", *more]
-        return spikein_process(*words, folder=tmp_path, XDG_CACHE_HOME=str(tmp_path / "cache"))
-
-    assert detect().returncode == -signal.SIGKILL
-    again = detect()
-    assert again.returncode == 0, again.stderr
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    words = ["detect", "--model", str(tiny_model_path), "--examples", "rows.jsonl"]
+    words += ["--detectors", "loss,mine.py:score", "--out", "scores.csv"]
+    killed = spikein_process(*words, folder=tmp_path)
+    assert killed.returncode == -signal.SIGKILL
+    again = invoke(*words, code=0)
     assert [line.split()[:3] for line in again.stderr.splitlines()] == [["scores", "1", "step"]]
     scores = (tmp_path / "scores.csv").read_text()
     assert scores.count("mine.score") == 12
     # Another store, filled by workers, gives the same.
-    elsewhere = detect("--executor", "local", "--store", "other")
-    assert elsewhere.returncode == 0, elsewhere.stderr
+    invoke(*words, "--executor", "local", "--store", "other", code=0)
     assert (tmp_path / "scores.csv").read_text() == scores
     assert {path.name for path in Path(tmp_path).iterdir()} >= {"cache", "other"}
     assert not (tmp_path / "store").exists()

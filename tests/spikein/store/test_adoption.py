@@ -20,6 +20,7 @@ from tests.spikein.store.damage import flip
 from tests.spikein.tiny import write_tiny
 
 OTHER = {"tune": "test", "test": "tune"}
+TOKENS = "corpus.tokens=16_000"
 
 
 class Built(Progress):
@@ -135,7 +136,7 @@ def experiment(folder: Path, *overrides: str) -> Built:
     log = Built()
     run_experiment(
         folder / "tiny.yaml",
-        overrides=overrides,
+        overrides=(TOKENS, *overrides),
         store=folder / "store",
         runs=folder / "runs",
         progress=log,
@@ -146,7 +147,7 @@ def experiment(folder: Path, *overrides: str) -> Built:
 @pytest.mark.slow
 def test_tune_share_trains_no_model_and_scores_nothing_again(lab):
     planned = plan_experiment(
-        lab / "tiny.yaml", overrides=["detect.tune_share=0.5"], store=lab / "store"
+        lab / "tiny.yaml", overrides=[TOKENS, "detect.tune_share=0.5"], store=lab / "store"
     )
     by_kind = {row.kind: row.state for row in planned.rows}
     assert by_kind["corpus"] == "in the store"
@@ -192,7 +193,7 @@ def test_steps_that_declare_not_to_read_the_split_do_not_read_it(lab, tmp_path):
     from spikein.config.load import read_experiment
     from spikein.pipeline.build_graph import build_graph
 
-    steps = build_graph(read_experiment(lab / "tiny.yaml")).graph.steps
+    steps = build_graph(read_experiment(lab / "tiny.yaml", [TOKENS])).graph.steps
     store = Store(lab / "store")
     kinds = set()
     for number, step in enumerate(steps):

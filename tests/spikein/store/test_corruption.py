@@ -31,6 +31,7 @@ from tests.spikein.tiny import run, write_tiny
 pytestmark = pytest.mark.slow
 
 OVERRIDES = (
+    "corpus.tokens=16_000",
     "train.checkpoints={fractions: [0.5]}",
     "variants={of: [{kind: whole}, {kind: lower_case}]}",
     "detect.detectors=[loss, lowercase, reference, dc_pdd, blind]",

@@ -66,24 +66,21 @@ def check_same(out: Path, single: Path, *, tolerance: float) -> None:
 def test_two_processes_resume_other_runs_with_a_common_clock(place, tokenizer):
     """One process begins and two resume; one of two others is killed, and two or one resume.
 
-    Only rank 1's clock reports that five minutes have passed, after every third step.
+    The same two processes resume one run after the other. Only rank 1's clock reports that five
+    minutes have passed, after every third step.
     """
     from tests.train.engines import start
     from tests.train.killable import CONTEXT, check_same_run, train_run
     from train.launch import ProcessFailed
 
-    def two(name: str, *more: object) -> Path:
-        start(place / name, place / f"{name}-left", tokenizer, [TWO], BATCH, *more)
-        return place / name
-
-    for name in ("whole", "killed"):
-        shutil.copytree(place / "begun", place / f"{name}-left")
-    check_same(two("whole"), place / "single", tolerance=1e-5)
+    whole, killed = place / "whole", place / "whole-1"
+    left = place / "whole-left-1"
+    for unfinished in (place / "whole-left", left):
+        shutil.copytree(place / "begun", unfinished)
     started = time.monotonic()
     with pytest.raises(ProcessFailed, match="training process 1 of 2 was killed by SIGKILL"):
-        two("killed", "CLOCK", 8 * BATCH * CONTEXT)
+        start(killed, left, tokenizer, [TWO], BATCH, "CLOCK", 8 * BATCH * CONTEXT)
     assert time.monotonic() - started < 120
-    left = place / "killed-left"
     saved = {int(folder.name.split("-")[1]): folder for folder in left.glob("checkpoint-*")}
     # Twenty checkpoints per run would save this run of 15 steps at every step.
     assert sorted(saved) == [4, 7]
@@ -93,7 +90,9 @@ def test_two_processes_resume_other_runs_with_a_common_clock(place, tokenizer):
         seen = [pq.read_table(folder / f"exposures-{rank}.parquet") for rank in (0, 1)]
         assert all(max(table["step"].to_pylist(), default=0) <= step for table in seen)
     shutil.copytree(left, place / "single-left")
-    check_same_run(two("killed"), place / "whole")
+    start(whole, place / "whole-left", tokenizer, [TWO, TWO], BATCH)
+    check_same(whole, place / "single", tolerance=1e-5)
+    check_same_run(killed, whole)
     out = place / "resumed"
     train_run(out, place / "single-left", tokenizer, dropout=False, batch_windows=BATCH)
     check_same(out, place / "single", tolerance=1e-5)

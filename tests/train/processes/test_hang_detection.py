@@ -187,19 +187,26 @@ def test_heartbeat_round_trip(tmp_path):
 
 
 AT = 9 * 4 * CONTEXT
-HANGS = [{"engine": "torchrun", "processes": 2, "hang_timeout": 15}]
+
+
+def hangs(timeout: int) -> list[dict[str, object]]:
+    """Return the run of two processes, in which a step may take so many seconds."""
+    return [{"engine": "torchrun", "processes": 2, "hang_timeout": timeout}]
 
 
 @pytest.mark.slow
 @pytest.mark.timeout(200)
 @pytest.mark.parametrize(
-    ("how", "message"),
+    ("how", "timeout", "message"),
     [
-        ("STOP", r"process 1 of 2 does not run"),
-        ("fetch", r"(?s)process 1 of 2 hangs.*at step 10, fetching data; process 0 waits"),
+        # A process is stopped if it has given no sign of life for ten seconds.
+        ("STOP", 12, r"process 1 of 2 does not run"),
+        ("fetch", 8, r"(?s)process 1 of 2 hangs.*at step 10, fetching data; process 0 waits"),
     ],
 )
-def test_a_real_hanging_process_is_named_and_both_are_ended(tmp_path, tokenizer, how, message):
+def test_a_real_hanging_process_is_named_and_both_are_ended(
+    tmp_path, tokenizer, how, timeout, message
+):
     from tests.train.engines import start
 
     before = {child.pid for child in psutil.Process().children()}
@@ -207,8 +214,8 @@ def test_a_real_hanging_process_is_named_and_both_are_ended(tmp_path, tokenizer,
     left = tmp_path / "unfinished"
     with pytest.raises(ProcessFailed, match=message) as error:
         start(
-            tmp_path / "out", left, tokenizer, HANGS, 4, how, AT,
-            heartbeats=left / "heartbeats", hang_timeout=15,
+            tmp_path / "out", left, tokenizer, hangs(timeout), 4, how, AT,
+            heartbeats=left / "heartbeats", hang_timeout=timeout,
         )  # fmt: skip
     assert time.monotonic() - started < 120
     assert "run again to resume" in str(error.value)
@@ -225,7 +232,7 @@ def test_torchrun_processes_detect_a_hang(tmp_path, tokenizer):
     done = python(
         "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2",
         "-m", "tests.train.engines", tmp_path / "out", tmp_path / "unfinished",
-        tokenizer, json.dumps(HANGS), 4, "fetch", AT, OMP_NUM_THREADS="1",
+        tokenizer, json.dumps(hangs(8)), 4, "fetch", AT, OMP_NUM_THREADS="1",
     )  # fmt: skip
     assert done.returncode != 0
     assert "training process 1 of 2 hangs" in done.stderr

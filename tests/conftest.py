@@ -69,9 +69,6 @@ def pytest_runtest_setup() -> None:
         gc.collect()
         gc.freeze()
         _modules_kept = len(sys.modules)
-    if "accelerate" in sys.modules:
-        # As `train.process_state.plain_transformers`: a saved model does not import DeepSpeed.
-        sys.modules["accelerate.utils.other"].is_deepspeed_available = bool
 
 
 @pytest.fixture(scope="session")

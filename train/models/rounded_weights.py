@@ -102,6 +102,7 @@ def write_rounded(source: Path, out: Path, bits: Bits) -> None:
 
     from inject.corpus.tokenizer import load_tokenizer
     from train.models.pretrained import load_causal_model
+    from train.process_state import plain_transformers
 
     model = load_causal_model(str(source))
     outside = model.get_output_embeddings()
@@ -117,5 +118,6 @@ def write_rounded(source: Path, out: Path, bits: Bits) -> None:
     with torch.no_grad():
         for module in linear:
             module.weight.copy_(rounded(module.weight, bits))
-    model.save_pretrained(out)
+    with plain_transformers():
+        model.save_pretrained(out)
     load_tokenizer(str(source)).save_pretrained(out)

@@ -1,4 +1,4 @@
-"""The how-to pages work: their code blocks are run, experiments with smaller models and fewer rows."""
+"""The how-to pages work: their code blocks are run, experiments with smaller models."""
 
 from pathlib import Path
 

@@ -281,7 +281,7 @@ def results_step(
         label=label,
         settings={"analysis": used, **({} if claims is None else {CLAIMS: plain(claims)})},
         reading=RECORDS,
-        libraries=("numpy", "scipy", "scikit-learn", "statsmodels"),
+        libraries=("numpy", "scipy", "scikit-learn"),
         code=method_roots(settings.dataset_detectors),
     )
 

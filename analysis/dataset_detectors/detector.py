@@ -144,12 +144,10 @@ def mean_test(differences: Floats) -> TTest | None:
 
 def holm(p_values: Floats) -> Floats:
     """Return p-values adjusted for their number (Holm 1979); NaN stays NaN and does not count."""
-    from statsmodels.stats.multitest import multipletests
-
     adjusted = np.full(len(p_values), np.nan)
-    measured = np.isfinite(p_values)
-    if measured.any():
-        adjusted[measured] = multipletests(p_values[measured], method="holm")[1]
+    order = np.argsort(p_values)[: np.isfinite(p_values).sum()]  # NaN comes last
+    raised = p_values[order] * np.arange(len(order), 0, -1)
+    adjusted[order] = np.minimum(np.maximum.accumulate(raised), 1.0)
     return adjusted
 
 

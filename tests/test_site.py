@@ -112,7 +112,8 @@ def test_all_documents_are_on_the_site(site: Path):
 @pytest.mark.slow
 def test_dead_links_stop_the_build(tmp_path: Path):
     copy_repository(tmp_path / "copy")
-    page = tmp_path / "copy" / "docs" / "formats.md"
+    # The first page: a name that does not exist ends the build there.
+    page = min((tmp_path / "copy" / "docs").glob("*.md"))
     text = page.read_text(encoding="utf-8")
     dead = "[a page](no-such-page.md) and [a term](glossary.md#no-such-term)"
     for line, words in ((dead, ("no-such-page.md", "no-such-term")),

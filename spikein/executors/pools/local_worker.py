@@ -4,6 +4,7 @@ It reads one order per line, builds the step, and answers with one line, until t
 It ends with its parent, however that ends.
 """
 
+import gc
 import os
 import sys
 
@@ -15,6 +16,7 @@ def main(parent: int, cores: set[int]) -> None:
         parent: the process that sends the orders.
         cores: the cores that this process and those it starts may use.
     """
+    gc.set_threshold(700, 10, 100)  # as in `spikein.cli.main`
     if hasattr(os, "sched_setaffinity"):
         os.sched_setaffinity(0, cores)
     from inject.helper_processes import die_with_parent

@@ -20,9 +20,9 @@ def build(root: Path, files: Path) -> Path:
         overrides=[
             f"seeds=[0, {SECRET}]",
             "sweep=null",
-            "copies={fixed: 4}",
+            "copies={fixed: 2}",
             f"model={{shape: {files}/shape.yaml, tokenizer: {{vocab_size: 300}}}}",
-            f"corpus={{tokens: 40_000, sources: [{{kind: files, path: {files}/texts.jsonl}}]}}",
+            f"corpus={{tokens: 20_000, sources: [{{kind: files, path: {files}/texts.jsonl}}]}}",
             "base={tokens: 4_000, lr: 1.0e-2}",
             "contaminants.0.members=24",
             "contaminants.0.nonmembers=24",

@@ -122,7 +122,8 @@ def test_pretraining_from_new_weights_needs_no_base(tmp_path):
     write_tiny(tmp_path)
     result = run(
         tmp_path, "train.mode=pretrain", "base=null", "detect.detectors=all",
-        "corpus.tokens=20_000", "train.checkpoints={fractions: [0.5]}",
+        "corpus.tokens=12_000", "train.checkpoints={fractions: [0.5]}",
+        "contaminants.0.members=12", "contaminants.0.nonmembers=12",
     )  # fmt: skip
     metrics = read_table(result.folder, "metrics").to_pylist()
     assert {row["model"] for row in metrics} == {"contaminated"}

@@ -21,7 +21,7 @@ from scipy.stats import norm
 from analysis.intervals.estimate import Estimate
 from analysis.intervals.influence import Floats
 from analysis.intervals.rows import Rows
-from analysis.studies.dose_law import (
+from scripts.studies.laws import (
     LAWS,
     Design,
     DoseCells,
@@ -30,7 +30,7 @@ from analysis.studies.dose_law import (
     fit_law,
     join_cells,
 )
-from analysis.studies.prediction import Verdict, judge_prediction, observed_aucs, predict_aucs
+from scripts.studies.prediction import Verdict, judge_prediction, observed_aucs, predict_aucs
 
 ARMS = (
     (1.05e6, 5e-4), (1.05e6, 1e-3), (1.05e6, 2e-3), (2.1e6, 2e-3), (4.12e6, 1e-3), (4.12e6, 2e-3),

@@ -4,7 +4,7 @@ python -m scripts.studies.dose_law predict runs/dose --leave-out "arm recency" \
     --parameters 15.4e6 --rate 2e-3 --out prediction.json
 python -m scripts.studies.dose_law verdict prediction.json runs/dose-16m --into docs
 
-`predict` fits the law and its rivals (`analysis.studies.dose_law`) to a finished run and writes the
+`predict` fits the law and its rivals (`scripts.studies.laws`) to a finished run and writes the
 AUCs that they expect of another arm, with their digest and the time. It refuses if the run has
 scores of that arm. `verdict` checks the digest, and that the arm was scored later, compares both,
 and writes `data/dose-law-NAME.csv` and the pictures `images/dose-law-NAME-DETECTOR.png`, NAME being
@@ -20,8 +20,10 @@ from pathlib import Path
 
 from analysis.arm import find_arm
 from analysis.page.drawing.picture import png_bytes, svg_file
-from analysis.studies.dose_law import LAWS, DoseCells, fit_law, jackknife_half, join_cells
-from analysis.studies.prediction import (
+from inject.errors import InputError
+from scripts.studies.dose_picture import draw_detector
+from scripts.studies.laws import LAWS, DoseCells, fit_law, jackknife_half, join_cells
+from scripts.studies.prediction import (
     MARGIN,
     Prediction,
     Verdict,
@@ -30,8 +32,6 @@ from analysis.studies.prediction import (
     observed_aucs,
     predict_aucs,
 )
-from inject.errors import InputError
-from scripts.studies.dose_picture import draw_detector
 from scripts.studies.prediction_file import (
     FittedPoint,
     PredictionFile,

@@ -7,9 +7,9 @@ import numpy as np
 from scipy.special import ndtr
 
 from analysis.page.drawing.panels import Line, LinePanel, Panels
-from analysis.studies.dose_law import LAWS, Design
-from analysis.studies.prediction import Prediction
 from analysis.unit import AUC, Dot
+from scripts.studies.laws import LAWS, Design
+from scripts.studies.prediction import Prediction
 from scripts.studies.prediction_file import FittedPoint
 
 _STEPS = 25

@@ -10,11 +10,11 @@ from typing import Any, Literal
 
 from pydantic import ValidationError
 
-from analysis.studies.prediction import Prediction
 from inject.digest import digest
 from inject.errors import InputError
 from inject.files import write_text
 from inject.settings import PositiveFloat, PositiveInt, Settings
+from scripts.studies.prediction import Prediction
 
 _DIGEST = "digest"
 

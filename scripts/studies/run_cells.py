@@ -16,9 +16,9 @@ import pyarrow.compute as pc
 
 from analysis.arm import arm_label, axis_column, find_arm
 from analysis.intervals.rows import Rows, number_groups
-from analysis.studies.dose_law import DoseCells, dose_cells
 from inject.errors import InputError, did_you_mean
 from inject.stream.exposures import seen_copy_counts
+from scripts.studies.laws import DoseCells, dose_cells
 from spikein.api.experiment import read
 from spikein.api.finished_run import Run
 from spikein.runs.folder import linked_artifacts

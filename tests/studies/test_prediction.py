@@ -6,16 +6,16 @@ import numpy as np
 import pytest
 from scipy.stats import t
 
-from analysis.studies.dose_law import LAWS, Design, fit_law
-from analysis.studies.prediction import Prediction, judge_prediction, observed_aucs, predict_aucs
 from inject.errors import InputError
+from scripts.studies.laws import LAWS, Design, fit_law
+from scripts.studies.prediction import Prediction, judge_prediction, observed_aucs, predict_aucs
 from scripts.studies.prediction_file import (
     FittedPoint,
     PredictionFile,
     read_predictions,
     write_predictions,
 )
-from tests.analysis.studies.test_dose_law import TERMS, exact_cells, noisy
+from tests.studies.test_laws import TERMS, exact_cells, noisy
 
 COPIES = (1, 2, 4, 8)
 

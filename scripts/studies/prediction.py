@@ -22,15 +22,15 @@ from pydantic import Field
 from analysis.intervals.clustered import FROM_SEEDS
 from analysis.intervals.estimate import Estimate
 from analysis.intervals.influence import Floats
-from analysis.studies.dose_law import (
+from inject.errors import InputError
+from inject.settings import PositiveInt, Settings
+from scripts.studies.laws import (
     Design,
     DoseCells,
     FittedLaw,
     jackknife_error,
     jackknife_half,
 )
-from inject.errors import InputError
-from inject.settings import PositiveInt, Settings
 
 MARGIN = 0.06
 """A prediction whose error surely is within this margin counts as predicted."""

@@ -10,11 +10,11 @@ import pytest
 import yaml
 from scipy.special import ndtr
 
-from analysis.studies.dose_law import LAWS, Design
 from inject.errors import InputError
 from inject.stream.exposures import SCHEMA as EXPOSURES
 from scripts.studies import dose_law, run_cells
 from scripts.studies.dose_law import main, predict
+from scripts.studies.laws import LAWS, Design
 from scripts.studies.run_cells import arm_cells, first_scored, sized_arms
 from spikein.api.finished_run import Run
 from spikein.runs.record import RunRecord

@@ -8,7 +8,9 @@ from scipy.special import ndtr
 from scipy.stats import t
 
 from analysis.intervals.rows import Rows
-from analysis.studies.dose_law import (
+from inject.errors import InputError
+from scripts.calibration.dose_law import Truth, simulate_study
+from scripts.studies.laws import (
     LAWS,
     Design,
     DoseCells,
@@ -17,8 +19,6 @@ from analysis.studies.dose_law import (
     jackknife_half,
     join_cells,
 )
-from inject.errors import InputError
-from scripts.calibration.dose_law import Truth, simulate_study
 from tests.analysis.oracles import auc as auc_by_pairs
 
 PLACES = ((1e6, 5e-4), (1e6, 2e-3), (2e6, 2e-3), (4e6, 1e-3), (4e6, 2e-3))

@@ -41,6 +41,14 @@ def interval(row: pd.Series, *, sign: str = "", digits: int = 2) -> str:
     return f"{value} [{low}, {high}]"
 
 
+def sides_per_seed(counts: pd.Series) -> str:
+    """Return the mean numbers of members and non-members of a seed."""
+    members, nonmembers = (
+        counts[name] / counts["n_seeds"] for name in ("n_members", "n_nonmembers")
+    )
+    return f"{members:.0f} / {nonmembers:.0f}"
+
+
 def markdown(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
     """Return a table."""
     lines = [head, ["---"] * len(head), *rows]
@@ -70,14 +78,21 @@ def table_of(
         rows.append(
             [
                 *(arm, *others),
-                *(f"{counts['n_members']:.0f} / {counts['n_nonmembers']:.0f}",),
+                sides_per_seed(counts),
                 *(f"{counts['n_seeds']:.0f}",),
                 *(cells.get(column, "–") for column in columns),
             ]
         )
     further = [name for name in by if name not in (*axes, "model")]
     return markdown(
-        [head, *further, "members / non-members", "seeds", *(f"`{name}`" for name in columns)], rows
+        [
+            head,
+            *further,
+            "members / non-members per seed",
+            "seeds",
+            *(f"`{name}`" for name in columns),
+        ],
+        rows,
     )
 
 
@@ -233,11 +248,11 @@ def task_accuracy(accuracy: pd.DataFrame, axes: Sequence[str]) -> list[str]:
         lines.append(
             [
                 *(arm_name(axes, arm, "contaminated"), scoring),
-                f"{counts['n_members']:.0f} / {counts['n_nonmembers']:.0f}",
+                sides_per_seed(counts),
                 *(f"{counts['n_seeds']:.0f}", *columns, more),
             ]
         )
-    head = [", ".join(axes) or "model", "scoring", "members / non-members", "seeds"]
+    head = [", ".join(axes) or "model", "scoring", "members / non-members per seed", "seeds"]
     head += [f"{side}, {moment}" for side in ("non-members", "members") for moment in _MOMENTS]
     return [
         "## Task accuracy, mean over the datasets",
@@ -328,11 +343,17 @@ def effect_table(rows: pd.DataFrame, by: Sequence[str], name: Namer) -> str:
         counts = part[["n_members", "n_seeds"]].max()
         lines.append(
             [
-                *(name(key), f"{counts['n_members']:.0f}", f"{counts['n_seeds']:.0f}"),
+                *(
+                    name(key),
+                    f"{counts['n_members'] / counts['n_seeds']:.0f}",
+                    f"{counts['n_seeds']:.0f}",
+                ),
                 *(cells.get(detector, "–") for detector in detectors),
             ]
         )
-    return markdown(["effect", "members", "seeds", *(f"`{column}`" for column in detectors)], lines)
+    return markdown(
+        ["effect", "members per seed", "seeds", *(f"`{column}`" for column in detectors)], lines
+    )
 
 
 def _claims_note(record: dict[str, Any]) -> str:

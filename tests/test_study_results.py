@@ -79,11 +79,11 @@ def test_numbers_have_intervals_and_counts(tmp_path: Path):
     run = run_folder(tmp_path)
     page = written(run, into=tmp_path / "out", figures=["copies"], by_dataset=["min_k"])
     lines = page.splitlines()
-    assert "| poisson=2 | 614 / 1350 | 3 | 0.78 [0.75, 0.80] | 0.61 (no interval) |" in lines
-    assert "| poisson=2 | 1 | 178 / 1350 | 3 | 0.66 [0.61, 0.70] |" in lines
-    assert "| poisson=2 | 2 | 0 / 1350 | 3 | – |" in lines
-    assert "| poisson=2 | 614 / 1350 | 3 | 0.78 [0.75, 0.80] | 0.82 [0.67, 0.91] |" in lines
-    assert "| poisson=2 | 614 / 1350 | 3 | 0.25 [0.20, 0.31] |" in lines
+    assert "| poisson=2 | 205 / 450 | 3 | 0.78 [0.75, 0.80] | 0.61 (no interval) |" in lines
+    assert "| poisson=2 | 1 | 59 / 450 | 3 | 0.66 [0.61, 0.70] |" in lines
+    assert "| poisson=2 | 2 | 0 / 450 | 3 | – |" in lines
+    assert "| poisson=2 | 205 / 450 | 3 | 0.78 [0.75, 0.80] | 0.82 [0.67, 0.91] |" in lines
+    assert "| poisson=2 | 205 / 450 | 3 | 0.25 [0.20, 0.31] |" in lines
     difference = "| copies: levels=1-2 less poisson=2 | 600 | 3 |"
     assert f"{difference} +0.04 [-0.01, +0.06] | -0.05 (no interval) |" in lines
     assert "| copies | 600 | 3 | +0.50 [-0.01, +0.06] |" in lines
@@ -107,7 +107,7 @@ def test_table_numbers_are_in_the_file_and_one_table_is_kept(tmp_path: Path):
     file = tmp_path / "results-study.csv"
     page = shelved(content, file=file, keep={"AUC by copies"})
     assert page.count("## ") == 1
-    assert "| poisson=2 | 1 | 178 / 1350 | 3 | 0.66 [0.61, 0.70] |" in page.splitlines()
+    assert "| poisson=2 | 1 | 59 / 450 | 3 | 0.66 [0.61, 0.70] |" in page.splitlines()
     assert "[results-study.csv](../data/results-study.csv)" in page
     assert "Pictures: [copies](images/study-copies.png)." in page
     with file.open(encoding="utf-8", newline="") as opened:
@@ -116,7 +116,7 @@ def test_table_numbers_are_in_the_file_and_one_table_is_kept(tmp_path: Path):
     assert ["AUC by copies", "poisson=2; 1", "min_k", "0.66", "0.61", "0.70"] in rows
     arms, difference = "AUC by arm and detector", "Differences of AUC between arms"
     assert [arms, "poisson=2", "surp", "0.61", "", ""] in rows
-    assert [arms, "poisson=2", "members / non-members", "614 / 1350", "", ""] in rows
+    assert [arms, "poisson=2", "members / non-members per seed", "205 / 450", "", ""] in rows
     named = "copies: levels=1-2 less poisson=2"
     assert [difference, named, "min_k", "0.04", "-0.01", "0.06"] in rows
     captions = [row[3] for row in rows if row[2] == "caption"]

@@ -6,15 +6,15 @@ python -m scripts.studies.dose_law verdict prediction.json runs/dose-16m --into 
 
 `predict` fits the law and its rivals (`scripts.studies.laws`) to a finished run and writes the
 AUCs that they expect of another arm, with their digest and the time. It refuses if the run has
-scores of that arm. `verdict` checks the digest, and that the arm was scored later, compares both,
-and writes `data/dose-law-NAME.csv` and the pictures `images/dose-law-NAME-DETECTOR.png`, NAME being
-that of the file. Takes seconds.
+scores of that arm. `verdict` checks the digest, and that the arm was scored later, and compares
+both. With `--into`, both write `data/dose-law-NAME.csv` and `images/dose-law-NAME-DETECTOR.png`,
+NAME being that of the file. Takes seconds.
 """
 
 import argparse
 import csv
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -192,11 +192,9 @@ def judge_all(
 Line = tuple[str, str, str, str | float, float | str, float | str]
 
 
-def csv_lines(
-    content: PredictionFile, judged: Sequence[tuple[Prediction, DoseCells, Verdict]], arm: SizedArm
-) -> Iterator[Line]:
-    """Yield the lines of the CSV file: one number each, with its interval."""
-    for prediction, observed, verdict in judged:
+def predicted_lines(content: PredictionFile) -> Iterator[Line]:
+    """Yield the lines of the CSV file that precede any observation: one number each."""
+    for prediction in content.predictions:
         name = f"{prediction.detector}; {prediction.law}"
         for term, ends in prediction.terms.items():
             yield ("Terms of the laws", name, term, *ends)
@@ -205,22 +203,33 @@ def csv_lines(
         for at, copies in enumerate(prediction.copies):
             ends = prediction.auc[at], prediction.low[at], prediction.high[at]
             yield ("Predicted AUC by copies", name, str(copies), *ends)
+    yield from _point_lines(content.points)
+
+
+def judged_lines(
+    judged: Sequence[tuple[Prediction, DoseCells, Verdict]], arm: SizedArm
+) -> Iterator[Line]:
+    """Yield the lines on the left-out arm, with the verdicts."""
+    for prediction, observed, verdict in judged:
+        name = f"{prediction.detector}; {prediction.law}"
         difference = verdict.difference
         ends = difference.value, difference.low, difference.high
         yield ("Predicted minus observed AUC", name, "difference", *ends)
         yield ("Predicted minus observed AUC", name, "verdict", verdict.text, "", "")
         if prediction.law == next(iter(LAWS)):
-            for point in arm_points(observed, arm.label, prediction.detector):
-                row = f"{point.detector}; {point.arm}; left out"
-                ends = point.value, point.low, point.high
-                yield ("Observed AUC by copies", row, str(point.copies), *ends)
-    for point in content.points:
+            yield from _point_lines(
+                arm_points(observed, f"{arm.label}; left out", prediction.detector)
+            )
+
+
+def _point_lines(points: Iterable[FittedPoint]) -> Iterator[Line]:
+    for point in points:
         row = f"{point.detector}; {point.arm}"
         ends = point.value, point.low, point.high
         yield ("Observed AUC by copies", row, str(point.copies), *ends)
 
 
-def write_csv(path: Path, lines: Iterator[Line]) -> None:
+def write_csv(path: Path, lines: Iterable[Line]) -> None:
     """Write the lines, numbers with four digits."""
     path.parent.mkdir(parents=True, exist_ok=True)
     with path.open("w", encoding="utf-8", newline="") as opened:
@@ -231,22 +240,37 @@ def write_csv(path: Path, lines: Iterator[Line]) -> None:
             writer.writerow([*line[:3], *numbers])
 
 
-def write_images(
-    folder: Path,
-    name: str,
+def write_results(
+    into: Path,
+    path: Path,
     content: PredictionFile,
-    judged: Sequence[tuple[Prediction, DoseCells, Verdict]],
-    arm: SizedArm,
+    judged: Sequence[tuple[Prediction, DoseCells, Verdict]] = (),
+    arm: SizedArm | None = None,
 ) -> None:
-    """Write a picture for each detector: every arm with the law, and the predicted one."""
-    folder.mkdir(parents=True, exist_ok=True)
-    for prediction, observed, _ in judged:
+    """Write the CSV file, and a picture for each detector: every arm with the law.
+
+    Args:
+        into: folder for `data/` and `images/`.
+        path: of the file of predictions, which names them.
+        content: of that file.
+        judged: the predictions with what was observed, once it is.
+        arm: the left-out arm, with `judged`.
+    """
+    name = f"dose-law-{path.stem}"
+    lines = [*predicted_lines(content), *(judged_lines(judged, arm) if arm else ())]
+    write_csv(into / "data" / f"{name}.csv", lines)
+    images = into / "images"
+    images.mkdir(parents=True, exist_ok=True)
+    cells = {prediction.detector: observed for prediction, observed, _ in judged}
+    for prediction in content.predictions:
         if prediction.law != next(iter(LAWS)):
             continue
-        points = [point for point in content.points if point.detector == prediction.detector]
-        predicted = [*arm_points(observed, arm.label, prediction.detector)]
-        svg = svg_file(draw_detector(prediction, points, predicted).draw(WIDTH))
-        (folder / f"{name}-{prediction.detector}.png").write_bytes(png_bytes(svg))
+        detector = prediction.detector
+        fitted = [point for point in content.points if point.detector == detector]
+        observed = [*arm_points(cells[detector], "", detector)] if detector in cells else []
+        title = f"{content.parameters / 1e6:g} M, {content.rate:g}"
+        svg = svg_file(draw_detector(prediction, fitted, observed, title).draw(WIDTH))
+        (images / f"{name}-{detector}.png").write_bytes(png_bytes(svg))
 
 
 def report(judged: Sequence[tuple[Prediction, DoseCells, Verdict]]) -> Iterator[str]:
@@ -302,6 +326,8 @@ def _predict(options: argparse.Namespace) -> None:
     write_predictions(options.out, content)
     print("\n".join(map(_describe, content.predictions)))
     print(options.out)
+    if options.into is not None:
+        write_results(options.into, options.out, content)
 
 
 def _verdict(options: argparse.Namespace) -> None:
@@ -311,9 +337,7 @@ def _verdict(options: argparse.Namespace) -> None:
     print("Predicted minus observed AUC, mean over copies [95 % interval]")
     print("\n".join(report(judged)))
     if options.into is not None:
-        name = f"dose-law-{options.prediction.stem}"
-        write_csv(options.into / "data" / f"{name}.csv", csv_lines(content, judged, arm))
-        write_images(options.into / "images", name, content, judged, arm)
+        write_results(options.into, options.prediction, content, judged, arm)
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -333,8 +357,8 @@ def _parser() -> argparse.ArgumentParser:
     second.add_argument("run", help="name or folder of the run with the predicted arm")
     second.add_argument("--arm", help="label of that arm, if several match")
     second.add_argument("--margin", type=float, default=MARGIN, help=f"default {MARGIN}")
-    second.add_argument("--into", type=Path, help="folder for data/ and images/, such as docs")
     for command in (first, second):
+        command.add_argument("--into", type=Path, help="folder for data/ and images/, such as docs")
         command.add_argument(
             "--leave-out", action="append", default=[], metavar="LABEL", help="an arm; repeatable"
         )

@@ -17,14 +17,18 @@ _STEPS = 25
 
 
 def draw_detector(
-    prediction: Prediction, fitted: Sequence[FittedPoint], predicted: Sequence[FittedPoint]
+    prediction: Prediction,
+    fitted: Sequence[FittedPoint],
+    observed: Sequence[FittedPoint],
+    title: str,
 ) -> Panels:
     """Return one panel per fitted arm, and a last one for the predicted arm.
 
     Args:
         prediction: by the law that is drawn.
         fitted: the AUCs of the fitted arms.
-        predicted: those of the left-out arm.
+        observed: those of the predicted arm; none before it is scored.
+        title: of its panel.
     """
     by_arm: dict[str, list[FittedPoint]] = {}
     for point in fitted:
@@ -39,13 +43,17 @@ def draw_detector(
             prediction.copies, prediction.auc, prediction.low, prediction.high, strict=True
         )
     ]
-    left_out = [Line(band, "chosen", marks=False), _observed(predicted)]
-    panels.append(LinePanel(predicted[0].arm, left_out, "predicted, then observed"))
-    doses = sorted({point.copies for point in (*fitted, *predicted)})
+    left_out = [Line(band, "chosen", marks=False)]
+    if observed:
+        left_out.append(_observed(observed))
+    panels.append(
+        LinePanel(title, left_out, "predicted, then observed" if observed else "predicted")
+    )
+    doses = sorted({point.copies for point in (*fitted, *observed)})
     return Panels(
         panels=panels,
         x=[(log2(copies), str(copies)) for copies in doses],
-        y=[(at / 10, f"{at / 10:.1f}") for at in range(_lowest((*fitted, *predicted)), 11)],
+        y=[(at / 10, f"{at / 10:.1f}") for at in range(_lowest((*fitted, *observed)), 11)],
         centre=0.5,
         x_label="copies",
         label=f"AUC of {prediction.detector} by copies, the {prediction.law} and its prediction",

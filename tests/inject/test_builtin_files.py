@@ -41,7 +41,7 @@ def test_unknown_name_is_rejected_with_a_suggestion():
     with pytest.raises(InputError, match="Did you mean 'quickstart'") as caught:
         EXPERIMENTS.find("quikstart")
     assert "real-small" in str(caught.value)
-    for wrong, near in (("frequancy", "frequency"), ("trajectory-smal", "trajectory-small")):
+    for wrong, near in (("forgeting", "forgetting"), ("trajectory-smal", "trajectory-small")):
         with pytest.raises(InputError, match=f"Did you mean '{near}'"):
             EXPERIMENTS.find(wrong)
     with pytest.raises(InputError, match=r"no model shape of this name.*Did you mean 'llama-1m'"):

@@ -17,7 +17,6 @@ from tests.spikein.estimates.test_training import no_network
 __all__ = ["no_network"]
 
 STUDIES = {
-    "frequency",
     "size-outlier",
     "size-in-distribution",
     "size-versus-steps",

@@ -63,7 +63,7 @@ def test_all_data_of_small_presets_can_be_fetched():
 @pytest.mark.parametrize(
     ("arguments", "expected"),
     [
-        (("presets", "frequancy"), "frequancy: no preset has this name. Did you mean 'frequency'"),
+        (("presets", "forgeting"), "forgeting: no preset has this name. Did you mean 'forgetting'"),
         (("data", "fetsh"), r"has no action 'fetsh'. Did you mean 'fetch'\? Allowed: fetch, list."),
         (("data", "fetch", "bolq"), "bolq: no dataset of this name can be fetched. Did you mean"),
         (("data", "fetch", "quickstart"), "reads no data folder, so there is nothing to fetch"),
@@ -101,10 +101,10 @@ def test_fetched_data_serves_the_small_presets(monkeypatch, tmp_path: Path, data
         assert "0 fetched now" in spikein("data", "fetch", "--to", folder)
         assert f"forget10.json.gz  [in {folder}]" in spikein("data", "list", "--to", folder)
         store = ["--store", tmp_path / "store"]
-        missing = refusal("check", "frequency", f"data={tmp_path}/none", *store)
-        assert f"`spikein data fetch frequency --to {tmp_path}/none`" in missing
-        checked = spikein("check", "frequency", f"data={folder}", *store)
-        assert "frequency: nothing wrong was found" in checked
+        missing = refusal("check", "learning-rate", f"data={tmp_path}/none", *store)
+        assert f"`spikein data fetch learning-rate --to {tmp_path}/none`" in missing
+        checked = spikein("check", "learning-rate", f"data={folder}", *store)
+        assert "learning-rate: nothing wrong was found" in checked
         from spikein.api.plan import plan
 
         planned = plan(

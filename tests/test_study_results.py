@@ -84,9 +84,9 @@ def test_numbers_have_intervals_and_counts(tmp_path: Path):
     assert "| poisson=2 | 2 | 0 / 450 | 3 | – |" in lines
     assert "| poisson=2 | 205 / 450 | 3 | 0.78 [0.75, 0.80] | 0.82 [0.67, 0.91] |" in lines
     assert "| poisson=2 | 205 / 450 | 3 | 0.25 [0.20, 0.31] |" in lines
-    difference = "| copies: levels=1-2 less poisson=2 | 600 | 3 |"
+    difference = "| copies: levels=1-2 less poisson=2 | 200 | 3 |"
     assert f"{difference} +0.04 [-0.01, +0.06] | -0.05 (no interval) |" in lines
-    assert "| copies | 600 | 3 | +0.50 [-0.01, +0.06] |" in lines
+    assert "| copies | 200 | 3 | +0.50 [-0.01, +0.06] |" in lines
     assert not any(absent in page for absent in ("0.77", "3.3", "0.66 [-"))
     assert "0.99" not in page
     assert "0.98" not in page

@@ -27,6 +27,8 @@ from train.settings import BaseSettings, ModelSettings, TrainSettings
 class ArmSettings:
     """The settings of one arm that the page shows."""
 
+    name: str = ""
+    """Of an arm in `arms`; empty in a sweep."""
     axes: Mapping[str, str]
     """Swept axis → its value in this arm."""
     background: str

@@ -86,8 +86,13 @@ class ReportView:
         return self.names.get(detector, detector)
 
     def words(self, cohort: Cohort) -> str:
-        """Return an arm in words; empty if there is but one."""
-        return arm_words(cohort.axes)
+        """Return an arm's name, or its axes in words; empty if there is but one."""
+        return self.arm_name(cohort) or arm_words(cohort.axes)
+
+    def arm_name(self, cohort: Cohort) -> str:
+        """Return the name that the experiment file gives to an arm; empty in a sweep."""
+        axes = dict(cohort.axes)
+        return next((arm.name for arm in self.inputs.settings if arm.axes == axes), "")
 
     @cached_property
     def axes(self) -> list[str]:
@@ -99,7 +104,7 @@ class ReportView:
         return arm_words((axis, row[axis_column(axis)]) for axis in self.axes)
 
     def heads(self, arms: Sequence[Findings]) -> list[tuple[str, str]]:
-        """Return for each arm the head of its group, if any, and its own; first those shown."""
+        """Return for each arm its name or the head of its group, and its own; first those shown."""
         arms, further = arms[:MAX_ARMS], arms[MAX_ARMS:]
         varied = [
             at
@@ -111,13 +116,13 @@ class ReportView:
         grouped = len(varied) > 1 and max(values.values()) > 1
         return [
             (
-                capital(arm_words(axes[first : first + 1])) if grouped else "",
+                name or (capital(arm_words(axes[first : first + 1])) if grouped else ""),
                 capital(arm_words(axes[:first] + axes[first + 1 :]))
-                if grouped
+                if grouped and not name
                 else capital(arm_words(axes[at] for at in varied)) or "All members",
             )
             for table in arms
-            for axes in [table.cohort.axes]
+            for axes, name in [(table.cohort.axes, self.arm_name(table.cohort))]
         ] + [("", self.words(table.cohort)) for table in further]
 
     @property

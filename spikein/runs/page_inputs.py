@@ -128,6 +128,7 @@ def arm_settings(arm: ArmExperiment) -> ArmSettings:
     """Return the settings of an arm that the page shows."""
     experiment = arm.experiment
     return ArmSettings(
+        name=arm.name,
         axes=arm.labels,
         background=experiment.corpus.described(),
         tokens=experiment.corpus.tokens,

@@ -31,7 +31,9 @@ def test_a_run_of_named_arms_compares_those_that_differ_in_one_axis(tmp_path):
         ("corpus.tokens", "40000", "60000"),
         ("copies", "poisson=2", "fixed=2"),
     }
-    assert "60,000 tokens" in result.report.read_text(encoding="utf-8")
+    page = result.report.read_text(encoding="utf-8")
+    assert "60,000 tokens" in page
+    assert all(page.count(f">{name}<") > 1 for name in ("plain", "long", "fixed"))
     again = spikein.plan(result.folder / "experiment.yaml", store=tmp_path / "store")
     assert again.arms == 3
     assert all(row.stored for row in again.rows)

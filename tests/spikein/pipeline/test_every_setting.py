@@ -56,7 +56,6 @@ OTHERS = {
     "RunRecord": "the record in a run's folder",
     "StudyClaims": "claims, which are checked, and the arms that they name",
     "RecordedFolder": "a place in it",
-    "Prediction": "an expected AUC, written after training and scoring",
     "Submission": "a submission to a benchmark, of scores that a user computed",
     "Description": "the description of a bundle",
     "Provenance": "its origin",

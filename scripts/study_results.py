@@ -55,11 +55,25 @@ def markdown(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
     return "\n".join(f"| {' | '.join(cells)} |" for cells in lines)
 
 
-def arm_name(axes: Sequence[str], values: Sequence[Any], model: str) -> str:
-    """Return the name of an arm: its values of the swept axes, or the model that saw no member."""
-    if model != "contaminated":
-        return f"{model} model"
-    return ", ".join(str(value) for value in values) or "all"
+def arm_name(values: Sequence[Any], model: str, *, told_by: int = 0) -> str:
+    """Return the name of an arm: its values of the swept axes, or the model that saw no member.
+
+    Args:
+        values: of the swept axes.
+        model: `contaminated`, `base` or `clean`.
+        told_by: the number of values that tell several models without members apart.
+    """
+    if model == "contaminated":
+        return ", ".join(str(value) for value in values) or "all"
+    return ", ".join([f"{model} model", *(str(value) for value in values[:told_by])])
+
+
+def telling_axes(metrics: pd.DataFrame, axes: Sequence[str], by: Sequence[str]) -> int:
+    """Return how many of the axes tell rows of the models without members apart."""
+    others = metrics[metrics["model"] != "contaminated"][[*by]].drop_duplicates()
+    further = [name for name in by if name not in axes]
+    counts = range(len(axes) + 1)
+    return next(n for n in counts if not others.duplicated([*axes[:n], *further]).any())
 
 
 def table_of(
@@ -67,11 +81,12 @@ def table_of(
 ) -> str:
     """Return one table: a row for each combination of `by`, a column for each value of `across`."""
     columns = list(dict.fromkeys(metrics[across]))
+    told_by = telling_axes(metrics, axes, by)
     rows = []
     for key, part in metrics.groupby([*by], sort=False, dropna=False):
         values = key if isinstance(key, tuple) else (key,)
         named = dict(zip(by, values, strict=True))
-        arm = arm_name(axes, [named[axis] for axis in axes], named["model"])
+        arm = arm_name([named[axis] for axis in axes], named["model"], told_by=told_by)
         others = [str(named[name]) for name in by if name not in (*axes, "model")]
         cells = {row[across]: interval(row) for _, row in part.iterrows()}
         counts = part[["n_members", "n_nonmembers", "n_seeds"]].max()
@@ -149,7 +164,7 @@ def written(run: Path, *, into: Path, figures: Sequence[str], by_dataset: Sequen
             "## True-positive rate at 5 % false positives",
             table_of(rates, axes=axes, by=arm, across="detector", head=head),
         ]
-    parts += effects(as_table(findings, "factors").to_pandas(), axes)
+    parts += effects(as_table(findings, "factors").to_pandas(), whole, axes)
     if "claims" in questions(findings):
         parts += claims(as_table(findings, "claims").to_pandas())
     if "accuracy" in questions(findings):
@@ -165,12 +180,13 @@ def written(run: Path, *, into: Path, figures: Sequence[str], by_dataset: Sequen
     return "\n\n".join(parts)
 
 
-def effects(factors: pd.DataFrame, axes: Sequence[str]) -> list[str]:
+def effects(factors: pd.DataFrame, whole: pd.DataFrame, axes: Sequence[str]) -> list[str]:
     """Return the effect of each swept factor: differences between arms, and slopes over numbers.
 
     Args:
         factors: the run's findings about the factors.
-        axes: its columns of swept values.
+        whole: the AUCs of the arms.
+        axes: the columns of swept values.
     """
     pooled = factors[factors["dataset"] == "all"]
     contrasts = pooled[pooled["kind"] == "contrast"]
@@ -180,6 +196,9 @@ def effects(factors: pd.DataFrame, axes: Sequence[str]) -> list[str]:
         & pooled["factor"].isin([axis.removeprefix("sweep.") for axis in axes])
         & pooled["value"].notna()
     ]
+    # A slope is fitted to the rows of several arms, which have the same members.
+    arms = [arms_of(whole, axes, slope) for _, slope in slopes.iterrows()]
+    slopes = slopes.assign(n_members=slopes["n_members"] / arms)
     parts = []
     if len(contrasts):
         parts += [
@@ -216,8 +235,8 @@ def claims(rows: pd.DataFrame) -> list[str]:
     ]
     return [
         "## Claims and verdicts",
-        "Default settings, `test` rows; Student's t over seeds, all comparisons together (95 %, "
-        "Bonferroni); a spread has a χ² interval of its own.",
+        "Default settings, `test` rows that the claims' detectors score; Student's t over seeds, "
+        "all comparisons together (95 %, Bonferroni); a spread has a χ² interval of its own.",
         markdown([*head, "seeds", "members / non-members per seed"], lines),
     ]
 
@@ -247,7 +266,7 @@ def task_accuracy(accuracy: pd.DataFrame, axes: Sequence[str]) -> list[str]:
         counts = part[["n_members", "n_nonmembers", "n_seeds"]].max()
         lines.append(
             [
-                *(arm_name(axes, arm, "contaminated"), scoring),
+                *(arm_name(arm, "contaminated"), scoring),
                 sides_per_seed(counts),
                 *(f"{counts['n_seeds']:.0f}", *columns, more),
             ]
@@ -302,6 +321,15 @@ def score_correction(correction: pd.DataFrame, axes: Sequence[str]) -> list[str]
         caption,
         markdown(head, lines),
     ]
+
+
+def arms_of(whole: pd.DataFrame, axes: Sequence[str], slope: pd.Series) -> int:
+    """Return the number of arms that a slope is fitted to."""
+    arms = whole[whole["model"] == "contaminated"]
+    for axis in axes:
+        if pd.notna(slope[axis]) and slope[axis]:
+            arms = arms[arms[axis] == slope[axis]]
+    return len(arms[[*axes]].drop_duplicates())
 
 
 _ESTIMATORS = (NAIVE, IMPUTED, *BY_SCORES, ORACLE)

@@ -8,11 +8,11 @@ import numpy as np
 import pyarrow as pa
 import pytest
 import yaml
-from scipy.special import ndtr
+from scipy.special import ndtr, ndtri
 
 from inject.errors import InputError
 from inject.stream.exposures import SCHEMA as EXPOSURES
-from scripts.studies import dose_law, run_cells
+from scripts.studies import dose_law, doses, run_cells
 from scripts.studies.dose_law import main, predict
 from scripts.studies.laws import LAWS, Design
 from scripts.studies.run_cells import arm_cells, first_scored, sized_arms
@@ -171,6 +171,22 @@ def test_prediction_and_verdict_from_two_runs(runs, tmp_path, capsys):
     }
     image = (tmp_path / "images" / "dose-law-prediction-min_k.png").read_bytes()
     assert image.startswith(b"\x89PNG")
+
+
+def test_copies_at_auc_75_are_those_of_the_law(fitted_run, monkeypatch, tmp_path, capsys):
+    monkeypatch.setattr(doses, "load_run", {"dose": fitted_run}.__getitem__)
+    doses.main(["dose", "--detectors", "min_k", "--into", str(tmp_path)])
+    with (tmp_path / "data" / "doses-dose.csv").open(encoding="utf-8") as opened:
+        rows = list(csv.DictReader(opened))
+    assert len(capsys.readouterr().out.splitlines()) == len(rows) == 4
+    a, power, by_size, by_rate = TERMS
+    *reached, beyond = zip(sized_arms(fitted_run), rows, strict=True)
+    assert beyond[1]["value"] == "less than 1 copy"
+    for arm, row in reached:
+        scale = a * (arm.parameters / 1e6) ** by_size * (arm.rate / 1e-3) ** by_rate
+        expected = (np.sqrt(2) * ndtri(0.75) / scale) ** (1 / power)
+        assert row["column"] == arm.label
+        assert float(row["low"]) < expected < float(row["high"]) < 3 * expected
 
 
 def test_arm_that_the_run_has_scored_is_not_predicted(runs, tmp_path):

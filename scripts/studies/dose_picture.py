@@ -55,7 +55,7 @@ def draw_detector(
         x=[(log2(copies), str(copies)) for copies in doses],
         y=[(at / 10, f"{at / 10:.1f}") for at in range(_lowest((*fitted, *observed)), 11)],
         centre=0.5,
-        x_label="copies",
+        x_label="copies (vertical: AUC)",
         label=f"AUC of {prediction.detector} by copies, the {prediction.law} and its prediction",
         height=230.0,
         per_row=4,

@@ -55,21 +55,21 @@ def markdown(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
     return "\n".join(f"| {' | '.join(cells)} |" for cells in lines)
 
 
-def arm_name(values: Sequence[Any], model: str, *, told_by: int = 0) -> str:
+def arm_name(values: Sequence[Any], model: str, *, n_shown: int = 0) -> str:
     """Return the name of an arm: its values of the swept axes, or the model that saw no member.
 
     Args:
         values: of the swept axes.
         model: `contaminated`, `base` or `clean`.
-        told_by: the number of values that tell several models without members apart.
+        n_shown: the number of values that distinguish several models without members.
     """
     if model == "contaminated":
         return ", ".join(str(value) for value in values) or "all"
-    return ", ".join([f"{model} model", *(str(value) for value in values[:told_by])])
+    return ", ".join([f"{model} model", *(str(value) for value in values[:n_shown])])
 
 
-def telling_axes(metrics: pd.DataFrame, axes: Sequence[str], by: Sequence[str]) -> int:
-    """Return how many of the axes tell rows of the models without members apart."""
+def distinguishing_axes(metrics: pd.DataFrame, axes: Sequence[str], by: Sequence[str]) -> int:
+    """Return how many of the axes distinguish the models without members."""
     others = metrics[metrics["model"] != "contaminated"][[*by]].drop_duplicates()
     further = [name for name in by if name not in axes]
     counts = range(len(axes) + 1)
@@ -81,12 +81,12 @@ def table_of(
 ) -> str:
     """Return one table: a row for each combination of `by`, a column for each value of `across`."""
     columns = list(dict.fromkeys(metrics[across]))
-    told_by = telling_axes(metrics, axes, by)
+    n_shown = distinguishing_axes(metrics, axes, by)
     rows = []
     for key, part in metrics.groupby([*by], sort=False, dropna=False):
         values = key if isinstance(key, tuple) else (key,)
         named = dict(zip(by, values, strict=True))
-        arm = arm_name([named[axis] for axis in axes], named["model"], told_by=told_by)
+        arm = arm_name([named[axis] for axis in axes], named["model"], n_shown=n_shown)
         others = [str(named[name]) for name in by if name not in (*axes, "model")]
         cells = {row[across]: interval(row) for _, row in part.iterrows()}
         counts = part[["n_members", "n_nonmembers", "n_seeds"]].max()

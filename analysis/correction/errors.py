@@ -8,7 +8,9 @@ contamination from all else that training changed.
 
 An error is the mean over draws of estimate minus target. Its interval linearises each estimator at
 each draw's calibration and averages what each group of items moves it by, sides apart, because
-their shares are fixed; from there it is that of any mean (`analysis.intervals`).
+their shares are fixed; from there it is that of any mean (`analysis.intervals`). The threshold of
+`largest_gain` is itself chosen from the answers, which makes it vary more: its linearisation is
+widened by the ratio of two bootstraps over groups, one that chooses the threshold again.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -19,7 +21,15 @@ import numpy as np
 from analysis.arm import DetectorColumn
 from analysis.correction.calibration import fit_platt
 from analysis.correction.draws import Draws, draw_sets, group_orders
-from analysis.correction.estimators import estimate, item_influence, score_free_terms, score_terms
+from analysis.correction.estimators import (
+    LARGEST_GAIN,
+    Terms,
+    below_threshold,
+    estimate,
+    item_influence,
+    score_free_terms,
+    score_terms,
+)
 from analysis.intervals.clustered import Part
 from analysis.intervals.ends import IntervalMethod
 from analysis.intervals.estimate import Estimate
@@ -35,6 +45,8 @@ SIZES = (10, 20, 50, 100)
 SHARES = (0.1, 0.3, 0.5)
 """Of contaminated items in the corrected test set."""
 _DRAWN = "score correction"
+_CHOSEN_AGAIN = (8, 40)
+"""Draws and replicates of the bootstraps that choose the threshold of `largest_gain` again."""
 Key = tuple[str, str]
 """Outcome and estimator."""
 
@@ -164,7 +176,10 @@ def seed_errors(
             value = estimate(each)
             by_draw[outcome, name] = value - goal[:, 0]
             moved = item_influence(each, value) - (target - goal) / at.shape[1]
-            influence.append(_by_group(moved, sets, items.group[at], n_groups))
+            by_group = _by_group(moved, sets, items.group[at], n_groups)
+            if name == LARGEST_GAIN:
+                by_group *= _choice_ratio(right[at], probability, target, items, sets)
+            influence.append(by_group)
     sides = [np.unique(items.group[side]) for side in (items.member, ~items.member)]
     counts = np.array([[len(groups)] for groups in sides])
     scale = np.sqrt(counts / np.maximum(counts - 1, 1))
@@ -178,6 +193,35 @@ def seed_errors(
     members = int(items.member.sum())
     part = Part(sample, numbers, np.full(len(numbers), members), len(items.member) - members)
     return by_draw, part
+
+
+def _choice_ratio(
+    right: Floats, member: Floats, target: Floats, items: Items, sets: Draws
+) -> float:
+    """Return how much more an error varies if its threshold is chosen again: 1 or more.
+
+    Args:
+        right, member, target: of the corrected items, [draws, items].
+        items: of the seed.
+        sets: its draws.
+    """
+    draws, replicates = _CHOSEN_AGAIN
+    right, member, target = right[:draws], member[:draws], target[:draws]
+    at = sets.corrected[:draws]
+    random = keyed.generator(0, keyed.Stream.BOOTSTRAP, keyed.item_key(f"{_DRAWN}, threshold"))
+    chosen = below_threshold(right, member, np.ones(at.shape))
+    times = np.zeros((replicates, len(items.member)))
+    for side in (items.member, ~items.member):
+        groups, group = np.unique(items.group[side], return_inverse=True)
+        shares = np.full(len(groups), 1 / len(groups))
+        times[:, side] = random.multinomial(len(groups), shares, size=replicates)[:, group]
+    errors = np.zeros((2, replicates))
+    for replicate, counts in enumerate(times[:, at]):
+        goal = estimate(Terms(counts, target))
+        for way, below in enumerate((chosen, below_threshold(right, member, counts))):
+            errors[way, replicate] = _mean(estimate(Terms(counts * below, right)) - goal)
+    fixed, again = np.nanstd(errors, axis=1)
+    return max(float(again / fixed), 1.0) if fixed > 0 else 1.0
 
 
 def _by_group(moved: Floats, sets: Draws, group: Counts, n_groups: int) -> Floats:

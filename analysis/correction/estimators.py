@@ -22,6 +22,8 @@ BY_SCORES = (WEIGHTED, HARD, LARGEST_GAIN, COMBINED)
 THRESHOLDS = 200
 LEAST_SHARE = 0.1
 """Share of the items that a threshold has to leave."""
+_TIE = 1e-9
+"""Rounding of a probability that is 0.5."""
 _NO_WEIGHT = 1e-6
 """Mean weight of an item below which an estimator is undefined."""
 
@@ -52,7 +54,7 @@ def score_terms(
     """Return the estimators that use scores."""
     return {
         WEIGHTED: Terms(counts * (1 - member), right),
-        HARD: Terms(counts * (member <= 0.5), right),
+        HARD: Terms(counts * (member <= 0.5 + _TIE), right),
         LARGEST_GAIN: Terms(counts * below_threshold(right, member, counts), right),
         COMBINED: Terms(counts, member * clean + (1 - member) * right),
     }

@@ -10,7 +10,7 @@ replicates of 1,000 rows take 1.3 s per column of scores.
 
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from math import inf, nan
+from math import inf, isnan, nan
 from sys import float_info
 from typing import NamedTuple
 
@@ -38,6 +38,8 @@ LEAST = 10
 IN_MEMORY = "answers"
 """The place of columns in memory, in messages."""
 CORRECT, MEMBER, GROUP, CLEAN = "correct", "member", "group", "clean_probability"
+_UNDEFINED = 0.05
+"""Share of replicates without an estimate above which there is no interval."""
 _CHUNK = 200
 _MARK = f"Column {MEMBER!r} has member, non-member, or nothing for a row that is corrected."
 
@@ -90,20 +92,24 @@ def read_items(
         if isinstance(answers, str)
         else _column_rows(answers)
     )
-    names = {str(name).strip().lower(): name for name in placed[0].values}
-    for column in (CORRECT, MEMBER, *score_columns):
-        if column.lower() not in names:
+    present = list(dict.fromkeys(name for row in placed for name in row.values))
+    required = (CORRECT, MEMBER, *score_columns)
+    names = {
+        column: name
+        for column in (*required, GROUP, CLEAN)
+        if (name := _named(column, present, path)) is not None
+    }
+    for column in required:
+        if column not in names:
             raise InputError(
-                f"there is no column {column!r}.{did_you_mean(column.lower(), names)}",
+                f"there is no column {column!r}.{did_you_mean(column, present)}",
                 where=path,
                 allowed=f"{CORRECT}, {MEMBER}, columns of --scores; optionally {GROUP}, {CLEAN}",
-                hint=f"The columns are {', '.join(names)}.",
+                hint=f"The columns are {', '.join(present)}.",
             )
 
-    read = {CORRECT, MEMBER, GROUP, CLEAN, *map(str.lower, score_columns)}
-
     def numbers(column: str, values: Values) -> Floats:
-        key = names[column.lower()]
+        key = names[column]
         return np.array([values.read(row.place, _text(row, key), column) for row in placed])
 
     groups = [_text(row, names.get(GROUP, GROUP)) for row in placed]
@@ -117,6 +123,16 @@ def read_items(
     counts = {name: int(rows.sum()) for name, rows in sets.items()}
     if few := [f"{count} rows are {name}" for name, count in counts.items() if count < LEAST]:
         raise InputError(few[0], where=path, allowed=f"{LEAST} or more", hint=_MARK)
+    scores = {name: numbers(name, _SCORES) for name in score_columns}
+    for name, values in scores.items():
+        for kind, side in (("members", sides == 1), ("non-members", sides == 0)):
+            if (scored := int(np.isfinite(values[side]).sum())) < LEAST:
+                raise InputError(
+                    f"{scored} known {kind} have a value in column {name!r}",
+                    where=path,
+                    allowed=f"{LEAST} or more",
+                    hint="Known rows calibrate the scores: score more of them.",
+                )
     return UserItems(
         right=numbers(CORRECT, _ANSWERS),
         member=sides == 1,
@@ -124,9 +140,26 @@ def read_items(
         corrected=corrected,
         group=group,
         clean=numbers(CLEAN, _PROBABILITIES) if CLEAN in names else np.full(len(placed), nan),
-        scores={name: numbers(name, _SCORES) for name in score_columns},
+        scores=scores,
         numbers={**counts, "left out": int((unknown & ~corrected).sum())},
-        unused=tuple(str(name) for key, name in names.items() if key not in read),
+        unused=tuple(name for name in present if name not in names.values()),
+    )
+
+
+def _named(column: str, present: Sequence[str], path: str) -> str | None:
+    """Return the column of a name, or the only one that differs by case; None if there is none.
+
+    Raises:
+        InputError: if several differ by case only.
+    """
+    alike = [name for name in present if name.strip().lower() == column.lower()]
+    if column in alike or len(alike) < 2:
+        return column if column in alike else next(iter(alike), None)
+    raise InputError(
+        f"columns {', '.join(map(repr, alike))} differ by case only",
+        where=path,
+        allowed=f"one, or one that is exactly {column!r}",
+        hint="Rename the others.",
     )
 
 
@@ -136,6 +169,17 @@ def _column_rows(columns: Mapping[str, Sequence[object]]) -> list[PlacedRow]:
     Raises:
         InputError: columns of different lengths, or without rows.
     """
+    single = [
+        name
+        for name, values in columns.items()
+        if isinstance(values, str) or not hasattr(values, "__len__")
+    ]
+    if single:
+        raise InputError(
+            f"column {single[0]!r} is a single value",
+            where=IN_MEMORY,
+            allowed="a list, an array or a series, with one value per row",
+        )
     lengths = {name: len(values) for name, values in columns.items()}
     if 0 in lengths.values() or len({*lengths.values()}) != 1:
         problem = f"the columns have these numbers of rows: {lengths}"
@@ -192,7 +236,9 @@ _SIDES = Values(
     "member, 1, true, yes; non-member, 0, false, no; empty if it is unknown",
 )
 _PROBABILITIES = Values(_EMPTY, "a number from 0 to 1, or empty", 0.0, 1.0)
-_SCORES = Values(_EMPTY, "a finite number, or empty", -float_info.max, float_info.max)
+_LARGEST = float_info.max / 4
+"""The difference of two scores is finite."""
+_SCORES = Values(_EMPTY, "a finite number, or empty", -_LARGEST, _LARGEST)
 
 
 def check_above_chance(items: UserItems, options: int, path: str) -> None:
@@ -221,14 +267,30 @@ def correct_items(items: UserItems, *, replicates: int = REPLICATES) -> list[Cor
     points = _estimates(items, np.ones((1, len(items.right))))
     counts = _bootstrap_counts(items, replicates)
     samples = [_estimates(items, counts[at : at + _CHUNK]) for at in range(0, replicates, _CHUNK)]
+    sides = (items.corrected, items.member, items.nonmember)
+    fewest = min(len(np.unique(items.group[side])) for side in sides)
+    few = f"fewer than {LEAST} groups of rows of a kind" if fewest < LEAST else ""
     results = []
     for (scores, name), (value,) in points.items():
         values = np.concatenate([sample[scores, name] for sample in samples])
-        low, high = np.nanquantile(values, [(1 - CONFIDENCE) / 2, (1 + CONFIDENCE) / 2])
         unscored = int(np.isnan(items.scores[scores]).sum()) if scores else 0
-        accuracy = Estimate(float(value), float(low), float(high))
+        accuracy = _with_interval(float(value), values, few)
         results.append(CorrectedScore(name, scores, accuracy, unscored))
     return results
+
+
+def _with_interval(value: float, replicates: Floats, few: str) -> Estimate:
+    """Return an estimate with the percentile interval of its replicates, if they support one."""
+    undefined = float(np.isnan(replicates).mean())
+    reason = few
+    if isnan(value):
+        reason = "no row is left"
+    elif undefined > _UNDEFINED:
+        reason = f"no row is left in {undefined:.0%} of the replicates"
+    if reason:
+        return Estimate(value, nan, nan, f"none: {reason}")
+    low, high = np.nanquantile(replicates, [(1 - CONFIDENCE) / 2, (1 + CONFIDENCE) / 2])
+    return Estimate(value, float(low), float(high))
 
 
 def _bootstrap_counts(items: UserItems, replicates: int) -> Floats:

@@ -1,7 +1,8 @@
 """Correct a benchmark's accuracy for contamination from Python, as `spikein correct` does."""
 
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple
+from os import PathLike
+from typing import Any, NamedTuple
 
 from analysis.correction.user_file import (
     IN_MEMORY,
@@ -11,6 +12,7 @@ from analysis.correction.user_file import (
     correct_items,
     read_items,
 )
+from inject.errors import InputError
 from spikein.store.filesystem import AnyPath
 
 
@@ -36,8 +38,8 @@ def correct(
     """Estimate what a benchmark's accuracy would have been without contamination.
 
     Args:
-        answers: a file (CSV, TSV, JSON Lines, JSON or Parquet) or columns by name: `correct`,
-            `member` (None if unknown: corrected), scores, and optionally `group` and
+        answers: a file (CSV, TSV, JSON Lines, JSON or Parquet), a data frame, or columns by name:
+            `correct`, `member` (None if unknown: corrected), scores, and optionally `group` and
             `clean_probability`; see docs/score-correction.md.
         scores: columns of scores, a list or separated by commas; higher: more likely a member.
         options: answer options of each question; None does not compare with chance.
@@ -60,8 +62,27 @@ def correct(
     """
     names = scores.split(",") if isinstance(scores, str) else scores
     columns = list(dict.fromkeys(name.strip() for name in names if name.strip()))
-    source = answers if isinstance(answers, Mapping) else str(answers)
+    source = _source(answers)
     items = read_items(source, columns)
     if options is not None:
         check_above_chance(items, options, source if isinstance(source, str) else IN_MEMORY)
     return Correction(tuple(correct_items(items)), items.numbers, INTERVAL, items.unused)
+
+
+def _source(answers: Any) -> str | Mapping[str, Sequence[object]]:
+    """Return the path of a file, or columns by name.
+
+    Raises:
+        InputError: for anything else.
+    """
+    if isinstance(answers, Mapping):
+        return answers
+    if isinstance(answers, (str, PathLike)):
+        return str(answers)
+    if (names := getattr(answers, "columns", None)) is not None:
+        return {str(name): answers[name] for name in names}
+    raise InputError(
+        f"answers of the type {type(answers).__name__}",
+        where="answers",
+        allowed="the path of a file, a data frame, or columns by name",
+    )

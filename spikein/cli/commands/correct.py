@@ -72,13 +72,17 @@ def correct(
         {
             "estimator": each.estimator.replace("_", " "),
             "scores": each.scores,
-            "accuracy": Unit("", 3).brief(each.accuracy) or "undefined",
+            "accuracy": Unit("", 3).brief(each.accuracy, no_interval="(no interval)")
+            or "undefined",
             "not scored": each.unscored or None,
         }
         for each in result.estimates
     )
     rows = ", ".join(f"{n:,} {kind}" for kind, n in result.rows.items())
     say(f"Intervals: {result.interval}. Rows: {rows}.")
+    for reason in dict.fromkeys(each.accuracy.reason for each in result.estimates):
+        if reason is not None:
+            warn(f"No interval: {reason}.")
     if result.unused_columns:
         say(f"Columns not used: {', '.join(result.unused_columns)}.")
     if options is None:

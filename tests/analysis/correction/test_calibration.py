@@ -43,8 +43,7 @@ def test_an_item_without_score_has_the_share_of_members_and_no_weight():
     fewer = fit_platt(
         *(np.delete(each, 3, axis=1) for each in (scores, positive, np.ones((5, 20))))
     )
-    assert fit.slope == pytest.approx(fewer.slope, rel=1e-6)
-    assert fit.intercept == pytest.approx(fewer.intercept, rel=1e-6)
+    assert fit.probabilities(scores) == pytest.approx(fewer.probabilities(scores), rel=1e-6)
     assert (fit.probabilities(np.full((5, 2), np.nan)) == 0.5).all()
 
 
@@ -63,6 +62,35 @@ def test_counts_are_repeated_items():
     by_rows = fit_platt(*repeated, np.ones(repeated[0].shape))
     for own, other in zip(by_count, by_rows, strict=True):
         assert own == pytest.approx(other, rel=1e-6)
+
+
+def test_items_outside_the_set_do_not_change_the_fit():
+    scores, positive = made(draws=3)
+    counts = np.ones((3, 21))
+    counts[:, 20] = 0.0
+    expected = fit_platt(scores, positive, np.ones(scores.shape))
+    for other in (1e3, 1e12, -1e300):
+        more = np.hstack([scores, np.full((3, 1), other)])
+        fit = fit_platt(more, np.hstack([positive, positive[:, :1]]), counts)
+        assert fit.probabilities(scores) == pytest.approx(expected.probabilities(scores), abs=1e-9)
+
+
+@pytest.mark.parametrize("sigma", [2.0, 6.0])
+def test_scores_with_a_heavy_tail_are_fitted_to_the_end(sigma: float):
+    standard, positive = made(draws=50, items=60)
+    scores = np.exp(sigma * (standard - 3) / 5)
+    fit = fit_platt(scores, positive, np.ones(scores.shape))
+    residual = np.where(positive, 31 / 32, 1 / 32) - fit.probabilities(scores)
+    values = (scores - scores.mean(axis=1, keepdims=True)) / scores.std(axis=1, keepdims=True)
+    assert np.abs(residual.sum(axis=1)).max() < 1e-6
+    assert np.abs((residual * values).sum(axis=1)).max() < 1e-6
+
+
+def test_rounding_of_equal_scores_is_no_spread():
+    positive = np.tile(np.arange(30) < 12, (1, 1))
+    fit = fit_platt(np.full((1, 30), 0.1), positive, np.ones((1, 30)))
+    share = np.where(positive, 13 / 14, 1 / 20).mean()
+    assert fit.probabilities(np.array([[0.1]])) == pytest.approx(share, abs=1e-6)
 
 
 def test_log_odds_are_finite_at_the_ends():

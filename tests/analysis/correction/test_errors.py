@@ -135,4 +135,5 @@ def test_intervals_hold_the_error_of_the_population(monkeypatch, passages: int):
     coverage = {key: np.mean(inside) for key, inside in hits.items()}
     # Calibration by ten members is noise that the interval leaves out.
     assert min(coverage.values()) > 0.85, coverage
+    assert min(coverage[outcome, "largest_gain"] for outcome in errors.OUTCOMES) > 0.9, coverage
     assert 0.9 < np.mean([*coverage.values()]) < 0.99, coverage

@@ -109,6 +109,67 @@ def test_missing_scores_are_counted(tmp_path):
     assert all(r.accuracy.available for r in results)
 
 
+def test_columns_that_the_first_line_lacks_are_read(tmp_path):
+    rows = made_rows(12)
+    paths = [tmp_path / "all.jsonl", tmp_path / "sparse.jsonl"]
+    lines = [json.dumps(row) for row in rows]
+    paths[0].write_text("\n".join(lines))
+    sparse = {key: rows[0][key] for key in ("correct", "member", "score")}
+    paths[1].write_text("\n".join([json.dumps(sparse), *lines[1:]]))
+    whole, partly = (read_items(str(path), ["score"]) for path in paths)
+    assert np.isnan(partly.clean[0])
+    assert (partly.clean[1:] == whole.clean[1:]).all()
+    assert len(set(partly.group.tolist())) == len(set(whole.group.tolist()))
+
+
+def test_exact_name_of_a_column_wins_and_the_other_is_not_used(tmp_path):
+    rows = [{**row, "Score": "0"} for row in made_rows(13)]
+    path = write(tmp_path / "a.csv", rows, [*HEADS, "Score"])
+    items = read_items(path, ["score"])
+    assert items.unused == ("Score",)
+    assert items.scores["score"].std() > 0
+    with pytest.raises(InputError, match="columns 'score', 'Score' differ by case only"):
+        read_items(path, ["SCORE"])
+
+
+@pytest.mark.parametrize("side", ["member", "non-member"])
+def test_scores_that_cannot_be_calibrated_are_refused(tmp_path, side: str):
+    rows = made_rows(14)
+    for row in [row for row in rows if row["member"] == side][9:]:
+        row["score"] = ""
+    message = f"9 known {side}s have a value in column 'score'"
+    with pytest.raises(InputError, match=message) as raised:
+        read_items(write(tmp_path / "a.csv", rows), ["score"])
+    assert raised.value.allowed == "10 or more"
+
+
+def test_few_groups_have_no_interval(tmp_path):
+    rows = made_rows(15)
+    for row in rows[40:]:
+        row["group"] = "one"
+    accuracies = estimates(write(tmp_path / "a.csv", rows))
+    assert np.isfinite(accuracies["naive"].value)
+    assert {(a.available, a.reason) for a in accuracies.values()} == {
+        (False, "fewer than 10 groups of rows of a kind")
+    }
+
+
+def test_estimate_without_rows_has_no_interval(tmp_path):
+    """All corrected rows have members' scores, so that no row is below 0.5."""
+    rows = made_rows(16, strength=9.0)
+    for row in rows[40:]:
+        row["score"] = "9"
+    hard = estimates(write(tmp_path / "a.csv", rows))["hard"]
+    assert np.isnan([hard.value, hard.low, hard.high]).all()
+    assert hard.reason == "no row is left"
+
+
+def test_equal_scores_of_equal_sides_keep_all_rows(tmp_path):
+    rows = [{**row, "score": "0.1"} for row in made_rows(17)]
+    accuracies = estimates(write(tmp_path / "a.csv", rows))
+    assert accuracies["hard"].value == accuracies["naive"].value
+
+
 def test_the_same_file_gives_the_same_numbers(tmp_path):
     path = write(tmp_path / "a.csv", made_rows(5))
     assert estimates(path) == estimates(path)

@@ -3,6 +3,7 @@
 import json
 
 import numpy as np
+import pandas as pd
 import pytest
 
 import spikein
@@ -37,6 +38,18 @@ def test_columns_a_file_and_the_command_give_the_same_numbers(tmp_path):
         estimate.accuracy.value for estimate in of_file.estimates
     ]
     assert len(of_file.estimates) == 6
+
+
+def test_data_frame_is_corrected_like_its_columns():
+    rows = columns(made_rows(3))
+    assert spikein.correct(pd.DataFrame(rows)).estimates == spikein.correct(rows).estimates
+
+
+def test_other_types_of_answers_are_refused():
+    with pytest.raises(InputError, match="answers of the type list"):
+        spikein.correct([1, 2])
+    with pytest.raises(InputError, match="column 'score' is a single value"):
+        spikein.correct({**columns(made_rows(3)), "score": 1.0})
 
 
 def test_rows_without_a_group_are_independent():

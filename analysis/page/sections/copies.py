@@ -114,7 +114,8 @@ def _sentence(view: ReportView, table: Findings) -> str:
 
 def _cross_arms(view: ReportView, arms: list[Findings]) -> Crossed:
     """Return the chosen detector by arm and number of copies."""
-    labels = sorted({label for table in arms for label in _dose_labels(table)}, key=copies_order)
+    dose_labels = dict.fromkeys(label for table in arms for label in _dose_labels(table))
+    labels = sorted(dose_labels, key=copies_order)
     name = view.best.detector
     heads = {}
     for table, (group, head) in zip(arms, view.heads(arms), strict=True):

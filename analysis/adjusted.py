@@ -128,8 +128,7 @@ def adjust_columns(
         if scores is None or not np.isfinite(scores[compared]).all():
             continue
         for name in dict.fromkeys(names.values()):
-            adjusted = adjust_column(raw, scores, name, work.settings)
-            if adjusted is not None:
+            if adjusted := adjust_column(raw, scores, name, work.settings):
                 by_dataset.setdefault(name, {})[column] = adjusted
     return {dataset: by_dataset.get(name, {}) for dataset, name in names.items()}
 
@@ -141,8 +140,7 @@ def adjusted_metrics(
     labels = [cell.label for cell in work.cells]
     for row in raw:
         adjustment = adjusted[row["dataset"]].get(DetectorColumn(row["detector"], row["setting"]))
-        partners = adjustment.partners.get(row["metric"]) if adjustment is not None else None
-        if not partners:
+        if not adjustment or not (partners := adjustment.partners.get(row["metric"])):
             continue
         metric, estimate, value, weight = partners[labels.index(row["copies"])]
         if np.isfinite(row["value"]) and np.isfinite(estimate.value):

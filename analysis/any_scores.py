@@ -10,9 +10,10 @@ than `max_unscored` of the labelled rows is measured on its own rows and marked 
 for 400 rows.
 """
 
-from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from itertools import count
 from math import nan
 from typing import Any, NamedTuple
 
@@ -99,12 +100,8 @@ _UNKNOWN_ROWS = (
 
 def _places(seeds: Sequence[str]) -> list[str]:
     """Return the place of each row among those of its seed."""
-    seen: Counter[str] = Counter()
-    places = []
-    for seed in seeds:
-        places.append(f"row {seen[seed]}")
-        seen[seed] += 1
-    return places
+    places: dict[str, Iterator[int]] = defaultdict(count)
+    return [f"row {next(places[seed])}" for seed in seeds]
 
 
 def auc_estimate(
@@ -218,8 +215,8 @@ def document_table(
     # The mean of a document's scored rows; NaN if it has none.
     has_score = np.isfinite(arm.scores)
     total = np.stack([np.where(has_score, arm.scores, 0.0)[at].sum(axis=0) for at in documents])
-    count = np.stack([has_score[at].sum(axis=0) for at in documents])
-    means = np.where(count, total / np.maximum(count, 1), np.nan)
+    scored = np.stack([has_score[at].sum(axis=0) for at in documents])
+    means = np.where(scored, total / np.maximum(scored, 1), np.nan)
     columns = {name: getattr(arm, name)[first] for name in ("member", "test", "dataset", "group")}
     by_document = replace(arm, scores=means, reasons={}, **columns)
     return _auc_rows(by_document, settings or AnalysisSettings())

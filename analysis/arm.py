@@ -302,6 +302,7 @@ def join_arm(arm: Arm, examples: Sequence[Example], table: pa.Table) -> LoadedAr
         reasons[int(rows[at]), columns[codes[at]]] = reason or "no reason given"
     member = np.array([example.side == "member" for example in examples], dtype=bool)
     counts = [1 if arm.copies is None else arm.copies.get(e.example_id, 0) for e in examples]
+    carried = [arm.variants.get(e.example_id, "") if e.side == "member" else "" for e in examples]
     return LoadedArm(
         arm=arm,
         examples=examples,
@@ -313,10 +314,7 @@ def join_arm(arm: Arm, examples: Sequence[Example], table: pa.Table) -> LoadedAr
         dataset=np.array([example.dataset for example in examples], dtype=object),
         group=np.array([f"{e.dataset}\0{e.group}" for e in examples], dtype=object),
         copies=np.where(member, np.array(counts, dtype=np.int64), 0),
-        variant=np.array(
-            [arm.variants.get(e.example_id, "") if e.side == "member" else "" for e in examples],
-            dtype=object,
-        ),
+        variant=np.array(carried, dtype=object),
     )
 
 

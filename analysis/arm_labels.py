@@ -51,10 +51,6 @@ def _copies(value: str) -> str:
     return words(count) if words else f"copies {value}"
 
 
-def _count_copies(count: str) -> str:
-    return _count_with("copy", "copies")(count)
-
-
 def _poisson(rate: str) -> str:
     return f"{_count_copies(rate)} on average (Poisson)"
 
@@ -84,6 +80,9 @@ def _count_with(singular: str, many: str) -> Words:
         return f"{grouped} {singular if value == '1' else many}"
 
     return words
+
+
+_count_copies = _count_with("copy", "copies")
 
 
 def _prefix_with(name: str) -> Words:

@@ -20,6 +20,7 @@ import numpy as np
 from analysis.arm import Cohort, DetectorColumn, LoadedArm
 from analysis.compared_rows import ComparedRows, compare_rows
 from analysis.copy_bins import ALL, EVERY_MEMBER, CopiesCell, copies_cells
+from analysis.intervals.clustered import mean_of_seeds
 from analysis.intervals.estimate import Estimate, no_estimate
 from analysis.intervals.influence import Counts, Floats, Mask, accepted_shares
 from analysis.intervals.numbers import Numbers
@@ -59,13 +60,7 @@ class PreparedCohort:
         """Find comparable rows, and lay out the cells."""
         compared = [
             {
-                dataset: compare_rows(
-                    arm,
-                    [column for column in columns if column in arm.index],
-                    dataset,
-                    cohort=cohort,
-                    settings=settings,
-                )
+                dataset: compare_rows(arm, columns, dataset, cohort=cohort, settings=settings)
                 for dataset in dict.fromkeys(arm.dataset[arm.test])
             }
             for arm in loaded
@@ -258,7 +253,7 @@ def _measure(compared: ComparedColumn, work: PreparedCohort) -> ColumnMetrics:
         measured = np.isfinite(values)
         counted = np.where(measured.any(axis=0), measured, members > 0)
         inside, outside = ((rows * counted).sum(axis=0) for rows in (members, nonmembers))
-        means, seeds = _mean(values), counted.sum(axis=0)
+        means, seeds = mean_of_seeds(values), counted.sum(axis=0)
         measurements = [
             numbers.estimates(name, confidence=level) or [_NOTHING] * len(work.cells)
             for numbers in several
@@ -328,11 +323,8 @@ def _values(
             together.append((np.array([part.sample.value, *visible]), part.weight))
         if together and not all(compared.tied[s][name] for name in names):
             total = np.sum([weight for _, weight in together], axis=0)
-            shares = [_ratio(weight, total) for _, weight in together]
-            values[s] = sum(
-                np.nan_to_num(value) * share
-                for (value, _), share in zip(together, shares, strict=True)
-            )
+            total = np.where(total > 0, total, np.nan)
+            values[s] = sum(np.nan_to_num(value) * (weight / total) for value, weight in together)
     for m, rate in enumerate(rates, start=1):
         values[:, m][nonmembers[:, 0] * rate < SUPPORT - 1e-9] = np.nan
     values[np.broadcast_to(members < 2, shape)] = np.nan
@@ -345,14 +337,3 @@ def _largest_rates(compared: ComparedColumn, seed: int, dataset: str, rate: floa
     inside, outside = at[rows.member[at]], at[rows.nonmember[at]]
     sides = rows.sides(compared.scores, inside, outside)
     return accepted_shares(*sides, compared.within[:, inside], rate)
-
-
-def _mean(values: Floats) -> Floats:
-    """Return the mean over the seeds that have a value; NaN if none has."""
-    measured = np.isfinite(values)
-    return _ratio(np.where(measured, values, 0.0).sum(axis=0), measured.sum(axis=0))
-
-
-def _ratio(numerator: Floats, denominator: Floats) -> Floats:
-    with np.errstate(invalid="ignore", divide="ignore"):
-        return numerator / np.where(denominator > 0, denominator, np.nan)

@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 
 from analysis.arm import Cohort, DetectorColumn, LoadedArm
-from analysis.intervals.influence import Floats, Mask
+from analysis.intervals.influence import Floats, Mask, positions
 from analysis.settings import AnalysisSettings
 
 UNLIKE = 0.01
@@ -86,12 +86,8 @@ def missing_scores(
 
 def _auc(scores: Floats, member: Mask) -> float:
     """Return the AUC, ties half; infinite scores are ordered like any other."""
-    from scipy.stats import rankdata
-
-    ranks = rankdata(scores)
-    inside = int(member.sum())
-    outside = len(scores) - inside
-    return float((ranks[member].sum() - inside * (inside + 1) / 2) / (inside * outside))
+    lower, upper = positions(np.sort(scores[~member]), scores[member])
+    return float((lower + upper).sum() / (2 * member.sum() * (~member).sum()))
 
 
 class Failure(NamedTuple):
@@ -160,7 +156,11 @@ def compare_rows(
     cohort: Cohort,
     settings: AnalysisSettings,
 ) -> ComparedRows:
-    """Apply the rule above to one dataset of one arm; `columns` are all reported settings."""
+    """Apply the rule above to one dataset of one arm; `columns` are all reported settings.
+
+    Those that the arm lacks are ignored.
+    """
+    columns = [column for column in columns if column in arm.index]
     in_dataset = arm.test & (arm.dataset == dataset)
     n_rows, common = int(in_dataset.sum()), in_dataset.copy()
     own: dict[DetectorColumn, Mask] = {}

@@ -7,9 +7,9 @@ one has `7-8`. `all` is every member with at least one copy;
 """
 
 import re
-from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache
+from itertools import groupby
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -50,15 +50,10 @@ def copies_cells(counts: Iterable[int], *, high_copies: int) -> list[CopiesCell]
     ['all', '0', '1', '5-7', '9', '4+']
     """
     present = sorted(set(counts))
-    counts_by_bin: dict[tuple[int, int], list[int]] = {}
-    for count in present:
-        counts_by_bin.setdefault(_bin(count), []).append(count)
     cells = [CopiesCell(ALL, 1, _NO_LIMIT)]
-    for (low, high), inside in counts_by_bin.items():
+    for ends, inside in groupby(present, key=_bin):
         # The ends that occur: who had 7 or 8 copies is not called one of five to eight.
-        first, last = min(inside), max(inside)
-        label = str(first) if first == last else f"{first}-{last}"
-        cells.append(CopiesCell(label, low, high))
+        cells.append(CopiesCell(_label(*inside), *ends))
     if present and present[-1] >= high_copies:
         cells.append(CopiesCell(f"{high_copies}+", high_copies, _NO_LIMIT))
     return cells
@@ -88,15 +83,15 @@ def merge_bins(labels: Iterable[str]) -> dict[str, list[str]]:
     >>> merge_bins(["1", "5-7", "6", "5-8"])
     {'1': ['1'], '5-8': ['5-7', '6', '5-8']}
     """
-    bins: dict[tuple[int, int], list[str]] = {}
-    for label in sorted(set(labels), key=lambda label: (copies_order(label), label)):
-        bins.setdefault(_bin(copies_start(label)), []).append(label)
-    merged = {}
-    for bin_labels in bins.values():
-        ends = [int(part) for label in bin_labels for part in label.split("-")]
-        first, last = min(ends), max(ends)
-        merged[str(first) if first == last else f"{first}-{last}"] = bin_labels
-    return merged
+    ordered = sorted(set(labels), key=lambda label: (copies_order(label), label))
+    bins = [list(own) for _, own in groupby(ordered, key=lambda label: _bin(copies_start(label)))]
+    ends = ([int(part) for label in own for part in label.split("-")] for own in bins)
+    return {_label(*counts): own for counts, own in zip(ends, bins, strict=True)}
+
+
+def _label(*counts: int) -> str:
+    first, last = min(counts), max(counts)
+    return str(first) if first == last else f"{first}-{last}"
 
 
 def is_dose(label: str) -> bool:
@@ -118,10 +113,8 @@ def passage_copies(
     group: npt.NDArray[np.object_], copies: npt.NDArray[np.int64]
 ) -> npt.NDArray[np.int64]:
     """Return the copies of all rows of each example's group, its own included, shape [n]."""
-    shared: Counter[str] = Counter()
-    for name, count in zip(group.tolist(), copies.tolist(), strict=True):
-        shared[name] += count
-    return np.array([shared[name] for name in group.tolist()], dtype=np.int64)
+    _, place = np.unique(group, return_inverse=True)
+    return np.bincount(place, copies)[place].astype(np.int64)
 
 
 def with_passage_copies(
@@ -170,15 +163,13 @@ def passage_sentences(metrics: pa.Table) -> list[str]:
             means_by_dataset.setdefault(dataset, {}).setdefault(copies, set()).add(mean)
     sentences = []
     for dataset, cells in means_by_dataset.items():
-        if not any(max(means) > _largest_count(label) for label, means in cells.items()):
-            continue
-        by_dose = "; ".join(
-            f"{label}: {_range(cells[label])}" for label in sorted(cells, key=copies_order)
-        )
-        sentences.append(
-            f"{dataset}: rows share passages, and a copy of any of them shows the passage. By a "
-            f"member's own copies, the mean number of copies with its passage: {by_dose}."
-        )
+        if any(max(means) > _largest_count(label) for label, means in cells.items()):
+            labels = sorted(cells, key=copies_order)
+            by_dose = "; ".join(f"{label}: {_range(cells[label])}" for label in labels)
+            sentences.append(
+                f"{dataset}: rows share passages, and a copy of any of them shows the passage. By "
+                f"a member's own copies, the mean number of copies with its passage: {by_dose}."
+            )
     return sentences
 
 

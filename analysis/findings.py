@@ -6,10 +6,10 @@ is a function that makes its rows, and a line where it is called. A value that a
 is null. `Findings` looks up rows by their keys, for code that shows or compares numbers.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -133,6 +133,8 @@ def question_table(
 
 
 Row = Mapping[str, Any]
+Item = TypeVar("Item")
+Key = TypeVar("Key")
 _WHOLE = {"dataset": "all", "selection": "default", "copies": ALL, "variant": ALL, "metric": "auc"}
 """What a place means that does not name one of these columns."""
 
@@ -180,7 +182,7 @@ class Findings:
             self._known[names] = {tuple(row[name] for name in names): row for row in last_first}
         return self._known[names].get(tuple(selected.values()))
 
-    def where(self, **place: str | int) -> "Findings":
+    def where(self, **place: str | float) -> "Findings":
         """Return the rows that have these values."""
         matches = (
             row for row in self.rows if all(row[name] == value for name, value in place.items())
@@ -198,12 +200,18 @@ class Findings:
         return Cohort(tuple((axis, first[axis_column(axis)]) for axis in self.axes), first["model"])
 
 
+def group_by(items: Iterable[Item], key: Callable[[Item], Key]) -> dict[Key, list[Item]]:
+    """Return items by their key, in order of first appearance."""
+    groups: dict[Key, list[Item]] = {}
+    for item in items:
+        groups.setdefault(key(item), []).append(item)
+    return groups
+
+
 def split_by_cohort(table: pa.Table, axes: Sequence[str]) -> list[Findings]:
     """Return the rows of each arm and model, in order of first appearance."""
     columns = ["model", *map(axis_column, axes)]
-    cohorts: dict[tuple[str, ...], list[Row]] = {}
-    for row in table.to_pylist():
-        cohorts.setdefault(tuple(row[name] for name in columns), []).append(row)
+    cohorts = group_by(table.to_pylist(), lambda row: tuple(row[name] for name in columns))
     return [Findings(rows, axes) for rows in cohorts.values()]
 
 

@@ -9,6 +9,7 @@ side. Cost: 24 arms of 6 datasets, 2,400 examples and 9 detectors take about hal
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -106,9 +107,7 @@ class Analysis:
         return self.tables.get("factors")
 
 
-Question = Callable[
-    [Cohort, Sequence[LoadedArm], Sequence[Choice], AnalysisSettings], Sequence[Row]
-]
+Question = Callable[[PreparedCohort, Sequence[Choice]], Sequence[Row]]
 QUESTIONS: Mapping[str, Question] = {
     "dataset_detectors": dataset_rows,
     "flagged": flagged_rows,
@@ -121,7 +120,7 @@ def analyse(
     arms: Sequence[Arm],
     settings: AnalysisSettings,
     *,
-    progress: Callable[[str], None] | None = None,
+    progress: Callable[[str], None] = lambda cohort: None,
 ) -> Analysis:
     """Compute all tables but that of the factors.
 
@@ -140,17 +139,15 @@ def analyse(
     scores, unscored, copies = [], [], []
     bases: dict[Path, LoadedArm] = {}
     for cohort, cohort_arms in cohorts(arms).items():
-        if progress is not None:
-            progress(" · ".join(part for part in (cohort.model, cohort.label()) if part))
+        progress(" · ".join(filter(None, (cohort.model, cohort.label()))))
         loaded = [load_arm(arm) for arm in cohort_arms]
         chosen = choose_settings(loaded, settings)
         choices[cohort] = tuple(chosen)
         picked = reported_columns(loaded, chosen)
         work = PreparedCohort.prepare(cohort, loaded, list(picked), settings)
         unscored += [part.unscored for compared in work.compared for part in compared.values()]
-        below = [
-            find_base(arms, arm) if cohort.model == CONTAMINATED else None for arm in cohort_arms
-        ]
+        contaminated = cohort.model == CONTAMINATED
+        below = [find_base(arms, arm) if contaminated else None for arm in cohort_arms]
         for base in below:
             if base is not None and base.scores not in bases:
                 bases[base.scores] = load_arm(base)
@@ -158,9 +155,9 @@ def analyse(
         metrics, differences, doses = _measured_rows(work, picked, chosen, seeds)
         rows["metrics"] += with_passage_copies(metrics, loaded, work.cells)
         rows["differences"] += differences
-        copies += doses if cohort.model == CONTAMINATED else []
+        copies += doses if contaminated else []
         for name, ask in QUESTIONS.items():
-            rows[name] += ask(cohort, loaded, chosen, settings)
+            rows[name] += ask(work, chosen)
         rows[PALIMPSEST] += palimpsest_rows(cohort, loaded, arms, settings)
         scores += [score_table(arm, cohort, picked) for arm in loaded]
     return Analysis(
@@ -290,12 +287,10 @@ def build(context: StepContext) -> None:
     """Analyse the models, and write what was found."""
     settings = AnalysisSettings.model_validate(context.settings["analysis"])
     arms = open_arms(context.settings["arms"], context.inputs)
-    done = 0
+    done = count()
 
     def on_cohort(cohort: str) -> None:
-        nonlocal done
-        context.report(done, len(arms), unit="models", note=cohort)
-        done += 1
+        context.report(next(done), len(arms), unit="models", note=cohort)
 
     analysis = analyse(arms, settings, progress=on_cohort)
     context.report(len(arms), len(arms), unit="models", note="factors")

@@ -68,8 +68,6 @@ class Dose(NamedTuple):
     label: str
     """A number of copies or a range of them, as `analysis.copy_bins` writes it."""
     cell: Estimate
-    table: Findings
-    """The arm."""
 
 
 def find_headline(tables: Sequence[Findings]) -> Headline | None:
@@ -87,11 +85,8 @@ def find_headline(tables: Sequence[Findings]) -> Headline | None:
         return None
     # A few members with a lucky AUC make no headline.
     enough = [item for item in headlines if item.cell.members >= _MIN_HEADLINE_MEMBERS] or headlines
-    places = dict(enumerate(enough))
-    best = best_first(
-        {at: item.cell for at, item in places.items()},
-        {at: item.tune for at, item in places.items()},
-    )
+    cells = {at: item.cell for at, item in enumerate(enough)}
+    best = best_first(cells, {at: item.tune for at, item in enumerate(enough)})
     return enough[best[0]]._replace(among=len(enough))
 
 
@@ -140,7 +135,7 @@ def _doses(table: Findings, best: Headline) -> list[Dose]:
     labels = [label for label in table.values("copies") if is_dose(label) and label != "0"]
     cells = [(label, table.reported(best.detector, copies=label)) for label in labels]
     return [
-        Dose(label, cell, table)
+        Dose(label, cell)
         for label, cell in cells
         if cell is not None
         and cell.available

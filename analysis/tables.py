@@ -56,8 +56,7 @@ def metric_rows(
     least = work.settings.min_members
     cells = {cell.label: cell for cell in work.cells}
     for (dataset, metric, copies), estimate in measured.cells.items():
-        row: Row = {**_head(work, column, selection, dataset), "variant": variant}
-        row["copies"] = copies
+        row: Row = {**_head(work, column, selection, dataset), "variant": variant, "copies": copies}
         if metric == TREND:
             if np.isfinite(estimate.value):
                 yield {**row, "metric": metric, **estimate.row()}
@@ -136,19 +135,13 @@ def difference_rows(
         for c, cell in enumerate(work.cells):
             if is_dose(cell.label):
                 continue
-            aucs = {column: measured[column].cells[dataset, AUC, cell.label] for column in shared}
-            aucs = {
-                column: auc
-                for column, auc in aucs.items()
-                if np.isfinite(auc.value)
-                and (cell.label == ALL or auc.members >= work.settings.min_members)
-            }
+            cells = ((c, measured[c].cells[dataset, AUC, cell.label]) for c in shared)
+            least = 0 if cell.label == ALL else work.settings.min_members
+            aucs = {c: auc for c, auc in cells if np.isfinite(auc.value) and auc.members >= least}
             if not aucs:
                 continue
             references = {"best": _find_best(aucs, tune)}
-            for column in aucs:
-                if column.detector == "loss":
-                    references["loss"] = column
+            references |= {c.detector: c for c in aucs if c.detector == "loss"}
             for reference, other in references.items():
                 for column, auc in aucs.items():
                     if column == other:
@@ -191,9 +184,8 @@ def dose_rows(
             gaps = measured[column].auc.of(work.sample_name(dataset)).between(pairs)
             # Simultaneous (Bonferroni), and individual.
             bands = gaps.estimates(confidence=1 - (1 - level) / len(pairs))
-            for pair, band, alone in zip(
-                pairs, bands, gaps.estimates(confidence=level), strict=True
-            ):
+            individual = gaps.estimates(confidence=level)
+            for pair, band, alone in zip(pairs, bands, individual, strict=True):
                 more_copies, fewer_copies = (aucs[column][c] for c in pair)
                 yield {
                     **work.cohort.columns(),

@@ -49,21 +49,21 @@ def dealing_error(rows: Rows, scores: Floats) -> float:
     from scipy.stats import rankdata
 
     either = rows.member | rows.nonmember
-    places_by_name = [{name: at[either[at]] for name, at in seed.items()} for seed in rows.places]
-    places_by_name = [
+    compared = ({name: at[either[at]] for name, at in seed.items()} for seed in rows.places)
+    both_sides = (
         {name: at for name, at in seed.items() if 0 < rows.member[at].sum() < len(at)}
-        for seed in places_by_name
-    ]
-    places_by_name = [seed for seed in places_by_name if seed]
+        for seed in compared
+    )
+    seeds = [seed for seed in both_sides if seed]
     moved: dict[tuple[str, int], float] = {}
-    for seed in places_by_name:
+    for seed in seeds:
         members = sum(int(rows.member[at].sum()) for at in seed.values())
         for name, at in seed.items():
             count, inside = len(at), int(rows.member[at].sum())
             rank = (rankdata(scores[at]) - (count + 1) / 2) / count
             parts = np.where(rows.member[at], 1 / inside, -1 / (count - inside)) * rank
             groups = len(np.unique(rows.group[at]))
-            parts *= sqrt(groups / max(groups - 1, 1)) * inside / members / len(places_by_name)
+            parts *= sqrt(groups / max(groups - 1, 1)) * inside / members / len(seeds)
             for group, part in zip(rows.group[at].tolist(), parts.tolist(), strict=True):
                 moved[name, group] = moved.get((name, group), 0.0) + part
     return sqrt(sum(part**2 for part in moved.values())) if moved else float("nan")

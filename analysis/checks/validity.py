@@ -18,6 +18,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any
 
+import numpy as np
+
 from analysis.arm import MODEL_FREE, Cohort
 from analysis.checks.chance import (
     CHANCE,
@@ -84,17 +86,16 @@ def _audit(audits: Mapping[str, Mapping[str, Any]]) -> Check:
         named = ": " + "; ".join(failed) if any(failed) else ""
         sentence = f"{len(failed)} of {counted} failed{named}."
     planned, read_copies, withheld = (
-        [int(audit.get(key, 0)) for audit in audits.values()]
+        np.array([int(audit.get(key, 0)) for audit in audits.values()])
         for key in ("copies planned", "copies found", "non-members found")
     )
-    wrong = [abs(plan - other) for plan, other in zip(planned, read_copies, strict=True)]
     return Check(
         key="streams",
         name=name,
         verdict="failed" if failed else "passed",
         sentence=sentence,
-        total=sum(planned),
-        n_failed=sum(wrong) + sum(withheld),
+        total=int(planned.sum()),
+        n_failed=int(np.abs(planned - read_copies).sum() + withheld.sum()),
         facts=facts,
         streams=streams,
     )
@@ -125,6 +126,7 @@ def _check_training_input(fed: Mapping[str, CopyOutcomes]) -> Check:
     models = "1 model was" if len(fed) == 1 else f"{len(fed)} models were"
     fed_text = f"{models} fed {planned:,} copies"
     unread = f" {missed:,} were not reached, or not completely." if missed else ""
+    sentence = f"{fed_text}; every token read from them is the text's own.{unread}"
     if altered:
         wrong = ", ".join(label for label, outcomes in fed.items() if outcomes.altered)
         sentence = (
@@ -132,8 +134,6 @@ def _check_training_input(fed: Mapping[str, CopyOutcomes]) -> Check:
             f"payload was changed after it was planned ({wrong}).{unread} The scores do not "
             "show which texts were seen."
         )
-    else:
-        sentence = f"{fed_text}; every token read from them is the text's own.{unread}"
     facts, streams = _facts(
         {
             label: {
@@ -190,10 +190,7 @@ def _backgrounds(audits: Sequence[OverlapFacts]) -> Check:
         total=documents,
         n_failed=remaining,
         facts=tuple(
-            (
-                f"{row.dataset} {row.source_id} ({row.example_id})",
-                f"{row.words:g} words",
-            )
+            (f"{row.dataset} {row.source_id} ({row.example_id})", f"{row.words:g} words")
             for row in list(unchecked.values())[:_NAMED]
         ),
     )
@@ -258,17 +255,16 @@ def _rows(
     for table in tables:
         datasets = table.values("dataset")
         # Of a control every setting decides: what words do not show, lengths may.
-        aucs_by_row = {
+        settings = {
             name: table.where(detector=name).values("selection") if name in MODEL_FREE else []
             for name in names
         }
         # With one dataset, the pooled row is that dataset's.
         for dataset in datasets[:1] if len(datasets) == 2 else datasets:
             for detector in names:
-                for selection in dict.fromkeys(["default", "tuned", *aucs_by_row[detector]]):
-                    place = {"detector": detector, "dataset": dataset, "copies": copies}
-                    row = table.row(**place, selection=selection)
-                    if row is None:
+                place = {"detector": detector, "dataset": dataset, "copies": copies}
+                for selection in dict.fromkeys(["default", "tuned", *settings[detector]]):
+                    if (row := table.row(**place, selection=selection)) is None:
                         continue
                     auc = possible_auc(row)
                     mark = (detector, row["setting"], dataset, auc.value, auc.low, auc.high)

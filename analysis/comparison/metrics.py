@@ -9,7 +9,7 @@ of the report's differences (`analysis.intervals`). Second minus first. Cost: ab
 rows.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -17,10 +17,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from analysis.arm import Cohort, axis_column
+from analysis.arm import Cohort
 from analysis.arm_labels import arm_words
 from analysis.copy_bins import ALL
-from analysis.findings import Findings, Row, question_table, split_by_cohort
+from analysis.findings import Findings, Row, group_by, question_table, split_by_cohort
 from analysis.intervals.estimate import Estimate
 from analysis.intervals.rows import EQUAL, Rows, auc_numbers, number_groups, unsupported
 from analysis.settings import AnalysisSettings
@@ -109,15 +109,11 @@ class ComparedMetrics(NamedTuple):
             for place in self.places()
             if selected.items() <= place.items() and place["selection"] in ("tuned", "default")
         ]
-        tuned = {
-            (auc_row["arm"], auc_row["detector"])
-            for auc_row in aucs
-            if auc_row["selection"] == "tuned"
-        }
+        tuned = {(row["arm"], row["detector"]) for row in aucs if row["selection"] == "tuned"}
         return [
-            auc_row
-            for auc_row in aucs
-            if auc_row["selection"] == "tuned" or (auc_row["arm"], auc_row["detector"]) not in tuned
+            row
+            for row in aucs
+            if row["selection"] == "tuned" or (row["arm"], row["detector"]) not in tuned
         ]
 
 
@@ -133,16 +129,13 @@ def compare_metrics(
 
 def _match(first: RunTables, second: RunTables) -> tuple[list[Matched], list[str]]:
     """Match cohorts that agree in their model and in every axis of either run, then of both."""
-    runs = first, second
-    sides = [{"": split_by_cohort(run.metrics, run.axes)} for run in runs]
+    sides = [{"": split_by_cohort(run.metrics, run.axes)} for run in (first, second)]
     pairs, unmatched = [], []
-    either = dict.fromkeys([*first.axes, *second.axes])
-    for axes in (list(either), [axis for axis in first.axes if axis in second.axes]):
+    either = list(dict.fromkeys([*first.axes, *second.axes]))
+    for axes in (either, [axis for axis in first.axes if axis in second.axes]):
         sides = [
-            _group_by_key(
-                run, [table for cohort_tables in side.values() for table in cohort_tables], axes
-            )
-            for run, side in zip(runs, sides, strict=True)
+            group_by((table for tables in side.values() for table in tables), _key(run, axes))
+            for run, side in zip((first, second), sides, strict=True)
         ]
         for key in [key for key, tables in sides[0].items() if len(tables) == 1]:
             if len(sides[1].get(key, [])) == 1:
@@ -161,31 +154,27 @@ def _explain(run: RunTables, tables: Sequence[Findings], other: RunTables, alike
     return [f"{run.name}: {label} ({other.name} {why})" for label in labels]
 
 
-def _group_by_key(
-    run: RunTables, tables: Iterable[Findings], axes: Sequence[str]
-) -> dict[str, list[Findings]]:
-    by_key: dict[str, list[Findings]] = {}
-    for table in tables:
+def _key(run: RunTables, axes: Sequence[str]) -> Callable[[Findings], str]:
+    """Return the function that gives a cohort's model with its values of some axes."""
+
+    def key(table: Findings) -> str:
         values = {**run.fixed, **dict(table.cohort.axes)}
-        key = "\0".join([table.cohort.model, *(values.get(axis, "") for axis in axes)])
-        by_key.setdefault(key, []).append(table)
-    return by_key
+        return "\0".join([table.cohort.model, *(values.get(axis, "") for axis in axes)])
+
+    return key
 
 
 def _rows(
     pair: Matched, first: RunTables, second: RunTables, settings: AnalysisSettings
 ) -> Iterator[Row]:
     model = pair.first.cohort.model
-    copies_known = model not in _UNKNOWN_COPIES
-    scored = [
-        scored_rows(run, table.cohort) if copies_known else {}
-        for run, table in zip((first, second), pair, strict=True)
-    ]
+    runs = zip((first, second), pair, strict=True) if model not in _UNKNOWN_COPIES else ()
+    scored = [scored_rows(run, table.cohort) for run, table in runs] or [{}, {}]
     keys = dict.fromkeys(
         tuple(row[name] for name in _KEY)
         for table in pair
         for row in table.where(copies=ALL, variant=ALL).rows
-        if _is_compared(row["metric"])
+        if row["metric"] == AUC or row["metric"].startswith("tpr@")
     )
     differences: dict[tuple[str, str], Mapping[str, Paired]] = {}
     for place in (dict(zip(_KEY, key, strict=True)) for key in keys):
@@ -204,21 +193,16 @@ def _rows(
             yield {**head, "run": "difference", **aucs, **gap.row()}
 
 
-def _is_compared(metric: str) -> bool:
-    return metric == AUC or metric.startswith("tpr@")
-
-
 def scored_rows(run: RunTables, cohort: Cohort) -> dict[tuple[str, str], list[ScoredRow]]:
     """Return the scored test rows of a cohort's models by detector and selection.
 
     Members without a copy are excluded if copies have a meaning.
     """
-    of_cohort = {axis_column(axis): value for axis, value in cohort.axes}
+    of_cohort = cohort.columns()
+    columns = ["seed", "example_id", "dataset", "group", "side", "split"]
     examples = {
         (row["seed"], row["example_id"]): row
-        for row in run.examples.select(
-            ["seed", "example_id", "dataset", "group", "side", "split"]
-        ).to_pylist()
+        for row in run.examples.select(columns).to_pylist()
         if row["split"] == "test"
     }
     copies = _copies(run, cohort) if cohort.model == _CONTAMINATED else None
@@ -226,18 +210,15 @@ def scored_rows(run: RunTables, cohort: Cohort) -> dict[tuple[str, str], list[Sc
     for row in run.scores.to_pylist():
         if row["model"] != cohort.model or any(row[k] != v for k, v in of_cohort.items()):
             continue
-        example = examples.get((row["seed"], row["example_id"]))
-        score = row["score"]
+        seed, name, score = row["seed"], row["example_id"], row["score"]
+        example = examples.get((seed, name))
         if example is None or score is None or score != score:
             continue
         member = example["side"] == "member"
-        if member and copies is not None and not copies.get(row["seed"], {}).get(row["example_id"]):
+        if member and copies is not None and not copies.get(seed, {}).get(name):
             continue
-        by_column.setdefault((row["detector"], row["selection"]), []).append(
-            ScoredRow(
-                row["seed"], row["example_id"], example["dataset"], example["group"], member, score
-            )
-        )
+        scored = ScoredRow(seed, name, example["dataset"], example["group"], member, score)
+        by_column.setdefault((row["detector"], row["selection"]), []).append(scored)
     return by_column
 
 
@@ -275,14 +256,8 @@ def paired_differences(
     left, right = (auc_numbers(rows, own) for own in scores)
     differences = {}
     for dataset in (None, *dict.fromkeys(name for seed in left.seeds for name in seed)):
-        several = zip(
-            *(
-                each.estimates(dataset, confidence=confidence)
-                for each in (left, right, right - left)
-            ),
-            strict=True,
-        )
-        for first_value, second_value, gap in several:
+        several = [n.estimates(dataset, confidence=confidence) for n in (left, right, right - left)]
+        for first_value, second_value, gap in zip(*several, strict=True):
             # The two that are shown, to the last bit.
             gap = gap._replace(value=second_value.value - first_value.value)
             differences[dataset or POOLED] = first_value, second_value, gap

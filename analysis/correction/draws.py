@@ -45,33 +45,29 @@ def draw_sets(
         size: items of the calibration set.
         share: of members among the corrected items.
     """
-    sides = [_Side(np.flatnonzero(inside), group, size // 2) for inside in (member, ~member)]
-    if min(side.corrected for side in sides) < 1:
+    sides, half = [np.flatnonzero(mask) for mask in (member, ~member)], size // 2
+    largest = [int(np.bincount(group[items]).max(initial=1)) for items in sides]
+    # Items that every draw leaves to correct.
+    inside, outside = (
+        len(items) - half - (most - 1) for items, most in zip(sides, largest, strict=True)
+    )
+    if min(inside, outside) < 1:
         return None
-    inside, outside = (side.corrected for side in sides)
     total = int(min(inside / share, outside / (1 - share), MOST_ITEMS) + 1e-9)
     if total < LEAST_ITEMS:
         return None
     members = min(round(share * total), inside)
     counts = members, min(total - members, outside)
-    parts = [side.sets(orders, count) for side, count in zip(sides, counts, strict=True)]
+    parts = [_draw_side(*each, group, orders, half) for each in zip(sides, counts, strict=True)]
     calibration, corrected = (np.concatenate(sets, axis=1) for sets in zip(*parts, strict=True))
     return Draws(calibration, corrected, members)
 
 
-class _Side:
-    """The items of one side, of which some calibrate."""
-
-    def __init__(self, items: Counts, group: Counts, calibration: int) -> None:
-        self.items, self.group, self.calibration = items, group, calibration
-        largest = int(np.bincount(group[items]).max()) if len(items) else 0
-        self.corrected = len(items) - calibration - max(largest - 1, 0)
-        """Items that every draw leaves to correct."""
-
-    def sets(self, orders: Floats, count: int) -> tuple[Counts, Counts]:
-        """Return the items that calibrate, and the first so many that are corrected."""
-        ordered = self.items[np.argsort(orders[:, self.items], axis=1, kind="stable")]
-        calibration, others = np.split(ordered, [self.calibration], axis=1)
-        last = self.group[calibration[:, -1:]]
-        cut = (self.group[others] == last).sum(axis=1, keepdims=True)
-        return calibration, np.take_along_axis(others, cut + np.arange(count), axis=1)
+def _draw_side(
+    items: Counts, count: int, group: Counts, orders: Floats, half: int
+) -> tuple[Counts, Counts]:
+    """Return the items of a side that calibrate, and the first so many that are corrected."""
+    ordered = items[np.argsort(orders[:, items], axis=1, kind="stable")]
+    calibration, others = np.split(ordered, [half], axis=1)
+    cut = (group[others] == group[calibration[:, -1:]]).sum(axis=1, keepdims=True)
+    return calibration, np.take_along_axis(others, cut + np.arange(count), axis=1)

@@ -87,8 +87,7 @@ def dataset_errors(
     orders = [group_orders(items.group, draws, random) for items in seeds]
     n_groups = max(int(items.group.max()) for items in seeds) + 1
     for size in SIZES:
-        sets = {share: _all_sets(seeds, orders, size, share) for share in SHARES}
-        sets = {share: of_seeds for share, of_seeds in sets.items() if of_seeds}
+        sets = {s: drawn for s in SHARES if (drawn := _all_sets(seeds, orders, size, s))}
         if not sets:
             continue
         # Test sets of every share have the same calibration sets.

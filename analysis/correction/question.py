@@ -12,7 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from analysis.arm import Cohort, DetectorColumn, LoadedArm
+from analysis.arm import DetectorColumn, LoadedArm
+from analysis.auc_cells import PreparedCohort
 from analysis.copy_bins import ALL, CopiesCell, copies_cells, is_dose
 from analysis.correction.calibration import log_odds
 from analysis.correction.errors import OUTCOMES, Items, dataset_errors
@@ -32,20 +33,14 @@ _Answers = Mapping[str, Mapping[str, AccuracyRow]]
 """By model and example_id."""
 
 
-def correction_rows(
-    cohort: Cohort,
-    loaded: Sequence[LoadedArm],
-    choices: Sequence[Choice],
-    settings: AnalysisSettings,
-) -> list[dict[str, Any]]:
+def correction_rows(work: PreparedCohort, choices: Sequence[Choice]) -> list[dict[str, Any]]:
     """Return the errors of all estimators; none without the answers of an arm and of a target.
 
     Args:
-        cohort: which arm.
-        loaded: its models, one per seed.
+        work: the models of an arm.
         choices: the settings chosen on `tune`.
-        settings: the confidence, and the seed of the draws.
     """
+    loaded, settings = work.loaded, work.settings
     answers = [_read_answers(arm) for arm in loaded]
     if not all(ANSWERS in seed and len(seed) > 1 for seed in answers):
         return []
@@ -60,12 +55,9 @@ def correction_rows(
         groups = np.split(pack_groups(names)[0], np.cumsum([len(at) for at in used])[:-1])
         pieces = zip(loaded, answers, used, groups, strict=True)
         seeds = [_items(*piece, columns) for piece in pieces]
-        place = {
-            **cohort.place(),
-            "dataset": dataset,
-            "reference": _TARGETS[_target(answers[0])],
-        }
-        rows += [{**place, **row} for row in _dataset_rows(seeds, settings)]
+        place = {"dataset": dataset, "reference": _TARGETS[_target(answers[0])]}
+        head = {**work.cohort.place(), **place}
+        rows += [{**head, **row} for row in _dataset_rows(seeds, settings)]
     return rows
 
 

@@ -21,11 +21,12 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from analysis.intervals.influence import Floats, Mask
+from analysis.intervals.influence import Floats, Mask, positions
 from detect.token_statistics import TokenStatistics
 from inject.errors import InputError, did_you_mean
 
 Rows = Literal["members", "non-members", "both"]
+SIDES: tuple[Rows, Rows] = ("members", "non-members")
 Further = Literal["orders", "statistics", "paraphrases"]
 """What a detector reads besides the stored scores: log-likelihoods of shuffled datasets
 (`orders`), token statistics of the target and of a reference model (`statistics`), scores of
@@ -163,26 +164,22 @@ Features = tuple[Floats, tuple[str, ...]]
 
 def standardised_features(evidence: DatasetEvidence, fitted: Mask) -> Features:
     """Return scores cut at the 2.5th and 97.5th percentile of the fitted rows, in their units."""
-    names, columns = [], []
+    columns: dict[str, Floats] = {}
     for name, scores in evidence.scores.items():
         fitted_scores = scores[fitted & np.isfinite(scores)]
         if len(fitted_scores) < 2 or len(fitted_scores) < (1 - _MOST_MISSING) * fitted.sum():
             continue
         low, high = np.percentile(fitted_scores, [_CUT, 100 - _CUT])
-        cut = np.clip(scores, low, high)
         within = np.clip(fitted_scores, low, high)
-        spread = float(within.std())
-        if spread <= 0:
-            continue
-        column = (cut - within.mean()) / spread
-        names.append(name)
-        columns.append(np.where(np.isfinite(column), column, 0.0))
-    return _stack(columns, len(fitted)), tuple(names)
+        if (spread := float(within.std())) > 0:
+            column = (np.clip(scores, low, high) - within.mean()) / spread
+            columns[name] = np.where(np.isfinite(column), column, 0.0)
+    return _stack(columns, len(fitted))
 
 
 def ranked_features(evidence: DatasetEvidence, fitted: Mask) -> Features:
     """Return each score's place among the fitted rows of its own dataset, from 0 to 1."""
-    names, columns = [], []
+    columns: dict[str, Floats] = {}
     for name, scores in evidence.scores.items():
         column = np.full(len(scores), np.nan)
         for dataset in dict.fromkeys(evidence.datasets):
@@ -190,13 +187,16 @@ def ranked_features(evidence: DatasetEvidence, fitted: Mask) -> Features:
             fitted_scores = np.sort(scores[in_dataset & fitted & np.isfinite(scores)])
             scored = in_dataset & np.isfinite(scores)
             if len(fitted_scores) >= 2:
-                below = np.searchsorted(fitted_scores, scores[scored], side="left")
-                upto = np.searchsorted(fitted_scores, scores[scored], side="right")
+                below, upto = positions(fitted_scores, scores[scored])
                 column[scored] = (below + upto) / (2 * len(fitted_scores))
         if np.isfinite(column[fitted]).mean() >= 1 - _MOST_MISSING:
-            names.append(name)
-            columns.append(np.where(np.isfinite(column), column, 0.5))
-    return _stack(columns, len(fitted)), tuple(names)
+            columns[name] = np.where(np.isfinite(column), column, 0.5)
+    return _stack(columns, len(fitted))
+
+
+def _stack(columns: Mapping[str, Floats], rows: int) -> Features:
+    matrix = np.stack([*columns.values()], axis=1) if columns else np.zeros((rows, 0))
+    return matrix, tuple(columns)
 
 
 def fitted_probability(features: Floats, labels: Mask, fitted: Mask) -> Floats:
@@ -206,10 +206,6 @@ def fitted_probability(features: Floats, labels: Mask, fitted: Mask) -> Floats:
     model = LogisticRegression(max_iter=1000, class_weight="balanced")
     model.fit(features[fitted], labels[fitted])
     return np.asarray(model.decision_function(features), np.float64)
-
-
-def _stack(columns: list[Floats], rows: int) -> Floats:
-    return np.stack(columns, axis=1) if columns else np.zeros((rows, 0))
 
 
 _FOLDER = Path(__file__).with_name("methods")

@@ -12,15 +12,16 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from analysis.arm import UPPER_BOUNDS, Arm, Cohort, DetectorColumn, LoadedArm
+from analysis.arm import UPPER_BOUNDS, Arm, DetectorColumn, LoadedArm
+from analysis.auc_cells import PreparedCohort
 from analysis.dataset_detectors.detector import (
     POOLED,
     DatasetDetector,
     DatasetEvidence,
-    DatasetFinding,
     asked_dataset_detectors,
     holm,
 )
+from analysis.findings import group_by
 from analysis.intervals.influence import Floats
 from analysis.selection.tuning import Choice, reported_columns, shown_columns
 from analysis.settings import AnalysisSettings
@@ -32,31 +33,28 @@ from inject.stream.exposures import NEVER, read_exposures
 
 ORDERS, TARGET, REFERENCE, PARAPHRASES = "orders", "target", "reference", "paraphrases"
 """Names in `Arm.further`."""
+_FOLDERS = {"orders": [ORDERS], "statistics": [TARGET, REFERENCE], "paraphrases": [PARAPHRASES]}
+"""By what a detector reads."""
 _ORDER = "order"
 """The order in which members were read, from the exposures."""
 
 
-def dataset_rows(
-    cohort: Cohort,
-    loaded: Sequence[LoadedArm],
-    choices: Sequence[Choice],
-    settings: AnalysisSettings,
-) -> list[dict[str, Any]]:
+def dataset_rows(work: PreparedCohort, choices: Sequence[Choice]) -> list[dict[str, Any]]:
     """Return the findings on all arms of a cohort; empty if no detector is requested."""
-    requested = asked_dataset_detectors(settings.dataset_detectors)
+    requested = asked_dataset_detectors(work.settings.dataset_detectors)
     rows: list[dict[str, Any]] = []
-    for arm in loaded:
+    for arm in work.loaded:
         further = _read_further(arm)
         for detector in requested:
             # A model without passes of its own gets the detectors that need none.
-            if not all(folder in further for folder in _folders_of(detector)):
-                continue
-            rows += _rows_of(cohort, arm, choices, settings, further, detector)
+            if all(folder in further for read in detector.reads for folder in _FOLDERS[read]):
+                head = {**work.cohort.place(), "seed": arm.arm.seed, "detector": detector.name}
+                found = _findings(arm, choices, work.settings, further, detector)
+                rows += [{**head, **row} for row in found]
     return rows
 
 
-def _rows_of(
-    cohort: Cohort,
+def _findings(
     arm: LoadedArm,
     choices: Sequence[Choice],
     settings: AnalysisSettings,
@@ -66,35 +64,18 @@ def _rows_of(
     names = list(dict.fromkeys(arm.dataset))
     if detector.pooled and len(names) > 1:
         names = [POOLED, *names]
-    findings: list[tuple[str, DatasetFinding]] = []
-    for name in names:
-        evidence = _evidence(arm, choices, settings, further, name, detector.score)
-        findings += [(name, finding) for finding in detector.find(evidence)]
-    adjusted: dict[int, float] = {}
-    for family in dict.fromkeys((finding.rows, finding.statistic) for _, finding in findings):
-        places = [
-            at
-            for at, (_, finding) in enumerate(findings)
-            if (finding.rows, finding.statistic) == family
-        ]
-        values = holm(np.array([findings[at][1].p_value for at in places]))
-        adjusted |= dict(zip(places, values.tolist(), strict=True))
-    return [
-        {
-            **cohort.place(),
-            "seed": arm.arm.seed,
-            "dataset": name,
-            "detector": detector.name,
-            **finding._asdict(),
-            "p_holm": adjusted[at],
-        }
-        for at, (name, finding) in enumerate(findings)
+    rows = [
+        {"dataset": name, **finding._asdict()}
+        for name in names
+        for finding in detector.find(
+            _evidence(arm, choices, settings, further, name, detector.score)
+        )
     ]
-
-
-def _folders_of(detector: DatasetDetector) -> list[str]:
-    folders = {"orders": [ORDERS], "statistics": [TARGET, REFERENCE], "paraphrases": [PARAPHRASES]}
-    return [name for read in detector.reads for name in folders[read]]
+    for family in group_by(rows, lambda row: (row["rows"], row["statistic"])).values():
+        adjusted = holm(np.array([row["p_value"] for row in family])).tolist()
+        for row, p_value in zip(family, adjusted, strict=True):
+            row["p_holm"] = p_value
+    return rows
 
 
 def _read_further(arm: LoadedArm) -> dict[str, Any]:
@@ -169,12 +150,8 @@ def _score_rows(
 ) -> Floats | None:
     if statistics is None:
         return None
-    values = np.full(len(rows), np.nan)
-    for place, row in enumerate(rows):
-        statistics_of_row = statistics.get(examples[row].example_id)
-        if statistics_of_row is not None and len(statistics_of_row):
-            values[place] = score(statistics_of_row)
-    return values
+    own = [statistics.get(examples[row].example_id) for row in rows]
+    return np.array([score(each) if each else np.nan for each in own], dtype=np.float64)
 
 
 def _paraphrase_scores(folder: Path, arm: LoadedArm) -> dict[str, Floats]:

@@ -30,7 +30,8 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from analysis.arm import Cohort, DetectorColumn, LoadedArm, file_arm
+from analysis.arm import DetectorColumn, LoadedArm, file_arm
+from analysis.auc_cells import PreparedCohort
 from analysis.intervals.estimate import Estimate, no_estimate
 from analysis.intervals.influence import Floats, Mask
 from analysis.metrics import POOLED
@@ -96,26 +97,18 @@ def benjamini_hochberg(p_values: Sequence[float], level: float) -> npt.NDArray[n
     return picked
 
 
-def flagged_rows(
-    cohort: Cohort,
-    loaded: Sequence[LoadedArm],
-    choices: Sequence[Choice],
-    settings: AnalysisSettings,
-) -> list[dict[str, Any]]:
+def flagged_rows(work: PreparedCohort, _: Sequence[Choice] = ()) -> list[dict[str, Any]]:
     """Return a row for each detector and dataset of a cohort; none without a split `tune`.
 
+    The settings chosen on `tune` decide nothing here.
+
     Args:
-        cohort: which arm.
-        loaded: its models, one per seed; rows are flagged in each separately, and counted together.
-        choices: the settings chosen on `tune`, which decide nothing here.
-        settings: of the analysis.
+        work: the cohort; rows are flagged under each model separately, and counted together.
     """
-    names = list(dict.fromkeys(name for arm in loaded for name in arm.dataset))
+    names = list(dict.fromkeys(name for arm in work.loaded for name in arm.dataset))
     parts = [POOLED, *(names if len(names) > 1 else ())]
-    detectors = dict.fromkeys(name for arm in loaded for name in arm.detectors)
-    rows = [
-        _row(cohort, loaded, detector, part, settings) for detector in detectors for part in parts
-    ]
+    detectors = dict.fromkeys(name for arm in work.loaded for name in arm.detectors)
+    rows = [_row(work, detector, part) for detector in detectors for part in parts]
     return [row for row in rows if row is not None]
 
 
@@ -142,9 +135,8 @@ def p_values(
         in_dataset = dataset == name
         by = in_dataset & usable
         if by.any():
-            p_value[in_dataset] = conformal_p_values(
-                scores[in_dataset], scores[by], group[by].tolist()
-            )
+            groups = group[by].tolist()
+            p_value[in_dataset] = conformal_p_values(scores[in_dataset], scores[by], groups)
     return p_value
 
 
@@ -206,18 +198,13 @@ def clustered_share(wrong: Mask, groups: Sequence[str], *, confidence: float) ->
     return Estimate(share, low, high)
 
 
-def _row(
-    cohort: Cohort,
-    loaded: Sequence[LoadedArm],
-    detector: str,
-    part: str,
-    settings: AnalysisSettings,
-) -> dict[str, Any] | None:
+def _row(work: PreparedCohort, detector: str, part: str) -> dict[str, Any] | None:
+    settings = work.settings
     wrong: list[Mask] = []
     groups: list[str] = []
     counts: list[tuple[int, ...]] = []
     smallest, setting = float("nan"), ""
-    for arm in loaded:
+    for arm in work.loaded:
         if detector not in arm.detectors:
             continue
         column = arm.default(detector)
@@ -240,7 +227,7 @@ def _row(
     rows, of_groups, members, nonmembers, unscored = map(sum, zip(*counts, strict=True))
     right = int((~wrong_rows).sum())
     return {
-        **cohort.place(),
+        **work.cohort.place(),
         "dataset": part,
         "detector": detector,
         "setting": setting,
@@ -309,7 +296,6 @@ def decide_rows(
     labels: Sequence[bool] | None,
     groups: Sequence[str | None] | None,
     calibration: Calibration | None,
-    settings: AnalysisSettings | None = None,
 ) -> list[FileDecision]:
     """Return a decision for each setting that can be calibrated, in the order of the scores.
 
@@ -318,14 +304,12 @@ def decide_rows(
         labels: True for members; None if unknown.
         groups: rows that share a passage; None is a separate
         group. calibration: scores of held-out rows; None if absent.
-        settings: the level and the confidence; defaults if not given.
     """
-    analysis_settings = settings or AnalysisSettings()
+    settings = AnalysisSettings()
     if calibration is None and labels is None:
         return []
     count = max(scores["row"].to_pylist(), default=-1) + 1
     arm = file_arm(scores, count, labels, groups)
-    calibrates = np.zeros(count, np.bool_)
     if calibration is None:
         calibrates = _half_of_nonmembers(arm)
     else:
@@ -333,14 +317,13 @@ def decide_rows(
         calibrates = np.arange(len(arm.member)) >= count
     decisions = []
     for column in arm.columns:
-        decision = decide(
-            arm, column, calibrates, ~calibrates, level=analysis_settings.false_discovery_rate
-        )
+        level = settings.false_discovery_rate
+        decision = decide(arm, column, calibrates, ~calibrates, level=level)
         if decision is None:
             continue
         flagged = np.flatnonzero(decision.flagged)
         wrong, names = ~arm.member[flagged], arm.group[flagged].tolist()
-        share = clustered_share(wrong, names, confidence=analysis_settings.confidence)
+        share = clustered_share(wrong, names, confidence=settings.confidence)
         rows, of_groups = decision.calibration
         decisions.append(
             FileDecision(
@@ -376,9 +359,8 @@ def _half_of_nonmembers(arm: LoadedArm) -> Mask:
     """Return which rows calibrate: half of the groups without a member, by a keyed draw."""
     mixed = set(arm.group[arm.member])
     clean = sorted({str(name) for name in arm.group[~arm.member]} - mixed)
-    words = keyed.words(
-        0, keyed.Stream.BOOTSTRAP, keyed.item_keys([f"half {row}" for row in clean])
-    )
+    keys = keyed.item_keys([f"half {row}" for row in clean])
+    words = keyed.words(0, keyed.Stream.BOOTSTRAP, keys)
     order = [name for _, name in sorted(zip(words.tolist(), clean, strict=True))]
     half = set(order[: len(order) // 2])
     return np.array([name in half for name in arm.group], dtype=np.bool_)

@@ -23,7 +23,7 @@ from analysis.arm import UPPER_BOUNDS, Arm, Cohort, axis_names
 from analysis.factors.doses import find_responses, measure_arms
 from analysis.factors.power import variance_components
 from analysis.factors.study import Study, StudyArm, collect_study
-from analysis.findings import question_table
+from analysis.findings import COLUMNS, QUESTIONS, question_table
 from analysis.intervals.ends import ALIKE, LEAST_GROUPS
 from analysis.intervals.joint import BySeed, Joint
 from analysis.intervals.numbers import Numbers, join_numbers
@@ -210,16 +210,8 @@ def _best_rows(contestants: Mapping[str, Numbers], confidence: float) -> Iterato
         }
 
 
-_BLANK: Row = {
-    **dict.fromkeys(("factor", "dataset", "detector", "setting", "level", "versus", "term"), ""),
-    **dict.fromkeys(
-        ("x", "value", "low", "high", "pointwise_low", "pointwise_high", "p_value"), nan
-    ),
-    "n_members": 0,
-    "n_seeds": 0,
-    "shown": "",
-    "reason": "",
-}
+_EMPTY = {pa.string(): "", pa.float64(): nan, pa.int64(): 0}
+_BLANK: Row = {name: _EMPTY[COLUMNS[kept]] for name, kept in QUESTIONS["factors"].items()}
 """The values of columns that a row does not set."""
 
 

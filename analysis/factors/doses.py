@@ -143,10 +143,8 @@ def copy_responses(
         several = [measured[k] for k in at if len(measured[k].x)]
         if not several:
             continue
-        numbers, x = (
-            join_numbers([arm.doses for arm in several]),
-            np.concatenate([s.x for s in several]),
-        )
+        numbers = join_numbers([arm.doses for arm in several])
+        x = np.concatenate([arm.x for arm in several])
         place = (cohort, COPIES, detector, study.setting(at, detector))
         yield from _fit_datasets(study, numbers, x, place, confidence)
 

@@ -130,16 +130,13 @@ def _difference_variance(first: float, second: float, correlation: float) -> flo
     return first + second - 2 * correlation * sqrt(first * second)
 
 
-def needed_members(
-    seeds: int, assumed: Assumptions, *, delta: float | None = None, target_power: float = WANTED
-) -> int | None:
+def needed_members(seeds: int, assumed: Assumptions, *, delta: float | None = None) -> int | None:
     """Return the fewest members that give the wanted power; None if no number does.
 
     Args:
         seeds: how many models.
         assumed: all else.
         delta: a difference of two arms; None means the assumed AUC against 0.5.
-        target_power: the power.
     """
 
     def power(members: int) -> float:
@@ -148,36 +145,32 @@ def needed_members(
         return difference_power(delta, members, seeds, assumed)
 
     low, high = 2, 4
-    while power(high) < target_power:
+    while power(high) < WANTED:
         low, high = high, 2 * high
         if high > _MOST:
             return None
     while high - low > 1:
         middle = (low + high) // 2
-        low, high = (low, middle) if power(middle) >= target_power else (middle, high)
+        low, high = (low, middle) if power(middle) >= WANTED else (middle, high)
     return high
 
 
-def seen_difference(
-    members: float, seeds: int, assumed: Assumptions, *, target_power: float = WANTED
-) -> float | None:
+def seen_difference(members: float, seeds: int, assumed: Assumptions) -> float | None:
     """Return the smallest difference that has the wanted power; None if none below 1 has."""
-    low, high = 0.0, 1 - assumed.auc - 1e-6
-    if difference_power(high, members, seeds, assumed) < target_power:
-        return None
-    return _find_smallest(
-        low, high, lambda delta: difference_power(delta, members, seeds, assumed) >= target_power
-    )
+
+    def enough(delta: float) -> bool:
+        return difference_power(delta, members, seeds, assumed) >= WANTED
+
+    high = 1 - assumed.auc - 1e-6
+    return _find_smallest(0.0, high, enough) if enough(high) else None
 
 
-def seen_auc(
-    members: float, seeds: int, assumed: Assumptions, *, target_power: float = WANTED
-) -> float | None:
+def seen_auc(members: float, seeds: int, assumed: Assumptions) -> float | None:
     """Return the smallest AUC above 0.5 that has the wanted power; None if none has."""
 
     # Beyond some AUC a seed's deviation exceeds the distance to 1, so take the first detected.
     def enough(auc: float) -> bool:
-        return auc_power(members, seeds, replace(assumed, auc=auc)) >= target_power
+        return auc_power(members, seeds, replace(assumed, auc=auc)) >= WANTED
 
     high = next(filter(enough, np.arange(0.51, 0.96, 0.01).tolist()), None)
     return None if high is None else _find_smallest(high - 0.01, high, enough, halvings=12)

@@ -148,10 +148,8 @@ def collect_study(
     if not loaded:
         return Study(arms=(), datasets=(), seeds=(), detectors=())
     rows = cohort_rows([arm for cohort_arms in loaded.values() for arm in cohort_arms])
-    ends = np.cumsum(
-        [sum(len(arm.member) for arm in cohort_arms) for cohort_arms in loaded.values()]
-    )
-    groups = np.split(rows.group, ends[:-1])
+    sizes = [sum(len(arm.member) for arm in cohort_arms) for cohort_arms in loaded.values()]
+    groups = np.split(rows.group, np.cumsum(sizes)[:-1])
     collected = [
         _study_arm(cohort, cohort_arms, choices[cohort], settings, group)
         for (cohort, cohort_arms), group in zip(loaded.items(), groups, strict=True)

@@ -120,7 +120,7 @@ def cluster(seeds: Seeds) -> Clustered:
     variance, freedom = _add_seed_variance(values, within, items, freedom, count)
     shared = [by_group[name] for name in sorted({name for parts in seeds for name in parts})]
     return Clustered(
-        value=_mean(values),
+        value=mean_of_seeds(values),
         variance=variance,
         freedom=freedom,
         seeds=count,
@@ -138,7 +138,7 @@ def _add_seed_variance(
 ) -> tuple[Floats, Floats]:
     """Add the variance between seeds beyond that of their rows, if there are enough seeds."""
     n = np.maximum(count, 2)
-    deviation = np.where(np.isfinite(values), values - _mean(values), 0.0)
+    deviation = np.where(np.isfinite(values), values - mean_of_seeds(values), 0.0)
     between = np.square(deviation).sum(axis=0) / (n - 1) / n
     inner = np.where(np.isfinite(values), within, 0.0).sum(axis=0) / n
     # Below zero if rows are assigned to the sides again: luck in one seed is not luck in another.
@@ -171,7 +171,8 @@ def pool_datasets(parts: Sequence[Part]) -> tuple[Floats, list[Floats]]:
     return np.where(total > 0, np.sum(clustered, axis=0), np.nan), shares
 
 
-def _mean(values: Floats) -> Floats:
+def mean_of_seeds(values: Floats) -> Floats:
+    """Return the mean over the seeds that have a value; NaN if none has."""
     measured = np.isfinite(values)
     count = measured.sum(axis=0)
     with np.errstate(invalid="ignore", divide="ignore"):

@@ -292,8 +292,5 @@ def _interval_scope(measured: bool, fewest: int, seeds: int, members: int) -> st
     about = "this model" if seeds == 1 else f"these {seeds} models"
     if seeds >= FROM_SEEDS:
         about = "any seed"
-    return (
-        f"{about}; not to be trusted: {members} groups of members"
-        if (members < TRUSTED_GROUPS)
-        else about
-    )
+    few = members < TRUSTED_GROUPS
+    return f"{about}; not to be trusted: {members} groups of members" if few else about

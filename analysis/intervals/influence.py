@@ -80,7 +80,7 @@ def auc_sample(
     """
     n = len(nonmembers.scores)
     order = np.argsort(nonmembers.scores, kind="stable")
-    lower, upper = _positions(nonmembers.scores[order], members.scores)
+    lower, upper = positions(nonmembers.scores[order], members.scores)
     twice = lower + upper
     count = within.sum(axis=1)
     # Sums of whole numbers: they do not depend on the order of rows.
@@ -136,8 +136,8 @@ def tpr_sample(
     """
     n = len(nonmembers.scores)
     ordered = np.sort(nonmembers.scores)
-    at_or_above = n - _positions(ordered, members.scores)[0]
-    rank = n - _positions(ordered, nonmembers.scores)[0]
+    at_or_above = n - positions(ordered, members.scores)[0]
+    rank = n - positions(ordered, nonmembers.scores)[0]
     allowed = allowed_false_positives(rate, n)
     hits = (at_or_above <= allowed).astype(np.float64)
     false = (rank <= max(allowed, 0)).astype(np.float64)
@@ -175,7 +175,7 @@ def accepted_shares(members: Side, nonmembers: Side, within: Mask, rate: float) 
     enough: this is 'largest TPR whose FPR <= rate' with thresholds between distinct scores.
     """
     n = len(nonmembers.scores)
-    at_or_above = n - _positions(np.sort(nonmembers.scores), members.scores)[0]
+    at_or_above = n - positions(np.sort(nonmembers.scores), members.scores)[0]
     hits = (at_or_above <= np.floor(rate * n + 1e-9)).astype(np.int64)
     with np.errstate(invalid="ignore", divide="ignore"):
         return hits @ within.T.astype(np.int64) / within.sum(axis=1)
@@ -346,7 +346,7 @@ def _sample(
     )
 
 
-def _positions(ordered: Floats, scores: Floats) -> tuple[Counts, Counts]:
+def positions(ordered: Floats, scores: Floats) -> tuple[Counts, Counts]:
     """Return the number of sorted scores below each given score, and of those not above it."""
     return np.searchsorted(ordered, scores, "left"), np.searchsorted(ordered, scores, "right")
 

@@ -186,9 +186,8 @@ def join_numbers(several: Sequence[Numbers]) -> Numbers:
         for numbers in several
     ]
     widths: dict[str, int] = {}
-    for name, part in (
-        pair for numbers in several for seed in numbers.seeds for pair in seed.items()
-    ):
+    pairs = (pair for numbers in several for seed in numbers.seeds for pair in seed.items())
+    for name, part in pairs:
         widths[name] = max(widths.get(name, 0), part.sample.influence.shape[2])
     seeds = [
         {
@@ -208,13 +207,10 @@ def _join_parts(parts: Sequence[Part | None], counts: Sequence[int], width: int)
         _empty_part(like, count) if part is None else part
         for part, count in zip(parts, counts, strict=True)
     ]
+    lacking = [(part.sample, width - part.sample.influence.shape[2]) for part in joined]
     samples = [
-        part.sample._replace(
-            influence=np.pad(
-                part.sample.influence, ((0, 0), (0, 0), (0, width - part.sample.influence.shape[2]))
-            )
-        )
-        for part in joined
+        sample._replace(influence=np.pad(sample.influence, ((0, 0), (0, 0), (0, groups))))
+        for sample, groups in lacking
     ]
     members = [part.weight * 0 if part.members is None else part.members for part in joined]
     return Part(

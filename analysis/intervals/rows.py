@@ -176,24 +176,15 @@ def number_groups(dataset: Iterable[str], group: Iterable[str]) -> Counts:
 EQUAL = "all scores are equal"
 
 
-def degenerate_reason(members: Floats, nonmembers: Floats) -> str | None:
-    """Return why scores support no AUC; None if they support one."""
-    for side, scores in (("members", members), ("non-members", nonmembers)):
-        if len(scores) == 0:
-            return f"no {side}"
-        if len(scores) == 1:
-            return f"one row only among the {side}"
-    first = members[0]
-    if (members == first).all() and (nonmembers == first).all():
-        return EQUAL
-    return None
-
-
 def unsupported(rows: Rows, scores: Floats, at: Counts) -> str | None:
     """Return why the scores of some rows support no AUC with an interval; None if they do."""
     sides = {"members": at[rows.member[at]], "non-members": at[rows.nonmember[at]]}
-    if reason := degenerate_reason(*(scores[side] for side in sides.values())):
-        return reason
+    for name, side in sides.items():
+        if len(side) < 2:
+            return f"one row only among the {name}" if len(side) else f"no {name}"
+    compared = scores[np.concatenate([*sides.values()])]
+    if (compared == compared[0]).all():
+        return EQUAL
     for name, side in sides.items():
         if len(np.unique(rows.group[side])) < 2:
             return f"one group only among the {name}"

@@ -23,7 +23,7 @@ import numpy as np
 from analysis.arm import arm_label
 from analysis.checks.chance import CHANCE, dealing_error
 from analysis.compared_rows import missing_scores
-from analysis.findings import Findings, question_table
+from analysis.findings import Findings, group_by, question_table
 from analysis.intervals.clustered import Part
 from analysis.intervals.ends import IntervalMethod
 from analysis.intervals.influence import Floats, Sample
@@ -115,14 +115,10 @@ def _with_labels(
 
 def mean_auc(models: Sequence[LabelledModel], scores: Mapping[int, Floats]) -> Numbers:
     """Return the mean AUC of one submission over models."""
-    seeds: dict[int, list[Mapping[str, Part]]] = {}
-    for model in models:
-        (parts,) = auc_numbers(model.rows, scores[model.number]).seeds
-        seeds.setdefault(model.model.seed, []).append(parts)
-    means = [
-        {name: _mean([parts[name] for parts in several]) for name in several[0]}
-        for several in seeds.values()
-    ]
+    means = []
+    for of_seed in group_by(models, lambda model: model.model.seed).values():
+        aucs = [auc_numbers(model.rows, scores[model.number]).seeds[0] for model in of_seed]
+        means.append({name: _mean([parts[name] for parts in aucs]) for name in aucs[0]})
     return Numbers(means, IntervalMethod.AUC)
 
 

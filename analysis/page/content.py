@@ -22,7 +22,6 @@ from analysis.page.inputs import PageInputs
 from analysis.page.methods import Methods, describe_methods, methods_section
 from analysis.page.parts import (
     Columns,
-    Effects,
     Note,
     Part,
     Section,
@@ -115,9 +114,7 @@ def build_page(inputs: PageInputs) -> RunPage:
     # The section on detectors lists what was left out.
     listed = {left_out.note for left_out in inputs.left_out}
     notes = detector_notes(inputs.arms, besides={*listed, *inputs.notes})
-    along = None
-    if inputs.trajectory is not None:
-        along = trajectory_section(inputs.trajectory, inputs.swept)
+    along = trajectory_section(inputs.trajectory, inputs.swept) if inputs.trajectory else None
     detection = _detection(inputs, view, notes, along)
     led = _unlearning_led(inputs, view, checks, detection)
     report = led or _detection_led(view, checks, detection)
@@ -129,13 +126,11 @@ def build_page(inputs: PageInputs) -> RunPage:
     sections = _drop_empty(
         experiment_section(inputs), claims, *report.answers, checks_section(checks, inputs)
     )
+    further = [section for page in pages for section in page.sections]
     if inputs.show_protected and not inputs.figure_links:
         # A single page has no sibling page that could show the requested examples.
-        sections += [
-            left_out for page in pages for left_out in page.sections if left_out.anchor == EXAMPLES
-        ]
-    all_sections = [*sections, *(left_out for page in pages for left_out in page.sections)]
-    parts = [*report.first, *(part for left_out in all_sections for part in left_out.parts)]
+        sections += [section for section in further if section.anchor == EXAMPLES]
+    parts = [*report.first, *(part for section in [*sections, *further] for part in section.parts)]
     return RunPage(
         html=render_page(
             _KIND,
@@ -166,7 +161,7 @@ def build_page(inputs: PageInputs) -> RunPage:
             *(part for part in (along.parts if along else ()) if isinstance(part, str)),
         ),
         methods=methods,
-        pictures=[*{left_out.name: left_out for left_out in pictures_in(parts)}.values()],
+        pictures=[*{picture.name: picture for picture in pictures_in(parts)}.values()],
     )
 
 
@@ -202,9 +197,7 @@ def _unlearning_led(
         pictures = Columns(present(arms_picture(view), copies_picture(view)), "pictures")
         before = answer("before", "Before", "Before unlearning", headline, extra=[pictures])
         title = "What changes detectability?"
-        effects = gains(view)
-        effect = Effects(effects) if effects else None
-        changes = answer("changes", "Changes", title, "", extra=[effect])
+        changes = answer("changes", "Changes", title, "", extra=[gains(view)])
     page = SiblingPage(
         "detectors.html",
         "Detectors before unlearning",
@@ -294,11 +287,7 @@ def _sibling_pages(
                 section(
                     "background",
                     "Overlap of the background with the datasets",
-                    *(
-                        part
-                        for detector in inputs.backgrounds
-                        for part in background_parts(*detector)
-                    ),
+                    *(part for audit in inputs.backgrounds for part in background_parts(*audit)),
                     short="Background",
                 ),
                 provenance_section(inputs),

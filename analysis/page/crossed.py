@@ -6,20 +6,14 @@ all four contain the same numbers.
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from math import log2, nan
-from typing import NamedTuple, TypeVar
+from math import log2
+from typing import TypeVar
 
 from analysis.arm import MODEL_FREE
 from analysis.findings import Row
 from analysis.intervals.estimate import Estimate
 from analysis.page.drawing.elements import round_limits, round_ticks
-from analysis.page.drawing.matrix import (
-    Matrix,
-    MatrixColumn,
-    MatrixRow,
-    auc_axis,
-    difference_axis,
-)
+from analysis.page.drawing.matrix import AxisHeading, Matrix, auc_axis, difference_axis
 from analysis.page.drawing.panels import Line, LinePanel, Panels
 from analysis.page.table import Table, TableColumn, split_table, with_noun
 from analysis.selection.ranking import common_rows, rank_detectors
@@ -28,30 +22,6 @@ from analysis.unit import AUC, Dot, Entry, Unit
 
 MAX_PANELS = 20
 Item = TypeVar("Item")
-
-
-class AxisHeading(NamedTuple):
-    """The head of a row or a column."""
-
-    label: str
-    kind: str = ""
-    """`chosen`, `baseline`, or nothing."""
-    group: str = ""
-    """The label that it shares with its neighbours."""
-    note: str = ""
-    said: str = ""
-    """The label in full, for tables and tooltips; if empty, the label."""
-    name: str | None = None
-    """Its name in a CSV file; None for the label in full."""
-    at: float = 0.0
-    """The position of a column on an axis of numbers."""
-    rule: float = nan
-    """The position of a dashed line down a column."""
-
-    @property
-    def words(self) -> str:
-        """The label in full, with what it shares."""
-        return self.said or " ".join(filter(None, (self.group, self.label)))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -70,24 +40,16 @@ class Crossed:
 
     def table(self, title: str, head: str, caption: str) -> Table:
         """Return one line per row."""
-        return Table(
-            title=title,
-            columns=(
-                TableColumn(head),
-                *(
-                    TableColumn(column.words, right=True, note=column.note)
-                    for column in self.columns
-                ),
-            ),
-            rows=tuple(
-                (
-                    Entry(row.words, notes=(row.note,) if row.note else (), kind=row.kind),
-                    *(self._entry(row, column) for column in self.columns),
-                )
-                for row in self.rows
-            ),
-            caption=caption,
-        )
+        columns = [TableColumn(head)]
+        columns += [TableColumn(own.words, right=True, note=own.note) for own in self.columns]
+        rows = [
+            (
+                Entry(row.words, notes=(row.note,) if row.note else (), kind=row.kind),
+                *(self._entry(row, column) for column in self.columns),
+            )
+            for row in self.rows
+        ]
+        return Table(title=title, columns=tuple(columns), rows=tuple(rows), caption=caption)
 
     def tables(self, title: str, head: str, caption: str) -> list[Table]:
         """Return as few tables as fit a page; none without any number."""
@@ -96,21 +58,12 @@ class Crossed:
 
     def matrix(self, label: str = "", *, row_height: float = 20.0) -> Matrix | None:
         """Return one row per head, with a number, a dot and a line; None without any number."""
-        columns = [
-            MatrixColumn(
-                head.label,
-                [self._dot(row, head) for row in self.rows],
-                note=head.note,
-                group=head.group,
-                rule=head.rule,
-            )
-            for head in self.columns
-        ]
-        dots = [dot for column in columns for dot in column.dots if isinstance(dot, Dot)]
+        columns = [(head, [self._dot(row, head) for row in self.rows]) for head in self.columns]
+        dots = [dot for _, places in columns for dot in places if isinstance(dot, Dot)]
         if not dots:
             return None
         return Matrix(
-            rows=[MatrixRow(row.label, row.kind) for row in self.rows],
+            rows=self.rows,
             columns=columns,
             axis=difference_axis(columns) if self.unit.signed else auc_axis(columns),
             label=label or "; ".join(dot.hover for dot in dots[: len(self.rows)]),

@@ -32,13 +32,9 @@ _MAX_GAINS = 3
 
 def first_parts(view: ReportView, checks: Sequence[Check]) -> list[Part]:
     """Return the parts below the headline."""
-    arms, copies = arms_picture(view), copies_picture(view)
-    pictures = present(arms, copies)
-    return present(
-        Columns(pictures, "pictures" if len(pictures) > 1 else ""),
-        badges(checks),
-        Effects(effects) if (effects := gains(view)) else None,
-    )
+    pictures = present(arms_picture(view), copies_picture(view))
+    columns = Columns(pictures, "pictures" if len(pictures) > 1 else "")
+    return present(columns, badges(checks), gains(view))
 
 
 def arms_picture(view: ReportView) -> Picture | None:
@@ -87,13 +83,11 @@ def arms_picture(view: ReportView) -> Picture | None:
     )
 
 
-def gains(view: ReportView) -> list[Effect]:
+def gains(view: ReportView) -> Effects | None:
     """Return the known effects of copies, the swept axes and the choice of the detector."""
-    effects = [copies_gain(view), *(axis_gain(view, row) for row in headline_contrasts(view))]
-    visible = [effect for effect in effects if effect is not None][:_MAX_GAINS]
-    if len(visible) < _MAX_GAINS and (over_loss := _loss_gain(view)):
-        visible.append(over_loss)
-    return visible
+    axes = [axis_gain(view, row) for row in headline_contrasts(view)]
+    known = [effect for effect in (copies_gain(view), *axes, _loss_gain(view)) if effect]
+    return Effects(known[:_MAX_GAINS]) if known else None
 
 
 def copies_gain(view: ReportView) -> Effect | None:

@@ -5,7 +5,7 @@ and the digests of its artifacts. A setting that differs between arms appears wi
 Nothing is left to a default that a reader would have to look up.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -51,16 +51,10 @@ def describe_methods(inputs: PageInputs) -> Methods:
     settings = inputs.analysis_settings
     forgotten = () if inputs.unlearning is None else inputs.unlearning.methods
     whole = [detector.name for detector in asked_dataset_detectors(settings.dataset_detectors)]
-    closed = any(
-        detector.dataset in FORMS for arm in inputs.settings for detector in arm.contaminants
-    )
-    conditions = {
-        "datasets": whole,
-        "unlearning": forgotten,
-        "accuracy": closed and settings.task_accuracy,
-    }
-    absent = {name for name, applies in conditions.items() if not applies}
-    topics = [name for name in STATISTICS if name not in absent]
+    texts = [contaminant for arm in inputs.settings for contaminant in arm.contaminants]
+    accuracy = settings.task_accuracy and any(text.dataset in FORMS for text in texts)
+    conditions = {"datasets": whole, "unlearning": forgotten, "accuracy": accuracy}
+    topics = [name for name in STATISTICS if conditions.get(name, True)]
     values = {
         **_values_of_arms(inputs.settings, inputs.seeds),
         **_software(inputs),
@@ -71,23 +65,19 @@ def describe_methods(inputs: PageInputs) -> Methods:
         "rates": ", ".join(f"{rate * 100:g} %" for rate in settings.false_positive_rates),
         "false_discovery_rate": f"{settings.false_discovery_rate:g}",
         "zero_copies": settings.zero_copies,
-        "accuracy": conditions["accuracy"],
+        "accuracy": accuracy,
         "whole": whole,
     }
     names = [detector.name for detector in inputs.detectors]
     forgetting = list(dict.fromkeys(detector.method for detector in forgotten))
     references = cited(names, whole, topics, forgetting)
-    return Methods(inputs.name, _paragraphs(values), references)
-
-
-def _paragraphs(values: Mapping[str, Any]) -> tuple[str, ...]:
-    """Fill the paragraphs of `methods.txt.j2`; what is filled in stays as it is."""
     paragraphs = (template.render(values) for template in _paragraph_templates())
-    return tuple(paragraph for paragraph in paragraphs if paragraph)
+    return Methods(inputs.name, tuple(filter(None, paragraphs)), references)
 
 
 @cache
 def _paragraph_templates() -> "tuple[Template, ...]":
+    """Return the paragraphs of `methods.txt.j2`; what is filled in stays as it is."""
     from jinja2 import Environment, StrictUndefined
 
     text = (Path(__file__).parent / "methods.txt.j2").read_text(encoding="utf-8")
@@ -125,9 +115,7 @@ def percent(share: float) -> str:
 def _values_of_arms(arms: Sequence[ArmSettings], seeds: Sequence[int]) -> dict[str, str]:
     """Return the words for the settings of the arms, by their name in the paragraphs."""
     reads: dict[str, Callable[[ArmSettings], str]] = {
-        "texts": lambda arm: "; ".join(
-            _contaminant(contaminant) for contaminant in arm.contaminants
-        ),
+        "texts": lambda arm: "; ".join(map(_contaminant, arm.contaminants)),
         "tune_share": lambda arm: percent(arm.detect.tune_share),
         "near": lambda arm: _near_duplicates(arm.pool.near_duplicate),
         "least": lambda arm: str(arm.pool.min_tokens),
@@ -166,11 +154,8 @@ def _contaminant(contaminant: Contaminant) -> str:
     held_out = f" and {contaminant.held_out:,} held-out texts" if contaminant.held_out else ""
     more = [f"split {contaminant.split}"] if contaminant.split else []
     more += [f"revision {contaminant.revision}"] if contaminant.revision else []
-    source = (
-        f" ({', '.join([contaminant.dataset, *more])})"
-        if more or contaminant.name != contaminant.dataset
-        else ""
-    )
+    renamed = contaminant.name != contaminant.dataset
+    source = f" ({', '.join([contaminant.dataset, *more])})" if more or renamed else ""
     return (
         f"{contaminant.name}{source}: {contaminant.members:,} members and "
         f"{contaminant.nonmembers:,} non-members{held_out}"

@@ -236,13 +236,8 @@ def fold_items(title: str, sentences: Sequence[str]) -> Fold | None:
 
 def present(*parts: Part | list[Part] | None) -> list[Part]:
     """Return the parts that are there, lists of them laid open."""
-    parts_present: list[Part] = []
-    for part in parts:
-        if isinstance(part, list):
-            parts_present += [inner for inner in part if inner]
-        elif part:
-            parts_present.append(part)
-    return parts_present
+    lists = (part if isinstance(part, list) else [part] for part in parts)
+    return [part for own in lists for part in own if part]
 
 
 def pictures_in(parts: Sequence[Part]) -> Iterator[Picture]:

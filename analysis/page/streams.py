@@ -11,6 +11,7 @@ from pathlib import Path
 
 from analysis.arm import Cohort, arm_label
 from analysis.arm_labels import arm_words
+from analysis.findings import group_by
 from analysis.page.inputs import ModelStream
 from analysis.page.table import Table, listing
 from inject.stream.audit_report import AuditReport, read_audit
@@ -48,10 +49,10 @@ def stream_audits(models: Iterable[tuple[str, Path]]) -> dict[str, AuditReport]:
     Args:
         models: the label of each trained model, and the folder of the audit of its stream.
     """
-    users: dict[Path, list[str]] = {}
-    for label, path in models:
-        users.setdefault(path, []).append(label)
-    names = {path: "; ".join(dict.fromkeys(labels)) for path, labels in users.items()}
+    users = group_by(models, lambda model: model[1])
+    names = {
+        path: "; ".join(dict.fromkeys(label for label, _ in own)) for path, own in users.items()
+    }
     shared = Counter(names.values())
     return {
         name if shared[name] == 1 else f"{name} (audit {path.name[-_SHORT_DIGEST:]})": read_audit(
@@ -70,13 +71,11 @@ def audit_facts(
         models: all models that were trained on a stream with an audit.
         several_seeds: whether the experiment has more than one seed, so that labels name it.
     """
-    users: dict[Path, list[TrainedModel]] = {}
-    for model in models:
-        if model.audit is not None:
-            users.setdefault(model.audit, []).append(model)
+    users = group_by(models, lambda model: model.audit)
     audits = stream_audits(
         (label, path)
         for path, models_of_stream in users.items()
+        if path is not None
         for label in _stream_labels(models_of_stream, several_seeds=several_seeds)
     )
     return {
@@ -126,9 +125,7 @@ def copies_by_model(models: Iterable[TrainedModel]) -> dict[str, CopyOutcomes]:
 
 def stream_listing(streams: Sequence[ModelStream]) -> Table | None:
     """Return one row per model and arm, summed over its seeds, in order of first appearance."""
-    cohorts: dict[Cohort, list[ModelStream]] = {}
-    for stream in streams:
-        cohorts.setdefault(Cohort(tuple(stream.axes.items()), stream.model), []).append(stream)
+    cohorts = group_by(streams, lambda stream: Cohort(tuple(stream.axes.items()), stream.model))
     return listing(
         "Training streams",
         ("Arm", "Model", "Seed", "Tokens", "Copies planned", "Read", "Share of copies"),
@@ -162,13 +159,12 @@ def stream_sentences(streams: Sequence[ModelStream]) -> list[str]:
         "read with tokens other than planned": sum(stream.copies.altered for stream in streams),
     }
     reasons = ", ".join(f"{count:,} {outcome}" for outcome, count in lost.items() if count)
-    sentences = []
-    if reasons:
-        sentences.append(
-            f"Of {planned:,} planned copies {planned - sum(lost.values()):,} were read whole: "
-            f"{reasons}. Members are counted by the copies that were read."
-        )
-    return sentences
+    if not reasons:
+        return []
+    return [
+        f"Of {planned:,} planned copies {planned - sum(lost.values()):,} were read whole: "
+        f"{reasons}. Members are counted by the copies that were read."
+    ]
 
 
 def share_sentence(streams: Sequence[ModelStream]) -> str:

@@ -151,9 +151,9 @@ def tokens_label(value: float) -> str:
     return f"{value:.3g}"
 
 
-def p_text(value: float) -> str:
-    """Return a p-value in words; empty for NaN."""
-    if isnan(value):
+def p_text(value: float | None) -> str:
+    """Return a p-value in words; empty for NaN and None."""
+    if value is None or isnan(value):
         return ""
     return "< 0.001" if value < 0.001 else f"{value:.3f}"
 

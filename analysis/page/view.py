@@ -180,11 +180,7 @@ class ReportView:
     @cached_property
     def bold(self) -> Mapping[Cohort, str]:
         """The detector of each arm that is best on the rows kept for choosing."""
-        best_by_cohort: dict[Cohort, str] = {}
-        for table in self.arms:
-            if names := ranked(table):
-                best_by_cohort[table.cohort] = names[0]
-        return best_by_cohort
+        return {table.cohort: names[0] for table in self.arms if (names := ranked(table))}
 
     @cached_property
     def models_only(self) -> list[str]:

@@ -7,7 +7,7 @@ one of the grid. One ranking of all settings at once: milliseconds for 250 setti
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
@@ -43,28 +43,21 @@ def choose_settings(arms: Sequence[LoadedArm], settings: AnalysisSettings) -> li
     choices = []
     for detector in dict.fromkeys(name for arm in arms for name in arm.detectors):
         holding = [arm for arm in arms if detector in arm.detectors]
-        grid = [
-            column
-            for column in holding[0].grid(detector)
-            if all(column in arm.index for arm in holding)
-        ]
+        grid = [c for c in holding[0].grid(detector) if all(c in arm.index for arm in holding)]
         quality = setting_aucs(holding, grid, split="tune", max_unscored=settings.max_unscored_tune)
-        default = holding[0].default(detector).setting
-        if np.isnan(quality).all():
-            choices.append(
-                Choice(detector=detector, default=default, tuned=None, tune_auc=float("nan"))
-            )
-            continue
-        best = highest_first(quality.tolist())[0]
-        choices.append(
-            Choice(
-                detector=detector,
-                default=default,
+        default = holding[0].default(detector)
+        choice = Choice(
+            detector=detector, default=default.setting, tuned=None, tune_auc=float("nan")
+        )
+        if not np.isnan(quality).all():
+            best = highest_first(quality.tolist())[0]
+            choice = replace(
+                choice,
                 tuned=grid[best].setting,
                 tune_auc=float(quality[best]),
-                default_tune_auc=float(quality[[column.setting for column in grid].index(default)]),
+                default_tune_auc=float(quality[grid.index(default)]),
             )
-        )
+        choices.append(choice)
     return choices
 
 

@@ -157,11 +157,8 @@ def _named_arms(
     for name in dict.fromkeys(split_term(term)[0] for term in terms):
         cohort = Cohort(tuple((key, study.arms[name].get(key, "")) for key in axes), CONTAMINATED)
         loaded = [load_arm(arm) for arm in by_cohort[cohort]]
-        columns = [
-            loaded[0].default(detector)
-            for detector in study.detectors
-            if detector in loaded[0].detectors
-        ]
+        first = loaded[0]
+        columns = [first.default(name) for name in study.detectors if name in first.detectors]
         work = PreparedCohort.prepare(cohort, loaded, columns, settings)
         named[name] = _NamedArm(name=name, loaded=loaded, work=work)
     return named

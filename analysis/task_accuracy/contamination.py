@@ -95,14 +95,12 @@ def quantities(moments: Sequence[str]) -> dict[Quantity, dict[tuple[str, str], i
     for moment in moments:
         terms[Quantity("gap", "", moment)] = {("member", moment): 1, ("nonmember", moment): -1}
     if len(moments) == 2:
-        signs = {"after": 1, "before": -1}
-        changes = {
-            side: {(side, moment): sign for moment, sign in signs.items()} for side in _SIDES
-        }
         for side in _SIDES:
-            terms[Quantity("change", side, "")] = changes[side]
-        terms[Quantity("excess", "", "")] = changes["member"] | {
-            key: -sign for key, sign in changes["nonmember"].items()
+            terms[Quantity("change", side, "")] = {(side, "after"): 1, (side, "before"): -1}
+        terms[Quantity("excess", "", "")] = {
+            (side, moment): sign if side == "member" else -sign
+            for side in _SIDES
+            for moment, sign in (("after", 1), ("before", -1))
         }
     return terms
 
@@ -164,19 +162,17 @@ def accuracy_rows(
         for moment in ("before", "after")
         if all((scoring, moment) in seed.correct for seed in answers)
     ]
-    joined = [
-        np.concatenate([getattr(seed, name) for seed in answers]) for name in ("dataset", "group")
-    ]
-    numbers = pack_groups([f"{name}\0{group}" for name, group in zip(*joined, strict=True)])
+    datasets, sides, names_of_groups = (
+        np.concatenate([getattr(seed, name) for seed in answers])
+        for name in ("dataset", "side", "group")
+    )
+    pairs = zip(datasets, names_of_groups, strict=True)
+    numbers = pack_groups([f"{name}\0{group}" for name, group in pairs])
     groups = np.split(numbers[0], np.cumsum([len(seed.dataset) for seed in answers])[:-1])
     for dataset in [*names, *([MEAN] if len(names) > 1 else [])]:
         within = names if dataset == MEAN else [dataset]
-        members, nonmembers = (
-            sum(
-                int((np.isin(seed.dataset, within) & (seed.side == side)).sum()) for seed in answers
-            )
-            for side in _SIDES
-        )
+        inside = np.isin(datasets, within)
+        members, nonmembers = (int((inside & (sides == side)).sum()) for side in _SIDES)
         for quantity, signs in quantities(moments).items():
             sums = [
                 _seed_quantity(seed, scoring, signs, within, (number, numbers[1]))
@@ -288,6 +284,6 @@ def _interval(seeds: Sequence[_Sum], confidence: float) -> tuple[float, float, f
     welch = variances.sum() ** 2 / (variances**2 / each).sum()
     freedom = joint.freedom[0] if len(seeds) >= FROM_SEEDS else welch
     limit = stdtrit(freedom, (1 + confidence) / 2)
-    value, half = (float(np.mean([seed.value for seed in seeds])), float(limit * joint.error[0]))
+    value, half = float(np.mean([seed.value for seed in seeds])), float(limit * joint.error[0])
     centre = float(joint.value[0])
     return value, min(centre - half, value), max(centre + half, value)

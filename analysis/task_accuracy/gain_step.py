@@ -117,14 +117,12 @@ def _rows(arms: Sequence[BackgroundArm], confidence: float) -> list[dict[str, An
     )
     number = np.repeat(np.arange(len(losses)), len(names))
     documents = Rows.of(np.tile(np.arange(len(names)), len(losses)), seed=number)
+    axes = {axis_column(axis): value for axis, value in arms[0].axes.items()}
     rows = []
     for metric, values in zip(METRICS, (first, last, last - first), strict=True):
         numbers = mean_numbers(documents, values.ravel())
-        counts = [
-            int(part.weight[0]) for seed_parts in numbers.seeds for part in seed_parts.values()
-        ]
+        counts = [int(part.weight[0]) for seed in numbers.seeds for part in seed.values()]
         for estimate in numbers.estimates(confidence=confidence):
-            axes = {axis_column(axis): value for axis, value in arms[0].axes.items()}
             rows.append({**axes, "metric": metric, **estimate.row(), "documents": min(counts)})
     return rows
 

@@ -77,7 +77,7 @@ def trajectory_tables(
     checkpoints: Sequence[Checkpoint],
     settings: AnalysisSettings,
     *,
-    progress: Callable[[int, int], None] | None = None,
+    progress: Callable[[int, int], None] = lambda done, total: None,
 ) -> dict[str, pa.Table]:
     """Compute the tables of the questions `trajectory`, `fading` and `insertion`.
 
@@ -91,24 +91,20 @@ def trajectory_tables(
     """
     settings = settings.model_copy(update={"zero_copies": "apart", "false_positive_rates": ()})
     cohorts: dict[Axes, dict[int, list[Checkpoint]]] = {}
-    for (axes, step), seed_checkpoints in gather_seeds(
-        checkpoints, lambda checkpoint: checkpoint.step
-    ).items():
+    by_step = gather_seeds(checkpoints, lambda checkpoint: checkpoint.step)
+    for (axes, step), seed_checkpoints in by_step.items():
         cohorts.setdefault(axes, {})[step] = seed_checkpoints
-    progress_rows: list[dict[str, Any]] = []
-    fading: list[dict[str, Any]] = []
-    insertion: list[dict[str, Any]] = []
-    for done, (axes, by_step) in enumerate(cohorts.items()):
-        if progress is not None:
-            progress(done, len(cohorts))
+    rows: dict[str, list[dict[str, Any]]] = {"trajectory": [], "fading": [], "insertion": []}
+    for done, (axes, own_checkpoints) in enumerate(cohorts.items()):
+        progress(done, len(cohorts))
         cohort = Cohort(axes, "contaminated")
-        work, picked = _prepare_cohort(cohort, by_step, settings)
+        work, picked = _prepare_cohort(cohort, own_checkpoints, settings)
+        head = cohort.columns()
         for column, selections in picked.items():
             for checkpoint in work:
-                progress_rows += _progress_rows(checkpoint, column, selections)
-            fading += fading_rows(cohort.columns(), work, column, selections, settings)
-        insertion += insertion_rows(cohort.columns(), work, settings)
-    rows = {"trajectory": progress_rows, "fading": fading, "insertion": insertion}
+                rows["trajectory"] += _progress_rows(checkpoint, column, selections)
+            rows["fading"] += fading_rows(head, work, column, selections, settings)
+        rows["insertion"] += insertion_rows(head, work, settings)
     return {name: question_table(name, axis_names(checkpoints), own) for name, own in rows.items()}
 
 
@@ -162,15 +158,10 @@ def _load(checkpoint: Checkpoint) -> LoadedArm:
 
 
 def _steps_since(arm: LoadedArm, checkpoint: Checkpoint) -> Counts:
-    return np.array(
-        [
-            checkpoint.step - checkpoint.seen[example.example_id].last_step
-            if example.side == "member" and example.example_id in checkpoint.seen
-            else -1
-            for example in arm.examples
-        ],
-        dtype=np.int64,
-    )
+    last = {name: seen.last_step for name, seen in checkpoint.seen.items()}
+    ids = [example.example_id for example in arm.examples]
+    since = [checkpoint.step - last.get(name, checkpoint.step + 1) for name in ids]
+    return np.where(arm.member, np.array(since, dtype=np.int64), -1)
 
 
 def _progress_rows(

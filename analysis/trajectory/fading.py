@@ -28,7 +28,7 @@ from analysis.auc_cells import PreparedCohort
 from analysis.copy_bins import ALL, CopiesCell, copies_cells, is_dose
 from analysis.intervals.clustered import Part
 from analysis.intervals.ends import IntervalMethod
-from analysis.intervals.influence import Counts, Floats, Mask, Sample
+from analysis.intervals.influence import Counts, Floats, Mask, Sample, positions
 from analysis.intervals.numbers import Numbers
 from analysis.metrics import AUC
 from analysis.settings import AnalysisSettings
@@ -126,24 +126,21 @@ def fading_rows(
     copies: list[int] = []
     most = 0
     for checkpoint in scored:
-        seen = checkpoint.work.sides(column)[0] & (np.concatenate(checkpoint.since) >= 0)
+        steps = np.concatenate(checkpoint.since)
+        seen = checkpoint.work.sides(column)[0] & (steps >= 0)
         copies += checkpoint.work.copies[seen].tolist()
-        most = max(most, int(np.concatenate(checkpoint.since)[seen].max(initial=0)))
+        most = max(most, int(steps[seen].max(initial=0)))
     common = {**head, **column._asdict()}
     rows = []
     for cell in copies_cells(copies, high_copies=settings.high_copies) if copies else ():
         if cell.low == 0:
             continue
-        for since in since_bins(most):
-            if row := _fading_row(scored, column, cell, since, settings):
-                rows.append({**common, "copies": cell.label, **row})
+        own = [_fading_row(scored, column, cell, since, settings) for since in since_bins(most)]
         if is_dose(cell.label) or cell.label == ALL:
-            numbers, pairs, _ = placed_numbers(
-                scored, column, cell, IntervalMethod.SLOPE, slope_part
-            )
-            if row := _row(numbers, pairs, settings):
-                slope = {"steps_since_copy": EVERY, "metric": FADING_SLOPE}
-                rows.append({**common, "copies": cell.label, **slope, **row})
+            placed = placed_numbers(scored, column, cell, IntervalMethod.SLOPE, slope_part)
+            if slope := _row(*placed[:2], settings):
+                own.append({"steps_since_copy": EVERY, "metric": FADING_SLOPE, **slope})
+        rows += [{**common, "copies": cell.label, **row} for row in own if row]
     return [{**row, "selection": selection} for selection in selections for row in rows]
 
 
@@ -165,10 +162,8 @@ def _fading_row(
     """Return the AUC of the pairs of one bin; empty if there are too few members."""
 
     def part(placed: Sequence[Placed], groups: Counts, n_groups: int) -> Made | None:
-        in_bin = [placement.among(since.holds(placement.since)) for placement in placed]
-        return mean_part(
-            [placement for placement in in_bin if len(placement.rows)], groups, n_groups
-        )
+        in_bin = (placement.among(since.holds(placement.since)) for placement in placed)
+        return mean_part([members for members in in_bin if len(members.rows)], groups, n_groups)
 
     numbers, pairs, steps = placed_numbers(scored, column, cell, IntervalMethod.AUC, part)
     row = _row(numbers, pairs, settings)
@@ -343,10 +338,8 @@ def _place_members(
 
 def _share_below(placement: Placed) -> Floats:
     """Return the share of non-members below each member, ties half."""
-    ordered = np.sort(placement.outside_scores)
-    lower = np.searchsorted(ordered, placement.scores, side="left")
-    upper = np.searchsorted(ordered, placement.scores, side="right")
-    return (lower + upper) / (2 * len(ordered))
+    lower, upper = positions(np.sort(placement.outside_scores), placement.scores)
+    return (lower + upper) / (2 * len(placement.outside))
 
 
 def _nonmember_contributions(placed: Sequence[Placed], weights: Floats) -> dict[int, float]:
@@ -358,12 +351,9 @@ def _nonmember_contributions(placed: Sequence[Placed], weights: Floats) -> dict[
         start += len(placement.rows)
         order = np.argsort(placement.scores)
         running = np.concatenate([[0.0], np.cumsum(own_weights[order])])
-        ordered = placement.scores[order]
-        lower = running[np.searchsorted(ordered, placement.outside_scores, side="left")]
-        upper = running[np.searchsorted(ordered, placement.outside_scores, side="right")]
-        above = running[-1] - (lower + upper) / 2
-        for row, value in zip(
-            placement.outside.tolist(), above / len(placement.outside), strict=True
-        ):
-            contributions[row] = contributions.get(row, 0.0) + float(value)
+        lower, upper = positions(placement.scores[order], placement.outside_scores)
+        above = running[-1] - (running[lower] + running[upper]) / 2
+        values = (above / len(placement.outside)).tolist()
+        for row, value in zip(placement.outside.tolist(), values, strict=True):
+            contributions[row] = contributions.get(row, 0.0) + value
     return contributions

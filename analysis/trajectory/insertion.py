@@ -80,16 +80,14 @@ def insertion_rows(
         settings: how intervals are made.
     """
     common = {**head, "detector": LOSS}
-    if any(
-        LOSS not in arm.detectors for checkpoint in checkpoints for arm in checkpoint.work.loaded
-    ):
+    arms = [arm for checkpoint in checkpoints for arm in checkpoint.work.loaded]
+    if any(LOSS not in arm.detectors for arm in arms):
         return [{**common, "dataset": POOLED, **no_estimate(NO_LOSS).row()}]
     rows = []
     for before, after in pairwise(checkpoints):
         steps = {"from_step": before.step, "to_step": after.step}
-        setting = after.work.loaded[0].default(LOSS).setting
-        for row in pair_rows(checkpoint_pair(before, after), settings):
-            rows.append({**common, "setting": setting, **steps, **row})
+        place = {**common, "setting": after.work.loaded[0].default(LOSS).setting, **steps}
+        rows += [{**place, **row} for row in pair_rows(checkpoint_pair(before, after), settings)]
     return rows
 
 
@@ -101,16 +99,15 @@ def pair_rows(pair: CheckpointPair, settings: AnalysisSettings) -> list[Row]:
         (CONTRAST, UNEXPOSED): pair.contrast(pair.unexposed),
         (AUC, NONMEMBERS): auc_numbers(rows, pair.row_contrasts()),
     }
-    datasets = list(rows.n_groups)
     return [
         {
             "dataset": name,
             "metric": metric,
             "versus": versus,
-            **_estimate(own_numbers, name, settings).row(),
+            **_estimate(own, name, settings).row(),
         }
-        for name in [POOLED, *(datasets if len(datasets) > 1 else ())]
-        for (metric, versus), own_numbers in numbers.items()
+        for name in [POOLED, *(rows.n_groups if len(rows.n_groups) > 1 else ())]
+        for (metric, versus), own in numbers.items()
     ]
 
 

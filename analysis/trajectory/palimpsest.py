@@ -242,9 +242,8 @@ def _references(
         scores = [_mean_log_probabilities(folder) for folder in folders]
         if len(scores) == len(loaded) and all(scores):
             return kind, scores
-    return NO_REFERENCE, [
-        dict.fromkeys((e.example_id for e in arm.examples), 0.0) for arm in loaded
-    ]
+    ids = [[example.example_id for example in arm.examples] for arm in loaded]
+    return NO_REFERENCE, [dict.fromkeys(names, 0.0) for names in ids]
 
 
 def _mean_log_probabilities(folder: Path) -> Mapping[str, float]:

@@ -253,10 +253,7 @@ def _model(arm: ArmEvidence, evidence: ModelEvidence, pool: Sequence[Example]) -
             values[kind, steps] = _memories(folder, ids)["log_probability"]
         else:
             right = {row.example_id: row.correct_plain for row in read_accuracy(folder)}
-            answers = [right.get(example) for example in ids]
-            values[CORRECT] = np.array(
-                [np.nan if each is None else each for each in answers], float
-            )
+            values[CORRECT] = np.array([right.get(example) for example in ids], float)
     return LoadedModel(settings, values)
 
 

@@ -247,9 +247,8 @@ def _write_quality(writer: RowWriter, key: ModelKey, dataset: str | None) -> Non
         permutations=writer.settings.permutations,
         confidence=writer.confidence,
     )
-    estimate = estimate._replace(
-        seeds=sum(all(own is not None for own in seed) for seed in zip(*pair, strict=True))
-    )
+    seeds = sum(all(own is not None for own in seed) for seed in zip(*pair, strict=True))
+    estimate = estimate._replace(seeds=seeds)
     values = {**number_columns(estimate), "forget": estimate.members, "note": estimate.note}
     writer.add_plain(key, distance, dataset, values)
     writer.add_plain(key, p_value, dataset, {**values, "value": chance, "low": nan, "high": nan})

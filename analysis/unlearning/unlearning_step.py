@@ -14,7 +14,7 @@ from typing import Any
 import pyarrow as pa
 
 from analysis.arm import axis_names, gather_seeds
-from analysis.copy_bins import copies_cells, is_dose
+from analysis.copy_bins import copies_cells
 from analysis.findings import question_table, write_findings
 from analysis.settings import MeasureSettings
 from analysis.unlearning.evidence import ArmEvidence, ModelEvidence, load_cohort
@@ -138,7 +138,7 @@ def measure_unlearning(
     settings: MeasureSettings,
     *,
     confidence: float = 0.95,
-    progress: Callable[[int, int], None] | None = None,
+    progress: Callable[[int, int], None] = lambda done, total: None,
 ) -> dict[str, pa.Table]:
     """Measure every model of every arm.
 
@@ -158,17 +158,12 @@ def measure_unlearning(
     measures, verdicts = [], []
     arms_by_axes = [*gather_seeds(arms).values()]
     for done, seed_arms in enumerate(arms_by_axes):
-        if progress is not None:
-            progress(done, len(arms_by_axes))
+        progress(done, len(arms_by_axes))
         cohort = load_cohort(seed_arms)
         counts = cohort.copies[cohort.masks["forget"]].tolist()
+        # Without a cell of `N+`: no text has so many copies.
         cells = copies_cells(counts, high_copies=1 << 62)
-        writer = RowWriter(
-            cohort=cohort,
-            cells=[cells[0], *(cell for cell in cells[1:] if is_dose(cell.label))],
-            settings=settings,
-            confidence=confidence,
-        )
+        writer = RowWriter(cohort=cohort, cells=cells, settings=settings, confidence=confidence)
         write_measures(writer)
         write_forget_quality(writer)
         write_relearning(writer)

@@ -29,6 +29,7 @@ from typing import Any
 import numpy as np
 
 from analysis.arm import MODEL_FREE, axis_column
+from analysis.findings import group_by
 from analysis.intervals.ends import LEAST_GROUPS, TRUSTED_GROUPS
 from analysis.intervals.estimate import Estimate, no_estimate
 from analysis.intervals.fieller import fieller
@@ -117,11 +118,9 @@ def diverged_seeds(cohort: SeedCohort, key: ModelKey) -> list[int]:
     seeds = []
     for at, (seed, models) in enumerate(zip(cohort.seeds, cohort.models, strict=True)):
         forget = cohort.masks["forget"][cohort.rows.seed == at]
-        values = models[key].values if key in models else {}
-        scores = [
-            v for name, v in values.items() if name[0] == "score" and name[1] not in MODEL_FREE
-        ]
-        if scores and not any(np.isfinite(own[forget]).any() for own in scores):
+        own = models[key].values.items() if key in models else ()
+        scores = [v for name, v in own if name[0] == "score" and name[1] not in MODEL_FREE]
+        if scores and not any(np.isfinite(values[forget]).any() for values in scores):
             seeds.append(seed)
     return seeds
 
@@ -244,11 +243,9 @@ def overall_verdict(rows: Sequence[Row]) -> str:
     """Return one verdict of all measures."""
     if any(row["verdict"] == DIVERGED for row in rows):
         return DIVERGED
-    utility: dict[str, set[str]] = {}
-    for row in rows:
-        if row["kind"] == "utility":
-            utility.setdefault(row["measure"], set()).add(row["verdict"])
-    if {LOST} in utility.values():
+    utility = [row for row in rows if row["kind"] == "utility"]
+    pairs = group_by(utility, lambda row: row["measure"])
+    if any({row["verdict"] for row in pair} == {LOST} for pair in pairs.values()):
         return "ruined"
     verdicts = {row["verdict"] for row in rows if row["kind"] == "forgetting"} - {OPEN}
     if not verdicts:
@@ -307,14 +304,11 @@ def verdict_sentence(
         diverged: seeds in which the model has no finite score.
     """
     parts = [f"{method} {_OVERALL[overall]}"]
-    by_verdict: dict[str, list[str]] = {}
-    for row in rows:
-        if row["kind"] == "forgetting" and row["verdict"] != DIVERGED:
-            measure_text = f"{measure_name(row)} {_number(row)}"
-            by_verdict.setdefault(row["verdict"], []).append(measure_text)
-    for verdict, texts in by_verdict.items():
-        parts.append(f"{verdict} by {', '.join(texts)}")
-    if by_verdict:
+    placed = [row for row in rows if row["kind"] == "forgetting" and row["verdict"] != DIVERGED]
+    for verdict, own in group_by(placed, lambda row: row["verdict"]).items():
+        texts = ", ".join(f"{measure_name(row)} {_number(row)}" for row in own)
+        parts.append(f"{verdict} by {texts}")
+    if placed:
         parts[-1] += " (position: 0 is the retrained model, 1 the original)"
     for other, name in _MODELS.items():
         utility = [

@@ -21,7 +21,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from analysis.arm import axis_column
-from analysis.copy_bins import ALL, EVERY_MEMBER, copies_cells, is_dose
+from analysis.copy_bins import ALL, EVERY_MEMBER, copies_cells
 from analysis.findings import question_table, read_table, write_findings
 from analysis.intervals.ends import LEAST_GROUPS
 from analysis.intervals.estimate import Estimate
@@ -346,9 +346,8 @@ def pooled_rows(folders: Sequence[Path]) -> list[dict[str, Any]]:
     ratios, retrained = (_numbers(audited, name) for name in ("ratio", "retrained_ratio"))
     shares = counted_shares(ratios, retrained, remembered, band)
     copies = _numbers(audited, "copies", missing=1).astype(np.int64)
-    doses = [cell for cell in copies_cells(copies.tolist(), high_copies=1 << 62)
-             if is_dose(cell.label)]  # fmt: skip
-    cells = [EVERY_MEMBER, *doses] if len(doses) > 1 else [EVERY_MEMBER]
+    _, *doses = copies_cells(copies.tolist(), high_copies=1 << 62)
+    cells = [EVERY_MEMBER, *(doses if len(doses) > 1 else ())]
     within = {cell.label: cell.holds(copies) for cell in cells}
     rows = [
         {"quantity": quantity, **row}

@@ -89,9 +89,7 @@ def build_written(context: StepContext) -> None:
     chosen, all_chunks = _chunks_to_continue(context, chunks)
     target = open_target(context)
     length = _length(target, all_chunks, context.settings)
-    texts = _sample(
-        context, target, [prompt_of(chunk) for chunk in chosen], length, "continuations"
-    )
+    texts = _sample(context, target, list(map(prompt_of, chosen)), length, "continuations")
     if context.settings["name"] == "unlearned":
         questions = [chunk for chunk in chunks if chunk.dataset == QUESTION]
         prompts = [_ANSWER.format(question=prompt_of(chunk)) for chunk in questions]
@@ -123,8 +121,7 @@ def _chunks_to_continue(
     selected = select_chunks(audited, flags, others=others, seed=settings["seed"])
     nothing = np.zeros(len(held_out), dtype=bool)
     control = select_chunks(held_out, nothing, others=others, seed=settings["seed"])
-    all_selected = [*selected, *control]
-    return (selected if settings["name"] == "retrained" else list(all_selected)), all_selected
+    return selected + (control if settings["name"] != "retrained" else []), selected + control
 
 
 def require_ratios(
@@ -191,8 +188,8 @@ def _length(target: "Target", chunks: Sequence[Example], settings: Mapping[str, 
     if not chunks:
         return 0
     rests, prompts = (
-        max(map(len, encode_texts(target.tokenizer, texts, added=True)))
-        for texts in ([rest_of(chunk) for chunk in chunks], [prompt_of(chunk) for chunk in chunks])
+        max(map(len, encode_texts(target.tokenizer, list(map(part_of, chunks)), added=True)))
+        for part_of in (rest_of, prompt_of)
     )
     limit: int = settings["max_tokens"] or min(rests, _MOST_TOKENS)
     if settings["context"] is None:
@@ -215,9 +212,8 @@ def _sample(
     """Return the model's continuations of each prompt; a killed step keeps the finished parts."""
     from detect.targets.local import sample_continuations
 
-    sampling = {
-        name: context.settings[name] for name in ("samples", "temperature", "top_p", "seed")
-    }
+    names = ("samples", "temperature", "top_p", "seed")
+    sampling = {name: context.settings[name] for name in names}
     continuations: list[tuple[str, ...]] = []
     for start in range(0, len(prompts), _TOGETHER):
         part = prompts[start : start + _TOGETHER]
@@ -236,20 +232,13 @@ def weights_step(original: ModelNode, unlearned: ModelNode) -> Step:
 
     Cost: one reading of both models' files; the largest matrix of each in memory.
     """
-    nodes = {"original": original, "unlearned": unlearned}
     return Step(
         kind="compared_weights",
         label=unlearned.label,
         function=f"{__name__}:build_weights",
-        settings={
-            key: value for name, node in nodes.items() for key, value in node.settings(name).items()
-        },
+        settings={**original.settings("original"), **unlearned.settings("unlearned")},
         libraries=("torch",),
-        execution={
-            key: value
-            for name, node in nodes.items()
-            for key, value in node.execution(name).items()
-        },
+        execution={**original.execution("original"), **unlearned.execution("unlearned")},
     )
 
 
@@ -325,7 +314,8 @@ def build_given(context: StepContext) -> None:
     weights = json.loads((folders["weights"] / WEIGHTS_FILE).read_text(encoding="utf-8"))
     if weights["cosine"] is None:
         weights["cosine"] = math.nan
-    notes = dict.fromkeys([*settings["notes"], *_score_notes(context)])
+    scores = [folders[name] for model in MODELS if (name := f"{model}-scores") in folders]
+    notes = dict.fromkeys([*settings["notes"], *(n for path in scores for n in score_notes(path))])
     write_audit(
         context,
         read_evidence(context, read_examples(folders["texts"])),
@@ -333,8 +323,3 @@ def build_given(context: StepContext) -> None:
         weights=Weights(**weights),
         guessing=settings["guessing"],
     )
-
-
-def _score_notes(context: StepContext) -> list[str]:
-    folders = [context.inputs.get(f"{name}-scores") for name in MODELS]
-    return [note for folder in folders if folder for note in score_notes(folder)]

@@ -169,9 +169,9 @@ def audit_shares(audited: Chunks, held_out: Chunks, *, band: Band, rate: float) 
     control, of_control, chunks = _control(audited, held_out)
     alarms, (then, edge, then_alarms) = no_estimate(NO_CONTROL), _no_calibration(NO_CONTROL)
     if control != _NOTHING:
-        alarms = share(band.flags(of_control), chunks.clusters())
-        calibrated = calibrated_band(of_control, chunks.clusters(), band.low, rate)
-        then, edge, then_alarms = calibrated
+        own = chunks.clusters()
+        alarms = share(band.flags(of_control), own)
+        then, edge, then_alarms = calibrated_band(of_control, own, band.low, rate)
     nothing = no_estimate(edge.reason or "there is no calibrated band")
     shares = {
         **{f"remembered_{model}": share_remembered(memory) for model, memory in written.items()},

@@ -245,24 +245,18 @@ def _unmet_needs(setting: DetectorSetting, evidence: Evidence) -> list[Need]:
 
 
 def _wrap_object(detector: Detector | Callable[[Any], Any], text: str) -> DetectorSetting:
-    place = f"the detector {text}"
-    if isinstance(detector, Detector):
-        known_detector = KnownDetector(detector=detector, origin="given in Python", code=())
-    elif callable(detector) and not isinstance(detector, type):
-        known_detector = KnownDetector(
-            detector=detector_of(detector, text, place=place),
-            origin="given in Python",
-            code=(),
-            function=detector,
-        )
-    else:
-        raise InputError(
-            f"is a {type(detector).__name__}",
-            where=place,
-            allowed="FILE.py:NAME, a function, or a Detector",
-        )
-    check_detector(known_detector.detector, place=place)
-    return DetectorSetting(known=known_detector, parameters=known_detector.detector.parameters())
+    place, function = f"the detector {text}", None
+    if not isinstance(detector, Detector):
+        if not callable(detector) or isinstance(detector, type):
+            raise InputError(
+                f"is a {type(detector).__name__}",
+                where=place,
+                allowed="FILE.py:NAME, a function, or a Detector",
+            )
+        function, detector = detector, detector_of(detector, text, place=place)
+    check_detector(detector, place=place)
+    known = KnownDetector(detector=detector, origin="given in Python", code=(), function=function)
+    return DetectorSetting(known=known, parameters=detector.parameters())
 
 
 def _object_name(detector: Any) -> str:

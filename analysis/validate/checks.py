@@ -6,7 +6,7 @@ members, on a model that was trained again without a forget set of those that it
 """
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Literal, NamedTuple
 
@@ -103,8 +103,7 @@ class CheckedSetting(NamedTuple):
 
     def auc(self, copies: str = ALL) -> Row | None:
         """Return the pooled AUC on the rows that it can score, by number of copies."""
-        shared = (self.cohort, self.loaded, [self.column], self.settings)
-        work, measured = on_shared_rows(*shared)
+        work, measured = on_shared_rows(self.cohort, self.loaded, [self.column], self.settings)
         metrics = measured_metrics(work, {self.column: ["default"]}, measured)
         return metrics.row(detector=self.column.detector, copies=copies)
 
@@ -113,7 +112,7 @@ class CheckedSetting(NamedTuple):
         return [arm.scores[:, arm.index[self.column]] for arm in self.loaded]
 
 
-def orientation(row: Row | None, *, repeatable: bool) -> list[CheckFinding]:
+def orientation(row: Row | None, *, repeatable: bool) -> Iterator[CheckFinding]:
     """Check the sign of the score, and on how few rows that check is based.
 
     Args:
@@ -121,19 +120,18 @@ def orientation(row: Row | None, *, repeatable: bool) -> list[CheckFinding]:
         repeatable: a row keeps its score; of scores that change the sign means nothing.
     """
     if row is None or not np.isfinite(row["value"]):
-        return [
-            CheckFinding(
-                "orientation",
-                "look",
-                "There is no AUC with an interval.",
-                "Too few rows have a score, or all scores are equal.",
-                "See the other lines.",
-            )
-        ]
+        yield CheckFinding(
+            "orientation",
+            "look",
+            "There is no AUC with an interval.",
+            "Too few rows have a score, or all scores are equal.",
+            "See the other lines.",
+        )
+        return
     cell = Estimate.of(row)
     ends = possible_auc(row) if cell.available else None
     if ends is not None and not repeatable:
-        finding = CheckFinding(
+        yield CheckFinding(
             "orientation",
             "note",
             f"{AUC.text(*cell[:3])}.",
@@ -141,7 +139,7 @@ def orientation(row: Row | None, *, repeatable: bool) -> list[CheckFinding]:
             "Make a row keep its score first: see what is wrong above.",
         )
     elif ends is not None and ends.high < 0.5:
-        finding = CheckFinding(
+        yield CheckFinding(
             "orientation",
             "wrong",
             f"{AUC.text(*cell[:3])}: members score lower than non-members.",
@@ -149,10 +147,10 @@ def orientation(row: Row | None, *, repeatable: bool) -> list[CheckFinding]:
             "Return the negative of the score.",
         )
     elif ends is not None and ends.low > 0.5:
-        finding = CheckFinding("orientation", "passed", f"{AUC.text(*cell[:3])}: above chance.")
+        yield CheckFinding("orientation", "passed", f"{AUC.text(*cell[:3])}: above chance.")
     else:
         reason = cell.about.removeprefix("none: ") or "too few rows"
-        finding = CheckFinding(
+        yield CheckFinding(
             "orientation",
             "note",
             f"{AUC.text(*cell[:3])}: not distinguishable from chance."
@@ -161,21 +159,14 @@ def orientation(row: Row | None, *, repeatable: bool) -> list[CheckFinding]:
             "They show neither that it finds members nor that its sign is reversed.",
             "Judge it on more rows, or on an arm with more copies.",
         )
-    return [finding, *_few_rows(cell)]
-
-
-def _few_rows(cell: Estimate) -> list[CheckFinding]:
-    if min(cell.members, cell.nonmembers) >= FEW:
-        return []
-    return [
-        CheckFinding(
+    if min(cell.members, cell.nonmembers) < FEW:
+        yield CheckFinding(
             "rows",
             "note",
             f"Only {cell.members} members and {cell.nonmembers} non-members contribute to its AUC.",
             "Intervals from so few rows are wide.",
             "Judge it on a larger run before you publish a rank.",
         )
-    ]
 
 
 def missing_scores(subject: CheckedSetting) -> CheckFinding:
@@ -224,14 +215,12 @@ def missing_scores(subject: CheckedSetting) -> CheckFinding:
     )
 
 
-def infinite_scores(subject: CheckedSetting) -> list[CheckFinding]:
+def infinite_scores(subject: CheckedSetting) -> Iterator[CheckFinding]:
     """Count infinite scores."""
     values = np.concatenate(subject.scores())
     high, low = int(np.isposinf(values).sum()), int(np.isneginf(values).sum())
-    if not high + low:
-        return []
-    return [
-        CheckFinding(
+    if high + low:
+        yield CheckFinding(
             "infinite scores",
             "wrong",
             f"{high + low} of {len(values)} scores are infinite ({high} +∞, {low} −∞).",
@@ -239,7 +228,6 @@ def infinite_scores(subject: CheckedSetting) -> list[CheckFinding]:
             "Look for a logarithm of 0 or a division by 0; return a text that explains why "
             "there is no score.",
         )
-    ]
 
 
 def ties(subject: CheckedSetting) -> CheckFinding:

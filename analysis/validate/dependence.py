@@ -5,7 +5,7 @@ each member is compared with the non-members of its dataset that are about as lo
 those of the report.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -121,14 +121,10 @@ def loss_finding(subject: CheckedSetting) -> CheckFinding:
     models = subject.models
     if any(TEXT not in model.evidence.statistics for model in models):
         return CheckFinding("loss", "note", "There are no statistics to compute a loss from.")
+    tables = [model.evidence.statistics[TEXT] for model in models]
     losses = [
-        np.array(
-            [
-                mean_log_probability(row) if len(row) else np.nan
-                for row in model.evidence.statistics[TEXT]
-            ]
-        )
-        for model in models
+        np.array([mean_log_probability(row) if len(row) else np.nan for row in table])
+        for table in tables
     ]
     value = _mean_correlation(subject, losses)
     if np.isnan(value):
@@ -236,16 +232,9 @@ def _cuts(arm: LoadedArm, scores: Floats, length: Floats, settings: AnalysisSett
 
 def _strata_aucs(rows: Rows, scores: Floats, cuts: Counts) -> Numbers:
     """Return the means over members of the AUCs of all strata; groups may be in several."""
-    strata = [
-        auc_numbers(
-            replace(
-                rows, member=rows.member & (cuts == cut), nonmember=rows.nonmember & (cuts == cut)
-            ),
-            scores,
-            least=1,
-        )
-        for cut in range(_STRATA)
-    ]
+    masks = [cuts == cut for cut in range(_STRATA)]
+    cells = [replace(rows, member=rows.member & m, nonmember=rows.nonmember & m) for m in masks]
+    strata = [auc_numbers(cell, scores, least=1) for cell in cells]
     seeds = [
         {
             name: _pool_strata([seed[name] for seed in strata_parts if name in seed])
@@ -259,23 +248,16 @@ def _strata_aucs(rows: Rows, scores: Floats, cuts: Counts) -> Numbers:
 def _pool_strata(parts: Sequence[Part]) -> Part:
     """Return the mean of AUCs over members."""
     weight = np.sum([part.weight for part in parts], axis=0)
-    shares = [part.weight / weight for part in parts]
-
-    def total(of: Callable[[Sample, Floats], Any]) -> Any:
-        return sum(of(part.sample, share) for part, share in zip(parts, shares, strict=True))
-
-    sample = Sample(
-        total(lambda part_sample, share: share * part_sample.value),
-        total(lambda part_sample, share: share[:, None] * part_sample.influence),
-        total(lambda part_sample, _: part_sample.freedom),
-        total(lambda part_sample, _: part_sample.groups),
-        total(
-            lambda part_sample, share: (
-                share**2 * (0.0 if part_sample.of_rows is None else part_sample.of_rows)
-            )
-        ),
-    )
-    return Part(sample, weight)
+    of_rows = [0.0 if part.sample.of_rows is None else part.sample.of_rows for part in parts]
+    columns: list[Any] = [
+        [part.weight / weight * part.sample.value for part in parts],
+        [(part.weight / weight)[:, None] * part.sample.influence for part in parts],
+        [part.sample.freedom for part in parts],
+        [part.sample.groups for part in parts],
+        [(part.weight / weight) ** 2 * own for part, own in zip(parts, of_rows, strict=True)],
+    ]
+    means: list[Any] = [sum(column) for column in columns]
+    return Part(Sample(*means), weight)
 
 
 def _tokens(model: ScoredModel) -> Floats:

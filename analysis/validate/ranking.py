@@ -257,8 +257,8 @@ def _differences(
         own = column in apart or other in apart
         pair, both = work, measured
         if own:
-            shared = (work.cohort, work.loaded, [column, other], work.settings)
-            pair, both = on_shared_rows(*shared)
+            columns = [column, other]
+            pair, both = on_shared_rows(work.cohort, work.loaded, columns, work.settings)
         numbers = both[column].auc - both[other].auc
         for dataset in (POOLED, *pair.datasets):
             own_aucs, other_aucs = (both[side].aucs(dataset) for side in (column, other))

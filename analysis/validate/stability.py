@@ -64,20 +64,17 @@ def stability_findings(
                 "keep nothing between calls.",
             )
         ]
-    passed = CheckFinding(
-        "repetition", "passed", f"{len(rows)} rows scored twice: the same scores."
-    )
+    same = f"{len(rows)} rows scored twice: the same scores."
     return [
-        passed,
+        CheckFinding("repetition", "passed", same),
         _order(first, scores, rows, seed),
         _batch(candidate.detector, first, scores, rows),
     ]
 
 
 def _order(first: Floats, scores: Score, rows: Counts, seed: int) -> CheckFinding:
-    permuted = generator(seed, Stream.BOOTSTRAP, item_key("validation order")).permutation(
-        len(rows)
-    )
+    random = generator(seed, Stream.BOOTSTRAP, item_key("validation order"))
+    permuted = random.permutation(len(rows))
     changed, largest = compare(first[permuted], scores(rows[permuted].tolist()))
     if not changed:
         return CheckFinding(

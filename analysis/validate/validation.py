@@ -4,14 +4,14 @@ Cost: from a bundle of 430 rows, six models and eight stored detectors 4 s of on
 of stability run a detector on at most 200 rows each.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
 import pyarrow as pa
 from pydantic import ValidationError
 
-from analysis.arm import DetectorColumn, LoadedArm
+from analysis.arm import Cohort, DetectorColumn, LoadedArm
 from analysis.copy_bins import ALL
 from analysis.findings import Row, question_table
 from analysis.settings import AnalysisSettings
@@ -119,24 +119,24 @@ class _Scored:
     """A detector that has been scored, on its way to a verdict."""
 
     candidate: Candidate
-    scores: dict[int, list[CandidateScores]] = field(default_factory=dict)
-    """On the models of each cohort, by the cohort's place."""
+    scores: dict[Cohort, list[CandidateScores]] = field(default_factory=dict)
+    """On the models of each cohort."""
     seconds: float = 0.0
     notes: list[str] = field(default_factory=list)
 
-    def joined(self, place: int, loaded: Sequence[LoadedArm]) -> list[LoadedArm]:
+    def joined(self, cohort: Cohort, loaded: Sequence[LoadedArm]) -> list[LoadedArm]:
         """Return the arms of a cohort with the columns of this detector."""
         return [
             with_candidate(arm, self.candidate.name, scores)
-            for arm, scores in zip(loaded, self.scores[place], strict=True)
+            for arm, scores in zip(loaded, self.scores[cohort], strict=True)
         ]
 
     def subject(
-        self, place: int, cohort: CohortModels, column: DetectorColumn, settings: AnalysisSettings
+        self, models: CohortModels, column: DetectorColumn, settings: AnalysisSettings
     ) -> CheckedSetting:
         """Return a setting under the models of a cohort."""
-        loaded = self.joined(place, cohort.loaded)
-        return CheckedSetting(cohort.cohort, cohort.models, loaded, column, settings)
+        loaded = self.joined(models.cohort, models.loaded)
+        return CheckedSetting(models.cohort, models.models, loaded, column, settings)
 
 
 def _auc(subject: CheckedSetting, copies: str = ALL) -> Row | None:
@@ -187,7 +187,7 @@ def validate_detectors(
     say("ranking")
     loaded = list(chosen.loaded)
     for entry in scored:
-        loaded = entry.joined(cohorts.index(chosen), loaded)
+        loaded = entry.joined(chosen.cohort, loaded)
     ranking = rank(chosen.cohort, loaded, [entry.candidate.name for entry in scored], settings)
     judged = []
     for entry in scored:
@@ -263,7 +263,7 @@ def _left_out(model: ScoredModel) -> str:
 
 def _score_all(scored: _Scored, cohorts: Sequence[CohortModels], chosen: CohortModels) -> None:
     """Score all cohorts; only in the chosen one must the detector's needs be met."""
-    for place, cohort in enumerate(cohorts):
+    for cohort in cohorts:
         if cohort.cohort.model not in (CONTAMINATED, *_NAMES):
             continue
         try:
@@ -274,13 +274,11 @@ def _score_all(scored: _Scored, cohorts: Sequence[CohortModels], chosen: CohortM
                 raise
             scored.notes.append(f"not scored on {cohort.label}: {error.problem}")
             continue
-        scored.scores[place] = []
-        for model in cohort.models:
-            scores = scored.candidate.score(model)
+        scored.scores[cohort.cohort] = [scored.candidate.score(model) for model in cohort.models]
+        for model, scores in zip(cohort.models, scored.scores[cohort.cohort], strict=True):
             if cohort is chosen:
                 scored.seconds = max(scored.seconds, scores.seconds / len(model.rows) * 1000)
             scored.notes += scores.notes
-            scored.scores[place].append(scores)
 
 
 def _judge(
@@ -292,11 +290,11 @@ def _judge(
 ) -> CandidateResult:
     candidate = scored.candidate
     column = ranking.reported.get(candidate.name, DetectorColumn(candidate.name, candidate.default))
-    subject = scored.subject(cohorts.index(chosen), chosen, column, settings)
+    subject = scored.subject(chosen, column, settings)
     index = subject.loaded[0].index
     others = [other for other in ranking.reported.values() if other in index and other != column]
     nearest = nearest_finding(subject, others)
-    stable = _check_stability(candidate, chosen, settings)
+    stable = list(_check_stability(candidate, chosen, settings))
     repeatable = all(finding.severity != "wrong" for finding in stable)
     findings = [
         *orientation(ranking.line(candidate.name), repeatable=repeatable),
@@ -315,55 +313,47 @@ def _judge(
         findings=tuple(sorted(findings, key=lambda finding: SEVERITIES.index(finding.severity))),
         seconds=scored.seconds,
         arms=tuple(
-            (models.label, _auc(scored.subject(place, models, column, settings)))
-            for place, models in enumerate(cohorts)
-            if models.cohort.model == CONTAMINATED and place in scored.scores
+            (models.label, _auc(scored.subject(models, column, settings)))
+            for models in cohorts
+            if models.cohort.model == CONTAMINATED and models.cohort in scored.scores
         ),
         notes=tuple(dict.fromkeys(scored.notes)),
     )
 
 
-def _knowledge(candidate: Candidate) -> list[CheckFinding]:
+def _knowledge(candidate: Candidate) -> Iterator[CheckFinding]:
     """Report knowledge of a detector that an auditor of a model lacks."""
     kinds = {type(need) for need in candidate.detector.needs}
-    findings = []
     if Sides in kinds:
-        findings.append(
-            CheckFinding(
-                "labels",
-                "note",
-                "It is given the labels (`Sides`).",
-                "Its AUC counts only if no row helps to score itself.",
-                "Score out of fold, whole groups at a time, as `blind` does.",
-            )
+        yield CheckFinding(
+            "labels",
+            "note",
+            "It is given the labels (`Sides`).",
+            "Its AUC counts only if no row helps to score itself.",
+            "Score out of fold, whole groups at a time, as `blind` does.",
         )
     if Shadows in kinds:
-        findings.append(
-            CheckFinding(
-                "shadow models",
-                "note",
-                "It reads shadow models.",
-                "An auditor of another's model lacks these: read it as an upper bound.",
-            )
+        yield CheckFinding(
+            "shadow models",
+            "note",
+            "It reads shadow models.",
+            "An auditor of another's model lacks these: read it as an upper bound.",
         )
-    return findings
 
 
 def _check_stability(
     candidate: Candidate, chosen: CohortModels, settings: AnalysisSettings
-) -> list[CheckFinding]:
+) -> Iterator[CheckFinding]:
     try:
-        return stability_findings(candidate, chosen.models[0], seed=settings.seed)
+        yield from stability_findings(candidate, chosen.models[0], seed=settings.seed)
     except InputError as error:
-        return [
-            CheckFinding(
-                "few rows at a time",
-                "wrong",
-                f"It scores all rows together, and fails on a part of them: {error}",
-                "It cannot score a single text.",
-                "Handle a short list of rows, or state in its summary how many it needs.",
-            )
-        ]
+        yield CheckFinding(
+            "few rows at a time",
+            "wrong",
+            f"It scores all rows together, and fails on a part of them: {error}",
+            "It cannot score a single text.",
+            "Handle a short list of rows, or state in its summary how many it needs.",
+        )
 
 
 def _chance(
@@ -372,24 +362,19 @@ def _chance(
     chosen: CohortModels,
     column: DetectorColumn,
     settings: AnalysisSettings,
-) -> list[CheckFinding]:
-    places = {cohorts.index(models): models for models in models_beside(cohorts, chosen)}
-    scored_models = {place: models for place, models in places.items() if place in scored.scores}
-    if not scored_models:
-        return [
-            CheckFinding(
-                "chance",
-                "note",
-                "There is no base model and no twin to score it on.",
-                "Whether it distinguishes the sides without membership is unknown.",
-            )
-        ]
-    findings = []
-    for place, models in scored_models.items():
-        other = scored.subject(place, models, column, settings)
+) -> Iterator[CheckFinding]:
+    beside = [m for m in models_beside(cohorts, chosen) if m.cohort in scored.scores]
+    if not beside:
+        yield CheckFinding(
+            "chance",
+            "note",
+            "There is no base model and no twin to score it on.",
+            "Whether it distinguishes the sides without membership is unknown.",
+        )
+    for models in beside:
+        other = scored.subject(models, column, settings)
         cell = _auc(other)
         if models.cohort.model == RETRAINED:
-            findings.append(after_removal(_auc(other, "0"), cell, len(scored_models)))
+            yield after_removal(_auc(other, "0"), cell, len(beside))
         else:
-            findings.append(chance(_NAMES[models.cohort.model], cell, len(scored_models)))
-    return findings
+            yield chance(_NAMES[models.cohort.model], cell, len(beside))

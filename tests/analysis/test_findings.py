@@ -62,10 +62,10 @@ def test_question_tables_round_trip_from_one_or_several_steps(tmp_path_factory, 
 
 
 def test_a_new_question_needs_a_function_and_a_registration(tmp_path, monkeypatch):
-    def longest_text(cohort, loaded, choices, how):
-        longest = max(len(example.text) for arm in loaded for example in arm.examples)
-        row = {**cohort.columns(), "model": cohort.model, "metric": "characters", "value": longest}
-        return [row]
+    def longest_text(work, chosen):
+        longest = max(len(example.text) for arm in work.loaded for example in arm.examples)
+        measured = {"metric": "characters", "value": longest}
+        return [{**work.cohort.columns(), "model": work.cohort.model, **measured}]
 
     monkeypatch.setitem(results.QUESTIONS, "longest_text", longest_text)
     arm = make_arm(tmp_path, axes={"train.lr": "1"}, seed=0, effect=1.0, n=16)

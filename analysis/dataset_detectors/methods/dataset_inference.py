@@ -29,13 +29,8 @@ _STATISTIC = "t"
 
 
 def _find(evidence: DatasetEvidence) -> list[DatasetFinding]:
-    halves = np.array(
-        [
-            item_key(f"dataset_inference\0{evidence.seed}\0{name}") % 2 == 0
-            for name in evidence.groups
-        ],
-        np.bool_,
-    )
+    keys = [f"dataset_inference\0{evidence.seed}\0{name}" for name in evidence.groups]
+    halves = np.array([item_key(key) % 2 == 0 for key in keys], np.bool_)
     return [
         _test_rows(evidence, "members", evidence.seen, evidence.unseen),
         _test_rows(evidence, "non-members", evidence.unseen & halves, evidence.unseen & ~halves),
@@ -47,13 +42,11 @@ def _test_rows(
 ) -> DatasetFinding:
     fitted = (suspect | held_out) & ~evidence.test
     tested = (suspect | held_out) & evidence.test
-    smallest = min(
-        int((side & part).sum()) for side in (suspect, held_out) for part in (fitted, tested)
-    )
+    counts = [(side & part).sum() for side in (suspect, held_out) for part in (fitted, tested)]
+    smallest = int(min(counts))
     if smallest < _FEWEST:
-        return no_result(
-            rows, _STATISTIC, f"n too small: {smallest} rows of a side and half", smallest
-        )
+        few = f"n too small: {smallest} rows of a side and half"
+        return no_result(rows, _STATISTIC, few, smallest)
     features, names = standardised_features(evidence, fitted)
     if not names:
         return no_result(rows, _STATISTIC, "no detector scored enough of the tuning rows")

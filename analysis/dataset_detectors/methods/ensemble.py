@@ -26,11 +26,8 @@ _FEWEST = 5
 def _find(evidence: DatasetEvidence) -> list[DatasetFinding]:
     labelled = evidence.seen | evidence.unseen
     fitted, tested = labelled & ~evidence.test, labelled & evidence.test
-    smallest = min(
-        int((side & part).sum())
-        for side in (evidence.seen, evidence.unseen)
-        for part in (fitted, tested)
-    )
+    sides = evidence.seen, evidence.unseen
+    smallest = min(int((side & part).sum()) for side in sides for part in (fitted, tested))
     if smallest < _FEWEST:
         return [no_result("both", _STATISTIC, f"n too small: {smallest} rows of a side", smallest)]
     features, names = ranked_features(evidence, fitted)
@@ -48,16 +45,8 @@ def _find(evidence: DatasetEvidence) -> list[DatasetFinding]:
     if not any(numbers.seeds):
         return [no_result("both", _STATISTIC, "no dataset has both sides")]
     (estimate,) = numbers.estimates(confidence=evidence.confidence)
-    note = "" if estimate.available else "no interval"
-    return [
-        DatasetFinding(
-            "both",
-            _STATISTIC,
-            *estimate[:3],
-            n=int(tested.sum()),
-            note=note or f"{len(names)} detectors",
-        )
-    ]
+    note = f"{len(names)} detectors" if estimate.available else "no interval"
+    return [DatasetFinding("both", _STATISTIC, *estimate[:3], n=int(tested.sum()), note=note)]
 
 
 DETECTOR = DatasetDetector(

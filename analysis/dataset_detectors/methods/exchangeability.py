@@ -11,6 +11,7 @@ import numpy as np
 import pyarrow as pa
 
 from analysis.dataset_detectors.detector import (
+    SIDES,
     DatasetDetector,
     DatasetEvidence,
     DatasetFinding,
@@ -25,8 +26,7 @@ _FEWEST = 3
 
 
 def _find(evidence: DatasetEvidence) -> list[DatasetFinding]:
-    sides: tuple[Rows, ...] = ("members", "non-members")
-    return [_test_rows(evidence, rows) for rows in sides]
+    return [_test_rows(evidence, rows) for rows in SIDES]
 
 
 def _test_rows(evidence: DatasetEvidence, rows: Rows) -> DatasetFinding:

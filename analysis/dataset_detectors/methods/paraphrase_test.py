@@ -9,6 +9,7 @@ of the difference is style. Rows of a group are averaged first.
 import numpy as np
 
 from analysis.dataset_detectors.detector import (
+    SIDES,
     DatasetDetector,
     DatasetEvidence,
     DatasetFinding,
@@ -17,6 +18,7 @@ from analysis.dataset_detectors.detector import (
     mean_test,
     no_result,
 )
+from analysis.intervals.influence import Floats
 
 _FEWEST = 5
 
@@ -24,18 +26,15 @@ _FEWEST = 5
 def _find(evidence: DatasetEvidence) -> list[DatasetFinding]:
     if not evidence.paraphrase_scores:
         return [no_result("members", "t", "no row has a paraphrase")]
-    findings = []
-    for name, (texts, paraphrases) in evidence.paraphrase_scores.items():
-        for rows in ("members", "non-members"):
-            findings.append(_test_rows(evidence, rows, name, texts - paraphrases))
-    return findings
+    return [
+        _test_rows(evidence, rows, name, texts - paraphrases)
+        for name, (texts, paraphrases) in evidence.paraphrase_scores.items()
+        for rows in SIDES
+    ]
 
 
 def _test_rows(
-    evidence: DatasetEvidence,
-    rows: Rows,
-    name: str,
-    difference: np.ndarray[tuple[int], np.dtype[np.float64]],
+    evidence: DatasetEvidence, rows: Rows, name: str, difference: Floats
 ) -> DatasetFinding:
     statistic = f"t of {name}"
     side = evidence.seen if rows == "members" else evidence.unseen

@@ -14,6 +14,7 @@ from decimal import Decimal
 import numpy as np
 
 from analysis.dataset_detectors.detector import (
+    SIDES,
     TOO_SMALL,
     DatasetDetector,
     DatasetEvidence,
@@ -73,8 +74,7 @@ def surprise(statistics: TokenStatistics) -> float:
 
 
 def _find(evidence: DatasetEvidence) -> list[DatasetFinding]:
-    sides: tuple[Rows, ...] = ("members", "non-members")
-    return [_test_rows(evidence, rows) for rows in sides]
+    return [_test_rows(evidence, rows) for rows in SIDES]
 
 
 def _test_rows(evidence: DatasetEvidence, rows: Rows) -> DatasetFinding:

@@ -7,6 +7,7 @@ once for a phone, and the stylesheet shows one of the two. Colours are classes o
 from collections.abc import Callable, Sequence
 from itertools import groupby
 from math import ceil, floor, isfinite, log10
+from operator import itemgetter
 from typing import Any, NamedTuple
 
 from markupsafe import Markup, escape
@@ -62,26 +63,15 @@ def paragraph(x: float, y: float, lines: Sequence[str], cls: str) -> list[Markup
 
 def path(points: Sequence[tuple[float, float]], cls: str, *, closed: bool = False) -> Markup:
     """Return straight lines through points; of those in one pixel's column the ends are drawn."""
-    columns = [list(column) for _, column in groupby(points, key=lambda point: round(point[0]))]
-    corners = [
-        point
-        for column in columns
-        for point in (
-            column
-            if len(column) < 5
-            else (
-                column[0],
-                *sorted((min(column, key=_height), max(column, key=_height))),
-                column[-1],
-            )
-        )
-    ]
+    corners: list[tuple[float, float]] = []
+    for _, same in groupby(points, key=lambda point: round(point[0])):
+        column = list(same)
+        if len(column) > 4:
+            extremes = (pick(column, key=itemgetter(1)) for pick in (min, max))
+            column = [column[0], *sorted(extremes), column[-1]]
+        corners += column
     commands = "L".join(f"{x:.1f} {y:.1f}" for x, y in corners)
     return element("path", cls=cls, d=f"M{commands}{'Z' if closed else ''}")
-
-
-def _height(point: tuple[float, float]) -> float:
-    return point[1]
 
 
 def box(x: float, y: float, width: float, height: float, cls: str) -> Markup:

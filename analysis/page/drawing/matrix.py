@@ -9,7 +9,7 @@ fainter the nearer, with numbers if they fit.
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
-from math import isfinite
+from math import isfinite, nan
 from typing import NamedTuple
 
 from markupsafe import Markup
@@ -43,25 +43,32 @@ _STRONGEST = 0.45
 """Opacity of the cell farthest from chance: ink is readable on it in both schemes."""
 
 
-class MatrixRow(NamedTuple):
-    """The head of a row."""
+class AxisHeading(NamedTuple):
+    """The head of a row or a column."""
 
     label: str
     kind: str = ""
     """`chosen`, `baseline`, `head` (of the rows below it), or nothing."""
-
-
-class MatrixColumn(NamedTuple):
-    """A column: its head, and a place a row."""
-
-    head: str
-    dots: Sequence[Dot | str | None]
-    """A text stands for what has no number."""
-    note: str = ""
     group: str = ""
-    """What it shares with its neighbours: the head above theirs."""
-    rule: float = float("nan")
-    """Where a dashed line goes down: the baseline's number."""
+    """The label that it shares with its neighbours: the head above theirs."""
+    note: str = ""
+    said: str = ""
+    """The label in full, for tables and tooltips; if empty, the label."""
+    name: str | None = None
+    """Its name in a CSV file; None for the label in full."""
+    at: float = 0.0
+    """The position of a column on an axis of numbers."""
+    rule: float = nan
+    """The position of a dashed line down a column: the baseline's number."""
+
+    @property
+    def words(self) -> str:
+        """The label in full, with what it shares."""
+        return self.said or " ".join(filter(None, (self.group, self.label)))
+
+
+Column = tuple[AxisHeading, Sequence[Dot | str | None]]
+"""A head, and a place a row; a text stands for what has no number."""
 
 
 class MatrixAxis(NamedTuple):
@@ -76,19 +83,19 @@ class MatrixAxis(NamedTuple):
     """Shaded."""
 
 
-def dot_ends(columns: Sequence[MatrixColumn]) -> list[float]:
+def dot_ends(columns: Sequence[Column]) -> list[float]:
     """Return the ends of all intervals."""
-    dots = [dot for column in columns for dot in column.dots if isinstance(dot, Dot)]
+    dots = [dot for _, places in columns for dot in places if isinstance(dot, Dot)]
     return [end for dot in dots for end in (dot.low, dot.high)]
 
 
-def auc_axis(columns: Sequence[MatrixColumn]) -> MatrixAxis:
+def auc_axis(columns: Sequence[Column]) -> MatrixAxis:
     """Return the scale of AUCs: from 0.4, or from below the lowest interval."""
     low, _ = round_limits(dot_ends(columns), 0.1, 0.4)
     return MatrixAxis(low, 1.0, 0.5, ((0.5, ".5"), (0.75, ".75"), (1.0, "1")))
 
 
-def difference_axis(columns: Sequence[MatrixColumn]) -> MatrixAxis:
+def difference_axis(columns: Sequence[Column]) -> MatrixAxis:
     """Return the scale of differences in points, which contains them all and 0."""
     low, high = round_limits(dot_ends(columns), 10, 0)
     step = 10 if high - low <= 50 else 20
@@ -101,8 +108,8 @@ def difference_axis(columns: Sequence[MatrixColumn]) -> MatrixAxis:
 class Matrix:
     """A picture of rows and columns."""
 
-    rows: Sequence[MatrixRow]
-    columns: Sequence[MatrixColumn]
+    rows: Sequence[AxisHeading]
+    columns: Sequence[Column]
     axis: MatrixAxis
     label: str
     """What it shows, for readers who do not see it."""
@@ -131,15 +138,14 @@ class Matrix:
     def numbers(self) -> list[dict[str, object]]:
         """Return the drawn numbers, one row per number."""
         return [
-            {"row": row.label, "column": " ".join(filter(None, (column.group, column.head))),
-             **dot.numbers()}
-            for column in self.columns
-            for row, dot in zip(self.rows, column.dots, strict=True)
+            {"row": row.label, "column": f"{head.group} {head.label}".strip(), **dot.numbers()}
+            for head, dots in self.columns
+            for row, dot in zip(self.rows, dots, strict=True)
             if isinstance(dot, Dot)
-        ]  # fmt: skip
+        ]
 
 
-def _size(row: MatrixRow) -> float:
+def _size(row: AxisHeading) -> float:
     return BOLD if row.kind == "head" else 12.0
 
 
@@ -170,8 +176,8 @@ def _draw(matrix: Matrix, width: float, phone: bool) -> tuple[Markup, float]:
     heads, top = _heads(matrix, places, phone)
     bottom = top + matrix.row_height * len(matrix.rows)
     marks = [*heads, *_ground(matrix, top, width)]
-    for column, place in zip(matrix.columns, places, strict=True):
-        marks += _scale_marks(matrix.axis, place, top, bottom, column.rule)
+    for (head, _), place in zip(matrix.columns, places, strict=True):
+        marks += _scale_marks(matrix.axis, place, top, bottom, head.rule)
     for at, row in enumerate(matrix.rows):
         middle = top + (at + 0.5) * matrix.row_height
         colour = "a" if row.kind == "chosen" else ""
@@ -179,8 +185,8 @@ def _draw(matrix: Matrix, width: float, phone: bool) -> tuple[Markup, float]:
         weight = "h" if row.kind == "head" else "t"
         label = text(labels - 8, middle + 4, visible_label, f"{weight} {colour}".strip(), "end")
         marks.append(label if visible_label == row.label else hovered(row.label, label))
-        for column, place in zip(matrix.columns, places, strict=True):
-            marks += _cell(row.kind, column.dots[at], place, middle, matrix.row_height)
+        for (_, dots), place in zip(matrix.columns, places, strict=True):
+            marks += _cell(row.kind, dots[at], place, middle, matrix.row_height)
     return Markup("").join(marks), bottom + _TICKS
 
 
@@ -188,12 +194,10 @@ def _places(matrix: Matrix, labels: float, width: float, phone: bool) -> list[_P
     gap = 4.0 if phone else _GAP
     across = (width - labels + gap) / max(1, len(matrix.columns)) - gap
     places = []
-    for at, column in enumerate(matrix.columns):
+    for at, (_, dots) in enumerate(matrix.columns):
         left = labels + at * (across + gap)
-        numbers = max(
-            (text_width(_number(dot)) for dot in column.dots if isinstance(dot, Dot)), default=0.0
-        )
-        number = left + numbers + 2
+        numbers = [text_width(_number(dot)) for dot in dots if isinstance(dot, Dot)]
+        number = left + max(numbers, default=0.0) + 2
         axis = matrix.axis
         edge = max(6.0, text_width(axis.ticks[-1][1], 10.5) / 2)
         scale = Scale(axis.low, axis.high, number + 10, left + across - edge)
@@ -205,31 +209,27 @@ def _heads(matrix: Matrix, places: Sequence[_Place], phone: bool) -> tuple[list[
     """Return the heads of groups and columns, and the top of the rows."""
     marks: list[Markup] = []
     y = 12.0
-    columns = list(zip(matrix.columns, places, strict=True))
-    if any(column.group for column in matrix.columns):
-        groups = [
-            (group, [place for _, place in same])
-            for group, same in groupby(columns, key=lambda pair: pair[0].group)
-        ]
-        deepest = max(
-            len(wrapped(group, columns_of_group[-1].right - columns_of_group[0].left - 4, 2, BOLD))
-            for group, columns_of_group in groups
-        )
-        for group, columns_of_group in groups:
-            left, right = columns_of_group[0].left, columns_of_group[-1].right
-            lines = wrapped(group, right - left - 4, 2, BOLD)
+    columns = [(head, place) for (head, _), place in zip(matrix.columns, places, strict=True)]
+    if any(head.group for head, _ in columns):
+        groups = []
+        for group, same in groupby(columns, key=lambda pair: pair[0].group):
+            inside = [place for _, place in same]
+            left, right = inside[0].left, inside[-1].right
+            groups.append((left, right, wrapped(group, right - left - 4, 2, BOLD)))
+        deepest = max(len(lines) for *_, lines in groups)
+        for left, right, lines in groups:
             marks += paragraph(left, y + 13 * (deepest - len(lines)), lines, "h")
             under = y + 13 * (deepest - 1) + 5
             marks.append(path([(left, under), (right, under)], "ax"))
         y += 13 * (deepest - 1) + 19
     size = 11.0 if phone else 12.0
     heads = [
-        wrapped(column.head, place.right - place.left, 3 if phone else 2, size)
-        for column, place in columns
+        wrapped(head.label, place.right - place.left, 3 if phone else 2, size)
+        for head, place in columns
     ]
     notes = [
-        wrapped(column.note, place.right - place.left, 2, 11.0) if column.note else []
-        for column, place in columns
+        wrapped(head.note, place.right - place.left, 2, 11.0) if head.note else []
+        for head, place in columns
     ]
     deep = max((len(head) for head in heads if head != [""]), default=0)
     for place, head in zip(places, heads, strict=True):

@@ -1,12 +1,13 @@
 """Whether the model got better at the task: what right answers gained, by arm and by dataset."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 import pyarrow as pa
 
 from analysis.arm import Cohort, axis_column
 from analysis.arm_labels import arm_words
-from analysis.findings import Findings, Row
+from analysis.findings import Findings, Row, group_by
 from analysis.intervals.estimate import Estimate
 from analysis.page.crossed import AxisHeading, cross
 from analysis.page.drawing.picture import Picture, picture
@@ -42,13 +43,13 @@ def accuracy_section(
         view: of the run, whose arm the sentence is about; None if there is no headline.
     """
     places = _places(Findings(table.to_pylist(), axes))
-    means = any(_first_value(place, "dataset") == MEAN for place in places)
-    whole: dict[str, list[Findings]] = {}
-    by_dataset: dict[str, list[Findings]] = {}
-    for scoring in SCORINGS:
-        for place in (place for place in places if _first_value(place, "scoring") == scoring):
-            apart = means and _first_value(place, "dataset") != MEAN
-            (by_dataset if apart else whole).setdefault(scoring, []).append(place)
+    places.sort(key=lambda place: SCORINGS.index(_first_value(place, "scoring")))
+    means = [place for place in places if _first_value(place, "dataset") == MEAN]
+    divided = [place for place in places if means and place not in means]
+    whole, by_dataset = (
+        group_by(parts, lambda place: _first_value(place, "scoring"))
+        for parts in (means or places, divided)
+    )
     first, *others = whole
     shares = _table(whole[first], "Accuracy, plain scores", AUC, _SHARES)
     return answer(
@@ -132,20 +133,16 @@ def _picture(gains: Sequence[Sequence[Findings]], view: ReportView) -> Picture |
         scoring = _first_value(place, "scoring")
         return AxisHeading(f"{capital(scoring)} scores", name=scoring)
 
-    places = [place for cohort_gains in gains for place in cohort_gains]
     crossed = cross(
-        places,
+        (place for places in gains for place in places),
         row,
         column,
         unit=POINTS,
         cell=lambda place: _quantity(place, _EXCESS),
-        displayed=(
-            [*dict.fromkeys(map(row, places))][:OPEN_ROWS],
-            [*dict.fromkeys(map(column, places))],
-        ),
     )
     caption = "In points of accuracy, 95 % intervals; above 0: exposure improved accuracy."
-    matrix, records = crossed.matrix(row_height=26.0), crossed.records("arm", "scoring")
+    matrix = replace(crossed, rows=crossed.rows[:OPEN_ROWS]).matrix(row_height=26.0)
+    records = crossed.records("arm", "scoring")
     return picture("accuracy-gain", "Members' additional gain", caption, matrix, 560, records)
 
 

@@ -5,7 +5,7 @@ from math import nan
 
 from analysis.checks.chance import CHANCE
 from analysis.checks.check import NEEDED, Check
-from analysis.page.drawing.matrix import Matrix, MatrixAxis, MatrixColumn, MatrixRow
+from analysis.page.drawing.matrix import AxisHeading, Matrix, MatrixAxis
 from analysis.page.drawing.picture import Picture, picture
 from analysis.page.inputs import PageInputs
 from analysis.page.parts import Badge, Badges, Fold, Part, Section, answer, folded
@@ -111,23 +111,23 @@ def _count(number: int) -> str:
 
 def _picture(checks: Sequence[Check], titles: dict[str, str]) -> Picture | None:
     """Return the AUCs expected to be 0.5, and the range that each check cannot exclude."""
-    rows: list[MatrixRow] = []
+    rows: list[AxisHeading] = []
     dots: list[Dot | None] = []
     for check in checks:
         if (room := check.room) is None:
             continue
         ends = f"{room.low:.2f}–{room.high:.2f}"
         hover = f"{check.name}: {ends}, {check.verdict}"
-        rows.append(MatrixRow(check.name, "head"))
+        rows.append(AxisHeading(check.name, "head"))
         dots.append(Dot(nan, room.low, room.high, hover, ends, bold=True))
         pooled = [row for row in check.rows if row.pooled and row.auc.available]
         for row in sorted(pooled, key=lambda row: -abs(row.auc.value - CHANCE))[:_MAX_ROWS]:
             name, setting = row.row["detector"], setting_words(row.row["setting"])
-            rows.append(MatrixRow(" ".join(filter(None, [titles.get(name, name), setting]))))
+            rows.append(AxisHeading(f"{titles.get(name, name)} {setting}".rstrip()))
             dots.append(AUC.dot(f"{check.name}, {row.label}", row.auc))
     matrix = Matrix(
         rows=rows,
-        columns=[MatrixColumn("", dots)],
+        columns=[(AxisHeading(""), dots)],
         axis=_AXIS,
         label="; ".join(dot.hover for dot in dots if dot and dot.bold),
     )

@@ -105,11 +105,10 @@ def _sentence(view: ReportView, table: Findings) -> str:
     if trend is not None and trend.available:
         verb = "rises" if trend.low > 0 else "falls" if trend.high < 0 else verb
     subject = f"{capital(view.words(table.cohort))}: the" if view.words(table.cohort) else "The"
-    labels = list(cells)
-    if len(labels) > 5:
-        labels = [*labels[:2], *labels[-2:]]
-    values = ", ".join(f"{cells[label].text()} with {copies_text(label)}" for label in labels)
-    values_text = f": {values}" if values else ""
+    values = [f"{cell.text()} with {copies_text(label)}" for label, cell in cells.items()]
+    if len(values) > 5:
+        values = [*values[:2], *values[-2:]]
+    values_text = f": {', '.join(values)}" if values else ""
     return f"{subject} AUC of {view.name} {verb} with the number of copies{values_text}."
 
 

@@ -39,12 +39,12 @@ def correction_section(
     """
     arms = [] if table is None else split_by_cohort(table, axes)
     arms.sort(key=lambda arm: arm.cohort != view.best.table.cohort)
-    curves = [
-        Findings(rows, axes, {"dataset": name})
+    parts = [
+        arm.where(dataset=name, outcome=_OUTCOME, contaminated_share=_SHARE)
         for arm in arms
         for name in arm.values("dataset")
-        if (rows := _condition(arm.where(dataset=name)))
     ]
+    curves = [part for part in parts if part.rows]
     conditions = [_largest(rows.where(copies=ALL)) for rows in curves]
     at_chance = ", ".join(
         f"{row['dataset']}{arm_suffix(arm.cohort)}"
@@ -71,12 +71,6 @@ def correction_section(
         extra=[*by_copies[:1], folded("Other arms and datasets", further)],
         others="detectors",
     )
-
-
-def _condition(rows: Findings) -> list[Row]:
-    """Return the rows of one outcome and share."""
-    of_outcome = rows.where(outcome=_OUTCOME).rows
-    return [row for row in of_outcome if row["contaminated_share"] == _SHARE]
 
 
 def _largest(curves: Findings) -> Findings:
@@ -148,11 +142,9 @@ def _title(row: Row) -> str:
     return str(row["estimator"]).replace("_", " ").capitalize()
 
 
-def _estimator_head(row: Row) -> AxisHeading:
-    return AxisHeading(_title(row))
-
-
-def _crossed(rows: Iterable[Row], head: _Head, column: _Head = _estimator_head) -> Crossed:
+def _crossed(
+    rows: Iterable[Row], head: _Head, column: _Head = lambda row: AxisHeading(_title(row))
+) -> Crossed:
     """Return errors by two heads."""
     return cross(rows, head, column, unit=POINTS, cell=lambda row: row, counted=_rms)
 
@@ -197,7 +189,11 @@ def _picture(curves: Findings, view: ReportView) -> Picture | None:
         detector = row["detector"] or ""
         return AxisHeading(view.title(detector), view.kind(detector), _title(row))
 
-    crossed = _crossed(shown, panel_head, _size_head)
+    crossed = _crossed(
+        shown,
+        panel_head,
+        lambda row: AxisHeading(f"{row['calibration_items']}", at=log2(row["calibration_items"])),
+    )
     return picture(
         "correction",
         _TITLE,
@@ -207,8 +203,3 @@ def _picture(curves: Findings, view: ReportView) -> Picture | None:
         1180,
         crossed.records("estimator", "calibration_items"),
     )
-
-
-def _size_head(row: Row) -> AxisHeading:
-    size = row["calibration_items"]
-    return AxisHeading(str(size), at=log2(size))

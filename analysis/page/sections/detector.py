@@ -10,7 +10,7 @@ from math import isfinite
 
 from analysis.arm import MODEL_FREE, UPPER_BOUNDS, Arm, Cohort
 from analysis.compared_rows import UnscoredRows
-from analysis.findings import Findings
+from analysis.findings import Findings, group_by
 from analysis.findings import Row as Found
 from analysis.intervals.estimate import Estimate
 from analysis.page.crossed import AxisHeading, cross
@@ -222,35 +222,28 @@ def _remarks(
 def _why_no_value(name: str, cell: Estimate, places: Sequence[UnscoredRows]) -> str:
     if min(cell.members, cell.nonmembers) >= 2:
         return "all its scores are equal"
-    reasons = (
-        reason.reason for place in places for reason in place.reasons if reason.detector == name
-    )
-    return next(reasons, "too few rows")
+    failures = (failure for place in places for failure in place.reasons)
+    return next((f.reason for f in failures if f.detector == name), "too few rows")
 
 
 def _set_apart(unscored: Sequence[UnscoredRows]) -> list[Note]:
     """Return notes on settings that were measured on separate rows, over all pools."""
-    sums: dict[tuple[str, str], list[tuple[int, int]]] = {}
-    for place in unscored:
-        for column, failed in place.apart:
-            sums.setdefault(column, []).append((failed, place.rows))
+    apart = ((column, failed, place.rows) for place in unscored for column, failed in place.apart)
     return [
         Note(
-            f"{detector} ({setting}) could not score {sum(failed for failed, _ in pools):,} of "
-            f"{sum(rows for _, rows in pools):,} test rows in {with_noun(len(pools), 'pool')} "
+            f"{detector} ({setting}) could not score {sum(failed for _, failed, _ in pools):,} of "
+            f"{sum(rows for *_, rows in pools):,} test rows in {with_noun(len(pools), 'pool')} "
             "(model × dataset × seed), and is measured there on the rows that it scored.",
             "note loud",
         )
-        for (detector, setting), pools in sums.items()
+        for (detector, setting), pools in group_by(apart, lambda pool: pool[0]).items()
     ]
 
 
 def _unscored_folds(unscored: Sequence[UnscoredRows]) -> list[Fold | None]:
     """List pools with separately measured rows, and rows that left every comparison."""
-    left_out, rows = (
-        sum(place.left_out for place in unscored),
-        sum(place.rows for place in unscored),
-    )
+    left_out = sum(place.left_out for place in unscored)
+    rows = sum(place.rows for place in unscored)
     removed = [
         f"{_place(place)}: {place.left_out} of {place.rows}. {_reasons(place)}"
         for place in unscored
@@ -284,11 +277,8 @@ def _place(place: UnscoredRows) -> str:
 
 
 def _reasons(place: UnscoredRows) -> str:
-    named = (
-        f"{reason.detector}: {reason.reason} ({reason.rows})"
-        for reason in place.reasons[:_MAX_REASONS]
-    )
-    return f"{'; '.join(named)}."
+    shown = place.reasons[:_MAX_REASONS]
+    return "; ".join(f"{name}: {reason} ({rows})" for name, reason, rows in shown) + "."
 
 
 def detector_notes(arms: Sequence[Arm], *, besides: Collection[str]) -> list[str]:

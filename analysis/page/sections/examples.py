@@ -12,7 +12,7 @@ from pathlib import Path
 
 import numpy as np
 
-from analysis.arm import Arm, LoadedArm, cohorts
+from analysis.arm import Arm, DetectorColumn, LoadedArm, cohorts
 from analysis.arm_labels import arm_words
 from analysis.copy_bins import copies_cells, is_dose
 from analysis.intervals.influence import Floats
@@ -51,17 +51,13 @@ def examples_section(view: ReportView, *, show_protected: bool) -> Section | Non
     """
     best, loaded = view.best, view.loaded[0]
     setting = best.setting
-    column = next(
-        candidate for candidate in loaded.grid(best.detector) if candidate.setting == setting
-    )
-    scores = loaded.scores[:, loaded.index[column]]
+    scores = loaded.scores[:, loaded.index[DetectorColumn(best.detector, setting)]]
     usable = loaded.test & np.isfinite(scores)
     place = np.full(len(scores), np.nan)
     for dataset in dict.fromkeys(loaded.dataset[usable]):
         in_dataset = usable & (loaded.dataset == dataset)
-        place[in_dataset] = (
-            np.searchsorted(np.sort(scores[in_dataset]), scores[in_dataset]) + 0.5
-        ) / in_dataset.sum()
+        below = np.searchsorted(np.sort(scores[in_dataset]), scores[in_dataset])
+        place[in_dataset] = (below + 0.5) / in_dataset.sum()
     exposed = loaded.member & (loaded.copies > 0)
     named = "" if setting in ("default", "-") else f" ({setting})"
     arm = f", {view.arm}" if view.arm else ""
@@ -119,19 +115,13 @@ def scores_picture(view: ReportView) -> Picture | None:
                for name, values in groups.items()}  # fmt: skip
     faint = Line(lines["non-members"], "faint", marks=False)
     members = [name for name in groups if name != "non-members"]
+    curves = {name: Line(lines[name], "chosen", marks=False) for name in members}
+    ticks = round_ticks(low - margin, high + margin)
     panels = Panels(
         panels=[
-            LinePanel(
-                name,
-                [faint, Line(lines[name], "chosen", marks=False)],
-                f"median {medians[name]}",
-            )
-            for name in members
+            LinePanel(name, [faint, curves[name]], f"median {medians[name]}") for name in curves
         ],
-        x=[
-            (tick, f"{tick:g}".replace("-", "−"))
-            for tick in round_ticks(low - margin, high + margin)
-        ],
+        x=[(tick, f"{tick:g}".replace("-", "−")) for tick in ticks],
         y=[(0.0, ""), (1.0, "")],
         centre=0.0,
         x_label="robust deviations from the median non-member",
@@ -165,16 +155,14 @@ def _score_groups(rows: CohortRows, settings: AnalysisSettings) -> dict[str, Flo
 
 def _density(values: Floats, places: Floats) -> list[tuple[float, Dot]]:
     """Return a Gaussian kernel density with Silverman's bandwidth; a spike if all are equal."""
-    spread = min(
-        float(np.std(values)), float(np.subtract(*np.quantile(values, [0.75, 0.25]))) / 1.34
-    )
-    width = 0.9 * (spread or float(np.std(values))) * len(values) ** -0.2
+    deviation = float(np.std(values))
+    spread = min(deviation, float(np.subtract(*np.quantile(values, [0.75, 0.25]))) / 1.34)
+    width = 0.9 * (spread or deviation) * len(values) ** -0.2
     width = max(width, float(places[1] - places[0]))
     density = np.exp(-0.5 * ((places[:, None] - values) / width) ** 2).sum(axis=1)
     heights = density / density.max() if density.max() > 0 else np.ones_like(density)
-    return [
-        (float(x), Dot(float(y), 0.0, float(y), "")) for x, y in zip(places, heights, strict=True)
-    ]
+    points = zip(places.tolist(), heights.tolist(), strict=True)
+    return [(x, Dot(y, 0.0, y, "")) for x, y in points]
 
 
 _MAX_PANELS = 6
@@ -230,14 +218,10 @@ def training_picture(arms: Sequence[Arm]) -> Picture | None:
 
 def _first_reads(folder: Path) -> list[int]:
     """Return the tokens before each copy was first read."""
-    first: dict[tuple[str, int], int] = {}
     # A copy that straddles windows, or is read in several epochs, has several rows.
-    columns = ["example_id", "copy", "tokens_before"]
-    for row in read_exposures(folder, columns=columns).to_pylist():
-        if row["tokens_before"] is not None:
-            copy = (row["example_id"], row["copy"])
-            first[copy] = min(first.get(copy, row["tokens_before"]), row["tokens_before"])
-    return list(first.values())
+    rows = read_exposures(folder, columns=["example_id", "copy", "tokens_before"])
+    first = rows.group_by(["example_id", "copy"]).aggregate([("tokens_before", "min")])
+    return first["tokens_before_min"].drop_null().to_pylist()
 
 
 def _line(kind: str, x: Sequence[float], y: Sequence[float]) -> Line:

@@ -141,9 +141,8 @@ def pretrained_name(model: ModelSettings) -> str:
 def _start(arm: ArmSettings) -> str:
     if arm.model.pretrained:
         return f"the pretrained model {pretrained_name(arm.model)}"
-    return (
-        "new weights" if arm.train.mode == "pretrain" else "a base model that had seen none of them"
-    )
+    new = arm.train.mode == "pretrain"
+    return "new weights" if new else "a base model that had seen none of them"
 
 
 def _model(arm: ArmSettings) -> str:
@@ -233,11 +232,8 @@ def pool_notes(pools: Sequence[tuple[str, Mapping[str, Mapping[str, Any]]]]) -> 
 def _dataset_notes(name: str, facts: Mapping[str, Any]) -> list[str]:
     notes = []
     lost = facts["losses"]
-    reasons = ", ".join(
-        f"{count} {loss}" for loss, count in lost.items() if loss not in _STILL_USED
-    )
-    if reasons:
-        notes.append(f"{name}: dropped {reasons}.")
+    if reasons := [f"{count} {loss}" for loss, count in lost.items() if loss not in _STILL_USED]:
+        notes.append(f"{name}: dropped {', '.join(reasons)}.")
     if repeated := facts["repeated_ids"]:
         notes.append(f"{name}: {repeated} rows have the id of an earlier row; all are kept.")
     if pooled := facts["strata_pooled"]["strata"]:

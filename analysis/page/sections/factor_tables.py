@@ -19,13 +19,14 @@ from analysis.factors.doses import (
     copy_responses,
     doubled,
     factor_value,
+    is_copies,
     measure_arms,
     short_number,
     shown_reach,
 )
 from analysis.factors.lines import FittedLine as Fit
 from analysis.factors.study import collect_study
-from analysis.findings import Findings, Row, contaminated_cohorts
+from analysis.findings import Findings, Row, contaminated_cohorts, group_by
 from analysis.page.crossed import MAX_PANELS, AxisHeading, cross
 from analysis.page.drawing.panels import Line, LinePanel, Panels
 from analysis.page.drawing.picture import Picture, picture
@@ -52,7 +53,7 @@ def factor_tables(view: ReportView) -> list[Part]:
         return swept
     responses = [row for row in view.factor_rows if row["kind"] == RESPONSE]
     factors = list(dict.fromkeys(row["factor"] for row in responses))
-    factors += [name for name in view.axes if name not in factors and not _is_copies(name)]
+    factors += [name for name in view.axes if name not in factors and not is_copies(name)]
     factors.sort(key=lambda name: name != COPIES)
     tables = [table for name in factors if (table := _responses(view, responses, name))]
     further = (_best_table(view), _gaps(view), _contrasts(view))
@@ -62,10 +63,6 @@ def factor_tables(view: ReportView) -> list[Part]:
         [fold(table) if len(table.rows) > OPEN_ROWS else table for table in tables],
         [fold(table) for table in further if table is not None],
     )
-
-
-def _is_copies(axis: str) -> bool:
-    return axis.split(".")[0] == COPIES
 
 
 def _responses(view: ReportView, responses: Sequence[Row], factor: str) -> Table | None:
@@ -125,10 +122,8 @@ def _contrasts(view: ReportView) -> Table | None:
 
 def _best_table(view: ReportView) -> Table | None:
     table = view.inputs.analysis.factors
-    places: dict[tuple[str, str], list[Row]] = {}
-    for row in [] if table is None else table.to_pylist():
-        if row["kind"] == BEST:
-            places.setdefault((view.arm_of(row), row["dataset"]), []).append(row)
+    best = (row for row in table.to_pylist() if row["kind"] == BEST) if table else ()
+    places = group_by(best, lambda row: (view.arm_of(row), row["dataset"]))
     return listing(
         "Best detector by arm",
         ("Dataset", "Arm", "May be the best", "Out", "Members", "Seeds"),
@@ -185,9 +180,8 @@ def sweep_pictures(view: ReportView) -> list[Picture | None]:
     """Return a picture an axis that has several values, all of them numbers."""
     tables = contaminated_cohorts(view.tables)
     axes = dict.fromkeys(key for table in tables for key, _ in table.cohort.axes)
-    return [
-        _sweep_picture(view, tables, axis) for axis in axes if len(axis_values(tables, axis)) > 1
-    ]
+    varied = [axis for axis in axes if len(axis_values(tables, axis)) > 1]
+    return [_sweep_picture(view, tables, axis) for axis in varied]
 
 
 def axis_values(tables: Sequence[Findings], axis: str) -> list[float]:
@@ -209,10 +203,9 @@ def _sweep_picture(view: ReportView, tables: Sequence[Findings], axis: str) -> P
     values = axis_values(tables, axis)
     logarithmic = values[0] > 0 and values[-1] / values[0] >= _DECADE
     names = view.few(view.shown)
-    arms: dict[str, list[Findings]] = {}
-    for table in tables:
-        other_axes = arm_words(pair for pair in table.cohort.axes if pair[0] != axis)
-        arms.setdefault(other_axes, []).append(table)
+    arms = group_by(
+        tables, lambda table: arm_words(pair for pair in table.cohort.axes if pair[0] != axis)
+    )
 
     def row(detector: str, arm: str) -> AxisHeading:
         words = ", ".join(filter(None, (view.title(detector), arm)))
@@ -223,12 +216,7 @@ def _sweep_picture(view: ReportView, tables: Sequence[Findings], axis: str) -> P
         return AxisHeading(label, name=f"{value:g}", at=log10(value) if logarithmic else value)
 
     crossed = cross(
-        (
-            (name, arm, table)
-            for arm, arm_tables in arms.items()
-            for name in names
-            for table in arm_tables
-        ),
+        ((name, arm, table) for arm, own in arms.items() for name in names for table in own),
         lambda item: row(item[0], item[1]),
         lambda item: column(_value(item[2], axis)),
         unit=AUC,
@@ -249,18 +237,13 @@ def _sweep_picture(view: ReportView, tables: Sequence[Findings], axis: str) -> P
 
 def dose_response_picture(view: ReportView) -> Picture | None:
     """Return the fitted lines, one panel per arm and detector; None without any."""
-    inputs, names = view.inputs, view.few(view.shown)
-    study = collect_study(inputs.arms, inputs.analysis.choices, inputs.analysis_settings)
+    settings, names = view.inputs.analysis_settings, view.few(view.shown)
+    study = collect_study(view.inputs.arms, view.inputs.analysis.choices, settings)
+    measured = {n: measure_arms(study, n, settings) for n in names if n in study.detectors}
     fitted = [
         (response, response.line)
-        for name in names
-        if name in study.detectors
-        for response in copy_responses(
-            study,
-            measure_arms(study, name, inputs.analysis_settings),
-            name,
-            confidence=inputs.analysis_settings.confidence,
-        )
+        for name, arms in measured.items()
+        for response in copy_responses(study, arms, name, confidence=settings.confidence)
         if response.dataset == POOLED and isinstance(response.line, Fit)
     ]
     if not fitted:

@@ -46,9 +46,8 @@ def headline_contrasts(view: ReportView) -> list[Row]:
     contrasts: dict[str, Row] = {}
     for row in view.changes(CONTRAST):
         axis = row["factor"]
-        elsewhere = all(
-            row[axis_column(key)] == value for key, value in own_axes.items() if key != axis
-        )
+        others = {axis_column(key): value for key, value in own_axes.items() if key != axis}
+        elsewhere = others.items() <= row.items()
         if elsewhere and axis in own_axes and own_axes[axis] in (row["level"], row["versus"]):
             contrasts[axis] = row
     return list(contrasts.values())
@@ -104,8 +103,7 @@ def _sentence(view: ReportView, contrasts: Sequence[Row]) -> str:
     """Return a sentence on the effect of each change to the headline's arm."""
     clauses = []
     for row in contrasts:
-        words = view.arm_of(row)
-        place = f" ({words})" if words else ""
+        place = f" ({words})" if (words := view.arm_of(row)) else ""
         clauses.append(f"{change_words(row)} {_describe_effect(row)}{place}")
     return f"{capital('; '.join(clauses))}."
 

@@ -3,6 +3,7 @@
 Decisions are for whole datasets, and row by row with a bound on the share of errors.
 """
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from math import isfinite, isnan, log10, nan
 
@@ -11,7 +12,7 @@ import pyarrow as pa
 
 from analysis.arm import UPPER_BOUNDS, Cohort
 from analysis.dataset_detectors.detector import POOLED, dataset_detector_names, get_dataset_detector
-from analysis.findings import Findings, Row
+from analysis.findings import Findings, Row, group_by
 from analysis.intervals.estimate import Estimate
 from analysis.intervals.influence import Floats
 from analysis.page.drawing.panels import Line, LinePanel, Panels
@@ -267,10 +268,8 @@ def flagged_parts(
         return []
     rows = [arm[name] for name in detectors if name in arm]
     level = f"{100 * rows[0]['level']:g} %"
-    calibrations: dict[tuple[int, int, float], list[Row]] = {}
-    for row in rows:
-        own = (row["calibration_rows"], row["calibration_groups"], row["smallest_p"])
-        calibrations.setdefault(own, []).append(row)
+    columns = ("calibration_rows", "calibration_groups", "smallest_p")
+    calibrations = group_by(rows, lambda row: tuple(row[name] for name in columns))
     # A detector whose p-values are all above the level is named with its calibration instead.
     none = [row for row in rows if not row["flagged"] and row["smallest_p"] <= row["level"]]
     table = listing(
@@ -325,12 +324,12 @@ def _flagged_control(flagged: pa.Table, model: str, level: str) -> str:
     own = _rows(flagged, {"model": model} | _ALL)
     if not own:
         return ""
-    wrong: dict[str, int] = {}
+    counted: Counter[str] = Counter()
     for row in own:
-        if row["flagged"]:
-            wrong[row["detector"]] = wrong.get(row["detector"], 0) + row["flagged"]
+        counted[row["detector"]] += row["flagged"]
+    # Those above zero.
+    detectors, wrong = len(counted), +counted
     counts = ", ".join(f"{detector} ({count:,})" for detector, count in wrong.items())
-    detectors = len({row["detector"] for row in own})
     outcome = f"none of {detectors} detectors flags a row."
     if wrong:
         outcome = (

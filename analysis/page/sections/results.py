@@ -17,7 +17,7 @@ from typing import NamedTuple
 import numpy as np
 
 from analysis.adjusted import ADJUSTED_AUC
-from analysis.arm import Cohort
+from analysis.arm import Cohort, DetectorColumn
 from analysis.arm_labels import arm_words
 from analysis.copy_bins import ALL
 from analysis.findings import Findings, Row, contaminated_cohorts
@@ -270,23 +270,19 @@ def surp_picture(view: ReportView) -> Picture | None:
     if not holding or choice is None:
         return None
     places = {
-        column: place
+        column.setting: place
         for column in holding[0].grid(_SURP)
         if (place := _thresholds(column.setting)) and all(column in arm.index for arm in holding)
     }
+    columns = [DetectorColumn(_SURP, setting) for setting in places]
     entropies = sorted({entropy for entropy, _ in places.values()})
     percents = sorted({percent for _, percent in places.values()}, reverse=True)
-    aucs = setting_aucs(holding, list(places), split="test", max_unscored=settings.max_unscored)
+    aucs = setting_aucs(holding, columns, split="test", max_unscored=settings.max_unscored)
     grid = dict(zip(places.values(), aucs.tolist(), strict=True))
     if min(len(entropies), len(percents)) < 2 or not np.isfinite(aucs).any():
         return None
-    place_of_setting = {column.setting: place for column, place in places.items()}
     settings_of = {"chosen": choice.tuned, "default": choice.default}
-    marked = {
-        word: place_of_setting[name]
-        for word, name in settings_of.items()
-        if name in place_of_setting
-    }
+    marked = {word: places[name] for word, name in settings_of.items() if name in places}
     texts = {word: _place_text(grid, place) for word, place in marked.items()}
     members = sum(int((arm.test & arm.member & (arm.copies > 0)).sum()) for arm in holding)
     others = sum(int((arm.test & ~arm.member).sum()) for arm in holding)
@@ -330,9 +326,8 @@ def surp_picture(view: ReportView) -> Picture | None:
 def _thresholds(setting: str) -> _Place | None:
     """Return ε and k of a setting that differs from the default in nothing else."""
     parts = dict(part.partition("=")[::2] for part in setting.split(":"))
-    return (
-        (float(parts["entropy"]), float(parts["k"])) if parts.keys() == {"entropy", "k"} else None
-    )
+    differs_otherwise = parts.keys() != {"entropy", "k"}
+    return None if differs_otherwise else (float(parts["entropy"]), float(parts["k"]))
 
 
 def _place_text(grid: Mapping[_Place, float], place: _Place) -> str:

@@ -6,7 +6,7 @@ import pyarrow as pa
 
 from analysis.arm import axis_column
 from analysis.arm_labels import arm_words
-from analysis.findings import Findings, Row
+from analysis.findings import Findings, Row, group_by
 from analysis.intervals.estimate import Estimate
 from analysis.metrics import AUC, POOLED
 from analysis.page.parts import Note, Section, answer, folded
@@ -60,14 +60,11 @@ def _sentence(row: Row, axes: Sequence[str], n_tests: int) -> str:
     """Return the verdict on one arm, at level 0.05 over all arms (Bonferroni)."""
     arm = _arm(row, axes)
     more_likely = "more likely" if row["p_value"] < 0.05 / n_tests else "not detectably more likely"
+    rho = RHO.text(row["value"], row["low"], row["high"])
     return (
         f"{f'{arm[0].upper()}{arm[1:]}: m' if arm else 'M'}embers that were seen later are "
-        f"{more_likely} ({RHO.text(row['value'], row['low'], row['high'])}, p {_p(row)})."
+        f"{more_likely} ({rho}, p {p_text(row['p_value'])})."
     )
-
-
-def _p(row: Row) -> str:
-    return "" if row["p_value"] is None else p_text(row["p_value"])
 
 
 def _correlations(rows: Sequence[Row], axes: Sequence[str]) -> Table | None:
@@ -77,10 +74,10 @@ def _correlations(rows: Sequence[Row], axes: Sequence[str]) -> Table | None:
         ("Dataset", "Arm", "Rank correlation", "p", "Members", "Reference", "Note"),
         [
             (
-                _dataset(row),
+                "all datasets" if row["dataset"] == POOLED else row["dataset"],
                 _arm(row, axes),
                 RHO.brief(row),
-                _p(row),
+                p_text(row["p_value"]),
                 f"{row['n_members']:,}",
                 _REFERENCES.get(row["versus"], ""),
                 Estimate.of(row).note,
@@ -95,17 +92,12 @@ def _correlations(rows: Sequence[Row], axes: Sequence[str]) -> Table | None:
     )
 
 
-def _dataset(row: Row) -> str:
-    return "all datasets" if row["dataset"] == POOLED else row["dataset"]
-
-
 def _contrasts(insertion: pa.Table, axes: Sequence[str]) -> Table | None:
     """Return one row per pair of checkpoints, datasets pooled."""
-    pairs: dict[tuple[str, str], list[Row]] = {}
-    for row in insertion.to_pylist():
-        if row["dataset"] == POOLED:
-            steps = f"{row['from_step']} to {row['to_step']}"
-            pairs.setdefault((steps, _arm(row, axes)), []).append(row)
+    pairs = group_by(
+        (row for row in insertion.to_pylist() if row["dataset"] == POOLED),
+        lambda row: (f"{row['from_step']} to {row['to_step']}", _arm(row, axes)),
+    )
     return listing(
         "Insertion contrast",
         (

@@ -6,7 +6,7 @@ import pyarrow as pa
 
 from analysis.arm import Cohort, axis_column
 from analysis.copy_bins import ALL, copies_order, is_dose, merge_bins
-from analysis.findings import Row
+from analysis.findings import Row, group_by
 from analysis.intervals.estimate import Estimate
 from analysis.page.crossed import AxisHeading, cross, doublings
 from analysis.page.drawing.picture import Picture, picture
@@ -39,9 +39,9 @@ def trajectory_section(tables: Mapping[str, pa.Table], axes: Sequence[str]) -> S
     sentences: list[str] = []
     progress: list[Table] = []
     fading: list[Table] = []
-    arms = list(dict.fromkeys(_arm(row, axes) for row in pooled))
-    for arm in arms:
-        progress += _progress(arm, [row for row in pooled if _arm(row, axes) == arm], best)
+    arms = group_by(pooled, lambda row: _arm(row, axes))
+    for arm, own in arms.items():
+        progress += _progress(arm, own, best)
         rows = [row for row in fading_rows if _arm(row, axes) == arm]
         for name in fading_detectors(best, len(arms)):
             sentences += _sentences(arm, rows, name)
@@ -62,13 +62,11 @@ def best_detectors(progress: Sequence[Row]) -> list[str]:
     Args:
         progress: rows of trajectory.parquet, datasets pooled.
     """
-    quality: dict[str, list[float]] = {}
-    for row in progress:
-        if row["copies"] == ALL and row["selection"] == "tuned" and row["value"] == row["value"]:
-            quality.setdefault(row["detector"], []).append(row["value"])
-    names = list(quality)
-    means = [sum(values) / len(values) for values in quality.values()]
-    ranked = [names[at] for at in highest_first(means)]
+    tuned = [row for row in progress if row["copies"] == ALL and row["selection"] == "tuned"]
+    measured = (row for row in tuned if row["value"] == row["value"])
+    rows = group_by(measured, lambda row: str(row["detector"]))
+    means = [sum(row["value"] for row in own) / len(own) for own in rows.values()]
+    ranked = [list(rows)[at] for at in highest_first(means)]
     if LOSS in ranked[_MAX_DETECTORS:]:
         return [*ranked[: _MAX_DETECTORS - 1], LOSS]
     return ranked[:_MAX_DETECTORS]
@@ -287,15 +285,11 @@ def _fading_tables(arm: str, rows: Sequence[Row], detector: str) -> list[Table]:
     aucs = [row for row in _tuned_rows(rows, detector) if row["metric"] == AUC]
     aucs = [row for row in aucs if row["copies"] == ALL or is_dose(row["copies"])]
     cells = {(row["copies"], row["steps_since_copy"]): row for row in aucs}
-    bins = dict.fromkeys(
-        row["steps_since_copy"] for row in sorted(aucs, key=lambda row: row["steps_since_copy_low"])
-    )
+    aucs.sort(key=lambda row: row["steps_since_copy_low"])
+    bins = dict.fromkeys(row["steps_since_copy"] for row in aucs)
+    labels = sorted({label for label, _ in cells}, key=copies_order)
     crossed = cross(
-        (
-            (label, since)
-            for label in sorted({label for label, _ in cells}, key=copies_order)
-            for since in bins
-        ),
+        ((label, since) for label in labels for since in bins),
         lambda item: AxisHeading(item[0]),
         lambda item: AxisHeading("1 step" if item[1] == "1" else f"{item[1]} steps"),
         unit=AUCS,

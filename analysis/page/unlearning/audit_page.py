@@ -13,7 +13,7 @@ from pathlib import Path
 from analysis.findings import Row, read_table
 from analysis.intervals.estimate import Estimate
 from analysis.page.drawing.elements import round_limits
-from analysis.page.drawing.matrix import Matrix, MatrixAxis, MatrixColumn, MatrixRow
+from analysis.page.drawing.matrix import AxisHeading, Matrix, MatrixAxis
 from analysis.page.drawing.picture import Picture, picture
 from analysis.page.parts import (
     Badge,
@@ -134,10 +134,10 @@ def _sentences(cells: Mapping[str, Estimate], record: Row, chunks: int) -> list[
     """Return the shares that the models still write, and the verdict with its meaning."""
     head, verdict, meaning = record["headline"].rpartition(f"{record['verdict'].capitalize()}: ")
     counted = f"{verdict}{meaning} {with_noun(chunks, 'text')} audited; 95 % intervals."
-    shares = _shares(cells)
+    shares = [cells[name] for name in _WRITTEN if name in cells and cells[name].available]
     if len(shares) < len(_WRITTEN):
         return [f"{head.strip()} Verdict: {record['verdict']}.", counted]
-    original, unlearned = (PERCENT.text(*cell[:3]) for cell in shares.values())
+    original, unlearned = (PERCENT.text(*share[:3]) for share in shares)
     levels = {name: round(level) for name, level in record["levels"].items()}
     other = f", of the original {levels['original']:,}" if len({*levels.values()}) > 1 else ""
     return [
@@ -149,9 +149,10 @@ def _sentences(cells: Mapping[str, Estimate], record: Row, chunks: int) -> list[
     ]
 
 
-def _shares(cells: Mapping[str, Estimate]) -> dict[str, Estimate]:
-    """Return the share of texts that each model still writes, if it has an interval."""
-    return {name: cells[name] for name in _WRITTEN if name in cells and cells[name].available}
+def _available(cells: Mapping[str, Estimate], labels: Mapping[str, str]) -> dict[str, Estimate]:
+    """Return the numbers that have an interval, by their labels."""
+    cells = {name: cell for name, cell in cells.items() if cell.available}
+    return {label: cells[name] for name, label in labels.items() if name in cells}
 
 
 def _texts_picture(chunks: Sequence[tuple[Row, Closest]], record: Row) -> Picture | None:
@@ -163,20 +164,16 @@ def _texts_picture(chunks: Sequence[tuple[Row, Closest]], record: Row) -> Pictur
     # Without a control, the amount of text written by chance is unknown.
     levels = {name: nan if level is None else level for name, level in record["levels"].items()}
     columns = [
-        MatrixColumn(
-            model.capitalize(),
-            [
-                _words_dot(f"{_name(row)}: {model}", own[model][LONGEST]) if model in own else None
-                for row, own in visible
-            ],
-            rule=levels.get(model, levels["unlearned"]),
+        (
+            AxisHeading(model.capitalize(), rule=levels.get(model, levels["unlearned"])),
+            [_words_dot(row, model, own[model]) if model in own else None for row, own in visible],
         )
         for model in models
     ]
     words = [own[model][LONGEST] for _, own in visible for model in models if model in own]
     _, high = round_limits([*words, max(levels.values()) + 1], 5, 0.0, 1.0)
     matrix = Matrix(
-        rows=[MatrixRow(_name(row)) for row, _ in visible],
+        rows=[AxisHeading(_name(row)) for row, _ in visible],
         columns=columns,
         axis=MatrixAxis(0.0, high, 0.0, ((0.0, "0"), (high, f"{high:g}"))),
         label=f"Longest run of true words that {len(models)} models write of {len(visible)} texts",
@@ -192,8 +189,10 @@ def _texts_picture(chunks: Sequence[tuple[Row, Closest]], record: Row) -> Pictur
     return picture("still-written", title, caption, matrix, _LEFT)
 
 
-def _words_dot(head: str, words: float) -> Dot:
-    return Dot(words, nan, nan, f"{head} writes {words:g} true words in a row", text=f"{words:g}")
+def _words_dot(row: Row, model: str, written: Row) -> Dot:
+    words = written[LONGEST]
+    hover = f"{_name(row)}: {model} writes {words:g} true words in a row"
+    return Dot(words, nan, nan, hover, text=f"{words:g}")
 
 
 def _models(chunks: Sequence[tuple[Row, Closest]]) -> list[str]:
@@ -203,14 +202,8 @@ def _models(chunks: Sequence[tuple[Row, Closest]]) -> list[str]:
 
 def _side_pictures(cells: Mapping[str, Estimate]) -> list[Part]:
     """Return the share that each model writes, and the losses that the checks use."""
-    shares = {
-        name.removeprefix("remembered_").capitalize(): cell for name, cell in _shares(cells).items()
-    }
-    losses = {
-        label: cells[name]
-        for name, label in _DIFFERENCES.items()
-        if name in cells and cells[name].available
-    }
+    names = {name: name.removeprefix("remembered_").capitalize() for name in _WRITTEN}
+    shares, losses = (_available(cells, labels) for labels in (names, _DIFFERENCES))
     ends = [end for cell in losses.values() for end in (cell.low, cell.high)]
     low, high = round_limits(ends, 0.1, -2 * MARGIN, 2 * MARGIN)
     share_axis = MatrixAxis(0.0, 1.0, 0.0, ((0.0, "0"), (0.5, "50 %"), (1.0, "100 %")))
@@ -236,26 +229,23 @@ def _rows_picture(
 ) -> Picture | None:
     """Return a row per number with its interval; None without any."""
     dots = [unit.dot(label, cell) for label, cell in cells.items()]
-    if not dots:
-        return None
     matrix = Matrix(
-        rows=[MatrixRow(label) for label in cells],
-        columns=[MatrixColumn("", dots)],
+        rows=[AxisHeading(label) for label in cells],
+        columns=[(AxisHeading(""), dots)],
         axis=axis,
         label=f"{title}: " + "; ".join(dot.hover for dot in dots if dot),
         row_height=24.0,
     )
-    return picture(name, title, caption, matrix, _RIGHT)
+    return picture(name, title, caption, matrix if dots else None, _RIGHT)
 
 
 def _badges(record: Row) -> Badges:
     """Return a badge per check: its answer."""
-    answers = {name: check["answer"] for name, check in record["checks"].items()}
-    failed = {name: "" if answer == UNKNOWN else "failed" for name, answer in answers.items()}
-    badges = [
-        Badge(_CHECKS.get(name, name), "passed" if text.startswith(YES) else failed[name], [text])
-        for name, text in answers.items()
-    ]
+    badges = []
+    for name, check in record["checks"].items():
+        mark = "" if check["answer"] == UNKNOWN else "failed"
+        mark = "passed" if check["answer"].startswith(YES) else mark
+        badges.append(Badge(_CHECKS.get(name, name), mark, [check["answer"]]))
     return Badges(badges, "checks")
 
 

@@ -6,7 +6,7 @@ from pathlib import PurePosixPath
 from analysis.copy_bins import ALL, copies_order
 from analysis.findings import Row
 from analysis.intervals.estimate import Estimate
-from analysis.page.parts import Note, Part, fold, fold_items, present
+from analysis.page.parts import OPEN_ROWS, Note, Part, fold, fold_items, present
 from analysis.page.table import Table, copies_text, listing
 from analysis.page.unlearning.study import method_title, readable
 from analysis.page.unlearning.tables import NUMBER, spread
@@ -22,8 +22,6 @@ _SHARES = {
     "calibrated_edge": "Edge with 5 % false positives",
 }
 _BY_COPIES = {"flagged": "flagged", "remembered_unlearned": "still written"}
-_OPEN_ROWS = 12
-"""Longer tables after the first are folded."""
 
 
 def audits_parts(audits: Sequence[Row], audit_pages: Sequence[str]) -> list[Part]:
@@ -43,7 +41,7 @@ def audits_parts(audits: Sequence[Row], audit_pages: Sequence[str]) -> list[Part
     return present(
         Note(sentence, "say") if sentence else None,
         [
-            fold(table) if at and len(table.rows) > _OPEN_ROWS else table
+            fold(table) if at and len(table.rows) > OPEN_ROWS else table
             for at, table in enumerate(audit_tables(audits))
         ],
         Note("Text by text, with the closest continuation of each model:", "prose", pages)
@@ -97,11 +95,10 @@ def audit_tables(rows: Sequence[Row]) -> list[Table]:
     ]
     heads = {dose: copies_text(dose) for dose in doses}
     title = "The ratio rule"
+    by_copies = by_copies if len(doses) > 1 else []
     tables = [
         _table(title, together, "quantity", _SHARES, caption),
-        _table("The rule, by copies", by_copies, "copies", heads, "Means over the seeds.")
-        if len(doses) > 1
-        else None,
+        _table("The rule, by copies", by_copies, "copies", heads, "Means over the seeds."),
         _table(f"{title} by seed" if together else title, seeds, "quantity", _SHARES, caption),
     ]
     return [table for table in tables if table is not None]

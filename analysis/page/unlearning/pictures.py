@@ -140,11 +140,10 @@ def position_picture(models: Sequence[ModelVerdict], names: Names = NO_NAMES) ->
 
     def head(row: Row) -> AxisHeading:
         words, detector = measure_name(row, names), row["detector"]
-        if row["measure"] != "auc":
-            return AxisHeading(words.capitalize(), group="Text reproduced", said=words, rule=1.0)
-        return AxisHeading(
-            names.get(detector, detector), group="AUC of a detector", said=words, rule=1.0
-        )
+        label, group = words.capitalize(), "Text reproduced"
+        if row["measure"] == "auc":
+            label, group = names.get(detector, detector), "AUC of a detector"
+        return AxisHeading(label, group=group, said=words, rule=1.0)
 
     axis = MatrixAxis(-0.5, 1.5, 0.0, ((0.0, "0"), (1.0, "1")), zone=(-0.5, 0.5))
     label = (
@@ -159,11 +158,7 @@ def position_picture(models: Sequence[ModelVerdict], names: Names = NO_NAMES) ->
     )
     if len(models) > MAX_MODELS:
         caption += f" {len(models) - MAX_MODELS} more models are in the tables."
-    return (
-        None
-        if matrix is None
-        else picture("positions", "Position of each method", caption, matrix, _LEFT)
-    )
+    return picture("positions", "Position of each method", caption, matrix, _LEFT)
 
 
 def cost_picture(models: Sequence[ModelVerdict], margin: float) -> Picture | None:
@@ -175,13 +170,10 @@ def cost_picture(models: Sequence[ModelVerdict], margin: float) -> Picture | Non
     """
 
     def head(row: Row) -> AxisHeading | None:
+        if "log_probability" not in row["measure"]:
+            return None
         less, name = f"minus {row['versus']}", measure_name(row)
-        is_log_probability = "log_probability" in row["measure"]
-        return (
-            AxisHeading(less, group=name.capitalize(), said=f"{name} {less}")
-            if is_log_probability
-            else None
-        )
+        return AxisHeading(less, group=name.capitalize(), said=f"{name} {less}")
 
     axis = MatrixAxis(-2 * margin, 2 * margin, 0.0, ((0.0, "0"),), zone=(-margin, inf))
     label = (
@@ -193,7 +185,7 @@ def cost_picture(models: Sequence[ModelVerdict], margin: float) -> Picture | Non
         "Log-probability of texts that should be kept, nats per token. Shaded: a loss of at "
         f"most {margin:g}. Ruined: for one kind of text both intervals are left of it."
     )
-    return None if matrix is None else picture("cost", "Utility cost", caption, matrix, _RIGHT)
+    return picture("cost", "Utility cost", caption, matrix, _RIGHT)
 
 
 def _verdict_matrix(

@@ -254,9 +254,7 @@ def _cost_sentence(models: Sequence[ModelVerdict], margin: float) -> str:
         measure: [name for name, measures in verdicts.items() if measures.get(measure) == {LOST}]
         for measure in all_measures
     }
-    safe = [
-        name for name, measures in verdicts.items() if set().union(*measures.values()) == {KEPT}
-    ]
+    safe = [name for name, own in verdicts.items() if set().union(*own.values()) == {KEPT}]
     undecided = len(verdicts.keys() - {*safe, *(name for names in lost.values() for name in names)})
     parts = [
         f"{listed(names)} surely lost {MEASURES.get(measure, measure)}"

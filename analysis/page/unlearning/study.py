@@ -12,7 +12,7 @@ from itertools import takewhile
 
 from analysis.arm import arm_label
 from analysis.copy_bins import ALL, copies_order, is_dose
-from analysis.findings import Findings, Row
+from analysis.findings import Findings, Row, group_by
 from analysis.intervals.estimate import Estimate
 from analysis.unlearning.verdict import Names
 
@@ -51,9 +51,7 @@ def by_arm(rows: Sequence[Row], first: str = "model") -> dict[str, Findings]:
         rows: of a question about unlearned models; their keys are in the order of its columns.
         first: the column after the swept axes.
     """
-    arms: dict[str, list[Row]] = {} if rows else {"": []}
-    for row in readable(rows, first):
-        arms.setdefault(row["arm"], []).append(row)
+    arms = group_by(readable(rows, first), lambda row: row["arm"]) or {"": []}
     return {name: Findings(arm_rows, place=_PLACE) for name, arm_rows in arms.items()}
 
 

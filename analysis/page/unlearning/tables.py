@@ -95,9 +95,8 @@ def _main_tables(arm: UnlearningArm) -> dict[str, Table | None]:
     auc = {"detector": arm.detector}
     versus = {"of": VERSUS_RETRAINED}
     retained, general = "retain_log_probability", "general_log_probability"
-    documents = max(
-        (row["groups"] for row in arm.found.rows if row["measure"] == general), default=0
-    )
+    groups = (row["groups"] for row in arm.found.rows if row["measure"] == general)
+    documents = max(groups, default=0)
     counted = f" General text: {documents:,} documents, the same in all seeds." if documents else ""
     return {
         _FORGETTING: _table(
@@ -174,11 +173,8 @@ def _further_tables(arm: UnlearningArm) -> dict[str, Table | None]:
     conditions = [
         gap(name, place={**auc, "of": f"{CONDITION}{name}"}) for name in arm.qualifiers(CONDITION)
     ]
-    datasets = [
-        _Column(dataset, "auc", {**auc, "dataset": dataset})
-        for dataset in arm.found.values("dataset")
-        if dataset != ALL
-    ]
+    names = [name for name in arm.found.values("dataset") if name != ALL]
+    datasets = [_Column(name, "auc", {**auc, "dataset": name}) for name in names]
     title = arm.title(arm.detector)
     return {
         "copies": _table(
@@ -206,11 +202,8 @@ def _table(arm: UnlearningArm, title: str, caption: str, *columns: _Column) -> T
     """Return a row per model and a column per number; None without any."""
     rows, counted_rows = [], []
     for model, method in arm.models:
-        places = [
-            {"model": model, "method": method, "measure": column.measure, **column.place}
-            for column in columns
-        ]
-        measured_rows = [arm.found.row(**place) for place in places]
+        own = arm.found.where(model=model, method=method)
+        measured_rows = [own.row(measure=column.measure, **column.place) for column in columns]
         cells = [column.written(row) for column, row in zip(columns, measured_rows, strict=True)]
         if any(cells):
             rows.append((model_text(model, method), *cells))

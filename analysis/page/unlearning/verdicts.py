@@ -6,16 +6,17 @@ measure is picked by its result. *Near*: the whole interval is within half the d
 retrained model (0) to the original (1).
 """
 
+from collections import Counter
 from collections.abc import Sequence
 from math import isfinite
 from typing import NamedTuple
 
-from analysis.findings import Row
+from analysis.findings import Row, group_by
 from analysis.intervals.clustered import FROM_SEEDS
 from analysis.intervals.estimate import Estimate
 from analysis.page.parts import Badge, Badges
 from analysis.page.unlearning.study import UNLEARNED, by_arm, method_title, whole
-from analysis.page.unlearning.tables import NUMBER, counts_text, number_unit
+from analysis.page.unlearning.tables import counts_text, number_unit
 from analysis.unlearning.verdict import (
     ALL,
     DIVERGED,
@@ -96,11 +97,9 @@ def _find_decisive(verdict: str, rows: Sequence[Row]) -> Row | None:
     smaller loss stands for both.
     """
     if verdict == RUINED:
-        lost: dict[str, list[Row]] = {}
-        for row in rows:
-            if row["kind"] == "utility" and isfinite(row["high"]):
-                lost.setdefault(row["measure"], []).append(row)
-        both = [pair for pair in lost.values() if {row["verdict"] for row in pair} == {LOST}]
+        utility = (row for row in rows if row["kind"] == "utility" and isfinite(row["high"]))
+        pairs = group_by(utility, lambda row: row["measure"]).values()
+        both = [pair for pair in pairs if {row["verdict"] for row in pair} == {LOST}]
         return max(both[0], key=lambda row: row["high"]) if both else None
     if verdict in (*_UNDECIDED, DIVERGED):
         return None
@@ -141,9 +140,7 @@ def unlearning_headline(models: Sequence[ModelVerdict]) -> str:
     Args:
         models: with their verdicts.
     """
-    groups: dict[str, list[ModelVerdict]] = {}
-    for model in best_first(models):
-        groups.setdefault(model.verdict, []).append(model)
+    groups = group_by(best_first(models), lambda model: model.verdict)
     methods = list(dict.fromkeys(model.method for model in models))
     arms = len({model.arm for model in models})
     alone = len(methods) == 1 and len(groups) == 1
@@ -162,14 +159,8 @@ def _subject(group: Sequence[ModelVerdict], methods: Sequence[str], arms: int) -
     """Name the methods of a group, each with its number of arms if not all are in it."""
     if len(methods) > 1 and len(group) == len(methods) * arms:
         return "Both methods" if len(methods) == 2 else f"All {len(methods)} methods"
-    members = [model.method for model in group]
-    counts = {method: members.count(method) for method in members}
-    return listed(
-        [
-            method if count == arms else f"{method} in {count} of {arms} arms"
-            for method, count in counts.items()
-        ]
-    )
+    counts = Counter(model.method for model in group).items()
+    return listed([name if n == arms else f"{name} in {n} of {arms} arms" for name, n in counts])
 
 
 def listed(names: Sequence[str]) -> str:
@@ -189,9 +180,9 @@ def _numbers(group: Sequence[ModelVerdict]) -> str:
     unit = number_unit(rows[0])
     ends = unit.ends(min(row["low"] for row in rows), max(row["high"] for row in rows))
     number = unit.brief(rows[0]) if len(rows) == 1 else f"within {ends}"
-    return (
-        f" ({measure_name(rows[0])} {number}{measure_unit(rows[0])})" if ruined else f" ({number})"
-    )
+    if ruined:
+        number = f"{measure_name(rows[0])} {number}{measure_unit(rows[0])}"
+    return f" ({number})"
 
 
 def verdict_badges(models: Sequence[ModelVerdict], anchor: str, names: Names = NO_NAMES) -> Badges:
@@ -199,14 +190,8 @@ def verdict_badges(models: Sequence[ModelVerdict], anchor: str, names: Names = N
     badges = []
     for model in best_first(models[:MAX_MODELS]):
         mark = "" if model.verdict in _UNDECIDED else "failed"
+        mark = "passed" if model.verdict == NEAR else mark
         row = model.decisive
-        unit = number_unit(row) if row else NUMBER
-        decided = [measure_name(row, names), unit.brief(row)] if row else []
-        badges.append(
-            Badge(
-                model.name,
-                "passed" if model.verdict == NEAR else mark,
-                [model.verdict, *decided],
-            )
-        )
+        decided = [measure_name(row, names), number_unit(row).brief(row)] if row else []
+        badges.append(Badge(model.name, mark, [model.verdict, *decided]))
     return Badges(badges, anchor, "Verdicts")

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from analysis.arm import cohorts, load_arm
+from analysis.auc_cells import PreparedCohort
 from analysis.correction.question import correction_rows
 from analysis.results import analyse
 from analysis.selection.tuning import choose_settings
@@ -28,7 +29,8 @@ WHOLE = FAST.model_copy(update={"min_members": 1000})
 def ask(*arms, settings: AnalysisSettings = WHOLE):
     ((cohort, same),) = cohorts(arms).items()
     loaded = [load_arm(arm) for arm in same]
-    return correction_rows(cohort, loaded, choose_settings(loaded, settings), settings)
+    work = PreparedCohort.prepare(cohort, loaded, [], settings)
+    return correction_rows(work, choose_settings(loaded, settings))
 
 
 def test_findings_have_every_estimator_by_detector_size_and_share(tmp_path):

@@ -7,6 +7,7 @@ import pytest
 from scipy.stats import norm
 
 from analysis.arm import DetectorColumn, LoadedArm
+from analysis.auc_cells import PreparedCohort
 from analysis.decisions.flagged import benjamini_hochberg, clustered_share, flagged_rows, p_values
 from analysis.findings import table_schema
 from analysis.settings import AnalysisSettings
@@ -132,7 +133,7 @@ def test_rows_of_an_arm_match_a_manual_count(truth_and_models):
     _, by_model = truth_and_models
     arm = by_model["contaminated"]
     settings = AnalysisSettings(false_discovery_rate=0.5)
-    rows = flagged_rows(arm.cohort, arm.loaded, (), settings)
+    rows = flagged_rows(PreparedCohort.prepare(arm.cohort, arm.loaded, [], settings))
     assert {row["dataset"] for row in rows} == {"all", "news", "books"}
     assert set(rows[0]) == set(table_schema("flagged", ["copies"]).names)
     (loaded,) = arm.loaded
@@ -166,7 +167,7 @@ def test_members_without_copies_are_apart_or_non_members(truth_and_models):
     counts = {}
     for treatment in ("apart", "nonmember"):
         settings = AnalysisSettings(zero_copies=treatment)
-        rows = flagged_rows(arm.cohort, changed, (), settings)
+        rows = flagged_rows(PreparedCohort.prepare(arm.cohort, changed, [], settings))
         (row,) = [row for row in rows if row["detector"] == "loss" and row["dataset"] == "all"]
         counts[treatment] = (row["n_members"], row["n_nonmembers"])
     before = int((loaded.member & loaded.test).sum())
@@ -179,8 +180,10 @@ def test_seeds_are_flagged_separately_and_counted_together(truth_and_models):
     arm = by_model["contaminated"]
     (loaded,) = arm.loaded
     twice = [loaded, replace(loaded, arm=replace(loaded.arm, seed=1))]
-    single = flagged_rows(arm.cohort, [loaded], (), AnalysisSettings())
-    double = flagged_rows(arm.cohort, twice, (), AnalysisSettings())
+    single, double = (
+        flagged_rows(PreparedCohort.prepare(arm.cohort, seeds, [], AnalysisSettings()))
+        for seeds in ([loaded], twice)
+    )
     for first, second in zip(single, double, strict=True):
         assert second["flagged"] == 2 * first["flagged"]
         assert second["n_seeds"] == 2

@@ -72,6 +72,21 @@ TextKey = tuple[str, str]
 """example_id and variant: the name of a copy's text."""
 
 
+class TrainedWindow(NamedTuple):
+    """A window on which the model was trained."""
+
+    epoch: int
+    """From 0."""
+    step: int
+    """The optimiser step that the window was part of, from 1."""
+    window: int
+    """Its index in the stream."""
+    tokens_before: int
+    """Tokens in the windows before it, in training order."""
+    rank: int = 0
+    """The process that trained on it."""
+
+
 class ExposureRecorder:
     """Collects the exposures of one training run.
 
@@ -93,27 +108,14 @@ class ExposureRecorder:
         self._rows: list[dict[str, Any]] = []
         self._reached: set[CopyName] = set()
 
-    def record(
-        self,
-        *,
-        epoch: int,
-        step: int,
-        window: int,
-        tokens_before: int,
-        ids: npt.NDArray[np.int64],
-        rank: int = 0,
-    ) -> None:
+    def record(self, fed: TrainedWindow, ids: npt.NDArray[np.int64]) -> None:
         """Record one window on which the model is trained.
 
         Args:
-            epoch: from 0.
-            step: the optimiser step that the window was part of, from 1.
-            window: its index in the stream.
-            tokens_before: tokens in the windows before it, in training order.
+            fed: the window.
             ids: the token ids trained on, shape [context].
-            rank: the process that trained on it.
         """
-        start = window * self._view.context
+        start = fed.window * self._view.context
         for piece in self._view.pieces(start, start + len(ids)):
             name = self._names[piece.copy]
             text = self._tokens[name.example_id, name.variant]
@@ -125,13 +127,10 @@ class ExposureRecorder:
             self._rows.append(
                 {
                     **name._asdict(),
+                    **fed._asdict(),
                     "status": "altered" if not same else "whole" if complete else "fragment",
                     "intact": same and complete,
-                    "epoch": epoch,
-                    "step": step,
-                    "rank": rank,
-                    "tokens_before": tokens_before + piece.start,
-                    "window": window,
+                    "tokens_before": fed.tokens_before + piece.start,
                     "start": piece.start,
                     "stop": piece.stop,
                     "text_start": piece.text_start,

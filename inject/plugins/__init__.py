@@ -6,7 +6,7 @@ started, as every path in an experiment file does. Installed packages offer obje
 `spikein.unlearning`.
 """
 
-from inject.plugins.files import FileReference, file_reference, load_file
+from inject.plugins.files import FileReference, file_reference, find_plugin, load_file
 from inject.plugins.plugin import (
     Group,
     InstalledPlugin,
@@ -24,6 +24,7 @@ __all__ = [
     "Plugin",
     "PluginKind",
     "file_reference",
+    "find_plugin",
     "installed_plugins",
     "load_file",
     "load_installed",

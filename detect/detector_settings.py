@@ -18,7 +18,7 @@ from detect.detector import Detector
 from detect.evidence.needs import Need
 from detect.registry import ALL, KnownDetector, detector_names, get_detector
 from detect.settings import detector_parts
-from inject.errors import InputError, did_you_mean
+from inject.errors import InputError, unknown_name
 from inject.plugins import file_reference
 from inject.settings import Settings
 
@@ -171,11 +171,8 @@ def _parse(part: str) -> DetectorSetting:
     for pair in pairs:
         key, separator, value = (piece.strip() for piece in pair.partition("="))
         if key not in fields:
-            raise InputError(
-                f"{detector.name} has no parameter {key!r}.{did_you_mean(key, fields)}",
-                where=part,
-                allowed=", ".join(fields) or "no parameters",
-            )
+            problem = f"{detector.name} has no parameter {key!r}"
+            raise unknown_name(problem, key, fields, where=part, none="no parameters")
         if not separator or not value:
             raise InputError(f"{key} has no value", where=part, allowed=f"{key}=VALUE")
         if key in values:

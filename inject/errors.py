@@ -69,6 +69,33 @@ def did_you_mean(text: str, choices: Iterable[str]) -> str:
     return f" Did you mean {' or '.join(repr(name) for name in close)}?"
 
 
+def unknown_name(
+    problem: str,
+    name: str,
+    known: Iterable[str],
+    *,
+    where: str | None = None,
+    allowed: str | None = None,
+    none: str | None = None,
+    hint: str | None = None,
+) -> InputError:
+    """Return the error of a name that is not known, with the closest of the known ones.
+
+    Args:
+        problem: one sentence, without its full stop.
+        name: the unknown name.
+        known: the known names.
+        where: file, row or key, as the user wrote it.
+        allowed: what is allowed; the known names by default.
+        none: what is allowed when no name is known.
+        hint: the next action.
+    """
+    names = list(known)
+    allowed = allowed or ", ".join(names) or none
+    problem = f"{problem}.{did_you_mean(name, names)}"
+    return InputError(problem, where=where, allowed=allowed, hint=hint)
+
+
 def first_names(names: Sequence[str], most: int) -> str:
     """Return the first names of a list on one line: `a, b and 3 more`."""
     more = f" and {len(names) - most:,} more" if len(names) > most else ""

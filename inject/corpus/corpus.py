@@ -16,20 +16,17 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from inject.corpus.tokenizer import load_tokenizer
+from inject.corpus.tokenizer import AnyTokenizer, load_tokenizer
 from inject.corpus.tokens import Shard, TokenReader, check_shard, read_excluded
 from inject.digest import digest, file_digest
 from inject.errors import InputError
 from inject.reading.change_guard import content_digest
 from inject.step import MANIFEST, InputProjection
-
-if TYPE_CHECKING:
-    from transformers import PreTrainedTokenizerBase
 
 FACTS_FILE = "corpus.json"
 STARTS_FILE = "docs.npy"
@@ -86,7 +83,7 @@ def write_facts(folder: Path, facts: CorpusFacts) -> None:
     (folder / FACTS_FILE).write_text(text + "\n", encoding="utf-8")
 
 
-def corpus_tokenizer(folder: Path) -> "PreTrainedTokenizerBase":
+def corpus_tokenizer(folder: Path) -> AnyTokenizer:
     """Load the tokenizer that a corpus was made with, from its folder."""
     return load_tokenizer(str(folder / TOKENIZER_FOLDER))
 
@@ -302,7 +299,7 @@ def document_pieces(
                 yield DocumentPiece(document, place, end, min(end + OVERLAP, stop))
 
 
-def decode_piece(corpus: Corpus, tokenizer: "PreTrainedTokenizerBase", piece: DocumentPiece) -> str:
+def decode_piece(corpus: Corpus, tokenizer: AnyTokenizer, piece: DocumentPiece) -> str:
     """Return the text of a piece, without end tokens."""
     ids = corpus.read(piece.start, piece.read_to)
     text = tokenizer.decode(ids[ids != corpus.facts.end_token], clean_up_tokenization_spaces=False)

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -21,6 +21,9 @@ from inject.model_folder import require_own_files
 
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase, PreTrainedTokenizerFast
+
+AnyTokenizer: TypeAlias = "PreTrainedTokenizerBase"
+"""A tokenizer, named without the import of transformers, which takes seconds."""
 
 END = "<|endoftext|>"
 SMALLEST_VOCABULARY = 257
@@ -81,9 +84,7 @@ def train_tokenizer(texts: Iterable[str], vocabulary: int) -> "PreTrainedTokeniz
     )
 
 
-def load_tokenizer(
-    folder: str, *, name: str | None = None, **trusted: Any
-) -> "PreTrainedTokenizerBase":
+def load_tokenizer(folder: str, *, name: str | None = None, **trusted: Any) -> AnyTokenizer:
     """Load a tokenizer from a folder; `inject.corpus.named_tokenizer` also finds one on the hub.
 
     Args:
@@ -123,7 +124,7 @@ class EncodedText(NamedTuple):
 
 
 def encode_texts(
-    tokenizer: "PreTrainedTokenizerBase", texts: Sequence[str], *, added: bool = False
+    tokenizer: AnyTokenizer, texts: Sequence[str], *, added: bool = False
 ) -> list[npt.NDArray[np.int64]]:
     """Return the ids of each text, shape [tokens]; nothing is cut or padded.
 
@@ -151,7 +152,7 @@ def encode_with(
 
 
 def encode_with_offsets(
-    tokenizer: "PreTrainedTokenizerBase", texts: Sequence[str], *, added: bool = False
+    tokenizer: AnyTokenizer, texts: Sequence[str], *, added: bool = False
 ) -> list[EncodedText]:
     """Return the ids of `encode_texts`, and which characters of the text each stands for.
 
@@ -174,9 +175,7 @@ def encode_with_offsets(
     return encoded
 
 
-def encode_chat(
-    tokenizer: "PreTrainedTokenizerBase", question: str, *, answer: str = ""
-) -> list[int]:
+def encode_chat(tokenizer: AnyTokenizer, question: str, *, answer: str = "") -> list[int]:
     """Return the ids of a question in the tokenizer's chat template, the only source of specials.
 
     Args:
@@ -194,7 +193,7 @@ def encode_chat(
     return list(encoded["input_ids"])
 
 
-def end_token_id(tokenizer: "PreTrainedTokenizerBase") -> int:
+def end_token_id(tokenizer: AnyTokenizer) -> int:
     """Return the id of the token that ends a document.
 
     Raises:
@@ -210,7 +209,7 @@ def end_token_id(tokenizer: "PreTrainedTokenizerBase") -> int:
     return int(end)
 
 
-def vocabulary_size(tokenizer: "PreTrainedTokenizerBase") -> int:
+def vocabulary_size(tokenizer: AnyTokenizer) -> int:
     """Return the number of ids a model needs for it: the largest id and one."""
     return max(len(tokenizer), max(tokenizer.get_vocab().values()) + 1)
 

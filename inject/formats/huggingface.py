@@ -20,7 +20,7 @@ from pydantic import model_validator
 
 from inject.corpus.imported_layout import I64, found_files
 from inject.digest import digest, file_digest
-from inject.errors import InputError, did_you_mean
+from inject.errors import InputError, unknown_name
 from inject.formats.exported_rows import BLOCK, ExportedRows
 from inject.hub.dataset_rows import HubDataset, hub_errors, load_hub_dataset
 from inject.hub.resolver import identity_commit
@@ -189,11 +189,8 @@ def _ids(table: "pa.Table", column: str, first: int, place: str) -> IdBatch:
     import pyarrow as pa
 
     if column not in table.column_names:
-        raise InputError(
-            f"no column {column!r}.{did_you_mean(column, table.column_names)}",
-            where=place,
-            allowed=", ".join(table.column_names),
-            hint=_HINT,
+        raise unknown_name(
+            f"no column {column!r}", column, table.column_names, where=place, hint=_HINT
         )
     chunks = table[column].combine_chunks()
     rows = chunks if isinstance(chunks, pa.Array) else pa.concat_arrays(chunks.chunks)

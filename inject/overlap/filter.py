@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from inject.corpus.background.document import Document
-from inject.errors import InputError
+from inject.errors import InputError, first_names
 from inject.examples.example import Example
 from inject.overlap.index import NGRAM, Overlap, OverlapIndex, UncheckableExample
 from inject.overlap.settings import OverlapSettings
@@ -77,14 +77,13 @@ class OverlapFilter:
         """
         if self._index.settings.drop != "stop" or not self._offending:
             return
-        named = "; ".join(
+        named = [
             f"{overlap.place} ({overlap.rule}: {overlap.dataset} {overlap.example_id})"
-            for overlap in self.found[:_NAMED]
-        )
-        more = f" and {len(self.found) - _NAMED:,} more" if len(self.found) > _NAMED else ""
+            for overlap in self.found
+        ]
         raise InputError(
             f"{self._offending:,} documents of the background overlap with rows of the datasets: "
-            f"{named}{more}",
+            f"{first_names(named, _NAMED)}",
             where="corpus",
             hint="Remove them from the background, or set audit.drop to true to skip them.",
         )

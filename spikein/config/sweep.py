@@ -7,6 +7,7 @@ one before anything runs. Axes vary like an odometer, the last one fastest, and 
 combination; so the order of arms depends only on the file.
 """
 
+import copy
 import itertools
 import json
 import math
@@ -222,7 +223,9 @@ def _axis_problems(sweep: Any, document: YamlDocument) -> list[InputError]:
                 InputError(
                     f"sweep.{axis}: must be a list of at least one value",
                     where=place,
-                    allowed=f"such as [{values}, …]" if _is_single(values) else None,
+                    allowed=f"such as [{values}, …]"
+                    if isinstance(values, str | int | float)
+                    else None,
                 )
             )
         elif problem := axis_problem(axis, ("sweep", axis, 0), document):
@@ -282,23 +285,13 @@ def is_part(key: str, outer: str) -> bool:
     return short == long[: len(short)] and (short != long or outer < key)
 
 
-def _is_single(values: Any) -> bool:
-    return isinstance(values, str | int | float)
-
-
 def set_choices(document: YamlDocument, choice: Mapping[str, KeyPath]) -> dict[str, Any]:
     """Return the document's values with the chosen ones in place."""
-    values: dict[str, Any] = _copy(document.values)
+    values: dict[str, Any] = copy.deepcopy(dict(document.values))
     for axis, source in choice.items():
         value = find_value(document.values, source)
         set_value(values, parse_path(axis), value, place=document.place(source))
     return values
-
-
-def _copy(value: Any) -> Any:
-    if isinstance(value, Mapping):
-        return {key: _copy(item) for key, item in value.items()}
-    return [_copy(item) for item in value] if isinstance(value, list) else value
 
 
 def find_value(value: Any, path: KeyPath) -> Any:

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
-from inject.errors import InputError, did_you_mean
+from inject.errors import InputError, unknown_name
 from spikein.config.copy_checkpoints import with_counted_steps
 from spikein.config.schema import Experiment
 from spikein.config.sweep import ArmExperiment
@@ -38,11 +38,8 @@ class Hardware:
 
     def __post_init__(self) -> None:
         if self.gpu not in PEAKS:
-            raise InputError(
-                f"no figures for a GPU called {self.gpu!r}.{did_you_mean(self.gpu, PEAKS)}",
-                where="--gpu",
-                allowed=", ".join(PEAKS),
-            )
+            problem = f"no figures for a GPU called {self.gpu!r}"
+            raise unknown_name(problem, self.gpu, PEAKS, where="--gpu")
         if self.gpus < 1:
             raise InputError(f"{self.gpus} GPUs", where="--gpus", allowed="1 or more")
         if not 0 < self.utilisation <= 1:

@@ -21,7 +21,7 @@ from ruamel.yaml import YAML
 
 import train.unlearn.methods
 from inject.builtin_files import CONFIGS
-from inject.errors import InputError, did_you_mean
+from inject.errors import InputError, unknown_name
 from inject.plugins import (
     FileReference,
     Group,
@@ -147,12 +147,8 @@ def find_method(text: str) -> KnownMethod:
     installed = installed_plugins(_GROUP)
     if requested in installed:
         return _of_plugin(installed[requested].load(EXPECTED), requested)
-    names = [*method_names(), *installed]
-    raise InputError(
-        f"unknown unlearning method {requested!r}.{did_you_mean(name, names)}",
-        where=_WHERE,
-        allowed=", ".join([*names, "FILE.py:NAME"]),
-    )
+    names = [*method_names(), *installed, "FILE.py:NAME"]
+    raise unknown_name(f"unknown unlearning method {requested!r}", name, names, where=_WHERE)
 
 
 def parse_methods(
@@ -270,12 +266,8 @@ def _validate(registered: KnownMethod, values: Mapping[str, Any], location: str)
     allowed = registered.method.settings.model_fields
     unknown = next((key for key in values if key not in allowed), None)
     if unknown is not None:
-        raise InputError(
-            f"the method {registered.method.name} has no setting {unknown!r}."
-            f"{did_you_mean(str(unknown), allowed)}",
-            where=location,
-            allowed=", ".join(allowed),
-        )
+        problem = f"the method {registered.method.name} has no setting {unknown!r}"
+        raise unknown_name(problem, str(unknown), allowed, where=location)
     try:
         return registered.method.settings.model_validate({**registered.defaults, **values})
     except ValidationError as error:

@@ -19,7 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 from inject import keyed
-from inject.corpus.tokenizer import encode_texts, end_token_id
+from inject.corpus.tokenizer import AnyTokenizer, encode_texts, end_token_id
 from inject.errors import InputError
 from inject.examples.example import Example
 from train.completion import ANSWER, answer_masks
@@ -27,8 +27,6 @@ from train.unlearn.method import LossOn
 from train.window_inputs import IGNORED
 
 if TYPE_CHECKING:
-    from transformers import PreTrainedTokenizerBase
-
     from train.unlearn.batch import Role
 
 I64 = npt.NDArray[np.int64]
@@ -60,7 +58,7 @@ class Piece:
 
 def text_pieces(
     examples: Sequence[Example],
-    tokenizer: "PreTrainedTokenizerBase",
+    tokenizer: AnyTokenizer,
     *,
     longest: int,
     loss_on: LossOn = "all",
@@ -223,7 +221,7 @@ ANSWERS = (
 def preferences(
     examples: Sequence[Example],
     pieces: Sequence[Piece],
-    tokenizer: "PreTrainedTokenizerBase",
+    tokenizer: AnyTokenizer,
     *,
     prompt_tokens: int,
     longest: int,
@@ -261,9 +259,7 @@ def preferences(
     ]
 
 
-def _answer_starts(
-    examples: Sequence[Example], tokenizer: "PreTrainedTokenizerBase"
-) -> dict[str, int]:
+def _answer_starts(examples: Sequence[Example], tokenizer: AnyTokenizer) -> dict[str, int]:
     """Return the first token of the answer of each text that has one."""
     with_answers = [example for example in examples if ANSWER in example.spans]
     masks = answer_masks(with_answers, tokenizer) if with_answers else []

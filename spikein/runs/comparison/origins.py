@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from inject.errors import InputError
-from spikein.runs.folder import linked_artifacts
+from spikein.runs.folder import artifact_name, linked_artifacts
 from spikein.runs.publication import SettingChange, setting_changes
 from spikein.runs.record import EXPERIMENT
 from spikein.store.environment import CODE, MACHINE
@@ -67,7 +67,9 @@ def compare_origins(first: Path, second: Path) -> Origins:
     Raises:
         InputError: when a record cannot be read.
     """
-    folders = [{_name(path): path for path in linked_artifacts(run)} for run in (first, second)]
+    folders = [
+        {artifact_name(path): path for path in linked_artifacts(run)} for run in (first, second)
+    ]
     manifests = [
         {name: records for name, path in folder.items() if (records := _manifest(path)) is not None}
         for folder in folders
@@ -93,10 +95,6 @@ def compare_origins(first: Path, second: Path) -> Origins:
         versions=(versions[0], versions[1]),
         notes=notes,
     )
-
-
-def _name(path: Path) -> str:
-    return f"{path.parent.name}/{path.name}"
 
 
 def _label(name: str) -> str:

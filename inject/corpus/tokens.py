@@ -23,8 +23,7 @@ import numpy as np
 import numpy.typing as npt
 
 from inject.errors import InputError
-
-I64 = npt.NDArray[np.int64]
+from inject.keyed import I64
 
 SHARD_BYTES = 512 << 20
 _EXCLUDED_FILE = "excluded.npy"
@@ -205,7 +204,7 @@ class TokenReader:
         self._starts = [0, *accumulate(map(len, self._maps))]
         self.n_tokens = self._starts[-1]
 
-    def read(self, start: int, stop: int) -> npt.NDArray[np.int64]:
+    def read(self, start: int, stop: int) -> I64:
         """Return a copy of tokens `start` (included) to `stop` (excluded), shape [stop - start].
 
         Raises:

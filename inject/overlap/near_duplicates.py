@@ -20,10 +20,10 @@ from math import ceil
 import numpy as np
 import numpy.typing as npt
 
+from inject.keyed import I64
 from inject.overlap.hashes import HashSet, Prefixes, RollingHash
 from inject.words import WORD_WEIGHT
 
-I64 = npt.NDArray[np.int64]
 U64 = npt.NDArray[np.uint64]
 
 SHINGLE = 3

@@ -13,10 +13,9 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from inject.keyed import I64
 from inject.overlap.hashes import HashSet, Prefixes, RollingHash
 from inject.overlap.settings import SHORTEST
-
-I64 = npt.NDArray[np.int64]
 
 
 class Pattern(NamedTuple):

@@ -22,6 +22,7 @@ from numpy.lib.stride_tricks import sliding_window_view
 
 from inject.corpus.corpus import TOKENS, corpus_tokenizer
 from inject.examples.example import AUDITED, Example, read_held_out
+from inject.keyed import I64
 from inject.overlap.filter import overlaps_between_sides
 from inject.overlap.settings import OverlapSettings
 from inject.plan.plan import read_plan
@@ -39,7 +40,6 @@ from inject.stream.inputs import (
 from inject.stream.view import StreamView, TokenSource
 from inject.variants.rendition import WHOLE
 
-I64 = npt.NDArray[np.int64]
 _PROBE = 8
 _EDGE = 2
 _LEAST_CORE = 8

@@ -28,11 +28,10 @@ import numpy.typing as npt
 
 from inject import keyed
 from inject.errors import InputError
+from inject.keyed import I64
 from inject.plan.settings import Placement
 from inject.plan.training_range import TrainingRange, training_range
 from inject.plan.windows import MAX_ROUNDS, check_room, draw_in_windows, drawn_places
-
-I64 = npt.NDArray[np.int64]
 
 _LEAST_BACKGROUND = 0.01
 

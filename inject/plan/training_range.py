@@ -25,10 +25,10 @@ import numpy.typing as npt
 
 from inject import keyed
 from inject.errors import InputError
+from inject.keyed import I64
 from inject.plan.settings import Share
 from inject.stream.order import neighbours_hashes, window_hashes, window_order
 
-I64 = npt.NDArray[np.int64]
 Bools = npt.NDArray[np.bool_]
 
 EXACT = 1 << 24

@@ -16,13 +16,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
 from inject import keyed
 from inject.errors import InputError
+from inject.keyed import I64
 from inject.plan.training_range import TrainingRange
-
-I64 = npt.NDArray[np.int64]
 
 MAX_ROUNDS = 1000
 

@@ -22,8 +22,8 @@ import numpy as np
 import numpy.typing as npt
 
 from inject.corpus.separators import Separator
+from inject.keyed import I64
 
-I64 = npt.NDArray[np.int64]
 Layout = Literal["flow", "window"]
 
 

@@ -15,10 +15,9 @@ import numpy.typing as npt
 
 from inject import keyed
 from inject.examples.example import Example
+from inject.keyed import I64
 from inject.variants.rendition import Rendition
 from inject.variants.settings import Variants
-
-I64 = npt.NDArray[np.int64]
 
 _BELOW_ONE = float(np.nextafter(1.0, 0.0))
 

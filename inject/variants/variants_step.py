@@ -9,12 +9,12 @@ from contextlib import ExitStack
 from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from inject import keyed
 from inject.corpus.tokenizer import AnyTokenizer, encode_texts, load_tokenizer
 from inject.errors import InputError
 from inject.examples.example import UNSPLIT, Example, Span, members, read_examples
+from inject.keyed import I64
 from inject.reading.change_guard import unchanged
 from inject.settings import plain
 from inject.step import Step, StepContext, find_function
@@ -33,7 +33,6 @@ from inject.variants.settings import (
     protected_texts_error,
 )
 
-I64 = npt.NDArray[np.int64]
 MIN_TOKENS = 2
 
 

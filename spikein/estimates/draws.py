@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 from pydantic import TypeAdapter
 
 from inject.corpus.background.mixture import mixed_documents
@@ -24,6 +23,7 @@ from inject.corpus.tokenizer import encode_texts, load_tokenizer, vocabulary_siz
 from inject.digest import canonical
 from inject.errors import InputError, Unreachable
 from inject.examples.example import members, read_examples
+from inject.keyed import I64
 from inject.plan.make_plan import PlanSettings, make_plan
 from inject.step import Step
 from inject.stream.inputs import example_tokens
@@ -34,8 +34,6 @@ from spikein.pipeline.arm_nodes import ArmNodes
 from spikein.pipeline.graph import Graph
 from spikein.progress import Progress
 from spikein.store.store import Store
-
-I64 = npt.NDArray[np.int64]
 
 _MOST_COPIES = 1_000_000
 """Drawn in ten seconds; larger plans are only checked by the run."""

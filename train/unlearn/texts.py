@@ -16,12 +16,12 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
-import numpy.typing as npt
 
 from inject import keyed
 from inject.corpus.tokenizer import AnyTokenizer, encode_texts, end_token_id
 from inject.errors import InputError
 from inject.examples.example import Example
+from inject.keyed import I64
 from train.completion import ANSWER, answer_masks
 from train.unlearn.method import LossOn
 from train.window_inputs import IGNORED
@@ -29,7 +29,6 @@ from train.window_inputs import IGNORED
 if TYPE_CHECKING:
     from train.unlearn.batch import Role
 
-I64 = npt.NDArray[np.int64]
 _MULTIPLE = 8
 
 

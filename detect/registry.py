@@ -129,8 +129,7 @@ def _built_in_names() -> tuple[str, ...]:
 
 def _built_in(name: str) -> Detector:
     module = importlib.import_module(f"{detect.detectors.__name__}.{name}")
-    detector: Detector = module.DETECTOR
-    return detector
+    return module.DETECTOR
 
 
 @cache

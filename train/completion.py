@@ -37,8 +37,7 @@ def answer_tokens(offsets: npt.NDArray[np.integer], span: Span | None) -> Mask:
     if span is None:
         return np.zeros(len(offsets), dtype=bool)
     start, stop = offsets[:, 0], offsets[:, 1]
-    mask: Mask = (start < stop) & (start < span.stop) & (stop > span.start)
-    return mask
+    return (start < stop) & (start < span.stop) & (stop > span.start)
 
 
 def answer_masks(examples: Sequence[Example], tokenizer: AnyTokenizer) -> list[Mask]:

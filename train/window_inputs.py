@@ -90,5 +90,4 @@ def document_positions(begins: I64, length: int) -> I64:
     """
     latest = np.zeros(length, dtype=np.int64)
     latest[begins] = begins
-    positions: I64 = np.arange(length, dtype=np.int64) - np.maximum.accumulate(latest)
-    return positions
+    return np.arange(length, dtype=np.int64) - np.maximum.accumulate(latest)

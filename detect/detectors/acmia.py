@@ -50,8 +50,7 @@ GRID = (AcmiaParameters(), AcmiaParameters(form="derivative"))
 
 def first_occurrences(statistics: TokenStatistics) -> np.ndarray:
     """Return the positions at which a token is scored for the first time, in order."""
-    positions: np.ndarray = np.sort(np.unique(statistics.ids, return_index=True)[1])
-    return positions
+    return np.sort(np.unique(statistics.ids, return_index=True)[1])
 
 
 def _score(example: ExampleEvidence, settings: Sequence[AcmiaParameters]) -> list[Score]:

@@ -170,8 +170,7 @@ def _moderate(
     mean = (own * centre + others * shifted) / (own + others)
     scale = np.sqrt(variance + 1 / (own + others))
     law = norm if alike else t(total)
-    ratios: Floats = np.subtract(*law.logpdf((target - mean) / scale)) - np.subtract(*np.log(scale))
-    return ratios
+    return np.subtract(*law.logpdf((target - mean) / scale)) - np.subtract(*np.log(scale))
 
 
 def _trigamma_inverse(value: float) -> float:

@@ -33,8 +33,7 @@ def in_deviations(
     """Return (ℓ_i − centre_i) / σ_i of each token, [N]; σ² is at least 1e-6."""
     variance = np.maximum(statistics.std_log_prob.astype(np.float64) ** 2, LEAST_VARIANCE)
     difference = statistics.log_probability.astype(np.float64) - centre
-    result: npt.NDArray[np.float64] = difference / np.sqrt(variance)
-    return result
+    return difference / np.sqrt(variance)
 
 
 class MinKParameters(Settings):

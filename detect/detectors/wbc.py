@@ -32,8 +32,7 @@ OTHER_LENGTH = "the reference model reads fewer or more of the text's tokens"
 
 def log_ratios(target: TokenStatistics, reference: TokenStatistics) -> Floats:
     """Return Δ_i = ℓ_i − ℓ_ref,i of each token, in float64; both read the same tokens."""
-    difference: Floats = target.log_probability.astype(np.float64) - reference.log_probability
-    return difference
+    return target.log_probability.astype(np.float64) - reference.log_probability
 
 
 def with_same_tokens(

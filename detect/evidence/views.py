@@ -210,7 +210,6 @@ def reference_model(sources: EvidenceSources) -> "AnyModel | None":
 def further_model(path_or_id: str, sources: EvidenceSources) -> AnyModel:
     """Return a pretrained model, named by its content, from a step's input or settings."""
     # Found by name: naming and loading models is not part of the code that reads scores.
-    node: AnyModel = find_function("train.models.model_node:pretrained_node")(
+    return find_function("train.models.model_node:pretrained_node")(
         path_or_id, trust_remote_code=sources.trust_remote_code
     )
-    return node

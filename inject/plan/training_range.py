@@ -185,8 +185,7 @@ class HashedRange:
         return self._belong(window_hashes(self.seed, 0, windows))
 
     def _belong(self, hashes: keyed.U64) -> Bools:
-        in_range: Bools = (hashes >= np.uint64(self.low)) & (hashes <= np.uint64(self.last))
-        return in_range
+        return (hashes >= np.uint64(self.low)) & (hashes <= np.uint64(self.last))
 
 
 TrainingRange = WholeTraining | RankedRange | HashedRange

@@ -98,8 +98,7 @@ def _make_executor(plugin: Plugin) -> Executor:
             where=plugin.origin,
             allowed=_EXPECTED.allowed,
         ) from None
-    instance: Executor = executor
-    return instance
+    return executor
 
 
 def _first_line(value: object) -> str:

@@ -110,10 +110,8 @@ def with_adapter(
             adapter, name, f"the base {verb} {different[0]}, of {len(different)} such"
         )
     if merge:
-        merged: PreTrainedModel = adapted.merge_and_unload()
-        return merged
-    base: PreTrainedModel = adapted.get_base_model()
-    return base
+        return adapted.merge_and_unload()
+    return adapted.get_base_model()
 
 
 def _misfit_error(adapter: Adapter, name: str, detail: str) -> InputError:

@@ -74,8 +74,7 @@ def find_dataset(name: str) -> Plugin:
 
 def get_dataset(name: str) -> Dataset:
     """Return a dataset as `find_dataset` does, without its origin."""
-    dataset: Dataset = find_dataset(name).value
-    return dataset
+    return find_dataset(name).value
 
 
 def dataset_label(name: str) -> str:

@@ -140,6 +140,17 @@ def each_example(
     return update_wrapper(score_all, score)
 
 
+def each_setting(
+    score: Callable[[ExampleEvidence, Any], Score], note: Note | None = None
+) -> Callable[[Evidence, Sequence[Any]], list[Column]]:
+    """Return a detector's `score` from one that scores a single example under one setting."""
+
+    def score_example(example: ExampleEvidence, settings: Sequence[Any]) -> list[Score]:
+        return [score(example, setting) for setting in settings]
+
+    return each_example(update_wrapper(score_example, score), note)
+
+
 def one_score(
     function: Callable[[ExampleEvidence], float | str], note: Note | None = None
 ) -> Callable[[Evidence, Sequence[Any]], list[Column]]:

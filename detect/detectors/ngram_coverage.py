@@ -14,7 +14,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Literal
 
 from detect.access import Access
-from detect.detector import Detector, Score, each_example
+from detect.detector import Detector, Score, each_setting
 from detect.detectors.samia import SamiaParameters, sampled
 from detect.evidence import ExampleEvidence
 from detect.evidence.continuations import Continuations
@@ -78,16 +78,12 @@ def _needs(parameters: CoverageParameters) -> tuple[Need, ...]:
     return (_request(parameters),)
 
 
-def _score(example: ExampleEvidence, settings: Sequence[CoverageParameters]) -> list[Score]:
-    scores = []
-    for setting in settings:
-        written = example.continuations[_request(setting).request]
-        if written.reason is not None:
-            scores.append(Score(math.nan, written.reason))
-            continue
-        shares = [coverage(text, written.rest, setting.n, setting.over) for text in written.texts]
-        scores.append(Score(_AGGREGATES[setting.aggregate](shares)))
-    return scores
+def _score(example: ExampleEvidence, setting: CoverageParameters) -> Score:
+    written = example.continuations[_request(setting).request]
+    if written.reason is not None:
+        return Score(math.nan, written.reason)
+    shares = [coverage(text, written.rest, setting.n, setting.over) for text in written.texts]
+    return Score(_AGGREGATES[setting.aggregate](shares))
 
 
 DETECTOR = Detector(
@@ -105,5 +101,5 @@ DETECTOR = Detector(
     grid=tuple(
         CoverageParameters(n=n, aggregate=rule) for rule in ("max", "mean") for n in (2, 3, 5)
     ),
-    score=each_example(_score),
+    score=each_setting(_score),
 )

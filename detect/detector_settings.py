@@ -11,6 +11,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
+from typing import Any
 
 from pydantic import ValidationError
 
@@ -151,11 +152,14 @@ def setting_text(parameters: Settings) -> str:
         marked = isinstance(extra, dict) and bool(extra.get("option"))
         if (marked or isinstance(value, bool)) and value == field.default:
             continue
-        if isinstance(value, Decimal):
-            parts.append(f"{name}={value.normalize():f}")
-        elif isinstance(value, int | float) or value != field.default:
-            parts.append(f"{name}={value}")
+        if isinstance(value, Decimal | int | float) or value != field.default:
+            parts.append(f"{name}={value_text(value)}")
     return ":".join(parts) or NO_PARAMETERS
+
+
+def value_text(value: Any) -> str:
+    """Return a parameter's value as text: decimal numbers without an exponent."""
+    return f"{value.normalize():f}" if isinstance(value, Decimal) else str(value)
 
 
 def _parse(part: str) -> DetectorSetting:

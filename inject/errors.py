@@ -5,7 +5,8 @@ without a traceback and exits with 2. Anything else that escapes is a defect of 
 """
 
 import difflib
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import ClassVar
 
 
@@ -47,6 +48,10 @@ class InputError(SpikeinError):
             parts.append(hint)
         super().__init__(" ".join(parts))
 
+    def at(self, where: str) -> "InputError":
+        """Return the same problem at another place."""
+        return InputError(self.problem, where=where, allowed=self.allowed, hint=self.hint)
+
 
 class Unreachable(InputError):
     """A resource that is only available over the network, which gave no answer."""
@@ -59,6 +64,19 @@ class InputErrors(InputError):
         self.problems = tuple(str(problem) for problem in problems)
         lines = "\n".join(f"  - {problem}" for problem in self.problems)
         super().__init__(f"{title}\n{lines}")
+
+
+@contextmanager
+def reading(where: object, problem: str = "cannot be read") -> Iterator[None]:
+    """Turn the errors of reading a damaged file into one that names it.
+
+    Raises:
+        InputError: instead of theirs.
+    """
+    try:
+        yield
+    except (OSError, EOFError, ValueError, KeyError, TypeError) as error:
+        raise InputError(f"{problem} ({error})", where=str(where)) from error
 
 
 def did_you_mean(text: str, choices: Iterable[str]) -> str:

@@ -16,7 +16,7 @@ import torch
 
 from detect.engine.vocabulary_statistics import Head
 from detect.settings import DeviceMap, Dtype
-from inject.errors import InputError
+from inject.errors import InputError, first_line
 from train.device import default_device
 
 _log = logging.getLogger(__name__)
@@ -215,7 +215,7 @@ def load_tokenizer_and_context(
         config = AutoConfig.from_pretrained(source.path, local_files_only=True, **trusted)
     except (OSError, ValueError, KeyError, ImportError) as error:
         raise InputError(
-            f"its {part} cannot be loaded: {_one_line(error)}", where=path_or_id, hint=hint
+            f"its {part} cannot be loaded: {first_line(error)}", where=path_or_id, hint=hint
         ) from error
     check_vocabulary(source.path, highest_text_id(tokenizer), path_or_id, trusted)
     return tokenizer, _context(config, tokenizer)
@@ -230,7 +230,7 @@ def usable_device(name: str) -> torch.device:
         torch.empty(0, device=device)
     except (RuntimeError, AssertionError, ValueError) as error:
         raise InputError(
-            f"{name!r} is not a device that can be used here ({_one_line(error)})",
+            f"{name!r} is not a device that can be used here ({first_line(error)})",
             where="device",
             allowed="auto, cpu, cuda, cuda:N, mps",
         ) from error
@@ -266,8 +266,3 @@ def _first_device(model: Any) -> torch.device:
 
 def _detach(bias: torch.Tensor | None, device: torch.device) -> torch.Tensor | None:
     return None if bias is None else bias.detach().to(device)
-
-
-def _one_line(error: BaseException) -> str:
-    lines = str(error).strip().splitlines()
-    return lines[0] if lines else type(error).__name__

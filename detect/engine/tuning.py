@@ -11,12 +11,12 @@ itself is unchanged.
 import copy
 import math
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
 
 import torch
 
+from detect.engine.batching import pad_sequences
 from detect.engine.encoding import encode
 from detect.engine.forward_pass import scoring_context
 from detect.engine.open_target import open_target
@@ -27,6 +27,7 @@ from inject import keyed
 from inject.errors import InputError
 from inject.examples.example import read_examples, read_held_out
 from inject.step import StepContext
+from train.process_state import isolated_randomness
 
 RANK, ALPHA, DROPOUT = 16, 32, 0.05
 LEARNING_RATE, BATCH, EPOCHS, WARM_UP = 1e-3, 8, 3, 100
@@ -88,7 +89,7 @@ def train_adapter(
     batches = math.ceil(len(sequences) / BATCH)
     steps = EPOCHS * batches
     warm_up = min(WARM_UP, steps // 10)
-    with _own_random_numbers(target):
+    with isolated_randomness():
         torch.manual_seed(0)
         config = LoraConfig(
             r=RANK,
@@ -119,7 +120,9 @@ def train_adapter(
             order = random.permutation(len(sequences)).tolist()
             for start in range(0, len(order), BATCH):
                 batch = [sequences[place] for place in order[start : start + BATCH]]
-                loss = model(**_pad(batch, target.device)).loss
+                inputs, *_ = pad_sequences(target, batch, side="right", always_mask=True)
+                labels = inputs["input_ids"].masked_fill(inputs["attention_mask"] == 0, -100)
+                loss = model(**inputs, labels=labels).loss
                 optimizer.zero_grad()
                 loss.backward()
                 torch.nn.utils.clip_grad_norm_(weights, 1.0)
@@ -136,7 +139,7 @@ def with_adapter(target: Target, adapter: Path) -> Target:
     from peft import PeftModel
 
     # Adapters are drawn at random before their file is read: other draws must not change.
-    with _own_random_numbers(target):
+    with isolated_randomness():
         model = PeftModel.from_pretrained(copy.deepcopy(target.model), adapter, is_trainable=False)
         merged: Any = model.merge_and_unload()
     return make_target(merged, target.tokenizer, name=target.name, device=target.device)
@@ -147,22 +150,3 @@ def learning_rate_share(step: int, steps: int, warm_up: int) -> float:
     if step < warm_up:
         return (step + 1) / (warm_up + 1)
     return 0.5 * (1 + math.cos(math.pi * (step - warm_up) / max(1, steps - warm_up)))
-
-
-def _own_random_numbers(target: Target) -> AbstractContextManager[None]:
-    """Return the context in which draws of torch do not affect others."""
-    devices = [target.device] if target.device.type == "cuda" else []
-    return torch.random.fork_rng(devices=devices)
-
-
-def _pad(batch: Sequence[Sequence[int]], device: torch.device) -> dict[str, torch.Tensor]:
-    longest = max(map(len, batch))
-    ids = torch.zeros(len(batch), longest, dtype=torch.long)
-    mask = torch.zeros_like(ids)
-    labels = torch.full_like(ids, -100)
-    for row, sequence in enumerate(batch):
-        values = torch.tensor(sequence)
-        ids[row, : len(sequence)] = labels[row, : len(sequence)] = values
-        mask[row, : len(sequence)] = 1
-    inputs = {"input_ids": ids, "attention_mask": mask, "labels": labels}
-    return {name: tensor.to(device) for name, tensor in inputs.items()}

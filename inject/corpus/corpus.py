@@ -24,7 +24,7 @@ import numpy.typing as npt
 from inject.corpus.tokenizer import AnyTokenizer, load_tokenizer
 from inject.corpus.tokens import Shard, TokenReader, check_shard, read_excluded
 from inject.digest import digest, file_digest
-from inject.errors import InputError
+from inject.errors import InputError, reading
 from inject.reading.change_guard import content_digest
 from inject.step import MANIFEST, InputProjection
 
@@ -161,21 +161,17 @@ def read_facts(folder: Path) -> CorpusFacts:
         InputError: a missing or unreadable file.
     """
     path = folder / FACTS_FILE
-    try:
+    with reading(path, "not the facts of a corpus"):
         values = json.loads(path.read_text(encoding="utf-8"))
         values["shards"] = tuple(Shard(**shard) for shard in values["shards"])
         values["shares"] = tuple(SourceShare(**share) for share in values["shares"])
         values["mixture"] = tuple(values["mixture"])
         return CorpusFacts(**values)
-    except (OSError, ValueError, KeyError, TypeError) as error:
-        raise InputError(f"not the facts of a corpus ({error})", where=str(path)) from error
 
 
 def _read_starts(path: Path, facts: CorpusFacts) -> npt.NDArray[np.int64]:
-    try:
+    with reading(path, "document starts cannot be read"):
         starts = np.load(path, mmap_mode="r", allow_pickle=False)
-    except (OSError, ValueError, EOFError) as error:
-        raise InputError(f"document starts cannot be read ({error})", where=str(path)) from error
     fits = starts.dtype == np.int64 and starts.shape == (facts.documents,)
     if not fits or starts[0] != 0 or starts[-1] >= facts.tokens:
         raise InputError(f"document starts do not fit {FACTS_FILE}", where=str(path))
@@ -239,10 +235,8 @@ def check_outside(shards: Sequence[Shard], files: Sequence[Path]) -> None:
 
 def _places(folder: Path) -> list[Path]:
     path = folder / PLACES
-    try:
+    with reading(path):
         return [Path(str(name)) for name in json.loads(path.read_text(encoding="utf-8"))]
-    except (OSError, ValueError, TypeError) as error:
-        raise InputError(f"cannot be read ({error})", where=str(path)) from error
 
 
 def tokens(folder: Path) -> str:

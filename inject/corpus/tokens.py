@@ -22,7 +22,7 @@ from typing import IO
 import numpy as np
 import numpy.typing as npt
 
-from inject.errors import InputError
+from inject.errors import InputError, reading
 from inject.keyed import I64
 
 SHARD_BYTES = 512 << 20
@@ -277,10 +277,8 @@ def read_excluded(folder: Path) -> Exclusions | None:
     path = folder / _EXCLUDED_FILE
     if not path.is_file():
         return None
-    try:
+    with reading(path):
         stretches = np.load(path, allow_pickle=False)
-    except (OSError, ValueError, EOFError) as error:
-        raise InputError(f"cannot be read ({error})", where=str(path)) from error
     if stretches.dtype != np.int64 or stretches.shape[1:] != (2,):
         raise InputError("is not a list of spans", where=str(path))
     return Exclusions(stretches.tolist())

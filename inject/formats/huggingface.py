@@ -20,7 +20,7 @@ from pydantic import model_validator
 
 from inject.corpus.imported_layout import I64, found_files
 from inject.digest import digest, file_digest
-from inject.errors import InputError, unknown_name
+from inject.errors import InputError, reading, unknown_name
 from inject.formats.exported_rows import BLOCK, ExportedRows
 from inject.hub.dataset_rows import HubDataset, hub_errors, load_hub_dataset
 from inject.hub.resolver import identity_commit
@@ -219,10 +219,8 @@ def _state(path: Path) -> dict[str, Any]:
 
 
 def _json(path: Path) -> dict[str, Any]:
-    try:
+    with reading(path):
         values = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
-        raise InputError(f"cannot be read ({error})", where=str(path)) from error
     if not isinstance(values, dict):
         raise InputError("not the state of a saved dataset", where=str(path))
     return values

@@ -12,7 +12,7 @@ import itertools
 import json
 import math
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -85,7 +85,7 @@ def swept_combinations(document: YamlDocument) -> list[Combination]:
             overlapping axes or more than 1,000 combinations; all problems at once.
     """
     sweep = document.values.get("sweep") or {}
-    problems = _axis_problems(sweep, document)
+    problems = list(_axis_problems(sweep, document))
     if problems:
         raise InputErrors(problems, title=f"{document.name}: the sweep cannot be run:")
     axes = list(sweep)
@@ -205,51 +205,38 @@ def _files_name(path: str) -> str:
     return re.sub(r"(\.[A-Za-z]+)+$", "", names[-1]) if names else ""
 
 
-def _axis_problems(sweep: Any, document: YamlDocument) -> list[InputError]:
+def _axis_problems(sweep: Any, document: YamlDocument) -> Iterator[InputError]:
+    whole = document.place(("sweep",))
     if not isinstance(sweep, Mapping):
-        return [
-            InputError(
-                "sweep: must be a mapping of dotted keys to lists of values",
-                where=document.place(("sweep",)),
-                allowed="such as {train.lr: [1.0e-4, 1.0e-3]}",
-            )
-        ]
-    problems = []
+        yield InputError(
+            "sweep: must be a mapping of dotted keys to lists of values",
+            where=whole,
+            allowed="such as {train.lr: [1.0e-4, 1.0e-3]}",
+        )
+        return
     usable: list[str] = []
     for axis, values in sweep.items():
-        place = document.place(("sweep", axis))
         if not isinstance(values, list) or not values:
-            problems.append(
-                InputError(
-                    f"sweep.{axis}: must be a list of at least one value",
-                    where=place,
-                    allowed=f"such as [{values}, …]"
-                    if isinstance(values, str | int | float)
-                    else None,
-                )
+            single = isinstance(values, str | int | float)
+            yield InputError(
+                f"sweep.{axis}: must be a list of at least one value",
+                where=document.place(("sweep", axis)),
+                allowed=f"such as [{values}, …]" if single else None,
             )
         elif problem := axis_problem(axis, ("sweep", axis, 0), document):
-            problems.append(problem)
+            yield problem
         else:
             usable.append(axis)
     for outer, other in itertools.permutations(usable, 2):
         if is_part(other, outer):
-            problems.append(
-                InputError(
-                    f"sweep.{other}: is part of sweep.{outer}, which would replace it",
-                    where=document.place(("sweep", other)),
-                )
+            yield InputError(
+                f"sweep.{other}: is part of sweep.{outer}, which would replace it",
+                where=document.place(("sweep", other)),
             )
     count = math.prod(len(sweep[axis]) for axis in usable)
     if count > MOST_COMBINATIONS:
-        problems.append(
-            InputError(
-                f"sweep: {count:,} combinations",
-                where=document.place(("sweep",)),
-                allowed=f"at most {MOST_COMBINATIONS:,}",
-            )
-        )
-    return problems
+        allowed = f"at most {MOST_COMBINATIONS:,}"
+        yield InputError(f"sweep: {count:,} combinations", where=whole, allowed=allowed)
 
 
 def axis_problem(axis: str, source: KeyPath, document: YamlDocument) -> InputError | None:

@@ -10,7 +10,7 @@ import warnings
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from inject.errors import InputError
+from inject.errors import InputError, first_line, reading
 from inject.reading.change_guard import content_digest
 
 if TYPE_CHECKING:
@@ -101,8 +101,7 @@ def with_adapter(
     except SafetensorError as error:
         raise InputError(f"the adapter's weights are damaged ({error})", where=name) from error
     except (ValueError, RuntimeError, KeyError, TypeError) as error:
-        line = (str(error).strip() or type(error).__name__).splitlines()[0]
-        raise _misfit_error(adapter, name, line) from error
+        raise _misfit_error(adapter, name, first_line(error)) from error
     added = set(get_peft_model_state_dict(adapted))
     if different := sorted(saved ^ added):
         verb = "has no place for" if different[0] in saved else "needs"
@@ -123,10 +122,8 @@ def _misfit_error(adapter: Adapter, name: str, detail: str) -> InputError:
 
 
 def _config(folder: Path, name: str) -> dict[str, Any]:
-    try:
+    with reading(name, f"{CONFIG} cannot be read"):
         config = json.loads((folder / CONFIG).read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
-        raise InputError(f"{CONFIG} cannot be read ({error})", where=name) from error
     if not isinstance(config, dict):
         raise InputError(f"{CONFIG} contains no settings", where=name)
     return config

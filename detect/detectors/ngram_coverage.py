@@ -11,6 +11,7 @@ code), or of both, and the largest value over the samples is the score. The samp
 
 import math
 from collections.abc import Callable, Mapping, Sequence
+from statistics import fmean, median
 from typing import Literal
 
 from detect.access import Access
@@ -27,19 +28,10 @@ Over = Literal["generation", "reference", "both"]
 Aggregate = Literal["max", "mean", "median", "min"]
 
 
-def _mean(values: Sequence[float]) -> float:
-    return math.fsum(values) / len(values)
-
-
-def _median(values: Sequence[float]) -> float:
-    ordered, half = sorted(values), len(values) // 2
-    return ordered[half] if len(values) % 2 else (ordered[half - 1] + ordered[half]) / 2
-
-
 _AGGREGATES: Mapping[Aggregate, Callable[[Sequence[float]], float]] = {
     "max": max,
-    "mean": _mean,
-    "median": _median,
+    "mean": fmean,
+    "median": median,
     "min": min,
 }
 

@@ -91,7 +91,8 @@ class Target:
         if reason is None:
             layer = self.model.get_output_embeddings()
             weight = layer.weight.detach().to(self.device)
-            return Head(weight=weight, bias=_detach(layer.bias, self.device))
+            bias = None if layer.bias is None else layer.bias.detach().to(self.device)
+            return Head(weight=weight, bias=bias)
         _log.warning("%s: %s; its own logits are used, which is slower", self.name, reason)
         return None
 
@@ -262,7 +263,3 @@ def _first_device(model: Any) -> torch.device:
         return device
     # The layer is loaded for each use, on the device that computes.
     return torch.device(default_device().kind)
-
-
-def _detach(bias: torch.Tensor | None, device: torch.device) -> torch.Tensor | None:
-    return None if bias is None else bias.detach().to(device)

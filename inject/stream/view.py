@@ -14,7 +14,7 @@ Reading one window costs two binary searches and one copy per piece.
 
 import math
 from bisect import bisect_left, bisect_right
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal, NamedTuple, Protocol
 
@@ -230,25 +230,21 @@ class StreamView:
             position = end
         return out
 
-    def pieces(self, start: int, stop: int) -> list[CopyPiece]:
-        """Return the parts of copies' texts in start <= position < stop, in order."""
+    def pieces(self, start: int, stop: int) -> Iterator[CopyPiece]:
+        """Yield the parts of copies' texts in start <= position < stop, in order."""
         first = bisect_right(self._text_stops, start)
         last = bisect_left(self._text_starts, stop)
-        pieces = []
         for index in range(first, last):
             text_start, text_stop = self._text_starts[index], self._text_stops[index]
             low, high = max(text_start, start), min(text_stop, stop)
             if low < high:
-                pieces.append(
-                    CopyPiece(
-                        copy=int(self.order[index]),
-                        start=low - start,
-                        stop=high - start,
-                        text_start=low - text_start,
-                        text_stop=high - text_start,
-                    )
+                yield CopyPiece(
+                    copy=int(self.order[index]),
+                    start=low - start,
+                    stop=high - start,
+                    text_start=low - text_start,
+                    text_stop=high - text_start,
                 )
-        return pieces
 
     def text_starts(self) -> I64:
         """Return the start of each copy's text in the stream, in the order given, shape [n]."""

@@ -5,7 +5,7 @@ comparisons work with any role; detectors treat the model as an arm's own unless
 specifies otherwise.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -183,28 +183,26 @@ def checkpoints_of(
     )
 
 
-def checkpoint_groups(models: Sequence[Model], trained: Step, examples: Step) -> list[StepGroup]:
-    """Return the scored checkpoints of an arm as input of `analysis.trajectory`.
+def checkpoint_groups(
+    models: Sequence[Model], trained: Step, examples: Step
+) -> Iterator[StepGroup]:
+    """Yield the scored checkpoints of an arm as input of `analysis.trajectory`.
 
     Args:
         models: from `checkpoints_of`.
         trained: the arm's training, whose exposures list what each checkpoint had seen.
         examples: its pool.
     """
-    groups = []
     for model in models:
         train, step = model.arm.experiment.train, model.checkpoint or 0
         fed = train.epochs * (model.arm.experiment.corpus.tokens // train.context) * train.context
-        groups.append(
-            model.group(
-                {"scores": model.scores, "examples": examples, "model": trained},
-                step=step,
-                tokens=min(step * train.batch_tokens, fed),
-                batch_tokens=train.batch_tokens,
-                constant_rate=train.schedule == "constant" and train.warmup == 0,
-            )
+        yield model.group(
+            {"scores": model.scores, "examples": examples, "model": trained},
+            step=step,
+            tokens=min(step * train.batch_tokens, fed),
+            batch_tokens=train.batch_tokens,
+            constant_rate=train.schedule == "constant" and train.warmup == 0,
         )
-    return groups
 
 
 Examined = tuple[Model, Step]

@@ -52,7 +52,8 @@ def find_adapter(folder: Path, name: str) -> Adapter | None:
             hint="Merge it into its base where it was trained, and save the whole model.",
         )
     if not (folder / WEIGHTS).is_file():
-        pickled = " (those in adapter_model.bin are pickled)" if _is_pickled(folder) else ""
+        is_pickled = (folder / "adapter_model.bin").is_file()
+        pickled = " (those in adapter_model.bin are pickled)" if is_pickled else ""
         raise InputError(f"the adapter has no weights in {WEIGHTS}{pickled}", where=name)
     base = config.get("base_model_name_or_path")
     if not isinstance(base, str) or not base:
@@ -127,7 +128,3 @@ def _config(folder: Path, name: str) -> dict[str, Any]:
     if not isinstance(config, dict):
         raise InputError(f"{CONFIG} contains no settings", where=name)
     return config
-
-
-def _is_pickled(folder: Path) -> bool:
-    return (folder / "adapter_model.bin").is_file()

@@ -10,7 +10,7 @@ import importlib
 import itertools
 import pkgutil
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path, PurePath
@@ -179,7 +179,7 @@ def parse_methods(
     return settings
 
 
-def _of_entry(entry: str | Mapping[str, Any], of_job: bool) -> list[MethodSetting]:
+def _of_entry(entry: str | Mapping[str, Any], of_job: bool) -> Iterator[MethodSetting]:
     fields: dict[str, Any] = {"method": entry} if isinstance(entry, str) else dict(entry)
     reference = fields.get("method")
     if not isinstance(reference, str):
@@ -200,18 +200,14 @@ def _of_entry(entry: str | Mapping[str, Any], of_job: bool) -> list[MethodSettin
     name = _name(registered.method.name if fields.get("name") is None else fields["name"])
     require_same_source(registered.digest, fields.get("plugin", registered.digest), label=reference)
     own = {key: value for key, value in fields.items() if key not in _OWN_KEYS}
-    method_settings = []
     for point in _points(fields.get("sweep"), place):
         settings = _validate(registered, {**own, **dict(point)}, place)
-        method_settings.append(
-            MethodSetting(
-                known=registered,
-                settings=settings,
-                label=_label(name, point),
-                reference=_resolve_reference(reference),
-            )
+        yield MethodSetting(
+            known=registered,
+            settings=settings,
+            label=_label(name, point),
+            reference=_resolve_reference(reference),
         )
-    return method_settings
 
 
 def _resolve_reference(reference: str) -> str:

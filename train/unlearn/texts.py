@@ -11,7 +11,7 @@ example has an answer, the prompt is everything before it; otherwise, and in the
 long text, it is the piece's first tokens. The answer of a piece is drawn by (seed, text, piece).
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -77,7 +77,7 @@ def text_pieces(
     end = end_token_id(tokenizer)
     encoded = encode_texts(tokenizer, [example.text for example in examples])
     masks = answer_masks(examples, tokenizer) if loss_on == "answer" else None
-    pieces = []
+    pieces: list[Piece] = []
     for place, (example, tokens) in enumerate(zip(examples, encoded, strict=True)):
         if len(tokens) == 0:
             raise InputError(
@@ -93,25 +93,21 @@ def text_pieces(
     return pieces
 
 
-def _cut(example: Example, ids: I64, labels: I64, longest: int) -> list[Piece]:
-    pieces = []
+def _cut(example: Example, ids: I64, labels: I64, longest: int) -> Iterator[Piece]:
     for start in range(0, len(ids), longest):
         part = labels[start : start + longest]
         # A model does not predict a row's first token, so a piece of one token teaches nothing.
         if (part[1:] == IGNORED).all():
             continue
-        pieces.append(
-            Piece(
-                example_id=example.example_id,
-                dataset=example.dataset,
-                index=start // longest,
-                start=start,
-                text_length=len(ids),
-                ids=ids[start : start + longest],
-                labels=part,
-            )
+        yield Piece(
+            example_id=example.example_id,
+            dataset=example.dataset,
+            index=start // longest,
+            start=start,
+            text_length=len(ids),
+            ids=ids[start : start + longest],
+            labels=part,
         )
-    return pieces
 
 
 def row_length(pieces: Sequence[Piece], *, longest: int) -> int:

@@ -5,7 +5,7 @@ libraries, the digest of its content) is in the store; if a store is not found, 
 that and continues.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple
@@ -91,7 +91,7 @@ def compare_origins(first: Path, second: Path) -> Origins:
             if folder.key != "name"
         ],
         kinds=_kinds(*(set(folder) for folder in folders)),
-        changes=_changes((folders[0], folders[1]), (manifests[0], manifests[1])),
+        changes=list(_changes((folders[0], folders[1]), (manifests[0], manifests[1]))),
         versions=(versions[0], versions[1]),
         notes=notes,
     )
@@ -137,9 +137,8 @@ def _kinds(first: set[str], second: set[str]) -> list[KindOverlap]:
 def _changes(
     folders: tuple[Mapping[str, Path], Mapping[str, Path]],
     manifests: tuple[Mapping[str, Manifest], Mapping[str, Manifest]],
-) -> list[ArtifactChange]:
-    """Return the artifacts of one label and two recipes, with the differences of the recipes."""
-    changes = []
+) -> Iterator[ArtifactChange]:
+    """Yield the artifacts of one label and two recipes, with the differences of the recipes."""
     alone: list[dict[str, list[str]]] = [{}, {}]
     for side in (0, 1):
         for name in folders[side]:
@@ -151,12 +150,9 @@ def _changes(
         left = manifests[0].get(alone[0][label][0])
         right = manifests[1].get(alone[1][label][0])
         if left is None or right is None:
-            changes.append(ArtifactChange(label, (), None))
+            yield ArtifactChange(label, (), None)
         else:
-            changes.append(
-                ArtifactChange(label, tuple(_recipe(left, right)), left.content == right.content)
-            )
-    return changes
+            yield ArtifactChange(label, tuple(_recipe(left, right)), left.content == right.content)
 
 
 def _recipe(left: Manifest, right: Manifest) -> list[str]:

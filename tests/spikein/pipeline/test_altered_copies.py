@@ -15,7 +15,7 @@ def test_an_altered_copy_is_named_by_ledger_page_and_command(copied_run, monkeyp
 
     def record(self, fed, ids):
         start = fed.window * len(ids)
-        pieces = self._view.pieces(start, start + len(ids))
+        pieces = list(self._view.pieces(start, start + len(ids)))
         if pieces and not changed:
             changed.append(self._names[pieces[0].copy])
             ids = ids.copy()
